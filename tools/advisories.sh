@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks every dependency tree against the advisory database, which has to be fetched. A database
-# that cannot be had is said aloud and is no failure; what a database says is.
+# Checks every dependency tree against the advisory database, which is fetched first. If it cannot be
+# fetched, a warning is printed and the check passes; a matching advisory is a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: tools/bogo-deviations.sh DIR
-# Runs the tests in which we answer otherwise than BoringSSL, and checks that we answer as
-# conformance/bogo/deviations.txt says. DIR is ssl/test/runner of a BoringSSL checkout.
+# Runs the tests in which Tercel deviates from BoringSSL, and checks that it answers as
+# conformance/bogo/deviations.txt states. DIR is ssl/test/runner of a BoringSSL checkout.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,7 @@ list=conformance/bogo/deviations.txt
 tests=$(grep -v '^#' "$list" | sed 's/: .*//' | paste -sd ';')
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
-# The runner calls them failures, and so ends with an error.
+# The runner counts them as failures and exits with an error.
 tools/bogo.sh "$runner" "$tests" -include-disabled >"$output" || true
 
 awk -F ': ' '

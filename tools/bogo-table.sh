@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # usage: tools/bogo-table.sh LIST RESULTS
-# Prints how many tests of LIST passed, group by group. RESULTS is what BoringSSL's test runner
-# wrote with `-json-output`; a test of LIST that is not in it was not run.
+# Prints how many tests of LIST passed, by group. RESULTS is the `-json-output` of BoringSSL's test
+# runner; a test of LIST that is missing there was not run.
 set -euo pipefail
 
 list=${1:?a file of names, one a line}
 results=${2:?what the runner wrote with -json-output}
 [ -f "$list" ] && [ -f "$results" ] || { echo "there is no $list or no $results" >&2; exit 1; }
 
-# The first group whose words are in a test's name has it.
+# A test belongs to the first group whose pattern its name matches.
 awk '
     BEGIN {
         add("policies", "^Compliance")

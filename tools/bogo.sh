@@ -17,10 +17,10 @@ if [ -n "$tests" ] && [ -f "$tests" ]; then
     tests=$(grep -v '^#' "$tests" | paste -sd ';')
 fi
 
-# With what only this runner wants, which a release does not have: CONTRIBUTING.md, "Test seams".
+# With the test seams for this runner, which a release does not contain: CONTRIBUTING.md, "Test seams".
 cargo build --profile runner -p bogo-shim --features runner
 shim=$(realpath "${CARGO_TARGET_DIR:-target}/runner/bogo-shim")
 cd "$runner"
-# The runner reads its flags after `-args`. A time limit would count the whole suite.
+# The runner reads its flags after `-args`. A time limit would apply to the whole suite.
 exec go test -count=1 -timeout 0 -args -shim-path "$shim" -shim-config "$config" \
     -loose-errors=false -pipe ${tests:+-test "$tests"} "$@"

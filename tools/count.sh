@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Instructions per handshake and side, and per resume of a coroutine, under callgrind. Each figure is the
-# slope between N and 2N, so that what happens once does not count.
+# slope between N and 2N, so that work done once does not count.
 # usage: tools/count.sh PATH-TO-THE-COUNT-EXAMPLE [N]
 set -euo pipefail
 

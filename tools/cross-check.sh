@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Whether the lab's published accounting agrees with the programs it follows: runs these and the lab in turns, in
-# the same minutes, and prints for each row the median of both and the difference. Fails above 10 %.
+# Compares the lab's published accounting with the programs that it follows: runs them and the lab in turns, and prints
+# for each row the median of both and the difference. Fails above 10 %.
 # usage: tools/cross-check.sh RUSTLS_BENCH OPENSSL_BENCH BORINGSSL_BENCH [ROUNDS]
 # The programs are not part of this project; `-` leaves one out. RUSTLS_BENCH is rustls-bench of the rustls version in
 # lab/Cargo.lock, built with `--profile=bench --features aws-lc-rs`. The others are openssl-bench, linked with the
 # libraries that the lab's workers were built with (in the target folder, below build/openssl-sys-* and
-# build/boring-sys-*); they are run in their folder, where ../rustls/test-ca has to be that of rustls.
-# LAB is the lab's program with `run`, if it is not to be built here. MULTIPLIER=4 is how much longer the programs work than they do by themselves, MILLISECONDS=500 what the lab takes for
-# a row, ROWS all rows or a regular expression of some.
+# build/boring-sys-*); they run in their folder, where ../rustls/test-ca has to be that of rustls.
+# Environment: LAB is a built lab program with `run`; MULTIPLIER=4 is how much longer than by default the programs run,
+# MILLISECONDS=500 the lab's time for a row, ROWS a regular expression of rows (default: all).
 set -euo pipefail
 
 rustls=${1:?the program rustls-bench, or -}
@@ -24,7 +24,7 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 figures=$out/figures
 
-# Row of the lab, its name in the table, and what the two programs are asked.
+# Row of the lab, its name in the table, and the arguments of the two programs.
 table='bulk-12-aes128|transfer, 1.2, aes-128-gcm|--key-type rsa2048 bulk TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256|bulk ECDHE-RSA-AES128-GCM-SHA256 1048576
 bulk-13-aes256|transfer, 1.3, aes-256-gcm|--key-type rsa2048 bulk TLS13_AES_256_GCM_SHA384|bulk TLS_AES_256_GCM_SHA384 1048576
 full-12-rsa2048-x25519|full handshakes, 1.2, rsa|--key-type rsa2048 handshake TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384|handshake ECDHE-RSA-AES256-GCM-SHA384

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the core's tests for aarch64 under qemu-user and checks the builds for musl and Windows.
-# What this machine cannot do is named in a line that starts with `absent:`; whatever can be
-# done has to succeed.
+# Parts that this machine cannot run are named in a line that starts with `absent:`; all others
+# have to succeed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,7 +33,7 @@ attempt() {
 
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
-# AWS-LC's assembly for Windows is for NASM; without it the crate brings the objects along.
+# AWS-LC's assembly for Windows needs NASM; without it the crate's prebuilt objects are used.
 command -v nasm >/dev/null || export AWS_LC_SYS_PREBUILT_NASM=1
 
 attempt aarch64-unknown-linux-gnu "aarch64-linux-gnu-gcc qemu-aarch64" cargo test "${core[@]}"

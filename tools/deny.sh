@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Checks what every lock file of the repository brings in: the workspace's, the lab's, and those of its workers and its
-# releases of OpenSSL, of the fuzz targets and of the peers for interoperability.
-# usage: tools/deny.sh CHECK..., as `cargo deny check` has them
-# The packages of a tree that nobody has built yet are fetched. If they cannot be had, that is said aloud; it is a failure
-# for the workspace and the lab only.
+# Checks the dependencies of every lock file of the repository: the workspace, the lab with its workers and OpenSSL
+# releases, the fuzz targets and the interop peers.
+# usage: tools/deny.sh CHECK..., the checks of `cargo deny check`
+# Packages of a tree that was not built yet are fetched. If that fails, a warning is printed; it is a failure for the
+# workspace and the lab only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,7 +15,7 @@ while read -r lock; do
         *) cargo fetch --quiet --locked --manifest-path "$manifest" || { absent+=("$manifest"); continue; } ;;
     esac
     flags=()
-    # Workers that measure another cryptographic library bring it, and nothing of ours.
+    # Workers that measure another cryptographic library depend on it; Tercel's crates do not.
     [[ $manifest == lab/workers/openssl* ]] && flags=(--allow banned)
     echo "$manifest"
     cargo deny --log-level error --locked --manifest-path "$manifest" --workspace check "${flags[@]}" "$@"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: tools/fuzz.sh SECONDS [TARGET...]; all targets when none is named.
-# Fuzzes with the nightly toolchain. New inputs go to a scratch folder, not into the small corpus
-# of the tree; a finding fails the run and its input stays in fuzz/artifacts.
+# Fuzzes with the nightly toolchain. New inputs are written to a scratch folder, not into the small
+# corpus of the tree; a finding fails the run, and its input is stored in fuzz/artifacts.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 

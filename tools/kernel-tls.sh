@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Gives live connections to a Linux kernel's record layer: to this machine's kernel if it has the
-# module `tls`, else to Debian's, in an emulator (x86-64; its packages are unpacked into a cache
-# folder, not installed). What cannot be had is named in a line that starts with `absent:`.
+# Moves live connections to a Linux kernel's record layer: to this machine's kernel if it has the
+# module `tls`, else to Debian's in an emulator (x86-64; its packages are unpacked into a cache
+# folder, not installed). Missing parts are named in a line that starts with `absent:`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/tercel/kernel
-# The record layer and the algorithms of its ciphers; a kernel may have some of them built in.
+# The record layer and its cipher algorithms; a kernel may have some of them built in.
 modules="gf128mul ghash-generic ctr gcm libchacha chacha_generic libpoly1305 poly1305_generic
     chacha20poly1305 tls"
 
@@ -50,7 +50,7 @@ done
 cat >"$root/disk/init" <<'END'
 #!/bin/busybox sh
 /bin/busybox mount -t proc proc /proc
-# Some need others, in an order that changes between kernels.
+# Modules depend on each other, in an order that differs between kernels.
 for round in 1 2 3 4; do
     for module in /modules/*.ko; do /bin/busybox insmod "$module" 2>/dev/null; done
 done

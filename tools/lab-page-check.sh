@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The lab's pages in headless Chromium: a sample report and a comparison load without a complaint, do not
-# scroll sideways on a phone, and print. Leaves pictures for eyes in the target folder.
+# Loads the lab's pages in headless Chromium: a sample report and a comparison load without errors, do not scroll
+# horizontally on a phone, and print. Screenshots for review are in the target folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,7 +31,7 @@ look() {
     fi
 }
 
-# A page that shows another in a window of some width and says how wide its content is.
+# A page that loads another in a window of a given width and reports the width of its content.
 frame() {
     echo "<!DOCTYPE html><meta charset=\"utf-8\"><style>body{margin:0}iframe{border:0;width:$2px;height:$3px}</style>"
     echo "<iframe id=\"shown\" srcdoc=\"$(sed 's/&/\&amp;/g; s/"/\&quot;/g' "$1")\"></iframe>"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What threads share without a lock, and who wakes whom, in every interleaving that a model checker finds: runs the tests
-# in the files named models.rs, which a build without `--cfg loom` does not have.
-# usage: tools/loom.sh [A PART OF A TEST'S NAME]
+# Checks lock-free shared state and wake-ups in every interleaving that the model checker loom finds: runs the tests in
+# files named models.rs, which only builds with `--cfg loom` contain.
+# usage: tools/loom.sh [PART OF A TEST'S NAME]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,5 +9,5 @@ export RUSTC_WORKSPACE_WRAPPER=$PWD/tools/loom-rustc.sh
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 cargo test --lib -p tercel -p tercel-tokio -p tercel-proxy "models::${1:-}" | tee "$log"
-# A build that does not have them has nothing that fails.
+# A build without models has no test that could fail.
 awk '/^running/ { all += $2 } END { exit all == 0 }' "$log" || { echo "no model was run" >&2; exit 1; }

@@ -2,7 +2,7 @@
 # Checks every crate, test and example with the minimum Rust version stated in Cargo.toml.
 # The compiler comes from, in this order: the one in use, a rustup toolchain, rustup's
 # download, Debian's packages of that version unpacked into a cache folder.
-# TERCEL_MSRV_FROM=debian goes straight to the last.
+# TERCEL_MSRV_FROM=debian uses the last only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +18,7 @@ is_msrv() { # COMMAND...: runs, and is a compiler of the stated version
 from_debian() {
     command -v apt-get >/dev/null || return 1
     local found="" version compiler
-    # Older releases of Debian carry newer compilers under the name of rustc-web.
+    # Older releases of Debian have newer compilers under the name rustc-web.
     for compiler in rustc rustc-web; do
         version=$(apt-cache madison "$compiler" | awk -F'|' -v want="$msrv" '
             { gsub(/ /, "", $2) } index($2, want ".") == 1 { print $2; exit }')
@@ -66,7 +66,7 @@ else
 fi
 
 "${runner[@]}" rustc --version
-# A folder of its own, so that the two compilers do not throw away each other's work. --locked,
-# because the committed versions are the ones promised to build.
+# A folder of its own, so that the two compilers do not discard each other's output. --locked, because the committed
+# versions are promised to build.
 "${runner[@]}" cargo check --workspace --all-targets --locked \
     --target-dir "${CARGO_TARGET_DIR:-target}/msrv"

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Compares what does not depend on the machine's mood with what is committed in tools/perf-baseline.txt: instructions
-# per handshake and side, and per record sealed and opened, in our own functions (Rust's; AWS-LC's and the C
-# library's are left out), heap allocations, sizes of futures, bytes of a connection. More than 2 % above the baseline fails; more than 2 % below says
-# that the baseline should be renewed.
+# Compares figures that do not depend on the machine's load with tools/perf-baseline.txt: instructions per handshake and
+# side, and per record sealed and opened, in Rust functions (without AWS-LC and the C library), heap allocations, sizes
+# of futures, bytes of a connection. More than 2 % above the baseline fails; more than 2 % below requests a new one.
 # usage: tools/perf-check.sh DIRECTORY-OF-THE-EXAMPLES [--renew]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,12 +14,12 @@ trap 'rm -rf "$out"' EXIT
 
 command -v valgrind >/dev/null || { echo "absent: valgrind"; exit 0; }
 
-# Handshake futures are not public: a test prints their sizes.
+# Handshake futures are not public, so a test prints their sizes.
 tests=$(cargo test --release --locked -p tercel --lib --no-run --message-format=json |
   sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
 [ -n "$tests" ] || { echo "no test program" >&2; exit 1; }
 
-# ours FILE: self cost of functions with Rust's mangled names in a callgrind output.
+# ours FILE: self cost of functions with mangled Rust names in a callgrind output.
 ours() {
   awk '
     function name(text) {
@@ -38,7 +37,7 @@ ours() {
     END { print sum + 0 }' "$1"
 }
 
-# instructions FUNCTION EXAMPLE ARGUMENTS...: ours, executed inside FUNCTION.
+# instructions FUNCTION EXAMPLE ARGUMENTS...: those of Rust functions executed inside FUNCTION.
 instructions() {
   local function=$1 example=$2
   shift 2
@@ -47,7 +46,7 @@ instructions() {
   ours "$out/callgrind"
 }
 
-# Names as a line of the baseline has them: one word.
+# Names are one word in the baseline.
 word() { tr -d ',' | tr -s ' ' '_'; }
 
 measure() {
@@ -102,7 +101,7 @@ awk '
   !($1 in was) { print "not in the baseline: " $1; bad++; next }
   {
     seen[$1] = 1
-    # Another compiler makes other instructions of the same text.
+    # Instructions are comparable for the same compiler only.
     if (other && $1 ~ /^instructions/) { skipped++; next }
     compared++
     if ($2 > was[$1] * 1.02) { printf "worse: %s was %d, is %d\n", $1, was[$1], $2; bad++ }

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Whether a test seam (CONTRIBUTING.md, "Test seams") is in what a build of the whole workspace makes: libraries, and the
-# programs linked from them.
+# Checks that no build of the workspace contains a test seam (CONTRIBUTING.md, "Test seams"): neither the libraries nor
+# the programs linked from them.
 # usage: tools/seams.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# How the documentation of each seam begins. A library's metadata has the documentation of what is public in it; the names of
-# items that `cfg` left out stand there too.
+# The documentation of each seam begins with these words, and a library's metadata contains the documentation of its
+# public items. Names are no sign: metadata also contains the names of items that `cfg` removed.
 seam='Test seam.'
-# The features that are for everybody: any other has to be asked for by name, or by a test.
+# Public features. Any other has to be requested by name, or by a test.
 features=(brotli default hash-lanes native-roots webpki-roots zlib zstd)
 faults=0
 
 fault() { echo "$*" >&2; faults=$((faults + 1)); }
 
-# What `cargo ARGUMENTS` makes of our packages, build scripts apart: a line of JSON for each.
+# Artifacts that `cargo ARGUMENTS` builds from the workspace's packages, without build scripts: one line of JSON each.
 artifacts() {
     cargo "$@" --locked --message-format=json |
         grep -F '"reason":"compiler-artifact"' | grep -F "\"package_id\":\"path+file://$PWD/" |
@@ -33,7 +33,7 @@ without_seams() {
     echo "$1: ${#files[@]} files searched"
 }
 
-# Nothing asks for a seam but tests.
+# Only tests enable a seam.
 while read -r package _ folder said; do
     for feature in ${said//[,(*)]/ }; do
         [[ " ${features[*]} " == *" $feature "* ]] ||
@@ -42,16 +42,16 @@ while read -r package _ folder said; do
 done < <(cargo tree --locked --workspace -e normal,build --prefix none -f '{p} {f}' | grep -F "($PWD/" | sed 's/ (\*)$//' | sort -u)
 [ "$faults" -eq 0 ] || { echo "$faults faults; nothing was built" >&2; exit 1; }
 
-# So none is in what is released.
+# A release contains none.
 lines=$(artifacts build --release --workspace)
 grep -q -F '/release/tercel"' <<<"$lines" || { echo "no program was built" >&2; exit 1; }
 without_seams "cargo build --release --workspace" "$lines"
 
-# Nor do they come in by being asked for. What is checked and what is built have the same metadata.
+# Requesting the features does not add them to a release. Checked and built code have the same metadata.
 without_seams "cargo check --release --workspace --all-features" \
     "$(artifacts check --release --workspace --all-features)"
 
-# That they would have been seen: with debug assertions each is there when it is asked for.
+# The search is effective: with debug assertions each seam is found when its feature is enabled.
 lines=$(artifacts check --workspace --all-features)
 for crate in $(git grep -l -F "$seam" -- 'crates/*/src/*.rs' | cut -d/ -f1,2 | sort -u); do
     wanted=$(git grep -h -F "$seam" -- "$crate/src/*.rs" | wc -l)
@@ -60,11 +60,11 @@ for crate in $(git grep -l -F "$seam" -- 'crates/*/src/*.rs' | cut -d/ -f1,2 | s
     [ "$seen" -ge "$wanted" ] || fault "$crate: $seen of $wanted seams were found"
 done
 
-# Each wants debug assertions.
+# Each seam requires debug assertions.
 open=$(git grep -n -E 'feature = "(testing|deterministic|count-locks)"' -- 'crates/*/src/*.rs' | grep -v debug_assertions || true)
 [ -z "$open" ] || fault "without debug assertions: $open"
 
-# What is public and not shown is a seam under another name.
+# A public item that is hidden from the documentation would be a seam without the name.
 hidden=$(git grep -n -F 'doc(hidden)' -- 'crates/*/src/*.rs' | grep -v '^crates/crypto/src/lib.rs:' || true)
 [ -z "$hidden" ] || fault "public and hidden: $hidden"
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Installs what the recipes need beyond Rust, a C compiler and make: cargo's helpers everywhere,
-# and on Debian the programs that the conformance and cross runs talk to. Without root the
-# missing Debian packages are named and left alone.
+# and on Debian the programs that the conformance and cross runs use. Without root the missing
+# Debian packages are only listed.
 set -euo pipefail
 
-# Package and a program or file it brings; the package is wanted when that is missing.
+# A package, and a program or file that it contains; the package is installed if that is missing.
 packages=(
     "openssl openssl"
     "curl curl"
@@ -59,3 +59,8 @@ fi
 for tool in just cargo-deny cargo-fuzz; do
     command -v "$tool" >/dev/null || cargo install --locked "$tool"
 done
+
+# Pinned, because its output is committed (tools/api.sh) and each version reads the format of certain nightlies only.
+public_api=0.52.0
+[ "$(cargo public-api --version 2>/dev/null)" = "cargo-public-api $public_api" ] ||
+    cargo install --locked "cargo-public-api@$public_api"

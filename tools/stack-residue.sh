@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What hash lanes leave on the stack, in builds of the profiles that users build with: which vectors the compiler keeps there
-# depends on its options. Runs the tests that search the stack, by all instructions that this machine has.
+# Searches the stack for residue of hash lanes, in builds of common profiles: which vectors the compiler spills to the
+# stack depends on its options. Runs the tests that search the stack, with all instruction sets of this machine.
 # usage: tools/stack-residue.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,11 +9,11 @@ tests=(
     backend::lanes::tests::what_is_wiped_is_more_than_a_kernel_uses_of_the_stack
     backend::lanes::tests::a_kernel_leaves_neither_schedules_nor_states_on_the_stack
     backend::lanes::tests::nothing_of_a_key_is_left_on_the_stack
-    beside::tests::nothing_of_a_key_is_left_on_the_stack
+    interleaved_hash::tests::nothing_of_a_key_is_left_on_the_stack
 )
 failed=()
 
-# usage: in_build PROFILE [SETTING...]: runs ${tests[@]} in a build with these settings of cargo's.
+# usage: in_build PROFILE [SETTING...]: runs ${tests[@]} in a build with these settings of cargo.
 in_build() {
     local profile=$1 setting program test said flags=()
     shift
@@ -34,14 +34,14 @@ in_build() {
 }
 
 in_build release
-# Without link-time optimisation and in parts, as cargo has it unless told otherwise, and for size. Settings of one package
-# do not have AWS-LC built again for each.
+# Without link-time optimisation and with sixteen codegen units, as is cargo's default, and optimised for size. Settings
+# of one package avoid building AWS-LC again for each.
 parts=(lto=\"off\" codegen-units=16)
 in_build release "${parts[@]}"
 for level in 1 2 '"s"' '"z"'; do in_build release "${parts[@]}" "package.tercel-crypto.opt-level=$level"; done
 in_build dev
-# Without any optimisation there are no lanes.
-tests=(backend::lanes::tests::this_processor_is_known)
+# Without optimisation there are no lanes.
+tests=(backend::lanes::tests::the_instructions_of_this_processor_are_found)
 in_build dev package.tercel-crypto.opt-level=0
 
 if [ "${#failed[@]}" -gt 0 ]; then

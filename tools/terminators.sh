@@ -1,32 +1,32 @@
 #!/usr/bin/env bash
-# TLS terminators side by side, in front of one backend: `just terminators --quick`. Each measurement has a
-# process of its own; in each round every row goes through all terminators, which take turns at being first.
+# Measures TLS terminators in front of one backend: `just terminators --quick`. Each measurement has a process of its
+# own; in each round every row runs with all terminators, in rotating order.
 #
 # usage: tools/terminators.sh TERCEL [--quick] [--rounds N] [--seconds N] [--workers N] [--rsa] [--all]
-#            [--only NAME,..] [--rows NAME,..] [--base NAME] [--connections N] [--backend-beside] [--out FOLDER]
+#            [--only NAME,..] [--rows NAME,..] [--base NAME] [--connections N] [--share-backend] [--out FOLDER]
 #
-# terminators: tercel-proxy, nginx-stream, haproxy-tcp, all of which relay bytes; with --all also tercel-proxy-lazy,
-#   nginx-http and haproxy-http, which connect to the backend when a request comes. Each is a file in
-#   tools/terminators, with the reason of every setting.
+# terminators: tercel-proxy, nginx-stream, haproxy-tcp, which relay bytes; with --all also tercel-proxy-lazy, nginx-http
+#   and haproxy-http, which connect to the backend when a request arrives. Each is a file in tools/terminators with the
+#   reason for every setting.
 # rows: full-13 full-12 resumed-13 resumed-12 (handshakes; each connection is then closed), download, upload
-#   (MB of 10^6 bytes), requests (wrk), h2 (h2load), latency (at fixed moments, a quarter of the requests that the
-#   slowest of all reached in the first round: the load must have time to spare, too), memory (10,000 idle connections),
-#   scaling (2 workers, and two processes with one at the same address).
-# Everything is measured over loopback with one suite (AES-128-GCM), X25519, a chain of one certificate, and tickets:
-# two after a full handshake and one after a resumed one, which is the default of all. Where a terminator is faster
-# than what loads it, rates differ less than terminators do: its processor time for each unit is the fair figure.
-# Terminators have cores of their own, load and backend have the others; with --backend-beside the load has those
-# alone, and the backend is on the terminators', which then are what limits the rate. In `scaling` there are too few
-# cores for that on small machines; what counts there is the processor time of a handshake.
-# Times of the processor are those of the terminator's processes in /proc, system calls included.
-# Ratios are those to --base, formed round by round; shown are medians and, in brackets, the least and the most.
+#   (MB of 10^6 bytes), requests (wrk), h2 (h2load), latency (at a fixed rate, a quarter of the requests that the
+#   slowest reached in the first round, so that the load keeps up), memory (10,000 idle connections), scaling
+#   (2 workers, and two processes with one each at the same address).
+# All run over loopback with one suite (AES-128-GCM), X25519, a chain of one certificate, and tickets: two after a full
+# handshake and one after a resumed one, which is the default of all. Where a terminator is faster than its load, rates
+# differ less than the terminators do; processor time per unit is the fair figure then.
+# Terminators have cores of their own; load and backend have the others. With --share-backend the backend runs on the
+# terminators' cores instead, so that the terminators limit the rate. In `scaling`, small machines have too few cores
+# for that; the processor time of a handshake is the figure to compare there.
+# Processor times are those of the terminator's processes in /proc, system calls included.
+# Ratios are relative to --base, computed per round; the output has medians and, in brackets, minimum and maximum.
 set -euo pipefail
 trap 'echo "tools/terminators.sh: stopped at line $LINENO" >&2' ERR
 
 here=$(cd "$(dirname "$0")" && pwd)
 tercel=$(realpath "$1")
 shift
-rounds=5 seconds=5 workers='' key=ecdsa base='' idle=10000 out='' memory_rounds=3 rows='' beside=''
+rounds=5 seconds=5 workers='' key=ecdsa base='' idle=10000 out='' memory_rounds=3 rows='' share_backend=''
 only=tercel-proxy,nginx-stream,haproxy-tcp
 all_rows=full-13,full-12,resumed-13,resumed-12,download,upload,requests,h2,latency,memory,scaling
 quick_rows=full-13,resumed-13,resumed-12,download,requests,latency,memory
@@ -42,7 +42,8 @@ while [ $# -gt 0 ]; do
     --rows) rows=$2 && shift ;;
     --base) base=$2 && shift ;;
     --connections) idle=$2 && shift ;;
-    --backend-beside) beside=yes ;;
+    # The former name of the option is accepted for one release.
+    --share-backend | --backend-beside) share_backend=yes ;;
     --out) out=$2 && shift ;;
     *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
     esac
@@ -58,7 +59,7 @@ for needed in nginx haproxy wrk h2load openssl taskset pgrep; do
     command -v "$needed" >/dev/null || { echo "absent: $needed (just setup)" >&2 && exit 1; }
 done
 
-# Terminators have the first cores, all else has the others.
+# Terminators have the first cores, all other processes the rest.
 cores=$(nproc)
 [ -n "$workers" ] || workers=$((cores > 1 ? cores / 2 : 1))
 given=$workers
@@ -69,11 +70,11 @@ else
     echo "note: terminators and load share all cores; only processor times tell them apart" >&2
 fi
 backend_cores=$load_cores
-[ -z "$beside" ] || backend_cores=$terminator_cores
+[ -z "$share_backend" ] || backend_cores=$terminator_cores
 
 ulimit -n 1048576 2>/dev/null || ulimit -n "$(ulimit -Hn)"
 file_limit=$(ulimit -n)
-# A relay has two files a connection, needs some for itself, and may keep some for backends (tercel proxy: 1024).
+# A relay has two files per connection, some of its own, and may reserve some for backends (tercel proxy: 1024).
 if [ $(((file_limit - 1424) / 2)) -lt "$idle" ]; then
     fits=$(((file_limit - 1424) / 2))
     echo "note: the file limit ($file_limit) has room for $fits idle connections instead of $idle" >&2
@@ -92,11 +93,11 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# --- what is the same for all ---
+# --- common settings ---
 
 suite_13=TLS_AES_128_GCM_SHA256
 backend_port=18400 backend_h2_port=18401
-# Set where two processes are to listen on one address and to open each other's tickets.
+# Set if two processes listen on one address and accept each other's tickets.
 shares=''
 keys=$work/keys
 mkdir "$keys"
@@ -119,7 +120,7 @@ fi
     (umask 077 && echo "$(date -d '-1 minute' +%s) $(openssl rand -hex 48)" >tickets.tercel)
     openssl rand 80 >tickets.nginx
 ) >"$work/openssl.log" 2>&1 || { cat "$work/openssl.log" >&2 && exit 1; }
-# nginx' workers give up root's rights, and read nothing but the backend's files.
+# nginx' workers drop root's rights, and read only the backend's files.
 chmod 755 "$work"
 # wrk has no options for these.
 cat >"$work/openssl.cnf" <<EOF
@@ -148,8 +149,8 @@ wait_for_port() { # PORT PID
     return 1
 }
 
-# start NAME PLACE CORES [PORTS]: sets `pid` and `port`. PLACE tells instances apart that run at the same time; PORTS is the
-# place of the one whose ports are shared.
+# start NAME PLACE CORES [PORTS]: sets `pid` and `port`. PLACE numbers instances that run at the same time; PORTS is the
+# place of the instance whose ports are shared.
 start() {
     folder=$work/$1-$2
     rm -rf "$folder"
@@ -182,11 +183,11 @@ stop() { # PID
 
 tree() { echo "$1" && pgrep -P "$1" || true; }
 
-# Microseconds of processor time that a terminator's processes have had.
+# Microseconds of processor time that a terminator's processes used.
 processor() { # PID
     local one sum=0 fields
     for one in $(tree "$1"); do
-        # Behind the name, which may have spaces in it.
+        # After the name, which may contain spaces.
         read -ra fields < <(sed 's/^.*) //' "/proc/$one/stat")
         sum=$((sum + fields[11] + fields[12]))
     done
@@ -217,15 +218,15 @@ fail() {
     failed=yes
 }
 
-# --- rows: each has a terminator of its own at `pid` and `port` ---
+# --- rows: each has its own terminator at `pid` and `port` ---
 
-# The second group is that of the certificate: without it no certificate is for this client in TLS 1.2. RFC 8422 5.1.1
+# The second group is the certificate's: without it a TLS 1.2 server has no certificate for this client. RFC 8422 5.1.1
 load() { # OPTIONS...
     taskset -c "$load_cores" "$tercel" load --json --ca "$keys/ca.pem" --name localhost --groups x25519:secp256r1 \
         --suites "$suite_13:$suite_12" --threads "${threads:-$load_threads}" --warm-up 0 "$@"
 }
 
-# A load whose report is kept; whether it went well.
+# Runs a load and stores its report; fails if the load did.
 reported() { # OPTIONS...
     if load "$@" >"$folder/report" 2>"$folder/err"; then
         grep -q secp256r1 "$folder/report" || return 0
@@ -236,7 +237,7 @@ reported() { # OPTIONS...
     return 1
 }
 
-# Each row runs for a second that does not count, so that code and memory are there.
+# Each row has a warm-up of one second that does not count.
 handshakes() { # MODE VERSION
     local url=https://127.0.0.1:$port/small before
     reported "$url" --seconds 1 "--$1" "--tls$2" || return 0
@@ -283,7 +284,7 @@ h2() {
     record cpu-us "$(divide "$used" "$(sed -n 's/^requests: .* \([0-9]*\) done.*/\1/p' "$said")")"
 }
 
-# Far below what the slowest can do, and the load, which keeps time and does more for a request than wrk; the same for all.
+# Far below the capacity of the slowest, and of the load, which does more per request than wrk; the same for all.
 latency_rate() {
     awk -F '\t' '$2 == "requests" && $4 == "per-second" && (!least || $5 < least) { least = $5 }
         END { printf "%d", (least ? least : 4000) / 4 }' "$results"
@@ -304,7 +305,7 @@ latency() {
     record cpu-us "$(divide "$used" "$(field "$folder/report" done)")"
 }
 
-# After so many seconds whatever a terminator puts away from idle connections is put away.
+# Seconds after which terminators have freed what they free of idle connections.
 memory_settles=8
 
 memory_row() {
@@ -326,8 +327,8 @@ memory_row() {
 }
 
 # Resumed handshakes of one process with two workers against two processes with one. The two processes listen on the
-# same address, between which the system shares out clients as it does between two workers, and have the same ticket
-# keys: with an address each, every load would have a terminator to itself, and the two could stay on one core.
+# same address, between which the kernel distributes clients as it does between two workers, and have the same ticket
+# keys: with an address each, every load would have a terminator of its own, and the pair could stay on one core.
 scaling() {
     local all=0-$((cores - 1)) of_two_workers='' one
     stop "$pid"
@@ -374,7 +375,7 @@ processors() { # PID...
     echo "$sum"
 }
 
-# Until a second socket listens there.
+# Waits until a second socket listens there.
 wait_for_two() { # PORT
     local try
     for try in $(seq 200); do
@@ -392,13 +393,13 @@ measure() {
     resumed-13) handshakes resumed 1.3 ;;
     resumed-12) handshakes resumed 1.2 ;;
     download) transfer "https://127.0.0.1:$port/bulk" ;;
-    # The backend answers before it has read the content, upon which an nginx in front of it closes the connection.
+    # The backend responds before it has read the content, and nginx in front of it then closes the connection.
     upload) [ "$name" = nginx-http ] || transfer "https://127.0.0.1:$port/sink" --upload 16000000 ;;
     requests) requests ;;
     h2) h2 ;;
     latency) latency ;;
     memory) memory_row ;;
-    # Under keys from a file haproxy gives no new ticket for a used one, and clients run out of them.
+    # With ticket keys from a file haproxy issues no new ticket for a used one, and clients run out of them.
     scaling) [[ $name == haproxy-* ]] || scaling ;;
     *) echo "there is no row $row" >&2 && exit 2 ;;
     esac
@@ -428,7 +429,7 @@ wait_for_port "$backend_port" "$!" || { cat "$folder"/*log >&2 && exit 1; }
 failed='' rate='' steps=$((rounds * ${#rows[@]} * ${#terminators[@]})) step=0 begun=$SECONDS
 for round in $(seq "$rounds"); do
     for row in "${rows[@]}"; do
-        # Memory hardly differs from round to round, and takes long.
+        # Memory hardly differs between rounds, and takes long.
         [ "$row" != memory ] || [ "$round" -le "$memory_rounds" ] || continue
         for place in "${!terminators[@]}"; do
             name=${terminators[(place + round - 1) % ${#terminators[@]}]}

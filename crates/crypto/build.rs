@@ -1,7 +1,7 @@
-//! Decides which lanes of `src/backend/lanes` this build has.
+//! Selects the implementations of `src/backend/lanes` for this build.
 //!
-//! A build script, because the intrinsics of AVX-512 came with Rust 1.89 and the crate builds with 1.85, and `cfg` cannot ask
-//! for the compiler's version.
+//! A build script is needed because the intrinsics of AVX-512 came with Rust 1.89, the crate
+//! builds with 1.85, and `cfg` cannot test the compiler's version.
 
 use std::env;
 use std::process::Command;
@@ -12,11 +12,11 @@ fn main() {
     let wanted = env::var_os("CARGO_FEATURE_HASH_LANES").is_some();
     let for_x86_64 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|name| name == "x86_64");
     let optimised = env::var("OPT_LEVEL").unwrap_or_default();
-    // Without optimisation each vector passes through the stack, of which a kernel then uses more than 64 KiB, and lanes are
-    // slower than AWS-LC's hash functions one after the other.
+    // Without optimisation each vector passes through the stack, of which a kernel then uses more
+    // than 64 KiB, and lanes are slower than consecutive calls of AWS-LC.
     if wanted && for_x86_64 && optimised != "0" {
         println!("cargo::rustc-cfg=lanes_avx2");
-        // Frames are smallest where the compiler optimises for speed.
+        // Stack frames are smallest if the compiler optimises for speed.
         if !matches!(optimised.as_str(), "2" | "3") {
             println!("cargo::rustc-cfg=lanes_large_frames");
         }
@@ -26,22 +26,23 @@ fn main() {
     }
 }
 
-/// What the compiler says of itself: "rustc 1.89.0 (29483883e 2025-08-04)".
+/// The compiler's version line: "rustc 1.89.0 (29483883e 2025-08-04)".
 fn version() -> Option<String> {
     let said = Command::new(env::var_os("RUSTC")?).arg("--version").output().ok()?.stdout;
     String::from_utf8(said).ok()
 }
 
-/// Whether a compiler of this version has the intrinsics for AVX-512. One that says it otherwise gets what every compiler
-/// gets, and so do compilers from before the first release that has them: some of those have them, and some do not.
+/// Whether a compiler of this version has the intrinsics for AVX-512. An unknown version line
+/// counts as no. So do versions before the first release that has them, of which only some have
+/// them.
 pub(crate) fn has_avx512(said: &str) -> bool {
     release(said).is_some_and(|(numbers, is_before)| (numbers, !is_before) >= (FIRST, true))
 }
 
-/// The release that a version is, or that it comes before.
+/// The release of this version, or the one that it precedes.
 fn release(said: &str) -> Option<([u32; 3], bool)> {
     let version = said.strip_prefix("rustc ")?.split_ascii_whitespace().next()?;
-    // Marked as "-nightly", "-beta.3", "-dev".
+    // Suffixes such as "-nightly", "-beta.3", "-dev".
     let (numbers, before) = match version.split_once('-') {
         Some((numbers, _)) => (numbers, true),
         None => (version, false),

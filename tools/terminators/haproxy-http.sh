@@ -1,4 +1,4 @@
-# haproxy as an HTTP proxy. See haproxy.sh for what is common.
+# haproxy as an HTTP proxy. See haproxy.sh for common settings.
 #
 # http-reuse: `safe` is the default; `always` shares connections to the backend between clients, as
 #   nginx' keepalive does.

@@ -1,4 +1,4 @@
-# haproxy as a relay of bytes. See haproxy.sh for what is common.
+# haproxy as a relay of bytes. See haproxy.sh for common settings.
 
 terminator_haproxy_tcp() {
     {

@@ -1,13 +1,12 @@
-# What both kinds of haproxy have in common. From its configuration manual and management guide:
+# Common settings of both haproxy configurations, from its configuration manual and management guide:
 #
-# nbthread: as many as the others have.
-# maxconn: what the file limit has room for, both sides of a connection counted; `ulimit-n` follows from it.
+# nbthread: the number of threads of the others.
+# maxconn: as the file limit permits, with both sides of a connection counted; `ulimit-n` follows from it.
 # ssl-default-bind-*: suites, groups and versions as everywhere here; tickets are on by default.
-# tune.ssl.cachesize 0: no session cache, for the reason that nginx.sh gives; it is cheaper without.
+# tune.ssl.cachesize 0: no session cache, for the reason in nginx.sh; haproxy is faster without.
 # no log, no health checks of the backend.
-# timeouts: longer than any row holds connections that say nothing; a time limit for clients has to be set,
-#   the manual warns without one.
-# Buffers (tune.bufsize, 16 KiB) and splicing are as they come.
+# timeouts: longer than any row holds idle connections; the manual warns against having no limit for clients.
+# Buffers (tune.bufsize, 16 KiB) and splicing have their defaults.
 
 haproxy_head() { # MODE
     cat <<EOF

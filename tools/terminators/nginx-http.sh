@@ -1,8 +1,8 @@
-# nginx as an HTTP proxy. See nginx.sh for what is common.
+# nginx as an HTTP proxy. See nginx.sh for common settings.
 #
 # upstream keepalive, proxy_http_version 1.1 and an empty Connection field: connections to the backend stay
-#   open, as the documentation of `keepalive` tells; its number is that of the busiest row.
-# proxy_max_temp_file_size 0: what a client does not take yet waits in memory or at the backend, not on a disk.
+#   open, as the documentation of `keepalive` recommends; its number is that of the busiest row.
+# proxy_max_temp_file_size 0: data for a slow client waits in memory or at the backend, not on a disk.
 # proxy_request_buffering off: uploads are relayed, not stored.
 
 terminator_nginx_http() {

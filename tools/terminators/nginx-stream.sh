@@ -1,7 +1,7 @@
-# nginx as a relay of bytes. See nginx.sh for what is common.
+# nginx as a relay of bytes. See nginx.sh for common settings.
 #
 # load_module: on Debian the module is a package of its own, on others it may be built in.
-# proxy_timeout: longer than any row holds connections that say nothing.
+# proxy_timeout: longer than any row holds idle connections.
 # tcp_nodelay on and proxy_buffer_size 16k are the defaults.
 
 nginx_stream_module=/usr/lib/nginx/modules/ngx_stream_module.so

@@ -1,17 +1,17 @@
-# What both kinds of nginx have in common. From nginx' documentation of its core, stream and ssl modules:
+# Common settings of both nginx configurations, from nginx' documentation of its core, stream and ssl modules:
 #
-# worker_processes: as many as cores are given, here as many as the others have threads.
+# worker_processes: the number of cores, equal to the number of threads of the others.
 # reuseport: with several workers, a socket of its own for each, so that they do not wake each other.
-#   With one worker there is nothing to share out, unless another process is at the address.
+#   With one worker there is nothing to distribute, unless another process uses the address.
 # worker_connections, worker_rlimit_nofile: far above what a row opens, both sides of a connection counted.
 # multi_accept stays off, which is the default.
-# ssl_session_tickets on (default), ssl_session_cache none (default): clients here come back with tickets. The
-#   shared cache that the documentation recommends for clients without tickets would be filled by the others too,
-#   and makes every handshake dearer; nobody else here has one.
+# ssl_session_tickets on (default), ssl_session_cache none (default): clients here resume with tickets. The shared
+#   cache that the documentation recommends for clients without tickets would be filled by the others, too, and makes
+#   every handshake more expensive; no other terminator here has one.
 # ssl_conf_command: the suite of TLS 1.3, which ssl_ciphers does not reach.
-# ssl_ecdh_curve X25519: what every OpenSSL here knows.
-# ssl_session_ticket_key: in `scaling`, where a client may come back to the other process.
-# access_log off; error_log only for what is wrong.
+# ssl_ecdh_curve X25519: every OpenSSL here supports it.
+# ssl_session_ticket_key: in `scaling`, where a client may resume at the other process.
+# access_log off; error_log for errors only.
 
 nginx_head() {
     cat <<EOF
@@ -39,8 +39,8 @@ EOF
     [ -z "$shares" ] || echo "    ssl_session_ticket_key $keys/tickets.nginx;"
 }
 
-# Of whoever speaks HTTP: keepalive_requests, keepalive_timeout, client_header_timeout: connections stay, as with the
-# relays. client_max_body_size 0: uploads may be of any size. Temporary files lie in the run's folder.
+# Settings for HTTP. keepalive_requests, keepalive_timeout, client_header_timeout: connections stay open, as with the
+# relays. client_max_body_size 0: uploads may have any size. Temporary files are in the run's folder.
 nginx_http() {
     cat <<EOF
     access_log off;

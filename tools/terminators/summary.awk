@@ -1,5 +1,5 @@
-# From lines of `round row terminator metric value` to medians, spreads and ratios to one terminator.
-# Variables: base (a terminator), json (a file to write), about (a file whose lines go into it).
+# Reduces lines of `round row terminator metric value` to medians, ranges and ratios to one terminator.
+# Variables: base (a terminator), json (the output file), about (a file whose lines are added to it).
 
 BEGIN { FS = "\t" }
 
@@ -12,7 +12,7 @@ $4 == "failed" { failures[$2 SUBSEP $3]++; next }
     if ($1 > rounds) rounds = $1
 }
 
-# The middle, least and most of numbers 1 to n of `list`.
+# Median, minimum and maximum of numbers 1 to n of `list`.
 function spread(n,    i, j, swap) {
     for (i = 2; i <= n; i++)
         for (j = i; j > 1 && list[j - 1] > list[j]; j--) { swap = list[j]; list[j] = list[j - 1]; list[j - 1] = swap }

@@ -1,10 +1,10 @@
 # Tercel's own terminator. A relay of bytes, like nginx' stream module and haproxy's mode tcp.
 #
-# connect: the backend is connected to when the handshake is complete, as those two do; what it is like
-#   to wait for the first byte is terminator `tercel-proxy-lazy`.
+# connect: the proxy connects to the backend when the handshake is complete, as those two do. The terminator
+#   `tercel-proxy-lazy` waits for the first byte instead.
 # log: warnings only; the others write no access log either.
-# resumption: in `scaling` ticket keys from a file, as a client may come back to the other process.
-# timeouts.idle: longer than any row holds connections that say nothing, as everywhere here.
+# resumption: in `scaling` ticket keys from a file, because a client may resume at the other process.
+# timeouts.idle: longer than any row holds idle connections, as for the others.
 
 tercel_proxy_config() { # CONNECT
     cat >"$folder/config.toml" <<EOF

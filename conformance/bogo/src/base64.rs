@@ -1,8 +1,6 @@
-//! Base64 as the runner writes it, and its hexadecimal lists of names.
-//!
-//! Must not know: what the bytes mean. Next: [`crate::options`].
+//! Decodes base64 as the runner writes it, and its hexadecimal lists of names.
 
-/// The bytes behind standard base64 with padding; `None` if it is none.
+/// Decodes standard base64 with padding; `None` if it is invalid.
 pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
@@ -19,7 +17,7 @@ pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Byte strings in hexadecimal, separated by commas.
+/// Decodes byte strings in hexadecimal, separated by commas.
 pub(crate) fn decode_hex_list(text: &str) -> Option<Vec<Vec<u8>>> {
     text.split(',').map(decode_hex).collect()
 }
@@ -49,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_vectors_of_rfc_4648_decode() {
+    fn vectors_of_rfc_4648_are_decoded() {
         for (text, bytes) in [
             ("", &b""[..]),
             ("Zg==", b"f"),
@@ -65,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_hexadecimal_decode() {
+    fn hexadecimal_names_are_decoded() {
         assert_eq!(decode_hex_list("00ff,3A"), Some(vec![vec![0, 255], vec![0x3a]]));
         assert_eq!(decode_hex_list("0"), None);
         assert_eq!(decode_hex_list("zz"), None);

@@ -1,15 +1,14 @@
 //! What is offered and accepted: versions, suites, groups, signature schemes.
 //!
-//! Where the runner sets nothing these are BoringSSL's defaults, which its tests take for granted.
-//! Must not know: the library's builders. Next: [`crate::config`].
+//! Without a flag of the runner these are BoringSSL's defaults, on which its tests rely.
 
-use tercel::crypto::has_fast_aes;
 use tercel::wire::{
     CertificateType, CipherSuite, ClientHello, List, NamedGroup, ProtocolVersion, SignatureScheme,
 };
+use tercel_crypto::has_fast_aes;
 
 use crate::cipher_string;
-use crate::options::{self, CredentialOptions, Options, Unfit};
+use crate::options::{self, CredentialOptions, Options, Unsupported};
 
 pub(crate) fn versions(options: &Options) -> Vec<ProtocolVersion> {
     let highest = if options.max_version == 0 { u16::MAX } else { options.max_version };
@@ -23,11 +22,11 @@ pub(crate) fn versions(options: &Options) -> Vec<ProtocolVersion> {
     [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2].into_iter().filter(allowed).collect()
 }
 
-/// The groups; those that are equal in the order of `hello`, if there is one.
+/// The groups. Those of equal preference are in the order of `hello`, if there is one.
 pub(crate) fn groups(
     options: &Options,
     hello: Option<&ClientHello<'_>>,
-) -> Result<Option<Vec<NamedGroup>>, Unfit> {
+) -> Result<Option<Vec<NamedGroup>>, Unsupported> {
     if !options.curves.is_empty() {
         let theirs = hello.and_then(|hello| hello.extensions.supported_groups);
         let theirs: Vec<NamedGroup> = theirs.iter().flat_map(List::iter).collect();
@@ -53,21 +52,21 @@ pub(crate) fn groups(
     })
 }
 
-/// Classes of equals, each in the order in which the peer names its members, one after the other.
+/// Concatenates classes of equal preference, each in the peer's order.
 fn in_order<T: PartialEq>(mut classes: Vec<Vec<T>>, theirs: &[T]) -> Vec<T> {
     let place = |item: &T| theirs.iter().position(|their| their == item).unwrap_or(theirs.len());
     classes.iter_mut().for_each(|equal| equal.sort_by_key(place));
     classes.into_iter().flatten().collect()
 }
 
-/// What the server is said to support; a group that is not known is no help.
+/// The groups that the server is assumed to support, of which the library ignores unknown ones.
 pub(crate) fn server_groups(options: &Options) -> Vec<NamedGroup> {
     options.server_groups.iter().copied().map(NamedGroup).collect()
 }
 
-/// The groups to send shares for, where the library's choice is not BoringSSL's: the best classic group and the
-/// best with ML-KEM get one each.
-pub(crate) fn key_shares(options: &Options) -> Result<Option<Vec<NamedGroup>>, Unfit> {
+/// The groups of the key shares, if BoringSSL's choice differs from the library's: the best classic
+/// group and the best one with ML-KEM.
+pub(crate) fn key_shares(options: &Options) -> Result<Option<Vec<NamedGroup>>, Unsupported> {
     if let Some(shares) = &options.key_shares {
         return known_groups(shares).map(Some);
     }
@@ -85,16 +84,16 @@ pub(crate) fn key_shares(options: &Options) -> Result<Option<Vec<NamedGroup>>, U
     })
 }
 
-fn known_groups(codes: &[u16]) -> Result<Vec<NamedGroup>, Unfit> {
+fn known_groups(codes: &[u16]) -> Result<Vec<NamedGroup>, Unsupported> {
     let known = |code: &u16| {
         let group = NamedGroup(*code);
-        let error = || Unfit::Unimplemented(format!("the group {group}"));
+        let error = || Unsupported::Unimplemented(format!("the group {group}"));
         GROUPS.contains(&group).then_some(group).ok_or_else(error)
     };
     codes.iter().map(known).collect()
 }
 
-/// The groups of the library, which refuses others when a configuration is built.
+/// The groups of the library. A configuration with another one cannot be built.
 const GROUPS: [NamedGroup; 8] = [
     NamedGroup::X25519MLKEM768,
     NamedGroup::X25519,
@@ -106,26 +105,26 @@ const GROUPS: [NamedGroup; 8] = [
     NamedGroup::MLKEM1024,
 ];
 
-/// Those whose classic half the library offers alone as well.
+/// The hybrid groups whose classic group the library also offers alone.
 const HYBRIDS: [NamedGroup; 3] =
     [NamedGroup::X25519MLKEM768, NamedGroup::SECP256R1MLKEM768, NamedGroup::SECP384R1MLKEM1024];
 
 const POST_QUANTUM: [NamedGroup; 4] = [HYBRIDS[0], HYBRIDS[1], HYBRIDS[2], NamedGroup::MLKEM1024];
 
-/// The suites, where a test says something about them; those that are equal in the order of `hello`.
+/// The suites, if a test sets them. Those of equal preference are in the order of `hello`.
 pub(crate) fn suites(
     options: &Options,
     hello: Option<&ClientHello<'_>>,
-) -> Result<Option<Vec<CipherSuite>>, Unfit> {
+) -> Result<Option<Vec<CipherSuite>>, Unsupported> {
     if let Some(policy) = options.policy {
         return Ok(Some(suites_of(policy)));
     }
     let Some(string) = &options.cipher else { return Ok(None) };
-    let unknown = || Unfit::Unimplemented(format!("the cipher suites {string}"));
+    let unknown = || Unsupported::Unimplemented(format!("the cipher suites {string}"));
     let classes = cipher_string::suites(string).ok_or_else(unknown)?;
     let theirs: Vec<CipherSuite> =
         hello.iter().flat_map(|hello| hello.cipher_suites.iter()).collect();
-    // The string says nothing about TLS 1.3.
+    // The string does not affect TLS 1.3.
     let mut suites = TLS13.to_vec();
     if !has_fast_aes() {
         suites.rotate_right(1);
@@ -165,12 +164,12 @@ fn suites_of(policy: options::Policy) -> Vec<CipherSuite> {
     }
 }
 
-/// The forms of certificate that the peer may show, if a test says so. RFC 7250
+/// The certificate types that the peer may send, if a test sets them. RFC 7250
 pub(crate) fn accepted_types(options: &Options) -> Option<Vec<CertificateType>> {
     types(&options.accepted_types)
 }
 
-/// The forms that a client can show: as a test says, or as its credentials are. RFC 7250
+/// The certificate types that a client can send: those of a flag, or of its credentials. RFC 7250
 pub(crate) fn available_types(options: &Options) -> Option<Vec<CertificateType>> {
     types(&options.available_types).or_else(|| {
         let mut found = Vec::new();
@@ -190,7 +189,7 @@ fn types(codes: &[u8]) -> Option<Vec<CertificateType>> {
     Some(types).filter(|types| !types.is_empty())
 }
 
-/// What we verify; by default what BoringSSL verifies by default, which leaves out P-521 and Ed25519.
+/// The schemes that are verified; by default those of BoringSSL, without P-521 and Ed25519.
 pub(crate) fn verified_schemes(options: &Options) -> Vec<SignatureScheme> {
     if !options.verify_prefs.is_empty() {
         return options.verify_prefs.iter().copied().map(SignatureScheme).collect();
@@ -198,7 +197,7 @@ pub(crate) fn verified_schemes(options: &Options) -> Vec<SignatureScheme> {
     options.policy.map_or(VERIFIED.to_vec(), schemes)
 }
 
-/// What a credential signs with, where that is restricted.
+/// The schemes that a credential signs with, if restricted.
 pub(crate) fn signing_schemes(
     from: &CredentialOptions,
     options: &Options,
@@ -244,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_follow_every_flag_that_restricts_them() {
+    fn each_version_flag_restricts_the_versions() {
         let all = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
         let with = |change: fn(&mut Options)| {
             let mut options = Options::default();
@@ -259,8 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn a_group_we_lack_is_not_implemented() {
+    fn an_unsupported_group_is_not_implemented() {
         assert_eq!(known_groups(&[29]).ok(), Some(vec![NamedGroup::X25519]));
-        assert!(matches!(known_groups(&[29, 30]), Err(Unfit::Unimplemented(_))));
+        assert!(matches!(known_groups(&[29, 30]), Err(Unsupported::Unimplemented(_))));
     }
 }

@@ -1,12 +1,10 @@
-//! Lists of cipher suites in OpenSSL's notation, as far as tests use it and the library has the suites.
-//!
-//! Must not know: configurations. Next: [`crate::choices`].
+//! Lists of cipher suites in OpenSSL's notation, as far as tests use it and the library has them.
 
-use tercel::crypto::has_fast_aes;
 use tercel::wire::CipherSuite;
+use tercel_crypto::has_fast_aes;
 
-/// The TLS 1.2 suites of a string, best first, equals together. What the library does not have is left out;
-/// `None` if that leaves nothing, or if the notation is not understood.
+/// The TLS 1.2 suites of a string in order of preference, with those of equal preference together.
+/// Suites that the library does not have are omitted; `None` if none is left, or on a syntax error.
 pub(crate) fn suites(string: &str) -> Option<Vec<Vec<CipherSuite>>> {
     let mut chosen: Vec<Vec<CipherSuite>> = Vec::new();
     for term in string.split(':') {
@@ -24,7 +22,7 @@ pub(crate) fn suites(string: &str) -> Option<Vec<Vec<CipherSuite>>> {
     if chosen.is_empty() { None } else { Some(chosen) }
 }
 
-/// The suites of a keyword, or of the name that the standards give one.
+/// The suites of a keyword, or of a standard name.
 fn matching(word: &str) -> Option<Vec<CipherSuite>> {
     let fits = |suite: &CipherSuite| {
         let name = suite.name().unwrap_or_default();
@@ -62,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_brackets_and_exclusions_are_understood() {
+    fn keywords_brackets_and_exclusions_are_parsed() {
         let chacha = CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256;
         let aes_128 = CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256;
         let aes_256 = CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384;
@@ -76,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_nothing_or_says_nothing_is_not_understood() {
+    fn empty_results_and_unknown_words_are_refused() {
         assert_eq!(suites("TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA"), None);
         assert_eq!(suites("HIGH"), None);
     }

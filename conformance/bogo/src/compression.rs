@@ -1,16 +1,14 @@
-//! The runner's ways to compress certificates, made to be recognized and not to save anything.
-//!
-//! Must not know: who uses them. Next: [`crate::config`].
+//! The runner's certificate compression algorithms, which can be recognized and save nothing.
 
 use std::sync::Arc;
 
-use tercel::crypto::fill_random;
+use tercel::certificates::{CompressCertificate, DecompressionFailed};
 use tercel::wire::CertificateCompressionAlgorithm;
-use tercel::{CompressCertificate, DecompressionFailed};
+use tercel_crypto::fill_random;
 
 use crate::options::Options;
 
-/// The algorithms that the options name, in the order that the runner takes for granted.
+/// The algorithms of the options, in the order that the runner expects.
 pub(crate) fn algorithms(options: &Options) -> Vec<Arc<dyn CompressCertificate>> {
     let all: [Arc<dyn CompressCertificate>; 3] =
         [Arc::new(Expanding), Arc::new(Shrinking), Arc::new(Random)];
@@ -20,7 +18,7 @@ pub(crate) fn algorithms(options: &Options) -> Vec<Arc<dyn CompressCertificate>>
     all.into_iter().filter(wanted).collect()
 }
 
-/// Leaves out the first two bytes of a certificate message, which are zeros in a handshake.
+/// Removes the first two bytes of a Certificate message, which are zero in a handshake.
 struct Shrinking;
 
 impl CompressCertificate for Shrinking {
@@ -29,17 +27,17 @@ impl CompressCertificate for Shrinking {
     }
 
     fn compress(&self, certificate: &[u8]) -> Option<Vec<u8>> {
-        certificate.strip_prefix(LEFT_OUT).map(<[u8]>::to_vec)
+        certificate.strip_prefix(REMOVED).map(<[u8]>::to_vec)
     }
 
     fn decompress(&self, compressed: &[u8], out: &mut [u8]) -> Result<(), DecompressionFailed> {
-        let (start, rest) = out.split_at_mut_checked(LEFT_OUT.len()).ok_or(DecompressionFailed)?;
-        start.copy_from_slice(LEFT_OUT);
+        let (start, rest) = out.split_at_mut_checked(REMOVED.len()).ok_or(DecompressionFailed)?;
+        start.copy_from_slice(REMOVED);
         fill(rest, compressed)
     }
 }
 
-/// Puts four bytes in front.
+/// Prepends four bytes.
 struct Expanding;
 
 impl CompressCertificate for Expanding {
@@ -48,15 +46,15 @@ impl CompressCertificate for Expanding {
     }
 
     fn compress(&self, certificate: &[u8]) -> Option<Vec<u8>> {
-        Some([PUT_IN_FRONT, certificate].concat())
+        Some([PREFIX, certificate].concat())
     }
 
     fn decompress(&self, compressed: &[u8], out: &mut [u8]) -> Result<(), DecompressionFailed> {
-        fill(out, compressed.strip_prefix(PUT_IN_FRONT).ok_or(DecompressionFailed)?)
+        fill(out, compressed.strip_prefix(PREFIX).ok_or(DecompressionFailed)?)
     }
 }
 
-/// Puts a random byte in front.
+/// Prepends a random byte.
 struct Random;
 
 impl CompressCertificate for Random {
@@ -83,15 +81,15 @@ fn fill(out: &mut [u8], bytes: &[u8]) -> Result<(), DecompressionFailed> {
     Ok(())
 }
 
-const LEFT_OUT: &[u8] = &[0, 0];
-const PUT_IN_FRONT: &[u8] = &[1, 2, 3, 4];
+const REMOVED: &[u8] = &[0, 0];
+const PREFIX: &[u8] = &[1, 2, 3, 4];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_is_compressed_comes_back_at_its_own_length_only() {
+    fn decompression_requires_the_original_length() {
         let message = [0, 0, 7, 8, 9];
         let options = Options { compression: true, ..Options::default() };
         for algorithm in algorithms(&options) {

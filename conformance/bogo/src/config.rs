@@ -1,113 +1,121 @@
-//! From options to the library's configurations.
-//!
-//! Must not know: sockets. Next: [`crate::choices`] for what is offered, [`crate::judge`], which answers what
-//! the configurations leave open.
+//! Makes the library's configurations from options.
 
 use std::sync::Arc;
 
 use tercel::pki_types::ServerName;
-use tercel::wire::{ClientHello, HandshakeMessage};
+use tercel::wire::ClientHello;
 use tercel::{
-    AcceptAnyPeer, AdmitEarlyData, Answer, ClientAuth, ClientConfig, ClientConfigBuilder,
-    ClientSessionStore, Clock, ConfigError, FindPreSharedKey, Handshake, Policy, Question,
-    Received, SelectCredential, ServerConfig, SessionStore, VerifyPeer,
+    Answer, ClientConfig, Handshake, Policy, Question, ReceiveBuffer, ServerConfig,
+    certificates::{AcceptAnyPeer, SelectCredential, VerifyPeer},
+    client::ClientConfigBuilder,
+    clock::Clock,
+    error::ConfigError,
+    psk::FindPreSharedKey,
+    server::ClientAuth,
+    session::{AdmitEarlyData, ClientSessionStore, ServerSessionStore},
 };
+use tercel_wire::HandshakeMessage;
 
+use crate::application::Application;
 use crate::choices::{
     accepted_types, available_types, groups, key_shares, suites, verified_schemes, versions,
 };
 use crate::compression::algorithms;
+use crate::config_selector::ConfigSelector;
 use crate::credentials::credentials;
-use crate::host::Host;
-use crate::judge::Judge;
 use crate::options::Policy::{Cnsa1, Cnsa2, Cnsa202407};
-use crate::options::{Options, Unfit};
+use crate::options::{Options, Unsupported};
 use crate::psk;
 use crate::runner_only;
-use crate::sessions::{Sample, Sessions};
+use crate::sessions::{FixedSession, Sessions};
 
-/// One connection's configuration, and who answers for it.
+/// The configuration of one connection, and the object that answers its questions.
 pub(crate) struct Setup {
-    side: Sided,
-    pub(crate) judge: Arc<Judge>,
+    side: SideConfig,
+    pub(crate) application: Arc<Application>,
 }
 
-enum Sided {
+enum SideConfig {
     Client(Box<ClientConfigBuilder>, ServerName<'static>),
-    /// The configuration that greets, and who leads on from it.
-    Server(Arc<ServerConfig>, Arc<Host>),
+    /// The configuration before the ClientHello, and the selection after it.
+    Server(Arc<ServerConfig>, Arc<ConfigSelector>),
 }
 
 impl Setup {
-    /// For a connection by `options`; `judged` says how it is to be judged, which differs if its early data
-    /// is to be rejected.
+    /// Configures a connection by `options`. Its result is checked by `checked`, which differs if
+    /// early data is to be rejected.
     pub(crate) fn new(
         options: &Options,
-        judged: &Options,
+        checked: &Options,
         sessions: &Arc<Sessions>,
-    ) -> Result<Self, Unfit> {
+    ) -> Result<Self, Unsupported> {
         let (chains, keys) = (credentials(options)?, psk::import(options)?);
-        let judge = Arc::new(Judge::new(judged.clone(), chains, keys, Arc::clone(sessions)));
-        let side = if options.server { server(options, &judge)? } else { client(options, &judge)? };
-        Ok(Self { side, judge })
+        let application =
+            Arc::new(Application::new(checked.clone(), chains, keys, Arc::clone(sessions)));
+        let side = if options.server {
+            server(options, &application)?
+        } else {
+            client(options, &application)?
+        };
+        Ok(Self { side, application })
     }
 
-    pub(crate) fn handshake(&self) -> Result<Handshake, Unfit> {
+    pub(crate) fn handshake(&self) -> Result<Handshake, Unsupported> {
         Ok(match &self.side {
-            Sided::Client(builder, name) => {
-                Handshake::client((**builder).clone().build().map_err(unfit)?, name.clone())
+            SideConfig::Client(builder, name) => {
+                Handshake::client((**builder).clone().build().map_err(unsupported)?, name.clone())
             }
-            Sided::Server(greeting, _) => Handshake::server(Arc::clone(greeting)),
+            SideConfig::Server(greeting, _) => Handshake::server(Arc::clone(greeting)),
         })
     }
 
-    /// The answer to a question that was asked instead of decided inside.
+    /// The answer to a question.
     pub(crate) fn answer(&self, question: &Question) -> Option<Answer> {
         match (question, &self.side) {
-            (Question::ChooseConfig(question), Sided::Server(_, host)) => {
+            (Question::ChooseConfig(question), SideConfig::Server(_, host)) => {
                 Some(question.resolve(&**host))
             }
-            _ => self.judge.answer(question),
+            _ => self.application.answer(question),
         }
     }
 
     /// Whether a client that offers this session may send early data.
-    pub(crate) fn admits_early_data(&self, session: Vec<u8>) -> Result<bool, Unfit> {
-        let Sided::Client(_, name) = &self.side else { return Ok(false) };
+    pub(crate) fn allows_early_data(&self, session: Vec<u8>) -> Result<bool, Unsupported> {
+        let SideConfig::Client(_, name) = &self.side else { return Ok(false) };
         Ok(self.begin(session, name.clone())?.0.early_sender().is_some())
     }
 
-    /// Whether a client offers this session to a server of another name.
-    pub(crate) fn offers_across_names(&self, session: Vec<u8>) -> Result<bool, Unfit> {
+    /// Whether a client offers this session to a server with another name.
+    pub(crate) fn offers_across_names(&self, session: Vec<u8>) -> Result<bool, Unsupported> {
         let name = ServerName::try_from("another.test").map_err(|_| malformed("-host-name"))?;
         let (_, sent) = self.begin(session, name)?;
-        // In one record, with the headers of record and message ahead.
+        // The ClientHello is in one record, after the headers of record and message.
         let hello = sent.get(9..).and_then(|body| ClientHello::parse(body).ok());
         let hello =
-            hello.ok_or_else(|| Unfit::Unimplemented("a hello of two records".to_owned()))?;
+            hello.ok_or_else(|| Unsupported::Unimplemented("a hello of two records".to_owned()))?;
         Ok(hello.extensions.pre_shared_key.is_some())
     }
 
-    /// A client's connection that is begun with this session and given up.
+    /// Begins a client's connection with this session, which is not continued.
     fn begin(
         &self,
         session: Vec<u8>,
         name: ServerName<'static>,
-    ) -> Result<(Handshake, Vec<u8>), Unfit> {
-        let Sided::Client(builder, _) = &self.side else { return Err(malformed("-server")) };
-        let sample: Arc<dyn ClientSessionStore> = Arc::new(Sample(session));
-        let config = (**builder).clone().session_store(sample).early_data(true);
-        // Whether the server is still trusted is not asked here.
+    ) -> Result<(Handshake, Vec<u8>), Unsupported> {
+        let SideConfig::Client(builder, _) = &self.side else { return Err(malformed("-server")) };
+        let store: Arc<dyn ClientSessionStore> = Arc::new(FixedSession(session));
+        let config = (**builder).clone().session_store(store).early_data(true);
+        // Whether the server is still trusted does not matter here.
         let config = config.verify_resumed(false).verifier(Policy::Here(Arc::new(AcceptAnyPeer)));
-        let mut handshake = Handshake::client(config.build().map_err(unfit)?, name);
+        let mut handshake = Handshake::client(config.build().map_err(unsupported)?, name);
         let mut sent = Vec::new();
-        // An error leaves nothing sent, and no way to send early.
-        let _ = handshake.advance(&mut Received::new(), &mut sent);
+        // After an error nothing was sent, and there is no early data.
+        let _ = handshake.advance(&mut ReceiveBuffer::new(), &mut sent);
         Ok((handshake, sent))
     }
 }
 
-/// What both builders are told. A macro, because the two types share these methods by name only.
+/// The common settings of both builders. A macro, because the methods belong to no common trait.
 macro_rules! common {
     ($builder:expr, $options:expr, $sessions:expr, $hello:expr) => {{
         let options = $options;
@@ -125,37 +133,40 @@ macro_rules! common {
             builder = builder.max_fragment(bytes);
         }
         if let Some(suites) = suites(options, $hello)? {
-            builder = builder.cipher_suites(&suites).map_err(unfit)?;
+            builder = builder.cipher_suites(&suites);
         }
         builder
     }};
 }
 
-fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
-    let mut builder = common!(ClientConfig::builder(), options, &judge.sessions, None)
-        .alpn(&protocols(&options.advertise_alpn)?)
-        .pre_shared_keys(psk::for_client(options)?)
-        .request_ocsp(options.enable_ocsp_stapling)
-        .request_signed_certificate_timestamps(options.enable_signed_cert_timestamps)
-        .fallback_scsv(options.fallback_scsv)
-        .shuffle_extensions(options.permute_extensions)
-        .grease(options.grease)
-        .require_secure_renegotiation(options.require_secure_renegotiation)
-        .send_server_name(options.host_name.is_some())
-        .session_store(Arc::clone(&judge.sessions.shelf) as Arc<dyn ClientSessionStore>)
-        .early_data(options.enable_early_data)
-        .verify_resumed(options.reverify_on_resume);
+fn client(options: &Options, application: &Arc<Application>) -> Result<SideConfig, Unsupported> {
+    let mut builder =
+        common!(ClientConfig::builder(), options, &application.sessions, None)
+            .alpn(&protocols(&options.advertise_alpn)?)
+            .pre_shared_keys(psk::for_client(options)?)
+            .request_ocsp(options.enable_ocsp_stapling)
+            .request_signed_certificate_timestamps(options.enable_signed_cert_timestamps)
+            .fallback_scsv(options.fallback_scsv)
+            .shuffle_extensions(options.permute_extensions)
+            .grease(options.grease)
+            .require_secure_renegotiation(options.require_secure_renegotiation)
+            .send_server_name(options.host_name.is_some())
+            .session_store(
+                Arc::clone(&application.sessions.client_store) as Arc<dyn ClientSessionStore>
+            )
+            .early_data(options.enable_early_data)
+            .verify_resumed(options.reverify_on_resume);
     builder = runner_only::client(builder, options)?;
-    // Who has keys takes certificates as well only if told to verify them.
-    if judge.pre_shared_keys.is_empty() || options.verify_peer {
-        builder = builder.verifier(slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>));
+    // A client with pre-shared keys also accepts certificates only if it is to verify them.
+    if application.pre_shared_keys.is_empty() || options.verify_peer {
+        builder = builder.verifier(slot(options, Arc::clone(application) as Arc<dyn VerifyPeer>));
     }
     if options.no_ticket {
         builder = builder.without_resumption();
     }
-    if !judge.credentials.is_empty() || !options.expect.certificate_types.is_empty() {
-        builder =
-            builder.credentials(slot(options, Arc::clone(judge) as Arc<dyn SelectCredential>));
+    if !application.credentials.is_empty() || !options.expect.certificate_types.is_empty() {
+        builder = builder
+            .credentials(slot(options, Arc::clone(application) as Arc<dyn SelectCredential>));
     }
     if let Some(shares) = key_shares(options)? {
         builder = builder.key_shares(&shares);
@@ -168,30 +179,30 @@ fn client(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
     }
     let name = options.host_name.clone().unwrap_or_else(|| "unnamed.test".to_owned());
     let name = ServerName::try_from(name).map_err(|_| malformed("-host-name"))?;
-    // What cannot be built is not for the connection to find out.
-    builder.clone().build().map_err(unfit)?;
-    Ok(Sided::Client(Box::new(builder), name))
+    // Configuration errors must be found before the connection.
+    builder.clone().build().map_err(unsupported)?;
+    Ok(SideConfig::Client(Box::new(builder), name))
 }
 
-fn server(options: &Options, judge: &Arc<Judge>) -> Result<Sided, Unfit> {
-    // What cannot be built is not for the connection to find out.
+fn server(options: &Options, application: &Arc<Application>) -> Result<SideConfig, Unsupported> {
+    // Configuration errors must be found before the connection.
     for stored in [false, true] {
-        server_config(judge, stored, None)?;
+        server_config(application, stored, None)?;
     }
-    let host = Arc::new(Host { judge: Arc::clone(judge) });
+    let host = Arc::new(ConfigSelector { application: Arc::clone(application) });
     let choose = slot(options, Arc::clone(&host) as _);
-    let greeting = ServerConfig::builder().choose_config(choose).build().map_err(unfit)?;
-    Ok(Sided::Server(greeting, host))
+    let greeting = ServerConfig::builder().choose_config(choose).build().map_err(unsupported)?;
+    Ok(SideConfig::Server(greeting, host))
 }
 
-/// A server's configuration, for the client that said `hello` if there is one already. Its sessions may be
-/// `stored` here, or travel in tickets only.
+/// A server's configuration, for the client that sent `hello` if there is one already. Its sessions
+/// may be `stored`, or in tickets only.
 pub(crate) fn server_config(
-    judge: &Arc<Judge>,
+    application: &Arc<Application>,
     stored: bool,
     hello: Option<&ClientHello<'_>>,
-) -> Result<Arc<ServerConfig>, Unfit> {
-    let (options, sessions) = (&judge.options, &judge.sessions);
+) -> Result<Arc<ServerConfig>, Unsupported> {
+    let (options, sessions) = (&application.options, &application.sessions);
     let demand = if options.verify_peer {
         ClientAuth::Optional
     } else if options.require_any_client_certificate {
@@ -199,39 +210,40 @@ pub(crate) fn server_config(
     } else {
         ClientAuth::None
     };
-    // With `-reject-alpn` no protocol is good enough; this one is never offered.
-    let protocol = if options.reject_alpn { &b"none of yours"[..] } else { &options.select_alpn };
+    // With `-reject-alpn` no protocol is acceptable: this one is never offered.
+    let protocol =
+        if options.reject_alpn { &b"no such protocol"[..] } else { &options.select_alpn };
     let protocols: &[&[u8]] = if protocol.is_empty() { &[] } else { &[protocol] };
-    // BoringSSL turns to the server's order where it is told of one.
+    // BoringSSL uses the server's order if the flag is set.
     let own_order = options.server_preference
         || options.cipher.is_some()
         || matches!(options.policy, Some(Cnsa202407 | Cnsa1 | Cnsa2));
     let mut builder = common!(ServerConfig::builder(), options, sessions, hello)
         .alpn(protocols)
-        .client_verifier(demand, slot(options, Arc::clone(judge) as Arc<dyn VerifyPeer>))
+        .client_verifier(demand, slot(options, Arc::clone(application) as Arc<dyn VerifyPeer>))
         .prefer_client_order(!own_order)
         .acknowledge_server_name(!options.no_server_name_ack)
         .verify_resumed(options.reverify_on_resume)
-        .keep_only_certificate_digests(options.digests_only)
+        .store_only_certificate_digests(options.digests_only)
         .resumption_across_names(options.across_names)
-        // One judge stands behind every configuration.
+        // All configurations share one object that answers.
         .session_context(b"bogo")
         .tickets(Arc::clone(&sessions.tickets));
     builder = runner_only::server(builder, options)?;
-    // With keys and no certificate there is nothing to choose from.
-    if judge.pre_shared_keys.is_empty() || !judge.credentials.is_empty() {
-        let select = Arc::clone(judge) as Arc<dyn SelectCredential>;
+    // With keys and no certificate there is nothing to select.
+    if application.pre_shared_keys.is_empty() || !application.credentials.is_empty() {
+        let select = Arc::clone(application) as Arc<dyn SelectCredential>;
         builder = builder.credentials(slot(options, select));
     }
-    if !judge.pre_shared_keys.is_empty() {
-        let find = Arc::clone(judge) as Arc<dyn FindPreSharedKey>;
+    if !application.pre_shared_keys.is_empty() {
+        let find = Arc::clone(application) as Arc<dyn FindPreSharedKey>;
         builder = builder.find_pre_shared_key(slot(options, find));
     }
     if let Some(types) = accepted_types(options) {
         builder = builder.client_certificate_types(&types);
     }
     if stored {
-        let store = Arc::clone(&sessions.store) as Arc<dyn SessionStore>;
+        let store = Arc::clone(&sessions.store) as Arc<dyn ServerSessionStore>;
         builder = builder.session_store(slot(options, store));
     }
     if options.no_ticket {
@@ -241,19 +253,19 @@ pub(crate) fn server_config(
         let guard = Arc::clone(&sessions.guard) as Arc<dyn AdmitEarlyData>;
         builder = builder.early_data(MAX_EARLY_DATA, slot(options, guard));
     }
-    builder.build().map_err(unfit)
+    builder.build().map_err(unsupported)
 }
 
-/// Bytes of early data that the runner takes a server to accept.
+/// The limit of early data that the runner assumes for a server.
 const MAX_EARLY_DATA: u32 = 14336;
 
-/// Decided inside the library, or with `-async` outside.
+/// A policy that answers inside the library, or with `-async` outside it.
 fn slot<T: ?Sized>(options: &Options, object: Arc<T>) -> Policy<T> {
     if options.asynchronous { Policy::Ask } else { Policy::Here(object) }
 }
 
-/// Protocol names out of the extension's own format.
-fn protocols(mut list: &[u8]) -> Result<Vec<Vec<u8>>, Unfit> {
+/// Parses a list of protocol names in the format of the extension.
+fn protocols(mut list: &[u8]) -> Result<Vec<Vec<u8>>, Unsupported> {
     let mut names = Vec::new();
     while let Some((length, rest)) = list.split_first() {
         let name = rest.get(..usize::from(*length)).ok_or_else(|| malformed("-advertise-alpn"))?;
@@ -263,16 +275,16 @@ fn protocols(mut list: &[u8]) -> Result<Vec<Vec<u8>>, Unfit> {
     Ok(names)
 }
 
-/// What a configuration refuses is something the library does not have, or no configuration at all.
-fn unfit(error: ConfigError) -> Unfit {
+/// A configuration error means that the library lacks a feature, or that the flags conflict.
+fn unsupported(error: ConfigError) -> Unsupported {
     match error {
-        ConfigError::NoVersion => Unfit::Refused(":NO_SUPPORTED_VERSIONS_ENABLED:"),
-        other => Unfit::Unimplemented(other.to_string()),
+        ConfigError::NoVersion => Unsupported::Refused(":NO_SUPPORTED_VERSIONS_ENABLED:"),
+        other => Unsupported::Unimplemented(other.to_string()),
     }
 }
 
-pub(crate) fn malformed(flag: &str) -> Unfit {
-    Unfit::Malformed(flag.to_owned())
+pub(crate) fn malformed(flag: &str) -> Unsupported {
+    Unsupported::Malformed(flag.to_owned())
 }
 
 #[cfg(test)]
@@ -280,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_protocol_list_is_split_at_its_lengths() {
+    fn a_protocol_list_is_split_by_its_length_bytes() {
         assert_eq!(protocols(b"\x03foo\x01x").ok(), Some(vec![b"foo".to_vec(), b"x".to_vec()]));
         assert!(protocols(b"\x04foo").is_err());
     }

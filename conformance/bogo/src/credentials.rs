@@ -1,6 +1,4 @@
-//! Credentials out of the files that a test names.
-//!
-//! Must not know: which one is chosen. Next: [`crate::judge`], which chooses.
+//! Loads credentials from the files that a test names.
 
 use std::fs;
 use std::sync::Arc;
@@ -9,15 +7,15 @@ use tercel::Credential;
 use tercel::crypto::SigningKey;
 use tercel::pki::{load_certs_pem, load_key_pem};
 
+use crate::application::NumberedCredential;
 use crate::choices::signing_schemes;
 use crate::config::malformed;
-use crate::judge::Loaded;
-use crate::options::{CredentialOptions, Options, Unfit};
+use crate::options::{CredentialOptions, Options, Unsupported};
 
-/// Those with numbers first, the one without last, as BoringSSL tries them.
-pub(crate) fn credentials(options: &Options) -> Result<Vec<Loaded>, Unfit> {
+/// The credentials in BoringSSL's order: those with numbers first, the one without last.
+pub(crate) fn credentials(options: &Options) -> Result<Vec<NumberedCredential>, Unsupported> {
     let mut loaded = Vec::new();
-    // Numbered with the pre-shared keys, which are no credentials here.
+    // The numbering includes pre-shared keys, which are not credentials here.
     let numbered = (0..).zip(&options.credentials);
     for (number, credential) in numbered.filter(|(_, credential)| credential.psk.is_none()) {
         loaded.push(load(credential, number, options)?);
@@ -28,7 +26,11 @@ pub(crate) fn credentials(options: &Options) -> Result<Vec<Loaded>, Unfit> {
     Ok(loaded)
 }
 
-fn load(from: &CredentialOptions, number: i32, options: &Options) -> Result<Loaded, Unfit> {
+fn load(
+    from: &CredentialOptions,
+    number: i32,
+    options: &Options,
+) -> Result<NumberedCredential, Unsupported> {
     let read = |file: &Option<String>, flag: &str| {
         let file = file.as_ref().ok_or_else(|| malformed(flag))?;
         fs::read(file).map_err(|_| malformed(flag))
@@ -36,7 +38,7 @@ fn load(from: &CredentialOptions, number: i32, options: &Options) -> Result<Load
     let key = load_key_pem(&read(&from.key_file, "-key-file")?);
     let key = key.map_err(|_| malformed("-key-file"))?;
     let key = SigningKey::from_der(key.secret_der()).map_err(unusable_key)?;
-    let unusable = |error| Unfit::Unimplemented(format!("this credential ({error:?})"));
+    let unusable = |error| Unsupported::Unimplemented(format!("this credential ({error:?})"));
     let (here, outside) = if options.asynchronous { (None, Some(key)) } else { (Some(key), None) };
     let credential = if from.raw_public_key {
         let keys = here.iter().chain(&outside);
@@ -68,9 +70,9 @@ fn load(from: &CredentialOptions, number: i32, options: &Options) -> Result<Load
     if from.must_match_issuer {
         credential = credential.must_match_issuer();
     }
-    Ok(Loaded { credential: Arc::new(credential), number, key: outside })
+    Ok(NumberedCredential { credential: Arc::new(credential), number, key: outside })
 }
 
-fn unusable_key(error: tercel::crypto::CryptoError) -> Unfit {
-    Unfit::Unimplemented(format!("this private key ({error:?})"))
+fn unusable_key(error: tercel::crypto::CryptoError) -> Unsupported {
+    Unsupported::Unimplemented(format!("this private key ({error:?})"))
 }

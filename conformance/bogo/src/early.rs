@@ -1,23 +1,23 @@
-//! What is said before a handshake is complete: a client's early data, a server's answer to it.
-//!
-//! Must not know: when there is a chance to. Next: [`crate::run`], which finds out.
+//! Data before the handshake is complete: a client's early data, and a server's answer to it.
 
-use tercel::{EarlyData, Facts, Sender};
+use tercel::{ConnectionInfo, EarlyData, Sender};
 
-use crate::run::{Failure, READ_SIZE, Talk};
+use crate::run::{Exchange, Failure, READ_SIZE};
 
-impl Talk<'_> {
-    /// Client: says first what there is to say first, as far as early data may go.
-    pub(crate) fn say_early(&mut self, sender: &mut Sender) -> Result<(), Failure> {
+impl Exchange<'_> {
+    /// Client: sends the initial writes as early data, as far as the limit allows.
+    pub(crate) fn send_early(&mut self, sender: &mut Sender) -> Result<(), Failure> {
         if self.options.export_keying_material > 0 {
             let token = ":HANDSHAKE_NOT_COMPLETE:";
-            return Err(Failure::Unexpected(format!("{token} there is no exporter yet")));
+            return Err(Failure::Unexpected(format!(
+                "{token} no exporter before the handshake is complete"
+            )));
         }
         let waited = |message| self.transport.passed(message);
         if !self.options.early_write_after_message.is_none_or(waited) {
             return Ok(());
         }
-        while let Some(word) = self.words.front_mut() {
+        while let Some(word) = self.initial_writes.front_mut() {
             let room = sender.early_data_left().unwrap_or_default().min(word.len());
             if room == 0 && !word.is_empty() {
                 return Ok(());
@@ -30,19 +30,19 @@ impl Talk<'_> {
                 self.transport.send(&mut self.out)?;
             }
             if word.is_empty() {
-                self.words.pop_front();
+                self.initial_writes.pop_front();
             }
         }
         Ok(())
     }
 
-    /// Server: answers early data before the client has shown that it is no replay.
+    /// Server: answers early data before the client's Finished.
     pub(crate) fn answer_early(
         &mut self,
         sender: &mut Sender,
         data: &mut [u8],
     ) -> Result<(), Failure> {
-        for word in self.words.drain(..) {
+        for word in self.initial_writes.drain(..) {
             sender.seal_to(&word, &mut self.out)?;
         }
         data.iter_mut().for_each(|byte| *byte ^= 0xff);
@@ -52,15 +52,15 @@ impl Talk<'_> {
         Ok(self.transport.send(&mut self.out)?)
     }
 
-    /// What was sent early and rejected is as if it had not been said; other options hold from then on.
-    pub(crate) fn settle(&mut self, facts: &Facts) -> Result<(), Failure> {
-        let rejected = !self.options.server && facts.early_data == EarlyData::Rejected;
-        if rejected != self.round.after_rejection.is_some() {
-            return Err(Failure::Unexpected(format!("early data: {:?}", facts.early_data)));
+    /// After a rejection the initial writes are sent again, and the options for retries apply.
+    pub(crate) fn apply_rejection(&mut self, info: &ConnectionInfo) -> Result<(), Failure> {
+        let rejected = !self.options.server && info.early_data == EarlyData::Rejected;
+        if rejected != self.test.after_rejection.is_some() {
+            return Err(Failure::Unexpected(format!("early data: {:?}", info.early_data)));
         }
-        if let Some(options) = self.round.after_rejection {
+        if let Some(options) = self.test.after_rejection {
             self.options = options;
-            self.words = options.first_words().into();
+            self.initial_writes = options.initial_writes().into();
         }
         Ok(())
     }

@@ -1,34 +1,37 @@
-//! The library's errors in the words that the runner looks for.
+//! The library's errors as the tokens that the runner expects.
 //!
-//! BoringSSL prints a reason between colons; a test that must fail names the one it expects. Each of our
-//! errors has one such word here; where BoringSSL has several words for what is one rule of the RFC to us,
-//! `config.json` says so. Must not know: tests. Next: [`crate::run`], which prints them.
+//! BoringSSL prints a reason between colons, and a test that must fail names the reason. Each error
+//! of the library has one such token here. Where BoringSSL has several for one rule of the RFC,
+//! `config.json` maps them.
 
 use tercel::pki::RefusalReason;
 use tercel::wire::{AlertDescription, DecodeError};
-use tercel::{Error, Local, Peer};
+use tercel::{
+    Error,
+    error::{InternalError, PeerError},
+};
 
-/// The runner's word for an error, colons included.
+/// The token of an error, including the colons.
 pub(crate) fn of(error: Error) -> String {
     match error {
-        Error::Peer(Peer::Decode(error)) => decode(error).to_owned(),
+        Error::Peer(PeerError::Decode(error)) => decode(error).to_owned(),
         Error::Peer(error) => peer(error).map_or_else(|| named(&error), str::to_owned),
         Error::AlertReceived(alert) => received(alert),
         Error::Refused(reason) => refused(reason).to_owned(),
         Error::Truncated => ":UNEXPECTED_EOF:".to_owned(),
         Error::ClosedInHandshake => ":HANDSHAKE_CLOSED:".to_owned(),
-        Error::Local(Local::NoCredential) => ":NO_CERTIFICATE_SET:".to_owned(),
+        Error::Internal(InternalError::NoCredential) => ":NO_CERTIFICATE_SET:".to_owned(),
         other => named(&other),
     }
 }
 
-/// The first four are found in the leaf before anybody judges the chain.
+/// The first four are found in the leaf before the chain is verified.
 fn refused(reason: RefusalReason) -> &'static str {
     match reason {
         RefusalReason::KeyMayNotSign => ":KEY_USAGE_BIT_INCORRECT:",
         RefusalReason::BadEncoding | RefusalReason::InvalidKey => ":CANNOT_PARSE_LEAF_CERT:",
         RefusalReason::UnsupportedKey => ":UNSUPPORTED_ALGORITHM:",
-        RefusalReason::UnsatisfactoryStatus => ":OCSP_CB_ERROR:",
+        RefusalReason::StapleRejected => ":OCSP_CB_ERROR:",
         _ => ":CERTIFICATE_VERIFY_FAILED:",
     }
 }
@@ -51,73 +54,79 @@ fn decode(error: DecodeError) -> &'static str {
     }
 }
 
-/// `None`: BoringSSL has no word of its own for it.
-fn peer(error: Peer) -> Option<&'static str> {
+/// The token of an error of the peer; `None` if BoringSSL has none.
+fn peer(error: PeerError) -> Option<&'static str> {
     Some(match error {
-        Peer::UnexpectedMessage => ":UNEXPECTED_MESSAGE:",
-        Peer::UnexpectedRecord | Peer::UnknownContentType => ":UNEXPECTED_RECORD:",
-        Peer::WrongRecordVersion => ":WRONG_VERSION_NUMBER:",
-        Peer::PlainHttp => ":HTTP_REQUEST:",
-        Peer::RecordTooLong => ":DATA_LENGTH_TOO_LONG:",
-        Peer::BadRecordMac | Peer::MissingContentType => ":DECRYPTION_FAILED_OR_BAD_RECORD_MAC:",
-        Peer::TooManyEmptyRecords | Peer::TooManyChangeCipherSpecs => ":TOO_MANY_EMPTY_FRAGMENTS:",
-        Peer::TooManyWarningAlerts => ":TOO_MANY_WARNING_ALERTS:",
-        Peer::BadAlert => ":BAD_ALERT:",
-        Peer::IllegalAlertLevel => ":UNKNOWN_ALERT_TYPE:",
-        Peer::BadChangeCipherSpec => ":BAD_CHANGE_CIPHER_SPEC:",
-        Peer::TooManyKeyUpdates => ":TOO_MANY_KEY_UPDATES:",
-        Peer::TooMuchSkippedEarlyData => ":TOO_MUCH_SKIPPED_EARLY_DATA:",
-        Peer::ExcessHandshakeData => ":EXCESS_HANDSHAKE_DATA:",
-        Peer::InterruptedHandshakeMessage => ":UNEXPECTED_RECORD:",
-        Peer::UnsupportedVersion | Peer::WrongVersionChosen => ":UNSUPPORTED_PROTOCOL:",
-        Peer::Downgrade => ":TLS13_DOWNGRADE:",
-        Peer::InappropriateFallback => ":INAPPROPRIATE_FALLBACK:",
-        Peer::NoSharedCipherSuite => ":NO_SHARED_CIPHER:",
-        Peer::WrongCipherSuiteChosen => ":WRONG_CIPHER_RETURNED:",
-        Peer::CipherSuiteChangedAfterRetry => ":WRONG_CIPHER_RETURNED:",
-        Peer::NoSharedGroup => ":NO_SHARED_GROUP:",
-        Peer::WrongGroup => ":WRONG_CURVE:",
-        Peer::BadKeyShare => ":BAD_ECPOINT:",
-        Peer::NoCommonSignatureScheme => ":NO_COMMON_SIGNATURE_ALGORITHMS:",
-        Peer::WrongSignatureScheme => ":WRONG_SIGNATURE_TYPE:",
-        Peer::BadSignature => ":BAD_SIGNATURE:",
-        Peer::WrongCertificateType => ":WRONG_CERTIFICATE_TYPE:",
-        Peer::BadFinished | Peer::BadBinder => ":DIGEST_CHECK_FAILED:",
-        Peer::NoApplicationProtocol => ":NO_APPLICATION_PROTOCOL:",
-        Peer::WrongApplicationProtocol => ":INVALID_ALPN_PROTOCOL:",
-        Peer::UnknownPreSharedKey | Peer::WrongPreSharedKeyChosen => ":PSK_IDENTITY_NOT_FOUND:",
-        Peer::PreSharedKeyDeclined => ":MISSING_EXTENSION:",
-        Peer::NoCommonCertificateType => ":UNSUPPORTED_CERTIFICATE:",
-        Peer::BadRawPublicKey => ":INVALID_RAW_PUBLIC_KEY:",
-        Peer::UnexpectedExtension => ":UNEXPECTED_EXTENSION:",
-        Peer::MissingExtension | Peer::MissingServerExtension => ":MISSING_EXTENSION:",
-        Peer::CertificateRequired | Peer::CertificateRequiredTls12 => {
+        PeerError::UnexpectedMessage => ":UNEXPECTED_MESSAGE:",
+        PeerError::UnexpectedRecord | PeerError::UnknownContentType => ":UNEXPECTED_RECORD:",
+        PeerError::WrongRecordVersion => ":WRONG_VERSION_NUMBER:",
+        PeerError::PlainHttp => ":HTTP_REQUEST:",
+        PeerError::RecordTooLong => ":DATA_LENGTH_TOO_LONG:",
+        PeerError::BadRecordMac | PeerError::MissingContentType => {
+            ":DECRYPTION_FAILED_OR_BAD_RECORD_MAC:"
+        }
+        PeerError::TooManyEmptyRecords | PeerError::TooManyChangeCipherSpecs => {
+            ":TOO_MANY_EMPTY_FRAGMENTS:"
+        }
+        PeerError::TooManyWarningAlerts => ":TOO_MANY_WARNING_ALERTS:",
+        PeerError::BadAlert => ":BAD_ALERT:",
+        PeerError::IllegalAlertLevel => ":UNKNOWN_ALERT_TYPE:",
+        PeerError::BadChangeCipherSpec => ":BAD_CHANGE_CIPHER_SPEC:",
+        PeerError::TooManyKeyUpdates => ":TOO_MANY_KEY_UPDATES:",
+        PeerError::TooMuchSkippedEarlyData => ":TOO_MUCH_SKIPPED_EARLY_DATA:",
+        PeerError::ExcessHandshakeData => ":EXCESS_HANDSHAKE_DATA:",
+        PeerError::InterruptedHandshakeMessage => ":UNEXPECTED_RECORD:",
+        PeerError::UnsupportedVersion | PeerError::WrongVersionChosen => ":UNSUPPORTED_PROTOCOL:",
+        PeerError::Downgrade => ":TLS13_DOWNGRADE:",
+        PeerError::InappropriateFallback => ":INAPPROPRIATE_FALLBACK:",
+        PeerError::NoSharedCipherSuite => ":NO_SHARED_CIPHER:",
+        PeerError::WrongCipherSuiteChosen => ":WRONG_CIPHER_RETURNED:",
+        PeerError::CipherSuiteChangedAfterRetry => ":WRONG_CIPHER_RETURNED:",
+        PeerError::NoSharedGroup => ":NO_SHARED_GROUP:",
+        PeerError::WrongGroup => ":WRONG_CURVE:",
+        PeerError::BadKeyShare => ":BAD_ECPOINT:",
+        PeerError::NoCommonSignatureScheme => ":NO_COMMON_SIGNATURE_ALGORITHMS:",
+        PeerError::WrongSignatureScheme => ":WRONG_SIGNATURE_TYPE:",
+        PeerError::BadSignature => ":BAD_SIGNATURE:",
+        PeerError::WrongCertificateType => ":WRONG_CERTIFICATE_TYPE:",
+        PeerError::BadFinished | PeerError::BadBinder => ":DIGEST_CHECK_FAILED:",
+        PeerError::NoApplicationProtocol => ":NO_APPLICATION_PROTOCOL:",
+        PeerError::WrongApplicationProtocol => ":INVALID_ALPN_PROTOCOL:",
+        PeerError::UnknownPreSharedKey | PeerError::WrongPreSharedKeyChosen => {
+            ":PSK_IDENTITY_NOT_FOUND:"
+        }
+        PeerError::PreSharedKeyDeclined => ":MISSING_EXTENSION:",
+        PeerError::NoCommonCertificateType => ":UNSUPPORTED_CERTIFICATE:",
+        PeerError::BadRawPublicKey => ":INVALID_RAW_PUBLIC_KEY:",
+        PeerError::UnexpectedExtension => ":UNEXPECTED_EXTENSION:",
+        PeerError::MissingExtension | PeerError::MissingServerExtension => ":MISSING_EXTENSION:",
+        PeerError::CertificateRequired | PeerError::CertificateRequiredTls12 => {
             ":PEER_DID_NOT_RETURN_A_CERTIFICATE:"
         }
-        Peer::EmptyCertificate => ":DECODE_ERROR:",
-        Peer::SecondRetry => ":UNEXPECTED_MESSAGE:",
-        Peer::PointlessRetry => ":EMPTY_HELLO_RETRY_REQUEST:",
-        Peer::SessionIdNotEchoed => ":SERVER_ECHOED_INVALID_SESSION_ID:",
-        Peer::Compression => ":UNSUPPORTED_COMPRESSION_ALGORITHM:",
-        Peer::UnknownCertificateCompression => ":UNKNOWN_CERT_COMPRESSION_ALG:",
-        Peer::UncompressedCertificateTooLong => ":UNCOMPRESSED_CERT_TOO_LARGE:",
-        Peer::BadCompressedCertificate => ":CERT_DECOMPRESSION_FAILED:",
-        Peer::RenegotiationMismatch => ":RENEGOTIATION_MISMATCH:",
-        Peer::UnsafeLegacyRenegotiation => ":UNSAFE_LEGACY_RENEGOTIATION_DISABLED:",
-        Peer::Renegotiation => ":NO_RENEGOTIATION:",
-        Peer::ExtendedMainSecretLost => ":RESUMED_EMS_SESSION_WITHOUT_EMS_EXTENSION:",
-        Peer::TooMuchEarlyData => ":TOO_MUCH_READ_EARLY_DATA:",
-        Peer::WrongVersionForEarlyData => ":WRONG_VERSION_ON_EARLY_DATA:",
-        Peer::EarlyDataMismatch => ":ALPN_MISMATCH_ON_EARLY_DATA:",
-        Peer::MessageTooLong
-        | Peer::IllegalParameter
-        | Peer::WrongCertificateContext
-        | Peer::PointlessCertificateType => ":DECODE_ERROR:",
+        PeerError::EmptyCertificate => ":DECODE_ERROR:",
+        PeerError::SecondRetry => ":UNEXPECTED_MESSAGE:",
+        PeerError::UnnecessaryRetry => ":EMPTY_HELLO_RETRY_REQUEST:",
+        PeerError::SessionIdNotEchoed => ":SERVER_ECHOED_INVALID_SESSION_ID:",
+        PeerError::Compression => ":UNSUPPORTED_COMPRESSION_ALGORITHM:",
+        PeerError::UnknownCertificateCompression => ":UNKNOWN_CERT_COMPRESSION_ALG:",
+        PeerError::UncompressedCertificateTooLong => ":UNCOMPRESSED_CERT_TOO_LARGE:",
+        PeerError::BadCompressedCertificate => ":CERT_DECOMPRESSION_FAILED:",
+        PeerError::RenegotiationMismatch => ":RENEGOTIATION_MISMATCH:",
+        PeerError::UnsafeLegacyRenegotiation => ":UNSAFE_LEGACY_RENEGOTIATION_DISABLED:",
+        PeerError::Renegotiation => ":NO_RENEGOTIATION:",
+        PeerError::ExtendedMainSecretLost => ":RESUMED_EMS_SESSION_WITHOUT_EMS_EXTENSION:",
+        PeerError::TooMuchEarlyData => ":TOO_MUCH_READ_EARLY_DATA:",
+        PeerError::WrongVersionForEarlyData => ":WRONG_VERSION_ON_EARLY_DATA:",
+        PeerError::EarlyDataMismatch => ":ALPN_MISMATCH_ON_EARLY_DATA:",
+        PeerError::MessageTooLong
+        | PeerError::IllegalParameter
+        | PeerError::WrongCertificateContext
+        | PeerError::UnnecessaryCertificateType => ":DECODE_ERROR:",
         _ => return None,
     })
 }
 
-/// BoringSSL's word for an alert it received: those of SSL 3 are named after it.
+/// BoringSSL's token for a received alert: those of SSL 3 are named after it.
 fn received(alert: AlertDescription) -> String {
     let Some(name) = alert.name() else { return named(&alert) };
     let age = match alert {
@@ -146,14 +155,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn received_alerts_are_named_by_their_age() {
+    fn received_alerts_of_ssl3_are_named_after_it() {
         let token = |alert| of(Error::AlertReceived(alert));
         assert_eq!(token(AlertDescription::HANDSHAKE_FAILURE), ":SSLV3_ALERT_HANDSHAKE_FAILURE:");
         assert_eq!(token(AlertDescription::RECORD_OVERFLOW), ":TLSV1_ALERT_RECORD_OVERFLOW:");
     }
 
     #[test]
-    fn an_error_without_a_word_keeps_its_own_name() {
-        assert_eq!(of(Peer::SecondHelloChanged.into()), ":SecondHelloChanged:");
+    fn an_error_without_a_token_keeps_its_name() {
+        assert_eq!(of(PeerError::SecondHelloChanged.into()), ":SecondHelloChanged:");
     }
 }

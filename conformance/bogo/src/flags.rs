@@ -1,31 +1,29 @@
-//! The table of flags: which there are, whether they take a value, and which option each sets.
-//!
-//! Must not know: prefixes, how a command line is read. Next: [`crate::options`].
+//! The table of flags, with their values and the options that they set.
 
 use crate::base64;
 use crate::options::{CredentialOptions, Options, Policy};
 
-/// What a flag does.
+/// The effect of a flag.
 pub(crate) enum Kind {
     /// A flag without a value.
     Set(fn(&mut Options)),
-    /// A flag with one; `None` if the value cannot be read.
+    /// A flag with a value; `None` if the value is invalid.
     Take(fn(&mut Options, &[u8]) -> Option<()>),
-    /// True of this library without doing anything, or about something the shim has no choice in.
+    /// A flag for what this library always does, or what the shim cannot influence.
     Ignore,
     IgnoreWithValue,
 }
 
 use Kind::{Ignore, IgnoreWithValue, Set, Take};
 
-/// Every flag that is understood. The rest of the runner's flags are for features not implemented.
+/// Every supported flag. The runner's other flags are for features that are not implemented.
 pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-port", Take(|o, v| put(&mut o.port, number(v)))),
     ("-ipv6", Set(|o| o.ipv6 = true)),
     ("-shim-id", Take(|o, v| put(&mut o.shim_id, number(v)))),
     ("-server", Set(|o| o.server = true)),
     ("-resume-count", Take(|o, v| put(&mut o.resume_count, number(v)))),
-    // What is negotiated.
+    // Negotiation.
     ("-no-tls12", Set(|o| o.no_tls12 = true)),
     ("-no-tls13", Set(|o| o.no_tls13 = true)),
     ("-no-tls11", Ignore),
@@ -59,13 +57,13 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-request-server-padding", Take(|o, v| keep(&mut o.request_server_padding, number(v)))),
     ("-server-supports-padding", Set(|o| o.answer_server_padding = true)),
     ("-no-server-name-ack", Set(|o| o.no_server_name_ack = true)),
-    // Over TLS there is no SRTP to negotiate: what is configured of it stays without effect.
+    // There is no SRTP over TLS, so its configuration has no effect.
     ("-srtp-profiles", IgnoreWithValue),
     ("-enable-ocsp-stapling", Set(|o| o.enable_ocsp_stapling = true)),
     ("-enable-signed-cert-timestamps", Set(|o| o.enable_signed_cert_timestamps = true)),
     ("-install-cert-compression-algs", Set(|o| o.compression = true)),
     ("-install-one-cert-compression-alg", Take(|o, v| keep(&mut o.one_compression, number(v)))),
-    // What is resumed.
+    // Resumption.
     ("-no-ticket", Set(|o| o.no_ticket = true)),
     ("-resumption-delay", Take(|o, v| put(&mut o.resumption_delay, number(v)))),
     ("-enable-early-data", Set(|o| o.enable_early_data = true)),
@@ -73,7 +71,7 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-retain-only-sha256-client-cert", Set(|o| o.digests_only = true)),
     ("-resumption-across-names-enabled", Set(|o| o.across_names = true)),
     ("-ticket-key", Take(|o, v| put(&mut o.ticket_key, base64::decode(v)))),
-    // Who is trusted, and who we are.
+    // Certificates: verification and credentials.
     ("-trust-cert", IgnoreWithValue),
     ("-verify-peer", Set(|o| o.verify_peer = true)),
     ("-require-any-client-certificate", Set(|o| o.require_any_client_certificate = true)),
@@ -104,7 +102,7 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ),
     ("-signing-prefs", Take(|o, v| add(&mut o.current().signing_prefs, number(v)))),
     ("-must-match-issuer", Set(|o| o.current().must_match_issuer = true)),
-    // Keys in place of certificates.
+    // Pre-shared keys.
     ("-new-psk-credential", Set(|o| o.credentials.push(CredentialOptions::default()))),
     ("-psk-importer-key", Take(|o, v| put(&mut o.current().psk().key, base64::decode(v)))),
     (
@@ -114,7 +112,7 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-psk-importer-context", Take(|o, v| put(&mut o.current().psk().context, base64::decode(v)))),
     ("-psk-importer-sha256", Set(|o| o.current().psk().sha384 = false)),
     ("-psk-importer-sha384", Set(|o| o.current().psk().sha384 = true)),
-    // What happens after the handshake, and how the shim goes about it.
+    // Data after the handshake, and the behaviour of the shim.
     ("-async", Set(|o| o.asynchronous = true)),
     ("-implicit-handshake", Ignore),
     ("-no-op-extra-handshake", Ignore),
@@ -134,7 +132,7 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-export-context", Take(|o, v| put(&mut o.export_context, Some(v.to_vec())))),
     ("-use-export-context", Set(|o| o.use_export_context = true)),
     ("-export-traffic-secrets", Set(|o| o.export_traffic_secrets = true)),
-    // What must come of it.
+    // Expectations.
     ("-expect-version", Take(|o, v| keep(&mut o.expect.version, number(v)))),
     ("-expect-cipher", Take(|o, v| keep(&mut o.expect.cipher, number(v)))),
     ("-expect-cipher-aes", Take(|o, v| keep(&mut o.expect.cipher_aes, number(v)))),

@@ -1,36 +1,38 @@
-//! The program through which BoringSSL's test runner drives the library.
+//! The shim: the program with which BoringSSL's test runner tests the library.
 //!
-//! One process a test. The runner says with flags what to connect as, what to do and what to expect, listens
-//! on a port, and misbehaves there; it judges by what it sees, by the exit code and by the word on stderr.
+//! Each test is one process. The runner's flags state the role, the actions and the expectations.
+//! The runner listens on a port and misbehaves there. It decides by what it receives, by the exit
+//! code, and by the token on stderr.
 //!
-//! | to see | look at |
+//! | modules | content |
 //! |---|---|
-//! | which flags there are | [`flags`], read into [`options`] |
-//! | what they configure | [`config`], of [`choices`], [`cipher_string`], [`credentials`] and [`runner_only`] |
-//! | how certificates are compressed | [`compression`] |
-//! | what the shim answers as an application | [`judge`], [`host`] |
-//! | which pre-shared keys there are | [`psk`] |
-//! | what one connection leaves to the next | [`sessions`], also in [`runner_tickets`] |
-//! | what happens on the wire | [`run`] and [`early`], over [`transport`] |
-//! | what is checked after a handshake | [`expect`] |
-//! | what an error is called | [`error_token`] |
+//! | [`flags`], [`options`] | the flags, and their values |
+//! | [`config`] | configurations |
+//! | [`choices`], [`cipher_string`], [`credentials`], [`runner_only`] | parts of configurations |
+//! | [`compression`] | certificate compression |
+//! | [`application`], [`config_selector`] | the shim's answers as an application |
+//! | [`psk`] | pre-shared keys |
+//! | [`sessions`], [`runner_tickets`] | the state that connections share |
+//! | [`run`], [`early`], [`transport`] | the connection |
+//! | [`expect`] | the checks after a handshake |
+//! | [`error_token`] | the names of errors |
 //!
-//! Which tests are not run, and why, is in `config.json`; `README.md` counts the rest.
+//! `config.json` lists the tests that are not run, with reasons; `README.md` has the results.
 
 #![forbid(unsafe_code)]
 
+mod application;
 mod base64;
 mod choices;
 mod cipher_string;
 mod compression;
 mod config;
+mod config_selector;
 mod credentials;
 mod early;
 mod error_token;
 mod expect;
 mod flags;
-mod host;
-mod judge;
 mod options;
 mod psk;
 mod run;
@@ -43,21 +45,21 @@ use std::env;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use options::{Plan, Unfit};
-use run::{Failure, Round};
+use options::{Plan, Unsupported};
+use run::{Failure, TestConnection};
 use sessions::Sessions;
 
 fn main() -> ExitCode {
     let arguments: Vec<Vec<u8>> =
         env::args_os().skip(1).map(std::ffi::OsString::into_encoded_bytes).collect();
-    // The runner asks first of all whether its split-handshake helper could be used.
+    // The runner first asks whether its split-handshake helper is supported.
     if arguments.iter().any(|argument| argument == b"-is-handshaker-supported") {
         println!("No");
         return ExitCode::SUCCESS;
     }
     let plan = match Plan::parse(&arguments) {
         Ok(plan) => plan,
-        Err(unfit) => return report(Failure::Unfit(unfit)),
+        Err(unsupported) => return report(Failure::Unsupported(unsupported)),
     };
     match connections(&plan) {
         Ok(()) => ExitCode::SUCCESS,
@@ -65,7 +67,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// All connections of a test, one after the other.
+/// Makes all connections of a test, one after the other.
 fn connections(plan: &Plan) -> Result<(), Failure> {
     let sessions = Sessions::new(&plan.initial.ticket_key)
         .map_err(|error| Failure::Tls { token: ":RANDOM:".to_owned(), error: error.into() })?;
@@ -73,25 +75,32 @@ fn connections(plan: &Plan) -> Result<(), Failure> {
     for count in 0..=plan.initial.resume_count {
         let resumes = count > 0;
         let options = if resumes { &plan.resume } else { &plan.initial };
-        // A client learns that its early data is rejected in the middle of a connection. The test
-        // knows before.
+        // A client learns within the connection that its early data is rejected. The test knows
+        // before.
         let rejected = resumes && !options.server && options.expect.reject_early_data;
         let after_rejection = rejected.then_some(&plan.retry);
-        run::connection(&Round { options, after_rejection, resumes, sessions: &sessions })?;
-        sessions.clock.turn(options.resumption_delay);
+        run::connection(&TestConnection {
+            options,
+            after_rejection,
+            resumes,
+            sessions: &sessions,
+        })?;
+        sessions.clock.advance(options.resumption_delay);
     }
     Ok(())
 }
 
-/// Says on stderr what went wrong; the exit code tells failures from what is not implemented.
+/// Prints a failure; the exit code distinguishes failures from what is not implemented.
 fn report(failure: Failure) -> ExitCode {
     match failure {
         Failure::Tls { token, error } => eprintln!("{token} {error}"),
         Failure::Unexpected(what) => eprintln!("{what}"),
         Failure::Transport(error) => eprintln!("transport: {error}"),
-        Failure::Unfit(Unfit::Refused(token)) => eprintln!("{token}"),
-        Failure::Unfit(Unfit::Malformed(flag)) => eprintln!("cannot read the value of {flag}"),
-        Failure::Unfit(Unfit::Unimplemented(what)) => {
+        Failure::Unsupported(Unsupported::Refused(token)) => eprintln!("{token}"),
+        Failure::Unsupported(Unsupported::Malformed(flag)) => {
+            eprintln!("cannot read the value of {flag}");
+        }
+        Failure::Unsupported(Unsupported::Unimplemented(what)) => {
             eprintln!("not implemented: {what}");
             return ExitCode::from(UNIMPLEMENTED);
         }
@@ -99,5 +108,5 @@ fn report(failure: Failure) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// The exit code by which the runner counts a test apart.
+/// The exit code of tests that are not implemented, which the runner counts separately.
 const UNIMPLEMENTED: u8 = 89;

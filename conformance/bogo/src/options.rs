@@ -1,12 +1,12 @@
-//! The runner's flags: which exist, and what each says about a connection.
+//! The runner's flags, parsed into options for each connection.
 //!
-//! Must not know: TLS, the library. A flag that is not in [`crate::flags`] makes the shim answer "not implemented",
-//! which the runner counts apart from failures. Next: [`crate::config`], which turns options into a configuration.
+//! For a flag that is not in [`crate::flags`] the shim answers "not implemented", which the runner
+//! counts separately from failures.
 
 use crate::flags::{FLAGS, Kind};
 use crate::psk::PskOptions;
 
-/// What the runner wants of one connection.
+/// The options of one connection.
 #[derive(Clone, Default)]
 pub(crate) struct Options {
     pub(crate) port: u16,
@@ -21,7 +21,7 @@ pub(crate) struct Options {
     pub(crate) max_version: u16,
     pub(crate) fallback_scsv: bool,
     pub(crate) curves: Vec<u16>,
-    /// One for each curve: 1 makes it equal to the next.
+    /// One per curve: 1 gives it the same preference as the next.
     pub(crate) curves_flags: Vec<u8>,
     pub(crate) server_groups: Vec<u16>,
     pub(crate) key_shares: Option<Vec<u16>>,
@@ -41,11 +41,11 @@ pub(crate) struct Options {
     pub(crate) digests_only: bool,
     pub(crate) across_names: bool,
     pub(crate) ticket_key: Vec<u8>,
-    /// Seconds that pass after the connection.
+    /// The seconds by which the clock advances after the connection.
     pub(crate) resumption_delay: u64,
 
     pub(crate) host_name: Option<String>,
-    /// In the extension's own format: each name behind a byte that counts it.
+    /// In the format of the extension: a length byte before each name.
     pub(crate) advertise_alpn: Vec<u8>,
     pub(crate) select_alpn: Vec<u8>,
     pub(crate) reject_alpn: bool,
@@ -55,7 +55,7 @@ pub(crate) struct Options {
     pub(crate) enable_ocsp_stapling: bool,
     pub(crate) enable_signed_cert_timestamps: bool,
 
-    /// Certificates are compressed: in all the runner's ways, or in the one of this code.
+    /// Certificate compression with all of the runner's algorithms, or with one.
     pub(crate) compression: bool,
     pub(crate) one_compression: Option<u16>,
 
@@ -68,11 +68,11 @@ pub(crate) struct Options {
     pub(crate) decline_ocsp_callback: bool,
     pub(crate) fail_ocsp_callback: bool,
 
-    /// The credential that needs no `-new-x509-credential`: the last in order.
+    /// The credential without `-new-x509-credential`, which is the last in order.
     pub(crate) credential: CredentialOptions,
     pub(crate) credentials: Vec<CredentialOptions>,
 
-    /// The forms of certificate accepted from the peer, and those a client says it can show.
+    /// The certificate types that are accepted from the peer, and those that a client offers.
     pub(crate) accepted_types: Vec<u8>,
     pub(crate) available_types: Vec<u8>,
 
@@ -80,7 +80,8 @@ pub(crate) struct Options {
     pub(crate) shim_writes_first: bool,
     pub(crate) shim_initial_write: Option<Vec<u8>>,
     pub(crate) repeat_shim_initial_write: Option<usize>,
-    /// The type of the handshake message behind which early data is sent, instead of at once.
+    /// The type of the handshake message after which early data is sent; by default it is sent at
+    /// once.
     pub(crate) early_write_after_message: Option<u8>,
     pub(crate) shim_shuts_down: bool,
     pub(crate) check_close_notify: bool,
@@ -97,7 +98,7 @@ pub(crate) struct Options {
     pub(crate) expect: Expectations,
 }
 
-/// What must be true once the handshake is done.
+/// What must hold after the handshake.
 #[derive(Clone, Default)]
 pub(crate) struct Expectations {
     pub(crate) version: Option<u16>,
@@ -110,27 +111,27 @@ pub(crate) struct Expectations {
     pub(crate) selected_credential: Option<i32>,
     pub(crate) retry: Option<bool>,
     pub(crate) session_miss: bool,
-    /// Client: no session comes of it.
+    /// Client: the connection gives no session.
     pub(crate) no_session: bool,
     /// Client: a resumed session of TLS 1.2 gets a new ticket.
     pub(crate) ticket_renewal: bool,
-    /// Client: whether the last ticket admits early data.
+    /// Client: whether the last ticket allows early data.
     pub(crate) ticket_supports_early_data: bool,
-    /// Server: the session is kept here, under an id; or it is not.
+    /// Server: the session is stored under an ID; or it is not.
     pub(crate) session_id: bool,
     pub(crate) no_session_id: bool,
     pub(crate) accept_early_data: bool,
     pub(crate) reject_early_data: bool,
     pub(crate) no_offer_early_data: bool,
-    /// Why early data was not accepted, or `accept`.
+    /// The reason why early data was rejected, or `accept`.
     pub(crate) early_data_reason: Option<String>,
-    /// Client: the server sends the padding asked for.
+    /// Client: the server sends the requested padding.
     pub(crate) server_padding: bool,
-    /// Server: seconds by which a resumed ticket's age is off; 0 is any.
+    /// Server: the error of a resumed ticket's age in seconds; 0 is any.
     pub(crate) ticket_age_skew: i64,
-    /// Server: all that is kept of the client's certificate is a digest.
+    /// Server: only a digest of the client's certificate is kept.
     pub(crate) client_digest: bool,
-    /// Client: whether the last ticket is good for other names.
+    /// Client: whether the last ticket is valid for other names.
     pub(crate) across_names: Option<bool>,
     pub(crate) extended_master_secret: bool,
     pub(crate) secure_renegotiation: Option<bool>,
@@ -149,10 +150,10 @@ pub(crate) struct Expectations {
     pub(crate) certificate_types: Vec<u8>,
 }
 
-/// A certificate chain, its key, and what goes with them.
+/// A certificate chain, its key, and its extensions.
 #[derive(Clone, Default)]
 pub(crate) struct CredentialOptions {
-    /// A key that stands for itself instead of a chain. RFC 7250
+    /// A raw public key instead of a chain. RFC 7250
     pub(crate) raw_public_key: bool,
     pub(crate) cert_file: Option<String>,
     pub(crate) key_file: Option<String>,
@@ -160,11 +161,11 @@ pub(crate) struct CredentialOptions {
     pub(crate) signed_cert_timestamps: Vec<u8>,
     pub(crate) signing_prefs: Vec<u16>,
     pub(crate) must_match_issuer: bool,
-    /// Instead of all that: a pre-shared key.
+    /// A pre-shared key instead of a certificate.
     pub(crate) psk: Option<PskOptions>,
 }
 
-/// A regulation by name, which restricts versions, suites, groups and signatures.
+/// A compliance policy, which restricts versions, suites, groups and signatures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
     Fips202205,
@@ -174,39 +175,39 @@ pub(crate) enum Policy {
     Cnsa2,
 }
 
-/// The options of all connections of one run.
+/// The options of all connections of a test.
 #[derive(Default)]
 pub(crate) struct Plan {
     pub(crate) initial: Options,
     pub(crate) resume: Options,
-    /// For what is left of a resuming client's connection when its early data was rejected.
+    /// Those of a resuming client after its early data was rejected.
     pub(crate) retry: Options,
 }
 
-/// Why the flags cannot be followed.
+/// Why the flags cannot be applied.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unfit {
-    /// A flag, or a value of it, that stands for something not implemented.
+pub(crate) enum Unsupported {
+    /// A flag or value for a feature that is not implemented.
     Unimplemented(String),
-    /// Flags that leave nothing to connect with; BoringSSL's word for it.
+    /// Flags that leave nothing to offer, with BoringSSL's token.
     Refused(&'static str),
-    /// A flag without its value, or with one that cannot be read.
+    /// A flag whose value is missing or invalid.
     Malformed(String),
 }
 
 impl Plan {
-    /// Reads the command line, the program's own name left out.
-    pub(crate) fn parse(arguments: &[Vec<u8>]) -> Result<Self, Unfit> {
+    /// Parses the command line without the program's name.
+    pub(crate) fn parse(arguments: &[Vec<u8>]) -> Result<Self, Unsupported> {
         let mut plan = Self::default();
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let flag = String::from_utf8_lossy(argument).into_owned();
-            let (name, times) = addressee(&flag);
+            let (name, times) = split_prefix(&flag);
             let kind = FLAGS.iter().find(|(known, _)| *known == name).map(|(_, kind)| kind);
-            let Some(kind) = kind else { return Err(Unfit::Unimplemented(flag)) };
+            let Some(kind) = kind else { return Err(Unsupported::Unimplemented(flag)) };
             let value = match kind {
                 Kind::Take(_) | Kind::IgnoreWithValue => {
-                    rest.next().ok_or_else(|| Unfit::Malformed(flag.clone()))?
+                    rest.next().ok_or_else(|| Unsupported::Malformed(flag.clone()))?
                 }
                 Kind::Set(_) | Kind::Ignore => &Vec::new(),
             };
@@ -219,23 +220,23 @@ impl Plan {
                 Kind::Ignore | Kind::IgnoreWithValue => Some(()),
             };
             let applied = match times {
-                Times::Always => apply(&mut plan.initial)
+                Connections::Always => apply(&mut plan.initial)
                     .and_then(|()| apply(&mut plan.resume))
                     .and_then(|()| apply(&mut plan.retry)),
-                Times::Initial => apply(&mut plan.initial),
-                Times::Resume => apply(&mut plan.resume),
-                Times::Retry => apply(&mut plan.retry),
-                Times::Never => Some(()),
+                Connections::Initial => apply(&mut plan.initial),
+                Connections::Resume => apply(&mut plan.resume),
+                Connections::Retry => apply(&mut plan.retry),
+                Connections::Never => Some(()),
             };
-            applied.ok_or(Unfit::Malformed(flag))?;
+            applied.ok_or(Unsupported::Malformed(flag))?;
         }
         Ok(plan)
     }
 }
 
-/// To which connections a flag applies.
+/// The connections to which a flag applies.
 #[derive(Clone, Copy)]
-enum Times {
+enum Connections {
     Always,
     Initial,
     Resume,
@@ -243,27 +244,27 @@ enum Times {
     Never,
 }
 
-/// The flag behind its prefix.
-fn addressee(flag: &str) -> (&str, Times) {
+/// The flag without its prefix.
+fn split_prefix(flag: &str) -> (&str, Connections) {
     let behind = |prefix: &str| flag.strip_prefix(prefix).filter(|rest| rest.starts_with('-'));
     if let Some(name) = behind("-on-initial") {
-        (name, Times::Initial)
+        (name, Connections::Initial)
     } else if let Some(name) = behind("-on-resume") {
-        (name, Times::Resume)
+        (name, Connections::Resume)
     } else if let Some(name) = behind("-on-retry") {
-        (name, Times::Retry)
+        (name, Connections::Retry)
     } else if let Some(name) = behind("-on-shim") {
-        (name, Times::Always)
+        (name, Connections::Always)
     } else if let Some(name) = behind("-on-handshaker") {
-        (name, Times::Never)
+        (name, Connections::Never)
     } else {
-        (flag, Times::Always)
+        (flag, Connections::Always)
     }
 }
 
 impl Options {
-    /// What is said first, each in a record of its own.
-    pub(crate) fn first_words(&self) -> Vec<Vec<u8>> {
+    /// The initial writes, each in its own record.
+    pub(crate) fn initial_writes(&self) -> Vec<Vec<u8>> {
         if !self.shim_writes_first && !self.read_with_unfinished_write {
             return Vec::new();
         }
@@ -271,14 +272,14 @@ impl Options {
         vec![word; self.repeat_shim_initial_write.unwrap_or(1)]
     }
 
-    /// The credential that credential flags speak of at this point of the command line.
+    /// The credential to which credential flags apply at this position of the command line.
     pub(crate) fn current(&mut self) -> &mut CredentialOptions {
         self.credentials.last_mut().unwrap_or(&mut self.credential)
     }
 }
 
 impl CredentialOptions {
-    /// The key that key flags speak of.
+    /// The key to which key flags apply.
     pub(crate) fn psk(&mut self) -> &mut PskOptions {
         self.psk.get_or_insert_default()
     }
@@ -288,13 +289,13 @@ impl CredentialOptions {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Plan, Unfit> {
+    fn parse(line: &str) -> Result<Plan, Unsupported> {
         let words: Vec<Vec<u8>> = line.split(' ').map(|word| word.as_bytes().to_vec()).collect();
         Plan::parse(&words)
     }
 
     #[test]
-    fn a_prefix_says_which_connection_is_meant() {
+    fn a_prefix_selects_the_connection() {
         let line = "-server -on-initial-curves 29 -on-resume-curves 23 -on-retry-curves 24";
         let plan = parse(line).ok().unwrap();
         assert!(plan.initial.server && plan.resume.server && plan.retry.server);
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn credential_flags_speak_of_the_credential_begun_last() {
+    fn credential_flags_apply_to_the_last_credential() {
         let plan = parse("-cert-file a -new-x509-credential -cert-file b -must-match-issuer");
         let options = plan.ok().unwrap().initial;
         assert_eq!(options.credential.cert_file.as_deref(), Some("a"));
@@ -312,16 +313,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_and_what_is_malformed_differ() {
-        let unfit = |line| parse(line).err().unwrap();
-        assert_eq!(unfit("-dtls"), Unfit::Unimplemented("-dtls".to_owned()));
-        assert_eq!(unfit("-on-retry-dtls"), Unfit::Unimplemented("-on-retry-dtls".to_owned()));
-        assert_eq!(unfit("-port"), Unfit::Malformed("-port".to_owned()));
-        assert_eq!(unfit("-port x"), Unfit::Malformed("-port".to_owned()));
+    fn unknown_flags_and_malformed_values_differ() {
+        let unsupported = |line| parse(line).err().unwrap();
+        assert_eq!(unsupported("-dtls"), Unsupported::Unimplemented("-dtls".to_owned()));
+        assert_eq!(
+            unsupported("-on-retry-dtls"),
+            Unsupported::Unimplemented("-on-retry-dtls".to_owned())
+        );
+        assert_eq!(unsupported("-port"), Unsupported::Malformed("-port".to_owned()));
+        assert_eq!(unsupported("-port x"), Unsupported::Malformed("-port".to_owned()));
     }
 
     #[test]
-    fn flags_for_the_runners_own_helper_are_passed_over() {
+    fn flags_for_the_split_handshake_helper_are_ignored() {
         let options =
             parse("-on-handshaker-cert-file x -on-shim-cert-file y").ok().unwrap().initial;
         assert_eq!(options.credential.cert_file.as_deref(), Some("y"));

@@ -1,16 +1,17 @@
-//! The runner's pre-shared keys: all of them imported, in one order with the certificates.
-//!
-//! Must not know: sockets. Next: [`crate::judge`], which finds them for the library.
+//! The runner's pre-shared keys, which are all imported and ordered with the certificates.
 
 use std::sync::Arc;
 
 use tercel::crypto::HashAlgorithm;
-use tercel::{Facts, FindPreSharedKey, PreSharedKey, PreSharedKeyRequest};
+use tercel::{
+    ConnectionInfo,
+    psk::{FindPreSharedKey, PreSharedKey, PreSharedKeyRequest},
+};
 
-use crate::judge::Judge;
-use crate::options::{Options, Unfit};
+use crate::application::Application;
+use crate::options::{Options, Unsupported};
 
-/// An external key as the flags describe it.
+/// An external key as described by the flags.
 #[derive(Clone, Default)]
 pub(crate) struct PskOptions {
     pub(crate) key: Vec<u8>,
@@ -19,14 +20,14 @@ pub(crate) struct PskOptions {
     pub(crate) sha384: bool,
 }
 
-/// What an external key was imported as, and its number for the runner.
+/// The imported keys of an external key, and its number.
 pub(crate) struct Imported {
     pub(crate) keys: [Arc<PreSharedKey>; 2],
     pub(crate) number: i32,
 }
 
 /// The keys of a connection, in the order of the flags.
-pub(crate) fn import(options: &Options) -> Result<Vec<Imported>, Unfit> {
+pub(crate) fn import(options: &Options) -> Result<Vec<Imported>, Unsupported> {
     let mut all = Vec::new();
     for (number, credential) in (0..).zip(&options.credentials) {
         let Some(psk) = &credential.psk else { continue };
@@ -36,8 +37,8 @@ pub(crate) fn import(options: &Options) -> Result<Vec<Imported>, Unfit> {
     Ok(all)
 }
 
-/// Keys for a client, which takes them for itself.
-pub(crate) fn for_client(options: &Options) -> Result<Vec<PreSharedKey>, Unfit> {
+/// The keys of a client.
+pub(crate) fn for_client(options: &Options) -> Result<Vec<PreSharedKey>, Unsupported> {
     let mut all = Vec::new();
     for psk in options.credentials.iter().filter_map(|credential| credential.psk.as_ref()) {
         all.extend(make(psk)?);
@@ -45,22 +46,22 @@ pub(crate) fn for_client(options: &Options) -> Result<Vec<PreSharedKey>, Unfit> 
     Ok(all)
 }
 
-fn make(psk: &PskOptions) -> Result<[PreSharedKey; 2], Unfit> {
+fn make(psk: &PskOptions) -> Result<[PreSharedKey; 2], Unsupported> {
     let hash = if psk.sha384 { HashAlgorithm::Sha384 } else { HashAlgorithm::Sha256 };
     PreSharedKey::import(&psk.identity, &psk.context, &psk.key, hash)
-        .map_err(|error| Unfit::Unimplemented(error.to_string()))
+        .map_err(|error| Unsupported::Unimplemented(error.to_string()))
 }
 
-/// The number of the key that a handshake rests on.
-pub(crate) fn selected(judge: &Judge, facts: &Facts) -> Option<i32> {
-    let name = facts.pre_shared_key()?;
+/// The number of the key that a handshake selected.
+pub(crate) fn selected(application: &Application, info: &ConnectionInfo) -> Option<i32> {
+    let name = info.pre_shared_key()?;
     let same = |imported: &&Imported| imported.keys[0].external_identity() == name;
-    judge.pre_shared_keys.iter().find(same).map(|imported| imported.number)
+    application.pre_shared_keys.iter().find(same).map(|imported| imported.number)
 }
 
-impl FindPreSharedKey for Judge {
-    /// The first that fits in the order of the flags: a certificate ahead of a key wins if the client can
-    /// verify any.
+impl FindPreSharedKey for Application {
+    /// The first that fits in the order of the flags. A certificate before a key is selected if the
+    /// client can verify one.
     fn find_pre_shared_key(&self, request: &PreSharedKeyRequest<'_>) -> Option<Arc<PreSharedKey>> {
         let verifies = request.signature_schemes.is_some_and(|schemes| !schemes.is_empty());
         let numbers = self.credentials.iter().map(|loaded| loaded.number);

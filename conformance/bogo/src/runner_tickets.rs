@@ -1,21 +1,23 @@
-//! Tickets that the runner can open and change, in BoringSSL's format: AES-128-CBC, then HMAC-SHA256.
+//! Tickets that the runner can open and change, in BoringSSL's format: AES-128-CBC with
+//! HMAC-SHA256.
 //!
 //! ```text
-//! name 16 | initial value 16 | ciphertext | tag 32, over all before it; in the ciphertext
+//! name 16 | initial value 16 | ciphertext | tag 32, over all before it; plaintext:
 //! SEQUENCE { INTEGER 1, INTEGER version, OCTET STRING cipher suite, OCTET STRING the session }
 //! ```
 //!
-//! The runner reads and writes version and suite only; what it writes replaces what the session says.
-//! Must not know: when tickets are made. Next: [`crate::sessions`], which hands them out.
+//! The runner reads and writes version and suite only, and what it writes replaces those of the
+//! session.
 
 use aws_lc_rs::cipher::{
     AES_128, DecryptionContext, PaddedBlockDecryptingKey, PaddedBlockEncryptingKey,
     UnboundCipherKey,
 };
 use aws_lc_rs::iv::FixedLength;
-use tercel::TicketSealer;
-use tercel::crypto::{CryptoError, HashAlgorithm, HmacKey};
+use tercel::crypto::{CryptoError, HashAlgorithm};
 use tercel::pki_types::UnixTime;
+use tercel::session::TicketSealer;
+use tercel_crypto::HmacKey;
 
 pub(crate) struct RunnerTickets {
     name: [u8; 16],
@@ -24,7 +26,7 @@ pub(crate) struct RunnerTickets {
 }
 
 impl RunnerTickets {
-    /// From the three keys, one after the other.
+    /// Splits three concatenated keys.
     pub(crate) fn new(keys: &[u8]) -> Result<Self, CryptoError> {
         let part = |number: usize| {
             keys.chunks_exact(16).nth(number).and_then(|part| <[u8; 16]>::try_from(part).ok())
@@ -66,8 +68,8 @@ impl TicketSealer for RunnerTickets {
         from_der(key.decrypt(&mut content.to_vec(), context).ok()?)
     }
 
-    fn lifetime(&self) -> u32 {
-        86_400
+    fn lifetime(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(86_400)
     }
 }
 
@@ -75,7 +77,7 @@ const SEQUENCE: u8 = 0x30;
 const INTEGER: u8 = 2;
 const OCTET_STRING: u8 = 4;
 
-/// A session begins with a byte for its form, its version and its suite, of two bytes each.
+/// A session begins with one byte for its form, then version and suite of two bytes each.
 fn to_der(session: &[u8]) -> Option<Vec<u8>> {
     let (version, suite) = (session.get(1..3)?, session.get(3..5)?);
     let parts = [
@@ -97,7 +99,7 @@ fn from_der(der: &[u8]) -> Option<Vec<u8>> {
     Some([form, version, suite, session.get(5..)?].concat())
 }
 
-/// With a length of two bytes where one does not do.
+/// A DER element, with a length of two bytes if one is not enough.
 fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let mut der = vec![tag];
     match u8::try_from(content.len()) {
@@ -113,7 +115,7 @@ fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     der
 }
 
-/// The content of the first element, and what follows it.
+/// The content of the first element, and the rest.
 fn content(tag: u8, der: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = match der {
         [found, 0x82, high, low, rest @ ..] if *found == tag => {
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_is_opened_and_nothing_else() {
+    fn only_sealed_tickets_are_opened() {
         let tickets = RunnerTickets::new(&[7; 48]).unwrap();
         let now = UnixTime::now();
         for length in [5, 100, 200, 3000] {
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn version_and_suite_stand_where_the_runner_looks() {
+    fn version_and_suite_are_where_the_runner_expects_them() {
         let der = to_der(&[9, 3, 4, 0x13, 1, 55]).unwrap();
         assert_eq!(
             der[..12],

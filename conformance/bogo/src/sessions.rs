@@ -1,6 +1,4 @@
-//! What the connections of one process have in common: sessions, ticket keys, the replay guard, the time.
-//!
-//! Must not know: flags, sockets. Next: [`crate::config`], which puts these into configurations.
+//! The state that the connections of a test share: sessions, ticket keys, replay guard, clock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,41 +7,47 @@ use std::time::Duration;
 use tercel::crypto::CryptoError;
 use tercel::pki_types::UnixTime;
 use tercel::{
-    AdmitEarlyData, ClientSessionKey, ClientSessionStore, Clock, MemoryStore, NewSession,
-    ReplayGuard, RotatingTickets, SessionStore, TicketSealer,
+    clock::Clock,
+    session::{
+        AdmitEarlyData, ClientSessionKey, ClientSessionStore, NewSession, ReplayGuard,
+        RotatingTickets, ServerMemoryStore, ServerSessionStore, TicketSealer,
+    },
 };
 
 use crate::runner_tickets::RunnerTickets;
 
-/// Shared by all connections.
+/// The shared state of all connections.
 pub(crate) struct Sessions {
-    pub(crate) clock: Arc<Dial>,
-    pub(crate) shelf: Arc<Shelf>,
-    pub(crate) store: Arc<Counted>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) client_store: Arc<SingleSessionStore>,
+    pub(crate) store: Arc<CountingStore>,
     pub(crate) tickets: Arc<dyn TicketSealer>,
-    pub(crate) guard: Arc<Once>,
+    pub(crate) guard: Arc<SingleUseGuard>,
 }
 
 impl Sessions {
-    /// With the runner's key for tickets, or with keys of the library's if there is none.
+    /// With the runner's ticket key, or with new keys if there is none.
     pub(crate) fn new(ticket_key: &[u8]) -> Result<Self, CryptoError> {
-        let clock = Dial { seconds: Mutex::new(UnixTime::now().as_secs()) };
+        let clock = ManualClock { seconds: Mutex::new(UnixTime::now().as_secs()) };
         let tickets: Arc<dyn TicketSealer> = if ticket_key.is_empty() {
             Arc::new(RotatingTickets::new(clock.now())?)
         } else {
             Arc::new(RunnerTickets::new(ticket_key)?)
         };
-        let guard = Once(ReplayGuard::new(16, at(0)));
+        let guard = SingleUseGuard(ReplayGuard::new(16, at(0)));
         Ok(Self {
             clock: Arc::new(clock),
-            shelf: Arc::default(),
-            store: Arc::new(Counted { store: MemoryStore::new(16), kept: AtomicUsize::new(0) }),
+            client_store: Arc::default(),
+            store: Arc::new(CountingStore {
+                store: ServerMemoryStore::new(16),
+                kept: AtomicUsize::new(0),
+            }),
             tickets,
             guard: Arc::new(guard),
         })
     }
 
-    /// Keeps what a server's configuration left to the application.
+    /// Stores the sessions that a server's configuration leaves to the application.
     pub(crate) fn keep(&self, sessions: Vec<NewSession>) {
         for new in sessions {
             self.store.put(&new.id, new.session, new.expires);
@@ -51,68 +55,68 @@ impl Sessions {
     }
 }
 
-/// A clock that stands still until it is turned, so that the age of a ticket is exact.
-pub(crate) struct Dial {
+/// A clock that only advances when a test says so, so that the age of a ticket is exact.
+pub(crate) struct ManualClock {
     seconds: Mutex<u64>,
 }
 
-impl Dial {
-    pub(crate) fn turn(&self, seconds: u64) {
+impl ManualClock {
+    pub(crate) fn advance(&self, seconds: u64) {
         *open(&self.seconds) += seconds;
     }
 }
 
-impl Clock for Dial {
+impl Clock for ManualClock {
     fn now(&self) -> UnixTime {
         at(*open(&self.seconds))
     }
 }
 
-/// A client's store with room for one session, which is offered whatever the connection is called or
-/// configured: so does BoringSSL's shim.
+/// A client's store for one session, which is offered to every name and configuration, as
+/// BoringSSL's shim does.
 #[derive(Default)]
-pub(crate) struct Shelf(Mutex<Shelved>);
+pub(crate) struct SingleSessionStore(Mutex<StoredSession>);
 
 #[derive(Default)]
-struct Shelved {
+struct StoredSession {
     session: Option<Vec<u8>>,
-    /// What was taken last: when it comes back, it is no new session.
+    /// The session that was taken last; if it is put again, it does not count as new.
     taken: Option<Vec<u8>>,
     new: usize,
 }
 
-impl Shelf {
+impl SingleSessionStore {
     /// The session that the next connection will offer.
     pub(crate) fn session(&self) -> Option<Vec<u8>> {
         open(&self.0).session.clone()
     }
 
-    /// How many sessions came, ever.
+    /// The number of new sessions that were put.
     pub(crate) fn count(&self) -> usize {
         open(&self.0).new
     }
 }
 
-impl ClientSessionStore for Shelf {
+impl ClientSessionStore for SingleSessionStore {
     fn put(&self, _: &ClientSessionKey, session: Vec<u8>, _: UnixTime) {
-        let mut shelved = open(&self.0);
-        if shelved.taken.as_ref() != Some(&session) {
-            shelved.new += 1;
+        let mut client_sessions = open(&self.0);
+        if client_sessions.taken.as_ref() != Some(&session) {
+            client_sessions.new += 1;
         }
-        shelved.session = Some(session);
+        client_sessions.session = Some(session);
     }
 
     fn take(&self, _: &ClientSessionKey, _: UnixTime) -> Option<Vec<u8>> {
-        let mut shelved = open(&self.0);
-        shelved.taken = shelved.session.take();
-        shelved.taken.clone()
+        let mut client_sessions = open(&self.0);
+        client_sessions.taken = client_sessions.session.take();
+        client_sessions.taken.clone()
     }
 }
 
-/// Shows a session to a connection that is never made.
-pub(crate) struct Sample(pub(crate) Vec<u8>);
+/// A store that gives one session to a connection that is not continued.
+pub(crate) struct FixedSession(pub(crate) Vec<u8>);
 
-impl ClientSessionStore for Sample {
+impl ClientSessionStore for FixedSession {
     fn put(&self, _: &ClientSessionKey, _: Vec<u8>, _: UnixTime) {}
 
     fn take(&self, _: &ClientSessionKey, _: UnixTime) -> Option<Vec<u8>> {
@@ -120,19 +124,19 @@ impl ClientSessionStore for Sample {
     }
 }
 
-/// A server's store that counts what it was given.
-pub(crate) struct Counted {
-    store: MemoryStore,
+/// A server's store that counts the sessions that were put.
+pub(crate) struct CountingStore {
+    store: ServerMemoryStore,
     kept: AtomicUsize,
 }
 
-impl Counted {
+impl CountingStore {
     pub(crate) fn count(&self) -> usize {
         self.kept.load(Ordering::Relaxed)
     }
 }
 
-impl SessionStore for Counted {
+impl ServerSessionStore for CountingStore {
     fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
         self.kept.fetch_add(1, Ordering::Relaxed);
         self.store.put(id, session, expires);
@@ -151,17 +155,17 @@ impl SessionStore for Counted {
     }
 }
 
-/// Admits all early data, but none twice.
-pub(crate) struct Once(ReplayGuard);
+/// Accepts all early data, but none twice.
+pub(crate) struct SingleUseGuard(ReplayGuard);
 
-impl AdmitEarlyData for Once {
+impl AdmitEarlyData for SingleUseGuard {
     fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool {
         let expires = at(now.as_secs().saturating_add(FRESH));
         self.0.insert_once(unique, expires, now)
     }
 }
 
-/// Seconds for which a replay could count as fresh: the library's window to either side of now.
+/// The seconds for which a replay could be fresh: the library's window in both directions.
 const FRESH: u64 = 120;
 
 fn at(seconds: u64) -> UnixTime {
@@ -177,20 +181,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_that_comes_back_is_not_new() {
+    fn a_session_that_is_put_again_is_not_new() {
         let key = ClientSessionKey::new("a.test".try_into().unwrap(), None, [0; 32]);
-        let shelf = Shelf::default();
-        shelf.put(&key, b"first".to_vec(), at(0));
-        assert_eq!(shelf.take(&key, at(0)).unwrap(), b"first");
-        assert_eq!(shelf.session(), None);
-        shelf.put(&key, b"first".to_vec(), at(0));
-        assert_eq!((shelf.count(), shelf.session().unwrap()), (1, b"first".to_vec()));
-        shelf.put(&key, b"second".to_vec(), at(0));
-        assert_eq!((shelf.count(), shelf.session().unwrap()), (2, b"second".to_vec()));
+        let client_store = SingleSessionStore::default();
+        client_store.put(&key, b"first".to_vec(), at(0));
+        assert_eq!(client_store.take(&key, at(0)).unwrap(), b"first");
+        assert_eq!(client_store.session(), None);
+        client_store.put(&key, b"first".to_vec(), at(0));
+        assert_eq!((client_store.count(), client_store.session().unwrap()), (1, b"first".to_vec()));
+        client_store.put(&key, b"second".to_vec(), at(0));
+        assert_eq!(
+            (client_store.count(), client_store.session().unwrap()),
+            (2, b"second".to_vec())
+        );
     }
 
     #[test]
-    fn early_data_is_admitted_once() {
+    fn early_data_is_accepted_once() {
         let sessions = Sessions::new(&[]).unwrap();
         let now = sessions.clock.now();
         assert!(sessions.guard.admit_early_data(b"binder", now));

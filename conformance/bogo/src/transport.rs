@@ -1,32 +1,30 @@
 //! The socket to the runner.
-//!
-//! Must not know: TLS. Next: [`crate::run`], which moves records over it.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
 
-use tercel::Received;
-use tercel::wire::{ContentType, HandshakeType};
+use tercel::ReceiveBuffer;
+use tercel_wire::{ContentType, HandshakeType};
 
 use crate::options::Options;
 
-/// A connection to the runner, read in pieces as small as the test wants.
+/// A connection to the runner, read in as small parts as the test requires.
 pub(crate) struct Transport {
     socket: TcpStream,
-    /// With `-async`: every byte arrives alone.
+    /// With `-async`, bytes are delivered one by one.
     byte_by_byte: bool,
-    /// Bytes read from the socket that have not arrived yet.
+    /// Bytes that were read from the socket and not delivered.
     waiting: Vec<u8>,
     arrived: usize,
-    /// The content types of the whole records that arrived byte by byte, and the record that has begun.
+    /// The content types of the complete records delivered byte by byte, and the incomplete record.
     records: Vec<u8>,
     begun: Vec<u8>,
-    /// Bytes that the transport has not accepted yet.
+    /// Bytes that are withheld from the socket.
     withheld: Vec<u8>,
 }
 
 impl Transport {
-    /// Connects: the shim is the TCP client whichever side it plays, and says who it is.
+    /// Connects: the shim is the TCP client in both roles, and sends its ID first.
     pub(crate) fn connect(options: &Options) -> io::Result<Self> {
         let address: SocketAddr = if options.ipv6 {
             (Ipv6Addr::LOCALHOST, options.port).into()
@@ -47,8 +45,8 @@ impl Transport {
         })
     }
 
-    /// Receives something; `false` at the end of input.
-    pub(crate) fn receive(&mut self, received: &mut Received) -> io::Result<bool> {
+    /// Receives some bytes; `false` at the end of input.
+    pub(crate) fn receive(&mut self, received: &mut ReceiveBuffer) -> io::Result<bool> {
         if !self.byte_by_byte {
             return Ok(received.read_from(&mut self.socket)? > 0);
         }
@@ -71,8 +69,9 @@ impl Transport {
         Ok(true)
     }
 
-    /// Whether the handshake message of this type has arrived from a server of TLS 1.3 that puts each in a
-    /// record of its own: the first is in clear, the second in the first protected record.
+    /// Whether the handshake message of this type was delivered, from a TLS 1.3 server that puts
+    /// each message in its own record: the first in plaintext, the second in the first protected
+    /// record.
     pub(crate) fn passed(&self, message: u8) -> bool {
         match HandshakeType(message) {
             HandshakeType::SERVER_HELLO => self.records.contains(&ContentType::HANDSHAKE.0),
@@ -83,7 +82,7 @@ impl Transport {
         }
     }
 
-    /// Sends and empties `out`, behind what was withheld before.
+    /// Sends the withheld bytes and `out`, and empties it.
     pub(crate) fn send(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         if out.is_empty() {
             return Ok(());
@@ -94,7 +93,7 @@ impl Transport {
         sent
     }
 
-    /// Sends one byte of `out` only; the rest leaves ahead of whatever is sent next.
+    /// Sends one byte of `out`, and withholds the rest until the next call.
     pub(crate) fn send_one_byte(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         self.withheld = out.split_off(out.len().min(1));
         let sent = self.socket.write_all(out);
@@ -102,11 +101,11 @@ impl Transport {
         sent
     }
 
-    /// Ends the connection so that the runner sees everything sent: closing a socket with unread input
-    /// would destroy what is on its way, an alert first of all.
+    /// Closes so that the runner receives everything: closing a socket with unread input would
+    /// discard bytes in transit, such as an alert.
     pub(crate) fn finish(mut self) {
         let mut rest = [0; CHUNK];
-        // The connection is over either way; there is nobody to tell of an error.
+        // The connection has ended in any case, so errors are ignored.
         let _ = self.socket.shutdown(Shutdown::Write);
         while matches!(self.socket.read(&mut rest), Ok(count) if count > 0) {}
     }

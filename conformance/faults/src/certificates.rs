@@ -1,27 +1,26 @@
-//! Bad certificates in the watched folder: the old ones stay until there are good new ones.
-//!
-//! Must not know: bad clients. Next: `setting.rs`, which writes good certificates.
+//! Invalid certificates in the watched folder: the terminator keeps the old ones until valid ones
+//! follow.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use tercel::pki::Roots;
-use tercel_harness::good::{self, Load};
+use tercel_harness::clients::{self, Load};
 use tercel_harness::pki::{Key, Leaf};
 use tercel_harness::process::Signal;
 use tercel_harness::proxy::wait_for;
 use tokio::runtime::Runtime;
 
 use crate::phase::Line;
-use crate::setting::{GOOD, Setting, write_certificate};
+use crate::setup::{Setup, WORKING, write_certificate};
 
-/// How long it may take until a change in the folder has been seen.
+/// The time limit for noticing a change in the folder.
 const NOTICED: Duration = Duration::from_secs(20);
 
-/// What was put there, and what came of it.
+/// Writes each kind of invalid file, then a valid certificate.
 pub(crate) fn run(
-    setting: &Setting,
+    setup: &Setup,
     runtime: &Runtime,
     load: &Load,
     roots: &Roots,
@@ -30,15 +29,15 @@ pub(crate) fn run(
 ) -> Result<Vec<Line>> {
     let mut shown = || {
         *probes += 1;
-        runtime.block_on(good::certificate(setting.target, roots, GOOD))
+        runtime.block_on(clients::certificate(setup.target, roots, WORKING))
     };
-    let folder = setting.certificates();
+    let folder = setup.certificates();
     let failed = || {
         let labels = [("what", "certificates"), ("result", "failed")];
-        setting.proxy.metrics().map(|now| now.sum("tercel_reloads_total", &labels))
+        setup.proxy.metrics().map(|now| now.sum("tercel_reloads_total", &labels))
     };
     let whole = fs::read_to_string(folder.join("localhost.crt"))?;
-    let other = setting.authority.issue(&Leaf::SERVER, Key::P256)?;
+    let other = setup.authority.issue(&Leaf::SERVER, Key::P256)?;
     let bad = [
         ("certificate cut in half", "localhost.crt", &whole[..whole.len() / 3]),
         ("key of another certificate", "localhost.key", &other.key),
@@ -56,22 +55,22 @@ pub(crate) fn run(
         faults.extend(counted.err().map(|error| error.to_string()));
         match shown() {
             Ok(now) if now == old => {}
-            Ok(_) => faults.push("another certificate is shown".to_owned()),
+            Ok(_) => faults.push("another certificate is in use".to_owned()),
             Err(error) => faults.push(format!("a new client is not served: {error}")),
         }
         lines.push(Line::without_clients(name, start, load, faults));
 
         let start = Instant::now();
-        write_certificate(&setting.authority, &folder, GOOD)?;
+        write_certificate(&setup.authority, &folder, WORKING)?;
         if quick {
-            // Files are looked at every few seconds, and at once when that is asked for.
-            setting.proxy.signal(Signal::SIGHUP)?;
+            // The terminator polls the files every few seconds, and immediately on a signal.
+            setup.proxy.signal(Signal::SIGHUP)?;
         }
-        let new = wait_for("the new certificate is shown", NOTICED, || {
+        let new = wait_for("the new certificate is in use", NOTICED, || {
             shown().is_ok_and(|now| now != old)
         });
         let faults = new.err().map(|error| error.to_string()).into_iter().collect();
-        lines.push(Line::without_clients("a good certificate", start, load, faults));
+        lines.push(Line::without_clients("a valid certificate", start, load, faults));
     }
     Ok(lines)
 }

@@ -1,7 +1,7 @@
-//! The clock of a terminator jumps, forth and back, by hours and by a month.
+//! The clock of a terminator jumps in both directions, by hours and by a month.
 //!
-//! With libfaketime, which the system loads into a terminator of its own: what reads the date gets another one, what
-//! measures time does not. Must not know: what the others do. Next: `phase.rs`.
+//! The terminator is a separate one with libfaketime, which changes the date and leaves monotonic
+//! clocks alone.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,27 +11,28 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use tercel::pki::Roots;
-use tercel_harness::good::Load;
-use tercel_harness::proxy::Terms;
+use tercel_harness::clients::Load;
+use tercel_harness::proxy::ProcessOptions;
 use tokio::runtime::Runtime;
 
-use crate::bad::Means;
+use crate::faulty_client::ClientContext;
 use crate::kinds::Kind;
 use crate::phase::{self, Line, Plan};
-use crate::setting::Setting;
+use crate::setup::Setup;
 
-/// How far from the true time it is, one after the other. No ticket lives a month; certificates live for decades.
+/// The successive offsets from the true time. Tickets live less than a month, certificates for
+/// decades.
 const JUMPS: [&str; 6] = ["+1h", "-1h", "+30d", "+0", "-30d", "+0"];
 
-/// What came of it, unless there is no such library.
+/// Runs the section; `None` without libfaketime.
 pub(crate) fn run(
-    setting: &Setting,
+    setup: &Setup,
     runtime: &Runtime,
-    means: &Means,
+    context: &ClientContext,
     roots: &Roots,
 ) -> Result<Option<Line>> {
     let Some(library) = library() else { return Ok(None) };
-    let file = setting.folder.path().join("clock");
+    let file = setup.folder.path().join("clock");
     fs::write(&file, "+0")?;
     let environment = vec![
         ("LD_PRELOAD", library.display().to_string()),
@@ -40,9 +41,9 @@ pub(crate) fn run(
         ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
         ("DONT_FAKE_MONOTONIC", "1".to_owned()),
     ];
-    let terms = Terms { environment, ..Terms::default() };
-    let (mut proxy, target) = setting.start_another("clock", terms)?;
-    let load = Load::start(crate::good_clients(target), roots)?;
+    let options = ProcessOptions { environment, ..ProcessOptions::default() };
+    let (mut proxy, target) = setup.start_another("clock", options)?;
+    let load = Load::start(crate::regular_clients(target), roots)?;
     thread::sleep(Duration::from_secs(1));
     let start = Instant::now();
     let mut faults = Vec::new();
@@ -53,11 +54,11 @@ pub(crate) fn run(
         let news = load.since(begun).iter().filter(|one| one.offered && !one.resumed).count();
         if jump == "+30d" && news == 0 {
             faults.push(
-                "a month later every ticket is as good as new: the clock did not jump".to_owned(),
+                "a month later every ticket is still accepted: the clock did not jump".to_owned(),
             );
         }
     }
-    // Time limits go by no date.
+    // Time limits use the monotonic clock.
     fs::write(&file, "-30d")?;
     let plan = Plan {
         name: "half-open, clock jumps".to_owned(),
@@ -65,13 +66,13 @@ pub(crate) fn run(
         at_once: 40,
         one_address: false,
     };
-    let mut line = phase::run(plan, runtime, &Arc::new(means.at(target)), &proxy, &load)?;
-    let good = load.stop()?;
-    line.apart = true;
+    let mut line = phase::run(plan, runtime, &Arc::new(context.at(target)), &proxy, &load)?;
+    let regular = load.stop()?;
+    line.other_terminator = true;
     line.took = start.elapsed();
-    line.good = good.len();
-    line.good_failed = phase::failures(&good);
-    line.slowest = phase::percentile(&good, 99);
+    line.regular = regular.len();
+    line.regular_failed = phase::failures(&regular);
+    line.slowest = phase::percentile(&regular, 99);
     line.faults.extend(faults);
     if let Some(status) = proxy.process().ended()? {
         line.faults.push(format!("the terminator ended: {status}"));
@@ -79,7 +80,7 @@ pub(crate) fn run(
     Ok(Some(line))
 }
 
-/// Where Debian and others put it.
+/// The path of libfaketime on Debian and others.
 fn library() -> Option<PathBuf> {
     let folders = fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path());
     folders

@@ -1,7 +1,7 @@
-//! File descriptors run out: whoever holds them has to let go, and good clients come through.
+//! The terminator runs out of file descriptors: silent clients lose theirs, and regular clients are
+//! served.
 //!
-//! A terminator of its own with few files, all of which are taken by clients that say nothing.
-//! Must not know: what the others do. Next: `phase.rs`.
+//! The terminator is a separate one with few files, all of which silent clients take.
 
 use std::sync::Arc;
 use std::thread;
@@ -9,33 +9,33 @@ use std::time::Duration;
 
 use anyhow::Result;
 use tercel::pki::Roots;
-use tercel_harness::good::{self, Load};
+use tercel_harness::clients::{self, Load};
 use tercel_harness::proxy::wait_for;
 use tokio::runtime::Runtime;
 
-use crate::bad::{Means, PATIENCE};
+use crate::faulty_client::{ClientContext, TOLERANCE};
 use crate::kinds::Kind;
 use crate::phase::{self, Counts, Line, Plan};
-use crate::setting::{HANDSHAKE, IDLE, Setting, few};
+use crate::setup::{HANDSHAKE, IDLE, Setup, few};
 
-/// Some dozens are the program's own.
+/// Some dozens of these are needed by the program itself.
 const FILES: usize = 128;
 
 pub(crate) fn run(
-    setting: &Setting,
+    setup: &Setup,
     runtime: &Runtime,
-    means: &Means,
+    context: &ClientContext,
     roots: &Roots,
 ) -> Result<Line> {
-    let (mut proxy, target) = setting.start_another("few-files", few(FILES))?;
-    // Its threads open what they need in their own time.
+    let (mut proxy, target) = setup.start_another("few-files", few(FILES))?;
+    // The threads of the program open their files gradually.
     thread::sleep(Duration::from_secs(2));
-    let files_before = proxy.vitals()?.files;
-    let means = means.at(target);
-    // They may have to wait in the queue until others have had their time.
-    let mut clients = crate::good_clients(target);
+    let files_before = proxy.resources()?.files;
+    let context = context.at(target);
+    // Regular clients may have to wait in the queue until silent ones time out.
+    let mut clients = crate::regular_clients(target);
     for kind in &mut clients {
-        *kind = good::Kind { clients: 1, limit: Duration::from_secs(30), ..kind.clone() };
+        *kind = clients::ClientKind { clients: 1, limit: Duration::from_secs(30), ..kind.clone() };
     }
     let load = Load::start(clients, roots)?;
     let plan = Plan {
@@ -44,24 +44,24 @@ pub(crate) fn run(
         at_once: 2 * FILES,
         one_address: false,
     };
-    let mut line = phase::run(plan, runtime, &Arc::new(means), &proxy, &load)?;
-    line.apart = true;
-    let good = load.stop()?;
-    line.good = good.len();
-    line.good_failed = phase::failures(&good);
-    line.slowest = phase::percentile(&good, 99);
+    let mut line = phase::run(plan, runtime, &Arc::new(context), &proxy, &load)?;
+    line.other_terminator = true;
+    let regular = load.stop()?;
+    line.regular = regular.len();
+    line.regular_failed = phase::failures(&regular);
+    line.slowest = phase::percentile(&regular, 99);
     let metrics = proxy.metrics()?;
     let refusals = metrics.sum("tercel_accept_errors_total", &[("reason", "file_limit")])
         + metrics.sum("tercel_connections_refused_total", &[("reason", "connection_limit")]);
     if refusals < 1.0 {
-        line.faults.push("that files ran out is counted nowhere".to_owned());
+        line.faults.push("running out of files is not counted".to_owned());
     }
-    let back = wait_for("all files are back", HANDSHAKE + IDLE + PATIENCE, || {
-        let files = proxy.vitals().map_or(usize::MAX, |vitals| vitals.files);
+    let back = wait_for("all files are closed", HANDSHAKE + IDLE + TOLERANCE, || {
+        let files = proxy.resources().map_or(usize::MAX, |resources| resources.files);
         let open = proxy.metrics().map_or(1, |now| Counts::of(&now).open);
         files <= files_before && open == 0
     });
-    let now = proxy.vitals().map_or(usize::MAX, |vitals| vitals.files);
+    let now = proxy.resources().map_or(usize::MAX, |resources| resources.files);
     line.faults.extend(back.err().map(|error| format!("{error}: {now}, {files_before} before")));
     if let Some(status) = proxy.process().ended()? {
         line.faults.push(format!("the terminator ended: {status}"));

@@ -1,61 +1,59 @@
-//! The kinds of bad clients, and what has to become of each.
-//!
-//! Must not know: how any of it is done. Next: `bad.rs`, which does it.
+//! The kinds of faulty clients, and the result that each must have.
 
-/// How a client misbehaves.
+/// The behaviour of a faulty client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Connects and says nothing.
+    /// Connects and sends nothing.
     HalfOpen,
-    /// Stops after some byte of its handshake, and holds the connection.
+    /// Stops after some byte of its handshake and keeps the connection open.
     SlowLoris(Version),
-    /// Stops after some byte of its handshake, and resets the connection.
+    /// Stops after some byte of its handshake and resets the connection.
     Resets(Version),
-    /// Stops after some byte of its handshake, and closes.
+    /// Stops after some byte of its handshake and closes the connection.
     Closes(Version),
     /// Sends random bytes.
     Garbage,
     /// Sends a record of 65535 bytes.
     LargeRecord,
-    /// Sends a ClientHello without end.
+    /// Sends an endless ClientHello.
     EndlessHello,
-    /// Speaks TLS 1.0.
+    /// Offers TLS 1.0.
     OldVersion,
-    /// Speaks HTTP without TLS.
+    /// Sends HTTP without TLS.
     PlainHttp,
-    /// Completes the handshake and resets the connection, before it has asked for anything.
+    /// Completes the handshake and resets the connection before any request.
     ResetsOnceConnected,
-    /// Asks for much and resets the connection in the middle of the answer.
+    /// Requests a large answer and resets the connection within it.
     ResetsInAnswer,
-    /// Asks for something, and closes without reading.
-    LeavesAtOnce,
-    /// Asks for much and reads nothing.
+    /// Sends a request and closes without reading.
+    ClosesAfterRequest,
+    /// Requests a large answer and reads nothing.
     NeverReads,
-    /// Asks for a name whose backend does not listen.
+    /// Requests a name whose backend does not listen.
     BackendDown,
-    /// Asks for a name whose backend takes its time.
+    /// Requests a name whose backend is slow.
     BackendSlow,
-    /// Asks for a name whose backend closes instead of answering.
+    /// Requests a name whose backend closes instead of answering.
     BackendCloses,
-    /// Asks for a name whose backend resets instead of answering.
+    /// Requests a name whose backend resets instead of answering.
     BackendResets,
-    /// Asks for a name whose backend does not answer.
+    /// Requests a name whose backend does not answer.
     BackendSilent,
 }
 
-/// A version, whose handshake differs.
+/// The TLS version of a partial handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Version {
     Tls12,
     Tls13,
 }
 
-/// What has to become of a bad client.
+/// The result that a faulty client must have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fate {
-    /// Its handshake fails, or does not begin, and that is counted.
+pub(crate) enum ExpectedResult {
+    /// Its handshake fails or does not begin, and the failure is counted.
     Refused,
-    /// Its handshake succeeds. What comes later is its own business.
+    /// Its handshake succeeds. Later events are not counted.
     Connected,
     /// Its handshake succeeds, and a failure of the backend is counted.
     BackendFails,
@@ -77,7 +75,7 @@ impl Kind {
         Self::PlainHttp,
         Self::ResetsOnceConnected,
         Self::ResetsInAnswer,
-        Self::LeavesAtOnce,
+        Self::ClosesAfterRequest,
         Self::BackendDown,
         Self::BackendCloses,
         Self::BackendResets,
@@ -102,7 +100,7 @@ impl Kind {
             Self::PlainHttp => "plain HTTP",
             Self::ResetsOnceConnected => "reset once connected",
             Self::ResetsInAnswer => "reset in the answer",
-            Self::LeavesAtOnce => "asks and leaves",
+            Self::ClosesAfterRequest => "closes after request",
             Self::NeverReads => "never reads",
             Self::BackendDown => "backend down",
             Self::BackendSlow => "backend slow",
@@ -112,28 +110,28 @@ impl Kind {
         }
     }
 
-    pub(crate) fn fate(self) -> Fate {
+    pub(crate) fn expected(self) -> ExpectedResult {
         match self {
             Self::ResetsOnceConnected
             | Self::ResetsInAnswer
-            | Self::LeavesAtOnce
+            | Self::ClosesAfterRequest
             | Self::NeverReads
             | Self::BackendSlow
             | Self::BackendCloses
-            | Self::BackendSilent => Fate::Connected,
-            Self::BackendDown | Self::BackendResets => Fate::BackendFails,
-            _ => Fate::Refused,
+            | Self::BackendSilent => ExpectedResult::Connected,
+            Self::BackendDown | Self::BackendResets => ExpectedResult::BackendFails,
+            _ => ExpectedResult::Refused,
         }
     }
-
-    /// Whether it waits until a time limit ends it.
+    /// Whether a time limit has to end it.
+    /// Whether a time limit must end it.
     pub(crate) fn waits(self) -> bool {
         use Kind::{BackendSilent, BackendSlow, Garbage, HalfOpen, NeverReads, SlowLoris};
         matches!(self, HalfOpen | SlowLoris(_) | Garbage | NeverReads | BackendSlow | BackendSilent)
     }
-
+    /// The version of the handshake that is cut after each of its bytes.
     /// The version whose handshake is cut after each of its bytes.
-    pub(crate) fn cut(self) -> Option<Version> {
+    pub(crate) fn cut_version(self) -> Option<Version> {
         match self {
             Self::SlowLoris(version) | Self::Resets(version) | Self::Closes(version) => {
                 Some(version)

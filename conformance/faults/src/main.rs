@@ -1,15 +1,20 @@
-//! Good clients of `tercel proxy` among thousands of bad ones.
+//! Sends thousands of faulty clients to `tercel proxy`, while regular clients make requests that
+//! must all succeed.
 //!
 //! ```text
 //! cargo run --release -p tercel-conformance-faults -- --tercel target/release/tercel --quick
 //! ```
 //!
-//! `setting.rs` starts the terminator, with limits, and backends that work, fail, or are slow; `kinds.rs` says
-//! what kinds of bad clients there are, `bad.rs` is what they do, and `partial.rs` cuts handshakes short for them; `phase.rs`
-//! sends them, kind after kind and then mixed; `files.rs` takes away file descriptors,
-//! `certificates.rs` puts bad certificates in the way, `clocks.rs` lets the clock jump and `virtual_hosts.rs` offers sessions of
-//! one host to another. Good clients go on
-//! all the time, and each of their requests must succeed. `verdict.rs` says what has to hold at the end.
+//! | module | content |
+//! |---|---|
+//! | `setup` | the terminator with its limits, and backends that work, fail, or are slow |
+//! | `kinds`, `faulty_client`, `partial` | the kinds of faulty clients, and what they send |
+//! | `phase` | sends clients of one kind, or of all kinds mixed |
+//! | `files` | lets file descriptors run out |
+//! | `certificates` | writes invalid certificates |
+//! | `clocks` | lets the clock jump |
+//! | `virtual_hosts` | offers sessions of one host to another |
+//! | `final_checks` | the requirements at the end, and the table |
 
 #![forbid(unsafe_code)]
 
@@ -25,39 +30,40 @@ use tercel::ClientConfig;
 use tercel::pki::Roots;
 use tercel::pki_types::ServerName;
 use tercel::wire::{NamedGroup, ProtocolVersion};
-use tercel_harness::good::{self, Load};
+use tercel_harness::clients::{self, Load};
 use tercel_harness::{program, proxy};
 
-mod bad;
 mod certificates;
 mod clocks;
+mod faulty_client;
 mod files;
+mod final_checks;
 mod kinds;
 mod partial;
 mod phase;
-mod setting;
-mod verdict;
+mod setup;
 mod virtual_hosts;
 
-use bad::Means;
+use faulty_client::ClientContext;
+use final_checks::Baseline;
 use kinds::{Kind, Version};
 use phase::{Line, Plan};
-use setting::{PER_CLIENT, Setting};
-use verdict::Level;
+use setup::{PER_CLIENT, Setup};
 
-/// Good clients of a terminator among bad ones.
+/// Sends faulty clients to a terminator while regular clients use it.
 #[derive(Parser, Debug)]
 struct Options {
-    /// The tercel program.
+    /// The tercel program
     #[arg(long, value_name = "FILE", default_value = "target/release/tercel")]
     tercel: PathBuf,
-    /// How many bad clients there are in all.
+    /// The total number of faulty clients
     #[arg(long, default_value_t = 24_000, conflicts_with = "quick")]
     clients: usize,
-    /// Fewer bad clients: less than a minute.
+    /// Send fewer clients: about a minute
     #[arg(long)]
     quick: bool,
-    /// Run only kinds whose name contains this; `certificates`, `files`, `clocks` and `virtual hosts` are names too.
+    /// Run only kinds whose name contains this, or `certificates`, `files`, `clocks`, `virtual
+    /// hosts`
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 }
@@ -66,45 +72,44 @@ fn main() -> Result<ExitCode> {
     let options = Options::parse();
     let program = program::at(&options.tercel)?;
     let runtime = program::runtime(2)?;
-    // Backends must not suffer from what clients do to this process.
+    // A separate runtime, so that clients do not slow the backends.
     let behind = program::runtime(1)?;
-    let mut setting = behind.block_on(Setting::start(&program))?;
-    let roots = proxy::roots(&setting.authority.root_pem())?;
-    let means = Arc::new(runtime.block_on(means(setting.target, &roots))?);
-    let idle_files = setting.proxy.vitals()?.files;
+    let mut setup = behind.block_on(Setup::start(&program))?;
+    let roots = proxy::roots(&setup.authority.root_pem())?;
+    let context = Arc::new(runtime.block_on(context(setup.target, &roots))?);
+    let idle_files = setup.proxy.resources()?.files;
     let start = Instant::now();
     let clients = if options.quick { 3000 } else { options.clients };
     let wanted =
         |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
     let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| wanted(kind.name())).collect();
 
-    let load = Load::start(good_clients(setting.target), &roots)?;
+    let load = Load::start(regular_clients(setup.target), &roots)?;
     let mut lines = Vec::new();
     let mut done = |line: Line| {
-        println!("{}", verdict::short(&line));
+        println!("{}", final_checks::short(&line));
         lines.push(line);
     };
-    // Without it, what is used for the first time would look like what is not given back.
+    // Without a warm-up, memory of the first use would look like a leak.
     let warm_up = plan("warm up", mixed(&kinds, 4 * kinds.len()), 100);
-    done(phase::run(warm_up, &runtime, &means, &setting.proxy, &load)?);
-    let level = Level::now(&setting.proxy)?;
-    for plan in plans(&kinds, &means, clients, options.quick) {
-        done(phase::run(plan, &runtime, &means, &setting.proxy, &load)?);
+    done(phase::run(warm_up, &runtime, &context, &setup.proxy, &load)?);
+    let baseline = Baseline::now(&setup.proxy)?;
+    for plan in plans(&kinds, &context, clients, options.quick) {
+        done(phase::run(plan, &runtime, &context, &setup.proxy, &load)?);
     }
-    // One for each of the two handshakes whose length was taken.
+    // One connection for each of the two handshakes whose length was measured.
     let mut extra = 2;
     if wanted("certificates") {
-        let folder =
-            certificates::run(&setting, &runtime, &load, &roots, options.quick, &mut extra)?;
+        let folder = certificates::run(&setup, &runtime, &load, &roots, options.quick, &mut extra)?;
         folder.into_iter().for_each(&mut done);
     }
     if wanted("files") {
-        done(files::run(&setting, &runtime, &means, &roots)?);
+        done(files::run(&setup, &runtime, &context, &roots)?);
     }
     if wanted("clocks") {
-        match clocks::run(&setting, &runtime, &means, &roots)? {
+        match clocks::run(&setup, &runtime, &context, &roots)? {
             Some(line) => done(line),
-            None => println!("absent: libfaketime, by which clocks jump"),
+            None => println!("absent: libfaketime, which changes the clock"),
         }
     }
     if wanted("virtual hosts") {
@@ -113,22 +118,25 @@ fn main() -> Result<ExitCode> {
             None => println!("absent: openssl, which offers a session to another virtual host"),
         }
     }
-    let good = load.stop()?;
-    let faults = verdict::at_the_end(&mut setting, &lines, &good, &level, idle_files, extra)?;
-    println!("\n{}\n", verdict::table(&lines));
-    let passed = verdict::conclude(&lines, &faults, &good, start.elapsed());
+    let regular = load.stop()?;
+    let faults =
+        final_checks::at_the_end(&mut setup, &lines, &regular, &baseline, idle_files, extra)?;
+    println!("\n{}\n", final_checks::table(&lines));
+    let passed = final_checks::conclude(&lines, &faults, &regular, start.elapsed());
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// First each kind by itself, then all of them mixed for what is left. A quick run lets those wait together
-/// that wait for a time limit.
-fn plans(kinds: &[Kind], means: &Means, clients: usize, quick: bool) -> Vec<Plan> {
+/// Plans one phase per kind, then one with all kinds mixed. A quick run sends the kinds that wait
+/// for a time limit in one phase.
+fn plans(kinds: &[Kind], context: &ClientContext, clients: usize, quick: bool) -> Vec<Plan> {
     let share = clients / (3 * kinds.len().max(1));
     let mut plans: Vec<Plan> = Vec::new();
     for &kind in kinds {
-        // Each byte of a handshake at least once, where there are clients enough.
-        let count = kind.cut().map_or(share, |version| means.length(version).min(share * 4));
-        let step = kind.cut().map_or(1, |version| means.length(version).div_ceil(count).max(1));
+        // Cuts the handshake at each byte at least once, if there are enough clients.
+        let count =
+            kind.cut_version().map_or(share, |version| context.length(version).min(share * 4));
+        let step =
+            kind.cut_version().map_or(1, |version| context.length(version).div_ceil(count).max(1));
         let clients = (0..count).map(|number| (kind, number * step)).collect();
         let together =
             quick && kind.waits() && plans.last().is_some_and(|last| last.clients[0].0.waits());
@@ -156,21 +164,21 @@ fn plan(name: &str, clients: Vec<(Kind, usize)>, at_once: usize) -> Plan {
     Plan { name: name.to_owned(), clients, at_once, one_address: false }
 }
 
-/// All kinds in turns.
+/// Clients of all kinds in turn.
 fn mixed(kinds: &[Kind], count: usize) -> Vec<(Kind, usize)> {
     if kinds.is_empty() {
         return Vec::new();
     }
-    // A step without common factors with any handshake's length spreads the places where they are cut.
+    // A prime step spreads the bytes at which handshakes are cut.
     (0..count).map(|at| (kinds[at % kinds.len()], at * 7919)).collect()
 }
 
-fn good_clients(target: SocketAddr) -> Vec<good::Kind> {
-    let kind = |name, version, requests| good::Kind {
+fn regular_clients(target: SocketAddr) -> Vec<clients::ClientKind> {
+    let kind = |name, version, requests| clients::ClientKind {
         name,
         target,
         source: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-        server: setting::GOOD.to_owned(),
+        server: setup::WORKING.to_owned(),
         version,
         early: false,
         requests,
@@ -179,20 +187,21 @@ fn good_clients(target: SocketAddr) -> Vec<good::Kind> {
         limit: Duration::from_secs(10),
     };
     vec![
-        kind("good 1.2", ProtocolVersion::TLS1_2, 1),
-        kind("good 1.3", ProtocolVersion::TLS1_3, 1),
-        kind("good 1.3 kept open", ProtocolVersion::TLS1_3, 50),
+        kind("regular 1.2", ProtocolVersion::TLS1_2, 1),
+        kind("regular 1.3", ProtocolVersion::TLS1_3, 1),
+        kind("regular 1.3 kept open", ProtocolVersion::TLS1_3, 50),
     ]
 }
 
-/// Bad clients do not resume, so that their handshakes have the same length each time.
-async fn means(target: SocketAddr, roots: &Roots) -> Result<Means> {
+/// Faulty clients do not resume, so that their handshakes always have the same length.
+async fn context(target: SocketAddr, roots: &Roots) -> Result<ClientContext> {
     let config = |version| {
-        // A small share, so that there are fewer bytes to stop after; the other one is the certificate's curve.
+        // A short key share, so that there are fewer bytes to cut at; P-256 is the certificate's
+        // curve.
         let builder = ClientConfig::builder().roots(roots.clone()).versions(&[version]);
         builder.groups(&[NamedGroup::X25519, NamedGroup::SECP256R1]).without_resumption().build()
     };
-    let mut means = Means {
+    let mut context = ClientContext {
         target,
         tls12: config(ProtocolVersion::TLS1_2)?,
         tls13: config(ProtocolVersion::TLS1_3)?,
@@ -200,14 +209,14 @@ async fn means(target: SocketAddr, roots: &Roots) -> Result<Means> {
         length13: 0,
     };
     let length = async |version: Version| {
-        let server = ServerName::try_from(setting::GOOD)?;
+        let server = ServerName::try_from(setup::WORKING)?;
         let source = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let config = means.config(version);
+        let config = context.config(version);
         let whole = partial::whole(target, source, config, server).await?;
         ensure!(whole > 100, "a handshake of {whole} bytes");
         anyhow::Ok(whole)
     };
     let lengths = (length(Version::Tls12).await?, length(Version::Tls13).await?);
-    (means.length12, means.length13) = lengths;
-    Ok(means)
+    (context.length12, context.length13) = lengths;
+    Ok(context)
 }

@@ -1,6 +1,4 @@
-//! A client that stops in the middle: its bytes reach the server up to one of them, and no further.
-//!
-//! Must not know: what happens then. Next: `bad.rs`, which does it.
+//! A client that stops within its handshake: only its first bytes reach the server.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -8,16 +6,16 @@ use std::sync::Arc;
 
 use tercel::ClientConfig;
 use tercel::pki_types::ServerName;
-use tercel_harness::good::connect;
+use tercel_harness::clients::connect;
 use tercel_tokio::Connector;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::net::TcpStream;
 
-/// Room for any flight of ours.
+/// The size of the buffer, which is larger than any flight.
 const ROOM: usize = 64 * 1024;
 
-/// Connects, and lets so many bytes of a handshake through. The connection, and how many bytes
-/// went: fewer if the handshake was complete before, or if the server ended it.
+/// Connects and forwards the first bytes of a handshake. Returns the connection and the number of
+/// bytes: fewer if the handshake was complete before, or if the server closed.
 pub(crate) async fn handshake(
     target: SocketAddr,
     source: IpAddr,
@@ -34,7 +32,7 @@ pub(crate) async fn handshake(
     Ok((tcp, sent?))
 }
 
-/// How many bytes a client sends in a whole handshake.
+/// The number of bytes that a client sends in a complete handshake.
 pub(crate) async fn whole(
     target: SocketAddr,
     source: IpAddr,
@@ -44,14 +42,14 @@ pub(crate) async fn whole(
     let mut tcp = connect(target, Some(source)).await?;
     let (near, mut far) = duplex(ROOM);
     let connector = Connector::new(config.clone());
-    // The stream is dropped, which ends the pump once what it has sent is through.
+    // The stream is dropped, which ends the pump after what it has sent.
     let client = tokio::spawn(async move { connector.connect(server, near).await.map(drop) });
     let sent = pump(&mut far, &mut tcp, usize::MAX).await?;
     client.await??;
     Ok(sent)
 }
 
-/// Moves bytes both ways until so many went to the server, or one side is done.
+/// Forwards in both directions until this many bytes reached the server, or one side closed.
 async fn pump(client: &mut DuplexStream, tcp: &mut TcpStream, most: usize) -> io::Result<usize> {
     let mut sent = 0;
     let (mut from_client, mut from_server) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);

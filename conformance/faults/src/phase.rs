@@ -1,6 +1,4 @@
-//! One line of the table: so many bad clients of some kinds, and what was seen meanwhile.
-//!
-//! Must not know: what the kinds do. Next: `bad.rs`, which knows.
+//! One phase of the run: sends a number of faulty clients, and records the result.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,79 +8,79 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use tercel_harness::good::{Fate as GoodFate, Load, Outcome};
+use tercel_harness::clients::{Load, Outcome, RequestResult};
 use tercel_harness::metrics::Samples;
 use tercel_harness::proxy::Proxy;
-use tercel_harness::vitals::Vitals;
+use tercel_harness::resources::Resources;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::bad::{Means, PATIENCE, Seen};
-use crate::kinds::{Fate, Kind};
-use crate::setting::HANDSHAKE;
+use crate::faulty_client::{ClientContext, Observed, TOLERANCE};
+use crate::kinds::{ExpectedResult, Kind};
+use crate::setup::HANDSHAKE;
 
-/// Who comes.
+/// The faulty clients of a phase.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) name: String,
-    /// Kind and number of each client.
+    /// The kind and number of each client.
     pub(crate) clients: Vec<(Kind, usize)>,
-    /// How many at the same time.
+    /// The number of simultaneous clients.
     pub(crate) at_once: usize,
-    /// Whether all come from one address.
+    /// Whether all connect from one address.
     pub(crate) one_address: bool,
 }
 
-/// What was seen.
+/// The result of a phase, which is a line of the table.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) name: String,
     pub(crate) clients: usize,
     pub(crate) took: Duration,
-    pub(crate) good: usize,
-    pub(crate) good_failed: Vec<String>,
+    pub(crate) regular: usize,
+    pub(crate) regular_failed: Vec<String>,
     pub(crate) slowest: Duration,
     pub(crate) peak: u64,
     /// Handshakes that failed or did not begin, by reason.
     pub(crate) refused: BTreeMap<String, u64>,
     pub(crate) backend_failures: u64,
-    /// It was another terminator's turn.
-    pub(crate) apart: bool,
-    /// What should have been otherwise.
+    /// Whether it used another terminator.
+    pub(crate) other_terminator: bool,
+    /// The requirements that were not met.
     pub(crate) faults: Vec<String>,
 }
 
 impl Line {
-    /// Of something that befell the terminator without bad clients.
+    /// The line of a phase without faulty clients.
     pub(crate) fn without_clients(
         name: &str,
         start: Instant,
         load: &Load,
         faults: Vec<String>,
     ) -> Self {
-        let good = load.since(start);
+        let regular = load.since(start);
         Self {
             name: name.to_owned(),
             clients: 0,
             took: start.elapsed(),
-            good: good.len(),
-            good_failed: failures(&good),
-            slowest: percentile(&good, 99),
+            regular: regular.len(),
+            regular_failed: failures(&regular),
+            slowest: percentile(&regular, 99),
             peak: 0,
             refused: BTreeMap::new(),
             backend_failures: 0,
-            apart: false,
+            other_terminator: false,
             faults,
         }
     }
 
     pub(crate) fn passed(&self) -> bool {
-        self.faults.is_empty() && self.good_failed.is_empty()
+        self.faults.is_empty() && self.regular_failed.is_empty()
     }
 }
 
-/// The counters that tell what became of connections.
+/// The terminator's counters of connections.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Counts {
     pub(crate) accepted: u64,
@@ -106,27 +104,27 @@ impl Counts {
     }
 }
 
-/// Sends all of the plan's clients and waits until the terminator has counted them.
+/// Sends all clients of the plan and waits until the terminator has counted them.
 pub(crate) fn run(
     plan: Plan,
     runtime: &Runtime,
-    means: &Arc<Means>,
+    context: &Arc<ClientContext>,
     proxy: &Proxy,
     load: &Load,
 ) -> Result<Line> {
     let start = Instant::now();
     let before = proxy.metrics()?;
     let clients = plan.clients.len();
-    let expected = Expected::of(&plan.clients);
+    let expected = ExpectedCounts::of(&plan.clients);
     let peak = Peak::watch(proxy.id());
-    let seen = runtime.block_on(send(plan.clients, plan.at_once, plan.one_address, means));
+    let seen = runtime.block_on(send(plan.clients, plan.at_once, plan.one_address, context));
     let mut faults: Vec<String> =
-        seen.iter().map(|(what, count)| format!("{count} bad clients: {what}")).collect();
+        seen.iter().map(|(what, count)| format!("{count} faulty clients: {what}")).collect();
 
-    // What has been reset or closed is noticed a moment later.
-    let deadline = Instant::now() + HANDSHAKE + PATIENCE;
+    // The terminator notices a reset or a close a moment later.
+    let deadline = Instant::now() + HANDSHAKE + TOLERANCE;
     let after = loop {
-        let after = proxy.metrics().context("the terminator does not answer any more")?;
+        let after = proxy.metrics().context("the terminator no longer answers")?;
         let missing = expected.missing(&before, &after);
         if missing.is_empty() || Instant::now() > deadline {
             faults.extend(missing);
@@ -134,16 +132,16 @@ pub(crate) fn run(
         }
         thread::sleep(Duration::from_millis(50));
     };
-    let good = load.since(start);
+    let regular = load.since(start);
     Ok(Line {
         name: plan.name,
         clients,
         took: start.elapsed(),
-        good: good.len(),
-        good_failed: failures(&good),
-        slowest: percentile(&good, 99),
+        regular: regular.len(),
+        regular_failed: failures(&regular),
+        slowest: percentile(&regular, 99),
         peak: peak.end(),
-        apart: false,
+        other_terminator: false,
         refused: reasons(&before, &after),
         backend_failures: Counts::of(&after).backend_failures
             - Counts::of(&before).backend_failures,
@@ -151,40 +149,40 @@ pub(crate) fn run(
     })
 }
 
-/// Those of good clients that were not served.
-pub(crate) fn failures(good: &[Outcome]) -> Vec<String> {
-    let failures = good.iter().filter_map(|outcome| match &outcome.fate {
-        GoodFate::Failed(why) => Some(format!("{}: {why}", outcome.kind)),
-        GoodFate::Answered | GoodFate::Repeated => None,
+/// The failed requests of regular clients.
+pub(crate) fn failures(regular: &[Outcome]) -> Vec<String> {
+    let failures = regular.iter().filter_map(|outcome| match &outcome.result {
+        RequestResult::Failed(why) => Some(format!("{}: {why}", outcome.kind)),
+        RequestResult::Answered | RequestResult::Retried => None,
     });
     failures.collect()
 }
 
-/// So many in a hundred took no longer.
-pub(crate) fn percentile(good: &[Outcome], percent: usize) -> Duration {
-    let mut times: Vec<_> = good.iter().map(|outcome| outcome.took).collect();
+/// The time that a percentage of requests did not exceed.
+pub(crate) fn percentile(regular: &[Outcome], percent: usize) -> Duration {
+    let mut times: Vec<_> = regular.iter().map(|outcome| outcome.took).collect();
     times.sort_unstable();
     let at = (times.len() * percent).div_ceil(100).saturating_sub(1);
     times.get(at).copied().unwrap_or_default()
 }
-
-/// How counters have to move.
+/// How much the counters must rise.
+/// How much the counters must rise.
 #[derive(Debug)]
-struct Expected {
+struct ExpectedCounts {
     refused: u64,
     connected: u64,
     backend_failures: u64,
 }
 
-impl Expected {
+impl ExpectedCounts {
     fn of(clients: &[(Kind, usize)]) -> Self {
-        let count = |fates: &[Fate]| {
-            clients.iter().filter(|(kind, _)| fates.contains(&kind.fate())).count() as u64
+        let count = |results: &[ExpectedResult]| {
+            clients.iter().filter(|(kind, _)| results.contains(&kind.expected())).count() as u64
         };
         Self {
-            refused: count(&[Fate::Refused]),
-            connected: count(&[Fate::Connected, Fate::BackendFails]),
-            backend_failures: count(&[Fate::BackendFails]),
+            refused: count(&[ExpectedResult::Refused]),
+            connected: count(&[ExpectedResult::Connected, ExpectedResult::BackendFails]),
+            backend_failures: count(&[ExpectedResult::BackendFails]),
         }
     }
 
@@ -195,7 +193,7 @@ impl Expected {
         if refused != self.refused {
             missing.push(format!("{refused} refusals counted for {}", self.refused));
         }
-        // Good clients are connected as well.
+        // Regular clients are connected as well.
         if after.connected - before.connected < self.connected {
             missing.push(format!("fewer than {} handshakes counted", self.connected));
         }
@@ -210,21 +208,21 @@ impl Expected {
     }
 }
 
-/// What clients saw that should not be, and how many of them.
+/// Sends the clients, and counts those with a wrong result.
 async fn send(
     clients: Vec<(Kind, usize)>,
     at_once: usize,
     one_address: bool,
-    means: &Arc<Means>,
+    context: &Arc<ClientContext>,
 ) -> BTreeMap<String, usize> {
     let room = Arc::new(Semaphore::new(at_once));
     let mut tasks = JoinSet::new();
     for (place, (kind, number)) in clients.into_iter().enumerate() {
         let Ok(permit) = room.clone().acquire_owned().await else { break };
-        let means = means.clone();
+        let context = context.clone();
         let source = if one_address { ONE_ADDRESS } else { address(place) };
         tasks.spawn(async move {
-            let seen = means.send(kind, number, source).await;
+            let seen = context.send(kind, number, source).await;
             drop(permit);
             (kind, seen)
         });
@@ -232,10 +230,10 @@ async fn send(
     let mut wrong = BTreeMap::new();
     while let Some(ended) = tasks.join_next().await {
         let what = match ended {
-            Ok((_, Ok(Seen::Left | Seen::Ended))) => continue,
-            Ok((kind, Ok(Seen::Wrong(what)))) => format!("{}: {what}", kind.name()),
-            // To be cut off is what they have deserved.
-            Ok((kind, Err(_))) if kind.fate() == Fate::Refused => {
+            Ok((_, Ok(Observed::ClientClosed | Observed::ServerClosed))) => continue,
+            Ok((kind, Ok(Observed::Fault(what)))) => format!("{}: {what}", kind.name()),
+            // Clients that must be refused may see an error.
+            Ok((kind, Err(_))) if kind.expected() == ExpectedResult::Refused => {
                 continue;
             }
             Ok((kind, Err(error))) => format!("{}: {error}", kind.name()),
@@ -246,7 +244,7 @@ async fn send(
     wrong
 }
 
-/// Many addresses of this machine, none of them that of good clients.
+/// One of many addresses of this machine that regular clients do not use.
 fn address(place: usize) -> IpAddr {
     let low = u8::try_from(1 + place % 250).unwrap_or(1);
     let high = u8::try_from(1 + place / 250 % 200).unwrap_or(1);
@@ -269,13 +267,13 @@ fn reasons(before: &Samples, after: &Samples) -> BTreeMap<String, u64> {
     reasons
 }
 
-/// A counter's value.
+/// The value of a counter.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and small")]
 fn whole(value: f64) -> u64 {
     value.max(0.0) as u64
 }
 
-/// The most memory that a process had while this was watched.
+/// Measures the peak memory of a process.
 struct Peak {
     stop: Arc<AtomicBool>,
     thread: thread::JoinHandle<u64>,
@@ -288,7 +286,8 @@ impl Peak {
         let thread = thread::spawn(move || {
             let mut peak = 0;
             while !shared.load(Ordering::Relaxed) {
-                peak = Vitals::of(process).map_or(peak, |vitals| vitals.resident.max(peak));
+                peak =
+                    Resources::of(process).map_or(peak, |resources| resources.resident.max(peak));
                 thread::sleep(Duration::from_millis(50));
             }
             peak

@@ -1,8 +1,9 @@
 //! Sessions of one virtual host offered to another, by `openssl s_client`.
 //!
-//! Two listeners of one terminator share ticket keys and show different certificates, `bank` and `uploads`. A client that
-//! takes a session of the bank to the other listener, as an attacker on the path can make it do, must come to a full handshake,
-//! where it sees that the certificate is for another name; nothing it says may reach the backend of uploads.
+//! Two listeners of one terminator share ticket keys and have different certificates, `bank` and
+//! `uploads`. An attacker on the path can redirect a client with a session of the bank to the other
+//! listener. That must lead to a full handshake, in which the client receives a certificate for
+//! another name, and none of its data may reach the backend of uploads.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -14,26 +15,26 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use tercel_harness::clients::Load;
 use tercel_harness::folder::TemporaryFolder;
-use tercel_harness::good::Load;
 use tercel_harness::pki::{Authority, Key, Leaf};
 use tercel_harness::ports::free_port;
 use tercel_harness::process::Process;
 use tercel_harness::program::find;
-use tercel_harness::proxy::{Proxy, Terms};
+use tercel_harness::proxy::{ProcessOptions, Proxy};
 
 use crate::phase::Line;
 
 const BANK: &str = "bank.example";
 const UPLOADS: &str = "uploads.example";
-/// What the client says to the bank and to nobody else.
+/// A header that only the backend of the bank may receive.
 const COOKIE: &str = "Cookie: of-the-bank";
-/// How long one run of `openssl s_client` may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// For twice the freshness window after its start the terminator admits no early data. RFC 9846 8.2
+/// The time limit of a run of `openssl s_client`.
+const TOLERANCE: Duration = Duration::from_secs(10);
+/// After its start the terminator refuses early data for twice the freshness window. RFC 9846 8.2
 const BEFORE_EARLY_DATA: Duration = Duration::from_secs(6);
 
-/// Runs all cases. `None` if the machine has no `openssl`.
+/// Runs all cases; `None` if `openssl` is not installed.
 pub(crate) fn run(program: &Path, load: &Load) -> Result<Option<Line>> {
     let Some(openssl) = find("openssl") else { return Ok(None) };
     let start = Instant::now();
@@ -46,17 +47,17 @@ pub(crate) fn run(program: &Path, load: &Load) -> Result<Option<Line>> {
     thread::sleep(BEFORE_EARLY_DATA.saturating_sub(started.elapsed()));
     hosts.check(&openssl, "-tls1_3", true, &mut faults)?;
     if let Some(request) = hosts.uploads.requests().iter().find(|text| text.contains(COOKIE)) {
-        faults.push(format!("the backend of {UPLOADS} was sent {request:?}"));
+        faults.push(format!("the backend of {UPLOADS} received {request:?}"));
     }
     if !hosts.bank.requests().iter().any(|text| text.contains(COOKIE)) {
-        faults.push(format!("the backend of {BANK} was sent nothing"));
+        faults.push(format!("the backend of {BANK} received nothing"));
     }
     let mut line = Line::without_clients("virtual hosts", start, load, faults);
-    line.apart = true;
+    line.other_terminator = true;
     Ok(Some(line))
 }
 
-/// Two listeners of one terminator, each with a backend of its own.
+/// Two listeners of one terminator, each with its own backend.
 struct Hosts {
     bank: Host,
     uploads: Host,
@@ -96,11 +97,12 @@ impl Hosts {
         };
         let (bank, uploads) = (host(BANK)?, host(UPLOADS)?);
         let config = folder.path().join("proxy.toml");
-        let proxy = Proxy::start(program, &config, &text, admin, Terms::default())?;
+        let proxy = Proxy::start(program, &config, &text, admin, ProcessOptions::default())?;
         Ok(Self { bank, uploads, folder, _proxy: proxy })
     }
 
-    /// A visit to the bank, which gives a session; another with it, as a check of this test; and one to uploads.
+    /// Connects to the bank for a session, then resumes it there to check the test itself, then at
+    /// uploads.
     fn check(
         &self,
         openssl: &Path,
@@ -115,31 +117,31 @@ impl Hosts {
         if early {
             resume.extend(["-early_data".to_owned(), self.file("early").display().to_string()]);
         }
-        let mut expect = |what: &str, said: &str, holds: bool| {
+        let mut expect = |what: &str, output: &str, holds: bool| {
             if !holds {
-                let end: Vec<&str> = said.lines().rev().take(12).collect();
+                let end: Vec<&str> = output.lines().rev().take(12).collect();
                 faults.push(format!("{kind}: {what}: {}", end.join(" / ")));
             }
         };
-        let said = self.visit(openssl, version, self.bank.address, &out)?;
+        let output = self.connect(openssl, version, self.bank.address, &out)?;
         expect(
-            "a first visit to the bank",
-            &said,
-            said.contains("New, ") && said.contains("welcome"),
+            "a first connection to the bank",
+            &output,
+            output.contains("New, ") && output.contains("welcome"),
         );
-        let said = self.visit(openssl, version, self.bank.address, &resume)?;
-        let accepted = !early || said.contains("Early data was accepted");
-        expect("a second visit to the bank", &said, said.contains("Reused, ") && accepted);
-        let said = self.visit(openssl, version, self.uploads.address, &resume)?;
-        let refused = !said.contains("Reused, ")
-            && !said.contains("welcome")
-            && !said.contains("Early data was accepted")
-            && said.to_lowercase().contains("hostname mismatch");
-        expect("uploads with a session of the bank", &said, refused);
+        let output = self.connect(openssl, version, self.bank.address, &resume)?;
+        let accepted = !early || output.contains("Early data was accepted");
+        expect("a second connection to the bank", &output, output.contains("Reused, ") && accepted);
+        let output = self.connect(openssl, version, self.uploads.address, &resume)?;
+        let refused = !output.contains("Reused, ")
+            && !output.contains("welcome")
+            && !output.contains("Early data was accepted")
+            && output.to_lowercase().contains("hostname mismatch");
+        expect("uploads with a session of the bank", &output, refused);
         Ok(())
     }
 
-    fn visit(
+    fn connect(
         &self,
         openssl: &Path,
         version: &str,
@@ -151,9 +153,9 @@ impl Hosts {
         command.args(["-verify_hostname", BANK, "-verify_return_error", "-ign_eof", "-CAfile"]);
         command.arg(self.file("roots.pem")).args(more);
         let mut process = Process::start(command)?;
-        process.give(format!("GET / HTTP/1.0\r\n{COOKIE}\r\n\r\n").as_bytes());
-        process.wait(PATIENCE)?;
-        Ok(format!("{}\n{}", process.output().text(), process.complaints().text()))
+        process.send_input(format!("GET / HTTP/1.0\r\n{COOKIE}\r\n\r\n").as_bytes());
+        process.wait(TOLERANCE)?;
+        Ok(format!("{}\n{}", process.output().text(), process.error_output().text()))
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -167,13 +169,13 @@ impl Host {
     }
 }
 
-/// A backend that answers one request of each connection, and keeps what it was sent.
+/// A backend that answers one request per connection, and records the requests.
 fn backend() -> Result<(Arc<Mutex<Vec<String>>>, SocketAddr)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
     let requests = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&requests);
-    // It ends with the process: nothing connects to it after the terminator has ended.
+    // It ends with the process, after the terminator.
     thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { continue };

@@ -1,7 +1,7 @@
-//! haproxy before the nodes: plain TCP, in turns, without a look inside.
+//! haproxy in front of the nodes: TCP, round robin.
 //!
-//! It asks each node's health where a deployment would, and connects to the next node if one
-//! does not take the connection. Must not know TLS. Next: `cluster.rs`, whose nodes they are.
+//! It checks the health of each node as in a deployment, and connects to the next node if one does
+//! not accept.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,11 +21,11 @@ pub(crate) const PROGRAM: &str = "haproxy";
 /// A running balancer.
 #[derive(Debug)]
 pub(crate) struct Balancer {
-    /// Ends it when dropped.
+    /// Ends the process when dropped.
     _process: Process,
 }
 
-/// Nodes that do the same: each where clients come in and where its health is told.
+/// Equivalent nodes, each with its address and the address of its health check.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) front: SocketAddr,

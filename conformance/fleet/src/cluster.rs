@@ -1,7 +1,6 @@
-//! Three nodes, the store they share, a balancer before them and a backend behind each.
+//! Three nodes, their common store, a balancer in front of them and a backend for each.
 //!
-//! A node is one terminator for each way to resume ([`Face`]), since a terminator has one. Must not
-//! know: clients, or what befalls it. Next: `events.rs`.
+//! A node is one terminator for each [`ResumptionKind`], since a terminator has one.
 
 mod files;
 
@@ -16,24 +15,24 @@ use tercel_harness::folder::TemporaryFolder;
 use tercel_harness::pki::{Authority, Key, Leaf, Pem};
 use tercel_harness::ports::free_port;
 use tercel_harness::process::Signal;
-use tercel_harness::proxy::{Proxy, Terms};
+use tercel_harness::proxy::{ProcessOptions, Proxy};
 use tercel_harness::store::Store;
 
 use crate::balancer::{Balancer, Group};
-use files::{KeyFile, certificate_file, config, write_certificate, write_private};
+use files::{Addresses, KeyFile, certificate_file, config, write_certificate, write_private};
 
-/// How clients come back.
+/// How clients of a terminator resume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Face {
-    /// With tickets under keys from the store.
+pub(crate) enum ResumptionKind {
+    /// Tickets under keys from the store.
     StoreKeys,
-    /// With tickets under keys from a file.
+    /// Tickets under keys from a file.
     FileKeys,
-    /// To sessions in the store.
+    /// Sessions in the store.
     Sessions,
 }
 
-impl Face {
+impl ResumptionKind {
     pub(crate) const ALL: [Self; 3] = [Self::StoreKeys, Self::FileKeys, Self::Sessions];
 
     pub(crate) fn name(self) -> &'static str {
@@ -44,7 +43,7 @@ impl Face {
         }
     }
 
-    fn place(self) -> usize {
+    fn index(self) -> usize {
         match self {
             Self::StoreKeys => 0,
             Self::FileKeys => 1,
@@ -53,13 +52,13 @@ impl Face {
     }
 }
 
-/// How many nodes there are.
+/// The number of nodes.
 pub(crate) const NODES: usize = 3;
 
-/// How long a node that is told to end may go on with what it has begun.
+/// The time that a node has to complete its requests when it drains.
 pub(crate) const DRAIN: Duration = Duration::from_secs(3);
 
-/// Everything that is not a client.
+/// The whole setup apart from the clients.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     folder: TemporaryFolder,
@@ -69,23 +68,24 @@ pub(crate) struct Cluster {
     groups: Vec<Group>,
     _balancer: Balancer,
     keys: KeyFile,
-    /// The node that has been told to end, or killed.
+    /// The node that was drained or killed.
     down: Option<usize>,
 }
 
-/// One machine of a fleet, as it were.
+/// The terminators and the backend of one node.
 #[derive(Debug)]
 struct Node {
     backend: Backend,
-    /// One for each face, in their order.
+    /// One terminator for each kind of resumption, in order.
     proxies: Vec<Proxy>,
     configs: Vec<(PathBuf, String)>,
 }
 
 impl Cluster {
-    /// Starts everything. Within a runtime, which serves the backends.
+    /// Starts everything. The current runtime runs the backends.
     ///
-    /// `window` is the seconds by which a ticket's age may be off for its early data to count as fresh.
+    /// `window` is the freshness window in seconds: the error of a ticket's age with which its
+    /// early data is still accepted.
     pub(crate) async fn start(program: &Path, window: u32) -> Result<Self> {
         let folder = TemporaryFolder::create("tercel-fleet")?;
         let path = folder.path();
@@ -96,24 +96,35 @@ impl Cluster {
         let keys = KeyFile::create(path)?;
         let store = Store::start(path, &[])?;
         let mut addresses = Vec::new();
-        for _ in Face::ALL {
+        for _ in ResumptionKind::ALL {
             let mut nodes = Vec::new();
             for _ in 0..NODES {
                 nodes.push((local(free_port()?), local(free_port()?)));
             }
             addresses.push(nodes);
         }
-        let of = |face: Face, node: usize| addresses[face.place()][node];
+        let of = |kind: ResumptionKind, node: usize| addresses[kind.index()][node];
         let mut nodes = Vec::new();
         for number in 0..NODES {
             let backend = Backend::start(&format!("node {number}"), Behaviour::Answers).await?;
             let (mut proxies, mut configs) = (Vec::new(), Vec::new());
-            for face in Face::ALL {
-                let (address, admin) = of(face, number);
-                let text =
-                    config(face, path, address, admin, backend.address(), &store.url(), window);
-                let file = path.join(format!("{}-{number}.toml", face.name()));
-                proxies.push(Proxy::start(program, &file, &text, admin, Terms::default())?);
+            for kind in ResumptionKind::ALL {
+                let (address, admin) = of(kind, number);
+                let text = config(
+                    kind,
+                    path,
+                    Addresses { address, admin, backend: backend.address() },
+                    &store.url(),
+                    window,
+                );
+                let file = path.join(format!("{}-{number}.toml", kind.name()));
+                proxies.push(Proxy::start(
+                    program,
+                    &file,
+                    &text,
+                    admin,
+                    ProcessOptions::default(),
+                )?);
                 configs.push((file, text));
             }
             nodes.push(Node { backend, proxies, configs });
@@ -123,7 +134,7 @@ impl Cluster {
         Ok(Self { folder, authority, store, nodes, groups, _balancer: balancer, keys, down: None })
     }
 
-    /// A certificate of this cluster for somebody else.
+    /// Issues a certificate that no node uses.
     pub(crate) fn certificate(&self) -> Result<Pem> {
         self.authority.issue(&Leaf::SERVER, Key::P256)
     }
@@ -132,47 +143,47 @@ impl Cluster {
         self.authority.root_pem()
     }
 
-    /// For files of others.
+    /// The folder, for files of other programs.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Where clients of this face connect.
-    pub(crate) fn front(&self, face: Face) -> SocketAddr {
-        self.groups[face.place()].front
+    /// The address of the balancer for this kind of resumption.
+    pub(crate) fn balancer_address(&self, kind: ResumptionKind) -> SocketAddr {
+        self.groups[kind.index()].front
     }
 
-    /// Where its nodes listen, for those that go past the balancer.
-    pub(crate) fn behind(&self, face: Face) -> Vec<SocketAddr> {
-        self.groups[face.place()].nodes.iter().map(|(address, _)| *address).collect()
+    /// The addresses of the nodes, for clients that bypass the balancer.
+    pub(crate) fn node_addresses(&self, kind: ResumptionKind) -> Vec<SocketAddr> {
+        self.groups[kind.index()].nodes.iter().map(|(address, _)| *address).collect()
     }
 
-    /// Nothing in good order: the node is gone.
+    /// Kills a node, which cannot close its connections in order.
     pub(crate) fn kill(&mut self, node: usize) -> Result<()> {
         self.signal(node, Signal::SIGKILL)?;
         self.down = Some(node);
         self.wait_for_end(node).map(drop)
     }
 
-    /// Tells the node to end, and waits until it has. How it ended, if not well.
+    /// Drains a node and waits for its end. Returns faults of its exit status.
     pub(crate) fn drain(&mut self, node: usize) -> Result<Vec<String>> {
         self.signal(node, Signal::SIGTERM)?;
         self.down = Some(node);
         self.wait_for_end(node)
     }
 
-    pub(crate) fn start_again(&mut self, node: usize) -> Result<()> {
-        self.nodes[node].proxies.iter_mut().try_for_each(Proxy::start_again)?;
+    pub(crate) fn restart(&mut self, node: usize) -> Result<()> {
+        self.nodes[node].proxies.iter_mut().try_for_each(Proxy::restart)?;
         self.down = None;
         Ok(())
     }
 
-    /// Tells every node to read its files again.
+    /// Makes every node read its files again.
     pub(crate) fn reload(&mut self) -> Result<()> {
         (0..NODES).try_for_each(|node| self.signal(node, Signal::SIGHUP))
     }
 
-    /// Adds this to each configuration, in place of what was added before.
+    /// Sets the additional part of all configurations.
     pub(crate) fn configure(&self, addition: &str) -> Result<()> {
         for (file, text) in self.nodes.iter().flat_map(|node| &node.configs) {
             fs::write(file, format!("{text}{addition}"))?;
@@ -180,17 +191,17 @@ impl Cluster {
         Ok(())
     }
 
-    /// A new certificate for all nodes, at the place of the old one.
+    /// Replaces the certificate of all nodes by a new one.
     pub(crate) fn renew_certificate(&self) -> Result<()> {
         write_certificate(&self.authority, self.folder.path())
     }
 
-    /// Something else in its place.
-    pub(crate) fn spoil_certificate(&self) -> Result<()> {
+    /// Replaces the certificate by an invalid file.
+    pub(crate) fn write_invalid_certificate(&self) -> Result<()> {
         Ok(fs::write(certificate_file(self.folder.path(), "crt"), "nothing of the kind\n")?)
     }
 
-    /// Shared keys in the file are followed by new ones.
+    /// Adds a new key to the file of shared keys.
     pub(crate) fn rotate_keys(&mut self) -> Result<()> {
         self.keys.rotate()
     }
@@ -204,29 +215,29 @@ impl Cluster {
         Ok(sum)
     }
 
-    /// Paths that reached a backend more than once though no client asked twice.
+    /// Paths that reached a backend more than once, though no client retried them.
     pub(crate) fn repeated(&self) -> Vec<String> {
         self.nodes.iter().flat_map(|node| node.backend.repeated()).collect()
     }
 
-    /// Terminators that have ended without being told to.
+    /// Terminators that ended unexpectedly.
     pub(crate) fn ended(&mut self) -> Result<Vec<String>> {
         let mut ended = Vec::new();
         for (number, node) in self.nodes.iter_mut().enumerate() {
             if self.down == Some(number) {
                 continue;
             }
-            for (face, proxy) in Face::ALL.iter().zip(&mut node.proxies) {
+            for (kind, proxy) in ResumptionKind::ALL.iter().zip(&mut node.proxies) {
                 if let Some(status) = proxy.process().ended()? {
                     let lines = proxy.last_lines(6);
-                    ended.push(format!("node {number}, {}: {status}{lines}", face.name()));
+                    ended.push(format!("node {number}, {}: {status}{lines}", kind.name()));
                 }
             }
         }
         Ok(ended)
     }
 
-    /// How many terminators there are.
+    /// The number of terminators.
     pub(crate) fn terminators(&self) -> usize {
         self.nodes.iter().map(|node| node.proxies.len()).sum()
     }

@@ -1,9 +1,9 @@
-//! First flights with early data, recorded, and sent again and again.
+//! First flights with early data, which are recorded and replayed.
 //!
-//! Whether a server accepted a flight can be seen from outside: behind the flight goes a record that no key
-//! opens. A server that accepted the early data is waiting for more of it and must end the connection; one that
-//! rejected it has to skip what it cannot open (RFC 9846 4.3.10) and goes on waiting. So no word of the server is
-//! needed. Must not know: what befalls the cluster meanwhile. Next: `events.rs`.
+//! Whether a server accepted a flight is detected from outside. A record that no key opens follows
+//! the flight. A server that accepted the early data expects more of it and must end the
+//! connection. One that rejected it has to skip what it cannot open (RFC 9846 4.3.10), and keeps
+//! the connection. So the run needs no output of the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tercel::ClientConfig;
 use tercel::pki::Roots;
 use tercel::pki_types::ServerName;
 use tercel::wire::ProtocolVersion;
-use tercel_harness::good::{client_config, connect};
+use tercel_harness::clients::{client_config, connect};
 use tercel_harness::http;
 use tercel_harness::pki::SERVER_NAME;
 use tercel_tokio::Connector;
@@ -23,36 +23,36 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// A first flight, and what became of it so far.
+/// A first flight, and its results so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Flight {
     bytes: Arc<[u8]>,
     made: Instant,
-    /// Whether it is sent only after what befalls the cluster.
-    pub(crate) kept: bool,
+    /// Whether it is sent only after the event.
+    pub(crate) held: bool,
     /// How often it was sent.
     pub(crate) sent: usize,
-    /// How often it was accepted, when its client sent it included.
+    /// How often it was accepted, including the connection of its client.
     pub(crate) accepted: usize,
 }
 
-/// What a server made of a flight.
+/// The reaction of a server to a flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Verdict {
+enum Reaction {
     Accepted,
     Rejected,
-    /// It did not answer as far as a ServerHello.
+    /// It did not send a ServerHello.
     NoAnswer,
 }
 
-/// How long a server may take to end a connection whose early data went wrong.
+/// The time limit for a server to end a connection after invalid early data.
 const WAIT: Duration = Duration::from_millis(1500);
 
 impl Flight {
-    /// Of a client that was at `at` before, and has not sent it yet.
-    pub(crate) async fn held_back(at: SocketAddr, roots: &Roots) -> Result<Self> {
+    /// Records the flight of a client that has a session of `at`, without sending it.
+    pub(crate) async fn recorded(at: SocketAddr, roots: &Roots) -> Result<Self> {
         let config = client_config(roots.clone(), ProtocolVersion::TLS1_3, true)?;
-        visit(at, &config).await?;
+        store_session(at, &config).await?;
         let (near, mut far) = duplex(64 * 1024);
         let connector = Connector::new(config);
         let client = tokio::spawn(async move {
@@ -60,7 +60,7 @@ impl Flight {
             anyhow::Ok(())
         });
         let mut bytes = Vec::new();
-        // It goes as far as it can without an answer.
+        // Reads what the client sends without an answer.
         while let Ok(Ok(1..)) = timeout(Duration::from_millis(200), far.read_buf(&mut bytes)).await
         {
         }
@@ -68,14 +68,15 @@ impl Flight {
         Self::of(&bytes, 0)
     }
 
-    /// Of a client that was at `at` before and then, with this flight, at `then`, and was served.
-    pub(crate) async fn of_a_served_client(
+    /// Records the flight of a client with a session of `at`, which connects to `then` and is
+    /// served.
+    pub(crate) async fn from_served_client(
         at: SocketAddr,
         then: SocketAddr,
         roots: &Roots,
     ) -> Result<Self> {
         let config = client_config(roots.clone(), ProtocolVersion::TLS1_3, true)?;
-        visit(at, &config).await?;
+        store_session(at, &config).await?;
         let mut tcp = connect(then, None).await?;
         let (near, mut far) = duplex(64 * 1024);
         let connector = Connector::new(config);
@@ -85,7 +86,7 @@ impl Flight {
             let (mut stream, accepted) = (early.stream, early.accepted);
             stream.write_all(&request[accepted..]).await?;
             ensure!(http::answer(&mut stream).await?.status == 200, "not served");
-            // The server may be gone by now.
+            // The server may already have closed.
             let _ = stream.shutdown().await;
             anyhow::Ok(accepted > 0)
         });
@@ -107,7 +108,7 @@ impl Flight {
                     0 => break,
                     count => {
                         answered = true;
-                        // A client that has what it wanted is gone.
+                        // The client may have closed after its answer.
                         if far.write_all(&down[..count]).await.is_err() {
                             break;
                         }
@@ -121,34 +122,34 @@ impl Flight {
     }
 
     fn of(bytes: &[u8], accepted: usize) -> Result<Self> {
-        // A ClientHello, and behind it at least one record that is not in the clear.
+        // A ClientHello, followed by at least one protected record.
         let length = bytes.get(3..5).context("no record was sent")?;
         let hello = 5 + usize::from(u16::from_be_bytes([length[0], length[1]]));
         ensure!(bytes[0] == 22 && bytes[hello..].contains(&23), "no early data was sent");
         Ok(Self {
             bytes: bytes.into(),
             made: Instant::now(),
-            kept: false,
+            held: false,
             sent: accepted,
             accepted,
         })
     }
 
-    /// Whether a server of this freshness window that has forgotten it might still accept it: replays after that show
-    /// nothing.
+    /// Whether a server with this freshness window that has lost its replay guard could accept it.
+    /// Later replays prove nothing.
     pub(crate) fn is_fresh(&self, window: Duration) -> bool {
         self.made.elapsed() < window
     }
 
-    /// How often it was accepted beyond the one time that is allowed.
+    /// How often it was accepted apart from the first time.
     pub(crate) fn excess(&self) -> usize {
         self.accepted.saturating_sub(1)
     }
 
-    /// Sends it to this node; whether it was accepted.
+    /// Sends it to this node, and returns whether it was accepted.
     pub(crate) async fn send(&mut self, to: SocketAddr) -> bool {
         self.sent += 1;
-        let accepted = deliver(self.bytes.clone(), to).await == Verdict::Accepted;
+        let accepted = deliver(self.bytes.clone(), to).await == Reaction::Accepted;
         self.accepted += usize::from(accepted);
         accepted
     }
@@ -159,29 +160,30 @@ impl Flight {
         for &node in nodes {
             tasks.spawn(deliver(self.bytes.clone(), node));
         }
-        while let Some(verdict) = tasks.join_next().await {
-            let verdict = verdict.unwrap_or(Verdict::NoAnswer);
-            self.sent += usize::from(verdict != Verdict::NoAnswer);
-            self.accepted += usize::from(verdict == Verdict::Accepted);
+        while let Some(reaction) = tasks.join_next().await {
+            let reaction = reaction.unwrap_or(Reaction::NoAnswer);
+            self.sent += usize::from(reaction != Reaction::NoAnswer);
+            self.accepted += usize::from(reaction == Reaction::Accepted);
         }
     }
 }
 
-/// Shows at a server that admits each flight once that acceptance and rejection are told apart.
-pub(crate) async fn check_the_eye(at: SocketAddr, roots: &Roots) -> Result<()> {
-    let mut flight = Flight::held_back(at, roots).await?;
-    ensure!(flight.send(at).await, "a first flight was not seen to be accepted");
-    ensure!(!flight.send(at).await, "a replay was seen to be accepted by a server alone");
-    let mut served = Flight::of_a_served_client(at, at, roots).await?;
-    ensure!(served.accepted == 1, "a client's early data was not accepted by a server alone");
-    ensure!(!served.send(at).await, "a replay of a client was seen to be accepted");
+/// Checks that the run detects acceptance and rejection, with a server that accepts each flight
+/// once.
+pub(crate) async fn check_detection(at: SocketAddr, roots: &Roots) -> Result<()> {
+    let mut flight = Flight::recorded(at, roots).await?;
+    ensure!(flight.send(at).await, "the acceptance of a first flight was not detected");
+    ensure!(!flight.send(at).await, "a replay counts as accepted by the reference server");
+    let mut served = Flight::from_served_client(at, at, roots).await?;
+    ensure!(served.accepted == 1, "the reference server did not accept a client's early data");
+    ensure!(!served.send(at).await, "a replay of a client counts as accepted");
     Ok(())
 }
 
-/// Sends each of the flights to each of the nodes, those that are kept only if `all` are to be sent.
+/// Sends each flight to each node; held flights only if `all`.
 pub(crate) async fn replay(flights: &mut [Flight], nodes: &[SocketAddr], all: bool) {
     let mut tasks = JoinSet::new();
-    for (place, flight) in flights.iter().enumerate().filter(|(_, flight)| all || !flight.kept) {
+    for (place, flight) in flights.iter().enumerate().filter(|(_, flight)| all || !flight.held) {
         let (mut flight, nodes) = (flight.clone(), nodes.to_vec());
         tasks.spawn(async move {
             flight.send_to_all(&nodes).await;
@@ -194,8 +196,8 @@ pub(crate) async fn replay(flights: &mut [Flight], nodes: &[SocketAddr], all: bo
     }
 }
 
-/// An ordinary connection, which leaves a session behind.
-async fn visit(at: SocketAddr, config: &Arc<ClientConfig>) -> Result<()> {
+/// Makes a plain connection, which stores a session.
+async fn store_session(at: SocketAddr, config: &Arc<ClientConfig>) -> Result<()> {
     let transport = connect(at, None).await?;
     let mut stream = Connector::new(config.clone()).connect(name()?, transport).await?;
     stream.write_all(&http::request("/", true)).await?;
@@ -203,23 +205,23 @@ async fn visit(at: SocketAddr, config: &Arc<ClientConfig>) -> Result<()> {
     Ok(stream.shutdown().await?)
 }
 
-async fn deliver(bytes: Arc<[u8]>, to: SocketAddr) -> Verdict {
-    try_deliver(&bytes, to).await.unwrap_or(Verdict::NoAnswer)
+async fn deliver(bytes: Arc<[u8]>, to: SocketAddr) -> Reaction {
+    try_deliver(&bytes, to).await.unwrap_or(Reaction::NoAnswer)
 }
 
-async fn try_deliver(bytes: &[u8], to: SocketAddr) -> Result<Verdict> {
+async fn try_deliver(bytes: &[u8], to: SocketAddr) -> Result<Reaction> {
     let mut tcp = connect(to, None).await?;
     tcp.write_all(bytes).await?;
     tcp.write_all(&[&[23, 3, 3, 0, 64], &[0x5a; 64][..]].concat()).await?;
     let mut first = [0; 1];
     let answered = timeout(Duration::from_secs(5), tcp.read_exact(&mut first)).await;
     if !matches!(answered, Ok(Ok(_))) || first != [22] {
-        return Ok(Verdict::NoAnswer);
+        return Ok(Reaction::NoAnswer);
     }
-    Ok(if ends(&mut tcp).await { Verdict::Accepted } else { Verdict::Rejected })
+    Ok(if ends(&mut tcp).await { Reaction::Accepted } else { Reaction::Rejected })
 }
 
-/// Whether the server ends the connection soon.
+/// Whether the server soon ends the connection.
 async fn ends(tcp: &mut TcpStream) -> bool {
     let mut buffer = vec![0; 4096];
     let reading = async { while let Ok(1..) = tcp.read(&mut buffer).await {} };

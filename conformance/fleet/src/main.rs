@@ -1,12 +1,18 @@
-//! Three nodes of `tercel proxy` that share what clients resume, under a steady load, and what befalls them.
+//! Three nodes of `tercel proxy` that share sessions and ticket keys, under a steady load, while
+//! nodes, store and files fail or change.
 //!
 //! ```text
 //! cargo run --release -p tercel-conformance-fleet -- --tercel target/release/tercel --quick
 //! ```
 //!
-//! `cluster.rs` starts the nodes, `balancer.rs` haproxy before them, and
-//! conformance/harness a real store, clients and backends. `events.rs` is what is done, one thing after the other, and `run.rs` watches; `early.rs`
-//! records first flights and sends them again, and shows at `alone.rs` that it sees what becomes of them; `others.rs` is for clients of others; `report.rs` is the table.
+//! | module | content |
+//! |---|---|
+//! | `cluster`, `balancer` | the nodes, and haproxy in front of them |
+//! | `events`, `run` | the events, and what is measured around each |
+//! | `early` | recorded first flights and their replays |
+//! | `reference_server` | a server that checks the detection of accepted flights |
+//! | `other_clients` | `openssl s_client` and curl |
+//! | `report` | the table |
 
 #![forbid(unsafe_code)]
 
@@ -17,31 +23,31 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Parser;
 use tercel::wire::ProtocolVersion;
-use tercel_harness::good::{Kind, Load};
+use tercel_harness::clients::{ClientKind, Load};
 use tercel_harness::pki::SERVER_NAME;
 use tercel_harness::{program, proxy, store};
 
-mod alone;
 mod balancer;
 mod cluster;
 mod early;
 mod events;
-mod others;
+mod other_clients;
+mod reference_server;
 mod report;
 mod run;
 
-use alone::Alone;
-use cluster::{Cluster, Face};
-use run::Run;
+use cluster::{Cluster, ResumptionKind};
+use reference_server::ReferenceServer;
+use run::{Parameters, Run};
 
-/// Three nodes that share what clients resume, and what befalls them.
+/// Three nodes that share sessions and ticket keys, while nodes, store and files fail or change.
 #[derive(Parser, Debug)]
 struct Options {
-    /// The tercel program.
+    /// The tercel program
     #[arg(long, value_name = "FILE", default_value = "target/release/tercel")]
     tercel: PathBuf,
-    /// With fewer troubles for early data and a freshness window of seconds, so that nodes are not blind for two
-    /// minutes after each, but for the two that the first nodes of a fleet wait: some four minutes in all.
+    /// Test early data at fewer events, with a freshness window of seconds, so that nodes refuse
+    /// early data for a shorter time: about four minutes in total
     #[arg(long)]
     quick: bool,
 }
@@ -66,28 +72,31 @@ fn main() -> Result<ExitCode> {
     println!("store: {}", cluster.store.version());
     let roots = proxy::roots(&cluster.root_pem())?;
     runtime.block_on(async {
-        let alone = Alone::start(&cluster.certificate()?).await?;
-        early::check_the_eye(alone.address, &roots).await
+        let server = ReferenceServer::start(&cluster.certificate()?).await?;
+        early::check_detection(server.address, &roots).await
     })?;
     let clients = clients(&cluster);
     let kinds = clients.iter().map(|kind| kind.name).collect();
     let load = Load::start(clients, &roots)?;
     let begun = Instant::now();
     let window = Duration::from_secs(window.into());
-    let mut run = Run::new(cluster, &runtime, load, kinds, roots, options.quick, window);
+    let parameters = Parameters { kinds, roots, quick: options.quick, window };
+    let mut run = Run::new(cluster, &runtime, load, parameters);
     run.all()?;
 
     let replays = run.replays();
     let Run { cluster, load, lines, .. } = run;
     let outcomes = load.stop()?;
     let (kinds, mut faults) = report::kinds(&outcomes);
-    faults.extend(cluster.repeated().into_iter().map(|path| format!("{path} came twice")));
+    faults.extend(
+        cluster.repeated().into_iter().map(|path| format!("{path} reached a backend twice")),
+    );
     if replays.once == 0 {
-        faults.push("no early data was accepted at all".to_owned());
+        faults.push("no early data was accepted".to_owned());
     }
     println!("\n{}\n\n{kinds}\n", report::table(&lines));
     println!(
-        "{} requests; {} first flights sent again, {} accepted once, {} twice; {:.0} s",
+        "{} requests; {} replays of first flights, {} accepted once, {} twice; {:.0} s",
         outcomes.len(),
         replays.tried,
         replays.once,
@@ -102,16 +111,16 @@ fn main() -> Result<ExitCode> {
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Seconds by which a ticket's age may be off for its early data to count as fresh: the default.
+/// The default freshness window in seconds.
 const WINDOW: u32 = 60;
-/// Long enough for a replay right after a trouble to be fresh still.
+/// Long enough that a replay right after an event is still fresh.
 const QUICK_WINDOW: u32 = 8;
 
-/// The steady load.
-fn clients(cluster: &Cluster) -> Vec<Kind> {
-    let kind = |name, face, version, early, requests| Kind {
+/// The clients of the steady load.
+fn clients(cluster: &Cluster) -> Vec<ClientKind> {
+    let kind = |name, kind, version, early, requests| ClientKind {
         name,
-        target: cluster.front(face),
+        target: cluster.balancer_address(kind),
         source: None,
         server: SERVER_NAME.to_owned(),
         version,
@@ -123,14 +132,14 @@ fn clients(cluster: &Cluster) -> Vec<Kind> {
     };
     let (tls12, tls13) = (ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3);
     vec![
-        kind("1.2 ticket, store", Face::StoreKeys, tls12, false, 1),
-        kind("1.3 ticket, store", Face::StoreKeys, tls13, false, 1),
-        kind("1.3 ticket, store, early", Face::StoreKeys, tls13, true, 1),
-        kind("1.3 ticket, store, kept open", Face::StoreKeys, tls13, false, 4),
-        kind("1.2 ticket, file", Face::FileKeys, tls12, false, 1),
-        kind("1.3 ticket, file", Face::FileKeys, tls13, false, 1),
-        kind("1.2 id", Face::Sessions, tls12, false, 1),
-        kind("1.3 stateful", Face::Sessions, tls13, false, 1),
-        kind("1.3 stateful, early", Face::Sessions, tls13, true, 1),
+        kind("1.2 ticket, store", ResumptionKind::StoreKeys, tls12, false, 1),
+        kind("1.3 ticket, store", ResumptionKind::StoreKeys, tls13, false, 1),
+        kind("1.3 ticket, store, early", ResumptionKind::StoreKeys, tls13, true, 1),
+        kind("1.3 ticket, store, kept open", ResumptionKind::StoreKeys, tls13, false, 4),
+        kind("1.2 ticket, file", ResumptionKind::FileKeys, tls12, false, 1),
+        kind("1.3 ticket, file", ResumptionKind::FileKeys, tls13, false, 1),
+        kind("1.2 id", ResumptionKind::Sessions, tls12, false, 1),
+        kind("1.3 stateful", ResumptionKind::Sessions, tls13, false, 1),
+        kind("1.3 stateful, early", ResumptionKind::Sessions, tls13, true, 1),
     ]
 }

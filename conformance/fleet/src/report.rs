@@ -1,16 +1,14 @@
-//! What was seen of each event, as a line of the table.
-//!
-//! Must not know: how anything was done. Next: `run.rs`, which fills the lines.
+//! The result of each event, as a line of the table.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use tercel_harness::good::{Fate, Outcome};
+use tercel_harness::clients::{Outcome, RequestResult};
 use tercel_harness::table::Table;
 
 use crate::run::Replays;
 
-/// How many of the connections that could resume did, by kind of client.
+/// The connections that offered and resumed a session, by kind of client.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Share(BTreeMap<&'static str, (usize, usize)>);
 
@@ -25,17 +23,17 @@ impl Share {
         Self(share)
     }
 
-    /// Every connection of each of these kinds.
+    /// A share in which these kinds of clients always resumed.
     pub(crate) fn all_of(kinds: &[&'static str]) -> Self {
         Self(kinds.iter().map(|kind| (*kind, (1, 1))).collect())
     }
 
-    /// Whether each kind of client resumes nearly as much as before.
-    pub(crate) fn is_back(&self, before: &Self, ratio: f64) -> bool {
+    /// Whether each kind of client resumes at nearly the earlier rate.
+    pub(crate) fn has_recovered(&self, before: &Self, ratio: f64) -> bool {
         before.0.keys().all(|kind| self.rate(kind) >= before.rate(kind) * ratio)
     }
 
-    /// Those that do not.
+    /// The kinds that do not.
     pub(crate) fn missing(&self, before: &Self, ratio: f64) -> String {
         let missing = before.0.keys().filter(|kind| self.rate(kind) < before.rate(kind) * ratio);
         let words = missing.map(|kind| {
@@ -49,7 +47,7 @@ impl Share {
         self.0.get(kind).map_or(0.0, |&counts| rate(counts))
     }
 
-    /// Of all kinds together.
+    /// The share of all kinds together.
     fn text(&self) -> String {
         let sum = self.0.values().fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
         if sum.1 == 0 { "-".to_owned() } else { format!("{:.0}", rate(sum) * 100.0) }
@@ -60,28 +58,28 @@ fn rate((resumed, offered): (usize, usize)) -> f64 {
     if offered == 0 { 0.0 } else { resumed as f64 / offered as f64 }
 }
 
-/// One event.
+/// The result of one event.
 #[derive(Debug)]
 pub(crate) struct Line {
     name: String,
     at: Duration,
     answered: usize,
     repeated: usize,
-    /// Cut off with the node that was killed.
+    /// Requests that failed because their node was killed.
     cut_off: usize,
     failed: usize,
     early: usize,
-    /// Before, during, after.
+    /// Resumption before, during and after the event.
     pub(crate) shares: [Share; 3],
-    /// How long it took from the event's end until clients resumed as before.
+    /// The time from the end of the event until clients resumed as before.
     pub(crate) recovered: Option<Duration>,
     pub(crate) replays: Replays,
-    /// What should have been otherwise.
+    /// The requirements that were not met.
     pub(crate) faults: Vec<String>,
 }
 
 impl Line {
-    /// `killed` says when connections may have been cut off.
+    /// Counts the outcomes. `killed` is the time from which connections may have been cut off.
     pub(crate) fn new(
         name: &str,
         at: Duration,
@@ -103,13 +101,15 @@ impl Line {
         };
         for outcome in outcomes {
             line.early += usize::from(outcome.early);
-            match &outcome.fate {
-                Fate::Answered => line.answered += 1,
-                Fate::Repeated => line.repeated += 1,
-                Fate::Failed(_) if killed.is_some_and(|killed| was_open(outcome, killed)) => {
+            match &outcome.result {
+                RequestResult::Answered => line.answered += 1,
+                RequestResult::Retried => line.repeated += 1,
+                RequestResult::Failed(_)
+                    if killed.is_some_and(|killed| was_open(outcome, killed)) =>
+                {
                     line.cut_off += 1;
                 }
-                Fate::Failed(why) => {
+                RequestResult::Failed(why) => {
                     line.failed += 1;
                     line.faults.push(format!("{}: {why}", outcome.kind));
                 }
@@ -123,8 +123,8 @@ impl Line {
     }
 
     pub(crate) fn short(&self) -> String {
-        let verdict = if self.passed() { "ok      " } else { "FAIL    " };
-        let mut text = format!("{verdict}{}", self.name);
+        let status = if self.passed() { "ok      " } else { "FAIL    " };
+        let mut text = format!("{status}{}", self.name);
         for fault in self.faults.iter().take(5) {
             text += &format!("\n        {fault}");
         }
@@ -132,16 +132,16 @@ impl Line {
     }
 }
 
-/// Whether its connection was there when a node was killed.
+/// Whether its connection was open when a node was killed.
 fn was_open(outcome: &Outcome, killed: Instant) -> bool {
-    // The node's terminators are not killed in the same moment.
+    // The terminators of the node are not killed at the same time.
     let moment = Duration::from_millis(200);
     outcome.connected <= killed + moment && outcome.start + outcome.took >= killed
 }
 
 pub(crate) fn table(lines: &[Line]) -> String {
     let mut table = Table::new(&[
-        "what was done",
+        "event",
         "at s",
         "ok",
         "repeated",
@@ -150,7 +150,7 @@ pub(crate) fn table(lines: &[Line]) -> String {
         "resumed % before",
         "during",
         "after",
-        "back after s",
+        "recovered after s",
         "early accepted",
         "replays",
         "accepted",
@@ -177,7 +177,7 @@ pub(crate) fn table(lines: &[Line]) -> String {
     table.text()
 }
 
-/// How many connections of each kind resumed, and how many of them on another node.
+/// The share of connections of each kind that resumed, and how many of them on another node.
 pub(crate) fn kinds(outcomes: &[Outcome]) -> (String, Vec<String>) {
     let mut counts: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
     for outcome in outcomes {
@@ -192,7 +192,7 @@ pub(crate) fn kinds(outcomes: &[Outcome]) -> (String, Vec<String>) {
     for (kind, count) in counts {
         table.line([kind.to_owned()].into_iter().chain(count.map(|n| n.to_string())).collect());
         if count[2] == 0 {
-            faults.push(format!("{kind}: nobody resumed on another node"));
+            faults.push(format!("{kind}: no client resumed on another node"));
         }
     }
     (table.text(), faults)

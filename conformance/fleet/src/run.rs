@@ -1,8 +1,8 @@
-//! One event after the other: what is seen before it, meanwhile and after it.
+//! Runs one event after the other, and measures before, during and after it.
 //!
-//! Each event is a line of the table: what was done, what became of the requests meanwhile, what share
-//! of connections was resumed before, during and after, and whether anything sent early was accepted twice. Must not
-//! know: how clients or terminators work, or what is done to them. Next: `events.rs`, then `report.rs`.
+//! Each event is a line of the table: its name, the results of requests during it, the share of
+//! connections that resumed before, during and after it, and whether any early data was accepted
+//! twice.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -10,50 +10,50 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use tercel::pki::Roots;
-use tercel_harness::good::Load;
+use tercel_harness::clients::Load;
 use tercel_harness::proxy::wait_for;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-use crate::cluster::{Cluster, Face};
+use crate::cluster::{Cluster, ResumptionKind};
 use crate::early::{self, Flight};
 use crate::report::{Line, Share};
 
-/// How much of the share of resumptions before an event has to come back after it.
-pub(crate) const RECOVERED: f64 = 0.85;
-/// How long that may take.
-pub(crate) const BOUND: Duration = Duration::from_secs(15);
-/// Over what time a share is taken.
-pub(crate) const WINDOW: Duration = Duration::from_secs(1);
-/// By how much longer than twice the freshness window a node refuses early data after its store was away (what the
-/// fleet calls its blind time), two minutes for the first of a fleet, and time for a busy machine.
-const BLIND: Duration = Duration::from_secs(120 + 20);
+/// The part of the earlier share of resumptions that must be reached again after an event.
+pub(crate) const RECOVERED_SHARE: f64 = 0.85;
+/// The time limit for that.
+pub(crate) const RECOVERY_LIMIT: Duration = Duration::from_secs(15);
+/// The period over which a share is measured.
+pub(crate) const SHARE_PERIOD: Duration = Duration::from_secs(1);
+/// The time that a node may refuse early data beyond twice the freshness window after a failure of
+/// its store (the fleet's blind time): two minutes for the first node of a fleet, and a margin.
+const BLIND_TIME: Duration = Duration::from_secs(120 + 20);
 
-/// The faces whose nodes admit early data.
-const EARLY: [Face; 2] = [Face::StoreKeys, Face::Sessions];
+/// The kinds of resumption whose nodes accept early data.
+const EARLY: [ResumptionKind; 2] = [ResumptionKind::StoreKeys, ResumptionKind::Sessions];
 
-/// What an event has to do with early data.
+/// The test of early data at an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Early {
-    /// Nothing.
+pub(crate) enum EarlyDataTest {
+    /// None.
     No,
     /// Flights are recorded before it and replayed after it.
     Now,
-    /// The same, once every node admits early data.
+    /// The same, after every node accepts early data.
     Wait,
 }
 
-/// The run.
+/// The state of the run.
 pub(crate) struct Run<'a> {
     pub(crate) cluster: Cluster,
     pub(crate) runtime: &'a Runtime,
     pub(crate) load: Load,
-    /// Of the clients.
+    /// The names of the kinds of clients.
     pub(crate) kinds: Vec<&'static str>,
     pub(crate) roots: Roots,
-    /// Whether less is to be seen in less time.
+    /// Whether fewer events test early data.
     pub(crate) quick: bool,
-    /// By how much a ticket's age may be off for its early data to count as fresh.
+    /// The freshness window.
     window: Duration,
     pub(crate) start: Instant,
     pub(crate) lines: Vec<Line>,
@@ -61,22 +61,31 @@ pub(crate) struct Run<'a> {
     replays: Replays,
 }
 
-/// Of each face that admits early data.
-type Flights = [(Face, Vec<Flight>); 2];
+/// The flights for each kind of resumption that accepts early data.
+type Flights = [(ResumptionKind, Vec<Flight>); 2];
 
-/// Flights under way to all nodes, and what had become of them before.
+/// Flights that are being replayed, and the counts before.
 struct Replaying {
     before: Replays,
     task: JoinHandle<Flights>,
 }
 
-/// How often flights were sent again, and how often they were accepted though they had been before.
+/// The number of replays, and of repeated acceptances.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Replays {
     pub(crate) tried: usize,
     pub(crate) accepted: usize,
-    /// Flights that were accepted at all, once.
+    /// Flights that were accepted at least once.
     pub(crate) once: usize,
+}
+
+/// The parameters of a run.
+pub(crate) struct Parameters {
+    pub(crate) kinds: Vec<&'static str>,
+    pub(crate) roots: Roots,
+    pub(crate) quick: bool,
+    /// The freshness window.
+    pub(crate) window: Duration,
 }
 
 impl<'a> Run<'a> {
@@ -84,56 +93,55 @@ impl<'a> Run<'a> {
         cluster: Cluster,
         runtime: &'a Runtime,
         load: Load,
-        kinds: Vec<&'static str>,
-        roots: Roots,
-        quick: bool,
-        window: Duration,
+        parameters: Parameters,
     ) -> Self {
-        let flights = EARLY.map(|face| (face, Vec::new()));
+        let Parameters { kinds, roots, quick, window } = parameters;
+        let flights = EARLY.map(|kind| (kind, Vec::new()));
         let (lines, replays) = (Vec::new(), Replays::default());
         let start = Instant::now();
         Self { cluster, runtime, load, kinds, roots, quick, window, start, lines, flights, replays }
     }
 
-    /// What became of what was sent early.
+    /// The counts of all replays.
     pub(crate) fn replays(&self) -> Replays {
         self.replays
     }
 
-    /// Does something, and says what was seen.
+    /// Runs an event and prints its line.
     pub(crate) fn event(
         &mut self,
         name: &str,
-        early: Early,
+        early: EarlyDataTest,
         cause: impl FnOnce(&mut Self) -> Result<Vec<String>>,
     ) -> Result<()> {
         let mut faults = Vec::new();
-        if early == Early::Wait {
+        if early == EarlyDataTest::Wait {
             let waited = self.wait_until_early_data_is_admitted();
             faults.extend(waited.err().map(|error| error.to_string()));
         }
         let replays = self.replays;
-        if early != Early::No {
-            // What is accepted from now on is not in the snapshot that a store may come back with.
+        if early != EarlyDataTest::No {
+            // A flight that is accepted after this is not in the snapshot from which a store may
+            // restart.
             self.cluster.store.save()?;
             self.make_flights().context("early flights")?;
             self.replay(false)?;
         }
         let begun = Instant::now();
-        let before = Share::of(&self.load.since(begun - WINDOW));
+        let before = Share::of(&self.load.since(begun - SHARE_PERIOD));
         faults.extend(cause(self).with_context(|| name.to_owned())?);
         let ended = Instant::now();
-        // At once, while all of it is fresh, and once more when all is well again.
-        let replaying = (early != Early::No).then(|| self.begin_replay(true));
+        // At once, while all flights are fresh, and again after the recovery.
+        let replaying = (early != EarlyDataTest::No).then(|| self.begin_replay(true));
         let during = Share::of(&self.load.since(begun));
         let mut after = Share::default();
-        let recovered = wait_for("resumption is back", BOUND, || {
-            thread::sleep(WINDOW / 5);
-            after = Share::of(&self.load.since(Instant::now() - WINDOW));
-            ended.elapsed() >= WINDOW && after.is_back(&before, RECOVERED)
+        let recovered = wait_for("resumption has recovered", RECOVERY_LIMIT, || {
+            thread::sleep(SHARE_PERIOD / 5);
+            after = Share::of(&self.load.since(Instant::now() - SHARE_PERIOD));
+            ended.elapsed() >= SHARE_PERIOD && after.has_recovered(&before, RECOVERED_SHARE)
         });
         if let Err(error) = &recovered {
-            faults.push(format!("{error}: {}", after.missing(&before, RECOVERED)));
+            faults.push(format!("{error}: {}", after.missing(&before, RECOVERED_SHARE)));
         }
         if let Some(replaying) = replaying {
             self.end_replay(replaying)?;
@@ -155,10 +163,11 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Three for each face: one sent by hand, one by a client, and one that is kept for later.
+    /// Records three flights for each kind: one that is sent, one of a served client, and a held
+    /// one.
     fn make_flights(&mut self) -> Result<()> {
         let roots = &self.roots;
-        let nodes = EARLY.map(|face| self.cluster.behind(face));
+        let nodes = EARLY.map(|kind| self.cluster.node_addresses(kind));
         let (first, second) = self
             .runtime
             .block_on(async { tokio::join!(flights(&nodes[0], roots), flights(&nodes[1], roots)) });
@@ -169,7 +178,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Sends every flight that may still count as fresh to each node; those that are kept only if `all`.
+    /// Sends every flight that may still be fresh to each node; held flights only if `all`.
     fn replay(&mut self, all: bool) -> Result<()> {
         let replaying = self.begin_replay(all);
         self.end_replay(replaying)
@@ -180,9 +189,9 @@ impl<'a> Run<'a> {
             flights.retain(|flight| flight.is_fresh(self.window));
         }
         let before = sums(&self.flights);
-        let nodes = EARLY.map(|face| self.cluster.behind(face));
+        let nodes = EARLY.map(|kind| self.cluster.node_addresses(kind));
         let mut flights =
-            std::mem::replace(&mut self.flights, EARLY.map(|face| (face, Vec::new())));
+            std::mem::replace(&mut self.flights, EARLY.map(|kind| (kind, Vec::new())));
         let task = self.runtime.spawn(async move {
             let [(_, first), (_, second)] = &mut flights;
             let first = early::replay(first, &nodes[0], all);
@@ -203,12 +212,13 @@ impl<'a> Run<'a> {
     }
 
     fn wait_until_early_data_is_admitted(&mut self) -> Result<()> {
-        println!("        waiting until every node admits early data");
-        let nodes: Vec<_> = EARLY.iter().flat_map(|face| self.cluster.behind(*face)).collect();
+        println!("        waiting until every node accepts early data");
+        let nodes: Vec<_> =
+            EARLY.iter().flat_map(|kind| self.cluster.node_addresses(*kind)).collect();
         for node in nodes {
-            wait_for("early data is admitted", 2 * self.window + BLIND, || {
+            wait_for("early data is accepted", 2 * self.window + BLIND_TIME, || {
                 let admitted = self.runtime.block_on(async {
-                    let mut flight = Flight::held_back(node, &self.roots).await?;
+                    let mut flight = Flight::recorded(node, &self.roots).await?;
                     anyhow::Ok(flight.send(node).await)
                 });
                 admitted.unwrap_or(false)
@@ -218,7 +228,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What has become of these flights so far.
+/// The counts of these flights.
 fn sums(flights: &Flights) -> Replays {
     let all = flights.iter().flat_map(|(_, flights)| flights);
     all.fold(Replays::default(), |sum, flight| Replays {
@@ -228,16 +238,16 @@ fn sums(flights: &Flights) -> Replays {
     })
 }
 
-/// Node 0 is not needed: it may be about to go.
+/// Uses nodes 1 and 2 only, since the event may end node 0.
 async fn flights(nodes: &[SocketAddr], roots: &Roots) -> Result<[Flight; 3]> {
     let sent = async {
-        let mut sent = Flight::held_back(nodes[1], roots).await?;
+        let mut sent = Flight::recorded(nodes[1], roots).await?;
         sent.send(nodes[2]).await;
         anyhow::Ok(sent)
     };
-    let served = Flight::of_a_served_client(nodes[2], nodes[1], roots);
-    let kept = Flight::held_back(nodes[2], roots);
-    let (sent, served, mut kept) = tokio::try_join!(sent, served, kept)?;
-    kept.kept = true;
-    Ok([sent, served, kept])
+    let served = Flight::from_served_client(nodes[2], nodes[1], roots);
+    let held = Flight::recorded(nodes[2], roots);
+    let (sent, served, mut held) = tokio::try_join!(sent, served, held)?;
+    held.held = true;
+    Ok([sent, served, held])
 }

@@ -1,8 +1,8 @@
-//! What ends with a run, also with one that is interrupted: the processes it started, and its folders.
+//! Child processes and folders of a run, which end with it even if it is interrupted.
 //!
-//! A signal that would end this process (SIGHUP, SIGINT, SIGTERM) has it end its children first, whatever they
-//! would make of that signal themselves: some drain for a while, and one that was stopped hears nothing.
-//! Must not know: what they are. Next: `process.rs` and `folder.rs`, which tell.
+//! On a signal that ends this process (SIGHUP, SIGINT, SIGTERM), its children are killed first.
+//! The signal itself is not enough: some programs drain connections first, and a stopped process
+//! does not handle it.
 
 use std::fs;
 use std::future::poll_fn;
@@ -17,47 +17,47 @@ use nix::sys::signal::Signal;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The signals that people, terminals and supervisors end a run with.
-pub const ENDING: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
+/// The signals with which users, terminals and supervisors end a run.
+pub const TERMINATION_SIGNALS: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
 
-/// What would stay behind.
+/// The children and folders to remove at the end.
 #[derive(Default)]
-struct Started {
+struct Registry {
     watched: bool,
     children: Vec<Weak<Mutex<Child>>>,
     folders: Vec<PathBuf>,
 }
 
-static STARTED: Mutex<Started> =
-    Mutex::new(Started { watched: false, children: Vec::new(), folders: Vec::new() });
+static REGISTRY: Mutex<Registry> =
+    Mutex::new(Registry { watched: false, children: Vec::new(), folders: Vec::new() });
 
-/// Starts it, to be ended with this process.
+/// Starts a child that ends with this process.
 pub(crate) fn spawn(command: &mut Command) -> io::Result<Arc<Mutex<Child>>> {
-    // Held until it is known here: who ends all of them must not miss this one.
-    let mut started = started()?;
+    // Locked until the child is registered, so that a signal cannot miss it.
+    let mut registry = registry()?;
     let child = Arc::new(Mutex::new(command.spawn()?));
-    started.children.retain(|child| child.strong_count() > 0);
-    started.children.push(Arc::downgrade(&child));
+    registry.children.retain(|child| child.strong_count() > 0);
+    registry.children.push(Arc::downgrade(&child));
     Ok(child)
 }
 
-/// Makes this folder, to go with this process.
+/// Creates a folder that is removed with this process.
 pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
-    let mut started = started()?;
+    let mut registry = registry()?;
     fs::create_dir(path)?;
-    started.folders.push(path.to_owned());
+    registry.folders.push(path.to_owned());
     Ok(())
 }
 
-/// Removes it.
+/// Removes a folder.
 pub(crate) fn remove_folder(path: &Path) {
-    lock(&STARTED).folders.retain(|folder| folder != path);
-    // Left behind, it costs a little space and holds no real key.
+    lock(&REGISTRY).folders.retain(|folder| folder != path);
+    // A folder that cannot be removed costs a little space and holds no real key.
     let _ = fs::remove_dir_all(path);
 }
 
-/// Whether this process was started with the signal ignored, as `nohup` does and shells do in the background.
-/// Then it stays ignored.
+/// Whether this process was started with the signal ignored, as `nohup` does, and shells do for
+/// background processes. It then stays ignored.
 #[must_use]
 pub fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -70,52 +70,52 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nothing is started before signals are heard.
-fn started() -> io::Result<MutexGuard<'static, Started>> {
-    let mut started = lock(&STARTED);
-    if !started.watched {
+/// The registry; the first call starts the handling of signals.
+fn registry() -> io::Result<MutexGuard<'static, Registry>> {
+    let mut registry = lock(&REGISTRY);
+    if !registry.watched {
         watch()?;
-        started.watched = true;
+        registry.watched = true;
     }
-    Ok(started)
+    Ok(registry)
 }
 
-/// Has a thread wait for signals. What is started gets none of this: handlers do not outlive `exec`.
+/// Starts a thread that waits for signals. Children do not inherit the handlers through `exec`.
 fn watch() -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let mut awaited = Vec::new();
     {
         let _here = runtime.enter();
-        for each in ENDING.into_iter().filter(|each| !is_ignored(*each)) {
+        for each in TERMINATION_SIGNALS.into_iter().filter(|each| !is_ignored(*each)) {
             awaited.push((each, signal(SignalKind::from_raw(each as i32))?));
         }
     }
     let wait = move || {
-        let come = runtime.block_on(poll_fn(|context| {
+        let received = runtime.block_on(poll_fn(|context| {
             let mut all = awaited.iter_mut();
-            let come = all
+            let received = all
                 .find_map(|(each, stream)| stream.poll_recv(context).is_ready().then_some(*each));
-            come.map_or(Poll::Pending, Poll::Ready)
+            received.map_or(Poll::Pending, Poll::Ready)
         }));
-        end(come);
+        terminate(received);
     };
     thread::Builder::new().name("signals".to_owned()).spawn(wait).map(drop)
 }
 
-fn end(come: Signal) -> ! {
-    // Never let go, so that nothing is started any more.
-    let started = lock(&STARTED);
-    let children: Vec<_> = started.children.iter().filter_map(Weak::upgrade).collect();
+fn terminate(signal: Signal) -> ! {
+    // Locked until the exit, so that no other child is started.
+    let registry = lock(&REGISTRY);
+    let children: Vec<_> = registry.children.iter().filter_map(Weak::upgrade).collect();
     for child in &children {
-        // Fails only where it has ended already.
+        // Fails only if the child has already ended.
         let _ = lock(child).kill();
     }
     for child in &children {
         let _ = lock(child).wait();
     }
-    for folder in &started.folders {
+    for folder in &registry.folders {
         let _ = fs::remove_dir_all(folder);
     }
-    // As shells tell of it.
-    std::process::exit(128 + come as i32)
+    // The exit status that shells report for a signal.
+    std::process::exit(128 + signal as i32)
 }

@@ -1,6 +1,4 @@
-//! A folder of a run's own.
-//!
-//! Must not know: what is put there. Next: `children.rs`, which sees to it that it goes with the run.
+//! A temporary folder of a run.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +6,15 @@ use anyhow::{Context, Result};
 
 use crate::children;
 
-/// A folder that goes with its value, and with all that is in it.
+/// A folder that is removed, with its contents, when the value is dropped.
 #[derive(Debug)]
 pub struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
-    /// Makes one whose name begins with `name`.
+    /// Creates a folder whose name begins with `name`.
     ///
     /// # Errors
-    /// If there is one of that name already, or none can be made.
+    /// If a folder of that name exists, or it cannot be created.
     pub fn create(name: &str) -> Result<Self> {
         let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
         children::create_folder(&path)
@@ -24,7 +22,7 @@ impl TemporaryFolder {
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// The path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0

@@ -1,26 +1,24 @@
-//! As much of HTTP/1.1 as the runs need, on the client's side.
-//!
-//! Must not know: TLS. Next: `backend.rs`, the other side.
+//! The client side of HTTP/1.1, as far as the runs need it.
 
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// No head of ours is longer.
+/// The longest head of an answer that is accepted.
 const LONGEST_HEAD: usize = 4096;
 
-/// What came back.
+/// An answer.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The status.
+    /// The status code.
     pub status: u16,
-    /// Which backend answered.
+    /// The name of the backend that answered.
     pub backend: String,
-    /// How long the body was; it is not kept.
+    /// The length of the body, which is discarded.
     pub length: usize,
 }
 
-/// A request for a path, with or without the wish to end the connection after it.
+/// A GET request for a path, with `Connection: close` or `keep-alive`.
 #[must_use]
 pub fn request(path: &str, close: bool) -> Vec<u8> {
     let connection = if close { "close" } else { "keep-alive" };
@@ -40,10 +38,10 @@ pub async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Answer>
             break end + 4;
         }
         if bytes.len() > LONGEST_HEAD {
-            return Err(invalid("a head without end"));
+            return Err(invalid("head too long"));
         }
         let read = stream.read_buf(&mut bytes).await;
-        // An ended connection may be seen as such, or as a reset if something was sent into it.
+        // A closed connection is seen as its end, or as a reset if data was sent after the close.
         let reset =
             read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionReset);
         if reset && bytes.is_empty() {
@@ -59,7 +57,7 @@ pub async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Answer>
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     let length: usize = field(&head, "content-length")
         .and_then(|length| length.parse().ok())
-        .ok_or_else(|| invalid("no length"))?;
+        .ok_or_else(|| invalid("no Content-Length"))?;
     let mut left = (end + length).saturating_sub(bytes.len());
     let mut buffer = vec![0; left.min(16 * 1024)];
     while left > 0 {
@@ -77,7 +75,7 @@ pub async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Answer>
 }
 
 /// The value of a header field.
-pub(crate) fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     head.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
         key.eq_ignore_ascii_case(name).then(|| value.trim())

@@ -1,22 +1,22 @@
-//! What the conformance runs share.
+//! Code that the conformance runs share.
 //!
-//! | file | what |
+//! | modules | content |
 //! |---|---|
-//! | `program`, `process`, `children` | programs, found and started, that cannot outlive their run |
-//! | `folder`, `ports`, `vitals` | where they work and listen, what they use |
+//! | `program`, `process`, `children` | finding and starting programs, which end with the run |
+//! | `folder`, `ports`, `resources` | temporary folders, free ports, resource usage |
 //! | `pki` | certificates |
-//! | `store` | Redis or Valkey, and what may befall it |
-//! | `proxy`, `metrics` | `tercel proxy`, and what it says of itself |
-//! | `backend`, `http`, `good` | what stands behind it, and good clients before it |
-//! | `table` | how a run ends |
+//! | `store` | Redis or Valkey, with its failures |
+//! | `proxy`, `metrics` | `tercel proxy` and its metrics |
+//! | `backend`, `http`, `clients` | backends of the proxy, and its well-behaved clients |
+//! | `table` | tables of results |
 
 #![forbid(unsafe_code)]
 #![cfg(unix)]
 
 pub mod backend;
 pub mod children;
+pub mod clients;
 pub mod folder;
-pub mod good;
 pub mod http;
 pub mod metrics;
 pub mod pki;
@@ -24,6 +24,6 @@ pub mod ports;
 pub mod process;
 pub mod program;
 pub mod proxy;
+pub mod resources;
 pub mod store;
 pub mod table;
-pub mod vitals;

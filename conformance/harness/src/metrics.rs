@@ -1,6 +1,4 @@
-//! Reads what a program tells Prometheus.
-//!
-//! Must not know: what the figures mean. Next: `proxy.rs`, whose figures they are.
+//! Reads metrics in the format of Prometheus.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -9,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-/// One reading.
+/// The samples of one scrape.
 #[derive(Clone, Default, Debug)]
 pub struct Samples(Vec<Sample>);
 
@@ -21,17 +19,17 @@ struct Sample {
 }
 
 impl Samples {
-    /// Asks `/metrics` at this address.
+    /// Requests `/metrics` at this address.
     ///
     /// # Errors
-    /// If there is no answer within two seconds, or none that can be read.
+    /// If there is no valid answer within two seconds.
     pub fn scrape(address: SocketAddr) -> Result<Self> {
         let (status, text) = get(address, "/metrics")?;
         ensure!(status == 200, "/metrics answers {status}");
         text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(sample).collect()
     }
 
-    /// The sum over all samples of a name that have these labels.
+    /// The sum of all samples of a metric with these labels.
     #[must_use]
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let has = |sample: &&Sample| {
@@ -40,7 +38,7 @@ impl Samples {
         self.of(name).filter(has).map(|sample| sample.value).sum()
     }
 
-    /// The sums of a name's samples for each value of one label, but for zeros.
+    /// The sum of a metric for each value of one label, without zeros.
     #[must_use]
     pub fn by(&self, name: &str, label: &str) -> BTreeMap<String, f64> {
         let mut sums = BTreeMap::new();
@@ -51,7 +49,7 @@ impl Samples {
         sums
     }
 
-    /// Whether there is any sample of this name.
+    /// Whether there is a sample of this metric.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.of(name).next().is_some()
@@ -68,10 +66,10 @@ impl FromIterator<Sample> for Samples {
     }
 }
 
-/// The status and body of what a program's HTTP server says to this, within two seconds.
+/// Status and body of the answer of a program's HTTP server, within two seconds.
 ///
 /// # Errors
-/// If it says nothing.
+/// If there is no answer.
 pub fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
     const LIMIT: Duration = Duration::from_secs(2);
     let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
@@ -86,9 +84,9 @@ pub fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
     Ok((status, body.to_owned()))
 }
 
-/// `name{label="value",...} value`
+/// Parses `name{label="value",...} value`.
 fn sample(line: &str) -> Result<Sample> {
-    let wrong = || format!("no sample: {line}");
+    let wrong = || format!("not a sample: {line}");
     let (series, value) = match line.find('}') {
         Some(at) => (&line[..at], &line[at + 1..]),
         None => line.split_once(' ').with_context(wrong)?,

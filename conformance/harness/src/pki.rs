@@ -1,8 +1,8 @@
-//! Certificates, made afresh for each run.
+//! Certificates, generated for each run.
 //!
-//! [`Authority`] issues what a run asks for; [`Pki`] is the set of files that interop runs choose from. Two server hierarchies (RSA and ECDSA, each a root and an intermediate, so that an RSA suite
-//! never meets an ECDSA signature by accident), one for clients, and one nobody trusts. This
-//! module must not know who uses them. Next: `folder.rs`, where files go.
+//! [`Authority`] issues single certificates. [`Pki`] is a set of files for interop runs: two server
+//! hierarchies (RSA and ECDSA, each a root and an intermediate, so that an RSA suite never meets an
+//! ECDSA signature by accident), one for clients, and an untrusted one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use rcgen::{
     date_time_ymd,
 };
 
-/// The name every good server certificate carries, beside 127.0.0.1.
+/// The DNS name in all valid server certificates, in addition to 127.0.0.1.
 pub const SERVER_NAME: &str = "localhost";
-/// The only name in the certificate used for the wrong-name refusal.
+/// The only name in the certificate with a wrong name.
 pub const OTHER_NAME: &str = "other.example";
 
-/// The public keys are there in this form too, beside the PEM.
+/// The extension of public key files in DER, which exist in addition to the PEM files.
 pub const DER: &str = "der";
 
 /// The kind of key in an end-entity certificate.
@@ -39,12 +39,12 @@ pub enum Key {
 }
 
 impl Key {
-    /// What every peer has.
+    /// The kinds that every peer supports.
     pub const COMMON: [Self; 2] = [Self::Rsa2048, Self::P256];
-    /// All there are.
+    /// All kinds.
     pub const ALL: [Self; 5] = [Self::Rsa2048, Self::P256, Self::P384, Self::P521, Self::Ed25519];
 
-    /// How files are called after it.
+    /// The name in file names.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -57,34 +57,34 @@ impl Key {
     }
 }
 
-/// A certificate file (leaf, then intermediate), its key, and its public key alone, all PEM.
+/// A certificate file (leaf, then intermediate), its private key and its public key, all PEM.
 #[derive(Clone, Debug)]
 pub struct Credential {
-    /// The chain.
+    /// The file of the chain.
     pub certificate: PathBuf,
-    /// The private key.
+    /// The file of the private key.
     pub key: PathBuf,
-    /// The public key.
+    /// The file of the public key.
     pub public: PathBuf,
 }
 
-/// Where the run's certificates are.
+/// The folder of a run's certificates.
 #[derive(Debug)]
 pub struct Pki {
     folder: PathBuf,
 }
 
 impl Pki {
-    /// Makes all certificates and writes them into `folder`.
+    /// Generates all certificates and writes them into `folder`.
     ///
     /// # Errors
-    /// If one cannot be made or written.
+    /// If one cannot be generated or written.
     pub fn create(folder: &Path) -> Result<Self> {
         let pki = Self { folder: folder.to_owned() };
         let rsa = Authority::new("RSA", Key::Rsa2048)?;
         let ecdsa = Authority::new("ECDSA", Key::P256)?;
         let clients = Authority::new("Client", Key::P256)?;
-        let strangers = Authority::new("Unknown", Key::P256)?;
+        let untrusted = Authority::new("Unknown", Key::P256)?;
         fs::write(pki.server_roots(), rsa.root.pem() + &ecdsa.root.pem())?;
         fs::write(pki.client_roots(), clients.root.pem())?;
 
@@ -95,57 +95,57 @@ impl Pki {
         pki.issue(&ecdsa, &pki.expired(), Key::P256, &Leaf { expired: true, ..Leaf::SERVER })?;
         let other = Leaf { names: &[OTHER_NAME], ..Leaf::SERVER };
         pki.issue(&ecdsa, &pki.other_name(), Key::P256, &other)?;
-        pki.issue(&strangers, &pki.unknown_server(), Key::P256, &Leaf::SERVER)?;
+        pki.issue(&untrusted, &pki.unknown_server(), Key::P256, &Leaf::SERVER)?;
         for key in Key::COMMON {
             pki.issue(&clients, &pki.client(key), key, &Leaf::CLIENT)?;
         }
-        pki.issue(&strangers, &pki.unknown_client(), Key::P256, &Leaf::CLIENT)?;
+        pki.issue(&untrusted, &pki.unknown_client(), Key::P256, &Leaf::CLIENT)?;
         Ok(pki)
     }
 
-    /// The roots of all good servers, PEM.
+    /// The roots of all valid server certificates, PEM.
     #[must_use]
     pub fn server_roots(&self) -> PathBuf {
         self.folder.join("server-roots.pem")
     }
 
-    /// The root of all good clients, PEM.
+    /// The root of all valid client certificates, PEM.
     #[must_use]
     pub fn client_roots(&self) -> PathBuf {
         self.folder.join("client-roots.pem")
     }
 
-    /// A good server's, with a key of this kind.
+    /// A valid server credential with a key of this kind.
     #[must_use]
     pub fn server(&self, key: Key) -> Credential {
         self.credential(&format!("server-{}", key.name()))
     }
 
-    /// A good client's, with a key of this kind.
+    /// A valid client credential with a key of this kind.
     #[must_use]
     pub fn client(&self, key: Key) -> Credential {
         self.credential(&format!("client-{}", key.name()))
     }
 
-    /// A server's whose time is over.
+    /// An expired server credential.
     #[must_use]
     pub fn expired(&self) -> Credential {
         self.credential("server-expired")
     }
 
-    /// A server's that bears [`OTHER_NAME`] only.
+    /// A server credential for [`OTHER_NAME`] only.
     #[must_use]
     pub fn other_name(&self) -> Credential {
         self.credential("server-other-name")
     }
 
-    /// A server's of nobody we trust.
+    /// A server credential of an untrusted authority.
     #[must_use]
     pub fn unknown_server(&self) -> Credential {
         self.credential("server-unknown")
     }
 
-    /// A client's of nobody we trust.
+    /// A client credential of an untrusted authority.
     #[must_use]
     pub fn unknown_client(&self) -> Credential {
         self.credential("client-unknown")
@@ -169,28 +169,28 @@ impl Pki {
     }
 }
 
-/// What makes one end-entity certificate differ from another.
+/// The parameters of an end-entity certificate.
 #[derive(Clone, Debug)]
 pub struct Leaf<'a> {
-    /// Its common name, which no client looks at.
+    /// The common name, which clients ignore.
     pub common_name: &'a str,
-    /// Its names and addresses.
+    /// The DNS names and IP addresses.
     pub names: &'a [&'a str],
-    /// What it is good for.
+    /// The extended key usage.
     pub usage: ExtendedKeyUsagePurpose,
-    /// Whether its time is over.
+    /// Whether it has expired.
     pub expired: bool,
 }
 
 impl Leaf<'static> {
-    /// A server's, for [`SERVER_NAME`] and 127.0.0.1.
+    /// A server certificate for [`SERVER_NAME`] and 127.0.0.1.
     pub const SERVER: Self = Self {
         common_name: "interop server",
         names: &[SERVER_NAME, "127.0.0.1"],
         usage: ExtendedKeyUsagePurpose::ServerAuth,
         expired: false,
     };
-    /// A client's.
+    /// A client certificate.
     pub const CLIENT: Self = Self {
         common_name: "interop client",
         names: &["client.example"],
@@ -199,7 +199,7 @@ impl Leaf<'static> {
     };
 }
 
-/// A root, and the intermediate that signs everything below it.
+/// A root, and the intermediate that signs all leaves.
 #[derive(Debug)]
 pub struct Authority {
     root: Certificate,
@@ -207,20 +207,20 @@ pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// A chain and its key, both PEM.
+/// A chain and its private key, both PEM.
 #[derive(Clone, Debug)]
 pub struct Pem {
-    /// Leaf, then intermediate.
+    /// The leaf, then the intermediate.
     pub certificates: String,
     /// The leaf's private key.
     pub key: String,
 }
 
 impl Authority {
-    /// A new one whose certificates bear this name.
+    /// A new authority, with this name in the names of its certificates.
     ///
     /// # Errors
-    /// If keys or certificates cannot be made.
+    /// If keys or certificates cannot be generated.
     pub fn new(name: &str, key: Key) -> Result<Self> {
         let root_key = generate(key)?;
         let root_params = authority_params(&format!("{name} interop root"))?;
@@ -233,16 +233,16 @@ impl Authority {
         Ok(Self { root, intermediate, issuer })
     }
 
-    /// What clients trust.
+    /// The root, which clients trust.
     #[must_use]
     pub fn root_pem(&self) -> String {
         self.root.pem()
     }
 
-    /// A certificate for a new key of this kind.
+    /// Issues a certificate for a new key of this kind.
     ///
     /// # Errors
-    /// If a name is none, or no key or certificate can be made.
+    /// If a name is invalid, or the key or certificate cannot be generated.
     pub fn issue(&self, leaf: &Leaf<'_>, key: Key) -> Result<Pem> {
         let pair = generate(key)?;
         Ok(Pem { certificates: self.sign(leaf, &pair)?, key: pair.serialize_pem() })
@@ -256,7 +256,7 @@ impl Authority {
         params.not_after = date_time_ymd(if leaf.expired { 2021 } else { 2045 }, 1, 1);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         if pair.algorithm() == &PKCS_RSA_SHA256 {
-            // NSS asks for it in every RSA certificate.
+            // NSS requires keyEncipherment in every RSA certificate.
             params.key_usages.push(KeyUsagePurpose::KeyEncipherment);
         }
         params.extended_key_usages = vec![leaf.usage.clone()];

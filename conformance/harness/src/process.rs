@@ -1,8 +1,7 @@
-//! A child process that cannot outlive its test: killed by its own handle when dropped, and with a run that is
-//! interrupted.
+//! A child process that cannot outlive its test: it is killed when its handle is dropped, and when
+//! the run is interrupted.
 //!
-//! Its three streams are pipes and are always drained, so it can never block on us. This module
-//! must not know TLS. Next: `children.rs`; `proxy.rs`, one such program.
+//! Its three streams are pipes that are always drained, so it never blocks on them.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -25,12 +24,12 @@ pub struct Process {
     child: Arc<Mutex<Child>>,
     id: u32,
     output: Collected,
-    complaints: Collected,
-    /// Bytes for its standard input; closed by `end_input`.
+    error_output: Collected,
+    /// The sender of bytes for its standard input, which is closed when this is dropped.
     input: Option<mpsc::Sender<Vec<u8>>>,
 }
 
-/// What a process wrote to one stream so far.
+/// The bytes that a process has written to one stream.
 #[derive(Clone, Debug, Default)]
 pub struct Collected {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -38,7 +37,7 @@ pub struct Collected {
 }
 
 impl Process {
-    /// Starts it, with pipes for its three streams.
+    /// Starts a process with pipes for its three streams.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -46,7 +45,7 @@ impl Process {
         Self::spawn(command, false)
     }
 
-    /// Like `start`, and what it writes to its standard output is also what it is given to read.
+    /// Like `start`, with its standard output sent back to its standard input.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -54,40 +53,40 @@ impl Process {
         Self::spawn(command, true)
     }
 
-    /// Its number in the system.
+    /// The process ID.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Sends it a signal.
+    /// Sends a signal.
     ///
     /// # Errors
-    /// If it has gone.
+    /// If the process has ended.
     pub fn signal(&self, signal: Signal) -> Result<()> {
-        // Once its end was noticed its number may be another's.
+        // After its end has been noticed, its ID may belong to another process.
         let mut child = lock(&self.child);
-        ensure!(child.try_wait()?.is_none(), "{signal}: it has ended");
+        ensure!(child.try_wait()?.is_none(), "{signal}: the process has ended");
         kill(Pid::from_raw(i32::try_from(self.id())?), signal).with_context(|| format!("{signal}"))
     }
 
-    /// How it ended, once it has; no longer than this.
+    /// Waits for the end of the process, for at most `limit`.
     ///
     /// # Errors
-    /// If it goes on.
+    /// If it is still running after `limit`.
     pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
         let deadline = Instant::now() + limit;
         loop {
             if let Some(status) = self.ended()? {
                 return Ok(status);
             }
-            ensure!(Instant::now() < deadline, "has not ended within {limit:?}");
+            ensure!(Instant::now() < deadline, "the process has not ended within {limit:?}");
             thread::sleep(Duration::from_millis(5));
         }
     }
 
     fn spawn(mut command: Command, echo: bool) -> Result<Self> {
-        // A Rust program's backtrace would only bury its message.
+        // The backtrace of a Rust program would hide its message.
         command.env("RUST_BACKTRACE", "0");
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = children::spawn(piped).with_context(|| format!("cannot start {command:?}"))?;
@@ -95,76 +94,78 @@ impl Process {
         let (stdin, stdout, stderr) = streams(&mut lock(&child))?;
         let (input, chunks) = mpsc::channel();
         thread::spawn(move || feed(stdin, &chunks));
-        let (output, complaints) = (Collected::default(), Collected::default());
+        let (output, error_output) = (Collected::default(), Collected::default());
         collect(stdout, output.clone(), echo.then(|| input.clone()));
-        collect(stderr, complaints.clone(), None);
-        Ok(Self { child, id, output, complaints, input: Some(input) })
+        collect(stderr, error_output.clone(), None);
+        Ok(Self { child, id, output, error_output, input: Some(input) })
     }
 
-    /// Hands it bytes to read, without waiting.
-    pub fn give(&self, bytes: &[u8]) {
+    /// Queues bytes for its standard input, without waiting.
+    pub fn send_input(&self, bytes: &[u8]) {
         if let Some(input) = &self.input {
-            // A process that has gone takes nothing; its end is noticed elsewhere.
+            // A process that has ended takes no input; its end is noticed elsewhere.
             let _ = input.send(bytes.to_vec());
         }
     }
 
-    /// Closes its standard input, once everything given has been taken.
+    /// Closes its standard input after all queued bytes.
     pub fn end_input(&mut self) {
         self.input = None;
     }
 
-    /// What it wrote to its standard output.
+    /// Its standard output.
     #[must_use]
     pub fn output(&self) -> &Collected {
         &self.output
     }
 
-    /// What it wrote to its standard error.
+    /// Its standard error.
     #[must_use]
-    pub fn complaints(&self) -> &Collected {
-        &self.complaints
+    pub fn error_output(&self) -> &Collected {
+        &self.error_output
     }
 
-    /// Both, one after the other.
+    /// Its standard output, then its standard error.
     #[must_use]
-    pub fn said(&self) -> String {
-        self.output.text() + &self.complaints.text()
+    pub fn all_output(&self) -> String {
+        self.output.text() + &self.error_output.text()
     }
 
-    /// How it ended, if it has.
+    /// The exit status, if it has ended.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system cannot report it.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         Ok(lock(&self.child).try_wait()?)
     }
 }
 
 /// The last lines that each process wrote to its standard error.
-pub fn last_words<'a>(processes: impl Iterator<Item = (&'static str, &'a mut Process)>) -> String {
-    let mut words = String::new();
-    for (who, process) in processes {
-        // The last words of a program that has just ended may still be in the pipe.
-        let patience = Instant::now() + Duration::from_millis(200);
+pub fn last_error_lines<'a>(
+    processes: impl Iterator<Item = (&'static str, &'a mut Process)>,
+) -> String {
+    let mut lines_of_all = String::new();
+    for (name, process) in processes {
+        // The last output of a process that has just ended may still be in the pipe.
+        let deadline = Instant::now() + Duration::from_millis(200);
         while process.ended().is_ok_and(|ended| ended.is_some())
-            && !process.complaints().ended()
-            && Instant::now() < patience
+            && !process.error_output().ended()
+            && Instant::now() < deadline
         {
             thread::sleep(Duration::from_millis(2));
         }
-        let text = process.complaints().text();
+        let text = process.error_output().text();
         let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         for line in &lines[lines.len().saturating_sub(8)..] {
-            words += &format!("\n    {who}: {line}");
+            lines_of_all += &format!("\n    {name}: {line}");
         }
     }
-    words
+    lines_of_all
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only when it has ended already.
+        // Both fail only if the process has already ended.
         let mut child = lock(&self.child);
         let _ = child.kill();
         let _ = child.wait();
@@ -172,31 +173,31 @@ impl Drop for Process {
 }
 
 impl Collected {
-    /// How many bytes it wrote.
+    /// The number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// Whether it has written nothing.
+    /// Whether nothing was written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All it wrote.
+    /// All bytes.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         self.lock().clone()
     }
 
-    /// The same as text.
+    /// All bytes as text.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.lock()).into_owned()
     }
 
-    /// Nothing more will come.
+    /// Whether the stream has ended.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)

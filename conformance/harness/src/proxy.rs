@@ -1,6 +1,4 @@
-//! A running `tercel proxy`: started from a configuration of ours, asked for its figures.
-//!
-//! Must not know: what befalls it. Next: `metrics.rs`, which reads what it answers.
+//! A running `tercel proxy`, started with a given configuration, and its metrics.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,58 +12,63 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::metrics::{Samples, get};
 use crate::process::{Process, Signal};
-use crate::vitals::Vitals;
+use crate::resources::Resources;
 
-/// How long it may take until it serves.
+/// The time limit for starting to serve.
 const START: Duration = Duration::from_secs(10);
 
-/// What the program runs under.
+/// Limits and environment of the program.
 #[derive(Clone, Default, Debug)]
-pub struct Terms {
-    /// How many files it may have open, if that is to be fewer than the system allows.
+pub struct ProcessOptions {
+    /// The limit of open files, if lower than the system's.
     pub files: Option<usize>,
-    /// What it finds in its environment besides what is there.
+    /// Additional environment variables.
     pub environment: Vec<(&'static str, String)>,
 }
 
-/// A program, its configuration, and where it tells of itself.
+/// A program, its configuration, and its admin address.
 #[derive(Debug)]
 pub struct Proxy {
     program: PathBuf,
     config: PathBuf,
     admin: SocketAddr,
-    terms: Terms,
+    options: ProcessOptions,
     process: Process,
 }
 
 impl Proxy {
     /// Writes the configuration to this file, starts the program and waits until it serves.
     ///
-    /// The configuration has to say that `/metrics` is at `admin`.
+    /// The configuration must set `admin` as the address of `/metrics`.
     ///
     /// # Errors
-    /// If it does not come to serve within ten seconds; with what it said.
+    /// If it does not serve within ten seconds. The error contains its last output.
     pub fn start(
         program: &Path,
         config: &Path,
         text: &str,
         admin: SocketAddr,
-        terms: Terms,
+        options: ProcessOptions,
     ) -> Result<Self> {
         fs::write(config, text)?;
-        let process = Process::start(command(program, config, &terms))?;
-        let mut proxy =
-            Self { program: program.to_owned(), config: config.to_owned(), admin, terms, process };
+        let process = Process::start(command(program, config, &options))?;
+        let mut proxy = Self {
+            program: program.to_owned(),
+            config: config.to_owned(),
+            admin,
+            options,
+            process,
+        };
         proxy.wait_until_serving()?;
         Ok(proxy)
     }
 
-    /// Starts it again, after it has ended.
+    /// Starts it again after it has ended.
     ///
     /// # Errors
-    /// As [`Self::start`].
-    pub fn start_again(&mut self) -> Result<()> {
-        self.process = Process::start(command(&self.program, &self.config, &self.terms))?;
+    /// Those of [`Self::start`].
+    pub fn restart(&mut self) -> Result<()> {
+        self.process = Process::start(command(&self.program, &self.config, &self.options))?;
         self.wait_until_serving()
     }
 
@@ -82,13 +85,13 @@ impl Proxy {
         &mut self.process
     }
 
-    /// The number of its process.
+    /// The process ID.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// What it says to Prometheus.
+    /// Its current metrics.
     ///
     /// # Errors
     /// If it does not answer.
@@ -96,19 +99,19 @@ impl Proxy {
         Samples::scrape(self.admin)
     }
 
-    /// Its memory and files.
+    /// Its memory and open files.
     ///
     /// # Errors
     /// If it has ended.
-    pub fn vitals(&self) -> Result<Vitals> {
-        Vitals::of(self.process.id())
+    pub fn resources(&self) -> Result<Resources> {
+        Resources::of(self.process.id())
     }
 
-    /// The last lines it wrote.
+    /// The last lines of its output.
     #[must_use]
     pub fn last_lines(&self, count: usize) -> String {
-        let said = self.process.said();
-        let lines: Vec<_> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+        let output = self.process.all_output();
+        let lines: Vec<_> = output.lines().filter(|line| !line.trim().is_empty()).collect();
         lines[lines.len().saturating_sub(count)..].iter().fold(String::new(), |mut text, line| {
             let _ = write!(text, "\n    {line}");
             text
@@ -122,7 +125,7 @@ impl Proxy {
                 return Ok(());
             }
             if let Some(status) = self.process.ended()? {
-                // Its last words may still be in the pipe.
+                // The last output may still be in the pipe.
                 thread::sleep(Duration::from_millis(50));
                 bail!("tercel proxy ended with {status}:{}", self.last_lines(8));
             }
@@ -133,25 +136,25 @@ impl Proxy {
     }
 }
 
-fn command(program: &Path, config: &Path, terms: &Terms) -> Command {
-    let mut command = match terms.files {
+fn command(program: &Path, config: &Path, options: &ProcessOptions) -> Command {
+    let mut command = match options.files {
         None => Command::new(program),
         Some(files) => {
-            // Both limits: a program may raise the soft one as far as the hard one.
+            // Both limits: a program may raise the soft limit up to the hard one.
             let mut command = Command::new("sh");
             command.arg("-c").arg(format!("ulimit -n {files}; exec \"$@\"")).arg("sh").arg(program);
             command
         }
     };
-    command.envs(terms.environment.iter().map(|(name, value)| (name, value)));
+    command.envs(options.environment.iter().map(|(name, value)| (name, value)));
     command.arg("proxy").arg("--config").arg(config);
     command
 }
 
-/// Waits until something holds, or says what did not.
+/// Waits until a condition holds, and returns the time that took.
 ///
 /// # Errors
-/// If it does not within `limit`.
+/// If it does not hold within `limit`; the error names it with `what`.
 pub fn wait_for(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) -> Result<Duration> {
     let start = Instant::now();
     while !holds() {
@@ -161,7 +164,7 @@ pub fn wait_for(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) ->
     Ok(start.elapsed())
 }
 
-/// The roots in a PEM text, for clients of ours.
+/// The roots in a PEM text, for clients of the proxy.
 ///
 /// # Errors
 /// If there are none.

@@ -1,6 +1,4 @@
-//! A real store, and what may befall it.
-//!
-//! Must not know: what is kept there. Next: `process.rs`.
+//! A real Redis or Valkey, with its failures.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,16 +14,16 @@ use crate::process::{Process, Signal};
 use crate::program;
 use crate::proxy::wait_for;
 
-/// The programs that can be one, best first.
+/// The programs that can serve as a store, in command of preference.
 pub const PROGRAMS: [&str; 2] = ["valkey-server", "redis-server"];
 
-/// How long it may take to start.
+/// The time limit for starting.
 const START: Duration = Duration::from_secs(10);
 
-/// What it writes when it is told to.
+/// The file that SAVE writes.
 const SNAPSHOT: &str = "dump.rdb";
 
-/// A running store on 127.0.0.1, which saves nothing by itself.
+/// A running store on 127.0.0.1, without automatic snapshots.
 #[derive(Debug)]
 pub struct Store {
     program: PathBuf,
@@ -35,19 +33,19 @@ pub struct Store {
     process: Process,
 }
 
-/// The program: what `TERCEL_STORE_SERVER` names, or the one that is installed.
+/// The program named by `TERCEL_STORE_SERVER`, or else the first one installed.
 #[must_use]
 pub fn program() -> Option<PathBuf> {
-    // One that is named has to be there.
+    // A program that is named explicitly must exist, so there is no fallback.
     let named = std::env::var_os("TERCEL_STORE_SERVER").map(PathBuf::from);
     named.or_else(|| PROGRAMS.into_iter().find_map(program::find))
 }
 
 impl Store {
-    /// With a folder of its own in this one, and with these options besides those that it needs.
+    /// Starts a store with its own folder in `folder`, and with these additional options.
     ///
     /// # Errors
-    /// If there is no such program, or it does not come to answer.
+    /// If no such program is installed, or it does not answer.
     pub fn start(folder: &Path, options: &[&str]) -> Result<Self> {
         let program = program().with_context(|| format!("no {}", PROGRAMS.join(", no ")))?;
         let folder = folder.join("store");
@@ -60,10 +58,10 @@ impl Store {
         Ok(store)
     }
 
-    /// The same; `None`, and a line that says so, if there is no such program.
+    /// Like [`Self::start`]; without such a program it prints a line and returns `None`.
     ///
     /// # Errors
-    /// If it does not come to answer.
+    /// If the store does not answer.
     pub fn start_if_installed(folder: &Path, options: &[&str]) -> Result<Option<Self>> {
         if program().is_none() {
             println!("absent: {}", PROGRAMS.join(", "));
@@ -72,13 +70,13 @@ impl Store {
         Self::start(folder, options).map(Some)
     }
 
-    /// Where it is, without TLS.
+    /// Its address, without TLS.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// It stops to answer, and nobody is told.
+    /// Stops the process with SIGSTOP: it answers no more, and its connections stay open.
     ///
     /// # Errors
     /// If it has ended.
@@ -86,7 +84,7 @@ impl Store {
         self.process.signal(Signal::SIGSTOP)
     }
 
-    /// It goes on.
+    /// Continues the process with SIGCONT.
     ///
     /// # Errors
     /// If it has ended.
@@ -94,87 +92,88 @@ impl Store {
         self.process.signal(Signal::SIGCONT)
     }
 
-    /// What it calls itself, with its version.
+    /// The name and version that the program reports.
     #[must_use]
     pub fn version(&self) -> String {
         let output = Command::new(&self.program).arg("--version").output();
-        let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-        said.unwrap_or_default().split(" sha=").next().unwrap_or_default().trim().to_owned()
+        let output = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        output.unwrap_or_default().split(" sha=").next().unwrap_or_default().trim().to_owned()
     }
 
-    /// All that is there now, for later.
+    /// Saves all data to a snapshot.
     ///
     /// # Errors
-    /// If it does not say that it has.
+    /// If the store does not confirm it.
     pub fn save(&self) -> Result<()> {
-        self.tell("SAVE")
+        self.run_command("SAVE")
     }
 
-    /// All that is there goes.
+    /// Removes all data.
     ///
     /// # Errors
-    /// If it does not say that it has.
+    /// If the store does not confirm it.
     pub fn flush(&self) -> Result<()> {
-        self.tell("FLUSHALL")
+        self.run_command("FLUSHALL")
     }
 
-    /// Ends it, as the end of its machine would.
+    /// Kills the process with SIGKILL, as if its machine had failed.
     ///
     /// # Errors
-    /// If it has ended before.
+    /// If it has already ended.
     pub fn kill(&mut self) -> Result<()> {
         self.process.signal(Signal::SIGKILL)?;
         self.process.wait(Duration::from_secs(5))?;
         Ok(())
     }
 
-    /// Starts again with nothing in it.
+    /// Starts the store again without data.
     ///
     /// # Errors
-    /// If it does not come to answer.
+    /// If it does not answer.
     pub fn start_empty(&mut self) -> Result<()> {
-        // There is none if nothing was ever saved.
+        // The file does not exist if nothing was saved.
         let _ = fs::remove_file(self.folder.join(SNAPSHOT));
-        self.start_again()
+        self.restart()
     }
 
-    /// Starts again with what was saved last.
+    /// Starts the store again with the last snapshot.
     ///
     /// # Errors
-    /// If nothing was saved, or it does not come to answer.
+    /// If there is no snapshot, or the store does not answer.
     pub fn start_with_snapshot(&mut self) -> Result<()> {
-        ensure!(self.folder.join(SNAPSHOT).is_file(), "nothing was saved");
-        self.start_again()
+        ensure!(self.folder.join(SNAPSHOT).is_file(), "no snapshot");
+        self.restart()
     }
 
-    fn start_again(&mut self) -> Result<()> {
+    fn restart(&mut self) -> Result<()> {
         self.process =
             Process::start(command(&self.program, &self.folder, self.port, &self.options))?;
         self.wait_until_it_answers()
     }
 
     fn wait_until_it_answers(&self) -> Result<()> {
-        // One that wants a password says so, which is an answer too.
-        let answers = || self.ask("PING").is_ok_and(|answer| !answer.starts_with("-LOADING"));
+        // A store that requires a password answers with an error, which is an answer.
+        let answers =
+            || self.send_command("PING").is_ok_and(|answer| !answer.starts_with("-LOADING"));
         wait_for("the store answers", START, answers).map(drop)
     }
 
-    fn tell(&self, order: &str) -> Result<()> {
-        let answer = self.ask(order)?;
-        ensure!(answer.starts_with('+'), "{order}: {answer}");
+    fn run_command(&self, command: &str) -> Result<()> {
+        let answer = self.send_command(command)?;
+        ensure!(answer.starts_with('+'), "{command}: {answer}");
         Ok(())
     }
 
-    /// One command without arguments, answered by one line.
-    fn ask(&self, order: &str) -> Result<String> {
+    /// Sends a command without arguments and reads one line.
+    fn send_command(&self, command: &str) -> Result<String> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(START))?;
-        write!(stream, "{order}\r\n")?;
+        write!(stream, "{command}\r\n")?;
         let mut answer = [0; 64];
         let count = stream.read(&mut answer)?;
-        let answer = answer.get(..count).context("more than was asked for")?;
-        ensure!(!answer.is_empty(), "{order}: no answer");
+        let answer = answer.get(..count).context("the answer is longer than the buffer")?;
+        ensure!(!answer.is_empty(), "{command}: no answer");
         Ok(String::from_utf8_lossy(answer).into_owned())
     }
 }

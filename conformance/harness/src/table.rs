@@ -1,13 +1,11 @@
-//! Columns under headings.
-//!
-//! Must not know: what is in them. Next: nothing.
+//! Tables of text.
 
-/// Lines of columns as wide as their widest field.
+/// A table with columns as wide as their widest field.
 #[derive(Clone, Debug)]
 pub struct Table(Vec<Vec<String>>);
 
 impl Table {
-    /// With these headings.
+    /// A table with these headings and no lines.
     #[must_use]
     pub fn new(headings: &[&str]) -> Self {
         Self(vec![headings.iter().map(|&heading| heading.to_owned()).collect()])
@@ -18,7 +16,7 @@ impl Table {
         self.0.push(fields);
     }
 
-    /// All of it, for a terminal.
+    /// The table as text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut widths = Vec::new();

@@ -1,4 +1,4 @@
-//! A run that is interrupted leaves nothing behind: no process, also none that hears nothing, and no folder.
+//! A run that is interrupted leaves no folder and no process behind, even one that ignores signals.
 
 #![cfg(unix)]
 
@@ -11,39 +11,42 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tercel_harness::children::{ENDING, is_ignored};
+use tercel_harness::children::{TERMINATION_SIGNALS, is_ignored};
 use tercel_harness::folder::TemporaryFolder;
 use tercel_harness::process::Process;
 
-/// Set for the run that is interrupted.
+/// Set in the environment of the run that is interrupted.
 const RUN: &str = "TERCEL_HARNESS_TEST_RUN";
 
 #[test]
-fn nothing_stays_behind() {
+fn an_interrupted_run_leaves_nothing_behind() {
     if env::var_os(RUN).is_some() {
         return run();
     }
-    for signal in ENDING {
+    for signal in TERMINATION_SIGNALS {
         if is_ignored(signal) {
-            println!("left out: {signal} is ignored here");
+            println!("skipped: {signal} is ignored here");
             continue;
         }
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "nothing_stays_behind", "--nocapture"]).env(RUN, "1");
+        command
+            .args(["--exact", "an_interrupted_run_leaves_nothing_behind", "--nocapture"])
+            .env(RUN, "1");
         let mut run = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(run.stdout.take().unwrap()).lines();
-        let told = lines.map(Result::unwrap).find(|line| line.starts_with(STARTED)).unwrap();
-        let mut words = told.strip_prefix(STARTED).unwrap().split(' ');
-        let folder = words.next_back().unwrap();
-        let children: Vec<_> = words.map(|number| Pid::from_raw(number.parse().unwrap())).collect();
+        let report = lines.map(Result::unwrap).find(|line| line.starts_with(STARTED)).unwrap();
+        let mut fields = report.strip_prefix(STARTED).unwrap().split(' ');
+        let folder = fields.next_back().unwrap();
+        let children: Vec<_> =
+            fields.map(|number| Pid::from_raw(number.parse().unwrap())).collect();
         assert_eq!(children.len(), 3);
         assert!(children.iter().all(|child| kill(*child, None).is_ok()));
         assert!(Path::new(folder).is_dir());
-        // Not for its group: what its children would make of the signal does not count.
+        // Sent to the run alone, not to its process group, so that its children do not receive it.
         kill(Pid::from_raw(run.id().try_into().unwrap()), signal).unwrap();
         assert_eq!(run.wait().unwrap().code(), Some(128 + signal as i32));
         for child in children {
-            assert_eq!(kill(child, None), Err(Errno::ESRCH), "{signal}: {child} goes on");
+            assert_eq!(kill(child, None), Err(Errno::ESRCH), "{signal}: {child} is still running");
         }
         assert!(!Path::new(folder).exists());
     }
@@ -51,7 +54,7 @@ fn nothing_stays_behind() {
 
 const STARTED: &str = "started ";
 
-/// One child as it comes, one that is stopped, and one that does not mind the signal.
+/// Starts a plain child, a stopped child, and a child that ignores the signals.
 fn run() {
     let folder = TemporaryFolder::create("tercel-interrupted").unwrap();
     let start = |script: &str| {
@@ -68,6 +71,6 @@ fn run() {
     let stubborn = start("trap '' HUP INT TERM; exec sleep 600");
     let numbers = [&plain, &stopped, &stubborn].map(|child| child.id().to_string());
     println!("\n{STARTED}{} {}", numbers.join(" "), folder.path().display());
-    // Bounded, should nobody interrupt it.
+    // Limits the run if no signal arrives.
     std::thread::sleep(Duration::from_secs(60));
 }

@@ -1,42 +1,42 @@
-//! The table: which cells are run against a peer.
+//! The cells of handshakes that are run against a peer.
 //!
-//! Not the product of all options. Against each peer every pair of version and key is met, then
-//! each suite and each group at least once per version and role, then client certificates, then the
-//! refusals. This module must not know any command line or how a cell is run; `run.rs` does both.
+//! This is not the product of all options. Each peer gets every pair of version and key, then each
+//! suite and each group at least once per version and role, then client certificates, then
+//! refusals. `run.rs` runs a cell.
 
 use std::fmt;
 
+use crate::parameters::{Group, Key, Suite, Version, suites};
 use crate::programs::{Abilities, ClientAuth, RecordSize};
-use crate::terms::{Group, Key, Suite, Version, suites};
 
-/// What the subject (Tercel) does in a cell; the peer does the other.
+/// The role of the subject (Tercel) in a cell; the peer has the other one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     Serve,
     Connect,
 }
 
-/// Whose options limit version, suite and group; the other keeps its defaults.
+/// The side whose options limit version, suite and group; the other one keeps its defaults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LimitedBy {
     Peer,
     Subject,
-    /// Nobody's: both keep their defaults.
+    /// Neither side: both use their defaults.
     Neither,
 }
 
-/// The client certificate of a cell.
+/// Whether the client of a cell has a certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Client {
-    /// Not asked for.
+    /// The server does not request one.
     Anonymous,
-    /// Asked for, not demanded, not given.
+    /// The server requests one, does not require it, and gets none.
     Declined,
-    /// Demanded and given.
+    /// The server requires one and gets it.
     Certified(Key),
 }
 
-/// Something wrong that must be refused, by the client where the certificate is the server's.
+/// A fault for which one side must refuse the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
     Expired,
@@ -47,7 +47,7 @@ pub(crate) enum Fault {
     UnknownClientAuthority,
 }
 
-/// One run of the subject against a peer.
+/// One test of the subject against a peer.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
     pub(crate) role: Role,
@@ -59,9 +59,9 @@ pub(crate) struct Cell {
     pub(crate) client: Client,
     /// The client checks the address 127.0.0.1 instead of a name.
     pub(crate) by_address: bool,
-    /// The peer is told to keep records, its own or those it gets, to this size.
+    /// The peer is configured to limit its records, or those that it receives, to this size.
     pub(crate) record_size: Option<u16>,
-    /// A HelloRetryRequest must be seen.
+    /// The server must send a HelloRetryRequest.
     pub(crate) retry: bool,
     pub(crate) fault: Option<Fault>,
 }
@@ -80,8 +80,8 @@ impl Fault {
         matches!(self, Self::Expired | Self::OtherName | Self::UnknownAuthority)
     }
 
-    /// The descriptions RFC 9846 6.2 and RFC 5246 7.2.2 leave to choose from, as seen when the
-    /// alert is not yet encrypted.
+    /// The alert descriptions that RFC 9846 6.2 and RFC 5246 7.2.2 allow, for an alert that is sent
+    /// before encryption.
     pub(crate) fn alerts(self) -> &'static [u8] {
         match self {
             Self::Expired => &[45],             // certificate_expired
@@ -89,21 +89,21 @@ impl Fault {
             Self::UnknownAuthority => &[48],    // unknown_ca
             Self::NoCommonVersion => &[70],     // protocol_version
             Self::NoClientCertificate => &[40], // handshake_failure; RFC 5246 7.4.6
-            // unknown_ca; or handshake_failure, if the client has nothing from the authorities the
-            // server named and so sends nothing.
+            // unknown_ca; or handshake_failure, if the client has no certificate of the authorities
+            // that the server named, and sends none.
             Self::UnknownClientAuthority => &[48, 40],
         }
     }
 
-    /// What a client that explains itself must say: from each line of words at least one.
-    pub(crate) fn words(self) -> &'static [&'static [&'static str]] {
+    /// The words in the error of a client that names causes: at least one of each list.
+    pub(crate) fn error_words(self) -> &'static [&'static [&'static str]] {
         match self {
             Self::Expired => &[&["expired"]],
-            // The name wanted, and the names the certificate has.
+            // The expected name, and the names in the certificate.
             Self::OtherName => &[&["localhost"], &["other.example"]],
             Self::UnknownAuthority => &[&["unknown", "untrusted", "not trusted"]],
             Self::NoCommonVersion => &[&["version", "alert"]],
-            // Some servers send an alert, some only close.
+            // Some servers send an alert, others only close.
             Self::NoClientCertificate | Self::UnknownClientAuthority => {
                 &[&["alert", "closed", "ended", "eof", "reset", "truncat"]]
             }
@@ -139,13 +139,13 @@ impl Cell {
         }
     }
 
-    /// Whether it has no suite or group of its own, a usual key and nothing to refuse.
+    /// Whether it has no suite or group of its own, a common key and no fault.
     pub(crate) fn is_usual(&self) -> bool {
         self.suite.is_none() && Key::COMMON.contains(&self.key) && self.fault.is_none()
     }
 
-    /// Which of [`MATTERS`] it shows.
-    pub(crate) fn matter(&self) -> &'static str {
+    /// Its category, one of [`CATEGORIES`].
+    pub(crate) fn category(&self) -> &'static str {
         let (tls12, tls13) = match (self.fault, self.client) {
             (Some(_), _) => ("refusal-1.2", "refusal-1.3"),
             (None, Client::Certified(_) | Client::Declined) => {
@@ -166,8 +166,8 @@ impl Cell {
     }
 }
 
-/// What cells are summed up by.
-pub(crate) const MATTERS: [&str; 6] = [
+/// The categories of cells in the matrix.
+pub(crate) const CATEGORIES: [&str; 6] = [
     "handshake-1.2",
     "handshake-1.3",
     "client-certificate-1.2",
@@ -190,7 +190,7 @@ pub(crate) fn cells(subject: &Abilities, peer: &Abilities) -> Vec<Cell> {
             cells.extend(client_certificates(peer, role, version));
             cells.extend(small_records(subject, peer, role, version));
         }
-        // The newest version that both speak.
+        // The newest common version.
         let Some(&newest) = peer.versions.last() else { continue };
         let plain = Cell::plain(role, newest, Key::P256);
         cells.push(Cell { limited_by: LimitedBy::Neither, ..plain.clone() });
@@ -214,12 +214,12 @@ fn shared(some: &[&'static Group], others: &[&'static Group]) -> Vec<&'static Gr
     others.iter().filter(known).copied().collect()
 }
 
-/// The subject speaks one version only, to a peer that speaks both.
+/// The subject is limited to one version, and the peer offers or accepts both.
 fn subject_limited(role: Role, version: Version) -> Cell {
     Cell { limited_by: LimitedBy::Subject, ..Cell::plain(role, version, Key::P256) }
 }
 
-/// Each suite and each group once, side by side: as many cells as the longer list has lines.
+/// Each suite and each group once, paired: as many cells as the longer list has entries.
 fn pairs(peer: &Abilities, role: Role, version: Version) -> Vec<Cell> {
     let suites: Vec<_> = suites(version).collect();
     let of_tls12 = peer.groups_tls12.as_ref().filter(|_| version == Version::Tls12);
@@ -254,14 +254,14 @@ fn pairs(peer: &Abilities, role: Role, version: Version) -> Vec<Cell> {
 
 fn client_certificates(peer: &Abilities, role: Role, version: Version) -> Vec<Cell> {
     let possible = match role {
-        Role::Serve => peer.shows_certificate,
-        Role::Connect => peer.asks_certificate,
+        Role::Serve => peer.has_client_certificates,
+        Role::Connect => peer.requests_certificates,
     };
     if !possible {
         return Vec::new();
     }
     let plain = |key| Cell::plain(role, version, key);
-    let alike = role == Role::Connect && version == Version::Tls12 && !peer.asks_other_keys;
+    let alike = role == Role::Connect && version == Version::Tls12 && !peer.accepts_other_keys;
     let [first, second] = if alike { [Key::P256, Key::Rsa2048] } else { [Key::Rsa2048, Key::P256] };
     let mut cells = vec![
         Cell { client: Client::Certified(first), ..plain(Key::P256) },
@@ -273,7 +273,7 @@ fn client_certificates(peer: &Abilities, role: Role, version: Version) -> Vec<Ce
     cells
 }
 
-/// The smallest size that every program takes.
+/// A record size that every program accepts.
 fn small_records(
     subject: &Abilities,
     peer: &Abilities,
@@ -283,21 +283,21 @@ fn small_records(
     let possible = match peer.record_size {
         RecordSize::Fixed => false,
         RecordSize::Sent => true,
-        // In TLS 1.2 the handshake is not protected, and there is no more to see in so short an echo.
-        RecordSize::Received => {
-            role == Role::Serve && version == Version::Tls13 && subject.heeds_record_size
+        // In TLS 1.2 the handshake is not protected, and so short an echo has no long record.
+        RecordSize::ReceiveBuffer => {
+            role == Role::Serve && version == Version::Tls13 && subject.obeys_record_size
         }
     };
     possible.then(|| Cell { record_size: Some(512), ..Cell::plain(role, version, Key::P256) })
 }
 
-/// The server's only group is one whose share no client sends unasked.
+/// The server's only group is one for which no client sends a key share in its first ClientHello.
 fn retry(peer: &Abilities, role: Role) -> Option<Cell> {
     let limited_by = match role {
         Role::Serve => LimitedBy::Subject,
         Role::Connect => LimitedBy::Peer,
     };
-    // The last of the classic ones: secp521r1, where the peer has it.
+    // The last of the classic groups, which is secp521r1 if the peer has it.
     let group = *peer.groups.iter().rfind(|group| !group.hybrid)?;
     let possible =
         (role == Role::Serve || peer.limits_group) && peer.versions.contains(&Version::Tls13);
@@ -309,7 +309,7 @@ fn retry(peer: &Abilities, role: Role) -> Option<Cell> {
     })
 }
 
-/// Every fault, the versions in turn; those whose course differs by version in both.
+/// Every fault, in alternating versions; faults that differ by version in both.
 fn refusals(peer: &Abilities, role: Role) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (line, fault) in Fault::ALL.into_iter().enumerate() {
@@ -332,13 +332,13 @@ fn refusals(peer: &Abilities, role: Role) -> Vec<Cell> {
     cells
 }
 
-/// Whether the peer has what the fault takes.
+/// Whether the peer has the options that a cell with this fault needs.
 fn can_refuse(peer: &Abilities, role: Role, fault: Fault) -> bool {
     match (fault, role) {
         (Fault::Expired | Fault::OtherName | Fault::UnknownAuthority, Role::Serve) => peer.verifies,
-        (Fault::UnknownClientAuthority, Role::Serve) => peer.shows_certificate,
+        (Fault::UnknownClientAuthority, Role::Serve) => peer.has_client_certificates,
         (Fault::NoClientCertificate | Fault::UnknownClientAuthority, Role::Connect) => {
-            peer.asks_certificate
+            peer.requests_certificates
         }
         _ => true,
     }
@@ -382,7 +382,7 @@ impl fmt::Display for Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terms::{classic_groups, group};
+    use crate::parameters::{classic_groups, group};
 
     #[test]
     fn every_suite_and_group_is_met_in_both_roles() {

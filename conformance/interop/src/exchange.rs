@@ -1,9 +1,6 @@
-//! One feature: the connections it takes, and what is said on them.
-//!
-//! This module must not know any program's command line. Next: `exchange/judge.rs`, which decides
-//! whether the feature was seen.
+//! Runs a feature cell: its connections and the data on them.
 
-mod judge;
+mod checks;
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,26 +11,27 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::cells::Role;
 use crate::features::{Feature, FeatureCell, Owner, Update};
+use crate::parameters::Key;
 use crate::programs::{ClientAuth, Connect, Extra, Limits, Program, Serve, early_file};
 use crate::relay::Relay;
 use crate::run::{LIMIT, Setting, request};
-use crate::terms::Key;
 use tercel_harness::pki::SERVER_NAME;
 use tercel_harness::ports::free_port;
-use tercel_harness::process::{Process, last_words};
+use tercel_harness::process::{Process, last_error_lines};
 
-/// What is echoed on a connection. Less than a record, so that no program's own words divide it.
-const WORDS: usize = 64 * 64;
-/// Less than the record size limit, because gnutls-cli drops what is beyond its own.
-const FEW_WORDS: usize = 64 * 7;
-/// The file that holds what is echoed, for programs that fetch or give files instead.
-const WORDS_FILE: &str = "words.txt";
-/// What is sent early, at most what the servers are told to accept.
-const EARLY_WORDS: usize = 64 * 5;
-/// More than the step of a clock of seconds.
+/// The length of an echoed message. It fits in one record, so that no output of a program divides
+/// it.
+const MESSAGE_LENGTH: usize = 64 * 64;
+/// Below the record size limit, because gnutls-cli drops data beyond its own limit.
+const SHORT_MESSAGE_LENGTH: usize = 64 * 7;
+/// The file with the message, for programs that fetch or serve files instead of echoing.
+const MESSAGE_FILE: &str = "message.txt";
+/// The length of the early data, at most the limit that the servers have.
+const EARLY_DATA_LENGTH: usize = 64 * 5;
+/// Longer than the tick of a clock that counts seconds.
 const CLOCK_STEP: Duration = Duration::from_millis(1100);
 
-/// Runs one cell. The error says what was wrong and quotes the programs.
+/// Runs one cell. The error states the fault and has the last output of both programs.
 pub(crate) fn run(
     cell: FeatureCell,
     subject: &dyn Program,
@@ -41,8 +39,8 @@ pub(crate) fn run(
     setting: &Setting,
 ) -> Result<()> {
     let mut exchange = Exchange::start(cell, subject, peer, setting)?;
-    let verdict = exchange.carry().and_then(|()| exchange.judge());
-    verdict.map_err(|error| error.context(exchange.quotes()))
+    let result = exchange.make_connections().and_then(|()| exchange.check());
+    result.map_err(|error| error.context(exchange.last_output()))
 }
 
 struct Exchange<'a> {
@@ -50,11 +48,11 @@ struct Exchange<'a> {
     setting: &'a Setting,
     server_program: &'a dyn Program,
     client_program: &'a dyn Program,
-    /// One, or one for each connection where a second one shall not know the first one's sessions.
+    /// One server, or one per connection if the second must lack the sessions of the first.
     servers: Vec<Process>,
-    /// The server only shows what it receives, so that the harness answers for it.
-    answered_here: bool,
-    /// One for each connection, unless the program makes both.
+    /// The server only prints what it receives, and the harness echoes it.
+    harness_echoes: bool,
+    /// One process per run of the client.
     clients: Vec<Process>,
     relay: Relay,
     scratch: PathBuf,
@@ -73,10 +71,10 @@ impl<'a> Exchange<'a> {
             Role::Connect => (peer, subject),
         };
         let scratch = setting.scratch()?;
-        fs::write(early_file(&scratch), early_words(setting))?;
-        fs::write(scratch.join(WORDS_FILE), &setting.payload[..WORDS])?;
-        // In turn, so that no connection meets the server that gave the newest session.
-        let count = if cell.feature == Feature::ForgottenEarlyData { 2 } else { 1 };
+        fs::write(early_file(&scratch), early_data(setting))?;
+        fs::write(scratch.join(MESSAGE_FILE), &setting.payload[..MESSAGE_LENGTH])?;
+        // Used in turn, so that no connection reaches the server that issued the newest session.
+        let count = if cell.feature == Feature::EarlyDataAtOtherServer { 2 } else { 1 };
         let ports = (0..count).map(|_| free_port()).collect::<Result<Vec<_>>>()?;
         let mut exchange = Self {
             cell,
@@ -84,7 +82,7 @@ impl<'a> Exchange<'a> {
             server_program,
             client_program,
             servers: Vec::new(),
-            answered_here: false,
+            harness_echoes: false,
             clients: Vec::new(),
             relay: Relay::start(ports.clone())?,
             scratch,
@@ -94,8 +92,8 @@ impl<'a> Exchange<'a> {
             exchange.start_server(port)?;
         }
         if cell.feature.has_early_data() && cell.role == Role::Connect {
-            // Some servers refuse early data of tickets that seem older than they are themselves, by an
-            // age that clients may count in whole seconds.
+            // Some servers refuse early data if the ticket seems older than the server's process,
+            // and clients may round the age to seconds.
             thread::sleep(CLOCK_STEP);
         }
         Ok(exchange)
@@ -108,7 +106,11 @@ impl<'a> Exchange<'a> {
             port,
             credential: self.setting.pki.server(Key::P256),
             limits: limits(self.cell, self.cell.role == Role::Connect),
-            client_auth: if asks_client(feature) { ClientAuth::Required } else { ClientAuth::None },
+            client_auth: if requests_client_certificate(feature) {
+                ClientAuth::Required
+            } else {
+                ClientAuth::None
+            },
             client_roots: self.setting.pki.client_roots(),
             files: self.client_program.abilities().fetches.then_some(&self.scratch),
             scratch: &self.scratch,
@@ -118,23 +120,23 @@ impl<'a> Exchange<'a> {
                     .then_some(shown_by_client.as_path()),
             }),
         });
-        self.answered_here = served.harness_echoes;
+        self.harness_echoes = served.harness_echoes;
         self.servers.push(Process::start(served.command)?);
         Ok(())
     }
 
-    /// Every connection with all that is said on it.
-    fn carry(&mut self) -> Result<()> {
+    /// Makes all connections and exchanges the data on them.
+    fn make_connections(&mut self) -> Result<()> {
         let feature = self.cell.feature;
-        for run in 0..self.client_program.returns().runs() {
-            let client = self.client(run > 0)?;
+        for run in 0..self.client_program.connection_plan().runs() {
+            let client = self.start_client(run > 0)?;
             self.clients.push(client);
             if self.client_program.abilities().fetches {
                 self.fetch()?;
                 continue;
             }
             if self.server_program.abilities().serves_files {
-                self.ask()?;
+                self.request_file()?;
                 continue;
             }
             self.echo(0)?;
@@ -143,33 +145,35 @@ impl<'a> Exchange<'a> {
                 self.echo(1)?;
             }
             self.end_client()?;
-            if run == 0 && !feature.returns() {
-                // A resumed connection need not show the feature, and may write its trace over the first one's.
-                self.judge_marks()?;
+            if run == 0 && !feature.uses_sessions() {
+                // A resumed connection need not use the feature, and may overwrite the trace of the
+                // first.
+                self.check_marks()?;
             }
         }
         Ok(())
     }
 
-    /// The client fetches the words on each connection.
+    /// The client fetches the file on each connection.
     fn fetch(&mut self) -> Result<()> {
         self.end_client()?;
-        let words = self.setting.payload[..WORDS].repeat(self.client_program.returns().each());
-        ensure!(self.newest().output().bytes() == words, "not the words were fetched");
+        let message = self.setting.payload[..MESSAGE_LENGTH]
+            .repeat(self.client_program.connection_plan().per_run());
+        ensure!(self.client().output().bytes() == message, "the fetched data differs");
         Ok(())
     }
 
-    /// The client asks a server that gives files for the words.
-    fn ask(&mut self) -> Result<()> {
-        let words = self.setting.payload[..WORDS].to_vec();
-        self.newest().give(&request(&self.scratch.join(WORDS_FILE)));
+    /// The client requests the file from a server that serves files.
+    fn request_file(&mut self) -> Result<()> {
+        let message = self.setting.payload[..MESSAGE_LENGTH].to_vec();
+        self.client().send_input(&request(&self.scratch.join(MESSAGE_FILE)));
         self.wait("the server to end the connection", Self::client_ended)?;
         self.end_client()?;
-        ensure!(self.newest().output().bytes().ends_with(&words), "the words did not come");
+        ensure!(self.client().output().bytes().ends_with(&message), "the file was not received");
         Ok(())
     }
 
-    fn client(&self, again: bool) -> Result<Process> {
+    fn start_client(&self, again: bool) -> Result<Process> {
         let feature = self.cell.feature;
         let shown_by_server = self.setting.pki.server(Key::P256).public;
         Process::start(
@@ -177,9 +181,10 @@ impl<'a> Exchange<'a> {
                 port: self.relay.port(),
                 name: SERVER_NAME,
                 roots: self.setting.pki.server_roots(),
-                credential: asks_client(feature).then(|| self.setting.pki.client(Key::P256)),
+                credential: requests_client_certificate(feature)
+                    .then(|| self.setting.pki.client(Key::P256)),
                 limits: limits(self.cell, self.cell.role == Role::Serve),
-                fetch: WORDS_FILE,
+                fetch: MESSAGE_FILE,
                 scratch: &self.scratch,
                 again,
                 refused: false,
@@ -192,50 +197,53 @@ impl<'a> Exchange<'a> {
         )
     }
 
-    /// The client says something of its own, and hears it.
+    /// The client sends a message and receives its echo.
     fn echo(&mut self, turn: usize) -> Result<()> {
         let length = if matches!(self.cell.feature, Feature::RecordSizeLimit(_)) {
-            FEW_WORDS
+            SHORT_MESSAGE_LENGTH
         } else {
-            WORDS
+            MESSAGE_LENGTH
         };
-        let words = self.setting.payload[turn * length..][..length].to_vec();
-        let shown = self.shown().len();
-        self.newest().give(&words);
-        if self.answered_here {
-            self.wait("the server to show what it received", |exchange| {
+        let message = self.setting.payload[turn * length..][..length].to_vec();
+        let printed = self.server_output().len();
+        self.client().send_input(&message);
+        if self.harness_echoes {
+            self.wait("the server to print what it received", |exchange| {
                 let ended = exchange.client_ended()?;
-                let shown = exchange.shown().split_off(shown);
-                ensure!(contains(&shown, &words) || !ended, "the client ended before it was heard");
-                Ok(contains(&shown, &words))
+                let printed = exchange.server_output().split_off(printed);
+                ensure!(
+                    contains(&printed, &message) || !ended,
+                    "the client ended before its message arrived"
+                );
+                Ok(contains(&printed, &message))
             })?;
-            self.server().give(&words);
+            self.server().send_input(&message);
         }
-        self.wait("the payload to come back", |exchange| {
+        self.wait("the echo", |exchange| {
             let ended = exchange.client_ended()?;
-            let back = contains(&exchange.newest().output().bytes(), &words);
-            ensure!(back || !ended, "the client ended before the payload came back");
-            Ok(back)
+            let echoed = contains(&exchange.client().output().bytes(), &message);
+            ensure!(echoed || !ended, "the client ended before the echo");
+            Ok(echoed)
         })
     }
 
-    /// Tells the peer to change keys, and waits until that shows on the wire.
+    /// Has the peer update its keys, and waits until the record appears on the wire.
     fn update_keys(&mut self, update: Update) -> Result<()> {
         let asks = match update {
-            // It has done so on its own.
+            // The subject has already done so by itself.
             Update::BySubject => return Ok(()),
             Update::ByPeer => false,
             Update::AskedByPeer => true,
         };
         let by_client = self.cell.role == Role::Serve;
-        let before = self.said_on_wire(by_client);
+        let before = self.bytes_on_wire(by_client);
         let (peer, process) = match self.cell.role {
-            Role::Serve => (self.client_program, self.newest()),
+            Role::Serve => (self.client_program, self.client()),
             Role::Connect => (self.server_program, self.server()),
         };
-        process.give(peer.update_command(asks));
-        self.wait("the peer to change keys", |exchange| {
-            Ok(exchange.said_on_wire(by_client) > before)
+        process.send_input(peer.update_command(asks));
+        self.wait("the peer to update its keys", |exchange| {
+            Ok(exchange.bytes_on_wire(by_client) > before)
         })
     }
 
@@ -244,44 +252,43 @@ impl<'a> Exchange<'a> {
             client.end_input();
         }
         self.wait("the client to end", Self::client_ended)?;
-        let status = self.newest_mut()?.ended()?;
-        ensure!(status.is_some_and(|status| status.success()), "the client reports failure");
+        let status = self.client_mut()?.ended()?;
+        ensure!(status.is_some_and(|status| status.success()), "the client reports a failure");
         Ok(())
     }
 
-    fn server_said(&self) -> String {
-        self.server().said()
-    }
-
-    fn said_on_wire(&self, by_client: bool) -> usize {
+    fn bytes_on_wire(&self, by_client: bool) -> usize {
         let newest = self.relay.connections().max(1) - 1;
-        let said =
-            if by_client { self.relay.client_said(newest) } else { self.relay.server_said(newest) };
-        said.len()
+        let output = if by_client {
+            self.relay.client_bytes(newest)
+        } else {
+            self.relay.server_bytes(newest)
+        };
+        output.len()
     }
 
-    /// The one of the newest connection.
+    /// The server of the newest connection.
     fn server(&self) -> &Process {
         &self.servers[(self.relay.connections().max(1) - 1) % self.servers.len()]
     }
 
     /// The standard output of all servers.
-    fn shown(&self) -> Vec<u8> {
+    fn server_output(&self) -> Vec<u8> {
         self.servers.iter().flat_map(|server| server.output().bytes()).collect()
     }
 
-    fn newest(&self) -> &Process {
+    fn client(&self) -> &Process {
         &self.clients[self.clients.len() - 1]
     }
 
     fn client_ended(&mut self) -> Result<bool> {
-        let client = self.newest_mut()?;
-        let silent = client.output().ended() && client.complaints().ended();
+        let client = self.client_mut()?;
+        let silent = client.output().ended() && client.error_output().ended();
         Ok(silent && client.ended()?.is_some())
     }
 
-    fn newest_mut(&mut self) -> Result<&mut Process> {
-        self.clients.last_mut().context("no client was started")
+    fn client_mut(&mut self) -> Result<&mut Process> {
+        self.clients.last_mut().context("no client process")
     }
 
     fn wait(
@@ -290,46 +297,47 @@ impl<'a> Exchange<'a> {
         mut reached: impl FnMut(&mut Self) -> Result<bool>,
     ) -> Result<()> {
         loop {
-            // In this order: what an ended program said last may make the difference.
-            let over = self.is_over()?;
+            // Checked in this order, because the last output of a program may satisfy the
+            // condition.
+            let ended = self.have_all_ended()?;
             if reached(self)? {
                 return Ok(());
             }
-            if over {
-                bail!("a program ended before {what}");
+            if ended {
+                bail!("a program ended while waiting for {what}");
             }
             ensure!(Instant::now() < self.deadline, "timeout waiting for {what}");
             thread::sleep(Duration::from_millis(2));
         }
     }
 
-    /// Both ends have ended and said all they had to say; nothing will change any more.
-    fn is_over(&mut self) -> Result<bool> {
-        let mut over = true;
+    /// Whether all processes have ended and their output is complete.
+    fn have_all_ended(&mut self) -> Result<bool> {
+        let mut ended = true;
         for process in self.clients.last_mut().into_iter().chain(&mut self.servers) {
-            over &= process.ended()?.is_some()
+            ended &= process.ended()?.is_some()
                 && process.output().ended()
-                && process.complaints().ended();
+                && process.error_output().ended();
         }
-        Ok(over)
+        Ok(ended)
     }
 
-    fn quotes(&mut self) -> String {
+    fn last_output(&mut self) -> String {
         let clients = self.clients.iter_mut().map(|client| ("client", client));
-        last_words(self.servers.iter_mut().map(|server| ("server", server)).chain(clients))
+        last_error_lines(self.servers.iter_mut().map(|server| ("server", server)).chain(clients))
     }
 }
 
-fn early_words(setting: &Setting) -> &[u8] {
-    &setting.payload[setting.payload.len() - EARLY_WORDS..]
+fn early_data(setting: &Setting) -> &[u8] {
+    &setting.payload[setting.payload.len() - EARLY_DATA_LENGTH..]
 }
 
-/// A client that shows a certificate has a message that is longer than the record size limit.
-fn asks_client(feature: Feature) -> bool {
+/// Whether the server requests a client certificate, whose message exceeds the record size limit.
+fn requests_client_certificate(feature: Feature) -> bool {
     matches!(feature, Feature::RawKey(Owner::Client) | Feature::RecordSizeLimit(Owner::Server))
 }
 
-/// The peer speaks the feature's version only; the subject keeps its defaults.
+/// The peer is limited to the version of the feature; the subject keeps its defaults.
 fn limits(cell: FeatureCell, peer: bool) -> Limits {
     if !peer {
         return Limits::default();

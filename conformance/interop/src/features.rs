@@ -1,55 +1,54 @@
-//! What is run against a peer beyond a plain handshake: one cell a feature, program and direction.
+//! The cells of features beyond a plain handshake: one per feature, program and role.
 //!
-//! Which features a program has, its own file in `programs/` says. This module must not know any
-//! command line or how a cell is run. Next: `exchange.rs`, which runs them.
+//! The module of each program in `programs/` lists its features.
 
 use std::fmt;
 
 use crate::cells::Role;
-use crate::terms::Version;
+use crate::parameters::Version;
 
-/// One feature of the protocol, with the part in it that can differ.
+/// A protocol feature, with its variants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Feature {
-    /// Every connection but the first resumes the session of the one before.
+    /// Each connection but the first resumes the session of the previous one.
     Resumption(Sessions),
-    /// Early data of every connection but the first is accepted.
+    /// Early data of each connection but the first is accepted.
     EarlyData,
-    /// Every session but the first is resumed and its early data rejected, because of a retry.
+    /// Each session but the first is resumed, and its early data is rejected because of a retry.
     RejectedEarlyData,
-    /// Each connection meets another server than the one before, which cannot open the ticket: there is
-    /// neither resumption nor early data.
-    ForgottenEarlyData,
+    /// Each connection reaches another server than the previous one, which cannot open the ticket:
+    /// there is neither resumption nor early data.
+    EarlyDataAtOtherServer,
     KeyUpdate(Update),
     /// The server's certificate is compressed. RFC 8879
     Compression(Compression),
-    /// One side shows a public key in place of a certificate. RFC 7250
+    /// One side sends a public key instead of a certificate. RFC 7250
     RawKey(Owner),
-    /// One side sends record_size_limit, the other heeds it. RFC 8449
+    /// One side sends record_size_limit, and the other obeys it. RFC 8449
     RecordSizeLimit(Owner),
 }
 
-/// How a session is kept between two connections.
+/// The version, and the side that stores a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sessions {
-    /// TLS 1.2, with the client. RFC 5077
+    /// TLS 1.2, in a ticket at the client. RFC 5077
     Ticket,
-    /// TLS 1.2, with the server. RFC 5246 7.3
+    /// TLS 1.2, at the server. RFC 5246 7.3
     Id,
-    /// TLS 1.3, with the client.
+    /// TLS 1.3, in a ticket at the client.
     Stateless,
-    /// TLS 1.3, with the server: the ticket is a mere name.
+    /// TLS 1.3, at the server: the ticket is only a name.
     Stateful,
 }
 
-/// Who changes keys. RFC 9846 4.7.3
+/// The side that updates its keys. RFC 9846 4.7.3
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Update {
-    /// The subject, and it asks the peer to do the same.
+    /// The subject, which also requests an update from the peer.
     BySubject,
-    /// The peer, for itself only.
+    /// The peer, for its own keys only.
     ByPeer,
-    /// The peer, and it asks the subject to do the same.
+    /// The peer, which also requests an update from the subject.
     AskedByPeer,
 }
 
@@ -60,14 +59,14 @@ pub(crate) enum Compression {
     Brotli,
 }
 
-/// Whose key, or whose limit.
+/// The side that has a raw key or a record size limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Owner {
     Server,
     Client,
 }
 
-/// One run of a feature. The table is `Program::features`, asked for both roles.
+/// One test of a feature. `Program::features` lists the features for both roles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FeatureCell {
     pub(crate) role: Role,
@@ -99,7 +98,7 @@ impl Feature {
         Self::Resumption(Sessions::Stateful),
         Self::EarlyData,
         Self::RejectedEarlyData,
-        Self::ForgottenEarlyData,
+        Self::EarlyDataAtOtherServer,
         Self::KeyUpdate(Update::BySubject),
         Self::KeyUpdate(Update::ByPeer),
         Self::KeyUpdate(Update::AskedByPeer),
@@ -111,7 +110,7 @@ impl Feature {
         Self::RecordSizeLimit(Owner::Client),
     ];
 
-    /// All of resumption, which every peer has that can be asked for a second connection.
+    /// All kinds of resumption, which each peer has that can make a second connection.
     pub(crate) const RESUMPTION: [Self; 4] = [
         Self::Resumption(Sessions::Ticket),
         Self::Resumption(Sessions::Id),
@@ -119,7 +118,7 @@ impl Feature {
         Self::Resumption(Sessions::Stateful),
     ];
 
-    /// As it is called in the names of cells, in the table, and by drivers.
+    /// The name in cells, in the matrix, and in the command line of drivers.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Resumption(Sessions::Ticket) => "resume-1.2-ticket",
@@ -128,7 +127,7 @@ impl Feature {
             Self::Resumption(Sessions::Stateful) => "resume-1.3-stateful",
             Self::EarlyData => "early-data",
             Self::RejectedEarlyData => "early-data-rejected",
-            Self::ForgottenEarlyData => "early-data-forgotten",
+            Self::EarlyDataAtOtherServer => "early-data-other-server",
             Self::KeyUpdate(Update::BySubject) => "key-update-here",
             Self::KeyUpdate(Update::ByPeer) => "key-update-there",
             Self::KeyUpdate(Update::AskedByPeer) => "key-update-asked",
@@ -152,18 +151,18 @@ impl Feature {
         }
     }
 
-    /// Whether it is seen on connections that come back with the session of the one before.
-    pub(crate) fn returns(self) -> bool {
+    /// Whether it is tested on connections that offer the session of the previous one.
+    pub(crate) fn uses_sessions(self) -> bool {
         matches!(self, Self::Resumption(_)) || self.has_early_data()
     }
 
-    /// Whether it is resumed then.
+    /// Whether that session is then resumed.
     pub(crate) fn resumes(self) -> bool {
-        self.returns() && self != Self::ForgottenEarlyData
+        self.uses_sessions() && self != Self::EarlyDataAtOtherServer
     }
 
     pub(crate) fn has_early_data(self) -> bool {
-        matches!(self, Self::EarlyData | Self::RejectedEarlyData | Self::ForgottenEarlyData)
+        matches!(self, Self::EarlyData | Self::RejectedEarlyData | Self::EarlyDataAtOtherServer)
     }
 }
 
@@ -178,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn features_are_found_by_their_names_which_are_unique() {
+    fn feature_names_are_unique_and_parsed() {
         for feature in Feature::ALL {
             assert_eq!(Feature::named(feature.name()), Some(feature));
         }

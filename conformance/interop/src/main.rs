@@ -1,17 +1,22 @@
-//! Runs the `tercel` program against other TLS programs, both ways, and counts.
+//! Runs the `tercel` program against other TLS programs in both roles.
 //!
 //! ```text
 //! cargo run --release -p tercel-interop -- --tercel target/release/tercel
 //! ```
 //!
-//! Two tables say what is run: `cells.rs` of handshakes that differ in what is negotiated, each once
-//! through `run.rs`; `features.rs` of what goes beyond (resumption, early data and others), each
-//! through `exchange.rs`; `psk.rs` is one of its own, of pre-shared keys. `programs.rs` knows the
-//! programs, `relay.rs` joins them, `evidence.rs` reads what went over the wire, `terms.rs` names
-//! versions, suites and groups; conformance/harness starts processes and makes certificates. At the end
-//! `matrix.rs` prints what was shown with whom: `serve` is Tercel's server with that program's client,
-//! `connect` the other way round. `late_auth.rs` is apart: each of its cells is a conversation. So is `proxied.rs`,
-//! whose clients come to `tercel proxy`.
+//! | module | content |
+//! |---|---|
+//! | `cells`, `run` | handshakes with different parameters: the cells, and how one is run |
+//! | `features`, `exchange` | features such as resumption and early data, likewise |
+//! | `psk` | external pre-shared keys |
+//! | `post_handshake_auth` | client authentication after the handshake |
+//! | `proxied` | HTTP clients through `tercel proxy` |
+//! | `programs` | the programs and their command lines |
+//! | `relay`, `recorded` | records the bytes between two programs, and parses them |
+//! | `parameters` | versions, suites and groups |
+//! | `matrix` | the table of results: `serve` is Tercel's server with that program's client |
+//!
+//! `conformance/harness` starts processes and issues certificates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,17 +29,17 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 
 mod cells;
-mod evidence;
 mod exchange;
 mod features;
-mod late_auth;
 mod matrix;
+mod parameters;
+mod post_handshake_auth;
 mod programs;
 mod proxied;
 mod psk;
+mod recorded;
 mod relay;
 mod run;
-mod terms;
 
 use cells::{Cell, Role};
 use features::{Feature, FeatureCell};
@@ -45,17 +50,18 @@ use tercel_harness::folder::TemporaryFolder;
 use tercel_harness::pki::Pki;
 use tercel_harness::program;
 
-/// A whole run passes only with at least this many cells, so that a shrunken table cannot look like success:
-/// those of OpenSSL, curl, GnuTLS, Go, Python, Node and Java of Debian 12. The others may be absent.
+/// A whole run passes only with at least this many cells, so that missing cells cannot pass
+/// unnoticed. This is the count for OpenSSL, curl, GnuTLS, Go, Python, Node and Java of Debian 12.
+/// The other programs may be absent.
 const MINIMUM: usize = 605;
 
-/// The drivers of `conformance/peers`, as their programs are called.
+/// The names of the drivers of `conformance/peers`.
 const BUILT_PEERS: [&str; 6] =
     ["peer-rustls", "peer-rustls-plain", "peer-reqwest", "peer-boring", "peer-s2n", BUILT_OPENSSL];
 
-/// Programs that take long to start, or that are bindings to the OpenSSL which is run by itself: their cells of
-/// single suites and groups, of less usual keys and of refusals are left to `--full`.
-const BRIEF: [&str; 4] = ["erlang", "ruby", "perl", "php"];
+/// Programs that start slowly, or that use the same OpenSSL as `openssl`. Their cells of single
+/// suites and groups, of less common keys and of refusals run with `--full` only.
+const SHORTENED: [&str; 4] = ["erlang", "ruby", "perl", "php"];
 
 /// Interoperability runs of Tercel against other TLS programs.
 #[derive(Parser, Debug)]
@@ -63,25 +69,25 @@ struct Options {
     /// The tercel program.
     #[arg(long, value_name = "FILE", default_value = "target/release/tercel")]
     tercel: PathBuf,
-    /// A folder with programs of conformance/peers.
+    /// A folder with programs of conformance/peers
     #[arg(long, value_name = "DIR")]
     peers: Option<PathBuf>,
-    /// Run only cells whose name contains each of these.
+    /// Run only cells whose name contains each of these
     #[arg(long, value_name = "TEXT")]
     filter: Vec<String>,
-    /// Run also what takes longer: every cell with every program.
+    /// Also run slow cells: all cells with every program
     #[arg(long)]
     full: bool,
-    /// How many cells run at the same time.
+    /// The number of cells that run at the same time
     #[arg(long, default_value_t = 2)]
     jobs: usize,
-    /// The least number of passed cells; 0 with a filter.
+    /// The least number of passed cells; 0 with a filter
     #[arg(long)]
     minimum: Option<usize>,
-    /// Only print the names of the cells.
+    /// Only print the names of the cells
     #[arg(long)]
     list: bool,
-    /// Put this peer in Tercel's place, to test the harness itself.
+    /// Run this peer instead of Tercel, to test the harness itself
     #[arg(long, value_name = "PEER")]
     stand_in: Option<String>,
 }
@@ -91,43 +97,20 @@ fn main() -> Result<ExitCode> {
     let folder = TemporaryFolder::create("tercel-interop")?;
     let subject = subject(&options, folder.path())?;
     let peers = peers(folder.path(), options.peers.as_deref());
-    let table: Vec<Row<'_>> = peers
-        .iter()
-        .flat_map(|peer| {
-            let cells = cells::cells(subject.abilities(), peer.abilities());
-            let all = options.full || !BRIEF.contains(&peer.name());
-            let cells = cells.into_iter().filter(move |cell| all || cell.is_usual());
-            let plain = cells.map(Kind::Handshake);
-            // What a stand-in can do, its own files do not say.
-            let roles: &[Role] =
-                if subject.explains() { &[Role::Serve, Role::Connect] } else { &[] };
-            let peers = peer.abilities();
-            let possible = |role: &&Role| match role {
-                Role::Serve => peers.connects,
-                Role::Connect => peers.serves,
-            };
-            let features = roles.iter().filter(possible).flat_map(|&role| {
-                let features = peer.features(role).into_iter();
-                features.map(move |feature| Kind::Feature(FeatureCell { role, feature }))
-            });
-            let kinds: Vec<_> = plain.chain(features).collect();
-            kinds.into_iter().map(|kind| Row { peer: peer.as_ref(), kind })
-        })
-        .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
-        .collect();
+    let table = table(&options, subject.as_ref(), &peers);
     let mut keys = psk::cells(options.peers.as_deref());
     keys.retain(|cell| options.filter.iter().all(|text| cell.name().contains(text)));
-    // What a stand-in calls its keys, these cells do not know.
+    // These cells do not know a substitute's options for keys.
     keys.retain(|_| options.stand_in.is_none());
-    // They know our program's options, so that no other can stand in for it.
-    let late: Vec<_> = late_auth::cells(options.peers.as_deref())
+    // These cells use options of `tercel`, so that no other program can replace it.
+    let late: Vec<_> = post_handshake_auth::cells(options.peers.as_deref())
         .into_iter()
         .filter(|_| options.stand_in.is_none())
         .filter(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)))
         .collect();
     let mut proxied = proxied::cells();
     proxied.retain(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)));
-    // It is the terminator that is looked at.
+    // These cells test the terminator.
     proxied.retain(|_| options.stand_in.is_none());
     if options.list {
         for row in &table {
@@ -154,7 +137,7 @@ fn main() -> Result<ExitCode> {
             });
         }
     });
-    // With a stand-in there need be none, and nothing below that would start it.
+    // With a substitute the program need not exist, and none of the cells below starts it.
     let tercel = program::at(&options.tercel).unwrap_or_default();
     for cell in &keys {
         let built = options.peers.as_deref();
@@ -162,14 +145,14 @@ fn main() -> Result<ExitCode> {
         tally.count(&cell.name(), cell.place(), cell.present(built), run);
     }
     for cell in &late {
-        let place = (late_auth::MATTER, cell.peer(), cell.role);
+        let place = (post_handshake_auth::CATEGORY, cell.peer(), cell.role);
         let run = || cell.run(&tercel, &setting, options.peers.as_deref());
         tally.count(&cell.to_string(), place, cell.present(), run);
     }
     if !proxied.is_empty() {
-        let place = proxied::Place::start(&tercel, folder.path())?;
+        let place = proxied::ProxySetup::start(&tercel, folder.path())?;
         for cell in &proxied {
-            let field = (proxied::MATTER, cell.client.name(), Role::Serve);
+            let field = (proxied::CATEGORY, cell.client.name(), Role::Serve);
             tally.count(&cell.to_string(), field, cell.present(&place), || cell.run(&place));
         }
     }
@@ -177,13 +160,45 @@ fn main() -> Result<ExitCode> {
     Ok(tally.conclude(&peers, minimum))
 }
 
-/// One line of the table.
+/// The cells of handshakes and features for each peer.
+fn table<'p>(
+    options: &Options,
+    subject: &dyn Program,
+    peers: &'p [Box<dyn Program>],
+) -> Vec<Row<'p>> {
+    peers
+        .iter()
+        .flat_map(|peer| {
+            let cells = cells::cells(subject.abilities(), peer.abilities());
+            let all = options.full || !SHORTENED.contains(&peer.name());
+            let cells = cells.into_iter().filter(move |cell| all || cell.is_usual());
+            let plain = cells.map(Kind::Handshake);
+            // A substitute has features, but no code here that uses them as the subject.
+            let roles: &[Role] =
+                if subject.names_causes() { &[Role::Serve, Role::Connect] } else { &[] };
+            let peers = peer.abilities();
+            let possible = |role: &&Role| match role {
+                Role::Serve => peers.connects,
+                Role::Connect => peers.serves,
+            };
+            let features = roles.iter().filter(possible).flat_map(|&role| {
+                let features = peer.features(role).into_iter();
+                features.map(move |feature| Kind::Feature(FeatureCell { role, feature }))
+            });
+            let kinds: Vec<_> = plain.chain(features).collect();
+            kinds.into_iter().map(|kind| Row { peer: peer.as_ref(), kind })
+        })
+        .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
+        .collect()
+}
+
+/// One cell of any kind, with its peer.
 struct Row<'a> {
     peer: &'a dyn Program,
     kind: Kind,
 }
 
-/// What is run.
+/// The kind of a cell.
 #[derive(Clone, Debug)]
 enum Kind {
     Handshake(Cell),
@@ -210,16 +225,16 @@ impl Row<'_> {
         }
     }
 
-    /// The line of the matrix it belongs to.
-    fn matter(&self) -> &'static str {
+    /// The row of the matrix.
+    fn category(&self) -> &'static str {
         match &self.kind {
-            Kind::Handshake(cell) => cell.matter(),
+            Kind::Handshake(cell) => cell.category(),
             Kind::Feature(cell) => cell.feature.name(),
         }
     }
 
     fn run(&self, subject: &dyn Program, setting: &Setting, tally: &Tally) {
-        let place = (self.matter(), self.peer.name(), self.role());
+        let place = (self.category(), self.peer.name(), self.role());
         tally.count(&self.name(), place, self.peer.abilities().present, || match &self.kind {
             Kind::Handshake(cell) => run::run(cell, subject, self.peer, setting),
             Kind::Feature(cell) => exchange::run(*cell, subject, self.peer, setting),
@@ -237,10 +252,10 @@ struct Tally {
 impl Tally {
     fn new(peers: &[Box<dyn Program>]) -> Self {
         let features = Feature::ALL.iter().map(|feature| feature.name());
-        let lines = cells::MATTERS.into_iter().chain(features).chain([
-            psk::FEATURE,
-            late_auth::MATTER,
-            proxied::MATTER,
+        let lines = cells::CATEGORIES.into_iter().chain(features).chain([
+            psk::CATEGORY,
+            post_handshake_auth::CATEGORY,
+            proxied::CATEGORY,
         ]);
         let lines = lines.map(str::to_owned).collect();
         let names = peers.iter().map(|peer| peer.name());
@@ -253,7 +268,7 @@ impl Tally {
         }
     }
 
-    /// Runs one cell, prints its line and counts it, in this field of the matrix too.
+    /// Runs one cell, prints its line, and counts it in the matrix.
     fn count(
         &self,
         name: &str,
@@ -277,7 +292,7 @@ impl Tally {
             }
             Err(error) => {
                 self.failed.fetch_add(1, Ordering::Relaxed);
-                // The innermost cause is the finding, the context quotes the programs.
+                // The root cause is the fault; the context has the output of the programs.
                 println!("FAIL    {name}  {time:.2} s: {}{error}", error.root_cause());
             }
         }
@@ -321,10 +336,10 @@ fn peers(folder: &Path, built: Option<&Path>) -> Vec<Box<dyn Program>> {
     if let Some(built) = built {
         for name in BUILT_PEERS {
             let path = built.join(name);
-            // Which ones are built is the caller's choice, so a missing one is not "absent".
+            // The caller chooses which ones are built, so a missing one is not "absent".
             if path.is_file() {
                 peers.push(match name {
-                    // Not a driver, but that program itself.
+                    // This is the program itself, not a driver.
                     BUILT_OPENSSL => Box::new(OpenSsl::built(name, &path)),
                     _ => Box::new(Driver::built(name, &path)),
                 });
@@ -340,7 +355,7 @@ fn subject(options: &Options, folder: &Path) -> Result<Box<dyn Program>> {
         Some(name) => {
             let mut all = peers(folder, options.peers.as_deref());
             let at = all.iter().position(|peer| peer.name() == name);
-            all.swap_remove(at.with_context(|| format!("no peer is called {name}"))?)
+            all.swap_remove(at.with_context(|| format!("no peer has the name {name}"))?)
         }
     };
     Ok(subject)

@@ -1,24 +1,22 @@
-//! The table at the end of a run: what was shown with which program, in which direction.
-//!
-//! One line a feature, one column a program. This module must not know how anything was run.
-//! Next: `features.rs`, `cells.rs` for what the lines stand for.
+//! The table at the end of a run: one row per feature, one column per program, with the roles that
+//! passed.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::cells::Role;
 
-/// What became of all the cells of one field.
+/// The results of all cells of one field, by role.
 #[derive(Clone, Copy, Default, Debug)]
 struct Field {
     passed: [usize; 2],
     failed: [usize; 2],
 }
 
-/// The table, filled as cells end.
+/// The table, which is filled during the run.
 #[derive(Debug, Default)]
 pub(crate) struct Matrix {
-    /// In the order in which lines are printed.
+    /// The rows in the order of printing.
     lines: Vec<String>,
     columns: Vec<String>,
     fields: Mutex<BTreeMap<(String, String), Field>>,
@@ -37,7 +35,7 @@ impl Matrix {
         counts[side(role)] += 1;
     }
 
-    /// As many columns as fit on a page, then the next ones. Lines in which nothing was run are left out.
+    /// The table in blocks of columns that fit on a page, without rows that have no result.
     pub(crate) fn text(&self) -> String {
         let blocks: Vec<_> =
             self.columns.chunks(COLUMNS).map(|columns| self.block(columns)).collect();
@@ -56,7 +54,7 @@ impl Matrix {
             text += &format!("{column:width$}");
         }
         for line in &self.lines {
-            let words: Vec<_> = columns.iter().map(|column| word(field(line, column))).collect();
+            let words: Vec<_> = columns.iter().map(|column| label(field(line, column))).collect();
             if words.iter().all(|word| *word == NOTHING) {
                 continue;
             }
@@ -76,8 +74,8 @@ fn side(role: Role) -> usize {
     }
 }
 
-/// A failure outshines whatever passed.
-fn word(field: Field) -> &'static str {
+/// The label of a field. One failure makes it `FAIL`.
+fn label(field: Field) -> &'static str {
     match (field.failed, field.passed) {
         ([0, 0], [0, 0]) => NOTHING,
         ([0, 0], [_, 0]) => "serve",

@@ -1,16 +1,15 @@
-//! What a TLS program can be asked to do, and how each one is found and asked.
+//! The interface to a TLS program, and the programs that exist.
 //!
-//! Every program is either end of an echo: as a client it carries its standard input to the server
-//! and what comes back to its standard output; as a server it sends back what it receives, or, when
-//! it can only show it, leaves that to the harness. Each file below knows one program's command
-//! line and nothing of cells. Next: `run.rs` starts what these files describe.
+//! Each program is one end of an echo. A client sends its standard input and prints what it
+//! receives. A server sends back what it receives; if it can only print it, the harness does that.
+//! Each module below has the command line of one program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::cells::Role;
 use crate::features::{Feature, Owner};
-use crate::terms::{Group, Key, Suite, Version, classic_groups};
+use crate::parameters::{Group, Key, Suite, Version, classic_groups};
 use tercel_harness::pki::Credential;
 pub(crate) use tercel_harness::program::find;
 
@@ -30,201 +29,203 @@ pub(crate) use nss::Nss;
 pub(crate) use openssl::OpenSsl;
 pub(crate) use tercel::Tercel;
 
-/// OpenSSL's program among those of `conformance/peers`.
+/// The name of OpenSSL's program among those of `conformance/peers`.
 pub(crate) const BUILT_OPENSSL: &str = "peer-openssl";
 
-/// A TLS program, Tercel included.
+/// A TLS program, such as Tercel.
 pub(crate) trait Program: Sync {
     fn name(&self) -> &str;
     fn abilities(&self) -> &Abilities;
     fn serve(&self, order: &Serve<'_>) -> Server;
     fn connect(&self, order: &Connect<'_>) -> Command;
 
-    /// Whether its complaint is one line that names the cause, so that it can be checked.
-    fn explains(&self) -> bool {
+    /// Whether its error is one line that names the cause, so that it can be checked.
+    fn names_causes(&self) -> bool {
         false
     }
 
-    /// What it can show as a peer beyond a plain handshake, the subject having this role.
+    /// The features that it supports as a peer, beyond a plain handshake, if the subject has this
+    /// role.
     fn features(&self, _role: Role) -> Vec<Feature> {
         Vec::new()
     }
 
-    /// How its client makes the three connections of a cell.
-    fn returns(&self) -> Returns {
-        Returns::Runs
+    /// How its client makes the connections of a cell.
+    fn connection_plan(&self) -> ConnectionPlan {
+        ConnectionPlan::One
     }
 
-    /// What it has told of each of its connections, in their order: whether a session was resumed;
-    /// `None` if it never tells.
-    fn resumptions(&self, _serves: bool, _said: &str) -> Option<Vec<bool>> {
+    /// Whether each connection in its output was resumed, in order; `None` if it does not print
+    /// that.
+    fn resumptions(&self, _serves: bool, _output: &str) -> Option<Vec<bool>> {
         None
     }
 
-    /// For each connection with early data that it speaks of, whether it was accepted.
-    fn early_data(&self, _serves: bool, _said: &str) -> Vec<bool> {
+    /// Whether early data was accepted, for each connection with early data in its output.
+    fn early_data(&self, _serves: bool, _output: &str) -> Vec<bool> {
         Vec::new()
     }
 
-    /// Whether it speaks of early data that was not accepted.
-    fn tells_rejected_early_data(&self, _serves: bool) -> bool {
+    /// Whether it reports early data that was rejected.
+    fn reports_rejected_early_data(&self, _serves: bool) -> bool {
         true
     }
 
-    /// Whether it sends again by itself what a server did not accept early.
+    /// Whether it sends early data again after a rejection.
     fn repeats_early_data(&self) -> bool {
         true
     }
 
-    /// Whether its echo answers early data too.
+    /// Whether its echo includes early data.
     fn echoes_early_data(&self) -> bool {
         true
     }
 
-    /// What it is told by its standard input to change its keys, and to ask for the same if `asks`.
+    /// The input that makes it update its keys, and request the same from the other side if `asks`.
     fn update_command(&self, _asks: bool) -> &'static [u8] {
         b""
     }
 
-    /// What must appear in what it says, or in the trace it leaves, if the feature was used.
+    /// The texts that must be in its output or trace if the feature was used.
     fn marks(&self, _serves: bool, _feature: Feature) -> Vec<Mark> {
         Vec::new()
     }
 }
 
-/// The least number of connections of a cell. What a client remembers of the first one (a session, the
-/// group that a server asked for) changes the second; what that one brought changes the third.
+/// The least number of connections of a cell. What a client stores from the first one (a session,
+/// the group of a HelloRetryRequest) changes the second, and what it stores then changes the third.
 pub(crate) const CONNECTIONS: usize = 3;
 
-/// What a driver sends, and hears, on each connection before the last.
-pub(crate) const FIRST_WORDS: &[u8] = b"0123\n";
+/// The message that a driver sends and receives on each connection before the last.
+pub(crate) const FIRST_MESSAGE: &[u8] = b"0123\n";
 
 /// How a client makes the connections of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Returns {
-    /// One run makes one connection. What it remembers, if anything, is in a file.
-    Runs,
-    /// One run makes two connections and is silent on the first.
-    Pairs,
-    /// One run makes all connections and carries [`FIRST_WORDS`], or the fetched file, on each before the last.
-    Itself,
+pub(crate) enum ConnectionPlan {
+    /// One run makes one connection. If sessions are stored, they are in a file.
+    One,
+    /// One run makes two connections and sends nothing on the first.
+    Two,
+    /// One run makes all connections, with [`FIRST_MESSAGE`] or the fetched file on each but the
+    /// last.
+    All,
 }
 
-impl Returns {
-    /// How many connections one run makes.
-    pub(crate) fn each(self) -> usize {
+impl ConnectionPlan {
+    /// The number of connections of one run.
+    pub(crate) fn per_run(self) -> usize {
         match self {
-            Self::Runs => 1,
-            Self::Pairs => 2,
-            Self::Itself => CONNECTIONS,
+            Self::One => 1,
+            Self::Two => 2,
+            Self::All => CONNECTIONS,
         }
     }
 
-    /// How many runs make enough connections.
+    /// The number of runs of a cell.
     pub(crate) fn runs(self) -> usize {
-        CONNECTIONS.div_ceil(self.each())
+        CONNECTIONS.div_ceil(self.per_run())
     }
 
-    /// How many connections these runs make.
+    /// The number of connections of all runs.
     pub(crate) fn connections(self) -> usize {
-        self.runs() * self.each()
+        self.runs() * self.per_run()
     }
 
-    /// Whether the client remembers the connection before this one, counted from 0.
-    pub(crate) fn is_return(self, connection: usize) -> bool {
+    /// Whether the client has the session of the connection before this one, counted from 0.
+    pub(crate) fn has_session(self, connection: usize) -> bool {
         match self {
-            Self::Pairs => connection % 2 == 1,
-            Self::Runs | Self::Itself => connection > 0,
+            Self::Two => connection % 2 == 1,
+            Self::One | Self::All => connection > 0,
         }
     }
 }
 
-/// A text and where to look for it.
+/// A text and the place where it must appear.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mark {
     /// In the standard output or error.
-    Said(&'static str),
+    Printed(&'static str),
     /// In the file that `trace` names.
     Traced(&'static str),
 }
 
-/// The file in a cell's folder where a program may leave a trace.
+/// The file in a cell's folder in which a program may write a trace.
 pub(crate) fn trace(scratch: &Path, serves: bool) -> PathBuf {
     scratch.join(if serves { "server.trace" } else { "client.trace" })
 }
 
-/// The file of what is to be sent early, in a cell's folder.
+/// The file with the early data, in a cell's folder.
 pub(crate) fn early_file(scratch: &Path) -> PathBuf {
     scratch.join("early.txt")
 }
 
-/// Reads resumptions from text in which each connection begins with one mark and, if it was
-/// resumed, has another before the next begins.
-fn resumptions_by(said: &str, connection: &str, resumed: &str) -> Vec<bool> {
-    said.split(connection).skip(1).map(|part| part.contains(resumed)).collect()
+/// Reads resumptions from text in which `connection` begins each connection, and `resumed` follows
+/// it if the connection was resumed.
+fn resumptions_by(output: &str, connection: &str, resumed: &str) -> Vec<bool> {
+    output.split(connection).skip(1).map(|part| part.contains(resumed)).collect()
 }
 
-/// What a program has and lets us choose. A program that is absent keeps the usual abilities, so
-/// that the cells it misses can be named.
+/// The abilities and options of a program. An absent program has the usual abilities, so that the
+/// cells that cannot run are named.
 #[derive(Clone, Debug)]
 pub(crate) struct Abilities {
     pub(crate) present: bool,
     pub(crate) connects: bool,
     pub(crate) serves: bool,
-    /// The client is given a file by HTTP, because it cannot echo.
+    /// The client fetches a file by HTTP, because it cannot echo.
     pub(crate) fetches: bool,
-    /// The server gives files by HTTP, because it cannot echo.
+    /// The server serves files by HTTP, because it cannot echo.
     pub(crate) serves_files: bool,
     pub(crate) versions: Vec<Version>,
-    /// The versions in which its client resumes sessions without being told to.
+    /// The versions in which its client resumes sessions by default.
     pub(crate) resumes: Vec<Version>,
-    /// The versions in which its server gives sessions without being told to.
-    pub(crate) gives_sessions: Vec<Version>,
-    /// The client writes words of its own to the standard output.
-    pub(crate) chatty: bool,
-    /// The client goes no further with a server whose certificate is not good.
+    /// The versions in which its server issues sessions by default.
+    pub(crate) issues_sessions: Vec<Version>,
+    /// The client writes additional lines to its standard output.
+    pub(crate) prints_own_lines: bool,
+    /// The client ends the connection if it refuses the server's certificate.
     pub(crate) verifies: bool,
-    /// The client can tell whether the certificate is for an address.
+    /// The client can verify that the certificate contains an IP address.
     pub(crate) checks_addresses: bool,
-    /// Its server resumes sessions of TLS 1.2 in which the client showed a certificate.
-    pub(crate) keeps_certified: bool,
-    /// Its server of TLS 1.2 takes clients whose key is not of the server's kind.
-    pub(crate) asks_other_keys: bool,
-    /// Its server of TLS 1.2 can be limited to a group, if `limits_group`.
+    /// Its TLS 1.2 server resumes sessions of clients that sent a certificate.
+    pub(crate) resumes_authenticated: bool,
+    /// Its TLS 1.2 server accepts client keys of another type than its own.
+    pub(crate) accepts_other_keys: bool,
+    /// Its TLS 1.2 server can be limited to a group, if `limits_group`.
     pub(crate) limits_server_group: bool,
-    /// The client has an option for a certificate of its own.
-    pub(crate) shows_certificate: bool,
-    /// The server has an option to ask for a client's certificate.
-    pub(crate) asks_certificate: bool,
+    /// The client has an option for a client certificate.
+    pub(crate) has_client_certificates: bool,
+    /// The server has an option to request a client certificate.
+    pub(crate) requests_certificates: bool,
     pub(crate) keys: Vec<Key>,
     pub(crate) groups: Vec<&'static Group>,
-    /// Where it speaks TLS 1.2 only, if that makes a difference.
+    /// The groups with TLS 1.2 only, if they differ.
     pub(crate) groups_tls12: Option<Vec<&'static Group>>,
     pub(crate) limits_group: bool,
     pub(crate) limits_hybrid: bool,
     pub(crate) limits_suite_tls12: bool,
     pub(crate) limits_suite_tls13: bool,
     pub(crate) record_size: RecordSize,
-    /// It heeds the other side's record_size_limit (RFC 8449).
-    pub(crate) heeds_record_size: bool,
-    /// As a server it says why it refuses; one that says close_notify instead cannot be told from
-    /// one that has nothing more to say.
+    /// It obeys the peer's record_size_limit (RFC 8449).
+    pub(crate) obeys_record_size: bool,
+    /// As a server it refuses with an alert. A server that sends close_notify instead cannot be
+    /// distinguished from one that has no more data.
     pub(crate) sends_alerts: bool,
 }
 
-/// Whose records become small when a program is told a record size.
+/// The records that the option for a record size limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RecordSize {
-    /// It cannot be told.
+    /// There is no such option.
     Fixed,
-    /// Those it sends.
+    /// The records that it sends.
     Sent,
-    /// Those it receives: it sends record_size_limit.
-    Received,
+    /// The records that it receives: it sends record_size_limit.
+    ReceiveBuffer,
 }
 
 impl Abilities {
-    /// Both ends, the classic groups, the common keys, everything limited at will.
+    /// Both roles, the classic groups, the common keys, and all limits.
     pub(crate) fn usual(present: bool) -> Self {
         Self {
             present,
@@ -234,15 +235,15 @@ impl Abilities {
             serves_files: false,
             versions: Version::ALL.to_vec(),
             resumes: Version::ALL.to_vec(),
-            gives_sessions: Version::ALL.to_vec(),
-            chatty: false,
+            issues_sessions: Version::ALL.to_vec(),
+            prints_own_lines: false,
             verifies: true,
             checks_addresses: true,
-            keeps_certified: true,
-            asks_other_keys: true,
+            resumes_authenticated: true,
+            accepts_other_keys: true,
             limits_server_group: true,
-            shows_certificate: true,
-            asks_certificate: true,
+            has_client_certificates: true,
+            requests_certificates: true,
             keys: Key::COMMON.to_vec(),
             groups: classic_groups(),
             groups_tls12: None,
@@ -251,7 +252,7 @@ impl Abilities {
             limits_suite_tls12: true,
             limits_suite_tls13: true,
             record_size: RecordSize::Fixed,
-            heeds_record_size: false,
+            obeys_record_size: false,
             sends_alerts: true,
         }
     }
@@ -267,7 +268,7 @@ impl Abilities {
     }
 }
 
-/// What a program is limited to; its defaults where nothing is said.
+/// The limits of a program; without a value it keeps its default.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Limits {
     pub(crate) version: Option<Version>,
@@ -276,7 +277,7 @@ pub(crate) struct Limits {
     pub(crate) record_size: Option<u16>,
 }
 
-/// What a server asks of its clients.
+/// Whether a server requests a certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ClientAuth {
     None,
@@ -284,7 +285,7 @@ pub(crate) enum ClientAuth {
     Required,
 }
 
-/// An order to serve on 127.0.0.1.
+/// The parameters of a server on 127.0.0.1.
 #[derive(Debug)]
 pub(crate) struct Serve<'a> {
     pub(crate) port: u16,
@@ -294,16 +295,16 @@ pub(crate) struct Serve<'a> {
     pub(crate) client_roots: PathBuf,
     /// Serve the files of this folder by HTTP instead of echoing.
     pub(crate) files: Option<&'a Path>,
-    /// A folder of the cell's own.
+    /// The folder of the cell.
     pub(crate) scratch: &'a Path,
     pub(crate) extra: Option<Extra<'a>>,
 }
 
-/// What a feature adds to an order.
+/// The parameters of a feature.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extra<'a> {
     pub(crate) feature: Feature,
-    /// The other side's public key, where that is all there is of it.
+    /// The peer's public key, if it has no certificate.
     pub(crate) peer_key: Option<&'a Path>,
 }
 
@@ -313,25 +314,25 @@ impl Extra<'_> {
     }
 }
 
-/// The record size limit of the cells that have one: less than a Certificate message.
+/// The record size limit of the cells that have one. A Certificate message is longer.
 pub(crate) const RECORD_LIMIT: u16 = 512;
 
-/// An order to connect to 127.0.0.1.
+/// The parameters of a client of 127.0.0.1.
 #[derive(Debug)]
 pub(crate) struct Connect<'a> {
     pub(crate) port: u16,
-    /// The name the server's certificate must have: a DNS name, or 127.0.0.1.
+    /// The name that the server's certificate must have: a DNS name, or 127.0.0.1.
     pub(crate) name: &'a str,
     pub(crate) roots: PathBuf,
     pub(crate) credential: Option<Credential>,
     pub(crate) limits: Limits,
     /// The path to fetch, for a program that does not echo.
     pub(crate) fetch: &'a str,
-    /// A folder of the cell's own, where a program may keep what it remembers.
+    /// The folder of the cell, in which a program may store sessions.
     pub(crate) scratch: &'a Path,
-    /// A run of the same program made a connection before.
+    /// An earlier run of the same program made a connection.
     pub(crate) again: bool,
-    /// The connection is to be refused, so that there will be no session.
+    /// The connection will be refused, so there is no session.
     pub(crate) refused: bool,
     pub(crate) extra: Option<Extra<'a>>,
 }
@@ -342,12 +343,12 @@ impl Connect<'_> {
     }
 }
 
-/// How to start a server, and who echoes.
+/// The command of a server, and which side echoes.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) command: Command,
-    /// The program shows on its standard output what it receives and sends its standard input, so
-    /// the harness connects the two.
+    /// The program prints what it receives and sends its standard input, and the harness connects
+    /// the two.
     pub(crate) harness_echoes: bool,
 }
 
@@ -357,7 +358,7 @@ impl From<Command> for Server {
     }
 }
 
-/// What a command prints, if it succeeds.
+/// The standard output of a command, if it succeeds.
 fn output_of(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())

@@ -1,11 +1,11 @@
-//! HTTP clients of others through `tercel proxy`: curl, Go, Node, `openssl s_time`, Chromium.
+//! HTTP clients through `tercel proxy`: curl, Go, Node, `openssl s_time`, Chromium.
 //!
-//! Each comes three times in one process and resumes, but that of HTTP/2 that would stay on its connection: curl
-//! then comes in three processes, and Chromium asks three times on the one that it has.
+//! A client makes three connections in one process and resumes sessions. Over HTTP/2, curl and
+//! Chromium would stay on one connection: curl then runs as three processes, and Chromium sends
+//! three requests on its connection.
 //!
-//! The backend speaks HTTP/1.1 and HTTP/2 in the clear and says which it was asked by; which version of TLS was
-//! spoken is what the terminator has counted. This module must not know what handshakes look like.
-//! Next: conformance/harness for how the terminator is started.
+//! The backend speaks HTTP/1.1 and HTTP/2 over TCP and reports the version of each request. The
+//! version of TLS is taken from the metrics of the terminator.
 
 use std::fmt;
 use std::fs;
@@ -25,30 +25,30 @@ use tercel_harness::pki::{Authority, Key, Leaf, SERVER_NAME};
 use tercel_harness::ports::free_port;
 use tercel_harness::process::Process;
 use tercel_harness::program;
-use tercel_harness::proxy::{Proxy, Terms};
+use tercel_harness::proxy::{ProcessOptions, Proxy};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
+use crate::parameters::Version;
 use crate::programs::{CONNECTIONS, build_go, find};
-use crate::terms::Version;
 
-/// The line of the matrix.
-pub(crate) const MATTER: &str = "HTTP through the proxy";
+/// The row of the matrix.
+pub(crate) const CATEGORY: &str = "HTTP through the proxy";
 
-/// The one client that is nowhere else.
+/// The only client that has no other cells.
 pub(crate) const BROWSER: &str = "chromium";
 
-/// How long a program may take; a browser takes some seconds to start.
+/// The time limit of a program; a browser takes some seconds to start.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What is on the page.
+/// The text of the page.
 const PAGE: &str = "through the terminator";
 
-/// What a browser is sent to, so that it asks for the page as often as the others.
-const THRICE: &str = "thrice";
+/// The path of a page that makes a browser request the text as often as the other clients do.
+const REPEAT_PAGE: &str = "repeat";
 
-/// The page that does so. A browser shows what a page has become when it has loaded.
-const ASKS_AGAIN: &str = "<script>for (let i = 0; i < 3; i++) {
+/// The script of that page. A browser prints the document as it is after loading.
+const REPEAT_SCRIPT: &str = "<script>for (let i = 0; i < 3; i++) {
     const request = new XMLHttpRequest();
     request.open('GET', '/page-' + i, false);
     request.send();
@@ -56,29 +56,29 @@ const ASKS_AGAIN: &str = "<script>for (let i = 0; i < 3; i++) {
 }</script>
 ";
 
-/// One client, and what it speaks.
+/// A client with its versions of TLS and HTTP.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProxiedCell {
     pub(crate) client: Client,
     version: Version,
-    /// HTTP's version.
+    /// The version of HTTP.
     http: u8,
 }
 
-/// Whose client.
+/// The client program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Client {
     Curl,
     Go,
     Node,
-    /// New connections as fast as it can, for a second.
-    SecondOfNew,
+    /// New connections for a second, as fast as possible.
+    NewForOneSecond,
     /// The same with one session.
-    SecondOfReused,
+    ReusedForOneSecond,
     Chromium,
 }
 
-/// Every client with both versions of TLS, and of HTTP where it speaks both.
+/// Every client with both versions of TLS, and with each version of HTTP that it supports.
 pub(crate) fn cells() -> Vec<ProxiedCell> {
     let mut cells = Vec::new();
     for version in Version::ALL {
@@ -87,7 +87,7 @@ pub(crate) fn cells() -> Vec<ProxiedCell> {
                 cells.push(ProxiedCell { client, version, http });
             }
         }
-        for client in [Client::SecondOfNew, Client::SecondOfReused] {
+        for client in [Client::NewForOneSecond, Client::ReusedForOneSecond] {
             cells.push(ProxiedCell { client, version, http: 1 });
         }
         for http in [1, 2] {
@@ -97,13 +97,13 @@ pub(crate) fn cells() -> Vec<ProxiedCell> {
     cells
 }
 
-/// The terminator and what is behind it.
-pub(crate) struct Place {
+/// The terminator and its backend.
+pub(crate) struct ProxySetup {
     folder: PathBuf,
     proxy: Proxy,
     address: SocketAddr,
     go: Option<PathBuf>,
-    /// Serves the backend.
+    /// Runs the backend.
     _runtime: Runtime,
 }
 
@@ -113,7 +113,7 @@ impl Client {
             Self::Curl => "curl",
             Self::Go => "go",
             Self::Node => "node",
-            Self::SecondOfNew | Self::SecondOfReused => "openssl",
+            Self::NewForOneSecond | Self::ReusedForOneSecond => "openssl",
             Self::Chromium => BROWSER,
         }
     }
@@ -124,14 +124,14 @@ impl fmt::Display for ProxiedCell {
         let Self { client, version, http } = self;
         write!(f, "proxy {} {version} ", client.name())?;
         match client {
-            Client::SecondOfNew => write!(f, "s_time-new"),
-            Client::SecondOfReused => write!(f, "s_time-reuse"),
+            Client::NewForOneSecond => write!(f, "s_time-new"),
+            Client::ReusedForOneSecond => write!(f, "s_time-reuse"),
             _ => write!(f, "http-{http}"),
         }
     }
 }
 
-impl Place {
+impl ProxySetup {
     pub(crate) fn start(tercel: &Path, folder: &Path) -> Result<Self> {
         let folder = folder.join("proxied");
         fs::create_dir(&folder)?;
@@ -160,8 +160,13 @@ alpn = [\"h2\", \"http/1.1\"]
 to = \"{to}\"
 "
         );
-        let proxy =
-            Proxy::start(tercel, &folder.join("proxy.toml"), &text, admin, Terms::default())?;
+        let proxy = Proxy::start(
+            tercel,
+            &folder.join("proxy.toml"),
+            &text,
+            admin,
+            ProcessOptions::default(),
+        )?;
         let go = build_go(&folder, "go-http", include_str!("../peers/go-http/main.go"));
         Ok(Self { folder, proxy, address, go, _runtime: runtime })
     }
@@ -172,11 +177,11 @@ to = \"{to}\"
 }
 
 impl ProxiedCell {
-    pub(crate) fn present(self, place: &Place) -> bool {
+    pub(crate) fn present(self, place: &ProxySetup) -> bool {
         self.program(place).is_some()
     }
 
-    fn program(self, place: &Place) -> Option<PathBuf> {
+    fn program(self, place: &ProxySetup) -> Option<PathBuf> {
         match self.client {
             Client::Go => place.go.clone(),
             Client::Chromium => {
@@ -186,77 +191,79 @@ impl ProxiedCell {
         }
     }
 
-    /// The error says what was wrong and quotes the program.
-    pub(crate) fn run(self, place: &Place) -> Result<()> {
+    /// Runs the cell. The error states the fault and has the output of the program.
+    pub(crate) fn run(self, place: &ProxySetup) -> Result<()> {
         let before = counted(place, self.version)?;
         let resumed_before = resumed(place, self.version)?;
         let others_before = counted(place, self.version.other())?;
-        let mut said = String::new();
-        let once = self.returns() || self.client == Client::SecondOfNew;
+        let mut output = String::new();
+        let once = self.in_one_process() || self.client == Client::NewForOneSecond;
         for _ in 0..if once { 1 } else { CONNECTIONS } {
-            said += &self.say(place)?;
+            output += &self.run_program(place)?;
         }
         let quote = || {
-            let lines: Vec<_> = said.lines().rev().take(4).collect();
+            let lines: Vec<_> = output.lines().rev().take(4).collect();
             lines.join(" | ")
         };
         match self.client {
-            Client::SecondOfNew | Client::SecondOfReused => {
-                let bytes = said.contains("bytes read per connection");
-                ensure!(bytes, "no connections are reported: {}", quote());
-                ensure!(!said.contains(" 0 bytes read"), "nothing was read: {}", quote());
+            Client::NewForOneSecond | Client::ReusedForOneSecond => {
+                let bytes = output.contains("bytes read per connection");
+                ensure!(bytes, "the program reports no connections: {}", quote());
+                ensure!(!output.contains(" 0 bytes read"), "nothing was read: {}", quote());
             }
             _ => {
                 let spoken = if self.http == 2 { "HTTP/2" } else { "HTTP/1.1" };
-                let pages = said.matches(PAGE).count();
+                let pages = output.matches(PAGE).count();
                 ensure!(pages >= CONNECTIONS, "{pages} pages: {}", quote());
-                ensure!(said.contains(spoken), "not over {spoken}: {}", quote());
+                ensure!(output.contains(spoken), "the protocol is not {spoken}: {}", quote());
             }
         }
         let made = counted(place, self.version)? - before;
-        let expected = if self.stays() { 1.0 } else { CONNECTIONS as f64 };
+        let expected = if self.uses_one_connection() { 1.0 } else { CONNECTIONS as f64 };
         ensure!(made >= expected, "{made} handshakes of TLS {}", self.version);
         let again = resumed(place, self.version)? - resumed_before;
-        let resumes = self.returns() && !self.stays();
+        let resumes = self.in_one_process() && !self.uses_one_connection();
         let expected = if resumes { expected - 1.0 } else { 0.0 };
-        ensure!(again >= expected, "{again} of {made} sessions were resumed: {}", quote());
+        ensure!(again >= expected, "{again} of {made} connections were resumed: {}", quote());
         let others = counted(place, self.version.other())? - others_before;
         ensure!(others == 0.0, "{others} handshakes of the other version");
         Ok(())
     }
 
-    /// Whether one process makes all connections and keeps sessions, or asks thrice on one connection.
-    fn returns(self) -> bool {
+    /// Whether one process makes all connections with its sessions, or all requests on one
+    /// connection.
+    fn in_one_process(self) -> bool {
         match self.client {
             Client::Curl => self.http == 1,
-            Client::SecondOfNew => false,
+            Client::NewForOneSecond => false,
             _ => true,
         }
     }
 
-    /// Whether one connection serves for all that is asked.
-    fn stays(self) -> bool {
+    /// Whether all requests are on one connection.
+    fn uses_one_connection(self) -> bool {
         self.client == Client::Chromium && self.http == 2
     }
 
-    /// Runs the program once and gives what it said.
-    fn say(self, place: &Place) -> Result<String> {
-        let mut process = Process::start(self.command(place).context("the program is gone")?)?;
+    /// Runs the program once and returns its output.
+    fn run_program(self, place: &ProxySetup) -> Result<String> {
+        let mut process =
+            Process::start(self.command(place).context("the program is not installed")?)?;
         process.end_input();
         let ended = process.wait(LIMIT);
-        // The last words may still be in the pipe.
+        // The last output may still be in the pipe.
         std::thread::sleep(Duration::from_millis(50));
-        let said = process.said();
+        let output = process.all_output();
         let quote = || {
-            let lines: Vec<_> = said.lines().rev().take(4).collect();
+            let lines: Vec<_> = output.lines().rev().take(4).collect();
             lines.join(" | ")
         };
         let status = ended.with_context(quote)?;
         ensure!(status.success(), "{status}: {}", quote());
-        Ok(said)
+        Ok(output)
     }
 
-    fn command(self, place: &Place) -> Option<Command> {
+    fn command(self, place: &ProxySetup) -> Option<Command> {
         let mut command = Command::new(self.program(place)?);
         let (port, roots) = (place.address.port().to_string(), place.file("roots.pem"));
         let version = self.version.to_string();
@@ -268,7 +275,7 @@ impl ProxiedCell {
                 command.arg(format!("--tlsv{version}")).args(["--tls-max", &version]);
                 command.arg("--cacert").arg(roots);
                 if self.http == 1 {
-                    // Or it would ask for the next page on the same connection.
+                    // Otherwise it would request the next page on the same connection.
                     command.args(["--header", "Connection: close", &url, &url]);
                 }
                 command.arg(url);
@@ -281,11 +288,11 @@ impl ProxiedCell {
                 command.arg(place.file("http.mjs")).args([&port, SERVER_NAME]).arg(roots);
                 command.args([&version, &self.http.to_string(), &CONNECTIONS.to_string()]);
             }
-            Client::SecondOfNew | Client::SecondOfReused => {
+            Client::NewForOneSecond | Client::ReusedForOneSecond => {
                 command.args(["s_time", "-connect", &place.address.to_string(), "-time", "1"]);
                 command.args(["-www", "/", "-CAfile"]).arg(roots);
                 command.arg(if self.version == Version::Tls12 { "-tls1_2" } else { "-tls1_3" });
-                let new = self.client == Client::SecondOfNew;
+                let new = self.client == Client::NewForOneSecond;
                 command.arg(if new { "-new" } else { "-reuse" });
             }
             Client::Chromium => {
@@ -295,27 +302,28 @@ impl ProxiedCell {
                 if self.http == 1 {
                     command.arg("--disable-http2");
                 }
-                // Of our certificates it knows nothing; which are good is for other cells to say.
+                // It does not know the test's roots; other cells check the verification of
+                // certificates.
                 command.arg("--ignore-certificate-errors");
                 command.arg(format!("--ssl-version-min=tls{version}"));
                 command.arg(format!("--ssl-version-max=tls{version}"));
                 let own = format!("chromium-{version}-{}", self.http);
                 command.arg(format!("--user-data-dir={}", place.file(&own).display()));
-                command.arg("--dump-dom").arg(url + THRICE);
+                command.arg("--dump-dom").arg(url + REPEAT_PAGE);
             }
         }
         Some(command)
     }
 }
 
-/// How many handshakes of this version the terminator has counted.
-fn counted(place: &Place, version: Version) -> Result<f64> {
+/// The number of handshakes of this version that the terminator has counted.
+fn counted(place: &ProxySetup, version: Version) -> Result<f64> {
     let labels = [("version", &*version.to_string())];
     Ok(place.proxy.metrics()?.sum("tercel_handshakes_total", &labels))
 }
 
-/// How many of them resumed a session.
-fn resumed(place: &Place, version: Version) -> Result<f64> {
+/// The number of those that resumed a session.
+fn resumed(place: &ProxySetup, version: Version) -> Result<f64> {
     let labels = [("version", &*version.to_string()), ("outcome", "resumed")];
     Ok(place.proxy.metrics()?.sum("tercel_handshakes_total", &labels))
 }
@@ -325,8 +333,8 @@ async fn serve(listener: TcpListener) {
         tokio::spawn(async move {
             let service = service_fn(|request: Request<Incoming>| async move {
                 let mut page = format!("<p>{PAGE}, {:?}</p>\n", request.version());
-                if request.uri().path().ends_with(THRICE) {
-                    page = ASKS_AGAIN.to_owned();
+                if request.uri().path().ends_with(REPEAT_PAGE) {
+                    page = REPEAT_SCRIPT.to_owned();
                 }
                 let mut answer = Response::builder().header("content-type", "text/html");
                 if request.version() < Http::HTTP_2 {
@@ -335,7 +343,7 @@ async fn serve(listener: TcpListener) {
                 answer.body(Full::new(Bytes::from(page)))
             });
             let builder = auto::Builder::new(TokioExecutor::new());
-            // A client that leaves in the middle is no concern of the backend's.
+            // A client that ends early is no fault of the backend.
             let _ = builder.serve_connection(TokioIo::new(stream), service).await;
         });
     }

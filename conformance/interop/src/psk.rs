@@ -1,7 +1,7 @@
-//! External pre-shared keys: a small table of its own, because nothing in it has a certificate.
+//! External pre-shared keys. They have cells of their own because there are no certificates.
 //!
-//! Both programs are asked what they saw: Tercel reports the key's name, OpenSSL that there is no
-//! certificate, GnuTLS as whom it is connected. Must not know TLS. Next: `process.rs`.
+//! Both programs must confirm the key: Tercel prints its name, OpenSSL that there is no
+//! certificate, GnuTLS the name of the client.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,20 +16,20 @@ use crate::programs::{self, BUILT_OPENSSL, CONNECTIONS};
 use tercel_harness::ports::free_port;
 use tercel_harness::process::Process;
 
-/// The programs that can do without certificates.
+/// The programs that support connections without certificates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Peer {
     OpenSsl,
-    /// The one of `conformance/peers`.
+    /// The program of `conformance/peers`.
     BuiltOpenSsl,
     GnuTls,
 }
 
-/// What is tried.
+/// What a cell tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Matter {
+enum Case {
     Plain,
-    /// A HelloRetryRequest comes in between, so binders are computed twice.
+    /// There is a HelloRetryRequest, so binders are computed twice.
     Retry,
     /// Tercel offers two keys, and the server knows the second.
     SecondOfTwo,
@@ -37,47 +37,47 @@ enum Matter {
     UnknownName,
 }
 
-/// One run, of three connections to one server.
+/// One test of three connections to one server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PskCell {
     role: Role,
     peer: Peer,
-    matter: Matter,
+    case: Case,
 }
 
 const NAME: &str = "gate-7";
 const KEY: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 const WRONG: &str = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752";
-/// One line, which one of the servers sends back in reverse.
+/// One line, which `s_server` sends back in reverse.
 const LINE: &str = "0123456789 abcdefghij";
 const LIMIT: Duration = Duration::from_secs(20);
 const GNUTLS: &str = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-KX-ALL:+ECDHE-PSK:+DHE-PSK";
 
-/// All cells; of what was built, those of programs in this folder.
+/// All cells; the folder has the programs that were built.
 pub(crate) fn cells(built: Option<&Path>) -> Vec<PskCell> {
-    use Matter::{Plain, Retry, SecondOfTwo, UnknownName, WrongKey};
+    use Case::{Plain, Retry, SecondOfTwo, UnknownName, WrongKey};
     let mut cells = Vec::new();
     let built = built.filter(|folder| folder.join(BUILT_OPENSSL).is_file());
     let built = built.map(|_| Peer::BuiltOpenSsl);
     for peer in [Peer::OpenSsl, Peer::GnuTls].into_iter().chain(built) {
-        for matter in [Plain, Retry, SecondOfTwo, WrongKey, UnknownName] {
-            // GnuTLS's server makes up a key for a name it does not know, and looks no further.
-            if matter != SecondOfTwo || peer != Peer::GnuTls {
-                cells.push(PskCell { role: Role::Connect, peer, matter });
+        for case in [Plain, Retry, SecondOfTwo, WrongKey, UnknownName] {
+            // GnuTLS's server invents a key for an unknown name and does not look for another one.
+            if case != SecondOfTwo || peer != Peer::GnuTls {
+                cells.push(PskCell { role: Role::Connect, peer, case });
             }
-            // GnuTLS's client sends a share for each kind of group, so there is nothing to retry; and
+            // GnuTLS's client sends a share for each kind of group, so there is no retry; and
             // neither program's client has more than one key.
-            let retries = matter != Retry || peer != Peer::GnuTls;
-            if retries && matter != SecondOfTwo {
-                cells.push(PskCell { role: Role::Serve, peer, matter });
+            let retries = case != Retry || peer != Peer::GnuTls;
+            if retries && case != SecondOfTwo {
+                cells.push(PskCell { role: Role::Serve, peer, case });
             }
         }
     }
     cells
 }
 
-/// The line of the matrix.
-pub(crate) const FEATURE: &str = "external pre-shared key";
+/// The row of the matrix.
+pub(crate) const CATEGORY: &str = "external pre-shared key";
 
 impl Peer {
     fn name(self) -> &'static str {
@@ -92,7 +92,7 @@ impl Peer {
 impl PskCell {
     /// Its field of the matrix.
     pub(crate) fn place(self) -> (&'static str, &'static str, Role) {
-        (FEATURE, self.peer.name(), self.role)
+        (CATEGORY, self.peer.name(), self.role)
     }
 
     pub(crate) fn name(self) -> String {
@@ -101,17 +101,17 @@ impl PskCell {
             Role::Connect => "connect",
         };
         let peer = self.peer.name();
-        let matter = match self.matter {
-            Matter::Plain => "plain",
-            Matter::Retry => "retry",
-            Matter::SecondOfTwo => "second-of-two",
-            Matter::WrongKey => "wrong-key",
-            Matter::UnknownName => "unknown-name",
+        let case = match self.case {
+            Case::Plain => "plain",
+            Case::Retry => "retry",
+            Case::SecondOfTwo => "second-of-two",
+            Case::WrongKey => "wrong-key",
+            Case::UnknownName => "unknown-name",
         };
-        format!("{role} {peer} psk {matter}")
+        format!("{role} {peer} psk {case}")
     }
 
-    /// Whether the peer's programs are here.
+    /// Whether the peer's programs are installed.
     pub(crate) fn present(self, built: Option<&Path>) -> bool {
         self.program(built).is_some()
     }
@@ -125,9 +125,9 @@ impl PskCell {
         })
     }
 
-    /// The error says what was wrong and quotes both programs.
+    /// Runs the cell. The error states the fault and has the output of both programs.
     pub(crate) fn run(self, tercel: &Path, folder: &Path, built: Option<&Path>) -> Result<()> {
-        let program = self.program(built).context("the program is gone")?;
+        let program = self.program(built).context("the program is not installed")?;
         let port = free_port()?;
         let server = match self.role {
             Role::Serve => self.tercel_serves(tercel, port),
@@ -140,21 +140,22 @@ impl PskCell {
         let deadline = Instant::now() + LIMIT;
         let server = Process::start(server)?;
         wait(deadline, || {
-            ["listening on", "ACCEPT"].iter().any(|word| said(&server).contains(word))
+            ["listening on", "ACCEPT"].iter().any(|text| output_of(&server).contains(text))
         })
         .context("the server does not listen")?;
         for turn in 1..=CONNECTIONS {
             let mut client = Process::start(client())?;
-            client.give(format!("{LINE}\n").as_bytes());
-            self.judge(&server, &mut client, turn, deadline).map_err(|error| {
-                let quotes = format!("server: {}\nclient: {}\n", said(&server), said(&client));
+            client.send_input(format!("{LINE}\n").as_bytes());
+            self.check(&server, &mut client, turn, deadline).map_err(|error| {
+                let quotes =
+                    format!("server: {}\nclient: {}\n", output_of(&server), output_of(&client));
                 error.context(quotes)
             })?;
         }
         Ok(())
     }
 
-    fn judge(
+    fn check(
         self,
         server: &Process,
         client: &mut Process,
@@ -165,15 +166,15 @@ impl PskCell {
             (Role::Connect, Peer::OpenSsl | Peer::BuiltOpenSsl) => LINE.chars().rev().collect(),
             _ => LINE.to_owned(),
         };
-        if matches!(self.matter, Matter::WrongKey | Matter::UnknownName) {
+        if matches!(self.case, Case::WrongKey | Case::UnknownName) {
             wait_for_end(client, deadline)?;
-            ensure!(!client.output().text().contains(&echo), "the connection was made");
-            let (who, words) = self.refusal();
-            let who = if who == Role::Serve { server } else { client };
-            // The server has spoken of the connections before.
+            ensure!(!client.output().text().contains(&echo), "the connection was not refused");
+            let (side, text) = self.refusal();
+            let side = if side == Role::Serve { server } else { client };
+            // The server's output also covers the earlier connections.
             let times = if self.refusal().0 == Role::Serve { turn } else { 1 };
-            return wait(deadline, || said(who).matches(words).count() >= times)
-                .context("no word of the cause");
+            return wait(deadline, || output_of(side).matches(text).count() >= times)
+                .context("the cause was not reported");
         }
         wait(deadline, || client.output().text().contains(&echo)).context("no echo")?;
         client.end_input();
@@ -181,33 +182,33 @@ impl PskCell {
             Role::Serve => (server, client),
             Role::Connect => (client, server),
         };
-        let (of_tercel, of_peer) = match self.role {
+        let (times_tercel, times_peer) = match self.role {
             Role::Serve => (turn, 1),
             Role::Connect => (1, turn),
         };
-        for words in self.seen_by_tercel() {
-            wait(deadline, || said(tercel).matches(words).count() >= of_tercel)
-                .with_context(|| format!("Tercel does not say {words:?}"))?;
+        for text in self.seen_by_tercel() {
+            wait(deadline, || output_of(tercel).matches(text).count() >= times_tercel)
+                .with_context(|| format!("Tercel does not print {text:?}"))?;
         }
-        let words = self.seen_by_peer();
-        wait(deadline, || said(peer).matches(words).count() >= of_peer)
-            .with_context(|| format!("the peer does not say {words:?}"))
+        let text = self.seen_by_peer();
+        wait(deadline, || output_of(peer).matches(text).count() >= times_peer)
+            .with_context(|| format!("the peer does not print {text:?}"))
     }
 
-    /// What Tercel says of its part in a refusal: as a server the cause, as a client the alert.
+    /// The side that reports a refusal, and its text: as a server the cause, as a client the alert.
     fn refusal(self) -> (Role, &'static str) {
-        match (self.role, self.matter) {
-            (Role::Serve, Matter::WrongKey) => (Role::Serve, "binder does not match"),
-            (Role::Serve, _) => (Role::Serve, "no pre-shared key that is known"),
-            (Role::Connect, _) => (Role::Connect, "the peer sent the alert"),
+        match (self.role, self.case) {
+            (Role::Serve, Case::WrongKey) => (Role::Serve, "binder does not match"),
+            (Role::Serve, _) => (Role::Serve, "no known pre-shared key"),
+            (Role::Connect, _) => (Role::Connect, "the peer sent the fatal alert"),
         }
     }
 
     fn seen_by_tercel(self) -> &'static [&'static str] {
-        match (self.role, self.matter) {
-            (Role::Serve, Matter::Retry) => &["psk=gate-7", " retried "],
+        match (self.role, self.case) {
+            (Role::Serve, Case::Retry) => &["psk=gate-7", " retried "],
             (Role::Serve, _) => &["psk=gate-7"],
-            (Role::Connect, Matter::Retry) => {
+            (Role::Connect, Case::Retry) => {
                 &["pre-shared-key        gate-7", "retried               yes"]
             }
             (Role::Connect, _) => &["pre-shared-key        gate-7"],
@@ -222,11 +223,11 @@ impl PskCell {
         }
     }
 
-    /// What the client has; the server always has the right key under the right name.
+    /// The client's name and key; the server always has the right key under the right name.
     fn clients_key(self) -> (&'static str, &'static str) {
-        match self.matter {
-            Matter::WrongKey => (NAME, WRONG),
-            Matter::UnknownName => ("gate-8", KEY),
+        match self.case {
+            Case::WrongKey => (NAME, WRONG),
+            Case::UnknownName => ("gate-8", KEY),
             _ => (NAME, KEY),
         }
     }
@@ -235,7 +236,7 @@ impl PskCell {
         let mut command = Command::new(tercel);
         command.args(["serve", "--echo", "--psk", &format!("{NAME}:{KEY}"), "--listen"]);
         command.arg(format!("127.0.0.1:{port}"));
-        if self.matter == Matter::Retry {
+        if self.case == Case::Retry {
             command.args(["--groups", "secp384r1"]);
         }
         command
@@ -244,7 +245,7 @@ impl PskCell {
     fn tercel_connects(self, tercel: &Path, port: u16) -> Command {
         let mut command = Command::new(tercel);
         command.arg("connect").arg(format!("127.0.0.1:{port}")).args(["--timeout", "15"]);
-        if self.matter == Matter::SecondOfTwo {
+        if self.case == Case::SecondOfTwo {
             command.args(["--psk", &format!("gate-8:{WRONG}")]);
         }
         let (name, key) = self.clients_key();
@@ -255,7 +256,7 @@ impl PskCell {
     fn peer_serves(self, program: &Path, port: u16, folder: &Path) -> Result<Command> {
         let mut command = Command::new(program);
         let port = port.to_string();
-        let retries = self.matter == Matter::Retry;
+        let retries = self.case == Case::Retry;
         match self.peer {
             Peer::OpenSsl | Peer::BuiltOpenSsl => {
                 command.args(["s_server", "-nocert", "-tls1_3", "-rev", "-psk_identity", NAME]);
@@ -293,14 +294,14 @@ impl PskCell {
     }
 }
 
-fn said(process: &Process) -> String {
-    process.output().text() + &process.complaints().text()
+fn output_of(process: &Process) -> String {
+    process.output().text() + &process.error_output().text()
 }
 
 fn wait(deadline: Instant, mut done: impl FnMut() -> bool) -> Result<()> {
     while !done() {
         if Instant::now() > deadline {
-            bail!("not within {} s", LIMIT.as_secs());
+            bail!("no result within {} s", LIMIT.as_secs());
         }
         thread::sleep(Duration::from_millis(5));
     }
@@ -309,7 +310,7 @@ fn wait(deadline: Instant, mut done: impl FnMut() -> bool) -> Result<()> {
 
 fn wait_for_end(process: &mut Process, deadline: Instant) -> Result<()> {
     while process.ended()?.is_none() {
-        ensure!(Instant::now() < deadline, "the client does not end");
+        ensure!(Instant::now() < deadline, "timeout waiting for the client to end");
         thread::sleep(Duration::from_millis(5));
     }
     Ok(())

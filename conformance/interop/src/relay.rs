@@ -1,10 +1,9 @@
-//! The wire between a client and a server: a TCP relay that keeps what each side said first.
+//! A TCP relay between a client and a server, which records the first bytes of each direction.
 //!
-//! It stands between the two programs for three reasons. The client may start before the server
-//! listens, because the relay retries for it, so nothing has to probe the server's port. Neither
-//! program can block the other, because the relay always reads. And the hellos it keeps are
-//! evidence of what was negotiated that depends on neither program's word. It must not know TLS.
-//! Next: `evidence.rs` reads the recordings.
+//! It has three purposes. The client may start before the server listens, because the relay
+//! retries its connection, so nothing has to probe the server's port. Neither program can block the
+//! other, because the relay always reads. And the recorded hellos show what was negotiated
+//! independently of the output of both programs.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -16,30 +15,30 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-/// Enough for any plaintext part of a handshake.
+/// More than the plaintext part of any handshake.
 const RECORDED: usize = 64 * 1024;
 
-/// The first bytes that went in one direction.
+/// The first bytes of one direction.
 pub(crate) type Recording = Arc<Mutex<Vec<u8>>>;
 
-/// What one connection's two directions began with.
+/// The recordings of both directions of a connection.
 #[derive(Clone, Debug, Default)]
 struct Wire {
     from_client: Recording,
     from_server: Recording,
 }
 
-/// A relay for any number of connections, one after the other; dropping it stops waiting for more.
+/// A relay for successive connections. Dropping it stops waiting for more.
 #[derive(Debug)]
 pub(crate) struct Relay {
     port: u16,
     stop: Arc<AtomicBool>,
-    /// Those that reached the server, in their order.
+    /// The connections that reached the server, in order.
     wires: Arc<Mutex<Vec<Wire>>>,
 }
 
 impl Relay {
-    /// Listens on a free port of 127.0.0.1 and carries one connection to each of these ports in turn.
+    /// Listens on a free port of 127.0.0.1 and relays connections to these ports in turn.
     pub(crate) fn start(server_ports: Vec<u16>) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -63,23 +62,23 @@ impl Relay {
         Ok(relay)
     }
 
-    /// Where the client should connect.
+    /// The port that the client connects to.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    /// How many connections the server has accepted.
+    /// The number of connections that the server has accepted.
     pub(crate) fn connections(&self) -> usize {
         self.wires.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// What the client of this connection, counted from 0, said first.
-    pub(crate) fn client_said(&self, connection: usize) -> Vec<u8> {
+    /// The first bytes from the client of this connection, counted from 0.
+    pub(crate) fn client_bytes(&self, connection: usize) -> Vec<u8> {
         self.recorded(connection, |wire| &wire.from_client)
     }
 
-    /// What the server of this connection said first.
-    pub(crate) fn server_said(&self, connection: usize) -> Vec<u8> {
+    /// The first bytes from the server of this connection.
+    pub(crate) fn server_bytes(&self, connection: usize) -> Vec<u8> {
         self.recorded(connection, |wire| &wire.from_server)
     }
 
@@ -109,7 +108,7 @@ fn until<T>(stop: &AtomicBool, mut attempt: impl FnMut() -> Option<T>) -> Option
 }
 
 fn join(client: TcpStream, server: TcpStream, wire: Wire) {
-    // Accepted from a non-blocking listener; whether that is inherited varies by platform.
+    // Accepted from a non-blocking listener; whether that is inherited depends on the platform.
     let ready = client.set_nonblocking(false).is_ok();
     let (Ok(client_again), Ok(server_again)) = (client.try_clone(), server.try_clone()) else {
         return;
@@ -120,7 +119,7 @@ fn join(client: TcpStream, server: TcpStream, wire: Wire) {
     }
 }
 
-/// Carries one direction: a thread that always reads, and one that writes what was read.
+/// Relays one direction: one thread always reads, another writes what was read.
 fn carry(mut from: TcpStream, mut to: TcpStream, recording: Recording) {
     let (sender, receiver) = mpsc::channel::<Vec<u8>>();
     thread::spawn(move || {
@@ -143,7 +142,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, recording: Recording) {
                 break;
             }
         }
-        // The other end may be gone already; then there is nobody left to tell.
+        // The other end may already be closed.
         let _ = to.shutdown(Shutdown::Write);
     });
 }

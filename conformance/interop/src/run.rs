@@ -1,10 +1,9 @@
-//! One cell: start the server, the relay and the client, carry the payload, judge.
+//! Runs a cell: starts server, relay and client, sends the payload, and checks the result.
 //!
-//! The client connects three times, with what it remembers of the time before. A cell passes when the
-//! payload came back byte for byte, the client ended well, and the recorded hellos of each connection show
-//! what was asked for, and a resumption where both programs resume by default; or, for a fault, when nothing
-//! came back, the side that had to refuse did each time, and Tercel said why. This module must not know any
-//! program's command line.
+//! The client connects three times, with the sessions of earlier connections. A cell passes if the
+//! payload is echoed byte for byte, the client succeeds, and the recorded hellos of each connection
+//! have the required parameters, and a resumption if both programs resume by default. With a fault,
+//! it passes if nothing is echoed, the right side refuses each time, and Tercel reports the cause.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,38 +14,38 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::cells::{Cell, Client, Fault, LimitedBy, Role};
-use crate::evidence;
+use crate::parameters::Version;
 use crate::programs::{
-    CONNECTIONS, Connect, FIRST_WORDS, Limits, Program, RecordSize, Returns, Serve,
+    CONNECTIONS, Connect, ConnectionPlan, FIRST_MESSAGE, Limits, Program, RecordSize, Serve,
 };
+use crate::recorded;
 use crate::relay::Relay;
-use crate::terms::Version;
 use tercel_harness::pki::{Pki, SERVER_NAME};
 use tercel_harness::ports::free_port;
-use tercel_harness::process::{Process, last_words};
+use tercel_harness::process::{Process, last_error_lines};
 
-/// How long a cell may take.
+/// The time limit of a cell.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 /// The bytes echoed in each cell.
 const PAYLOAD: usize = 1024 * 1024;
-/// Seven lines, less than the smallest record size in use.
+/// Seven lines, less than the smallest record size limit.
 const SHORT_PAYLOAD: usize = 7 * 64;
-/// What protection adds to a record at most: explicit nonce, content type, tag.
+/// The most that protection adds to a record: explicit nonce, content type, tag.
 pub(crate) const PROTECTION: usize = 8 + 1 + 16;
-/// The name of the file that holds the payload, for programs that fetch instead of echoing.
+/// The file with the payload, for programs that fetch instead of echoing.
 pub(crate) const PAYLOAD_FILE: &str = "payload.txt";
 
-/// What all cells of a run share.
+/// The resources that all cells of a run share.
 #[derive(Debug)]
 pub(crate) struct Setting {
     pub(crate) pki: Pki,
-    /// Holds the payload as a file.
+    /// The folder with the payload file.
     pub(crate) files: PathBuf,
     pub(crate) payload: Vec<u8>,
 }
 
 impl Setting {
-    /// A new folder for one cell.
+    /// Creates a folder for one cell.
     pub(crate) fn scratch(&self) -> Result<PathBuf> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -56,30 +55,30 @@ impl Setting {
     }
 }
 
-/// Runs one cell. The error says what was wrong and quotes both programs.
+/// Runs one cell. The error states the fault and has the last output of both programs.
 pub(crate) fn run(
     cell: &Cell,
     subject: &dyn Program,
     peer: &dyn Program,
     setting: &Setting,
 ) -> Result<()> {
-    let mut parties = Parties::start(cell, subject, peer, setting)?;
+    let mut processes = Processes::start(cell, subject, peer, setting)?;
     let verdict = match cell.fault {
-        None => parties.expect_echoes(),
-        Some(fault) => parties.expect_refusals(fault),
+        None => processes.expect_echoes(),
+        Some(fault) => processes.expect_refusals(fault),
     };
-    verdict.map_err(|error| error.context(parties.quotes()))
+    verdict.map_err(|error| error.context(processes.last_output()))
 }
 
-/// Text in lines, because some programs read lines, without the letters that others take as
-/// commands, and never the same twice, so that a lost or doubled piece cannot go unseen.
+/// Text in lines, because some programs read lines. It has no characters that other programs take
+/// for commands, and it does not repeat, so that a lost or doubled part is noticed.
 pub(crate) fn payload() -> Vec<u8> {
     const LETTERS: &[u8; 16] = b"0123456789defghi";
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut bytes = Vec::with_capacity(PAYLOAD);
     while bytes.len() < PAYLOAD {
         for _ in 0..63 {
-            // Marsaglia's xorshift: repeatable noise is all that is needed.
+            // Marsaglia's xorshift: the noise only has to be repeatable.
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
@@ -90,28 +89,28 @@ pub(crate) fn payload() -> Vec<u8> {
     bytes
 }
 
-/// What a client without TLS of its own words asks a server that gives files.
+/// The HTTP request for a file, for a client that only sends its input.
 pub(crate) fn request(file: &Path) -> Vec<u8> {
     format!("GET {} HTTP/1.0\r\n\r\n", file.display()).into_bytes()
 }
 
-struct Parties<'a> {
+struct Processes<'a> {
     cell: &'a Cell,
     setting: &'a Setting,
     server: Process,
-    /// The newest run of the client.
+    /// The current run of the client.
     client: Option<Process>,
     client_program: &'a dyn Program,
     server_program: &'a dyn Program,
     relay: Relay,
     scratch: PathBuf,
     deadline: Instant,
-    subject_explains: bool,
+    subject_names_causes: bool,
     peer_record_size: RecordSize,
     peer_sends_alerts: bool,
 }
 
-impl<'a> Parties<'a> {
+impl<'a> Processes<'a> {
     fn start(
         cell: &'a Cell,
         subject: &'a dyn Program,
@@ -150,7 +149,7 @@ impl<'a> Parties<'a> {
             relay: Relay::start(vec![port])?,
             scratch,
             deadline: Instant::now() + LIMIT,
-            subject_explains: subject.explains(),
+            subject_names_causes: subject.names_causes(),
             peer_record_size: peer.abilities().record_size,
             peer_sends_alerts: peer.abilities().sends_alerts,
         })
@@ -177,15 +176,15 @@ impl<'a> Parties<'a> {
         Ok(())
     }
 
-    /// Every connection echoes, the last one the whole payload.
+    /// Every connection echoes, and the last one the whole payload.
     fn expect_echoes(&mut self) -> Result<()> {
-        let returns = self.client_program.returns();
-        for run in 0..returns.runs() {
+        let plan = self.client_program.connection_plan();
+        for run in 0..plan.runs() {
             self.start_client(run > 0)?;
-            self.expect_echo(run + 1 == returns.runs())?;
+            self.expect_echo(run + 1 == plan.runs())?;
         }
         let seen = self.relay.connections();
-        let expected = returns.connections();
+        let expected = plan.connections();
         ensure!(seen == expected, "{seen} connections were made, not {expected}");
         for connection in 0..expected {
             self.check_records(connection)?;
@@ -197,62 +196,63 @@ impl<'a> Parties<'a> {
 
     fn expect_echo(&mut self, last: bool) -> Result<()> {
         let setting = self.setting;
-        let returns = self.client_program.returns();
+        let plan = self.client_program.connection_plan();
         let fetches = self.client_program.abilities().fetches;
         let from_files = self.server_program.abilities().serves_files;
         let divided = self.cell.record_size.is_some();
         let payload = if !last && !fetches && !from_files {
             &setting.payload[..SHORT_PAYLOAD]
-        } else if divided && self.peer_record_size == RecordSize::Received {
-            // gnutls-cli limits itself as well, and then drops what does not fit into one record.
-            // The server's Certificate must still be split.
+        } else if divided && self.peer_record_size == RecordSize::ReceiveBuffer {
+            // gnutls-cli also limits itself, and drops data that does not fit into one record.
+            // The server's Certificate must still be divided.
             &setting.payload[..SHORT_PAYLOAD]
         } else {
             &setting.payload
         };
         let mut expected = Vec::new();
         if fetches {
-            expected = payload.repeat(returns.each());
+            expected = payload.repeat(plan.per_run());
             self.client()?.end_input();
         } else if from_files {
             expected.extend_from_slice(payload);
-            self.client()?.give(&request(&setting.files.join(PAYLOAD_FILE)));
+            self.client()?.send_input(&request(&setting.files.join(PAYLOAD_FILE)));
         } else {
-            if returns == Returns::Itself {
-                expected = FIRST_WORDS.repeat(returns.each() - 1);
+            if plan == ConnectionPlan::All {
+                expected = FIRST_MESSAGE.repeat(plan.per_run() - 1);
             }
             expected.extend_from_slice(payload);
-            self.client()?.give(payload);
+            self.client()?.send_input(payload);
         }
-        let chatty = self.client_program.abilities().chatty;
-        self.wait("the payload to come back", |parties| {
-            let received = parties.client()?.output();
+        let prints_own_lines = self.client_program.abilities().prints_own_lines;
+        self.wait("the echo of the payload", |processes| {
+            let received = processes.client()?.output();
             let enough = received.len() >= expected.len();
-            let whole = enough && (!chatty || contains(&received.bytes(), &expected));
+            let whole = enough && (!prints_own_lines || contains(&received.bytes(), &expected));
             Ok(received.ended() || whole)
         })?;
         if !from_files {
-            // Only now, so that no program is asked to half-close; what follows must be an orderly end.
+            // Only now, so that no program has to half-close. The connection must then end in
+            // order.
             self.client()?.end_input();
         }
-        self.wait("the client to end", |parties| Ok(parties.client()?.output().ended()))?;
+        self.wait("the client to end", |processes| Ok(processes.client()?.output().ended()))?;
         let mut received = self.client()?.output().bytes();
         if from_files {
             let head = received.windows(4).position(|end| end == b"\r\n\r\n");
             received.drain(..head.map_or(0, |at| at + 4));
         }
         ensure!(
-            received == expected || (chatty && contains(&received, &expected)),
-            "{} bytes came back, {}",
+            received == expected || (prints_own_lines && contains(&received, &expected)),
+            "{} bytes were echoed, {}",
             received.len(),
             difference(&received, &expected)
         );
         let status = self.client_status()?;
-        ensure!(status, "the payload came back, but the client reports failure");
+        ensure!(status, "the payload was echoed, but the client reports a failure");
         self.check_server()
     }
 
-    /// Every connection is refused. A program that stops at the first refusal is started again.
+    /// Every connection is refused. A program that ends after the first refusal is started again.
     fn expect_refusals(&mut self, fault: Fault) -> Result<()> {
         while self.relay.connections() < CONNECTIONS {
             let before = self.relay.connections();
@@ -267,23 +267,27 @@ impl<'a> Parties<'a> {
     }
 
     fn expect_refusal(&mut self, fault: Fault) -> Result<()> {
-        // Something to echo, so that a handshake that succeeds by mistake shows.
+        // Data to echo, so that a handshake that succeeds by mistake is noticed.
         if self.client_program.abilities().fetches {
             self.client()?.end_input();
         } else if self.server_program.abilities().serves_files {
             let file = self.setting.files.join(PAYLOAD_FILE);
-            self.client()?.give(&request(&file));
+            self.client()?.send_input(&request(&file));
         } else {
-            self.client()?.give(FIRST_WORDS);
+            self.client()?.send_input(FIRST_MESSAGE);
         }
-        let chatty = self.client_program.abilities().chatty;
-        self.wait("the client to give up", |parties| {
-            let client = parties.client()?;
-            Ok(client.ended()?.is_some() || (!chatty && !client.output().is_empty()))
+        let prints_own_lines = self.client_program.abilities().prints_own_lines;
+        self.wait("the client to end", |processes| {
+            let client = processes.client()?;
+            Ok(client.ended()?.is_some() || (!prints_own_lines && !client.output().is_empty()))
         })?;
-        let heard = self.client()?.output().bytes();
-        let accepted = if chatty { contains(&heard, FIRST_WORDS) } else { !heard.is_empty() };
-        ensure!(!accepted, "was not refused: {} bytes came back", heard.len());
+        let received = self.client()?.output().bytes();
+        let accepted = if prints_own_lines {
+            contains(&received, FIRST_MESSAGE)
+        } else {
+            !received.is_empty()
+        };
+        ensure!(!accepted, "not refused: {} bytes were echoed", received.len());
 
         let succeeded = self.client_status()?;
         let subject_is_client = self.cell.role == Role::Connect;
@@ -291,38 +295,38 @@ impl<'a> Parties<'a> {
             return Ok(());
         }
         if subject_is_client || fault.refused_by_client() {
-            ensure!(!succeeded, "the client reports success");
+            ensure!(!succeeded, "the client reports no failure");
         }
-        if subject_is_client && self.subject_explains {
-            let said = self.client()?.complaints().text().to_lowercase();
-            for words in fault.words() {
-                let named = words.iter().any(|word| said.contains(word));
-                ensure!(named, "the complaint names none of {words:?}");
+        if subject_is_client && self.subject_names_causes {
+            let output = self.client()?.error_output().text().to_lowercase();
+            for words in fault.error_words() {
+                let named = words.iter().any(|word| output.contains(word));
+                ensure!(named, "the error has none of {words:?}");
             }
         }
         self.check_server()
     }
 
-    /// A server of ours goes on serving, whatever one client did.
+    /// Tercel's server must continue after any fault of a client.
     fn check_server(&mut self) -> Result<()> {
-        if self.cell.role == Role::Serve && self.subject_explains {
+        if self.cell.role == Role::Serve && self.subject_names_causes {
             let ended = self.server.ended()?;
             ensure!(ended.is_none(), "the server ended: {ended:?}");
         }
         Ok(())
     }
 
-    /// The side that had to keep its records small did.
+    /// The records of the limited side must be small.
     fn check_records(&self, connection: usize) -> Result<()> {
         let Some(size) = self.cell.record_size else { return Ok(()) };
-        let sent_by_subject = self.peer_record_size == RecordSize::Received;
+        let sent_by_subject = self.peer_record_size == RecordSize::ReceiveBuffer;
         let sent_by_client = sent_by_subject == (self.cell.role == Role::Connect);
         let recorded = if sent_by_client {
-            self.relay.client_said(connection)
+            self.relay.client_bytes(connection)
         } else {
-            self.relay.server_said(connection)
+            self.relay.server_bytes(connection)
         };
-        let longest = evidence::longest_record(&recorded).context("no protected record")?;
+        let longest = recorded::longest_record(&recorded).context("no protected record")?;
         let allowed = usize::from(size) + PROTECTION;
         ensure!(longest <= allowed, "a record of {longest} bytes was sent");
         Ok(())
@@ -330,48 +334,48 @@ impl<'a> Parties<'a> {
 
     fn check_negotiated(&mut self, connection: usize) -> Result<()> {
         let cell = self.cell;
-        let from_server = self.relay.server_said(connection);
-        let seen = evidence::negotiated(&from_server).context("no ServerHello")?;
+        let from_server = self.relay.server_bytes(connection);
+        let seen = recorded::negotiated(&from_server).context("no ServerHello")?;
         ensure!(seen.version == cell.version.code(), "negotiated version {:04x}", seen.version);
         if let Some(suite) = cell.suite {
             ensure!(seen.suite == suite.code, "negotiated suite {:04x}", seen.suite);
         }
-        let resumed = evidence::resumed(&from_server).context("no ServerHello")?;
+        let resumed = recorded::resumed(&from_server).context("no ServerHello")?;
         let expected = resumes(self.client_program, self.server_program, cell.version, connection)
             && (cell.version == Version::Tls13
                 || !matches!(cell.client, Client::Certified(_))
-                || self.server_program.abilities().keeps_certified);
-        ensure!(resumed == expected, "on the wire: resumed is {resumed}");
+                || self.server_program.abilities().resumes_authenticated);
+        ensure!(resumed == expected, "on the wire: resumed = {resumed}");
         // A resumed session of TLS 1.2 has no key exchange. RFC 5246 7.3
         let exchanged = cell.version == Version::Tls13 || !resumed;
         if let Some(group) = cell.group.filter(|_| exchanged) {
             ensure!(seen.group == Some(group.code), "negotiated group {:04x?}", seen.group);
         }
-        // A client may remember the group afterwards.
+        // A client may use the group in later connections.
         let retry = cell.retry && connection == 0;
-        ensure!(!retry || seen.retried, "no HelloRetryRequest was seen");
-        if self.subject_explains && cell.role == Role::Connect {
-            let report = self.client()?.complaints().text();
-            let told = format!("TLS {}", cell.version);
-            ensure!(report.contains(&told), "the report does not say {told}");
+        ensure!(!retry || seen.retried, "no HelloRetryRequest was sent");
+        if self.subject_names_causes && cell.role == Role::Connect {
+            let report = self.client()?.error_output().text();
+            let expected = format!("TLS {}", cell.version);
+            ensure!(report.contains(&expected), "the report does not contain {expected}");
         }
         Ok(())
     }
 
-    /// Where the subject refuses before encryption, its alert can be read.
+    /// If the subject refuses before encryption, its alert is checked.
     fn check_alert(&self, fault: Fault, connection: usize) -> Result<()> {
         let by_client = fault.refused_by_client();
-        let refused_here = by_client == (self.cell.role == Role::Connect);
-        let in_clear = self.cell.version == Version::Tls12 || fault == Fault::NoCommonVersion;
-        if !refused_here || !in_clear {
+        let refused_by_subject = by_client == (self.cell.role == Role::Connect);
+        let in_plaintext = self.cell.version == Version::Tls12 || fault == Fault::NoCommonVersion;
+        if !refused_by_subject || !in_plaintext {
             return Ok(());
         }
         let recorded = if by_client {
-            self.relay.client_said(connection)
+            self.relay.client_bytes(connection)
         } else {
-            self.relay.server_said(connection)
+            self.relay.server_bytes(connection)
         };
-        match evidence::alert(&recorded) {
+        match recorded::alert(&recorded) {
             Some(description) => ensure!(
                 fault.alerts().contains(&description),
                 "alert {description} was sent, not one of {:?}",
@@ -383,14 +387,14 @@ impl<'a> Parties<'a> {
     }
 
     fn client(&mut self) -> Result<&mut Process> {
-        self.client.as_mut().context("no client was started")
+        self.client.as_mut().context("no client process")
     }
 
     fn client_status(&mut self) -> Result<bool> {
-        self.wait("the client to exit", |parties| {
-            // Its last words may arrive after its end.
-            let client = parties.client()?;
-            Ok(client.ended()?.is_some() && client.complaints().ended())
+        self.wait("the client to exit", |processes| {
+            // Its last output may arrive after its end.
+            let client = processes.client()?;
+            Ok(client.ended()?.is_some() && client.error_output().ended())
         })?;
         Ok(self.client()?.ended()?.is_some_and(|status| status.success()))
     }
@@ -402,7 +406,7 @@ impl<'a> Parties<'a> {
     ) -> Result<()> {
         while !reached(self)? {
             ensure!(Instant::now() < self.deadline, "timeout waiting for {what}");
-            // In this order: a server may well end between its only connection and our question.
+            // Checked in this order: a server may end after its only connection.
             let ended = self.server.ended()?.is_some();
             ensure!(!ended || self.relay.connections() > 0, "the server did not start");
             thread::sleep(Duration::from_millis(2));
@@ -410,23 +414,23 @@ impl<'a> Parties<'a> {
         Ok(())
     }
 
-    /// The last lines each program wrote to its standard error.
-    fn quotes(&mut self) -> String {
+    /// The last lines that each program wrote to its standard error.
+    fn last_output(&mut self) -> String {
         let client = self.client.iter_mut().map(|client| ("client", client));
-        last_words([("server", &mut self.server)].into_iter().chain(client))
+        last_error_lines([("server", &mut self.server)].into_iter().chain(client))
     }
 }
 
-/// Whether this connection of these programs has to be a resumed one, both keeping to their defaults.
+/// Whether programs with default settings must resume this connection.
 pub(crate) fn resumes(
     client: &dyn Program,
     server: &dyn Program,
     version: Version,
     connection: usize,
 ) -> bool {
-    client.returns().is_return(connection)
+    client.connection_plan().has_session(connection)
         && client.abilities().resumes.contains(&version)
-        && server.abilities().gives_sessions.contains(&version)
+        && server.abilities().issues_sessions.contains(&version)
 }
 
 fn server_credential(cell: &Cell, pki: &Pki) -> tercel_harness::pki::Credential {

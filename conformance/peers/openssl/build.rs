@@ -1,11 +1,12 @@
-//! Builds the program `openssl` from the source that `openssl-src` carries. That crate's own build has neither the
-//! program nor compression (RFC 8879). Needs Perl, make, a C compiler and the headers of zlib and Brotli.
+//! Builds the program `openssl` from the source in `openssl-src`, whose own build has neither the
+//! program nor compression (RFC 8879). Needs Perl, make, a C compiler and the headers of zlib and
+//! Brotli.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// What is not used is left out, and an echo needs no optimisation.
+/// Leaves out unused parts; an echo needs no optimisation.
 const OPTIONS: [&str; 11] = [
     "no-shared",
     "no-module",
@@ -32,7 +33,7 @@ fn main() {
 }
 
 fn run(folder: &Path, command: &mut Command) {
-    // Cargo's own jobs are none of its business.
+    // The child must not take part in Cargo's job server.
     let status = command.current_dir(folder).env_remove("MAKEFLAGS").status();
     assert!(status.is_ok_and(|status| status.success()), "{command:?} failed");
 }

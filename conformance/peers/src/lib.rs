@@ -1,9 +1,8 @@
-//! What every driver shares: the command line, the echo server and the client that carries stdin
-//! and stdout.
+//! The common parts of all drivers: the command line, the echo server, and the client that carries
+//! stdin and stdout.
 //!
-//! The command line is the one of `tercel-interop`'s drivers (see its `programs/driver.rs`). A
-//! driver is one file in `bin/` that makes a TLS stream out of a TCP stream; it knows its library
-//! and nothing of how bytes are carried, and this file knows no library.
+//! The command line is that of `tercel-interop`'s drivers (see its `programs/driver.rs`). A driver
+//! is one file in `bin/`, which makes a TLS stream from a TCP stream.
 
 #![forbid(unsafe_code)]
 
@@ -18,22 +17,22 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 
-/// A TLS stream whose handshake is done.
+/// A TLS stream after its handshake.
 pub trait Tls: Read + Write {
-    /// Makes reads and writes that cannot go on return `WouldBlock`, or wait again.
+    /// Selects whether reads and writes that would wait return `WouldBlock`.
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()>;
     /// Sends close_notify.
     fn close(&mut self) -> io::Result<()>;
-    /// Whether an earlier session was resumed; `None` if the driver cannot tell.
+    /// Whether the session was resumed; `None` if the library does not report it.
     fn resumed(&self) -> Option<bool> {
         None
     }
 }
 
-/// A library's way to make a TLS stream.
+/// Makes a TLS stream with the library.
 pub type Handshake = fn(&Options, TcpStream) -> Result<Box<dyn Tls>>;
 
-/// What a driver brings.
+/// The abilities and functions of a driver.
 #[derive(Clone, Copy)]
 pub struct Peer {
     /// The kinds of keys, by the harness's names.
@@ -44,61 +43,61 @@ pub struct Peer {
     pub limits: &'static str,
     /// More lines of abilities: `lacks`, `versions`, `resumes`, `gives`.
     pub remark: &'static str,
-    /// The features its client can show, by the harness's names.
+    /// The features of its client, by the harness's names.
     pub as_client: &'static str,
-    /// The features its server can show.
+    /// The features of its server.
     pub as_server: &'static str,
     /// The server's handshake.
     pub accept: Handshake,
     /// The client's handshake.
     pub connect: Handshake,
-    /// All of a client that fetches by HTTP and has no streams to carry anything on.
+    /// A client that fetches by HTTP and has no stream.
     pub fetch: Option<fn(&Options) -> Result<()>>,
 }
 
-/// The options of both ends.
+/// The options of both roles.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
-    /// Port of 127.0.0.1.
+    /// Port of 127.0.0.1
     #[arg(long)]
     pub port: u16,
-    /// The name the server's certificate must have.
+    /// The name that the server's certificate must have
     #[arg(long, default_value = "localhost")]
     pub name: String,
-    /// Roots for the server's certificate.
+    /// Roots for the server's certificate
     #[arg(long)]
     pub ca: Option<PathBuf>,
-    /// Require a client certificate from these roots.
+    /// Require a client certificate from these roots
     #[arg(long)]
     pub client_ca: Option<PathBuf>,
-    /// Certificate chain, PEM.
+    /// Certificate chain, PEM
     #[arg(long, requires = "key")]
     pub cert: Option<PathBuf>,
-    /// Private key, PEM.
+    /// Private key, PEM
     #[arg(long, requires = "cert")]
     pub key: Option<PathBuf>,
-    /// Speak only 1.2 or 1.3.
+    /// Only use TLS 1.2 or 1.3
     #[arg(long)]
     pub version: Option<Version>,
-    /// The only cipher suite.
+    /// The only cipher suite
     #[arg(long)]
     pub suite: Option<String>,
-    /// The only named group.
+    /// The only named group
     #[arg(long)]
     pub group: Option<String>,
-    /// The most plaintext put into one record.
+    /// The limit of plaintext in one record
     #[arg(long)]
     pub record_size: Option<usize>,
-    /// How many connections a client makes.
+    /// The number of connections that a client makes
     #[arg(long, default_value_t = 1)]
     pub connections: usize,
-    /// What is to be shown beside a handshake.
+    /// The feature to use in addition to a handshake
     #[arg(long)]
     pub feature: Option<String>,
-    /// What a client that fetches asks for.
+    /// The path that a client fetches
     #[arg(long)]
     pub fetch: Option<String>,
-    /// What to send early when coming back.
+    /// The early data of all connections but the first
     #[arg(long)]
     pub early_data: Option<PathBuf>,
 }
@@ -115,27 +114,27 @@ pub enum Version {
 }
 
 impl Options {
-    /// Whether this feature is to be shown.
-    pub fn shows(&self, feature: &str) -> bool {
+    /// Whether this feature was requested.
+    pub fn has_feature(&self, feature: &str) -> bool {
         self.feature.as_deref() == Some(feature)
     }
 
-    /// Whether early data is to be shown.
+    /// Whether early data was requested.
     pub fn early(&self) -> bool {
         self.feature.as_ref().is_some_and(|name| name.starts_with("early-data"))
     }
 
-    /// The file with the roots a client needs.
+    /// The file with the client's roots.
     pub fn roots(&self) -> Result<&PathBuf> {
         self.ca.as_ref().context("a client needs --ca")
     }
 
-    /// The certificate chain's and the key's file, if there are any.
+    /// The files of the certificate chain and the key, if given.
     pub fn credential(&self) -> Option<(&PathBuf, &PathBuf)> {
         self.cert.as_ref().zip(self.key.as_ref())
     }
 
-    /// The suite as OpenSSL calls it; TLS 1.3 names are the same.
+    /// OpenSSL's name of the suite; TLS 1.3 names are the same.
     pub fn openssl_suite(&self) -> Option<(Version, String)> {
         let suite = self.suite.as_ref()?;
         if !suite.contains("_WITH_") {
@@ -147,7 +146,7 @@ impl Options {
         Some((Version::Tls12, name))
     }
 
-    /// The group as OpenSSL calls it; the hybrids' names are IANA's.
+    /// OpenSSL's name of the group; those of hybrid groups are IANA's.
     pub fn openssl_group(&self) -> Option<&str> {
         Some(match self.group.as_deref()? {
             "x25519" => "X25519",
@@ -159,7 +158,7 @@ impl Options {
     }
 }
 
-/// The whole of a driver's `main`.
+/// The `main` function of all drivers.
 pub fn run(peer: &Peer) -> Result<()> {
     match Arguments::parse().command {
         Command::Abilities => {
@@ -182,11 +181,11 @@ pub fn run(peer: &Peer) -> Result<()> {
                 return fetch(&options);
             }
             for connection in 1..options.connections {
-                // There is no session yet to send anything early in.
+                // There is no session for early data on the first connection.
                 let early_data = options.early_data.clone().filter(|_| connection > 1);
                 let early = early_data.as_ref().map(fs::read).transpose()?.unwrap_or_default();
                 let options = Options { early_data, ..options.clone() };
-                say_and_hear(connected(peer, &options)?.as_mut(), early)?;
+                exchange_line(connected(peer, &options)?.as_mut(), early)?;
             }
             carry(connected(peer, &options)?.as_mut())
         }
@@ -196,7 +195,7 @@ pub fn run(peer: &Peer) -> Result<()> {
 fn serve(peer: &Peer, options: &Options, tcp: TcpStream) -> Result<()> {
     tcp.set_nodelay(true)?;
     let mut tls = (peer.accept)(options, tcp)?;
-    tell(tls.as_ref());
+    report_resumption(tls.as_ref());
     echo(tls.as_mut())
 }
 
@@ -204,24 +203,25 @@ fn connected(peer: &Peer, options: &Options) -> Result<Box<dyn Tls>> {
     let tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, options.port))?;
     tcp.set_nodelay(true)?;
     let tls = (peer.connect)(options, tcp)?;
-    tell(tls.as_ref());
+    report_resumption(tls.as_ref());
     Ok(tls)
 }
 
-fn tell(tls: &dyn Tls) {
+fn report_resumption(tls: &dyn Tls) {
     if let Some(resumed) = tls.resumed() {
         eprintln!("resumed {}", if resumed { "yes" } else { "no" });
     }
 }
 
-/// A connection before the last. A line is echoed so that tickets have arrived; what was sent early comes first.
-fn say_and_hear(tls: &mut dyn Tls, early: Vec<u8>) -> Result<()> {
-    const WORDS: &[u8] = b"0123\n";
-    tls.write_all(WORDS)?;
+/// Carries a connection before the last: reads the echo of early data, then of a line, so that
+/// tickets have arrived.
+fn exchange_line(tls: &mut dyn Tls, early: Vec<u8>) -> Result<()> {
+    const LINE: &[u8] = b"0123\n";
+    tls.write_all(LINE)?;
     tls.flush()?;
-    let mut heard = [&early, WORDS].concat();
-    tls.read_exact(&mut heard)?;
-    print(&heard)?;
+    let mut echoed = [&early, LINE].concat();
+    tls.read_exact(&mut echoed)?;
+    print(&echoed)?;
     Ok(tls.close()?)
 }
 
@@ -233,11 +233,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print what this driver can do.
+    /// Print the abilities of this driver
     Abilities,
-    /// Echo one connection.
+    /// Echo all connections
     Serve(Options),
-    /// Carry stdin and stdout.
+    /// Carry stdin and stdout
     Connect(Options),
 }
 
@@ -253,7 +253,7 @@ fn echo(tls: &mut dyn Tls) -> Result<()> {
     Ok(tls.close()?)
 }
 
-/// Both directions in one thread, since no library promises that two may use one stream.
+/// Both directions in one thread, since no library allows two threads to use one stream.
 fn carry(tls: &mut dyn Tls) -> Result<()> {
     let input = read_stdin();
     let mut buffer = vec![0; 16 * 1024];
@@ -263,7 +263,7 @@ fn carry(tls: &mut dyn Tls) -> Result<()> {
         let mut idle = true;
         if let Some(count) = unless_blocked(tls.read(&mut buffer))? {
             if count == 0 {
-                bail!("the server ended first");
+                bail!("the server closed first");
             }
             print(&buffer[..count])?;
             idle = false;
@@ -288,7 +288,7 @@ fn carry(tls: &mut dyn Tls) -> Result<()> {
     tls.set_nonblocking(false)?;
     tls.flush()?;
     tls.close()?;
-    // The server may still be sending; it ends with its own close_notify.
+    // The server may still be sending; its close_notify ends the connection.
     loop {
         match tls.read(&mut buffer)? {
             0 => return Ok(()),

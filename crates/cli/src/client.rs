@@ -1,54 +1,57 @@
-//! What a client trusts, shows and offers, for every subcommand that is one.
-//!
-//! Must not know: how many connections are made, or sockets. Next: [`crate::options`] for what servers have
-//! too, [`crate::connect`], [`crate::load`].
+//! Options of the clients `connect` and `load`: trust, credentials, server name.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use tercel::crypto::{Hash, HashAlgorithm};
+use tercel::crypto::HashAlgorithm;
 use tercel::pki::{ChainVerifier, OcspPolicy, Roots};
 use tercel::pki_types::ServerName;
-use tercel::{AcceptAnyPeer, ChainPolicy, ClientConfig, ClientConfigBuilder, Policy};
+use tercel::{
+    ClientConfig, Policy,
+    certificates::{AcceptAnyPeer, ChainPolicy},
+    client::ClientConfigBuilder,
+};
+use tercel_crypto::Hash;
 
+use crate::explain::UsageError;
 use crate::options::TlsOptions;
 use crate::psk::PskOptions;
-use crate::{explain, material, usage_error};
+use crate::{credential_files, explain};
 
-/// A client's side of what is agreed.
+/// Options of a TLS client.
 #[derive(Args, Debug)]
 pub(crate) struct ClientOptions {
-    /// Authorities in PEM to trust instead of the system's
+    /// Trust the certificate authorities in this PEM file instead of those of the system
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca: Option<PathBuf>,
 
-    /// Trust whoever answers
+    /// Do not verify the server
     #[arg(long)]
     pub(crate) insecure: bool,
 
-    /// Refuse a server that does not staple a good OCSP response to its certificate
+    /// Require a stapled OCSP response that says the server's certificate is good
     #[arg(long, conflicts_with = "insecure")]
     pub(crate) require_ocsp: bool,
 
-    /// The name to verify and to send, instead of HOST
+    /// Server name to send and to verify; default: HOST
     #[arg(long, value_name = "NAME", value_parser = server_name)]
     pub(crate) name: Option<ServerName<'static>>,
 
-    /// A certificate chain in PEM to show if the server asks for one
+    /// Client certificate chain in PEM, leaf first
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
 
-    /// The private key in PEM of --cert
+    /// Private key of --cert, in PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
 
-    /// Public keys in PEM that the server may show instead of a certificate; it need not have a name
+    /// Trust a server that presents one of these raw public keys (PEM), without verifying its name
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) server_keys: Option<PathBuf>,
 
-    /// A private key in PEM whose public key is shown instead of a certificate, if the server asks
+    /// Authenticate with the raw public key of this private key (PEM) instead of a certificate
     #[arg(long, value_name = "FILE", conflicts_with = "cert")]
     pub(crate) raw_key: Option<PathBuf>,
 
@@ -60,49 +63,49 @@ pub(crate) struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// The name the server has to have: the one given, or the host it is reached by.
-    pub(crate) fn server_name(&self, host: &str) -> ServerName<'static> {
+    /// The name to verify: --name, or the host.
+    pub(crate) fn server_name(&self, host: &str) -> Result<ServerName<'static>, UsageError> {
         let name = self.name.clone().map_or_else(|| server_name(host), Ok);
-        name.unwrap_or_else(|why| usage_error(&format!("{why}; give one with --name")))
+        name.map_err(|why| UsageError::new(format!("{why}; set one with --name")))
     }
 
-    /// Says so if nobody is verified.
+    /// Warns if the server is not verified.
     pub(crate) fn warn(&self) {
         if self.insecure {
-            explain::say(format_args!("warning: the server is not authenticated (--insecure)"));
+            explain::print_line(format_args!("warning: server not verified (--insecure)"));
         }
     }
 
-    /// A configuration that lacks only what is the subcommand's own.
+    /// A builder with all options that subcommands share.
     pub(crate) fn builder(&self) -> Result<ClientConfigBuilder> {
-        let mut builder = crate::options::apply!(&self.tls, ClientConfig::builder())?;
+        let mut builder = crate::options::apply!(&self.tls, ClientConfig::builder());
         if let Some(protocols) = &self.tls.alpn {
             builder = builder.alpn(&protocols.0);
         }
         if let (Some(certificates), Some(key)) = (&self.cert, &self.key) {
-            builder = builder.credential(material::credential(certificates, key)?);
+            builder = builder.credential(credential_files::credential(certificates, key)?);
         }
         builder = builder.pre_shared_keys(self.keys.keys()?);
         if let Some(key) = &self.raw_key {
-            builder = builder.credential(material::raw_public_key(key)?);
+            builder = builder.credential(credential_files::raw_public_key(key)?);
         }
-        self.trust(builder)
+        self.add_trust(builder)
     }
 
-    fn trust(&self, builder: ClientConfigBuilder) -> Result<ClientConfigBuilder> {
+    fn add_trust(&self, builder: ClientConfigBuilder) -> Result<ClientConfigBuilder> {
         if self.insecure {
             return Ok(builder.verifier(Policy::Here(Arc::new(AcceptAnyPeer))));
         }
         let builder = match &self.server_keys {
-            Some(file) => builder.trusted_raw_keys(material::public_keys(file)?),
+            Some(file) => builder.trusted_raw_keys(credential_files::public_keys(file)?),
             None => builder,
         };
         let roots = match (&self.ca, &self.server_keys) {
-            (Some(file), _) => material::roots(file)?,
-            // Keys that were named are all that is trusted.
+            (Some(file), _) => credential_files::roots(file)?,
+            // With --server-keys alone, no certificate authority is trusted.
             (None, Some(_)) => return Ok(builder),
-            // Who has a key needs no authority.
-            (None, None) if self.keys.any() => return Ok(builder),
+            // With pre-shared keys no certificate authority is needed.
+            (None, None) if self.keys.is_set() => return Ok(builder),
             (None, None) => Roots::native()?.roots,
         };
         if !self.require_ocsp {
@@ -113,13 +116,13 @@ impl ClientOptions {
         Ok(builder.verifier(Policy::Here(Arc::new(ChainPolicy::with_verifier(verifier?)))))
     }
 
-    /// Tells command lines apart that trust or show different things, so that none resumes what another
-    /// has agreed on.
-    pub(crate) fn label(&self) -> Result<Vec<u8>> {
+    /// A digest of the trust and credential options, so that sessions are not resumed under
+    /// different ones.
+    pub(crate) fn session_context(&self) -> Result<Vec<u8>> {
         let mut hash = Hash::new(HashAlgorithm::Sha256);
         hash.update(&[self.insecure.into(), self.require_ocsp.into()]);
         for file in [&self.ca, &self.server_keys, &self.cert, &self.raw_key] {
-            let content = file.as_deref().map(material::read).transpose()?;
+            let content = file.as_deref().map(credential_files::read).transpose()?;
             let content = content.as_deref().unwrap_or_default();
             hash.update(&content.len().to_be_bytes());
             hash.update(content);

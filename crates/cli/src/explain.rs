@@ -1,26 +1,42 @@
-//! Errors in words, and the one way of saying something on standard error.
-//!
-//! Must not know: which subcommand runs. Next: [`crate::transport`], where time limits become errors.
+//! Error messages, and output to standard error.
 
 use std::fmt;
 use std::io::{self, Write};
 
 use tercel::{Error, Handshake};
 
-/// Writes a line to standard error, whole, so that lines of several threads do not mix.
-pub(crate) fn say(line: fmt::Arguments<'_>) {
-    // If nobody listens there is nobody to tell.
+/// A contradiction between options that the parser cannot detect.
+#[derive(Debug)]
+pub(crate) struct UsageError(String);
+
+impl UsageError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// Writes a line to standard error at once, so that lines of several threads do not mix.
+pub(crate) fn print_line(line: fmt::Arguments<'_>) {
+    // Nothing can be reported if standard error is closed.
     let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Why a handshake failed, with what it kept of a refused certificate.
+/// Why a handshake failed, with details of a refused certificate.
 pub(crate) fn handshake(error: &io::Error, handshake: &Handshake) -> String {
     match (tls_error(error), handshake.refusal()) {
         (Some(Error::Refused(_)), Some(refusal)) => format!("certificate refused: {refusal}"),
         (Some(Error::Truncated | Error::ClosedInHandshake), _) => {
-            "the peer ended the connection during the handshake".to_owned()
+            "connection closed by peer during the handshake".to_owned()
         }
-        _ if is_timeout(error) => "timeout during the handshake".to_owned(),
+        _ if is_timeout(error) => "handshake timed out".to_owned(),
         _ => connection(error),
     }
 }
@@ -29,11 +45,11 @@ pub(crate) fn handshake(error: &io::Error, handshake: &Handshake) -> String {
 pub(crate) fn connection(error: &io::Error) -> String {
     match tls_error(error) {
         Some(error) => tls(error),
-        None => input_output(error),
+        None => io_error(error),
     }
 }
 
-/// An error of the library in words.
+/// The message for an error of the library.
 pub(crate) fn tls(error: Error) -> String {
     match error {
         Error::Truncated => format!("truncated: {error}"),
@@ -41,19 +57,19 @@ pub(crate) fn tls(error: Error) -> String {
     }
 }
 
-/// An error of the operating system in words, without its number.
-pub(crate) fn input_output(error: &io::Error) -> String {
+/// The message for an error of the operating system, without its number.
+pub(crate) fn io_error(error: &io::Error) -> String {
     let words = match error.kind() {
-        _ if is_timeout(error) => "timeout",
+        _ if is_timeout(error) => "timed out",
         io::ErrorKind::ConnectionRefused => "connection refused",
-        io::ErrorKind::ConnectionReset => "connection reset by the peer",
-        io::ErrorKind::BrokenPipe => "the other end no longer reads",
+        io::ErrorKind::ConnectionReset => "connection reset by peer",
+        io::ErrorKind::BrokenPipe => "broken pipe",
         _ => return error.to_string(),
     };
     words.to_owned()
 }
 
-/// Whether a time limit passed; which of the two kinds it is depends on the system.
+/// Whether a time limit passed; the error kind depends on the system.
 pub(crate) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
 }
@@ -74,7 +90,7 @@ mod tests {
         assert!(connection(&alert).contains("unknown_ca"));
         assert!(connection(&wrapped(Error::Truncated)).starts_with("truncated: "));
         let reset = io::Error::from(io::ErrorKind::ConnectionReset);
-        assert_eq!(connection(&reset), "connection reset by the peer");
-        assert_eq!(connection(&io::ErrorKind::WouldBlock.into()), "timeout");
+        assert_eq!(connection(&reset), "connection reset by peer");
+        assert_eq!(connection(&io::ErrorKind::WouldBlock.into()), "timed out");
     }
 }

@@ -1,31 +1,47 @@
-//! The `tercel` program: `serve` answers TLS connections, `connect` makes one, `load` makes very many, `proxy`
-//! hands them on.
+//! The `tercel` program. `serve` is a TLS server for tests, `connect` a TLS client, `load` a load
+//! generator, `proxy` a TLS terminator.
 //!
-//! This file knows the subcommands and turns errors into one line and an exit status: 0 for success,
-//! 1 for failure, 2 for a command line that makes no sense. It must not know TLS.
-//! Next: [`serve`], [`connect`], [`load`], [`proxy`], and [`options`] and [`client`] for what they have in
-//! common.
+//! `main` turns errors into one line and an exit status: 0 for success, 1 for failure, 2 for an
+//! invalid command line.
+//!
+//! # Modules
+//!
+//! Lowest first; a module uses only itself and those before it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `explain` | error messages, lines on standard error |
+//! | `negotiated` | the negotiated parameters as rows of a key and a value |
+//! | `transport` | a TCP connection with time limits |
+//! | `target` | `HOST:PORT`, and a TCP connection to it |
+//! | `credential_files` | certificates, keys and key logs in files |
+//! | `options` | options of every subcommand |
+//! | `psk` | options for pre-shared keys |
+//! | `client` | options of the clients `connect` and `load` |
+//! | `connect`, `load`, `serve`, `proxy` | the subcommands, which do not use each other |
 
 #![forbid(unsafe_code)]
 
 mod client;
 mod connect;
+mod credential_files;
 mod explain;
 mod load;
-mod material;
+
 mod negotiated;
 mod options;
 #[cfg(unix)]
 mod proxy;
 mod psk;
 mod serve;
+mod target;
 mod transport;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// TLS 1.3 and 1.2 from the command line.
+/// TLS 1.3 and 1.2 from the command line
 #[derive(Parser)]
 #[command(name = "tercel", version, max_term_width = 100)]
 struct Arguments {
@@ -52,18 +68,17 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<explain::UsageError>() => {
+            use clap::CommandFactory;
+            let kind = clap::error::ErrorKind::ArgumentConflict;
+            Arguments::command().error(kind, error).exit()
+        }
         Err(error) => {
-            // With its causes, yet on one line.
-            explain::say(format_args!("tercel: {error:#}"));
+            // The error with its causes, on one line.
+            explain::print_line(format_args!("tercel: {error:#}"));
             ExitCode::FAILURE
         }
     }
-}
-
-/// Ends the program because the command line contradicts itself in a way its parser cannot see.
-fn usage_error(message: &str) -> ! {
-    use clap::CommandFactory;
-    Arguments::command().error(clap::error::ErrorKind::ArgumentConflict, message).exit()
 }
 
 #[cfg(test)]

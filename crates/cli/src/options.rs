@@ -1,7 +1,6 @@
-//! The options that `serve` and `connect` share, and how lists of names are read.
+//! Options that `serve`, `connect` and `load` share, and the parsing of name lists.
 //!
-//! Must not know: sockets. Which names exist is asked of the library, not listed here, so the help
-//! cannot fall behind. Next: [`crate::material`] for the options that name files.
+//! The library is asked which names exist, so the help cannot become outdated.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -10,51 +9,56 @@ use std::time::Duration;
 
 use clap::Args;
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
-use tercel::{AcceptAnyPeer, ClientConfig, CompressCertificate, Policy};
+use tercel::{
+    ClientConfig, Policy,
+    certificates::{AcceptAnyPeer, CompressCertificate},
+    client::ClientConfigBuilder,
+};
 
-/// What either side of a connection may restrict.
+/// Options of TLS, for both sides.
 #[derive(Args, Debug)]
 pub(crate) struct TlsOptions {
-    /// Speak TLS 1.2; without --tls1.3, nothing else
+    /// Enable TLS 1.2; without --tls1.3, only that
     #[arg(long = "tls1.2")]
     pub(crate) tls12: bool,
 
-    /// Speak TLS 1.3; without --tls1.2, nothing else
+    /// Enable TLS 1.3; without --tls1.2, only that
     #[arg(long = "tls1.3")]
     pub(crate) tls13: bool,
 
-    /// Key exchange groups, best first, separated by `:` or `,`
+    /// Key exchange groups in order of preference, separated by `:` or `,`
     #[arg(long, value_name = "NAMES", value_parser = groups)]
     pub(crate) groups: Option<List<NamedGroup>>,
 
-    /// Cipher suites, best first, of both versions in one list, separated by `:` or `,`
+    /// Cipher suites of both versions in order of preference, separated by `:` or `,`
     #[arg(long, value_name = "NAMES", value_parser = suites)]
     pub(crate) suites: Option<List<CipherSuite>>,
 
-    /// Application protocols, best first, separated by `:` or `,`
+    /// Application protocols (ALPN) in order of preference, separated by `:` or `,`
     #[arg(long, value_name = "NAMES", value_parser = protocols)]
     pub(crate) alpn: Option<List<String>>,
 
-    /// Ask the peer to put no more bytes than this into a record, 64 to 16385
+    /// Ask the peer to limit records to this many bytes, 64 to 16385
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(64..=16385))]
     pub(crate) record_size_limit: Option<u16>,
 
-    /// Let the peer compress its certificates (TLS 1.3)
+    /// Accept compressed certificates from the peer (TLS 1.3)
     #[arg(long)]
     pub(crate) compressed_certificates: bool,
 
-    /// How certificates are compressed, best first: brotli, zlib; separated by `:` or `,` (TLS 1.3)
+    /// Certificate compression algorithms in order of preference: brotli, zlib; separated by `:`
+    /// or `,` (TLS 1.3)
     ///
-    /// By default ours are compressed with brotli, and the peer's may be with either: some clients
-    /// fail on a certificate that another compressor than their own has made with zlib.
+    /// By default the own certificates are compressed with brotli, and those of the peer may use
+    /// either. Some clients fail on zlib streams of other compressors than their own.
     #[arg(long, value_name = "NAMES", value_parser = compressions)]
     pub(crate) certificate_compression: Option<List<Compression>>,
 
-    /// Do not hash side by side in vector instructions
+    /// Do not use vector instructions to hash several messages in parallel
     #[arg(long)]
     pub(crate) no_hash_lanes: bool,
 
-    /// Append every secret to this file, in the format network analysers read
+    /// Append TLS secrets to this file, in the NSS key log format
     #[arg(long, value_name = "FILE")]
     pub(crate) key_log: Option<PathBuf>,
 }
@@ -71,20 +75,20 @@ impl Compression {
 
     pub(crate) fn algorithm(self) -> Arc<dyn CompressCertificate> {
         match self {
-            Self::Brotli => Arc::new(tercel::Brotli),
-            Self::Zlib => Arc::new(tercel::Zlib),
+            Self::Brotli => Arc::new(tercel::certificates::Brotli),
+            Self::Zlib => Arc::new(tercel::certificates::Zlib),
         }
     }
 }
 
 /// A list given as one argument.
 ///
-/// A type of its own because the parser takes a bare `Vec` for an option that is repeated.
+/// A separate type because the parser treats a `Vec` as an option that is repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
 impl TlsOptions {
-    /// The versions named, or all.
+    /// The enabled versions; all if none was named.
     pub(crate) fn versions(&self) -> Vec<ProtocolVersion> {
         let all = [(ProtocolVersion::TLS1_3, self.tls13), (ProtocolVersion::TLS1_2, self.tls12)];
         let unrestricted = !self.tls12 && !self.tls13;
@@ -92,8 +96,8 @@ impl TlsOptions {
     }
 }
 
-/// Puts the shared options into a builder of either side; the two have the same setters but no trait
-/// in common. The value is a `Result`, for suites and files can be refused.
+/// Applies the shared options to a builder of either side: the two have the same setters but no
+/// common trait. The value is a `Result`, since suites and files can be invalid.
 macro_rules! apply {
     ($options:expr, $builder:expr) => {{
         let options: &$crate::options::TlsOptions = $options;
@@ -112,66 +116,62 @@ macro_rules! apply {
             let algorithms = names.0.iter().map(|name| name.algorithm()).collect();
             builder = builder.certificate_compression(algorithms);
         }
-        if let Some(log) = $crate::material::key_log(options.key_log.as_deref())? {
+        if let Some(log) = $crate::credential_files::key_log(options.key_log.as_deref())? {
             builder = builder.key_log(log);
         }
-        match &options.suites {
-            Some(suites) => builder.cipher_suites(&suites.0),
-            None => Ok(builder),
+        if let Some(suites) = &options.suites {
+            builder = builder.cipher_suites(&suites.0);
         }
+        builder
     }};
 }
 pub(crate) use apply;
 
-/// A whole number of seconds, at least one.
+/// Parses a whole number of seconds, at least one.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
-        _ => Err("not a whole number of seconds from 1 to 86400".to_owned()),
-    }
-}
-
-/// What a person calls a version.
-pub(crate) fn version_name(version: ProtocolVersion) -> String {
-    match version {
-        ProtocolVersion::TLS1_3 => "TLS 1.3".to_owned(),
-        ProtocolVersion::TLS1_2 => "TLS 1.2".to_owned(),
-        other => other.to_string(),
+        _ => Err("must be a whole number of seconds from 1 to 86400".to_owned()),
     }
 }
 
 fn groups(text: &str) -> Result<List<NamedGroup>, String> {
     named(text, "group", NamedGroup::NAMED, NamedGroup::from_name, |group| {
-        let anyone = Policy::Here(Arc::new(AcceptAnyPeer) as _);
-        ClientConfig::builder().verifier(anyone).groups(&[group]).build().is_ok()
+        any_server().groups(&[group]).build().is_ok()
     })
 }
 
 fn suites(text: &str) -> Result<List<CipherSuite>, String> {
     named(text, "cipher suite", CipherSuite::NAMED, CipherSuite::from_name, |suite| {
-        ClientConfig::builder().cipher_suites(&[suite]).is_ok()
+        any_server().cipher_suites(&[suite]).build().is_ok()
     })
 }
 
-/// An empty argument means: no protocol at all.
+/// A builder that builds: with it, one option can be tried.
+fn any_server() -> ClientConfigBuilder {
+    ClientConfig::builder().verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
+}
+
+/// An empty argument selects no protocol.
 fn protocols(text: &str) -> Result<List<String>, String> {
     if text.is_empty() {
         return Ok(List(Vec::new()));
     }
     let names: Vec<String> = text.split(SEPARATORS).map(str::to_owned).collect();
     if names.iter().any(|name| name.is_empty() || name.len() > 255) {
-        return Err("a protocol's name has 1 to 255 bytes".to_owned());
+        return Err("a protocol name must have 1 to 255 bytes".to_owned());
     }
     Ok(List(names))
 }
 
-/// An empty argument means: not at all.
+/// An empty argument disables compression.
 fn compressions(text: &str) -> Result<List<Compression>, String> {
     let mut list = Vec::new();
     for name in text.split(SEPARATORS).filter(|_| !text.is_empty()) {
         let known = Compression::ALL.into_iter().find(|(known, _)| *known == name.trim());
-        let (_, value) = known
-            .ok_or_else(|| format!("no compression is called `{name}`; there are brotli, zlib"))?;
+        let (_, value) = known.ok_or_else(|| {
+            format!("unknown compression algorithm `{name}`; available: brotli, zlib")
+        })?;
         if !list.contains(&value) {
             list.push(value);
         }
@@ -179,7 +179,7 @@ fn compressions(text: &str) -> Result<List<Compression>, String> {
     Ok(List(list))
 }
 
-/// Reads names that are both registered and implemented; another one is refused with the list of them.
+/// Parses names that are both registered and implemented; the error for another name lists them.
 fn named<T: Copy + PartialEq + Debug>(
     text: &str,
     kind: &str,
@@ -192,9 +192,9 @@ fn named<T: Copy + PartialEq + Debug>(
         let Some(value) = from_name(name.trim()).filter(|value| implemented(*value)) else {
             let known = registered.iter().copied().filter(|value| implemented(*value));
             let known: Vec<String> = known.map(|value| format!("{value:?}")).collect();
-            return Err(format!("no {kind} is called `{name}`; there are {}", known.join(", ")));
+            return Err(format!("unknown {kind} `{name}`; available: {}", known.join(", ")));
         };
-        // A list with a repetition means the same without it.
+        // Repetitions are ignored.
         if !list.contains(&value) {
             list.push(value);
         }
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_keep_their_order_whatever_separates_and_spells_them() {
+    fn lists_keep_their_order_with_any_separator_and_spelling() {
         let expected = List(vec![NamedGroup::SECP256R1, NamedGroup::X25519MLKEM768]);
         assert_eq!(groups("secp256r1:X25519MLKEM768").as_ref(), Ok(&expected));
         assert_eq!(groups("SECP256R1, x25519mlkem768,secp256r1").as_ref(), Ok(&expected));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_those_there_are() {
+    fn an_unknown_name_is_refused_with_the_available_ones() {
         let message = groups("x25519:nonesuch").unwrap_err();
         assert!(message.contains("`nonesuch`") && message.contains("secp384r1"), "{message}");
         let message = suites("RC4").unwrap_err();
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_registered_but_not_implemented_is_unknown() {
+    fn registered_but_unimplemented_names_are_unknown() {
         let message = groups("x448").unwrap_err();
         assert!(!message.contains("ffdhe2048"), "{message}");
         assert!(suites("TLS_FALLBACK_SCSV").is_err());
@@ -269,7 +269,7 @@ mod tests {
     fn hash_lanes_can_be_switched_off() {
         use tercel::crypto::{HashLanes, hash_lanes, use_hash_lanes};
         let build = |options: &TlsOptions| {
-            let builder = apply!(options, ClientConfig::builder())?;
+            let builder = apply!(options, ClientConfig::builder());
             anyhow::Ok(builder.verifier(Policy::Here(Arc::new(AcceptAnyPeer))).build()?)
         };
         let found = hash_lanes();

@@ -1,30 +1,28 @@
-//! `tercel proxy`: the options, and one line for what is wrong with them.
-//!
-//! Must not know: how anything is served. Next: the crate `tercel-proxy`.
+//! The command line of `tercel proxy`.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use tercel_proxy::{Config, Simple};
+use tercel_proxy::{CommandLineOptions, Config};
 
-use crate::explain::say;
+use crate::explain::print_line;
 
-/// Terminate TLS: take clients' connections and hand their bytes to a backend
+/// Terminate TLS and forward connections to a backend
 ///
-/// What options do not say, a configuration file can: see docs/proxy.md. SIGTERM ends it when the connections have
-/// ended, SIGHUP has it read its files again.
+/// A configuration file can set more than these options: see docs/proxy.md. SIGTERM shuts down
+/// gracefully, SIGHUP reloads the configuration and certificates.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Where to listen; `:443` is for every address
+    /// Address to listen on; `:443` is all addresses
     #[arg(long, value_name = "ADDRESS:PORT", required_unless_present = "config")]
     listen: Option<String>,
 
-    /// Where clients' bytes go: ADDRESS:PORT, NAME:PORT or unix:PATH; repeat for several, which take turns
+    /// Backend: ADDRESS:PORT, NAME:PORT or unix:PATH; repeat for several, used round robin
     #[arg(long, value_name = "BACKEND", required_unless_present = "config")]
     to: Vec<String>,
 
-    /// A folder of certificates and keys in PEM, watched for changes
+    /// Directory of certificates and keys in PEM, watched for changes
     #[arg(
         long,
         value_name = "DIR",
@@ -33,35 +31,35 @@ pub(crate) struct Options {
     )]
     cert_dir: Option<PathBuf>,
 
-    /// A certificate chain in PEM, leaf first
+    /// Certificate chain in PEM, leaf first
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
 
-    /// Its private key in PEM
+    /// Private key of --cert, in PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
 
-    /// Threads that serve; by default as many as there are cores
+    /// Number of worker threads; default: number of cores
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
 
-    /// Do not hash side by side in vector instructions
+    /// Do not use vector instructions to hash several messages in parallel
     #[arg(long)]
     no_hash_lanes: bool,
 
-    /// Where /metrics and /healthz are served
+    /// Address to serve /metrics and /healthz on
     #[arg(long, value_name = "ADDRESS:PORT")]
     admin: Option<String>,
 
-    /// How events are written: text or json
+    /// Log format: text or json
     #[arg(long, value_name = "FORMAT")]
     log: Option<String>,
 
-    /// From which level on: error, warn, info, debug, trace
+    /// Log level: error, warn, info, debug, trace
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
 
-    /// A configuration (TOML) instead of the options above
+    /// Configuration file (TOML), instead of the options above
     #[arg(
         long,
         value_name = "FILE",
@@ -72,7 +70,7 @@ pub(crate) struct Options {
     )]
     config: Option<PathBuf>,
 
-    /// Only say whether the configuration, and all that it names, is good
+    /// Check the configuration and the files it names, then exit
     #[arg(long)]
     check: bool,
 }
@@ -80,22 +78,22 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let config = match &options.config {
         Some(file) => Config::load(file)?,
-        None => Config::simple(&options.simple())?,
+        None => Config::from_options(&options.command_line_options())?,
     };
     if options.check {
         tercel_proxy::check(&config)?;
         for warning in config.warnings() {
-            say(format_args!("warning: {warning}"));
+            print_line(format_args!("warning: {warning}"));
         }
-        say(format_args!("the configuration is good"));
+        print_line(format_args!("configuration is valid"));
         return Ok(());
     }
     tercel_proxy::run(config)
 }
 
 impl Options {
-    fn simple(&self) -> Simple {
-        Simple {
+    fn command_line_options(&self) -> CommandLineOptions {
+        CommandLineOptions {
             listen: self.listen.clone().unwrap_or_default(),
             to: self.to.clone(),
             certificates: self.cert_dir.clone(),

@@ -1,49 +1,49 @@
-//! A TCP connection that cannot be waited for without end.
+//! A TCP connection with time limits.
 //!
-//! Either one moment ends all waiting (a handshake, the head of a request: a peer that drips bytes
-//! gains nothing) or every single wait is limited (data). Must not know: TLS.
-//! Next: [`crate::explain`], which words the errors.
+//! Either a deadline covers all reads and writes (for a handshake or the head of a request, so
+//! that a slow peer gains nothing by sending single bytes), or each read and write has a time
+//! limit of its own (for data).
 
 use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// A socket with its time limits.
+/// A TCP connection with time limits.
 #[derive(Debug)]
 pub(crate) struct Transport {
     socket: TcpStream,
-    each_wait: Duration,
+    io_timeout: Duration,
     deadline: Cell<Option<Instant>>,
 }
 
 impl Transport {
-    /// Takes a connected socket; until told otherwise, each wait is limited.
-    pub(crate) fn new(socket: TcpStream, each_wait: Duration) -> io::Result<Self> {
-        // Records are written whole; waiting to join them would only delay them.
+    /// Takes a connected socket. Each read and write is limited until a deadline is set.
+    pub(crate) fn new(socket: TcpStream, io_timeout: Duration) -> io::Result<Self> {
+        // Records are written at once; coalescing them would only delay them.
         socket.set_nodelay(true)?;
-        let transport = Self { socket, each_wait, deadline: Cell::new(None) };
-        transport.limit_each_wait()?;
+        let transport = Self { socket, io_timeout, deadline: Cell::new(None) };
+        transport.clear_deadline()?;
         Ok(transport)
     }
 
-    /// From now on everything has to be over at this moment.
-    pub(crate) fn limit_all_until(&self, deadline: Instant) {
+    /// Sets a deadline for all following reads and writes.
+    pub(crate) fn set_deadline(&self, deadline: Instant) {
         self.deadline.set(Some(deadline));
     }
 
-    /// From now on each single wait is limited.
-    pub(crate) fn limit_each_wait(&self) -> io::Result<()> {
+    /// Removes the deadline; each read and write is limited by itself.
+    pub(crate) fn clear_deadline(&self) -> io::Result<()> {
         self.deadline.set(None);
-        self.socket.set_read_timeout(Some(self.each_wait))?;
-        self.socket.set_write_timeout(Some(self.each_wait))
+        self.socket.set_read_timeout(Some(self.io_timeout))?;
+        self.socket.set_write_timeout(Some(self.io_timeout))
     }
 
-    /// Ends the connection such that the peer gets what was written last: with unread bytes left, closing
-    /// would reset the connection and could take an alert or the end of an answer along.
-    pub(crate) fn end(self) {
+    /// Closes the connection so that the peer receives everything: closing with unread bytes would
+    /// reset the connection, and the peer could lose an alert or the end of an answer.
+    pub(crate) fn close_gracefully(self) {
         let _ = self.socket.shutdown(Shutdown::Write);
-        self.limit_all_until(Instant::now() + LINGER);
+        self.set_deadline(Instant::now() + LINGER);
         let mut rest = [0; 4096];
         for _ in 0..LINGER_READS {
             match (&self).read(&mut rest) {
@@ -53,9 +53,9 @@ impl Transport {
         }
     }
 
-    /// The socket, each wait limited.
+    /// The socket, with limits for each read and write.
     pub(crate) fn into_socket(self) -> io::Result<TcpStream> {
-        self.limit_each_wait()?;
+        self.clear_deadline()?;
         Ok(self.socket)
     }
 
@@ -75,7 +75,7 @@ impl Read for &Transport {
                 self.socket.set_read_timeout(Some(remaining))?;
             }
             match (&self.socket).read(buffer) {
-                // A stopped and continued process gets here; nothing has happened.
+                // A process that was stopped and continued gets here.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => return other,
             }
@@ -96,7 +96,7 @@ impl Write for &Transport {
     }
 }
 
-/// How long, and for how many reads, a finished connection is listened to.
+/// Time and number of reads for which a closed connection is drained.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_READS: usize = 64;
 
@@ -106,18 +106,18 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn a_peer_that_drips_does_not_move_the_deadline() {
+    fn a_peer_that_sends_single_bytes_does_not_move_the_deadline() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, _) = listener.accept().unwrap();
         let transport = Transport::new(socket, Duration::from_secs(20)).unwrap();
-        let dripping = std::thread::spawn(move || {
+        let sending = std::thread::spawn(move || {
             while peer.write_all(b"x").is_ok() {
                 std::thread::sleep(Duration::from_millis(20));
             }
         });
         let start = Instant::now();
-        transport.limit_all_until(start + Duration::from_millis(200));
+        transport.set_deadline(start + Duration::from_millis(200));
         let error = loop {
             match (&transport).read(&mut [0; 1]) {
                 Ok(1) => {}
@@ -127,6 +127,6 @@ mod tests {
         assert!(crate::explain::is_timeout(&error));
         assert!(start.elapsed() < Duration::from_secs(5));
         drop(transport);
-        dripping.join().unwrap();
+        sending.join().unwrap();
     }
 }

@@ -1,10 +1,11 @@
-//! What a server would gain if it signed several handshakes together, with the signatures that there are.
+//! The gain if a server signed several handshakes together, with the existing signature calls.
 //!
-//! A batch does what so many full TLS 1.3 handshakes cost a server: either handshake by handshake, or first
-//! all of them up to the signature, then all signatures in a row, then what is left of each. Both ways run
-//! in the same process, in turns. The calls are the same, so what differs is how warm the caches are for
-//! them: that is all a batch can gain over `SigningKey::sign`, since AWS-LC has no call that signs
-//! more than one message at once. What collecting a batch costs, in time waited and in queues, is not in it.
+//! A batch costs as much as the same number of full TLS 1.3 handshakes of a server: either
+//! handshake by handshake, or first all of them up to the signature, then all signatures in a row,
+//! then the rest of each. Both ways run in the same process, alternating. The calls are the same,
+//! so the only difference is how warm the caches are: that is all a batch can gain over
+//! `SigningKey::sign`, since AWS-LC has no call that signs more than one message at once. The cost
+//! of collecting a batch, in waiting time and in queues, is not included.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -14,7 +15,7 @@ use tercel_crypto::{
     SignatureAlgorithm, SigningKey,
 };
 
-/// Batches of one measurement, and measurements.
+/// The number of batches in a measurement, and of measurements.
 const BATCHES: usize = 8;
 const ROUNDS: usize = 31;
 
@@ -39,7 +40,7 @@ fn main() {
 fn row(name: &str, server: &Server<'_>, batch: usize) {
     let (mut apart, mut together, mut gains) = (vec![], vec![], vec![]);
     for round in 0..ROUNDS {
-        // The first of a round may find a colder cache, so they take turns at it.
+        // The first of a round may find a colder cache, so the order alternates.
         let (one, other) = if round % 2 == 0 {
             let one = time(|| server.one_by_one(batch));
             (one, time(|| server.together(batch)))
@@ -55,7 +56,7 @@ fn row(name: &str, server: &Server<'_>, batch: usize) {
     println!("{name:24} {batch:6} {apart:14.1} {together:14.1} {:8.3}", median(&mut gains));
 }
 
-/// What a server does in a handshake, apart from reading and writing messages.
+/// The server's cryptographic operations in a handshake.
 struct Server<'a> {
     key: &'a SigningKey,
     algorithm: SignatureAlgorithm,
@@ -82,7 +83,7 @@ impl<'a> Server<'a> {
         started.iter().for_each(after);
     }
 
-    /// The key exchange, the handshake's keys and what goes before CertificateVerify.
+    /// The key exchange, the handshake keys and everything before CertificateVerify.
     fn before(&self) -> Started {
         let (_, shared) = KeyExchange::respond(KeyExchangeAlgorithm::X25519MlKem768, &self.share)
             .expect("an answer");
@@ -107,7 +108,7 @@ struct Started {
     transcript: Vec<u8>,
 }
 
-/// Finished, and the keys of application data.
+/// Finished, and the application traffic keys.
 fn after(started: &Started) {
     expand(&started.secret, 12, &mut [0; 32]);
     seal(&started.aead, 300);

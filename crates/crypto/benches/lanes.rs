@@ -1,14 +1,15 @@
-//! Repeats one batch of what a key schedule asks for, so that a tool can count what it costs.
+//! Repeats one batch of a key schedule, so that a tool can count its cost.
 //!
-//! `perf stat -e instructions:u,cycles:u` over the program, twice with different numbers of turns: the difference is that of the
-//! batches alone. Valgrind's callgrind counts as well, but knows no AVX-512, so that AVX2's lanes run there.
-//! Arguments: the batch (those that take a number have it behind a dash: macs-8), how many times, and "off" for no lanes.
+//! Run `perf stat -e instructions:u,cycles:u` on the program, twice with different numbers of
+//! repetitions: the difference is that of the batches alone. Valgrind's callgrind counts as well,
+//! but does not support AVX-512, so that AVX2's lanes run there. Arguments: the batch (those that
+//! take a number have it after a dash: macs-8), the number of repetitions, and "off" for no lanes.
 
 use std::hint::black_box;
 use std::process::ExitCode;
 
 use tercel_crypto::{
-    Expansion, HashAlgorithm, HmacKey, Mac, Prk, Tls12Prf, expand_several, macs, use_hash_lanes,
+    Expansion, HashAlgorithm, HmacKey, Mac, Prk, Tls12Prf, expand_batch, mac_batch, use_hash_lanes,
 };
 
 const SHA384: HashAlgorithm = HashAlgorithm::Sha384;
@@ -22,7 +23,7 @@ fn main() -> ExitCode {
     let (Some(batch), Some(Ok(times))) = (words.first(), words.get(1).map(|times| times.parse()))
     else {
         eprintln!("usage: lanes mac|key|keys|macs-N|expansions-N|tls12|tls13 TIMES [on|off]");
-        // What `cargo test --benches` sees.
+        // Arguments when run by `cargo test --benches`.
         return ExitCode::SUCCESS;
     };
     use_hash_lanes(words.get(2).is_none_or(|word| word == "on"));
@@ -45,13 +46,11 @@ fn named(name: &str) -> Option<Box<dyn FnMut()>> {
     Some(match kind {
         "mac" => Box::new(move || _ = black_box(key.sign(&[black_box(&SECRET)]))),
         "key" => Box::new(|| _ = black_box(&HmacKey::new(SHA384, black_box(&SECRET)))),
-        "keys" => {
-            Box::new(|| _ = black_box(&HmacKey::several(SHA384, black_box([&SECRET[..]; 3]))))
-        }
+        "keys" => Box::new(|| _ = black_box(&HmacKey::batch(SHA384, black_box([&SECRET[..]; 3])))),
         "macs" => Box::new(move || {
             let (mut outs, parts) = ([[0; 48]; 8], [&black_box(SECRET)[..]]);
             let mut all = outs.each_mut().map(|out| Mac { key: &key, parts: &parts, out });
-            macs(&mut all[..count]);
+            mac_batch(&mut all[..count]);
             black_box(&mut outs);
         }),
         "expansions" => Box::new(move || _ = black_box(expand(&prk, count))),
@@ -65,27 +64,28 @@ fn expand(prk: &Prk, count: usize) -> [[u8; 48]; 8] {
     let mut outs = [[0; 48]; 8];
     let info = &black_box(LABEL_OF_HASH);
     let mut all = outs.each_mut().map(|out| Expansion { prk, info, out });
-    expand_several(&mut all[..count], &mut []);
+    expand_batch(&mut all[..count], &mut []);
     outs
 }
 
-/// A key block and both Finished, as a resumed TLS 1.2 handshake with SHA-384 wants them.
+/// A key block and both Finished, as in a resumed TLS 1.2 handshake with SHA-384.
 fn tls12(prf: &Tls12Prf) {
     let (mut block, mut first, mut second) = ([0; 72], [0; 12], [0; 12]);
     let (seeds, hash): ([&[u8]; 2], [&[u8]; 1]) = ([&[1; 32], &[2; 32]], [black_box(&SECRET)]);
     let mut keys = prf.begin(b"key expansion", &seeds, &mut block);
-    prf.begin(b"server finished", &hash, &mut first).finish_beside(&mut keys);
-    prf.begin(b"client finished", &hash, &mut second).finish_beside(&mut keys);
+    prf.begin(b"server finished", &hash, &mut first).finish_with(&mut keys);
+    prf.begin(b"client finished", &hash, &mut second).finish_with(&mut keys);
     keys.finish();
     black_box((block, first, second));
 }
 
-/// The stages of a TLS 1.3 key schedule from the handshake secret on: as many keys, expansions and MACs at once as there.
+/// The stages of a TLS 1.3 key schedule from the handshake secret on, with the same number of
+/// keys, expansions and MACs at once.
 fn tls13() {
     let secret = black_box(&SECRET);
     let handshake = Prk::from_bytes(SHA384, secret);
     black_box(expand(&handshake, 3));
-    let [client, server, salt] = HmacKey::several(SHA384, [&secret[..]; 3]);
+    let [client, server, salt] = HmacKey::batch(SHA384, [&secret[..]; 3]);
     let (client, server) = (Prk::from_key(client), Prk::from_key(server));
     let (mut outs, mut main) = ([[0; 48]; 6], [0; 48]);
     let mut turn = 0;
@@ -94,13 +94,13 @@ fn tls13() {
         let (prk, len) = (if turn > 3 { &server } else { &client }, [32, 12, 48][(turn - 1) % 3]);
         Expansion { prk, info: &LABEL, out: &mut out[..len] }
     });
-    expand_several(&mut all, &mut [Mac { key: &salt, parts: &[&[0; 48]], out: &mut main }]);
-    let [finished, _, main] = HmacKey::several(SHA384, [&outs[2], &outs[5], &main]);
+    expand_batch(&mut all, &mut [Mac { key: &salt, parts: &[&[0; 48]], out: &mut main }]);
+    let [finished, _, main] = HmacKey::batch(SHA384, [&outs[2], &outs[5], &main]);
     let (main, mut verify_data, mut outs) = (Prk::from_key(main), [0; 48], [[0; 48]; 3]);
     let mut all = outs.each_mut().map(|out| Expansion { prk: &main, info: &LABEL_OF_HASH, out });
     let beside = Mac { key: &finished, parts: &[secret], out: &mut verify_data };
-    expand_several(&mut all, &mut [beside]);
-    let [client, server] = Prk::several(SHA384, [&outs[0], &outs[1]]);
+    expand_batch(&mut all, &mut [beside]);
+    let [client, server] = Prk::batch(SHA384, [&outs[0], &outs[1]]);
     let mut outs = [[0; 32]; 4];
     let mut turn = 0;
     let mut all = outs.each_mut().map(|out| {
@@ -108,6 +108,6 @@ fn tls13() {
         let (prk, len) = (if turn > 2 { &server } else { &client }, [32, 12][(turn - 1) % 2]);
         Expansion { prk, info: &LABEL, out: &mut out[..len] }
     });
-    expand_several(&mut all, &mut []);
+    expand_batch(&mut all, &mut []);
     black_box((outs, verify_data));
 }

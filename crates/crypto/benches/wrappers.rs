@@ -1,12 +1,14 @@
-//! Times each wrapper against the bare foreign call and prints what the wrapper costs.
+//! Times each wrapper against the foreign call alone and prints the wrapper's overhead.
 //!
-//! Both sides of a row run in the same process, in turns, in short rounds; a row's figures are
+//! Both sides of a row run in the same process, alternating in short rounds; a row's figures are
 //! the medians of the rounds, and its overhead the median of the differences within a round, so
-//! that a change of the processor's clock disturbs neither. The run fails when an overhead is
-//! more than 3 % and more than 10 ns three times over. An argument selects the rows whose name contains it.
+//! that a change of the processor's clock disturbs neither. The run fails when an overhead is more
+//! than 3 % and more than 10 ns three times over. An argument selects the rows whose name contains
+//! it.
 //!
-//! What the bare side of a row does is in `src/backend/bare.rs`. Where the wrapper must do more by
-//! design, the bare side does it too: the key setup rows allocate and wipe a cell on both sides.
+//! The foreign side of a row is in `src/backend/bare.rs`. Where the wrapper must do more by
+//! design, the foreign side does it too: the key setup rows allocate and wipe a context on both
+//! sides.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -16,7 +18,7 @@ use tercel_crypto::bare::{self, AeadName};
 use tercel_crypto::{
     AeadAlgorithm, AeadKey, Expansion, Hash, HashAlgorithm, HmacKey, KeyExchange,
     KeyExchangeAlgorithm, KeyKind, Mac, Prk, PublicKey, SignatureAlgorithm, SigningKey, Tls12Prf,
-    expand_several, fill_random, macs, use_hash_lanes,
+    expand_batch, fill_random, mac_batch, use_hash_lanes,
 };
 
 const ROUNDS: usize = 41;
@@ -132,7 +134,7 @@ fn derivation(bench: &mut Bench) {
     );
 }
 
-/// What hash lanes gain. The bare side is the same with lanes off, or a single block.
+/// The gain by hash lanes. The other side is the same with lanes off, or a single block.
 fn side_by_side(bench: &mut Bench) {
     for (instructions, lanes, mut compress) in bare::lanes() {
         let name = format!("{lanes} blocks of SHA-512, {instructions:?}, against one");
@@ -145,31 +147,31 @@ fn side_by_side(bench: &mut Bench) {
     let prf = Tls12Prf::new(algorithm, &message);
     bench.with_lanes("HMAC key", || _ = black_box(HmacKey::new(algorithm, black_box(&message))));
     bench.with_lanes("2 HMAC keys", || {
-        _ = black_box(HmacKey::several(algorithm, [black_box(&message), &message]));
+        _ = black_box(HmacKey::batch(algorithm, [black_box(&message), &message]));
     });
     for count in [1, 2, 3, 4, 5, 8] {
         let mut outs = [[0; 48]; 8];
         bench.with_lanes(&format!("{count} MACs of 48"), || {
             let parts: &[&[u8]] = &[black_box(&message)];
             let mut all = outs.each_mut().map(|out| Mac { key: &key, parts, out });
-            macs(&mut all[..count]);
+            mac_batch(&mut all[..count]);
         });
         bench.with_lanes(&format!("{count} expansions to 32 with info of 70"), || {
             let info: &[&[u8]] = &[black_box(&info)];
             let mut all =
                 outs.each_mut().map(|out| Expansion { prk: &prk, info, out: &mut out[..32] });
-            expand_several(&mut all[..count], &mut []);
+            expand_batch(&mut all[..count], &mut []);
         });
     }
     let (mut block, mut first, mut second) = ([0; 72], [0; 12], [0; 12]);
     bench
         .with_lanes("PRF of 72", || prf.fill(b"key expansion", &[&[1; 64]], black_box(&mut block)));
-    bench.with_lanes("PRF of 72 beside 12, then 12", || {
+    bench.with_lanes("PRF of 72 together with 12, then 12", || {
         let seeds: [&[u8]; 2] = [&[1; 32], &[2; 32]];
         let mut keys = prf.begin(b"key expansion", &seeds, black_box(&mut block));
         let hash: [&[u8]; 1] = [black_box(&message)];
-        prf.begin(b"server finished", &hash, &mut first).finish_beside(&mut keys);
-        prf.begin(b"client finished", &hash, &mut second).finish_beside(&mut keys);
+        prf.begin(b"server finished", &hash, &mut first).finish_with(&mut keys);
+        prf.begin(b"client finished", &hash, &mut second).finish_with(&mut keys);
         keys.finish();
     });
 }
@@ -183,7 +185,7 @@ fn key_exchange(bench: &mut Bench) {
         _ = black_box((bare::x25519_keypair(), bare::MlKem768::generate()));
     });
 
-    // A respond is a key pair and an agreement, or an encapsulation.
+    // A response is a key pair and an agreement, or an encapsulation.
     let respond = |algorithm| {
         let share = KeyExchange::generate(algorithm).unwrap().public_share().to_vec();
         move || _ = black_box(KeyExchange::respond(algorithm, black_box(&share)))
@@ -205,7 +207,7 @@ fn key_exchange(bench: &mut Bench) {
         black_box(bare::MlKem768::encapsulate(black_box(&share)));
     });
 
-    // `agree` takes its key, so a row of it alone cannot be repeated: generate and agree.
+    // `agree` consumes its key, so a row of it alone cannot be repeated: generate and agree.
     let (response, _) = {
         let client = KeyExchange::generate(A::X25519MlKem768).unwrap();
         KeyExchange::respond(A::X25519MlKem768, client.public_share()).unwrap()
@@ -300,7 +302,7 @@ impl Bench {
         });
     }
 
-    /// A row that is not held to a limit.
+    /// A row without a limit.
     fn show(&mut self, name: &str, ours: &mut impl FnMut(), bare: &mut impl FnMut()) {
         if name.contains(&self.filter) {
             let result = measure(ours, bare);
@@ -315,7 +317,7 @@ impl Bench {
             return;
         }
         let mut result = measure(&mut ours, &mut bare);
-        // Another program can spoil a measurement but not three; a real cost stays.
+        // Another program can disturb one measurement but not three; a real cost stays.
         for _ in 0..2 {
             if result.is_too_slow() {
                 result = measure(&mut ours, &mut bare);
@@ -349,7 +351,7 @@ fn measure(ours: &mut impl FnMut(), bare: &mut impl FnMut()) -> Measured {
     let repeats = repeats_of(bare);
     let (mut bare_times, mut our_times, mut differences) = (vec![], vec![], vec![]);
     for round in 0..ROUNDS {
-        // The first of a round may find a colder cache, so they take turns at it too.
+        // The first of a round may find a colder cache, so the order alternates.
         let (our_time, bare_time) = if round % 2 == 0 {
             let bare_time = time(repeats, bare);
             (time(repeats, ours), bare_time)
@@ -367,7 +369,7 @@ fn measure(ours: &mut impl FnMut(), bare: &mut impl FnMut()) -> Measured {
     }
 }
 
-/// How often the action fits into a round, after a warm-up.
+/// The number of repetitions that fit in a round, after a warm-up.
 fn repeats_of(action: &mut impl FnMut()) -> u32 {
     let start = Instant::now();
     let mut repeats = 0;
@@ -378,7 +380,7 @@ fn repeats_of(action: &mut impl FnMut()) -> u32 {
     repeats
 }
 
-/// Nanoseconds of one action.
+/// The duration of one repetition in nanoseconds.
 fn time(repeats: u32, action: &mut impl FnMut()) -> f64 {
     let start = Instant::now();
     for _ in 0..repeats {

@@ -1,8 +1,7 @@
-//! The little DER this crate writes itself: a `SubjectPublicKeyInfo` around a public key.
+//! DER encoding of a `SubjectPublicKeyInfo` around a public key.
 //!
-//! What it is for: giving a private key's public half the container a certificate has. What it
-//! must not know: parsing of foreign input; AWS-LC does that. Where to look next:
-//! `signing_key.rs`, the one user.
+//! It gives the public half of a private key the encoding that a certificate has. Input is parsed
+//! by AWS-LC, not here. `signing_key.rs` is the only user.
 
 use crate::backend::ec::Curve;
 use crate::backend::ml_dsa::ParameterSet;
@@ -32,7 +31,7 @@ pub(crate) fn ec_algorithm(curve: Curve) -> &'static [u8] {
     }
 }
 
-/// `AlgorithmIdentifier` of id-ml-dsa-44 and its sisters (RFC 9881 2).
+/// `AlgorithmIdentifier` of id-ml-dsa-44, id-ml-dsa-65 and id-ml-dsa-87 (RFC 9881 2).
 pub(crate) fn ml_dsa(set: ParameterSet) -> &'static [u8] {
     match set {
         ParameterSet::MlDsa44 => &[0x30, 11, 6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 3, 17],
@@ -77,7 +76,7 @@ fn append(out: &mut Vec<u8>, tag: u8, contents: &[u8]) {
     out.extend_from_slice(contents);
 }
 
-/// The contents of the first element, whatever its tag, and what follows it.
+/// The contents of the first element, of any tag, and the bytes after it.
 fn contents(input: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&first, rest) = input.get(1..)?.split_first()?;
     let (len, rest) = if first < 0x80 {
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_take_as_few_bytes_as_they_can() {
+    fn lengths_are_encoded_in_the_shortest_form() {
         for (len, header) in [
             (0, &[4, 0][..]),
             (127, &[4, 127]),

@@ -1,44 +1,46 @@
-//! Randomness from a seed or from a script. **For tests and fuzzing only.**
+//! Randomness from a seed or from given bytes. **For tests and fuzzing only.**
 //!
-//! What it is for: making two runs give equal bytes, and replaying published traces. Whoever knows the seed knows every
-//! key, so no release has this module: it takes the feature `deterministic`, which tests ask for, and debug assertions,
-//! which no release profile has. What it must not know: what the bytes become. Where to look next: `random.rs`, which
-//! asks here first, and `key_exchange/drawn.rs`.
+//! It makes two runs give equal bytes, and replays published traces. The seed determines every
+//! key, so no release has this module: it requires the feature `deterministic`, which tests
+//! enable, and debug assertions, which no release profile has. See `random.rs` and
+//! `key_exchange/randomness.rs`, which use it.
 //!
 //! The source belongs to the calling thread. While one is set, [`crate::fill_random`],
 //! [`crate::KeyExchange::generate`] and [`crate::KeyExchange::respond`] draw from it. ECDSA and
 //! RSA-PSS signatures stay random. Without a source the thread draws real randomness.
 //!
-//! A key exchange draws at once, in this order: 32 bytes for an X25519 private key or 96 for one on a
+//! A key exchange draws once, in this order: 32 bytes for an X25519 private key or 96 for one on a
 //! NIST curve; for a hybrid 64 bytes (`d`, `z`) for ML-KEM key generation or 32 (`m`) for
 //! encapsulation, as FIPS 203 names them.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-use crate::{Hash, HashAlgorithm};
+use crate::algorithm::HashAlgorithm;
+use crate::hash::Hash;
 
-/// Test seam. Runs `action` with the thread's randomness drawn from `seed`, then restores what was before.
+/// For tests. Runs `action` with the thread's randomness drawn from `seed`, then restores the
+/// previous source.
 pub fn with_seed<T>(seed: u64, action: impl FnOnce() -> T) -> T {
     with_source(Source::Seed { seed, drawn: 0 }, action)
 }
 
-/// Test seam. Runs `action` with exactly these bytes as the thread's randomness, then restores what was
-/// before.
+/// For tests. Runs `action` with exactly these bytes as the thread's randomness, then restores the
+/// previous source.
 ///
 /// # Panics
 ///
-/// When `action` draws more bytes than there are.
+/// When `action` draws more bytes than given.
 pub fn with_bytes<T>(bytes: &[u8], action: impl FnOnce() -> T) -> T {
     with_source(Source::Script(bytes.iter().copied().collect()), action)
 }
 
-/// Test seam. Draws the thread's randomness from `seed` from now on.
+/// For tests. Draws the thread's randomness from `seed` from now on.
 pub fn seed(seed: u64) {
     SOURCE.replace(Some(Source::Seed { seed, drawn: 0 }));
 }
 
-/// Test seam. Draws the thread's randomness from the system again.
+/// For tests. Draws the thread's randomness from the system again.
 pub fn unseed() {
     SOURCE.replace(None);
 }
@@ -49,12 +51,12 @@ pub(crate) fn fill(out: &mut [u8]) -> bool {
 }
 
 /// Whether the thread has a source.
-pub(crate) fn is_in_force() -> bool {
+pub(crate) fn is_active() -> bool {
     SOURCE.with_borrow(Option::is_some)
 }
 
 fn with_source<T>(source: Source, action: impl FnOnce() -> T) -> T {
-    /// Restores on unwinding too, so that a failed test does not seed the next one.
+    /// Also restores on unwinding, so that a failed test does not seed the next one.
     struct Restore(Option<Source>);
     impl Drop for Restore {
         fn drop(&mut self) {

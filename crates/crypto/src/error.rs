@@ -1,12 +1,11 @@
-//! The one error type of this crate.
+//! The error type of this crate.
 //!
-//! What it is for: telling apart the few outcomes a protocol must treat differently. What it must
-//! not know: alerts and messages; the protocol maps these kinds to its own. Where to look next:
-//! `backend/mod.rs`, where return codes become these values.
+//! It distinguishes the outcomes that a protocol must treat differently; the protocol maps them to
+//! alerts. See `backend/mod.rs` for the conversion of return codes.
 
 use core::fmt;
 
-/// Why a cryptographic operation was refused.
+/// The reason why a cryptographic operation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CryptoError {
@@ -16,13 +15,13 @@ pub enum CryptoError {
     InvalidKey,
     /// A peer's public value is malformed, off its curve or gives an all-zero secret.
     InvalidShare,
-    /// The key cannot be used with this algorithm, or the algorithm is not known here.
+    /// The key cannot be used with this algorithm, or the algorithm is unknown.
     Unsupported,
     /// The output buffer cannot hold the result.
     BufferTooSmall,
     /// The input is longer than the algorithm allows.
     LimitExceeded,
-    /// AWS-LC failed for a reason of its own, such as memory.
+    /// AWS-LC failed for an internal reason, such as a lack of memory.
     Internal,
 }
 

@@ -1,50 +1,18 @@
-//! Hashes: running, forked, one-shot.
+//! Hash functions: incremental, forked, one-shot.
 //!
-//! What it is for: SHA-2 on the stack, without a heap block. What it must not know: what is
-//! hashed. Where to look next: `hmac.rs` for keyed hashing, `backend/sha.rs` for the calls.
+//! SHA-2 is computed on the stack, without a heap allocation. See `hmac.rs` for keyed hashing and
+//! `backend/sha.rs` for the calls.
 //!
-//! A running hash takes 224 bytes. It is meant for public data; [`crate::HmacKey`] wipes what it
-//! uses, this type does not.
+//! A running hash takes 224 bytes. It is meant for public data and not wiped; [`crate::HmacKey`]
+//! wipes the states it uses.
 
 use core::fmt;
 use core::ops::Deref;
 
+use crate::algorithm::HashAlgorithm;
 use crate::backend::sha::{Context, Sha256, Sha512};
 
-/// The hash functions in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum HashAlgorithm {
-    /// SHA-256.
-    Sha256,
-    /// SHA-384.
-    Sha384,
-    /// SHA-512.
-    Sha512,
-}
-
-impl HashAlgorithm {
-    /// The length of a digest.
-    #[must_use]
-    pub const fn output_len(self) -> usize {
-        match self {
-            Self::Sha256 => 32,
-            Self::Sha384 => 48,
-            Self::Sha512 => 64,
-        }
-    }
-
-    /// The length of the blocks the function compresses.
-    #[must_use]
-    pub const fn block_len(self) -> usize {
-        match self {
-            Self::Sha256 => 64,
-            Self::Sha384 | Self::Sha512 => 128,
-        }
-    }
-}
-
-/// A digest: a public value, held inline.
+/// A digest: a public value, stored inline.
 #[derive(Clone, Copy)]
 pub struct Digest {
     bytes: [u8; Self::MAX_LEN],
@@ -66,7 +34,7 @@ impl Digest {
         Self { bytes, len }
     }
 
-    /// The bytes, for the rare digest that has to be wiped.
+    /// The bytes, for a digest that has to be wiped.
     pub(crate) fn as_mut_bytes(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
@@ -104,16 +72,16 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// SHA-1, by which X.509 and OCSP name keys and issuers. RFC 6960 4.1.1, RFC 5280 4.2.1.2
+/// SHA-1, by which X.509 and OCSP identify keys and issuers. RFC 6960 4.1.1, RFC 5280 4.2.1.2
 ///
-/// Two messages with one digest can be made, so it names things and proves nothing. That is why it is no
-/// [`HashAlgorithm`]: no signature, key or transcript can be built on it.
+/// SHA-1 is not collision resistant, so the digest is an identifier and not a proof. For this
+/// reason it is not a [`HashAlgorithm`]: no signature, key or transcript can use it.
 #[must_use]
 pub fn sha1_name(message: &[u8]) -> [u8; 20] {
     crate::backend::sha::sha1(message)
 }
 
-/// A running hash, held inline.
+/// A running hash, stored inline.
 #[derive(Clone)]
 pub struct Hash(Running);
 
@@ -125,34 +93,34 @@ impl Hash {
         Self(Running::new(algorithm))
     }
 
-    /// Which function is running.
+    /// The hash function.
     #[must_use]
     pub fn algorithm(&self) -> HashAlgorithm {
         self.0.algorithm()
     }
 
-    /// Takes in more bytes.
+    /// Appends bytes to the message.
     #[inline]
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The digest of everything taken in.
+    /// The digest of the message.
     #[must_use]
     #[inline]
     pub fn finish(mut self) -> Digest {
         Digest::with(self.algorithm(), |out| self.0.finish(out))
     }
 
-    /// The digest so far, with the hash left running.
+    /// The digest of the message so far; the hash keeps running.
     #[must_use]
     #[inline]
-    pub fn fork_finish(&self) -> Digest {
+    pub fn current_digest(&self) -> Digest {
         let mut fork = self.0.clone();
         Digest::with(self.algorithm(), |out| fork.finish(out))
     }
 
-    /// How many bytes are wanted to the end of a block that was begun; `None` for SHA-256.
+    /// The number of bytes that complete the current block; `None` for SHA-256.
     pub(crate) fn to_boundary(&self) -> Option<usize> {
         match &self.0 {
             Running::Sha256(_) => None,
@@ -160,8 +128,8 @@ impl Hash {
         }
     }
 
-    /// The state once `lead`, as many bytes as [`Self::to_boundary`] says, were taken in; `None` for SHA-256, which takes
-    /// in nothing then.
+    /// The state after taking in `lead`, of as many bytes as [`Self::to_boundary`] gives; `None`
+    /// for SHA-256, which then takes in nothing.
     pub(crate) fn at_boundary(&mut self, lead: &[u8]) -> Option<[u64; 8]> {
         match &mut self.0 {
             Running::Sha256(_) => None,
@@ -172,14 +140,14 @@ impl Hash {
         }
     }
 
-    /// Goes on after so many blocks that were taken in elsewhere and led to `state`.
-    pub(crate) fn go_on_from(&mut self, state: &[u64; 8], blocks: u64) {
+    /// Continues from `state`, the result of compressing this number of blocks in lanes.
+    pub(crate) fn resume_from(&mut self, state: &[u64; 8], blocks: u64) {
         if let Running::Sha384(context) | Running::Sha512(context) = &mut self.0 {
-            context.go_on_from(state, blocks);
+            context.resume_from(state, blocks);
         }
     }
 
-    /// The digest of the parts, one after the other.
+    /// The digest of the concatenated parts.
     #[must_use]
     #[inline]
     pub fn digest(algorithm: HashAlgorithm, parts: &[&[u8]]) -> Digest {
@@ -210,7 +178,7 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// The contexts behind [`struct@Hash`].
+/// The contexts of [`struct@Hash`].
 #[derive(Clone)]
 enum Running {
     Sha256(Sha256),

@@ -1,14 +1,16 @@
 //! HKDF, RFC 5869.
 //!
-//! What it is for: extract once, expand often, with the HMAC key kept. What it must not know:
-//! labels and contexts, which arrive as parts of `info`. Where to look next: `hmac.rs`.
+//! A key is extracted once and expanded often, with its HMAC key kept. Labels and contexts are
+//! passed as parts of `info`. See `hmac.rs`.
 
 use core::fmt;
 
-use crate::side_by_side::{self, Job, Jobs};
-use crate::{HashAlgorithm, HmacKey, Mac, Secret, macs};
+use crate::algorithm::HashAlgorithm;
+use crate::backend::secret::Secret;
+use crate::batch::{self, Job, Jobs, Mac, mac_batch};
+use crate::hmac::HmacKey;
 
-/// A pseudorandom key, ready for expansions.
+/// A pseudorandom key, ready for HKDF-Expand.
 pub struct Prk(HmacKey);
 
 impl Prk {
@@ -18,25 +20,25 @@ impl Prk {
         Self::from_bytes(algorithm, hkdf_extract(algorithm, salt, ikm).as_bytes())
     }
 
-    /// HKDF-Extract with a salt that was absorbed before.
+    /// HKDF-Extract with a salt in the form of an HMAC key.
     #[must_use]
     pub fn extract_with(salt: &HmacKey, ikm: &[u8]) -> Self {
-        Self::from_bytes(salt.algorithm(), salt.secret_tag(&[ikm]).as_bytes())
+        Self::from_bytes(salt.algorithm(), salt.secret_mac(&[ikm]).as_bytes())
     }
 
-    /// A pseudorandom key given as bytes.
+    /// A pseudorandom key from its bytes.
     #[must_use]
     pub fn from_bytes(algorithm: HashAlgorithm, bytes: &[u8]) -> Self {
         Self(HmacKey::new(algorithm, bytes))
     }
 
-    /// Several pseudorandom keys given as bytes, absorbed at once.
+    /// Several pseudorandom keys from their bytes, prepared together.
     #[must_use]
-    pub fn several<const N: usize>(algorithm: HashAlgorithm, bytes: [&[u8]; N]) -> [Self; N] {
-        HmacKey::several(algorithm, bytes).map(Self)
+    pub fn batch<const N: usize>(algorithm: HashAlgorithm, bytes: [&[u8]; N]) -> [Self; N] {
+        HmacKey::batch(algorithm, bytes).map(Self)
     }
 
-    /// A pseudorandom key that was absorbed as an HMAC key, perhaps beside others.
+    /// A pseudorandom key from an HMAC key, which may have been computed in lanes.
     #[must_use]
     pub fn from_key(key: HmacKey) -> Self {
         Self(key)
@@ -53,14 +55,14 @@ impl Prk {
         let hash_len = self.0.algorithm().output_len();
         let (mut done, mut index) = (0, 1_u8);
         while done < out.len() {
-            // T(i) is over T(i-1), which stands in `out` already, the info and the index.
+            // T(i) is over T(i-1), which is already in `out`, the info and the index.
             let (ready, rest) = out.split_at_mut(done);
             let previous = &ready[done.saturating_sub(hash_len)..];
             let groups = [&[previous][..], info, &[&[index]]];
             let len = rest.len().min(hash_len);
             self.0.shortened(&groups, &mut rest[..len]);
             done += len;
-            // Wraps after the 255th block at most, and is not used again.
+            // Wraps at most after the 255th block, and is not used again.
             index = index.wrapping_add(1);
         }
     }
@@ -76,7 +78,7 @@ impl Prk {
         Secret::with(len, |out| self.expand(info, out))
     }
 
-    /// The most bytes one expansion may give: 255 digests.
+    /// The maximum length of one expansion: 255 digests.
     #[must_use]
     pub fn max_output_len(&self) -> usize {
         255 * self.0.algorithm().output_len()
@@ -95,28 +97,30 @@ impl fmt::Debug for Prk {
     }
 }
 
-/// An expansion to be made by [`expand_several`].
+/// An HKDF-Expand operation for [`expand_batch`].
 pub struct Expansion<'a> {
-    /// What is expanded.
+    /// The pseudorandom key.
     pub prk: &'a Prk,
-    /// What the key material is bound to, in parts.
+    /// The info, in parts.
     pub info: &'a [&'a [u8]],
-    /// Is filled with key material.
+    /// The output key material.
     pub out: &'a mut [u8],
 }
 
-/// [`Prk::expand`] for several at once, and [`macs`] beside them. All of them may differ in key and length.
+/// [`Prk::expand`] of several outputs together, with [`mac_batch`] in the same lanes. Keys and
+/// lengths may differ.
 ///
 /// # Panics
 ///
-/// When an expansion's `out` is longer than [`Prk::max_output_len`], or a MAC's has another length than the digest.
-pub fn expand_several(all: &mut [Expansion<'_>], beside: &mut [Mac<'_>]) {
-    let count = all.len() + beside.len();
-    if !side_by_side::pays(count) || all.iter().any(|each| each.prk.0.sha512_states().is_none()) {
+/// When an expansion's `out` is longer than [`Prk::max_output_len`], or a MAC's `out` does not
+/// have the length of the digest.
+pub fn expand_batch(all: &mut [Expansion<'_>], other_macs: &mut [Mac<'_>]) {
+    let count = all.len() + other_macs.len();
+    if !batch::is_faster(count) || all.iter().any(|each| each.prk.0.sha512_states().is_none()) {
         all.iter_mut().for_each(|Expansion { prk, info, out }| prk.expand(info, out));
-        return macs(beside);
+        return mac_batch(other_macs);
     }
-    // All first blocks, then all second ones of those that have one, and so on.
+    // All first blocks are computed together, then all second ones, and so on.
     for (turn, index) in (1..=255_u8).enumerate() {
         let (index, mut is_last) = ([index], true);
         let mut jobs = Jobs::new();
@@ -132,7 +136,7 @@ pub fn expand_several(all: &mut [Expansion<'_>], beside: &mut [Mac<'_>]) {
             }
         }
         if turn == 0 {
-            beside.iter_mut().for_each(|mac| jobs.push(mac.job()));
+            other_macs.iter_mut().for_each(|mac| jobs.push(mac.job()));
         }
         jobs.run();
         if is_last {
@@ -141,9 +145,9 @@ pub fn expand_several(all: &mut [Expansion<'_>], beside: &mut [Mac<'_>]) {
     }
 }
 
-/// HKDF-Extract as bytes, for a schedule that passes them on.
+/// HKDF-Extract with bytes as its result.
 #[must_use]
 pub fn hkdf_extract(algorithm: HashAlgorithm, salt: &[u8], ikm: &[u8]) -> Secret {
     // HMAC pads its key with zeros, so an empty salt needs no special case.
-    HmacKey::new(algorithm, salt).secret_tag(&[ikm])
+    HmacKey::new(algorithm, salt).secret_mac(&[ikm])
 }

@@ -1,16 +1,15 @@
-//! HMAC, RFC 2104, keyed once and used often.
+//! HMAC, RFC 2104, with keys that are prepared once and used often.
 //!
-//! What it is for: MACs whose key is absorbed when the key is made, not again for each message.
-//! What it must not know: what is authenticated. Where to look next: `hkdf.rs` and `prf.rs`,
-//! which are loops around this.
+//! A key is absorbed when it is made, not again for each message. See `hkdf.rs` and `prf.rs`,
+//! which iterate it.
 //!
-//! # What is kept, and why
+//! # The form of a key
 //!
 //! HMAC hashes one block of padded key before the message and another before the inner digest. A
-//! key here is the two chaining values after those blocks; each MAC starts from them, one after the
-//! other in one context on the stack, and wipes that. AWS-LC offers two other ways. All three were
-//! timed in one run of `benches/wrappers.rs` (Xeon with SHA extensions, a busy machine: read the
-//! ratios), for a message as long as the digest:
+//! key is stored as the two chaining values after those blocks; each MAC starts from them, one
+//! after the other in one context on the stack, which is then wiped. AWS-LC offers two other ways.
+//! All three were timed in one run of `benches/wrappers.rs` (Xeon with SHA extensions, a busy
+//! machine: read the ratios), for a message as long as the digest:
 //!
 //! | way | kept | SHA-256 | SHA-384 |
 //! |---|---:|---:|---:|
@@ -18,39 +17,42 @@
 //! | `HMAC_Init_from_precomputed_key` | 64 or 128 B | 218 ns | 642 ns |
 //! | chaining values (this) | 64 or 128 B | 145 ns | 517 ns |
 //!
-//! The context is too large for a handshake that holds several keys; the precomputed key pays for
+//! The context is too large for a handshake that holds several keys; the precomputed key costs
 //! clearing and wiping 1224 bytes at each use.
 
 use core::fmt;
 
+use crate::algorithm::HashAlgorithm;
 use crate::backend::lanes::{self, Instructions, Lane};
 use crate::backend::memory::wipe_words;
+use crate::backend::secret::Secret;
 use crate::backend::sha::{Context, Sha256, Sha512};
-use crate::{Digest, Hash, HashAlgorithm, Secret, constant_time_eq, wipe};
+use crate::hash::{Digest, Hash};
+use crate::memory::{constant_time_eq, wipe};
 
-/// A key with both of its pads absorbed, wiped on drop.
+/// An HMAC key in the form of its two chaining values, wiped on drop.
 pub struct HmacKey(Pads);
 
 impl HmacKey {
-    /// Absorbs a key of any length.
+    /// Prepares a key of any length.
     #[must_use]
     pub fn new(algorithm: HashAlgorithm, key: &[u8]) -> Self {
-        let [key] = Self::several(algorithm, [key]);
+        let [key] = Self::batch(algorithm, [key]);
         key
     }
 
-    /// Absorbs several keys at once.
+    /// Prepares several keys together.
     #[must_use]
-    pub fn several<const N: usize>(algorithm: HashAlgorithm, keys: [&[u8]; N]) -> [Self; N] {
+    pub fn batch<const N: usize>(algorithm: HashAlgorithm, keys: [&[u8]; N]) -> [Self; N] {
         let lanes = lanes::in_use();
         let from = match algorithm {
-            _ if !lanes::pays(lanes, 2 * N) => None,
+            _ if !lanes::is_faster(lanes, 2 * N) => None,
             HashAlgorithm::Sha256 => None,
             HashAlgorithm::Sha384 => Some(Sha512::new_384()),
             HashAlgorithm::Sha512 => Some(Sha512::new_512()),
         };
         match from {
-            Some(start) => absorb_together(lanes, algorithm, &start.chaining(), keys),
+            Some(start) => absorb_in_lanes(lanes, algorithm, &start.chaining(), keys),
             None => keys.map(|key| Self::alone(algorithm, key)),
         }
     }
@@ -78,28 +80,29 @@ impl HmacKey {
         }
     }
 
-    /// The MAC of the parts, one after the other, as a value that will be public.
+    /// The MAC of the concatenated parts, as a public value.
     #[must_use]
     #[inline]
     pub fn sign(&self, parts: &[&[u8]]) -> Digest {
         Digest::with(self.algorithm(), |out| self.mac(&[parts], out))
     }
 
-    /// The MAC of the parts, as a value that stays secret.
+    /// The MAC of the concatenated parts, as a secret value.
     #[must_use]
     #[inline]
-    pub fn secret_tag(&self, parts: &[&[u8]]) -> Secret {
+    pub fn secret_mac(&self, parts: &[&[u8]]) -> Secret {
         Secret::with(self.algorithm().output_len(), |out| self.mac(&[parts], out))
     }
 
-    /// Whether `tag` is the MAC of the parts, whole and in constant time.
+    /// Whether `tag` is the MAC of the concatenated parts. Compares the whole tag in constant
+    /// time.
     #[must_use]
     pub fn verify(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
-        let expected = self.secret_tag(parts);
+        let expected = self.secret_mac(parts);
         constant_time_eq(expected.as_bytes(), tag)
     }
 
-    /// [`Self::mac`], of which `out` takes as much as it has room for.
+    /// [`Self::mac`] truncated to the length of `out`.
     #[inline]
     pub(crate) fn shortened(&self, groups: &[&[&[u8]]], out: &mut [u8]) {
         let mac_len = self.algorithm().output_len();
@@ -111,7 +114,7 @@ impl HmacKey {
         }
     }
 
-    /// The key of these states, after the inner pad and after the outer one, of SHA-384 or SHA-512.
+    /// A SHA-384 or SHA-512 key from the states after the inner pad and after the outer pad.
     pub(crate) fn from_states(algorithm: HashAlgorithm, states: [[u64; 8]; 2]) -> Self {
         Self(match algorithm {
             HashAlgorithm::Sha384 => Pads::Sha384(states),
@@ -119,7 +122,7 @@ impl HmacKey {
         })
     }
 
-    /// The states after the inner pad and after the outer one, if the hash function is SHA-512 or begins otherwise only.
+    /// The states after the inner pad and after the outer pad, for SHA-384 and SHA-512.
     pub(crate) fn sha512_states(&self) -> Option<&[[u64; 8]; 2]> {
         match &self.0 {
             Pads::Sha256(_) => None,
@@ -129,7 +132,7 @@ impl HmacKey {
 
     /// Writes the MAC of all parts of all groups; `out` must have the digest's length.
     ///
-    /// Groups, so that callers can put their own parts around those of their caller.
+    /// Groups allow a caller to add parts before and after those of its own caller.
     #[inline]
     pub(crate) fn mac(&self, groups: &[&[&[u8]]], out: &mut [u8]) {
         match &self.0 {
@@ -146,7 +149,7 @@ impl fmt::Debug for HmacKey {
     }
 }
 
-/// The hash function's state after the inner pad, and after the outer one.
+/// The hash function's states after the inner pad and after the outer pad.
 enum Pads {
     Sha256([[u32; 8]; 2]),
     Sha384([[u64; 8]; 2]),
@@ -162,7 +165,7 @@ impl Drop for Pads {
     }
 }
 
-/// The key as it stands in a block of zeros. One that is longer is hashed first. RFC 2104 2
+/// Writes the key into a block of zeros. A key longer than the block is hashed first. RFC 2104 2
 fn write_key(algorithm: HashAlgorithm, key: &[u8], block: &mut [u8]) {
     if key.len() <= block.len() {
         block[..key.len()].copy_from_slice(key);
@@ -173,8 +176,8 @@ fn write_key(algorithm: HashAlgorithm, key: &[u8], block: &mut [u8]) {
     }
 }
 
-/// Absorbs the pads of all keys side by side. `start` is where the hash function starts.
-fn absorb_together<const N: usize>(
+/// Compresses the pads of all keys in lanes. `start` is the initial state of the hash function.
+fn absorb_in_lanes<const N: usize>(
     instructions: Instructions,
     algorithm: HashAlgorithm,
     start: &[u64; 8],
@@ -192,7 +195,8 @@ fn absorb_together<const N: usize>(
     keys
 }
 
-/// Has two empty lanes absorb the inner and the outer pad of a key. `start` is where the hash function starts. RFC 2104 2
+/// Writes the inner and outer pad of a key into two empty lanes. `start` is the initial state of
+/// the hash function. RFC 2104 2
 pub(crate) fn write_pads(
     algorithm: HashAlgorithm,
     start: &[u64; 8],
@@ -208,7 +212,7 @@ pub(crate) fn write_pads(
 
 fn absorb<C: Context>(new: impl Fn() -> C, block: &mut [u8]) -> [C::Chaining; 2] {
     [INNER_PAD, INNER_PAD ^ OUTER_PAD].map(|pad| {
-        // The second turn takes the inner pad off again.
+        // The second iteration also removes the inner pad.
         block.iter_mut().for_each(|byte| *byte ^= pad);
         let mut context = new();
         context.update(block);
@@ -229,9 +233,10 @@ fn mac_with<C: Context>(
     for part in groups.iter().copied().flatten() {
         context.update(part);
     }
-    // The inner digest may stand in `out` for a moment: it is no secret from who gets `out`.
+    // `out` may hold the inner digest temporarily: its owner gets the MAC, so this reveals nothing
+    // more.
     context.finish(out);
-    // One context for both, so that one wiping is enough.
+    // One context is used for both hashes, so that it is wiped only once.
     context.restart(outer, digest_len);
     context.update(out);
     context.finish(out);

@@ -1,7 +1,8 @@
-//! The mutex of every floor: the standard one, which a test build counts.
+//! The mutex of all crates: the standard library's, which a test build counts.
 //!
-//! What many connections need at once is behind no lock; that this holds is counted in builds with debug assertions and
-//! the feature `count-locks`. Every other build has the standard library's mutex. Must not know: what is locked.
+//! Data that many connections need at the same time must not be behind a lock. Tests check this by
+//! counting, in builds with debug assertions and the feature `count-locks`. Every other build uses
+//! the standard library's mutex.
 
 #[cfg(not(all(feature = "count-locks", debug_assertions)))]
 pub use std::sync::{Mutex, MutexGuard};
@@ -15,22 +16,22 @@ mod counted {
     pub use std::sync::MutexGuard;
     use std::sync::{LockResult, PoisonError};
 
-    /// The standard mutex, which counts by the name of the thread that takes it.
+    /// The standard mutex, which counts lock operations by the name of the calling thread.
     #[derive(Debug, Default)]
     pub struct Mutex<T>(std::sync::Mutex<T>);
 
     static TAKEN: std::sync::Mutex<BTreeMap<String, u64>> = std::sync::Mutex::new(BTreeMap::new());
 
     impl<T> Mutex<T> {
-        /// Around this.
+        /// A mutex with this value.
         pub const fn new(value: T) -> Self {
             Self(std::sync::Mutex::new(value))
         }
 
-        /// Counts, and takes it.
+        /// Counts the operation and locks the mutex.
         ///
         /// # Errors
-        /// If somebody has panicked while it was theirs.
+        /// If a thread has panicked while holding the lock.
         pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
             let thread = std::thread::current();
             let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,16 +41,16 @@ mod counted {
             self.0.lock()
         }
 
-        /// What was in it.
+        /// The value.
         ///
         /// # Errors
-        /// If somebody has panicked while it was theirs.
+        /// If a thread has panicked while holding the lock.
         pub fn into_inner(self) -> LockResult<T> {
             self.0.into_inner()
         }
     }
 
-    /// Test seam. How often threads took a mutex whose name begins with this.
+    /// For tests. The number of lock operations by threads whose name begins with `name`.
     #[must_use]
     pub fn taken_by(name: &str) -> u64 {
         let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);

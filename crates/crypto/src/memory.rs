@@ -1,17 +1,14 @@
-//! Comparing and wiping bytes that matter.
-//!
-//! What it is for: the two operations on secrets a compiler must not optimise. What it must not
-//! know: what the bytes mean. Where to look next: `secret.rs`, whose types call these.
+//! Comparing and wiping of sensitive bytes, in ways that the compiler must not optimise.
 
 use crate::backend::memory;
 
-/// Compares two byte strings in time that depends on their lengths only.
+/// Compares two byte strings in time that depends only on their lengths.
 #[must_use]
 pub fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     memory::constant_time_eq(a, b)
 }
 
-/// Overwrites the bytes with zeros in a way the compiler may not remove.
+/// Overwrites the bytes with zeros in a way that the compiler may not remove.
 pub fn wipe(bytes: &mut [u8]) {
     memory::wipe(bytes);
 }
@@ -21,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equality_needs_equal_length_and_every_byte() {
+    fn equality_compares_length_and_every_byte() {
         assert!(constant_time_eq(b"", b""));
         assert!(constant_time_eq(b"tercel", b"tercel"));
         assert!(!constant_time_eq(b"tercel", b"terce"));

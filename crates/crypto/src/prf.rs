@@ -1,18 +1,25 @@
 //! The pseudorandom function of TLS 1.2, RFC 5246 5: `P_hash`.
 //!
-//! What it is for: key material from a secret that is absorbed once. What it must not know: the
-//! labels. Where to look next: `hmac.rs`.
+//! The secret is prepared once, as an HMAC key; the labels come from the caller. See `hmac.rs`.
+
+mod run;
 
 use core::fmt;
 
-use crate::side_by_side::{self, AT_ONCE};
-use crate::{Digest, HashAlgorithm, HmacKey, PrfRun, Secret, wipe};
+use crate::algorithm::HashAlgorithm;
+use crate::backend::secret::Secret;
+use crate::batch::{self, MAX_BATCH};
+use crate::hash::Digest;
+use crate::hmac::HmacKey;
+use crate::memory::wipe;
 
-/// `P_hash` keyed with one secret.
+pub use run::PrfRun;
+
+/// `P_hash` with one secret.
 pub struct Tls12Prf(HmacKey);
 
 impl Tls12Prf {
-    /// Absorbs a secret of any length.
+    /// Prepares a secret of any length.
     #[must_use]
     pub fn new(algorithm: HashAlgorithm, secret: &[u8]) -> Self {
         Self(HmacKey::new(algorithm, secret))
@@ -20,16 +27,16 @@ impl Tls12Prf {
 
     /// Fills `out` with `PRF(secret, label, seed)`, the seed given in parts.
     pub fn fill(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
-        // Only the blocks of one output can go side by side.
-        if out.len() > self.0.algorithm().output_len() && side_by_side::pays(2) && self.has_lanes()
-        {
+        // Only the blocks of one output can be computed in lanes.
+        if out.len() > self.0.algorithm().output_len() && batch::is_faster(2) && self.has_lanes() {
             self.begin(label, seed, out).finish();
         } else {
-            self.fill_alone(label, seed, out);
+            self.fill_singly(label, seed, out);
         }
     }
 
-    /// [`Self::fill`] as a run, beside which others can be made. Nothing is filled before it is finished.
+    /// [`Self::fill`] as a run, to be computed together with another one. Nothing is written
+    /// before it is finished.
     #[must_use]
     pub fn begin<'a>(
         &'a self,
@@ -40,24 +47,24 @@ impl Tls12Prf {
         PrfRun::new(self, label, seed, out)
     }
 
-    /// Whether steps of several outputs can go side by side.
+    /// Whether steps of several outputs can be computed in lanes.
     pub(crate) fn has_lanes(&self) -> bool {
-        side_by_side::pays(AT_ONCE) && self.0.sha512_states().is_some()
+        batch::is_faster(MAX_BATCH) && self.0.sha512_states().is_some()
     }
 
     pub(crate) fn hmac(&self) -> &HmacKey {
         &self.0
     }
 
-    /// One block of output after the other.
-    pub(crate) fn fill_alone(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
+    /// Computes one block of output after the other.
+    pub(crate) fn fill_singly(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
         let hash_len = self.0.algorithm().output_len();
-        // Label and seed lie together behind A(i): what is hashed in one piece costs one call.
-        let mut room = [0; MAX_HASH_LEN + TOGETHER];
+        // Label and seed are stored contiguously after A(i): hashing one piece takes one call.
+        let mut room = [0; MAX_HASH_LEN + MAX_CONTIGUOUS_INPUT];
         let (mut end, parts) = (hash_len, || [label].into_iter().chain(seed.iter().copied()));
         for part in parts() {
             let Some(place) = room.get_mut(end..end.saturating_add(part.len())) else {
-                return self.fill_apart(label, seed, out);
+                return self.fill_long(label, seed, out);
             };
             place.copy_from_slice(part);
             end += part.len();
@@ -81,8 +88,8 @@ impl Tls12Prf {
         wipe(block);
     }
 
-    /// The same for a seed that is long, as an exporter's may be.
-    fn fill_apart(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
+    /// The same for a long seed, as an exporter's may be.
+    fn fill_long(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
         let hash_len = self.0.algorithm().output_len();
         let mut a = self.block(&[], label, seed);
         let mut chunks = out.chunks_mut(hash_len).peekable();
@@ -90,7 +97,7 @@ impl Tls12Prf {
             let block = self.block(a.as_bytes(), label, seed);
             chunk.copy_from_slice(&block.as_bytes()[..chunk.len()]);
             if chunks.peek().is_some() {
-                a = self.0.secret_tag(&[a.as_bytes()]);
+                a = self.0.secret_mac(&[a.as_bytes()]);
             }
         }
     }
@@ -110,24 +117,31 @@ impl fmt::Debug for Tls12Prf {
 
 const MAX_HASH_LEN: usize = Digest::MAX_LEN;
 
-/// The longest label and seed of a handshake: "key expansion" or "master secret" and two randoms, "extended master
-/// secret" and a hash.
-const TOGETHER: usize = 22 + 64;
+/// The longest label and seed of a handshake: "key expansion" or "master secret" with two randoms,
+/// or "extended master secret" with a hash.
+const MAX_CONTIGUOUS_INPUT: usize = 22 + 64;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn together_or_apart_the_output_is_the_same() {
+    fn short_and_long_seeds_use_the_same_function() {
         for algorithm in [HashAlgorithm::Sha256, HashAlgorithm::Sha384, HashAlgorithm::Sha512] {
             let prf = Tls12Prf::new(algorithm, b"secret");
-            for seed in [0, 1, 32, TOGETHER - 5, TOGETHER - 4, MAX_HASH_LEN + TOGETHER] {
+            for seed in [
+                0,
+                1,
+                32,
+                MAX_CONTIGUOUS_INPUT - 5,
+                MAX_CONTIGUOUS_INPUT - 4,
+                MAX_HASH_LEN + MAX_CONTIGUOUS_INPUT,
+            ] {
                 let seed = vec![7; seed];
                 for length in [0, 12, 32, 48, 64, 72, 200] {
                     let (mut out, mut apart) = (vec![0; length], vec![0; length]);
                     prf.fill(b"label", &[&seed, b"more"], &mut out);
-                    prf.fill_apart(b"label", &[&seed, b"more"], &mut apart);
+                    prf.fill_long(b"label", &[&seed, b"more"], &mut apart);
                     assert_eq!(out, apart, "{algorithm:?}, {} bytes of seed", seed.len());
                 }
             }

@@ -1,7 +1,7 @@
 //! Public keys and the verification of signatures.
 //!
-//! What it is for: parsing a key once and verifying with it often. What it must not know:
-//! certificates. Where to look next: `signature.rs` for the names, `backend/pkey.rs` for parsing.
+//! A key is parsed once and used often. See `signature.rs` for the algorithms and
+//! `backend/pkey.rs` for parsing.
 
 use core::fmt;
 
@@ -10,8 +10,10 @@ use crate::backend::ed25519;
 use crate::backend::ml_dsa::MlDsaKey;
 use crate::backend::pkey::{Contents, Pkey};
 use crate::backend::rsa::RsaKey;
+use crate::error::CryptoError;
+use crate::hash::Hash;
+use crate::signature::{KeyKind, SignatureAlgorithm};
 use crate::signature::{Scheme, pss_algorithms};
-use crate::{CryptoError, Hash, KeyKind, SignatureAlgorithm};
 
 /// A parsed public key.
 pub struct PublicKey(Inner);
@@ -29,8 +31,8 @@ impl PublicKey {
     ///
     /// # Errors
     ///
-    /// [`CryptoError::Unsupported`] for a kind of key or a curve unknown here,
-    /// [`CryptoError::InvalidKey`] for one that is malformed or of a refused size.
+    /// [`CryptoError::Unsupported`] for an unknown kind of key or curve,
+    /// [`CryptoError::InvalidKey`] for a malformed key or one of a refused size.
     pub fn from_spki(der: &[u8]) -> Result<Self, CryptoError> {
         let inner = match Pkey::from_spki(der)?.public_contents()? {
             Contents::Rsa(key) => Inner::Rsa(of_allowed_size(key)?),
@@ -47,8 +49,8 @@ impl PublicKey {
         Ok(Self(inner))
     }
 
-    /// Parses the bits inside a `SubjectPublicKeyInfo` whose algorithm the caller has read: an
-    /// `RSAPublicKey`, an uncompressed point, or plain bytes.
+    /// Parses the bits inside a `SubjectPublicKeyInfo` whose algorithm the caller has parsed: an
+    /// `RSAPublicKey`, an uncompressed point, or raw bytes.
     ///
     /// # Errors
     ///
@@ -71,7 +73,7 @@ impl PublicKey {
         Ok(Self(inner))
     }
 
-    /// What kind of key it is.
+    /// The kind of the key.
     #[must_use]
     pub fn kind(&self) -> KeyKind {
         match &self.0 {
@@ -83,7 +85,7 @@ impl PublicKey {
         }
     }
 
-    /// Its size as people give it: the modulus's bits, the field's, or the public key's.
+    /// The nominal key size in bits: of the modulus, of the field, or of the public key.
     #[must_use]
     pub fn bits(&self) -> usize {
         match &self.0 {
@@ -94,7 +96,7 @@ impl PublicKey {
         }
     }
 
-    /// What this key can verify.
+    /// The signature algorithms that the key can verify.
     #[must_use]
     pub fn algorithms(&self) -> &'static [SignatureAlgorithm] {
         match &self.0 {
@@ -108,7 +110,7 @@ impl PublicKey {
     /// # Errors
     ///
     /// [`CryptoError::Unsupported`] when the key cannot be used with the algorithm,
-    /// [`CryptoError::Rejected`] when the signature is not the key's.
+    /// [`CryptoError::Rejected`] when the signature does not verify.
     pub fn verify(
         &self,
         algorithm: SignatureAlgorithm,
@@ -145,7 +147,7 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// Below 2048 bits RSA is weak; above 8192 a peer could make each verification slow.
+/// RSA below 2048 bits is weak; above 8192 bits a peer could make each verification slow.
 pub(crate) fn of_allowed_size(key: RsaKey) -> Result<RsaKey, CryptoError> {
     if (2048..=8192).contains(&key.bits()) { Ok(key) } else { Err(CryptoError::InvalidKey) }
 }

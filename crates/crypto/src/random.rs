@@ -1,10 +1,10 @@
-//! Random bytes.
+//! Random bytes for keys, nonces and public values, from AWS-LC's generator.
 //!
-//! What it is for: keys, nonces and public values drawn from AWS-LC's generator, which notices
-//! forks and virtual-machine snapshots by itself. What it must not know: buffers; a buffered
-//! random byte would survive a fork. Where to look next: `deterministic.rs` for the test seam.
+//! The generator detects forks and virtual-machine snapshots. Nothing is buffered here, because
+//! buffered bytes would be duplicated by a fork. See `deterministic.rs` for tests.
 
-use crate::{CryptoError, backend};
+use crate::backend;
+use crate::error::CryptoError;
 
 /// Fills the whole slice with random bytes.
 ///

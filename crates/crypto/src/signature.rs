@@ -1,15 +1,14 @@
 //! Signature algorithms and kinds of keys.
 //!
-//! What it is for: naming what a key can do. What it must not know: code points and which
-//! algorithm a protocol version allows with which curve. Where to look next: `signing_key.rs`,
-//! `public_key.rs`.
+//! Code points, and the algorithms that a protocol version allows with each curve, are defined
+//! elsewhere. See `signing_key.rs` and `public_key.rs`.
 
-use crate::HashAlgorithm;
+use crate::algorithm::HashAlgorithm;
 use crate::backend::ec::Curve;
 use crate::backend::ml_dsa::ParameterSet;
 use crate::backend::rsa::Padding;
 
-/// How a signature is made. The curve of an ECDSA signature belongs to the key, not to the
+/// A signature algorithm. The curve of an ECDSA signature belongs to the key, not to the
 /// algorithm.
 ///
 /// RSA-PSS uses one hash throughout and a salt of its length; ECDSA signatures are in DER; ML-DSA
@@ -35,7 +34,7 @@ pub enum SignatureAlgorithm {
     EcdsaSha384,
     /// ECDSA with SHA-512.
     EcdsaSha512,
-    /// Ed25519, which hashes by itself.
+    /// Ed25519, which includes its hash function.
     Ed25519,
     /// ML-DSA-44, FIPS 204.
     MlDsa44,
@@ -65,7 +64,7 @@ impl SignatureAlgorithm {
     }
 }
 
-/// What kind of key it is.
+/// A kind of key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KeyKind {
@@ -90,7 +89,7 @@ pub enum KeyKind {
 }
 
 impl KeyKind {
-    /// What keys of this kind can do, best first. A single id-RSASSA-PSS key may allow less.
+    /// The algorithms of this kind of key, best first. A single id-RSASSA-PSS key may allow fewer.
     #[must_use]
     pub fn algorithms(self) -> &'static [SignatureAlgorithm] {
         use SignatureAlgorithm as A;
@@ -155,7 +154,7 @@ impl From<ParameterSet> for KeyKind {
     }
 }
 
-/// A [`SignatureAlgorithm`] taken apart.
+/// The parts of a [`SignatureAlgorithm`].
 #[derive(Clone, Copy)]
 pub(crate) enum Scheme {
     Rsa(Padding, HashAlgorithm),
@@ -164,7 +163,7 @@ pub(crate) enum Scheme {
     MlDsa(ParameterSet),
 }
 
-/// What an id-RSASSA-PSS key may do: everything, or what its parameters leave.
+/// The algorithms of an id-RSASSA-PSS key: all, or the one that its parameters allow.
 pub(crate) fn pss_algorithms(only: Option<HashAlgorithm>) -> &'static [SignatureAlgorithm] {
     match only {
         None => KeyKind::RsaPss.algorithms(),

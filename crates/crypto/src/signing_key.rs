@@ -1,8 +1,8 @@
-//! Private keys and the making of signatures.
+//! Private keys and signing.
 //!
-//! What it is for: keys parsed once, in the configuration, and used from every thread; and the
-//! trait behind which a key may live elsewhere. What it must not know: certificates. Where to
-//! look next: `signature.rs` for the names, `der.rs` for the public key's container.
+//! Keys are parsed once, in the configuration, and used by every thread. The trait [`Signer`]
+//! allows keys outside of this process. See `signature.rs` for the algorithms and `der.rs` for the
+//! encoding of the public key.
 
 use core::fmt;
 
@@ -11,16 +11,20 @@ use crate::backend::ed25519;
 use crate::backend::ml_dsa::MlDsaKey;
 use crate::backend::pkey::{Contents, Pkey};
 use crate::backend::rsa::RsaKey;
+use crate::backend::secret::Secret;
+use crate::der;
+use crate::error::CryptoError;
+use crate::hash::Hash;
 use crate::public_key::of_allowed_size;
+use crate::signature::{KeyKind, SignatureAlgorithm};
 use crate::signature::{Scheme, pss_algorithms};
-use crate::{CryptoError, Hash, KeyKind, Secret, SignatureAlgorithm, der};
 
-/// Whoever can sign: a key in memory, a token, a service.
+/// A signer: a key in memory, a token, or a service.
 pub trait Signer: Send + Sync {
-    /// What kind of key it is.
+    /// The kind of the key.
     fn kind(&self) -> KeyKind;
 
-    /// Signs a message, hashing it as the algorithm says.
+    /// Signs a message, with the hash function of the algorithm.
     ///
     /// # Errors
     ///
@@ -28,7 +32,7 @@ pub trait Signer: Send + Sync {
     /// when signing failed.
     fn sign(&self, algorithm: SignatureAlgorithm, message: &[u8]) -> Result<Vec<u8>, CryptoError>;
 
-    /// As [`Self::sign`], with the signature appended to `out`, which is left as it is after an error.
+    /// As [`Self::sign`], with the signature appended to `out`, which is unchanged after an error.
     ///
     /// # Errors
     ///
@@ -46,7 +50,7 @@ pub trait Signer: Send + Sync {
     /// The public half as a `SubjectPublicKeyInfo`, if it is known.
     fn public_key_spki(&self) -> Option<Vec<u8>>;
 
-    /// What the key can do, best first.
+    /// The signature algorithms of the key, best first.
     fn algorithms(&self) -> &'static [SignatureAlgorithm] {
         self.kind().algorithms()
     }
@@ -68,13 +72,13 @@ enum Inner {
 }
 
 impl SigningKey {
-    /// Parses a private key in DER: PKCS#8, PKCS#1 or SEC 1, whichever it is. An ML-DSA key may be
-    /// given as its seed, expanded, or both (RFC 9881 6).
+    /// Parses a private key in DER: PKCS#8, PKCS#1 or SEC 1. An ML-DSA key may be given as its
+    /// seed, expanded, or both (RFC 9881 6).
     ///
     /// # Errors
     ///
-    /// [`CryptoError::Unsupported`] for a kind of key or a curve unknown here,
-    /// [`CryptoError::InvalidKey`] for one that is malformed or of a refused size.
+    /// [`CryptoError::Unsupported`] for an unknown kind of key or curve,
+    /// [`CryptoError::InvalidKey`] for a malformed key or one of a refused size.
     pub fn from_der(der: &[u8]) -> Result<Self, CryptoError> {
         if let Ok(container) = Pkey::from_pkcs8(der) {
             return Self::from_contents(container.private_contents()?, der);
@@ -85,7 +89,7 @@ impl SigningKey {
         Self::from_contents(Contents::Ec(EcKey::from_sec1(der)?), der)
     }
 
-    /// What kind of key it is.
+    /// The kind of the key.
     #[must_use]
     pub fn kind(&self) -> KeyKind {
         match &self.inner {
@@ -97,7 +101,7 @@ impl SigningKey {
         }
     }
 
-    /// Its size as people give it: the modulus's bits, the field's, or the public key's.
+    /// The nominal key size in bits: of the modulus, of the field, or of the public key.
     #[must_use]
     pub fn bits(&self) -> usize {
         match &self.inner {
@@ -108,7 +112,7 @@ impl SigningKey {
         }
     }
 
-    /// What the key can do, best first.
+    /// The signature algorithms of the key, best first.
     #[must_use]
     pub fn algorithms(&self) -> &'static [SignatureAlgorithm] {
         match &self.inner {
@@ -123,7 +127,7 @@ impl SigningKey {
         self.spki.to_vec()
     }
 
-    /// Signs a message, hashing it as the algorithm says.
+    /// Signs a message, with the hash function of the algorithm.
     ///
     /// # Errors
     ///
@@ -138,7 +142,7 @@ impl SigningKey {
         Ok(signature)
     }
 
-    /// As [`Self::sign`], with the signature appended to `out`, which is left as it is after an error.
+    /// As [`Self::sign`], with the signature appended to `out`, which is unchanged after an error.
     ///
     /// # Errors
     ///
@@ -180,7 +184,7 @@ impl SigningKey {
             }
             Contents::RsaPss(key, only) => {
                 let key = of_allowed_size(key)?;
-                // The parameters, if any, are part of the public key's algorithm too.
+                // The parameters, if any, are also part of the public key's algorithm.
                 let algorithm = der::pkcs8_algorithm(der).ok_or(CryptoError::InvalidKey)?;
                 let spki = der::spki(algorithm, &key.public_der()?);
                 (Inner::RsaPss(key, pss_algorithms(only)), spki)

@@ -1,9 +1,9 @@
-//! What is left on the stack, for tests.
+//! Search for secrets left on the stack, for tests.
 //!
-//! What it is for: looking for secrets below the frame of whoever calls, where functions that have returned had theirs. In an
-//! optimised build only: others move every value through the stack. What it must not know: whose secrets they are. Where to look
-//! next: `tools/stack-residue.sh`, which runs these tests in builds of many profiles; `crates/tls/tests/residue.rs` for all other
-//! memory.
+//! It searches below the caller's frame, where the frames of returned functions were. It works in
+//! an optimised build only: others move every value through the stack. See
+//! `tools/stack-residue.sh`, which runs these tests in builds of many profiles, and
+//! `crates/tls/tests/residue.rs` for all other memory.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,15 +19,15 @@ impl StackSearch {
         Self { memory: File::open("/proc/self/mem").unwrap(), below: vec![0; DEPTH] }
     }
 
-    /// How many of these words `work` leaves on the stack.
+    /// The number of these words that `work` leaves on the stack.
     pub(crate) fn left(&mut self, words: &[u64], work: impl FnOnce()) -> usize {
-        // Not what the test itself has left there.
+        // Excludes the words that the test itself has left.
         clear();
         work();
         self.found(words)
     }
 
-    /// How many bytes of the stack `work` uses.
+    /// The number of stack bytes that `work` uses.
     #[cfg(lanes_avx2)]
     pub(crate) fn depth(&mut self, work: impl FnOnce()) -> usize {
         paint();
@@ -35,29 +35,31 @@ impl StackSearch {
         self.used()
     }
 
-    /// How much of the stack below this frame is not as it was painted.
+    /// The number of bytes below this frame that differ from the painted pattern.
     #[cfg(lanes_avx2)]
     #[inline(never)]
     fn used(&mut self) -> usize {
         let here = ptr::from_ref(&self).addr();
         self.memory.read_exact_at(&mut self.below, (here - DEPTH) as u64).unwrap();
-        // The lowest bytes may lie below what was painted, as the frame that did that began lower.
-        let painted = self.below.iter().skip_while(|byte| **byte != PAINT);
+        // The lowest bytes may lie below the painted area, because the frame of `paint` began
+        // lower. One of them may have the painted value, so the area begins with a run of it.
+        let unpainted = self.below.windows(RUN).position(|run| run.iter().all(|b| *b == PAINT));
+        let painted = self.below.iter().skip(unpainted.unwrap_or_default());
         painted.skip_while(|byte| **byte == PAINT).count()
     }
 
-    /// How many of these words lie in the stack below this frame.
+    /// The number of these words in the stack below this frame.
     #[inline(never)]
     fn found(&mut self, words: &[u64]) -> usize {
         let here = ptr::from_ref(&words).addr();
         self.memory.read_exact_at(&mut self.below, (here - DEPTH) as u64).unwrap();
-        let lies = |word: &u64| {
+        let is_searched = |word: &u64| {
             self.below.chunks_exact(8).any(|bytes| {
                 [word.to_ne_bytes(), word.swap_bytes().to_ne_bytes()]
                     .contains(&bytes.try_into().unwrap())
             })
         };
-        words.iter().filter(|word| lies(word)).count()
+        words.iter().filter(|word| is_searched(word)).count()
     }
 }
 
@@ -75,13 +77,17 @@ fn paint() {
 #[cfg(lanes_avx2)]
 const PAINT: u8 = 0xa7;
 
-/// The words of some bytes under this pad, most significant byte first.
+/// This many adjacent bytes do not have the painted value by chance.
+#[cfg(lanes_avx2)]
+const RUN: usize = 16;
+
+/// The words of some bytes combined with this pad, most significant byte first.
 pub(crate) fn words(bytes: &[u8], pad: u8) -> Vec<u64> {
     let word = |word: &[u8]| word.iter().fold(0, |all, byte| all << 8 | u64::from(byte ^ pad));
     bytes.chunks_exact(8).map(word).collect()
 }
 
-/// Leaves words on the stack, which are to be found.
+/// Leaves words on the stack, for the search to find.
 #[inline(never)]
 pub(crate) fn leave(words: &[u64]) {
     let mut room = [0; 512];
@@ -89,5 +95,5 @@ pub(crate) fn leave(words: &[u64]) {
     std::hint::black_box(&mut room);
 }
 
-/// Deeper than any of our functions goes, and far less than a thread has.
+/// Deeper than any function of this crate, and far less than a thread's stack.
 const DEPTH: usize = 64 * 1024;

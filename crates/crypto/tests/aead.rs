@@ -1,4 +1,4 @@
-//! AEAD: published vectors in all four shapes, and every way to be wrong.
+//! AEAD: published vectors in all four operations, and every kind of invalid input.
 
 mod support;
 
@@ -21,14 +21,14 @@ fn key_of(vector: &Vector) -> AeadKey {
 }
 
 #[test]
-fn published_vectors_in_every_shape() {
+fn published_vectors_in_every_operation() {
     for vector in support::parse(include_str!("vectors/aead.txt")) {
         let key = key_of(&vector);
         let nonce: [u8; 12] = vector.bytes("nonce").try_into().unwrap();
         let (aad, plaintext, sealed) =
             (vector.bytes("aad"), vector.bytes("plaintext"), vector.bytes("sealed"));
 
-        // However the plaintext is divided between input and extra, the outcome is the same.
+        // The result does not depend on how the plaintext is divided between input and extra.
         for extra_len in [0, 1, 2, 15, 16, 17, plaintext.len()] {
             let Some(input_len) = plaintext.len().checked_sub(extra_len) else { continue };
             let (input, extra) = plaintext.split_at(input_len);
@@ -66,7 +66,7 @@ fn any_change_is_rejected_and_leaves_no_plaintext() {
         let refuse = |key: &AeadKey, nonce: &[u8; 12], aad: &[u8], sealed: &[u8]| {
             let mut out = [0xee; 50];
             assert_eq!(key.open(nonce, aad, sealed, &mut out), Err(CryptoError::Rejected));
-            // The region of the plaintext is wiped, what lies behind it is not touched.
+            // The area of the plaintext is wiped, and the bytes after it are unchanged.
             let len = sealed.len() - TAG_LEN;
             assert!(out[..len].iter().all(|byte| *byte == 0));
             assert!(out[len..].iter().all(|byte| *byte == 0xee));
@@ -100,7 +100,7 @@ fn any_change_is_rejected_and_leaves_no_plaintext() {
 }
 
 #[test]
-fn shorter_than_a_tag_is_rejected() {
+fn inputs_shorter_than_a_tag_are_rejected() {
     for algorithm in ALL {
         for len in 0..TAG_LEN {
             let mut sealed = [0; TAG_LEN];
@@ -114,7 +114,7 @@ fn shorter_than_a_tag_is_rejected() {
 }
 
 #[test]
-fn too_small_a_buffer_is_refused_and_left_alone() {
+fn a_buffer_that_is_too_small_is_refused_and_unchanged() {
     for algorithm in ALL {
         let key = key(algorithm);
         for room in 0..10 + 1 + TAG_LEN {
@@ -149,7 +149,7 @@ fn a_key_of_any_other_length_is_refused() {
 }
 
 #[test]
-fn large_records_round_trip_in_every_shape() {
+fn large_records_round_trip_in_every_operation() {
     let plaintext: Vec<u8> = (0..16384_u32).map(|at| at.to_be_bytes()[3]).collect();
     for algorithm in ALL {
         let key = key(algorithm);
@@ -177,6 +177,6 @@ fn debug_names_the_algorithm_and_no_key() {
 fn fast_aes_agrees_with_the_processor() {
     let expected =
         std::is_x86_feature_detected!("aes") && std::is_x86_feature_detected!("pclmulqdq");
-    // AWS-LC asks for SSSE3 too, which every processor with both has.
+    // AWS-LC also requires SSSE3, which every processor with both has.
     assert_eq!(has_fast_aes(), expected);
 }

@@ -1,11 +1,11 @@
-//! Which compilers get the lanes that need newer ones.
+//! The compiler versions for which lanes with newer intrinsics are compiled.
 
 #[allow(dead_code, reason = "a build script has a main")]
 #[path = "../build.rs"]
 mod build;
 
 #[test]
-fn releases_from_the_first_that_has_them_on() {
+fn releases_with_the_intrinsics_are_recognized() {
     for (version, has_it) in [
         ("1.85.0", false),
         ("1.88.9", false),
@@ -24,7 +24,7 @@ fn releases_from_the_first_that_has_them_on() {
 }
 
 #[test]
-fn a_version_that_is_not_understood_has_nothing_new() {
+fn an_unknown_version_has_no_new_intrinsics() {
     for said in [
         "",
         "rustc",

@@ -28,7 +28,7 @@ fn sha_vectors_whole_and_in_pieces() {
 
 /// The examples of FIPS 180-4, and the empty message.
 #[test]
-fn sha1_names_what_it_should() {
+fn sha1_matches_published_digests() {
     for (message, expected) in [
         ("", "da39a3ee5e6b4b0d3255bfef95601890afd80709"),
         ("abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
@@ -60,13 +60,13 @@ fn sha_of_a_million_times_a() {
 #[test]
 fn a_fork_leaves_the_hash_running() {
     for algorithm in ALL {
-        // Lengths around the block's, where a fork could disturb what is pending.
+        // Lengths around the block length, where a fork could disturb the buffered bytes.
         for len in [0, 1, 55, 56, 63, 64, 65, 111, 112, 127, 128, 129, 300] {
             let bytes = vec![0xa5; len];
             let mut hash = Hash::new(algorithm);
             hash.update(&bytes);
             let fork = hash.clone();
-            assert_eq!(hash.fork_finish(), Hash::digest(algorithm, &[&bytes]));
+            assert_eq!(hash.current_digest(), Hash::digest(algorithm, &[&bytes]));
             hash.update(b"more");
             assert_eq!(hash.finish(), Hash::digest(algorithm, &[&bytes, b"more"]));
             assert_eq!(fork.finish(), Hash::digest(algorithm, &[&bytes]));
@@ -89,7 +89,7 @@ fn hmac_vectors_whole_and_in_pieces() {
         // The same key twice: nothing of the first message may remain.
         for _ in 0..2 {
             assert_eq!(*key.sign(&[&message]), *expected, "{vector:?}");
-            assert_eq!(key.secret_tag(&[&message]).as_bytes(), expected);
+            assert_eq!(key.secret_mac(&[&message]).as_bytes(), expected);
         }
         let (head, tail) = message.split_at(message.len() / 3);
         assert_eq!(*key.sign(&[head, b"", tail]), *expected);
@@ -105,7 +105,7 @@ fn hmac_vectors_whole_and_in_pieces() {
 
 #[test]
 fn hmac_keys_around_the_block_length() {
-    // A key shorter than a block is padded with zeros; one longer is hashed first (RFC 2104 2).
+    // A key shorter than a block is padded with zeros; a longer one is hashed first (RFC 2104 2).
     for algorithm in ALL {
         let block_len = algorithm.block_len();
         let mut padded = vec![7; block_len - 1];
@@ -124,13 +124,14 @@ fn hmac_keys_around_the_block_length() {
 
 #[test]
 fn an_hmac_key_is_small() {
-    // Handshake futures hold several.
+    // Handshake futures hold several of these.
     assert!(size_of::<HmacKey>() <= 144);
     assert!(size_of::<Hash>() <= 224);
     assert!(size_of::<Digest>() <= 72);
     assert!(size_of::<Secret>() <= 72);
 }
 
+/// RFC 5869 2.2, 2.3
 #[test]
 fn hkdf_vectors() {
     for vector in support::parse(include_str!("vectors/hkdf.txt")) {
@@ -160,7 +161,7 @@ fn hkdf_vectors() {
 }
 
 #[test]
-fn an_expansion_of_any_length_begins_alike() {
+fn a_shorter_expansion_is_a_prefix_of_a_longer_one() {
     for algorithm in ALL {
         let prk = Prk::from_bytes(algorithm, &[3; 64]);
         let mut longest = vec![0; prk.max_output_len()];
@@ -174,7 +175,7 @@ fn an_expansion_of_any_length_begins_alike() {
         // The first block is the MAC of info and 1.
         let first = prk.hmac().sign(&[b"info", &[1]]);
         assert_eq!(longest[..algorithm.output_len()], *first);
-        // The last one that of what is before it, info and 255.
+        // The last block is the MAC of the previous one, info and 255.
         let (rest, last) = longest.split_at(longest.len() - algorithm.output_len());
         let previous = &rest[rest.len() - algorithm.output_len()..];
         assert_eq!(*last, *prk.hmac().sign(&[previous, b"info", &[255]]));
@@ -183,7 +184,7 @@ fn an_expansion_of_any_length_begins_alike() {
 
 #[test]
 #[should_panic(expected = "HKDF-Expand of 8161 bytes")]
-fn an_expansion_beyond_255_blocks_is_a_bug_of_the_caller() {
+fn an_expansion_beyond_255_blocks_panics() {
     Prk::from_bytes(HashAlgorithm::Sha256, &[3; 32]).expand(&[], &mut [0; 8161]);
 }
 

@@ -1,11 +1,12 @@
-//! The switch that turns hash lanes off is for a whole process, so its tests have one of their own.
+//! The switch that turns hash lanes off affects the whole process, so its tests have their own
+//! binary.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use tercel_crypto::{
-    Expansion, Hash, HashAlgorithm, HashBeside, HashLanes, HmacKey, Mac, Prk, Tls12Prf,
-    expand_several, hash_lanes, macs, use_hash_lanes,
+    Expansion, Hash, HashAlgorithm, HashLanes, HmacKey, InterleavedHash, Mac, Prk, Tls12Prf,
+    expand_batch, hash_lanes, mac_batch, use_hash_lanes,
 };
 
 const ALL: [HashAlgorithm; 3] =
@@ -25,20 +26,21 @@ fn the_switch_turns_lanes_off_and_on() {
     assert_eq!(found == HashLanes::None, !std::is_x86_feature_detected!("avx2"));
 }
 
-/// A hash that was begun one way is finished either way, and so is what goes beside it.
+/// A hash that was begun with lanes can be finished without, and vice versa; so can the MACs in
+/// the same lanes.
 #[test]
 fn a_hash_may_be_begun_with_lanes_and_finished_without() {
     let _alone = alone();
     for (algorithm, length) in ALL.into_iter().flat_map(|one| [300, 5000].map(|len| (one, len))) {
         let message = vec![7; length];
         use_hash_lanes(false);
-        let [key] = HmacKey::several(algorithm, [b"key"]);
+        let [key] = HmacKey::batch(algorithm, [b"key"]);
         let expected = (key.sign(&[b"text"]), Hash::digest(algorithm, &[&message]));
         for moments in 0..16_u8 {
             let moment = |at: u8| use_hash_lanes(moments >> at & 1 != 0);
             let mut hash = Hash::new(algorithm);
             moment(0);
-            let mut beside = HashBeside::new(&mut hash, &message);
+            let mut beside = InterleavedHash::new(&mut hash, &message);
             moment(1);
             let [key] = beside.keys(algorithm, [b"key"]);
             moment(2);
@@ -52,9 +54,9 @@ fn a_hash_may_be_begun_with_lanes_and_finished_without() {
     use_hash_lanes(true);
 }
 
-/// A run that was begun one way goes on the other way, from whatever step it has reached.
+/// A run that was begun with lanes continues without, and vice versa, from any step.
 #[test]
-fn outputs_of_the_prf_may_be_begun_with_lanes_and_finished_without() {
+fn prf_runs_may_be_begun_with_lanes_and_finished_without() {
     let _alone = alone();
     for (of_first, of_second) in ALL.into_iter().flat_map(|one| ALL.map(|other| (one, other))) {
         let first = Tls12Prf::new(of_first, b"first");
@@ -74,9 +76,9 @@ fn outputs_of_the_prf_may_be_begun_with_lanes_and_finished_without() {
                 let mut beside = second.begin(b"other", &seed, &mut made.1);
                 let run = first.begin(b"label", &seed, &mut made.0);
                 moment(1);
-                run.finish_beside(&mut beside);
+                run.finish_with(&mut beside);
                 moment(2);
-                first.begin(b"label", &seed, &mut again).finish_beside(&mut beside);
+                first.begin(b"label", &seed, &mut again).finish_with(&mut beside);
                 moment(3);
                 beside.finish();
                 assert_eq!(made, expected, "{of_first:?}, {of_second:?}, {len}, {moments:04b}");
@@ -88,10 +90,10 @@ fn outputs_of_the_prf_may_be_begun_with_lanes_and_finished_without() {
 }
 
 #[test]
-fn turning_it_at_any_moment_changes_no_result() {
+fn switching_at_any_moment_changes_no_result() {
     let _alone = alone();
     thread::scope(|scope| {
-        let asking = scope.spawn(ask_for_all_kinds);
+        let asking = scope.spawn(compute_every_kind);
         while !asking.is_finished() {
             use_hash_lanes(false);
             use_hash_lanes(true);
@@ -99,21 +101,21 @@ fn turning_it_at_any_moment_changes_no_result() {
     });
 }
 
-fn ask_for_all_kinds() {
+fn compute_every_kind() {
     for algorithm in ALL {
         let key = HmacKey::new(algorithm, b"key");
         let prk = Prk::from_bytes(algorithm, b"prk");
         let expected = (key.sign(&[b"message"]), prk.expand_secret(&[b"info"], 60));
         for _ in 0..300 {
-            let [key, other] = HmacKey::several(algorithm, [b"key", b"prk"]);
+            let [key, other] = HmacKey::batch(algorithm, [b"key", b"prk"]);
             let prk = Prk::from_key(other);
             let mut tags = [[0_u8; 64]; 2];
             let [one, two] = tags.each_mut().map(|tag| &mut tag[..algorithm.output_len()]);
             let mut long = [[0_u8; 60]; 3];
             let mac = |out| Mac { key: &key, parts: &[b"message"], out };
             let mut all = long.each_mut().map(|out| Expansion { prk: &prk, info: &[b"info"], out });
-            expand_several(&mut all, &mut [mac(one)]);
-            macs(&mut [mac(two)]);
+            expand_batch(&mut all, &mut [mac(one)]);
+            mac_batch(&mut [mac(two)]);
             for tag in &tags {
                 assert_eq!(tag[..algorithm.output_len()], *expected.0);
             }

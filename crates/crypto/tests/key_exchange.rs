@@ -1,4 +1,4 @@
-//! Both sides of every key exchange meet, and every malformed share is refused.
+//! Both sides of every key exchange agree, and every malformed share is refused.
 
 use tercel_crypto::{CryptoError, KeyExchange, KeyExchangeAlgorithm as A};
 
@@ -14,7 +14,7 @@ const ALL: [A; 9] = [
     A::MlKem1024,
 ];
 
-/// Where ML-KEM's part of a share begins.
+/// The offset of ML-KEM's part in a share.
 const KEM_STARTS: [(A, usize); 5] = [
     (A::X25519MlKem768, 0),
     (A::SecP256r1MlKem768, 65),
@@ -39,16 +39,16 @@ fn both_sides_agree() {
 }
 
 #[test]
-fn shares_can_be_written_to_where_they_are_wanted() {
+fn shares_can_be_written_in_place() {
     for algorithm in ALL {
         let mut client = [0; A::MAX_SHARE_LEN];
         let mut server = [0; A::MAX_SHARE_LEN];
         let client = &mut client[..algorithm.client_share_len()];
         let server = &mut server[..algorithm.server_share_len()];
         let key = KeyExchange::generate_into(algorithm, client).unwrap();
-        assert!(key.public_share().is_empty() && key.classic().is_none());
+        assert!(key.public_share().is_empty() && key.traditional().is_none());
         let theirs = KeyExchange::respond_into(algorithm, client, server).unwrap();
-        if let Some((classic, place)) = algorithm.classic() {
+        if let Some((classic, place)) = algorithm.traditional() {
             let (response, _) = KeyExchange::respond(classic, &client[place]).unwrap();
             assert_eq!(response.len(), classic.server_share_len());
         }
@@ -88,33 +88,33 @@ fn lengths_are_those_of_the_standards() {
 }
 
 #[test]
-fn the_classic_half_of_a_hybrid_works_alone() {
+fn the_diffie_hellman_half_of_a_hybrid_works_alone() {
     for (hybrid, classic) in [
         (A::X25519MlKem768, A::X25519),
         (A::SecP256r1MlKem768, A::P256),
         (A::SecP384r1MlKem1024, A::P384),
     ] {
         let client = KeyExchange::generate(hybrid).unwrap();
-        let (algorithm, share) = client.classic().unwrap();
+        let (algorithm, share) = client.traditional().unwrap();
         assert_eq!(algorithm, classic);
         let (response, server_secret) = KeyExchange::respond(classic, share).unwrap();
-        let client_secret = client.agree_classic(&response).unwrap();
+        let client_secret = client.agree_traditional(&response).unwrap();
         assert_eq!(client_secret.as_bytes(), server_secret.as_bytes());
     }
     for algorithm in [A::X25519, A::P256, A::P384, A::P521, A::MlKem768, A::MlKem1024] {
-        assert!(KeyExchange::generate(algorithm).unwrap().classic().is_none());
+        assert!(KeyExchange::generate(algorithm).unwrap().traditional().is_none());
     }
     let alone = KeyExchange::generate(A::MlKem768).unwrap();
-    assert_eq!(alone.agree_classic(&[0; 32]).unwrap_err(), CryptoError::InvalidShare);
+    assert_eq!(alone.agree_traditional(&[0; 32]).unwrap_err(), CryptoError::InvalidShare);
 }
 
 #[test]
-fn the_halves_stand_in_the_order_of_the_drafts() {
+fn the_halves_are_in_the_order_of_the_draft() {
     for (hybrid, start) in
         [(A::X25519MlKem768, 1184), (A::SecP256r1MlKem768, 0), (A::SecP384r1MlKem1024, 0)]
     {
         let key = KeyExchange::generate(hybrid).unwrap();
-        let (algorithm, share) = key.classic().unwrap();
+        let (algorithm, share) = key.traditional().unwrap();
         assert_eq!(share, &key.public_share()[start..start + algorithm.client_share_len()]);
     }
 }
@@ -136,9 +136,9 @@ fn a_share_of_any_other_length_is_refused() {
             let key = KeyExchange::generate(algorithm).unwrap();
             assert_eq!(key.agree(bad).unwrap_err(), CryptoError::InvalidShare);
             let key = KeyExchange::generate(algorithm).unwrap();
-            let classic_len = key.classic().map_or(share.len(), |(_, share)| share.len());
+            let classic_len = key.traditional().map_or(share.len(), |(_, share)| share.len());
             if bad.len() != classic_len {
-                assert_eq!(key.agree_classic(bad).unwrap_err(), CryptoError::InvalidShare);
+                assert_eq!(key.agree_traditional(bad).unwrap_err(), CryptoError::InvalidShare);
             }
         }
     }
@@ -146,7 +146,7 @@ fn a_share_of_any_other_length_is_refused() {
 
 #[test]
 fn a_low_order_x25519_share_is_refused() {
-    // The points whose multiples are all zero (RFC 7748 6.1): 0 and 1, and p for 0 unreduced.
+    // The points whose multiples are all zero (RFC 7748 6.1): 0 and 1, and p for an unreduced 0.
     let zero = [0; 32];
     let mut one = [0; 32];
     one[0] = 1;
@@ -183,7 +183,7 @@ fn a_point_off_its_curve_or_in_another_form_is_refused() {
             other[0] = form;
             refuse(&other);
         }
-        // A coordinate beyond the field's prime.
+        // A coordinate above the field's prime.
         let mut beyond = good;
         let field_len = match algorithm {
             A::P256 | A::SecP256r1MlKem768 => 32,

@@ -1,5 +1,5 @@
-//! Key exchange against published vectors, and runs made equal by a seed. All of it needs private
-//! keys and randomness to be given, hence the feature.
+//! Key exchange with published vectors, and runs made equal by a seed. These tests set private
+//! keys and randomness, and therefore require the feature `deterministic`.
 #![cfg(all(feature = "deterministic", debug_assertions))]
 
 mod support;
@@ -9,6 +9,7 @@ use tercel_crypto::{
     CryptoError, KeyExchange, KeyExchangeAlgorithm as A, deterministic, fill_random,
 };
 
+/// RFC 7748 5
 #[test]
 fn x25519_vectors() {
     let mut refused = 0;
@@ -44,7 +45,7 @@ fn ecdh_vectors() {
 }
 
 #[test]
-fn a_private_key_that_is_none_is_refused() {
+fn invalid_private_keys_are_refused() {
     for (algorithm, len) in [(A::X25519, 32), (A::P256, 32), (A::P384, 48), (A::P521, 66)] {
         for bad in [vec![], vec![1; len - 1], vec![1; len + 1]] {
             let refused = KeyExchange::from_private(algorithm, &bad).unwrap_err();
@@ -53,7 +54,7 @@ fn a_private_key_that_is_none_is_refused() {
     }
     for algorithm in [A::P256, A::P384, A::P521] {
         let len = (algorithm.client_share_len() - 1) / 2;
-        // Zero, and beyond the order.
+        // Zero, and a value above the order.
         for bad in [vec![0; len], vec![0xff; len]] {
             let refused = KeyExchange::from_private(algorithm, &bad).unwrap_err();
             assert_eq!(refused, CryptoError::InvalidKey);
@@ -63,8 +64,8 @@ fn a_private_key_that_is_none_is_refused() {
     assert_eq!(refused, CryptoError::Unsupported);
 }
 
-/// The algorithm to reach a parameter set by, the randomness its classic half draws, and where
-/// ML-KEM's part of a share or secret begins.
+/// The algorithm that uses a parameter set, the number of random bytes that its Diffie-Hellman
+/// component draws, and the offset of ML-KEM's part in a share or secret.
 struct Hybrid {
     algorithm: A,
     classic_random: Vec<u8>,
@@ -92,7 +93,7 @@ fn hybrids(vector: &Vector) -> Vec<Hybrid> {
 }
 
 impl Hybrid {
-    fn classic(&self) -> Option<A> {
+    fn traditional(&self) -> Option<A> {
         match self.algorithm {
             A::X25519MlKem768 => Some(A::X25519),
             A::SecP256r1MlKem768 => Some(A::P256),
@@ -106,9 +107,9 @@ impl Hybrid {
         deterministic::with_bytes(&random, || KeyExchange::generate(self.algorithm).unwrap())
     }
 
-    /// A share of ML-KEM's part and some classic part.
+    /// A share with ML-KEM's part and an arbitrary Diffie-Hellman part.
     fn share(&self, kem: &[u8]) -> Vec<u8> {
-        let classic = self.classic().map_or_else(Vec::new, |classic| {
+        let classic = self.traditional().map_or_else(Vec::new, |classic| {
             KeyExchange::generate(classic).unwrap().public_share().to_vec()
         });
         if self.share_start == 0 { [kem, &classic].concat() } else { [&classic, kem].concat() }
@@ -152,7 +153,7 @@ fn ml_kem_encapsulation_vectors() {
 
 #[test]
 fn ml_kem_decapsulation_vectors() {
-    // Among them a ciphertext that implicit rejection answers (FIPS 203 6.3).
+    // These include a ciphertext that leads to implicit rejection (FIPS 203 6.3).
     for vector in support::parse(include_str!("vectors/ml_kem_decapsulate.txt")) {
         for hybrid in hybrids(&vector) {
             let key = hybrid.generate(&vector.bytes("seed"));

@@ -1,4 +1,4 @@
-//! ML-DSA: published vectors, every form of private key, and what must be refused.
+//! ML-DSA: published vectors, every form of private key, and inputs that must be refused.
 
 mod support;
 
@@ -163,7 +163,7 @@ fn damaged_keys_are_refused() {
         for form in forms(kind, &seed[1..], &expanded[1..]) {
             assert!(SigningKey::from_der(&form).is_err());
         }
-        // Seed and expanded key that do not belong together. RFC 9881 8.2
+        // A seed and an expanded key that do not match. RFC 9881 8.2
         let mut other_seed = seed.clone();
         other_seed[0] ^= 1;
         let [.., both] = forms(kind, &other_seed, &expanded);
@@ -173,7 +173,7 @@ fn damaged_keys_are_refused() {
         wrong[64] ^= 1;
         let [_, form, _] = forms(kind, &seed, &wrong);
         assert!(SigningKey::from_der(&form).is_err());
-        // Parameters, where there are none. RFC 9881 2
+        // Parameters, which must be absent. RFC 9881 2
         let mut fields = element(6, &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 3, 17]);
         fields.extend([5, 0]);
         let key = element(3, &[&[0], &public[..]].concat());

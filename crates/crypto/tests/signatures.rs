@@ -82,6 +82,8 @@ fn ed25519_vectors() {
     }
 }
 
+/// PKCS#8, PKCS#1 and SEC1 keys, and SubjectPublicKeyInfo.
+/// RFC 5958 2, RFC 8017 A.1.1, A.1.2, RFC 5280 4.1.2.7, RFC 3279 2.3.1, RFC 5480 2.1, RFC 8410 3
 #[test]
 fn every_container_gives_a_key_that_signs_for_its_spki() {
     for vector in keys() {
@@ -99,7 +101,7 @@ fn every_container_gives_a_key_that_signs_for_its_spki() {
                 assert_eq!(public.verify(algorithm, b"message", &signature), Ok(()));
                 let outcome = public.verify(algorithm, b"massage", &signature);
                 assert_eq!(outcome, Err(CryptoError::Rejected));
-                // Onto the end of what is there, and nothing behind it.
+                // Appended to the existing bytes, and nothing after it.
                 let mut out = b"before".to_vec();
                 key.sign_to(algorithm, b"message", &mut out).unwrap();
                 let appended = out.strip_prefix(b"before").unwrap();
@@ -118,7 +120,7 @@ fn every_container_gives_a_key_that_signs_for_its_spki() {
 }
 
 #[test]
-fn pss_parameters_of_a_key_bind() {
+fn pss_parameters_of_a_key_are_enforced() {
     let algorithms = |name: &str| {
         let vector = keys().into_iter().find(|vector| vector.text("name").contains(name)).unwrap();
         SigningKey::from_der(&vector.bytes("private")).unwrap().algorithms()

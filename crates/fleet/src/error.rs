@@ -1,48 +1,47 @@
-//! Why a node cannot take part, or keys were refused.
-//!
-//! Must not know: who is told. Next: [`crate::fleet`].
+//! Errors of the fleet.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tercel::TicketKeyError;
+use tercel::session::TicketKeyError;
 
-/// Why a node cannot take part in its fleet, or has refused what it was given.
+/// Why a node could not join its fleet, or refused ticket keys or secrets.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FleetError {
-    /// A setting is out of range or contradicts another: its name, and why.
+    /// A setting is out of range or contradicts another one: its name, and the reason.
     Setting(&'static str, &'static str),
-    /// A file cannot be read.
+    /// A file could not be read.
     File(PathBuf, io::Error),
-    /// A file holds secrets, and others than its owner and group may read it, or others than its owner write it.
+    /// A file that holds secrets is readable by users other than its owner and group, or writable
+    /// by users other than its owner.
     Exposed(PathBuf),
-    /// A file is not what it should be.
+    /// A file has the wrong type or content.
     Content(PathBuf, &'static str),
-    /// The keys in a file are no set.
+    /// The keys in a file do not form a valid set.
     Keys(PathBuf, TicketKeyError),
-    /// The set of keys in the store was not sealed under this fleet's secret and name, or is damaged.
-    ForeignKeys,
-    /// What nodes of this fleet write in the store was not written under a secret of this node's.
-    ForeignSecret,
-    /// A setting differs from that of the nodes that admit early data: its name, its value here, and its value there.
-    Disagreement {
-        /// The setting's name.
+    /// The ticket keys in the store could not be decrypted with the secret and name of this fleet.
+    UnreadableKeys,
+    /// The other nodes of this fleet write under a secret that this node does not have.
+    SecretMismatch,
+    /// A setting differs from that of the nodes that admit early data.
+    SettingMismatch {
+        /// The name of the setting.
         setting: &'static str,
-        /// Its value here.
+        /// Its value on this node.
         here: Duration,
-        /// Its value at the other nodes.
+        /// Its value on the other nodes.
         there: Duration,
     },
-    /// The store is away or did not answer in time.
-    Away,
-    /// The store answered with an error, whose code this is.
+    /// There is no connection to the store, or it did not answer in time.
+    StoreUnavailable,
+    /// The store answered with this error code.
     Store(String),
-    /// The thread that looks after the store cannot be started.
+    /// The background thread could not be started.
     Thread(io::Error),
-    /// There is no randomness.
+    /// The random number generator failed.
     Random,
 }
 
@@ -53,26 +52,29 @@ impl fmt::Display for FleetError {
             Self::File(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Exposed(path) => write!(
                 f,
-                "{}: others may read it, or the group write it; it holds secrets (chmod 600)",
+                "{}: file holds secrets and is accessible to other users, or writable by its group \
+                 (chmod 600)",
                 path.display()
             ),
             Self::Content(path, why) => write!(f, "{}: {why}", path.display()),
             Self::Keys(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::ForeignKeys => f.write_str(
-                "the ticket keys in the store are damaged, or of another fleet or secret",
+            Self::UnreadableKeys => f.write_str(
+                "ticket keys in the store cannot be decrypted: damaged, or sealed by another \
+                 fleet or under another fleet secret",
             ),
-            Self::ForeignSecret => f.write_str(
-                "the fleet secret is not that of the other nodes: no session of theirs can be read",
+            Self::SecretMismatch => f.write_str(
+                "fleet secret differs from that of the other nodes; their sessions cannot be \
+                 decrypted",
             ),
-            Self::Disagreement { setting, here, there } => write!(
+            Self::SettingMismatch { setting, here, there } => write!(
                 f,
-                "{setting} is {here:?} here and {there:?} at the nodes that admit early data now; \
-                 it has to be the same on all"
+                "{setting} is {here:?} on this node and {there:?} on the nodes that admit early \
+                 data; it must be the same on all nodes"
             ),
-            Self::Away => f.write_str("the store is away"),
-            Self::Store(code) => write!(f, "the store answers {code}"),
-            Self::Thread(error) => write!(f, "no thread for the store: {error}"),
-            Self::Random => f.write_str("no randomness"),
+            Self::StoreUnavailable => f.write_str("store unavailable"),
+            Self::Store(code) => write!(f, "store error: {code}"),
+            Self::Thread(error) => write!(f, "cannot start the fleet thread: {error}"),
+            Self::Random => f.write_str("random number generator failed"),
         }
     }
 }

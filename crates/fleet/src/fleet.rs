@@ -1,73 +1,74 @@
-//! A node's part in its fleet.
-//!
-//! Must not know: how anything is kept. Next: [`crate::node`], what there is of it; [`crate::keeper`], which
-//! runs beside it.
+//! The public handle of a node.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tercel::pki_types::UnixTime;
-use tercel::{Policy, ServerConfigBuilder, TicketSealer};
+use tercel::{Policy, server::ServerConfigBuilder, session::TicketSealer};
 use tercel_tokio::Answers;
 use tokio::time::{Instant, sleep};
 
-use crate::counts::Counts;
-use crate::early_data::{ANY_TERMS, blind_time};
+use crate::counters::Counts;
+use crate::early_data::{MAX_PARAMETER_SPREAD, blind_time};
 use crate::error::FleetError;
-use crate::node::{Blind, Node};
+use crate::node::{BlindTime, Node};
 use crate::secrets::FleetSecrets;
 use crate::settings::Settings;
-use crate::ticket_keys::FleetTickets;
+use crate::ticket_keys::FleetTicketSealer;
 
-/// A node's part in its fleet: put into configurations by [`apply`](Self::apply) and into acceptors by
-/// [`answers`](Self::answers). Cheap to clone; what it runs ends with the last of its clones, configurations and answers.
+/// A node of a fleet. [`apply`](Self::apply) puts it into configurations,
+/// [`answers`](Self::answers) into acceptors. Cheap to clone. Its thread ends with the last clone,
+/// configuration and answers that use it.
 #[derive(Clone)]
 pub struct Fleet(Arc<Node>);
 
-/// How a node stands to its store now.
+/// The state of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct State {
-    /// Whether the store can be asked.
+    /// Whether the node is connected to the store.
     pub store: bool,
-    /// Whether there are shared ticket keys.
+    /// Whether the node has shared ticket keys.
     pub ticket_keys: bool,
     /// Whether early data can be admitted.
     pub early_data: bool,
 }
 
 impl Fleet {
-    /// Reads the files that the settings name and begins to look for the store, which need not be there yet: see
-    /// [`Self::reached`]. Runs a thread of its own.
+    /// Reads the files that the settings name, and starts connecting to the store, which need not
+    /// be reachable yet: see [`Self::reached`]. Starts a thread.
     ///
     /// # Errors
-    /// If the settings contradict themselves, or a file is missing, open to others or not what it should be.
+    /// If the settings contradict each other, or a file is missing, readable by others, or
+    /// invalid.
     pub fn connect(settings: &Settings) -> Result<Self, FleetError> {
         let fleet = Self::prepare(settings)?;
         fleet.begin();
         Ok(fleet)
     }
 
-    /// Reads the files that the settings name. Nothing is asked of the store, or written there, before [`Self::begin`]: for a
-    /// server that prepares a configuration which it may not come to serve. What nodes write into a store when they meet it
-    /// (the settings by which they admit early data, ticket keys) binds other nodes.
+    /// Reads the files that the settings name, but does not use the store before [`Self::begin`]:
+    /// for a server that prepares a configuration which it may not use after all. What a node
+    /// writes when it connects (the parameters under which it admits early data, ticket keys)
+    /// binds other nodes.
     ///
     /// # Errors
     /// As [`Self::connect`].
     pub fn prepare(settings: &Settings) -> Result<Self, FleetError> {
         let difference = settings.store.as_ref().map_or(0, |s| s.clock_difference.as_secs());
         let time = blind_time(settings.freshness_window, difference);
-        Self::blind_for(settings, Blind { time, unknown_terms: ANY_TERMS })
+        Self::with_blind(settings, BlindTime { time, unknown_parameters: MAX_PARAMETER_SPREAD })
     }
 
-    /// Begins to look for the store, if it has not begun yet.
+    /// Starts connecting to the store, if that has not started yet.
     pub fn begin(&self) {
         self.0.begin();
     }
 
-    /// Test seam. [`Self::prepare`] with another [blind time](Self::blind_time), and as if all nodes had the same settings, for tests,
-    /// which cannot wait for as long as servers. Early data can be accepted twice by this.
+    /// Test seam. [`Self::prepare`] with another [blind time](Self::blind_time), and as if all
+    /// nodes had the same settings, for tests, which cannot wait as long as servers. Early data
+    /// can be accepted twice with it.
     ///
     /// # Errors
     /// As [`Self::connect`].
@@ -76,7 +77,10 @@ impl Fleet {
         settings: &Settings,
         blind_time: Duration,
     ) -> Result<Self, FleetError> {
-        Self::blind_for(settings, Blind { time: blind_time, unknown_terms: Duration::ZERO })
+        Self::with_blind(
+            settings,
+            BlindTime { time: blind_time, unknown_parameters: Duration::ZERO },
+        )
     }
 
     #[cfg(test)]
@@ -84,31 +88,33 @@ impl Fleet {
         settings: &Settings,
         blind_time: Duration,
     ) -> Result<Self, FleetError> {
-        let blind = Blind { time: blind_time, unknown_terms: Duration::ZERO };
-        let fleet = Self::blind_for(settings, blind)?;
+        let blind = BlindTime { time: blind_time, unknown_parameters: Duration::ZERO };
+        let fleet = Self::with_blind(settings, blind)?;
         fleet.begin();
         Ok(fleet)
     }
 
-    fn blind_for(settings: &Settings, blind: Blind) -> Result<Self, FleetError> {
+    fn with_blind(settings: &Settings, blind: BlindTime) -> Result<Self, FleetError> {
         Ok(Self(Arc::new(Node::prepare(settings, blind)?)))
     }
 
-    /// The builder with what this fleet shares: ticket keys, sessions, early data. What it does not share stays as it was.
+    /// Adds what this fleet shares to a configuration: ticket keys, sessions, early data.
+    /// Everything else in the builder stays unchanged.
     ///
-    /// A configuration with shared sessions or early data asks questions, so its acceptor needs [`Self::answers`].
+    /// A configuration with shared sessions or early data asks questions, so its acceptor needs
+    /// [`Self::answers`].
     #[must_use]
     pub fn apply(&self, mut builder: ServerConfigBuilder) -> ServerConfigBuilder {
         let node = &self.0;
         if let Some(tickets) = &node.tickets {
             let tickets = Arc::clone(tickets);
-            builder = builder.tickets(Arc::new(Held { tickets, _fleet: self.clone() }));
+            builder = builder.tickets(Arc::new(FleetSealer { tickets, _fleet: self.clone() }));
         }
         if node.sessions.is_some() {
             builder = builder.session_store(Policy::Ask);
         }
-        if let Some(forgetting) = &node.forgetting {
-            builder = builder.forget_session(Arc::new(forgetting.clone()));
+        if let Some(removal_queue) = &node.removal_queue {
+            builder = builder.forget_session(Arc::new(removal_queue.clone()));
         }
         if node.guard.is_some() {
             builder = builder.early_data(node.early_data, Policy::Ask);
@@ -117,14 +123,14 @@ impl Fleet {
         builder
     }
 
-    /// The answers with those to the questions that [`Self::apply`] brings about.
+    /// Adds answers to the questions that [`Self::apply`] leads to.
     #[must_use]
     pub fn answers(&self, mut answers: Answers) -> Answers {
         if self.0.sessions.is_some() {
-            let (finder, keeper) = (self.clone(), self.clone());
+            let (find_fleet, keep_fleet) = (self.clone(), self.clone());
             answers = answers
                 .find_session(move |question| {
-                    let fleet = finder.clone();
+                    let fleet = find_fleet.clone();
                     async move {
                         match &fleet.0.sessions {
                             Some(sessions) => sessions.find(question).await,
@@ -132,8 +138,8 @@ impl Fleet {
                         }
                     }
                 })
-                .keep_session(move |new| {
-                    let fleet = keeper.clone();
+                .store_session(move |new| {
+                    let fleet = keep_fleet.clone();
                     async move {
                         if let Some(sessions) = &fleet.0.sessions {
                             sessions.keep(new).await;
@@ -146,10 +152,11 @@ impl Fleet {
             answers = answers.admit_early_data(move |question| {
                 let (guard, fleet) = (Arc::clone(&guard), fleet.clone());
                 async move {
-                    // A configuration that was changed since has a window which this guard was not made for.
+                    // A configuration that was changed later may have a window that this guard was
+                    // not made for.
                     let is_ours = question.freshness_window() <= fleet.0.freshness_window;
                     let admitted =
-                        is_ours && guard.admit(question.unique(), question.judged_at()).await;
+                        is_ours && guard.admit(question.unique(), question.checked_at()).await;
                     drop(fleet);
                     admitted
                 }
@@ -158,58 +165,60 @@ impl Fleet {
         answers
     }
 
-    /// Looks for new ticket keys now, in the file or the store, as on a signal. They are looked for once a second in
-    /// any case. Needs a tokio runtime.
+    /// Reads ticket keys now, from the file or the store, as on a signal. They are read once a
+    /// second in any case. Needs a tokio runtime.
     ///
     /// # Errors
-    /// Why they were refused, or that the store is away; those from before stay.
+    /// If the keys were rejected or the store is unavailable. The previous keys stay in use.
     pub async fn reload(&self) -> Result<(), FleetError> {
-        if let Some(file) = &self.0.key_file {
+        if let Some(file) = &self.0.ticket_key_file {
             let file = Arc::clone(file);
             let read = tokio::task::spawn_blocking(move || file.read());
-            // A task that was not run belongs to a runtime that ends.
-            return read.await.unwrap_or(Err(FleetError::Away));
+            // The task is cancelled only if the runtime shuts down.
+            return read.await.unwrap_or(Err(FleetError::StoreUnavailable));
         }
-        match &self.0.store_keys {
+        match &self.0.store_ticket_keys {
             Some(keys) => keys.refresh(UnixTime::now()).await,
             None => Ok(()),
         }
     }
 
-    /// Goes on with these secrets, in the place of those that were known: nothing else changes, no connection to the
-    /// store ends, and early data is admitted as before. Of no effect if there is no store.
+    /// Replaces the secrets. Nothing else changes: connections to the store stay open, and early
+    /// data is admitted as before. Has no effect without a store.
     pub fn use_secrets(&self, secrets: FleetSecrets) {
         if let Some(cell) = &self.0.secrets {
             cell.set(secrets);
         }
     }
 
-    /// Refuses early data for `still` and one [blind time](Self::blind_time) from now on: for a server that has let
-    /// another guard admit it so far, and has connections left that ask that one, for so long at most. What one guard has
-    /// admitted the other does not know. Of no effect if there is none here.
-    pub fn follow_another_guard(&self, still: Duration) {
+    /// Refuses early data for `overlap` and one [blind time](Self::blind_time) from now on: for a
+    /// server that let another guard decide so far, and has connections left that use that guard
+    /// for at most `overlap`. Neither guard knows what the other one admitted. Has no effect
+    /// without a guard.
+    pub fn follow_another_guard(&self, overlap: Duration) {
         if let Some(guard) = &self.0.guard {
-            guard.follow_another(still);
+            guard.start_after_other_guard(overlap);
         }
     }
 
-    /// Refuses early data from now on, and holds other nodes to this one's settings no longer: for a server whose new
-    /// connections ask another fleet, while some that are left keep this one. Of no effect if there is no guard here.
+    /// Refuses early data from now on, and no longer requires other nodes to have the settings of
+    /// this one: for a server whose new connections use another fleet while some old ones still
+    /// use this one. Has no effect without a guard.
     pub fn retire_guard(&self) {
         if let Some(guard) = &self.0.guard {
             guard.retire();
         }
     }
 
-    /// Whether both are clones of one.
+    /// Whether both are clones of the same node.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Waits until the store is reached and ticket keys are there, as far as the settings want them, for no longer
-    /// than `limit`: whether they are. For a server that would rather not begin with full handshakes. Needs a tokio
-    /// runtime.
+    /// Waits for at most `limit` until the store is connected and ticket keys are there, as far as
+    /// the settings require them. Returns whether they are. For servers that should not start with
+    /// full handshakes. Needs a tokio runtime.
     pub async fn reached(&self, limit: Duration) -> bool {
         let began = Instant::now();
         loop {
@@ -219,50 +228,53 @@ impl Fleet {
             if has_store && has_keys || began.elapsed() >= limit {
                 return has_store && has_keys;
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// How it stands now.
+    /// The current state.
     #[must_use]
     pub fn state(&self) -> State {
         let store = self.0.store.as_ref();
         let early_data = self.0.guard.as_ref().is_some_and(|guard| guard.admits());
         let ticket_keys = self.0.tickets.as_ref().is_some_and(|tickets| tickets.has_keys());
-        State { store: store.is_some_and(|store| store.is_there()), ticket_keys, early_data }
+        State { store: store.is_some_and(|store| store.is_connected()), ticket_keys, early_data }
     }
 
-    /// Since when the shared ticket key that seals now has been sealing. `None` if none does, or they are not shared.
+    /// The time since which the current shared ticket key has been sealing. `None` if none seals,
+    /// or keys are not shared.
     #[must_use]
     pub fn ticket_key_since(&self) -> Option<UnixTime> {
         self.0.tickets.as_ref()?.seals_since(UnixTime::now())
     }
 
-    /// What was asked of the store so far.
+    /// Counts of requests to the store so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.0.counters.read()
     }
 
-    /// How long early data is refused after the store was away or is not what it was: as long as one hello can
-    /// count as fresh, one second more than twice its [window](Settings::freshness_window), one more, and twice the
-    /// [difference allowed between clocks](crate::StoreSettings::clock_difference). At a store with replicas it is a minute more,
-    /// and as much as [the store may be late](crate::StoreSettings::connect_time_limit). It is two minutes more where nothing
-    /// says that the nodes before had these settings: when the first nodes of a fleet start, or the store lost everything
-    /// and no node that admitted early data is left.
+    /// How long early data is refused after the store was unavailable or lost its data. This is as
+    /// long as a ClientHello can count as fresh: twice the [window](Settings::freshness_window)
+    /// and one second, plus one second, plus twice the [allowed clock
+    /// difference](crate::settings::StoreSettings::clock_difference). With a store that has
+    /// replicas it is longer by a minute and the [connect time
+    /// limit](crate::settings::StoreSettings::connect_time_limit). It is two minutes longer where
+    /// nothing shows that earlier nodes had the same settings: when the first nodes of a fleet
+    /// start, or when the store lost everything and no node that admitted early data is left.
     #[must_use]
     pub fn blind_time(&self) -> Duration {
         self.0.blind.time
     }
 }
 
-/// The tickets of a configuration, which keeps its fleet running.
-struct Held {
-    tickets: Arc<FleetTickets>,
+/// The ticket sealer of a configuration. It keeps the node running.
+struct FleetSealer {
+    tickets: Arc<FleetTicketSealer>,
     _fleet: Fleet,
 }
 
-impl TicketSealer for Held {
+impl TicketSealer for FleetSealer {
     fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
         self.tickets.seal(session, now)
     }
@@ -271,7 +283,7 @@ impl TicketSealer for Held {
         self.tickets.open(ticket, now)
     }
 
-    fn lifetime(&self) -> u32 {
+    fn lifetime(&self) -> Duration {
         self.tickets.lifetime()
     }
 }
@@ -282,5 +294,5 @@ impl fmt::Debug for Fleet {
     }
 }
 
-/// Between two looks at what is waited for.
-const LOOK: Duration = Duration::from_millis(5);
+/// Polling interval of [`Fleet::reached`].
+const POLL_INTERVAL: Duration = Duration::from_millis(5);

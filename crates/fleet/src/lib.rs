@@ -1,6 +1,7 @@
-//! Resumption across a fleet of servers: a client comes back to any node, whichever it was with before.
+//! Session resumption across a fleet of servers: a client can resume its session on any node.
 //!
-//! What nodes share lies in Redis or Valkey, or in a file. A [`Fleet`] holds a node's part of it:
+//! Nodes share state through Redis or Valkey, or through a file. A [`Fleet`] is one node of the
+//! fleet:
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -9,7 +10,8 @@
 //! use tercel_tokio::{Acceptor, Answers};
 //!
 //! fn acceptor(credential: Credential) -> Result<Acceptor, Box<dyn std::error::Error>> {
-//!     let mut store = StoreSettings::new("rediss://node:password@store.example:6379/0", "/etc/tercel/fleet.secret");
+//!     let url = "rediss://node:password@store.example:6379/0";
+//!     let mut store = StoreSettings::new(url, "/etc/tercel/fleet.secret");
 //!     store.roots = Some("/etc/tercel/store-ca.pem".into());
 //!     let fleet = Fleet::connect(&Settings {
 //!         ticket_keys: TicketKeys::Store,
@@ -24,49 +26,74 @@
 //!
 //! # What nodes can share
 //!
-//! - **Ticket keys** ([`Settings::ticket_keys`]): the session travels in the ticket, and every node opens it. Nothing
-//!   is asked of the store in a handshake. With keys from the store one node replaces them when their time has
-//!   come, and all have the next key before it seals.
-//! - **Sessions** ([`Settings::sessions`]): the session lies in the store and the client has a name for it. In TLS 1.3
-//!   each can be resumed once, among all nodes. A session of TLS 1.2 whose connection ended with a fatal
-//!   alert is taken out of the store.
-//! - **The memory behind early data** ([`Settings::early_data`]): what one node admitted, no node admits again.
+//! - **Ticket keys** ([`Settings::ticket_keys`]): the session travels in the ticket, and every
+//!   node can open it. A handshake does not need the store. With keys from the store, one node
+//!   rotates them, and all nodes have the next key before it seals.
+//! - **Sessions** ([`Settings::sessions`]): the session is in the store, and the client has an
+//!   identifier for it. In TLS 1.3 each session can be resumed once, across all nodes. A TLS 1.2
+//!   session whose connection ended with a fatal alert is removed from the store.
+//! - **The replay guard** ([`Settings::early_data`]): early data that one node admitted, no node
+//!   admits again.
 //!
 //! # For the operator
 //!
-//! - The *fleet secret* is a file of at least 32 bytes, the same on every node (`openssl rand -hex 32`), readable by
-//!   the server alone or by its group. Keys and sessions are sealed under it: the store sees neither, nor the names
-//!   of sessions. A store that lies can still deny resumption, give a session twice, or admit early data twice.
-//!   [`FleetSecrets`] tells how it is followed by another one.
-//! - When the store is away, handshakes go on as full ones, or with the last good ticket keys. Those keep opening;
-//!   they seal for at least one and at most two [ticket lifetimes](Settings::ticket_lifetime) more, after which no new
-//!   tickets are made until the store is back. Early data is refused at once. Only the handshakes under way when the
-//!   store goes away wait for it, each for [`StoreSettings::time_limit`] at most.
-//! - Nodes and store need clocks that are right to a few seconds.
-//! - Early data is refused for [`Fleet::blind_time`] whenever the store was away, was restarted or emptied, or
-//!   another one took its place. It is refused altogether, with the reason in the log, while the store may evict keys
-//!   (`maxmemory-policy` other than `noeviction`), while its clock and the node's are more than
-//!   [`StoreSettings::clock_difference`] apart, or if it has replicas without `min-replicas-to-write`: then a store that
-//!   was cut off would go on answering some nodes beside its successor. Set `min-replicas-max-lag` (10 seconds by
-//!   default) to no more than a minute. The module `early_data` says why that is enough.
-//! - A session that is to be forgotten after a fatal alert, and that the store does not have, leaves an empty entry for a week: a
-//!   write of it that was late is refused by that. RFC 5246 7.2.2
-//! - One server, or a primary with replicas behind one address. A cluster that spreads keys over servers, a Sentinel and
-//!   a replica count as away, with the reason in the log.
-//! - Commands used, of Redis 6.2 or later, or Valkey: `PING`, `INFO`, `TIME`, `GET`, `SET`, `DEL`, `PEXPIRE`, `MULTI`,
-//!   `EXEC`, `EVAL`, and `AUTH` or `SELECT` if the address says so, on keys that begin with `tercel:`.
+//! - The *fleet secret* is a file of at least 32 bytes, the same on every node (`openssl rand -hex
+//!   32`), readable only by the server or its group. Keys and sessions are sealed under it: the
+//!   store learns neither them nor the IDs of sessions. A store that lies can still deny
+//!   resumption, return a session twice, or admit early data twice. [`FleetSecrets`] describes how
+//!   to rotate the secret.
+//! - While the store is unavailable, handshakes are full ones, or use the last ticket keys. Those
+//!   keys still open tickets; they seal for at least one and at most two more [ticket
+//!   lifetimes](Settings::ticket_lifetime), after which no new tickets are issued until the store
+//!   is back. Early data is refused at once. Only handshakes in progress when the store fails wait
+//!   for it, each for at most [`StoreSettings::time_limit`].
+//! - The clocks of nodes and store must be correct to a few seconds.
+//! - Early data is refused for [`Fleet::blind_time`] after the store was unavailable, restarted,
+//!   emptied or replaced. It is refused altogether, with the reason in the log, while the store
+//!   may evict keys (`maxmemory-policy` other than `noeviction`), while the clocks of store and
+//!   node differ by more than [`StoreSettings::clock_difference`], or if the store has replicas
+//!   without `min-replicas-to-write`: a store that was cut off would still serve some nodes
+//!   while its successor serves others. Set `min-replicas-max-lag` (10 seconds by default) to at
+//!   most a minute. The module `early_data` explains why that is enough.
+//! - Removing a session that the store does not have leaves an empty entry for a week, so that a
+//!   delayed write of that session is refused. RFC 5246 7.2.2
+//! - Supported are one server, or a primary with replicas behind one address. A cluster that
+//!   spreads keys over servers, a Sentinel and a replica count as unavailable, with the reason in
+//!   the log.
+//! - Commands used, of Redis 6.2 or later, or Valkey: `PING`, `INFO`, `TIME`, `GET`, `SET`, `DEL`,
+//!   `PEXPIRE`, `MULTI`, `EXEC`, `EVAL`, and `AUTH` or `SELECT` if the URL has credentials or a
+//!   database, on keys that begin with `tercel:`.
 //!
 //! # Map
 //!
 //! | to do this | look at |
 //! |---|---|
-//! | say what is shared, and where | [`Settings`], [`StoreSettings`], [`TicketKeys`] |
-//! | take part | [`Fleet`] |
-//! | see how it goes | [`Fleet::counts`], [`Fleet::state`], events of `tracing` |
+//! | configure what is shared, and where | [`Settings`], [`StoreSettings`], [`TicketKeys`] |
+//! | join a fleet | [`Fleet`] |
+//! | monitor a node | [`Fleet::counts`], [`Fleet::state`], events of `tracing` |
 //! | write a file of ticket keys | [`TicketKeys::File`] |
-//! | let one secret follow another | [`FleetSecrets`], [`Fleet::use_secrets`] |
+//! | rotate the fleet secret | [`FleetSecrets`], [`Fleet::use_secrets`] |
 //! | understand a failure | [`FleetError`] |
+//!
+//! # Modules
+//!
+//! Lowest first; a module uses only itself and those before it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `error` | [`FleetError`] |
+//! | `counters` | counts of store requests and their outcomes |
+//! | `hex` | hexadecimal text |
+//! | `settings` | [`Settings`], [`StoreSettings`], and the parsing of store URLs |
+//! | `secrets` | the fleet secret, the keys derived from it, files that hold secrets |
+//! | `store` | connections to Redis or Valkey, and the commands sent over them |
+//! | `early_data` | the replay guard |
+//! | `ticket_keys` | ticket keys from a file or from the store |
+//! | `sessions` | sessions in the store, their removal, the check that nodes share one secret |
+//! | `node` | the parts of a node, and the thread that maintains them |
+//! | `fleet` | [`Fleet`], the public handle |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -79,16 +106,12 @@
     )
 )]
 
-mod counts;
+mod counters;
 mod early_data;
 mod error;
-mod files;
 mod fleet;
-mod forgetting;
-mod keeper;
-mod mark;
+mod hex;
 mod node;
-mod secret;
 mod secrets;
 mod sessions;
 mod settings;
@@ -97,34 +120,40 @@ mod store;
 mod testing;
 mod ticket_keys;
 
-pub use counts::Counts;
+pub use counters::Counts;
 pub use error::FleetError;
-pub use files::is_exposed;
 pub use fleet::{Fleet, State};
 pub use secrets::FleetSecrets;
+pub use secrets::files::is_exposed;
 pub use settings::{Settings, StoreSettings, TicketKeys};
 
-/// Test seam. The keys in a file of them: for fuzzing.
+/// Test seam. Parses a file of ticket keys, for fuzzing.
 #[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
-pub fn ticket_keys_in_file(content: &[u8]) -> Option<tercel::TicketKeySet> {
+pub fn ticket_keys_in_file(content: &[u8]) -> Option<tercel::session::TicketKeySet> {
     ticket_keys::file::parse(content).ok()
 }
 
-/// Test seam. Any content, sealed as a set of ticket keys in the store is: for fuzzing.
+/// Test seam. Seals any content as a set of ticket keys in the store, for fuzzing.
 #[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn sealed_for_store(secret: &[u8], number: u64, content: &[u8]) -> Option<Vec<u8>> {
     ticket_keys::shared::any::seal_any(
-        &secret::FleetSecret::new(secret, "fuzzing"),
+        &secrets::secret::FleetSecret::new(secret, "fuzzing"),
         number,
         content,
     )
 }
 
-/// Test seam. The number and the keys that were sealed for the store: for fuzzing.
+/// Test seam. Opens a set of ticket keys from the store, for fuzzing: its number and its keys.
 #[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
-pub fn opened_from_store(secret: &[u8], sealed: &[u8]) -> Option<(u64, tercel::TicketKeySet)> {
-    ticket_keys::shared::any::open_any(&secret::FleetSecret::new(secret, "fuzzing"), sealed)
+pub fn opened_from_store(
+    secret: &[u8],
+    sealed: &[u8],
+) -> Option<(u64, tercel::session::TicketKeySet)> {
+    ticket_keys::shared::any::open_any(
+        &secrets::secret::FleetSecret::new(secret, "fuzzing"),
+        sealed,
+    )
 }

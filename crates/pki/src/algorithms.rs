@@ -1,12 +1,14 @@
-//! The signature algorithms a certificate may be signed with.
+//! The signature algorithms of certificates.
 //!
-//! Each pairs the two identifiers found in certificates (of the issuer's key and of the signature) with the algorithm of
-//! `tercel-crypto` that verifies it. SHA-1 and MD5 are absent, so they are refused.
+//! Each maps the two identifiers found in certificates (of the issuer's key and of the signature)
+//! to the algorithm of `tercel-crypto` that verifies the signature. SHA-1 and MD5 are absent, and
+//! therefore refused.
 
 use pki_types::{AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm, alg_id};
 use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm};
 
-/// One way to sign a certificate: a kind of key with an algorithm, as X.509 identifies them.
+/// A signature algorithm of certificates: a kind of key and an algorithm, with their X.509
+/// identifiers.
 #[derive(Debug)]
 pub struct CertificateAlgorithm {
     key: KeyKind,
@@ -16,7 +18,7 @@ pub struct CertificateAlgorithm {
 }
 
 impl CertificateAlgorithm {
-    /// Everything that is supported, the commonest first.
+    /// All supported algorithms, the most common first.
     pub const ALL: &'static [&'static Self] = &ALL;
 
     /// The kind of the issuer's key.
@@ -31,14 +33,14 @@ impl CertificateAlgorithm {
         self.algorithm
     }
 
-    /// The same at another address, as another crate may have it: a constant has as many as it likes.
+    /// A copy at another address, as in another crate: a constant may have several addresses.
     #[cfg(test)]
-    pub(crate) fn elsewhere(&self) -> &'static Self {
+    pub(crate) fn copied_elsewhere(&self) -> &'static Self {
         let Self { key, algorithm, key_identifier, signature_identifier } = *self;
         Box::leak(Box::new(entry(key, algorithm, key_identifier, signature_identifier)))
     }
 
-    /// Verifies a signature by a key that was read before.
+    /// Verifies a signature with a key that was parsed before.
     pub(crate) fn verify_by(
         &self,
         key: &PublicKey,
@@ -50,7 +52,7 @@ impl CertificateAlgorithm {
         key.verify(self.algorithm, message, signature).map_err(|_| InvalidSignature)
     }
 
-    /// How many signatures this thread has verified so far.
+    /// The number of signatures that this thread has verified so far.
     #[cfg(test)]
     pub(crate) fn verified() -> usize {
         VERIFIED.get()
@@ -102,21 +104,22 @@ const ALL: [&CertificateAlgorithm; 28] = {
         &entry(EcdsaP521, S::EcdsaSha384, id::ECDSA_P521, id::ECDSA_SHA384),
         &entry(EcdsaP521, S::EcdsaSha512, id::ECDSA_P521, id::ECDSA_SHA512),
         &entry(Ed25519, S::Ed25519, id::ED25519, id::ED25519),
-        // Key and signature share one identifier. RFC 9881 2, 3
+        // The key and the signature share one identifier. RFC 9881 2, 3
         &entry(MlDsa44, S::MlDsa44, id::ML_DSA_44, id::ML_DSA_44),
         &entry(MlDsa65, S::MlDsa65, id::ML_DSA_65, id::ML_DSA_65),
         &entry(MlDsa87, S::MlDsa87, id::ML_DSA_87, id::ML_DSA_87),
         &entry(Rsa, S::RsaPssSha256, id::RSA_ENCRYPTION, id::RSA_PSS_SHA256),
         &entry(Rsa, S::RsaPssSha384, id::RSA_ENCRYPTION, id::RSA_PSS_SHA384),
         &entry(Rsa, S::RsaPssSha512, id::RSA_ENCRYPTION, id::RSA_PSS_SHA512),
-        // A key that may only sign with PSS: for any hash (no parameters), or for one. RFC 4055 3.1
+        // A key for PSS only: for any hash (no parameters), or for one. RFC 4055 3.1
         &entry(RsaPss, S::RsaPssSha256, PSS_ANY_HASH, id::RSA_PSS_SHA256),
         &entry(RsaPss, S::RsaPssSha384, PSS_ANY_HASH, id::RSA_PSS_SHA384),
         &entry(RsaPss, S::RsaPssSha512, PSS_ANY_HASH, id::RSA_PSS_SHA512),
         &entry(RsaPss, S::RsaPssSha256, id::RSA_PSS_SHA256, id::RSA_PSS_SHA256),
         &entry(RsaPss, S::RsaPssSha384, id::RSA_PSS_SHA384, id::RSA_PSS_SHA384),
         &entry(RsaPss, S::RsaPssSha512, id::RSA_PSS_SHA512, id::RSA_PSS_SHA512),
-        // The NULL that belongs after the identifier is missing; verifiers must accept that. RFC 4055 5
+        // The NULL parameters after the identifier are missing, which verifiers must accept.
+        // RFC 4055 5
         &entry(Rsa, S::RsaPkcs1Sha256, id::RSA_ENCRYPTION, PKCS1_SHA256_NO_NULL),
         &entry(Rsa, S::RsaPkcs1Sha384, id::RSA_ENCRYPTION, PKCS1_SHA384_NO_NULL),
         &entry(Rsa, S::RsaPkcs1Sha512, id::RSA_ENCRYPTION, PKCS1_SHA512_NO_NULL),

@@ -1,16 +1,17 @@
-//! A strict reader of DER, just large enough for the fields of a certificate and of an OCSP response.
+//! A strict DER reader for the fields of certificates and OCSP responses.
 //!
-//! It borrows, never allocates and never panics. It refuses what DER refuses: indefinite and padded lengths. Two readers
-//! that both insist on this cannot disagree on where a field of a certificate lies, which is why a key found here is the
-//! key that path building saw.
+//! It borrows, never allocates and never panics. It refuses what DER forbids: indefinite lengths
+//! and lengths with leading zeros. Two strict readers cannot disagree about the position of a
+//! field, which is why a key found here is the key that path building saw.
 //!
-//! It knows tags and lengths only; what a field means is said in [`crate::certificate`] and [`crate::ocsp`].
+//! It knows only tags and lengths; [`crate::certificate`] and [`crate::ocsp`] interpret the
+//! fields.
 
-/// The bytes are not DER, or not the element that was looked for.
+/// The bytes are not DER, or not the expected element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// One element: its tag, its content, and both together with the length.
+/// One element: its tag, its content, and the whole encoding with tag and length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Element<'a> {
     pub(crate) tag: u8,
@@ -18,7 +19,7 @@ pub(crate) struct Element<'a> {
     pub(crate) whole: &'a [u8],
 }
 
-/// Reads elements one after the other.
+/// Reads consecutive elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -33,7 +34,7 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// The next element, whatever its tag.
+    /// The next element, of any tag.
     pub(crate) fn element(&mut self) -> Result<Element<'a>, Malformed> {
         let (&tag, after_tag) = self.rest.split_first().ok_or(Malformed)?;
         if tag & HIGH_TAG_NUMBER == HIGH_TAG_NUMBER {
@@ -64,13 +65,13 @@ impl<'a> Reader<'a> {
         self.expect(tag).map(Some)
     }
 
-    /// Everything must have been read.
+    /// Checks that everything was read.
     pub(crate) fn finish(self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed) }
     }
 }
 
-/// The content of the single element that `bytes` must be.
+/// The content of `bytes`, which must be a single element.
 pub(crate) fn single(bytes: &[u8], tag: u8) -> Result<&[u8], Malformed> {
     let mut reader = Reader::new(bytes);
     let content = reader.expect(tag)?;
@@ -128,6 +129,28 @@ pub(crate) const fn context_constructed(number: u8) -> u8 {
     0xa0 | number
 }
 
+/// Encodes a SEQUENCE with this content, such as a part of a trust anchor, which is stored without
+/// tag and length.
+pub(crate) fn sequence(content: &[u8]) -> Vec<u8> {
+    let length = content.len().to_be_bytes();
+    let start = length.iter().take_while(|&&byte| byte == 0).count();
+    let digits = length.get(start..).unwrap_or_default();
+    let mut element = Vec::with_capacity(content.len() + 2 + digits.len());
+    element.push(SEQUENCE);
+    match digits {
+        [] => element.push(0),
+        [short] if *short < 0x80 => element.push(*short),
+        // At most the eight bytes of a usize.
+        #[expect(clippy::cast_possible_truncation)]
+        long => {
+            element.push(0x80 | long.len() as u8);
+            element.extend_from_slice(long);
+        }
+    }
+    element.extend_from_slice(content);
+    element
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,5 +197,14 @@ mod tests {
         assert_eq!(single(&bytes, OCTET_STRING), Ok(&[7u8; 0x80][..]));
         bytes.push(0);
         assert_eq!(single(&bytes, OCTET_STRING), Err(Malformed));
+    }
+
+    #[test]
+    fn sequences_of_every_length_are_valid_der() {
+        for length in [0, 1, 0x7f, 0x80, 0xff, 0x100, 0x1234] {
+            let content = vec![5; length];
+            let element = sequence(&content);
+            assert_eq!(single(&element, SEQUENCE), Ok(&content[..]));
+        }
     }
 }

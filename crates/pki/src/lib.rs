@@ -1,22 +1,23 @@
-//! Certificates for Tercel: chains, names, trust anchors, revocation.
+//! X.509 certificates for Tercel: chains, names, trust anchors, revocation.
 //!
-//! Path building is `webpki`'s; signatures are verified by `tercel-crypto`. This crate joins the two, adds what users of
-//! private services need (pinned leaves), bounds the work a hostile chain can cause, and says precisely why a chain was
-//! refused. It knows no TLS: no messages, no alerts (each [`RefusalReason`] names the alert it calls for, the `tercel`
-//! crate sends it), no sockets and no clock.
+//! `webpki` builds paths and `tercel-crypto` verifies signatures. This crate combines the two,
+//! adds pinned leaves for private services, bounds the work that a hostile chain can cause, and
+//! gives a precise reason when a chain is refused. It handles no TLS messages, sends no alerts
+//! (each [`RefusalReason`] names its alert, which the `tercel` crate sends), and uses no sockets
+//! and no clock.
 //!
 //! # Map
 //!
-//! | to do this | look at |
+//! | task | see |
 //! |---|---|
-//! | say whom to trust | [`Roots`] |
+//! | set the trust anchors | [`Roots`] |
 //! | verify a chain | [`ChainVerifier`], built by [`ChainVerifierBuilder`] |
-//! | ask for revocation checks by list | [`RevocationPolicy`] |
-//! | ask for checks of stapled OCSP responses | [`OcspPolicy`] |
-//! | understand a refusal | [`Refusal`], [`RefusalReason`] |
-//! | verify what the leaf's key signed | [`end_entity_public_key`] |
+//! | check revocation lists | [`RevocationPolicy`] |
+//! | check stapled OCSP responses | [`OcspPolicy`] |
+//! | diagnose a refusal | [`Refusal`], [`RefusalReason`] |
+//! | verify a signature by the leaf's key | [`end_entity_public_key`] |
 //! | choose signature algorithms for certificates | [`CertificateAlgorithm`] |
-//! | know how a chain of our own is signed | [`signature_algorithms`] |
+//! | list the signature algorithms of a chain | [`signature_algorithms`] |
 //! | print a certificate | [`CertificateSummary`], [`ReadableTime`] |
 //! | read PEM files | [`load_certs_pem`], [`load_key_pem`] |
 //!
@@ -27,7 +28,10 @@
 //! use pki_types::{CertificateDer, ServerName, UnixTime};
 //! use tercel_pki::{ChainVerifier, Refusal, Roots, Trust, Usage};
 //!
-//! fn check(chain: &[CertificateDer<'_>], authority: &[u8]) -> Result<Trust, Box<dyn std::error::Error>> {
+//! fn check(
+//!     chain: &[CertificateDer<'_>],
+//!     authority: &[u8],
+//! ) -> Result<Trust, Box<dyn std::error::Error>> {
 //!     let mut roots = Roots::new();
 //!     roots.add_pem(authority)?;
 //!     let verifier = ChainVerifier::builder(Arc::new(roots)).build()?;
@@ -36,6 +40,7 @@
 //! }
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod algorithms;
@@ -43,6 +48,7 @@ mod certificate;
 mod der;
 mod ocsp;
 mod pem;
+mod reason;
 mod refusal;
 mod revocation;
 mod roots;
@@ -51,15 +57,18 @@ mod verifier;
 
 pub use algorithms::CertificateAlgorithm;
 pub use certificate::{
-    CertificateSummary, common_name, dns_names, end_entity_public_key, issuer, not_after,
-    signature_algorithms, subject_names, subject_public_key_info,
+    CertificateSummary, common_name, dns_names, email_names, end_entity_public_key, issuer,
+    not_after, signature_algorithms, subject_names, subject_public_key_info, tls_server_end_point,
+    uri_names,
 };
 pub use ocsp::OcspPolicy;
 pub use pem::{PemError, load_certs_pem, load_key_pem};
-pub use refusal::{Refusal, RefusalReason};
+pub use reason::RefusalReason;
+pub use refusal::Refusal;
 pub use revocation::{RevocationPolicy, UnreadableCrl};
 #[cfg(feature = "native-roots")]
+#[cfg_attr(docsrs, doc(cfg(feature = "native-roots")))]
 pub use roots::NativeRoots;
 pub use roots::{Roots, RootsError};
 pub use time::ReadableTime;
-pub use verifier::{ChainVerifier, ChainVerifierBuilder, NothingTrusted, Staple, Trust, Usage};
+pub use verifier::{ChainVerifier, ChainVerifierBuilder, NoTrustConfigured, Staple, Trust, Usage};

@@ -1,13 +1,14 @@
 //! Certificates and private keys from PEM files.
 //!
-//! Text to DER, nothing more: what the DER holds is the concern of [`crate::Roots`] and of the signing key's type.
+//! The DER contents are parsed by [`crate::Roots`] and by the signing key's type.
 
 use std::fmt;
 
 use pki_types::pem::{self, PemObject};
 use pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Every certificate of a PEM file, in order; other sections are passed over. A file without one is an error.
+/// Every certificate of a PEM file, in order; other sections are skipped. A file without
+/// certificates is an error.
 pub fn load_certs_pem(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemError> {
     let certificates = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>()?;
     if certificates.is_empty() {
@@ -16,23 +17,29 @@ pub fn load_certs_pem(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemErr
     Ok(certificates)
 }
 
-/// The first private key of a PEM file: PKCS#8, PKCS#1 or SEC1. Encrypted keys are not read.
+/// The first private key of a PEM file: PKCS#8, PKCS#1 or SEC1. Encrypted keys are not supported.
 pub fn load_key_pem(pem: &[u8]) -> Result<PrivateKeyDer<'static>, PemError> {
     match PrivateKeyDer::from_pem_slice(pem) {
-        Err(pem::Error::NoItemsFound) if is_encrypted(pem) => Err(PemError::EncryptedKey),
+        Err(pem::Error::NoItemsFound) if contains(pem, ENCRYPTED_SECTION) => {
+            Err(PemError::EncryptedKey)
+        }
+        // The parser knows no header lines within a section.
+        Err(pem::Error::Base64Decode(_)) if contains(pem, ENCRYPTED_HEADER) => {
+            Err(PemError::EncryptedKey)
+        }
         other => Ok(other?),
     }
 }
 
-/// Why a PEM file could not be read.
+/// The reason why a PEM file could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PemError {
-    /// The file has no section of the wanted kind.
+    /// The file has no section of the requested kind.
     NothingFound,
     /// The private key is protected by a password.
     EncryptedKey,
-    /// A section begins or ends wrongly, or is too large.
+    /// A section's begin or end line is malformed, or the section is too large.
     Malformed,
     /// A section is not base64.
     NotBase64,
@@ -51,7 +58,7 @@ impl fmt::Display for PemError {
 
 impl std::error::Error for PemError {}
 
-// The source's error quotes lines of the file, which may be a private key: they are dropped here.
+// The source error quotes lines of the file, which may be a private key: they are dropped.
 impl From<pem::Error> for PemError {
     fn from(error: pem::Error) -> Self {
         match error {
@@ -62,9 +69,12 @@ impl From<pem::Error> for PemError {
     }
 }
 
-/// PKCS#8's encrypted form has a section name of its own. RFC 7468 11
-fn is_encrypted(pem: &[u8]) -> bool {
-    pem.windows(ENCRYPTED.len()).any(|window| window == ENCRYPTED)
+fn contains(pem: &[u8], text: &[u8]) -> bool {
+    pem.windows(text.len()).any(|window| window == text)
 }
 
-const ENCRYPTED: &[u8] = b"-----BEGIN ENCRYPTED PRIVATE KEY-----";
+/// The section of an encrypted PKCS#8 key. RFC 7468 11
+const ENCRYPTED_SECTION: &[u8] = b"-----BEGIN ENCRYPTED PRIVATE KEY-----";
+
+/// The first line in the section of an encrypted PKCS#1 or SEC1 key. RFC 1421 4.6.1.1
+const ENCRYPTED_HEADER: &[u8] = b"\nProc-Type: 4,ENCRYPTED";

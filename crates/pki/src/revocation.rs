@@ -1,7 +1,7 @@
-//! Certificate revocation lists and what to make of them.
+//! Certificate revocation lists and their policy.
 //!
-//! Off unless a list is given. Lists are parsed once, when the verifier is built; their signatures and dates are checked
-//! at each use, by path building. Next: [`crate::verifier`].
+//! Revocation checks are off unless a list is given. Lists are parsed once, when the verifier is
+//! built; path building checks their signatures and dates at each use.
 
 use std::fmt;
 
@@ -11,19 +11,19 @@ use webpki::{
     RevocationOptions, RevocationOptionsBuilder, UnknownStatusPolicy,
 };
 
-/// How strictly revocation lists are applied. The default is the strictest: the whole chain is checked, a certificate
-/// without a list is refused, and so is a list that is out of date.
+/// The policy for revocation lists. The default is the strictest: the whole chain is checked, and
+/// a certificate without a list, or with an outdated list, is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RevocationPolicy {
-    /// Check the leaf only, not the intermediates.
+    /// Check only the leaf, not the intermediates.
     pub end_entity_only: bool,
     /// Accept a certificate that no list covers.
     pub allow_unknown_status: bool,
-    /// Rely on a list after the moment its successor was due.
+    /// Accept a list after its nextUpdate.
     pub allow_expired_lists: bool,
 }
 
-/// The bytes are no revocation list, or one of a form that is not supported.
+/// The bytes are not a revocation list, or one of an unsupported form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnreadableCrl;
 
@@ -36,10 +36,20 @@ impl fmt::Display for UnreadableCrl {
 impl std::error::Error for UnreadableCrl {}
 
 /// The lists of a verifier, with their policy.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Revocation {
     lists: Vec<CertRevocationList<'static>>,
     pub(crate) policy: RevocationPolicy,
+}
+
+/// Without the lists themselves.
+impl fmt::Debug for Revocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Revocation")
+            .field("lists", &self.lists.len())
+            .field("policy", &self.policy)
+            .finish()
+    }
 }
 
 impl Revocation {
@@ -52,12 +62,12 @@ impl Revocation {
         Ok(())
     }
 
-    /// The lists in the shape that [`Self::options`] borrows; empty, and without allocation, when there are none.
+    /// The lists as [`Self::options`] borrows them; empty, without allocation, if there are none.
     pub(crate) fn lists(&self) -> Vec<&CertRevocationList<'static>> {
         self.lists.iter().collect()
     }
 
-    /// What path building is told; nothing when there are no lists.
+    /// The options for path building; `None` if there are no lists.
     pub(crate) fn options<'a>(
         &self,
         lists: &'a [&'a CertRevocationList<'a>],

@@ -1,36 +1,46 @@
-//! Trust anchors: the authorities a verifier believes, and where they are read from.
+//! Trust anchors, and the sources they are loaded from.
 //!
-//! A set of anchors is built once and shared ([`std::sync::Arc`]); nothing is verified here. Next: [`crate::verifier`].
+//! A set of anchors is built once and shared ([`std::sync::Arc`]); nothing is verified here.
 
 use std::fmt;
 
 use pki_types::{CertificateDer, TrustAnchor};
 use tercel_crypto::{Hash, HashAlgorithm};
 
+use crate::der;
 use crate::pem::{PemError, load_certs_pem};
-use crate::refusal::RefusalReason;
+use crate::reason::RefusalReason;
 
 /// A set of trust anchors.
-#[derive(Clone, Debug, Default)]
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut roots = tercel_pki::Roots::new();
+/// roots.add_pem(&std::fs::read("ca.pem")?)?;
+/// println!("{} authorities", roots.len());
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Default)]
 pub struct Roots {
     anchors: Vec<TrustAnchor<'static>>,
 }
 
 impl Roots {
-    /// No anchor yet.
+    /// An empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Trusts the authority of this certificate: its subject, its key and its name constraints. Its validity and its
-    /// signature are not looked at. RFC 5280 6.1.1
+    /// Adds the authority of this certificate: its subject, its key and its name constraints. Its
+    /// validity and its signature are not checked. RFC 5280 6.1.1
     pub fn add_der(&mut self, certificate: &CertificateDer<'_>) -> Result<(), RootsError> {
         self.add_trust_anchor(anchor(certificate)?);
         Ok(())
     }
 
-    /// Trusts every certificate of a PEM file and returns how many that were. If one cannot be read, none is added.
+    /// Adds every certificate of a PEM file and returns their number. If one cannot be parsed,
+    /// none is added.
     pub fn add_pem(&mut self, pem: &[u8]) -> Result<usize, RootsError> {
         let certificates = load_certs_pem(pem).map_err(RootsError::Pem)?;
         let added = certificates.iter().map(anchor).collect::<Result<Vec<_>, _>>()?;
@@ -39,9 +49,9 @@ impl Roots {
         Ok(certificates.len())
     }
 
-    /// Trusts an anchor that was taken apart before. One that is here already is not added again.
+    /// Adds a parsed anchor, unless the set has it already.
     pub fn add_trust_anchor(&mut self, anchor: TrustAnchor<'static>) {
-        // The ends of keys differ where anchors do, nearly always: most comparisons end with those eight bytes.
+        // Most anchors differ in the last bytes of their keys, so most comparisons end there.
         let end =
             |anchor: &TrustAnchor<'_>| anchor.subject_public_key_info.last_chunk::<8>().copied();
         let own = end(&anchor);
@@ -50,19 +60,19 @@ impl Roots {
         }
     }
 
-    /// How many anchors there are.
+    /// The number of anchors.
     #[must_use]
     pub fn len(&self) -> usize {
         self.anchors.len()
     }
 
-    /// Whether nobody is trusted.
+    /// Whether there are no anchors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.anchors.is_empty()
     }
 
-    /// A digest of the anchors, their keys and constraints included; their order counts.
+    /// A digest of the anchors, including their keys and constraints, in order.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hash = Hash::new(HashAlgorithm::Sha256);
@@ -76,13 +86,21 @@ impl Roots {
         hash.finish().first_chunk().copied().unwrap_or_default()
     }
 
-    /// The anchors' distinguished names, each a whole DER `Name`, as the certificate_authorities extension wants them.
+    /// The anchors' distinguished names, each a whole DER `Name`, as in the
+    /// certificate_authorities extension.
     pub fn subjects(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
-        self.anchors.iter().map(|anchor| sequence(&anchor.subject))
+        self.anchors.iter().map(|anchor| der::sequence(&anchor.subject))
     }
 
     pub(crate) fn anchors(&self) -> &[TrustAnchor<'static>] {
         &self.anchors
+    }
+}
+
+/// Without the anchors themselves.
+impl fmt::Debug for Roots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Roots").field("anchors", &self.anchors.len()).finish()
     }
 }
 
@@ -93,6 +111,7 @@ fn anchor(certificate: &CertificateDer<'_>) -> Result<TrustAnchor<'static>, Root
 }
 
 #[cfg(feature = "webpki-roots")]
+#[cfg_attr(docsrs, doc(cfg(feature = "webpki-roots")))]
 impl Roots {
     /// The authorities of Mozilla's root programme, as compiled into the program.
     #[must_use]
@@ -102,10 +121,13 @@ impl Roots {
 }
 
 #[cfg(feature = "native-roots")]
+#[cfg_attr(docsrs, doc(cfg(feature = "native-roots")))]
 impl Roots {
-    /// The authorities the operating system trusts. `SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured.
+    /// The authorities that the operating system trusts. `SSL_CERT_FILE` and `SSL_CERT_DIR` are
+    /// honoured.
     ///
-    /// Systems carry odd certificates, so what cannot be read is counted, not refused. Finding nothing at all is an error.
+    /// System stores often have some unusual certificates, so those that cannot be parsed are
+    /// counted and skipped. An empty result is an error.
     pub fn native() -> Result<NativeRoots, RootsError> {
         let found = rustls_native_certs::load_native_certs();
         let mut roots = Self::new();
@@ -122,25 +144,26 @@ impl Roots {
     }
 }
 
-/// What the operating system trusts.
+/// The authorities that the operating system trusts.
 #[cfg(feature = "native-roots")]
+#[cfg_attr(docsrs, doc(cfg(feature = "native-roots")))]
 #[derive(Clone, Debug)]
 pub struct NativeRoots {
     /// The authorities.
     pub roots: Roots,
-    /// How many files or certificates could not be read.
+    /// The number of files or certificates that could not be read.
     pub unreadable: usize,
 }
 
-/// Why trust anchors could not be had.
+/// The reason why trust anchors could not be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RootsError {
-    /// The file is not PEM with certificates in it.
+    /// The file is not PEM, or has no certificates.
     Pem(PemError),
-    /// A certificate cannot serve as an anchor.
+    /// A certificate cannot be used as an anchor.
     Certificate(RefusalReason),
-    /// The operating system has no authorities, or hides them.
+    /// The operating system has no authorities, or they are not accessible.
     NothingFound,
 }
 
@@ -155,39 +178,3 @@ impl fmt::Display for RootsError {
 }
 
 impl std::error::Error for RootsError {}
-
-/// The parts of an anchor lack the tag and length of their SEQUENCE; this puts them back.
-pub(crate) fn sequence(content: &[u8]) -> Vec<u8> {
-    let length = content.len().to_be_bytes();
-    let start = length.iter().take_while(|&&byte| byte == 0).count();
-    let digits = length.get(start..).unwrap_or_default();
-    let mut name = Vec::with_capacity(content.len() + 2 + digits.len());
-    name.push(crate::der::SEQUENCE);
-    match digits {
-        [] => name.push(0),
-        [short] if *short < 0x80 => name.push(*short),
-        // At most the eight bytes of a usize.
-        #[expect(clippy::cast_possible_truncation)]
-        long => {
-            name.push(0x80 | long.len() as u8);
-            name.extend_from_slice(long);
-        }
-    }
-    name.extend_from_slice(content);
-    name
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::der;
-
-    #[test]
-    fn names_of_every_length_are_whole_again() {
-        for length in [0, 1, 0x7f, 0x80, 0xff, 0x100, 0x1234] {
-            let content = vec![5; length];
-            let name = sequence(&content);
-            assert_eq!(der::single(&name, der::SEQUENCE), Ok(&content[..]));
-        }
-    }
-}

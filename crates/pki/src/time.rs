@@ -1,7 +1,7 @@
-//! Times of certificates: out of DER, and into text for people.
+//! Times in certificates: parsed from DER, and printed for people.
 //!
-//! No clock here: the moment of verification is always given by the caller. The comparisons are in
-//! [`crate::verifier`] (pinned leaves) and in path building (all others).
+//! There is no clock here: the caller passes the time of verification. Times are compared in
+//! [`crate::verifier`] (pinned leaves) and in path building (all other certificates).
 
 use std::fmt;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use pki_types::UnixTime;
 
 use crate::der::{self, Element, Malformed};
 
-/// Reads a UTCTime or a GeneralizedTime, both in seconds and in UTC. RFC 5280 4.1.2.5
+/// Parses a UTCTime or a GeneralizedTime, both with seconds and in UTC. RFC 5280 4.1.2.5
 ///
-/// A moment before 1970, which [`UnixTime`] cannot say, becomes the start of 1970: early enough for a certificate that is
-/// valid since then, and long past for one that expired then.
+/// A time before 1970, which [`UnixTime`] cannot represent, becomes the start of 1970: the result
+/// is equally in the past, as a start and as an end of validity.
 pub(crate) fn from_der(element: Element<'_>) -> Result<UnixTime, Malformed> {
     let (year, rest) = match element.tag {
         der::UTC_TIME => {
             let (year, rest) = digits(element.content, 2)?;
-            // RFC 5280 4.1.2.5.1: two digits mean 1950 to 2049.
+            // RFC 5280 4.1.2.5.1: a two-digit year is in 1950 to 2049.
             (if year >= 50 { 1900 + year } else { 2000 + year }, rest)
         }
         der::GENERALIZED_TIME => digits(element.content, 4)?,
@@ -45,7 +45,7 @@ pub(crate) fn from_der(element: Element<'_>) -> Result<UnixTime, Malformed> {
     Ok(from_seconds(((days * 24 + hour) * 60 + minute) * 60 + second))
 }
 
-/// A moment as people read it: `2026-11-20 17:01:47 UTC`.
+/// A time as people read it: `2026-11-20 17:01:47 UTC`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadableTime(pub UnixTime);
 
@@ -56,7 +56,8 @@ impl fmt::Display for ReadableTime {
             return f.write_str("after the year 9999");
         }
         let (mut days, in_day) = (seconds / 86_400, seconds % 86_400);
-        // At least one year in 366 days, so the estimate is never too late and at most a few years too early.
+        // A year has at most 366 days, so the estimate is never too late and at most a few years
+        // too early.
         let mut year = 1970 + days / 366;
         while days_before_year(year + 1) <= days {
             year += 1;
@@ -104,7 +105,7 @@ fn days_in_month(year: u64, month: u64) -> u64 {
     }
 }
 
-/// The last moment a GeneralizedTime can say. RFC 5280 4.1.2.5
+/// The last moment that a GeneralizedTime can represent. RFC 5280 4.1.2.5
 const LAST_SECOND_OF_9999: u64 = 253_402_300_799;
 
 #[cfg(test)]
@@ -116,6 +117,7 @@ mod tests {
         from_der(element).map(|time| time.as_secs())
     }
 
+    /// RFC 5280 4.1.2.5, 4.1.2.5.1
     #[test]
     fn known_moments() {
         let known: [(u8, &[u8], u64); 7] = [
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn malformed_times_are_refused() {
         let wrong: [(u8, &[u8]); 10] = [
             (der::UTC_TIME, b"7001010000Z"),
             (der::UTC_TIME, b"700101000000+0000"),
@@ -153,7 +155,7 @@ mod tests {
 
     #[test]
     fn text_is_the_inverse_of_parsing() {
-        // A prime number of seconds, so that every field of the text moves.
+        // A prime number of seconds, so that every field of the text varies.
         for seconds in (0..LAST_SECOND_OF_9999).step_by(86_400 * 97 + 12_347) {
             let text = ReadableTime(from_seconds(seconds)).to_string();
             let mut compact: String = text.chars().filter(char::is_ascii_digit).collect();

@@ -1,25 +1,33 @@
-//! A TLS terminator: what `tercel proxy` runs.
+//! A TLS terminator: the library behind `tercel proxy`.
 //!
-//! Clients come in over TLS, their bytes go out to backends in the clear, and back. Each core has a thread with
-//! listeners and a runtime of its own; nothing is shared on the way of a byte but counters that are read elsewhere.
+//! Clients connect over TLS; their bytes are forwarded to backends in plaintext, and the backends'
+//! bytes back to them. Each worker thread has its own listeners and its own runtime, and no byte
+//! crosses threads; the only shared state that a connection touches is counters. Unix only.
 //!
-//! Must not know: the protocol, which is the crate `tercel`'s. Unix only.
+//! Start with [`Config`] (`docs/proxy.md` describes every key), then [`run`] to be the whole
+//! program, or [`Proxy`] to serve inside this process. [`ConfigError`] says why a configuration was
+//! rejected.
 //!
-//! # Map
+//! # Modules
 //!
-//! | to do this | look at |
+//! Lowest first: a module uses only itself and the modules above it in this table.
+//!
+//! | module | what it is |
 //! |---|---|
-//! | say what is served | [`Config`]; `docs/proxy.md` has every key |
-//! | serve it in this process | [`Proxy`] |
-//! | be the program | [`run`] |
-//! | understand why it is refused | [`Fault`] |
-//! | count, watch, log | [`metrics`], [`admin`], [`logs`] |
-//! | have certificates read and watched | [`certificates`] |
-//! | be a service | [`system`] |
-//!
-//! A connection's way leads through `listener` (accept), `connection` (handshake; `early` for early data that does not wait
-//! for its end), `reach` (a backend), `session` (what lasts) and `relay` (bytes); `worker` is the thread around it, `run` what all threads are told.
+//! | `sync` | atomic types, those of loom in model checks |
+//! | [`system`] | file limit, privileges, signals, sd_notify, socket activation |
+//! | [`observability`] | logs, metrics, admin listener |
+//! | `config` | the configuration file, parsed and validated |
+//! | [`certificates`] | certificates from files, reloaded when they change |
+//! | `backend` | backend endpoints, connections to them, round robin |
+//! | `active_config` | the loaded configuration, with server names, ticket keys, replay guard |
+//! | `worker` | state that the connections of one worker share: limits, idle timers |
+//! | `relay` | the data phase: buffers, coalescing, relaying, closing |
+//! | `connection` | a connection from accept to close: PROXY protocol, handshake, early data |
+//! | `listener` | listening sockets and their accept loops |
+//! | `service` | the process: worker threads, reload, drain, watchdog |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg(unix)]
 #![cfg_attr(
@@ -33,31 +41,17 @@
     )
 )]
 
-pub mod admin;
 pub mod certificates;
-pub mod logs;
-pub mod metrics;
+pub mod observability;
 pub mod system;
 
+mod active_config;
 mod backend;
-mod blind;
 mod config;
 mod connection;
-mod early;
-mod gather;
-mod lend;
-mod limits;
 mod listener;
-mod live;
-mod names;
-mod proxy_protocol;
-mod pulse;
-mod reach;
 mod relay;
-mod run;
 mod service;
-mod session;
-mod sweep;
 mod sync;
 mod worker;
 
@@ -65,28 +59,29 @@ mod worker;
 #[cfg_attr(not(debug_assertions), allow(dead_code))]
 mod testing;
 
-// What runs a whole terminator is written once, for the tests in here and for those outside.
+// Unit and integration tests share `tests/terminator/support.rs`, which uses this name.
 #[cfg(test)]
 extern crate self as tercel_proxy;
 
 pub use config::{
-    BackendAddress, CertificateSource, Config, Connect, Fault, Limits, Listener, Log, Network,
-    OnTruncation, Resumption, Route, Simple, Tickets, Timeouts,
+    BackendAddress, CertificateSource, CommandLineOptions, Config, ConfigError, Connect, Limits,
+    Listener, Log, Network, OnTruncation, Resumption, Route, Tickets, Timeouts,
 };
-pub use run::{Bound, Proxy, check};
+pub use service::proxy::{BoundProxy, Proxy, check};
 pub use service::run;
 
-/// Test seam. Source and destination in a PROXY header, if it names them, and how long it is: for fuzzing.
+/// Test seam. For fuzzing: parses a PROXY header and returns its source and destination, if any,
+/// and its length.
 #[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn read_proxy_header(bytes: &[u8]) -> Option<(Option<[std::net::SocketAddr; 2]>, usize)> {
     let mut rest = bytes;
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     let polled = {
-        let header = std::pin::pin!(proxy_protocol::read::header(&mut rest));
+        let header = std::pin::pin!(connection::proxy_protocol::read::header(&mut rest));
         std::future::Future::poll(header, &mut context)
     };
-    // Bytes that are there are never waited for.
+    // Reading from a slice never waits.
     let std::task::Poll::Ready(read) = polled else { return None };
     let ends = read.ok()?.map(|ends| [ends.source, ends.destination]);
     Some((ends, bytes.len().saturating_sub(rest.len())))

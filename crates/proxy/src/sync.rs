@@ -1,6 +1,6 @@
-//! Atomic numbers: the standard ones, or with `--cfg loom` those of a model checker (`just loom`).
+//! Atomic types: those of `std`, or those of loom in model checks (`--cfg loom`, `just loom`).
 //!
-//! Must not know: what is counted. Next: the files named `models.rs`, which say what must hold.
+//! The invariants that are checked are in the files named `models.rs`.
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::sync::atomic;

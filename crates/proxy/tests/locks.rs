@@ -1,5 +1,5 @@
-//! No lock is on the way of a connection. In a process of its own, because locks are counted for the process, which takes a
-//! test seam (CONTRIBUTING.md, "Test seams").
+//! Connections take no lock. A process of its own, because locks are counted per process, which
+//! takes a test seam (CONTRIBUTING.md, "Test seams").
 
 #![cfg(debug_assertions)]
 
@@ -12,7 +12,7 @@ use tercel_crypto::lock::taken_by;
 #[path = "terminator/support.rs"]
 mod support;
 
-/// How the threads that serve are called.
+/// Prefix of the names of worker threads.
 const WORKERS: &str = "worker ";
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn connections_take_no_lock() {
             for visit in 0..20 {
                 let stream = connect_with(&proxy, "a.example", settings.clone()).await;
                 let mut stream = stream.unwrap();
-                assert_eq!(stream.facts().resumed, visit > 0);
+                assert_eq!(stream.info().resumed, visit > 0);
                 for _ in 0..5 {
                     assert_eq!(echoed(&mut stream, b"request").await, b"request");
                 }
@@ -42,11 +42,12 @@ async fn connections_take_no_lock() {
         assert_eq!(taken_by(WORKERS), before);
     }
 
-    // One that is taken is counted: a client's chain is judged with its names behind one, which nobody else wants.
+    // Checks that locks are counted at all: verifying a client's certificate chain takes one that
+    // is uncontended.
     let authority = quoted(&folder.path("ca.pem"));
     let proxy = folder
         .start(&format!("to = \"{to}\"\nclient_auth = \"required\"\nclient_ca = {authority}\n"));
-    let settings = client().credential(identity("somebody")).build().unwrap();
+    let settings = client().credential(identity("alice")).build().unwrap();
     let mut stream = connect_with(&proxy, "a.example", settings).await.unwrap();
     assert_eq!(exchange(&mut stream, b"x").await.unwrap(), b"x");
     assert!(taken_by(WORKERS) > 0);

@@ -1,7 +1,8 @@
-//! Counts heap allocations per handshake and side; with arguments `run ROW N` it only performs N
-//! handshakes of a row, for callgrind; with `rows` it names the rows.
+//! Counts heap allocations per handshake and side. With arguments `run ROW N` it only performs N
+//! handshakes of a row, for callgrind; with `rows` it prints the names of the rows.
 //!
-//! Hash lanes are off: callgrind has no AVX-512, and would count AVX2's in its place, which few processors take.
+//! Hash lanes are disabled: callgrind has no AVX-512, and would count those of AVX2 instead, which
+//! few processors use.
 
 #[path = "pair/mod.rs"]
 mod pair;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use allocation_counter::{AllocationInfo, measure};
 use pair::{End, Pair, ROWS, Row, client_step, client_step_for_tickets, server_step, transfer};
-use tercel::{Handshake, Received};
+use tercel::{Handshake, ReceiveBuffer};
 
 fn main() {
     tercel::crypto::use_hash_lanes(false);
@@ -41,7 +42,7 @@ fn allocations() {
     println!("heap allocations per handshake (count, bytes), AWS-LC's own not included");
     for row in &ROWS {
         let pair = Pair::of(row);
-        // The first handshake pays for what is made once.
+        // The first handshake includes what is initialized once.
         let (mut client, mut server) = pair.connect_ends();
         transfer(&mut server, &mut client);
         let (client, server) = both_sides(row, &pair);
@@ -67,9 +68,9 @@ fn both_sides(row: &Row, pair: &Pair) -> (AllocationInfo, AllocationInfo) {
     );
     add(&mut of_server, measure(|| server = Some(Handshake::server(Arc::clone(&pair.server)))));
     let (mut client, mut server) = (client.expect("made"), server.expect("made"));
-    // Buffers belong to the caller and have room from the start.
+    // The caller owns the buffers, which are large enough from the start.
     let (mut to_client, mut to_server) =
-        (Received::with_capacity(32768), Received::with_capacity(32768));
+        (ReceiveBuffer::with_capacity(32768), ReceiveBuffer::with_capacity(32768));
     let mut out = Vec::with_capacity(32768);
     let (mut a, mut b) = (None, None);
     while a.is_none() || b.is_none() {
@@ -94,7 +95,7 @@ fn both_sides(row: &Row, pair: &Pair) -> (AllocationInfo, AllocationInfo) {
     (of_client, of_server)
 }
 
-/// A byte from the server, behind the tickets.
+/// Sends a byte from the server, so that the client reads the tickets before it.
 fn bring_tickets(server: &mut End, client: &mut End) {
     let mut out = Vec::with_capacity(1024);
     server.0.sender.seal_to(&[7], &mut out).expect("sealed");
@@ -102,7 +103,7 @@ fn bring_tickets(server: &mut End, client: &mut End) {
 }
 
 fn check(row: &Row, client: &End) {
-    assert_eq!(client.0.facts.resumed, row.basis.resumes(), "{}", row.name);
+    assert_eq!(client.0.info.resumed, row.basis.resumes(), "{}", row.name);
 }
 
 fn add(total: &mut AllocationInfo, more: AllocationInfo) {

@@ -1,5 +1,5 @@
-//! Seals or opens many records of one size, so that callgrind can count what one costs:
-//! `records seal|open SUITE BYTES N`; `records suites` names the suites.
+//! Seals or opens many records of one size, so that callgrind can count the cost of one:
+//! `records seal|open SUITE BYTES N`; `records suites` prints the names of the suites.
 
 #[path = "pair/mod.rs"]
 #[allow(dead_code)]
@@ -50,7 +50,7 @@ fn run(open: bool, suite: CipherSuite, bytes: usize, count: usize) {
     black_box((client, server));
 }
 
-/// A function of its own so that callgrind can count it alone.
+/// A function of its own so that callgrind can count it.
 #[inline(never)]
 fn seal_step((connection, _): &mut End, plaintext: &[u8], out: &mut [u8]) -> usize {
     let sealed = connection.sender.seal(plaintext, out).expect("sealed");

@@ -1,27 +1,26 @@
-//! A server in twenty lines: `cargo run -p tercel --example server -- cert.pem key.pem`
+//! A server with one answer: `cargo run -p tercel --example server -- cert.pem key.pem`
 
 use std::error::Error;
-use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-use tercel::pki::{load_certs_pem, load_key_pem};
-use tercel::{Credential, Handshake, ServerConfig};
+use tercel::{Credential, ServerConfig, Stream};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let [cert, key] = <[String; 2]>::try_from(std::env::args().skip(1).collect::<Vec<_>>())
         .map_err(|_| "usage: server CERT-FILE KEY-FILE")?;
-    let chain = load_certs_pem(&std::fs::read(cert)?)?;
-    let credential = Credential::new(chain, &load_key_pem(&std::fs::read(key)?)?)?;
+    let credential = Credential::from_pem(&std::fs::read(cert)?, &std::fs::read(key)?)?;
     let config = ServerConfig::builder().credential(credential).alpn(&["http/1.1"]).build()?;
-    let listener = TcpListener::bind("127.0.0.1:8443")?;
-    for transport in listener.incoming() {
-        let handshake = Handshake::server(Arc::clone(&config)).complete(transport?);
-        let Ok(mut stream) = handshake.inspect_err(|error| eprintln!("{error}")) else { continue };
-        let mut request = [0; 4096];
-        let _ = stream.read(&mut request)?;
-        stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nHello over TLS\n")?;
-        stream.close()?;
+    for transport in TcpListener::bind("127.0.0.1:8443")?.incoming() {
+        serve(&config, transport?).unwrap_or_else(|error| eprintln!("{error}"));
     }
     Ok(())
+}
+
+fn serve(config: &Arc<ServerConfig>, transport: TcpStream) -> io::Result<()> {
+    let mut stream = Stream::accept(config, transport)?;
+    let _ = stream.read(&mut [0; 4096])?;
+    stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nHello over TLS\n")?;
+    stream.close()
 }

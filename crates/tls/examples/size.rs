@@ -1,5 +1,5 @@
-//! Prints what things weigh: values, and what an idle connection holds. Handshake futures are printed by a test
-//! (`src/testing/measure.rs`).
+//! Prints the sizes of values, and the memory of an idle connection. A test prints the sizes of
+//! handshake futures (`src/testing/measure.rs`).
 
 #[path = "pair/mod.rs"]
 mod pair;
@@ -8,9 +8,9 @@ use allocation_counter::measure;
 use pair::{Basis, End, Pair, ROWS, Row, transfer};
 use tercel::{Handshake, Receiver, Sender};
 
-/// The goal for an idle connection, both halves' AEAD contexts included.
+/// The goal for an idle connection with the AEAD contexts of both halves.
 const IDLE_LIMIT: usize = 2048;
-/// The most a parked connection may take, both halves and the exporter.
+/// The limit of a parked connection with both halves and the exporter.
 const PARKED_LIMIT: usize = 512;
 
 fn main() {
@@ -43,44 +43,44 @@ fn main() {
     assert!(within, "a limit is exceeded");
 }
 
-/// What a client remembers of chains is not a connection's.
+/// The rows whose connections are measured; what a client caches of chains is not part of one.
 fn rows() -> impl Iterator<Item = &'static Row> {
     ROWS.iter().filter(|row| row.basis != Basis::FirstVisit)
 }
 
-/// A connection of this kind. Also after a full handshake both sides can come back, as they can by default.
-/// The configurations go along: what they share with a connection is not the connection's.
+/// A connection of this kind, with sessions as by default, and the configurations, whose memory is
+/// not part of the connection.
 fn ends(row: &Row) -> (Pair, End, End) {
     let pair = match row.basis {
         Basis::Full | Basis::FirstVisit => Pair::new(row.version, row.key, Basis::Ticket),
         Basis::Ticket | Basis::Stored => Pair::of(row),
     };
     let (client, server) = pair.connect_ends();
-    assert_eq!(client.0.facts.resumed, row.basis.resumes(), "{}", row.name);
+    assert_eq!(client.0.info.resumed, row.basis.resumes(), "{}", row.name);
     (pair, client, server)
 }
 
-/// What both ends hold; the larger of the two.
+/// Prints the memory of both ends; returns the larger one.
 fn print(name: &str, (mut client, _): End, (mut server, _): End) -> usize {
-    drop(client.facts.take_peer_chain());
-    drop(server.facts.take_peer_chain());
+    drop(client.info.take_peer_chain());
+    drop(server.info.take_peer_chain());
     let mut most = 0;
     for (side, connection) in [("client", client), ("server", server)] {
         let inline = size_of::<Sender>() + size_of::<Receiver>() + size_of::<tercel::Exporter>();
-        let mut facts = None;
-        // What dropping the halves gives back is what they held.
+        let mut info = None;
+        // The memory of the halves is what dropping them frees.
         let heap = -measure(|| {
-            let tercel::Connection { sender, receiver, exporter, facts: kept, .. } = connection;
+            let tercel::Connection { sender, receiver, exporter, info: kept, .. } = connection;
             drop((sender, receiver, exporter));
-            facts = Some(kept);
+            info = Some(kept);
         })
         .bytes_current;
-        let facts_heap = -measure(|| drop(facts.take())).bytes_current;
+        let facts_heap = -measure(|| drop(info.take())).bytes_current;
         let heap = usize::try_from(heap).unwrap_or_default();
         let total = inline + heap;
         println!(
-            "  {name:<44} {side}: {total:>5} bytes ({inline} inline, {heap} heap; facts {} more)",
-            size_of::<tercel::Facts>() + usize::try_from(facts_heap).unwrap_or_default()
+            "  {name:<44} {side}: {total:>5} bytes ({inline} inline, {heap} heap; info {} more)",
+            size_of::<tercel::ConnectionInfo>() + usize::try_from(facts_heap).unwrap_or_default()
         );
         most = most.max(total);
     }

@@ -1,20 +1,21 @@
-//! Times tickets against the bare AEAD calls they stand on; run it in release.
+//! Measures the time of tickets in comparison with plain AEAD calls; run it in release.
 //!
-//! The rows of a table take turns in short rounds, and a figure is the median of its rounds.
+//! The rows are measured in turn in short rounds, and each result is the median of its rounds.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use tercel::crypto::{AeadAlgorithm, AeadKey, fill_random};
+use tercel::crypto::AeadAlgorithm;
 use tercel::pki_types::UnixTime;
-use tercel::{RotatingTickets, SharedTickets, TicketKey, TicketKeySet, TicketSealer};
+use tercel::session::{RotatingTickets, SharedTickets, TicketKey, TicketKeySet, TicketSealer};
+use tercel_crypto::{AeadKey, fill_random};
 
 /// A session of TLS 1.3 without certificates.
 const SESSION: [u8; 112] = [7; 112];
 const ROUNDS: usize = 301;
 const CALLS: u32 = 1000;
 
-/// A name, and a call to time.
+/// The name of a row, and its call.
 type Row<'a> = (&'a str, Box<dyn FnMut() + 'a>);
 
 fn main() {

@@ -1,272 +1,283 @@
-//! What can go wrong, and what the peer is told about it.
+//! Errors of handshakes and connections, each with its alert and its text.
 //!
-//! An error is never less specific than its alert: [`Error::alert`] is one exhaustive match, and only
-//! `handshake/mod.rs` and `connection/` turn its answer into a record.
-//! Must not know: how an alert is sent. Next: `alerts`, what the peer is told; `words`, what a person is told;
-//! `handshake/mod.rs`.
+//! An error is never less specific than its alert: [`Error::alert`] is one exhaustive match, and
+//! only `handshake/mod.rs` and `connection/` send the alert that it returns.
 
 mod alerts;
-mod words;
+pub(crate) mod config;
+mod text;
+
+pub use config::ConfigError;
 
 use tercel_crypto::CryptoError;
 use tercel_pki::RefusalReason;
 use tercel_wire::{AlertDescription, DecodeError};
 
-/// Why a handshake or a connection cannot go on.
+/// The error of a failed handshake or connection.
 ///
-/// Small and `Copy`; the chain and the names behind [`Error::Refused`] are kept by
+/// Small and `Copy`: the chain and the names of an [`Error::Refused`] are in
 /// [`crate::Handshake::refusal`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The peer broke a rule of the protocol, or offers nothing that we accept.
-    Peer(Peer),
+    /// The peer violated the protocol, or offers nothing that this side's configuration accepts.
+    Peer(PeerError),
     /// The peer sent a fatal alert.
     AlertReceived(AlertDescription),
-    /// The peer's certificate was refused. [`crate::Handshake::refusal`] has the details.
+    /// The peer's certificate or raw public key was refused. [`crate::Handshake::refusal`] returns
+    /// the details.
     Refused(RefusalReason),
-    /// The transport ended without close_notify: what was received may be cut short. RFC 9846 6.1
+    /// The transport ended without close_notify, so received data may be truncated. RFC 9846 6.1
     Truncated,
     /// The peer closed the connection before the handshake was complete.
     ClosedInHandshake,
-    /// Something on our own side is missing or failed.
-    Local(Local),
-    /// The caller used an object in a way its documentation rules out.
+    /// An operation of this side failed, or its configuration lacks something.
+    Internal(InternalError),
+    /// The caller made a call that the documentation excludes.
     Misuse(Misuse),
 }
 
-/// Rules that a peer can break, and offers that do not meet ours.
+/// An error caused by the peer: a protocol violation, or an offer that does not match this side's
+/// configuration. See [`Self::is_disagreement`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Peer {
-    /// A message or extension does not have the form its RFC gives it.
+pub enum PeerError {
+    /// A malformed message or extension.
     Decode(DecodeError),
-    /// A handshake message that may not come at this point.
+    /// A handshake message that is not allowed at this point.
     UnexpectedMessage,
-    /// A record whose content type may not come at this point.
+    /// A record whose content type is not allowed at this point.
     UnexpectedRecord,
-    /// A content type that does not exist.
+    /// A record with an unknown content type.
     UnknownContentType,
-    /// A record claims a protocol version it may not have.
+    /// A record header with a version that is not allowed.
     WrongRecordVersion,
-    /// The first bytes are plain HTTP, not TLS.
+    /// The first bytes received are plain HTTP, not TLS.
     PlainHttp,
-    /// A record is longer than RFC 9846 5.1, 5.2 or the agreed `record_size_limit` allows.
+    /// A record that is longer than RFC 9846 5.1, 5.2 or the negotiated `record_size_limit` allows.
     RecordTooLong,
-    /// A record failed authentication.
+    /// A record whose authentication failed.
     BadRecordMac,
     /// A protected record without a content type. RFC 9846 5.4
     MissingContentType,
-    /// Records without content, one after the other without end.
+    /// Too many consecutive records without content.
     TooManyEmptyRecords,
-    /// Warning alerts, one after the other without end.
+    /// Too many consecutive warning alerts.
     TooManyWarningAlerts,
-    /// An alert record of the wrong size, or a level or description that may not be used.
+    /// An alert record that is not two bytes long.
     BadAlert,
-    /// An alert level other than warning and fatal.
+    /// An alert level other than warning and fatal. Not in TLS 1.3, which ignores the level.
     IllegalAlertLevel,
     /// A `change_cipher_spec` that is malformed or not allowed at this point.
     BadChangeCipherSpec,
-    /// More compatibility `change_cipher_spec` records than any handshake needs.
+    /// More `change_cipher_spec` records than a handshake can contain.
     TooManyChangeCipherSpecs,
-    /// Key updates, one after the other without application data.
+    /// Too many consecutive `KeyUpdate` messages without application data.
     TooManyKeyUpdates,
-    /// More requests for a certificate than may wait for an answer. RFC 9846 4.7.2
+    /// Too many unanswered certificate requests of a server. RFC 9846 4.7.2
     TooManyCertificateRequests,
-    /// Something stands between the messages of a client's authentication. RFC 9846 4.7.2
+    /// Another message or record between the messages of a client's post-handshake authentication.
+    /// RFC 9846 4.7.2
     InterruptedAuthentication,
-    /// The server accepted early data, but with other parameters than it was sent with. RFC 9846 4.3.10
+    /// The server accepted early data but selected other parameters than those it was sent under.
+    /// RFC 9846 4.3.10
     EarlyDataMismatch,
-    /// More early data than a server that rejected it passes over.
+    /// More rejected early data than a server skips. RFC 9846 4.3.10
     TooMuchSkippedEarlyData,
-    /// A handshake message crosses a change of keys. RFC 9846 5.1
+    /// A handshake message that spans a key change. RFC 9846 5.1
     ExcessHandshakeData,
-    /// A handshake message is split by another kind of record. RFC 9846 5.1
+    /// A record of another type between the fragments of a handshake message. RFC 9846 5.1
     InterruptedHandshakeMessage,
-    /// A handshake message is longer than its kind may be.
+    /// A handshake message longer than the limit for its type.
     MessageTooLong,
     /// No protocol version in common.
     UnsupportedVersion,
-    /// The server chose a version that was not offered.
+    /// The server selected a version that was not offered.
     WrongVersionChosen,
-    /// A 1.3 server's random says that a middle party forced an older version. RFC 9846 4.2.3
+    /// The server random contains the downgrade sentinel: an attacker may have prevented the use of
+    /// a newer version that both sides support. RFC 9846 4.2.3
     Downgrade,
-    /// The client fell back to a lower version than we share. RFC 7507
+    /// The client sent `TLS_FALLBACK_SCSV` although both sides support a newer version. RFC 7507
     InappropriateFallback,
     /// No cipher suite in common.
     NoSharedCipherSuite,
-    /// The server chose a cipher suite that was not offered or does not fit the version.
+    /// The server selected a cipher suite that was not offered or is not for this version.
     WrongCipherSuiteChosen,
-    /// A second `ServerHello` names another suite than the retry request did. RFC 9846 4.2.4
+    /// The `ServerHello` selects another cipher suite than the `HelloRetryRequest`. RFC 9846 4.2.4
     CipherSuiteChangedAfterRetry,
     /// No key exchange group in common.
     NoSharedGroup,
-    /// A group that was not offered, or a key share for another group than asked.
+    /// A group that was not offered, or a key share for another group than the requested one.
     WrongGroup,
-    /// A key share or point that its group does not allow.
+    /// A key share that is not valid in its group.
     BadKeyShare,
-    /// No signature scheme in common with the credentials at hand.
+    /// No signature scheme in common, or no credential that can sign with one.
     NoCommonSignatureScheme,
-    /// A signature by a scheme that was not offered or does not fit the key.
+    /// A signature scheme that was not offered or does not match the key.
     WrongSignatureScheme,
     /// A signature that does not verify.
     BadSignature,
-    /// A certificate whose key cannot be used with this cipher suite.
+    /// TLS 1.2: a certificate whose key cannot be used with the cipher suite or with the offered
+    /// groups. RFC 5246 7.4.2, RFC 8422 5.3
     WrongCertificateType,
-    /// `Finished` does not match what was said.
+    /// A `Finished` that does not match the handshake transcript.
     BadFinished,
-    /// A Pre-shared key binder that does not match. RFC 9846 4.3.11
+    /// A pre-shared key binder that does not match. RFC 9846 4.3.11
     BadBinder,
-    /// The client offers no pre-shared key that is known here, and there is no certificate to show.
+    /// The client offered no known pre-shared key, and the server has no certificate.
     UnknownPreSharedKey,
-    /// The server took none of our pre-shared keys, and no certificate could do instead.
+    /// The server accepted no pre-shared key of a client that does not accept certificates.
     PreSharedKeyDeclined,
-    /// The server chose a pre-shared key that was not offered. RFC 9846 4.3.11
+    /// The server selected a pre-shared key that was not offered. RFC 9846 4.3.11
     WrongPreSharedKeyChosen,
     /// No application protocol in common. RFC 7301 3.2
     NoApplicationProtocol,
-    /// The server chose an application protocol that was not offered.
+    /// The server selected an application protocol that was not offered.
     WrongApplicationProtocol,
-    /// No credential for the name the client asked for. RFC 6066 3
+    /// The client requested a server name for which there is no credential. RFC 6066 3
     UnrecognizedName,
-    /// An extension where it is not allowed, or as an answer to nothing.
+    /// An extension in a message where it is not allowed, or a response that was not requested.
     UnexpectedExtension,
-    /// A `ClientHello` without the extension that its other contents demand. RFC 9846 9.2
+    /// A `ClientHello` without a mandatory extension. RFC 9846 9.2
     MissingExtension,
-    /// A server message without the extension that its kind demands.
+    /// A server's message without a mandatory extension.
     MissingServerExtension,
-    /// No certificate where one is required.
+    /// TLS 1.3: the client sent no certificate, but one is required.
     CertificateRequired,
     /// A server sent an empty `Certificate`.
     EmptyCertificate,
     /// A second `HelloRetryRequest`. RFC 9846 4.2.4
     SecondRetry,
     /// A `HelloRetryRequest` that would not change the `ClientHello`. RFC 9846 4.2.4
-    PointlessRetry,
-    /// The second `ClientHello` changed more than it may. RFC 9846 4.2.2
+    UnnecessaryRetry,
+    /// The second `ClientHello` differs from the first in more than is allowed. RFC 9846 4.2.2
     SecondHelloChanged,
-    /// The session id was not echoed. RFC 9846 4.2.3
+    /// The server did not echo the session ID. RFC 9846 4.2.3
     SessionIdNotEchoed,
     /// A compression method other than null.
     Compression,
-    /// A `legacy_version` or similar field with a value its RFC rules out.
+    /// A field, such as `legacy_version`, with a value that its RFC does not allow.
     IllegalParameter,
-    /// The renegotiation indication does not match an initial handshake. RFC 5746 3.4, 3.6
+    /// A `renegotiation_info` that is not that of an initial handshake. RFC 5746 3.4, 3.6
     RenegotiationMismatch,
-    /// The peer does not support secure renegotiation indication and we require it. RFC 5746 4.1
+    /// The server does not support `renegotiation_info`, which the configuration requires.
+    /// RFC 5746 4.1
     UnsafeLegacyRenegotiation,
-    /// The peer asks for renegotiation after it was refused several times, or when we have sent
-    /// close_notify and can refuse nothing any more. RFC 5246 7.2.2
+    /// The peer requested renegotiation after several refusals, or after this side's close_notify,
+    /// when no refusal can be sent. RFC 5246 7.2.2
     Renegotiation,
-    /// The peer lacks the extended main secret and our configuration requires it. RFC 7627
+    /// The peer does not support the extended main secret, which the configuration requires.
+    /// RFC 7627
     ExtendedMainSecretRequired,
-    /// TLS 1.2: no certificate where one is required, for which that version has no alert of its own.
+    /// TLS 1.2: the client sent no certificate, but one is required. This version has no
+    /// `certificate_required` alert.
     CertificateRequiredTls12,
-    /// A session with the extended main secret is to be resumed without it, or the reverse. RFC 7627 5.3
+    /// A session with the extended main secret is resumed without it, or the reverse. RFC 7627 5.3
     ExtendedMainSecretLost,
-    /// Early data was offered, and the server chose a version that has none. RFC 9846 E.3
+    /// Early data was offered, but the server selected a version without it. RFC 9846 E.3
     WrongVersionForEarlyData,
-    /// A certificate context that does not match the request, or a request's that was used before.
+    /// A `certificate_request_context` that is not that of a request, or a request that reuses one.
     /// RFC 9846 4.5.1, 4.4.2
     WrongCertificateContext,
-    /// A certificate compressed by an algorithm that was not offered. RFC 8879 4
+    /// A certificate compressed with an algorithm that was not offered. RFC 8879 4
     UnknownCertificateCompression,
-    /// A compressed certificate that claims to be longer than any certificate may be. RFC 8879 5
+    /// A compressed certificate whose `uncompressed_length` exceeds the limit. RFC 8879 5
     UncompressedCertificateTooLong,
-    /// A compressed certificate that is malformed or not as long as it claims. RFC 8879 4
+    /// A compressed certificate that is malformed or does not have its `uncompressed_length`.
+    /// RFC 8879 4
     BadCompressedCertificate,
-    /// A list of certificate types that says only what is so without it. RFC 7250 4.1
-    PointlessCertificateType,
-    /// No type of certificate in common, or one chosen that was not offered. RFC 7250 4.2
+    /// A certificate type extension with X.509 as its only type, which must be omitted.
+    /// RFC 7250 4.1
+    UnnecessaryCertificateType,
+    /// No certificate type in common, or the selected one was not offered. RFC 7250 4.2
     NoCommonCertificateType,
-    /// A raw public key that is malformed, or not alone. RFC 7250 3, RFC 9846 4.5.1
+    /// A malformed raw public key, or more than one. RFC 7250 3, RFC 9846 4.5.1
     BadRawPublicKey,
-    /// A certificate status that was not asked for or has an unknown type.
-    BadCertificateStatus,
-    /// A ticket lifetime beyond seven days. RFC 9846 4.7.1
+    /// A ticket lifetime of more than seven days. RFC 9846 4.7.1
     BadTicketLifetime,
     /// More early data than the ticket allows. RFC 9846 4.3.10
     TooMuchEarlyData,
-    /// Early data where none was agreed, or more than was allowed.
-    UnexpectedEarlyData,
 }
 
-/// What our own side can lack.
+/// An error of this side, not caused by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Local {
-    /// A cryptographic operation failed for a reason that is not the peer's.
+pub enum InternalError {
+    /// A cryptographic operation failed for a reason that the peer did not cause.
     Crypto(CryptoError),
-    /// A message we wanted to send does not fit its own length fields.
+    /// A message to be sent is longer than its length fields can express.
     Encode,
-    /// No credential was given for a server.
+    /// A condition that this library guarantees does not hold: a bug in it.
+    Internal,
+    /// The configuration lacks a credential, or a verifier of certificates.
     NoCredential,
-    /// The private key's holder refused to sign or failed.
+    /// Signing with the private key failed.
     SigningFailed,
-    /// The application refused the connection by answering a question with "no".
+    /// The application refused the connection in its answer to a question.
     RefusedByApplication,
-    /// The sequence number or the key's use count reached its end.
+    /// The sequence numbers of a key or the allowed key updates are used up. RFC 9846 5.3, 4.7.3
     KeyExhausted,
-    /// No more early data may be sent: the ticket's limit is reached. RFC 9846 4.3.10
+    /// The ticket's limit of early data is reached. RFC 9846 4.3.10
     EarlyDataLimit,
-    /// This connection was closed by our own side already.
+    /// This side has already closed the connection.
     Closed,
-    /// An error happened earlier on this connection; its keys are gone.
+    /// An earlier error ended this connection.
     Failed,
 }
 
-/// Calls that the documentation rules out.
+/// A call that the documentation excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misuse {
-    /// `advance` or `answer` after the handshake ended, in success or error.
-    HandshakeOver,
-    /// `answer` without an open question, or with an answer of another kind.
+    /// `advance` or `answer` after the handshake ended, successfully or with an error.
+    HandshakeEnded,
+    /// `answer` without an open question, or with an answer to another question.
     WrongAnswer,
-    /// A question is open: `answer` comes first.
+    /// A question is open: `answer` has to be called first.
     QuestionOpen,
-    /// The output slice cannot hold even one record.
+    /// The output buffer is too small for one record.
     OutputTooSmall,
-    /// The version in use has no such operation.
+    /// The negotiated version does not have this operation.
     WrongVersion,
     /// A length or value outside the documented range.
     InvalidArgument,
-    /// The client did not offer authentication after the handshake, or the configuration does not say by
-    /// whom clients are judged. RFC 9846 4.7.2
+    /// The client did not offer post-handshake authentication, or the configuration has no verifier
+    /// for clients. RFC 9846 4.7.2
     NoPostHandshakeAuth,
-    /// Too many requests for a certificate wait for an answer.
+    /// Too many certificate requests are unanswered.
     TooManyCertificateRequests,
-    /// The key of this credential is elsewhere and cannot sign at once.
-    KeyElsewhere,
-    /// A connection is to be handed over while bytes received for it are unread.
+    /// The private key of this credential is remote and cannot sign during the call.
+    KeyNotLocal,
+    /// The connection cannot be exported while received bytes are unread.
     UnreadInput,
-    /// A connection is to be handed over in the middle of a handshake message.
-    HalfMessage,
-    /// A connection is to be handed over while [`crate::Sender::control`] has something to send.
+    /// The connection cannot be exported in the middle of a handshake message.
+    PartialMessage,
+    /// The connection cannot be exported while [`crate::Sender::control`] has something to send.
     ControlPending,
-    /// A connection is to be handed over that may be asked for a certificate after the handshake, or has asked.
-    CertificateAwaited,
-    /// A connection is to be handed over while the peer has still to grant a key update.
-    UpdateAwaited,
-    /// Keying material from a main secret that is not the extended one. RFC 7627 5.4
+    /// The connection cannot be exported or saved: as a client it may receive a post-handshake
+    /// certificate request, as a server it has an unanswered one.
+    CertificatePending,
+    /// The connection cannot be exported while a key update requested from the peer is outstanding.
+    KeyUpdatePending,
+    /// TLS 1.2: keying material cannot be exported without the extended main secret. RFC 7627 5.4
     NoExtendedMainSecret,
 }
 
-impl From<Peer> for Error {
-    fn from(peer: Peer) -> Self {
+impl From<PeerError> for Error {
+    fn from(peer: PeerError) -> Self {
         Self::Peer(peer)
     }
 }
 
 impl From<DecodeError> for Error {
     fn from(error: DecodeError) -> Self {
-        Self::Peer(Peer::Decode(error))
+        Self::Peer(PeerError::Decode(error))
     }
 }
 
-impl From<Local> for Error {
-    fn from(local: Local) -> Self {
-        Self::Local(local)
+impl From<InternalError> for Error {
+    fn from(internal: InternalError) -> Self {
+        Self::Internal(internal)
     }
 }
 
@@ -276,16 +287,16 @@ impl From<Misuse> for Error {
     }
 }
 
-/// Cryptographic failures that are not the peer's doing. Where they are, the call site says so.
+/// For cryptographic failures that the peer did not cause; others are converted explicitly.
 impl From<CryptoError> for Error {
     fn from(error: CryptoError) -> Self {
-        Self::Local(Local::Crypto(error))
+        Self::Internal(InternalError::Crypto(error))
     }
 }
 
 impl From<tercel_wire::EncodeError> for Error {
     fn from(_: tercel_wire::EncodeError) -> Self {
-        Self::Local(Local::Encode)
+        Self::Internal(InternalError::Encode)
     }
 }
 

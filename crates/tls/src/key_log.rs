@@ -1,7 +1,6 @@
-//! A key log in a file, in the NSS format that network analysers read.
+//! Key logs in the NSS format, which network analysers read.
 //!
-//! Only what the application turns on writes here; no environment variable does.
-//! Must not know: what the secrets are for. Next: `config/policy.rs`.
+//! The application has to configure a log; no environment variable enables one.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -10,20 +9,25 @@ use std::sync::PoisonError;
 
 use tercel_crypto::lock::Mutex;
 
-use crate::config::policy::KeyLog;
+/// A receiver of a connection's secrets, with the labels of the NSS key log format. For debugging
+/// only: the secrets suffice to decrypt the connection.
+pub trait KeyLog: Send + Sync {
+    /// Logs one secret of the connection that `client_random` identifies.
+    fn log(&self, label: &str, client_random: &[u8; 32], secret: &[u8]);
+}
 
-/// Appends every secret to a file. Whoever reads the file reads the connections.
+/// A key log file. Its content suffices to decrypt the connections.
 #[derive(Debug)]
 pub struct KeyLogFile {
     file: Mutex<File>,
 }
 
 impl KeyLogFile {
-    /// Opens or creates the file. On Unix a new file is for its owner alone; the rights of one that is
-    /// there already stay as they are.
+    /// Opens the file, or creates it; secrets are appended. On Unix, only the owner can read a new
+    /// file, and the permissions of an existing one are not changed.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// If the file cannot be opened or created.
     pub fn append(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.create(true).append(true);
@@ -37,7 +41,7 @@ impl KeyLog for KeyLogFile {
     fn log(&self, label: &str, client_random: &[u8; 32], secret: &[u8]) {
         let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        // A debugging aid that cannot write must not end the connection.
+        // A failure to write the log must not end the connection.
         let _ = file.write_all(line.as_bytes());
     }
 }
@@ -53,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_file_is_for_its_owner_alone() {
+    fn a_new_file_is_readable_only_by_its_owner() {
         let name = format!("tercel-key-log-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         KeyLogFile::append(&path).unwrap().log("LABEL", &[1; 32], &[2; 2]);

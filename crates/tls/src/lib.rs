@@ -1,49 +1,69 @@
 //! TLS 1.3 and 1.2 without I/O, on AWS-LC, without `unsafe`.
 //!
-//! A [`Handshake`] is given received bytes and gives bytes to send; it ends in a [`Connection`], whose
-//! [`Sender`] and [`Receiver`] are independent values. [`Stream`] puts them on a blocking transport.
+//! A [`Handshake`] is given received bytes and gives bytes to send; it ends in a [`Connection`],
+//! whose [`Sender`] and [`Receiver`] are independent values. [`Stream`] puts them on a blocking
+//! transport.
 //!
 //! # A client
 //!
+//! With the feature `native-roots`:
+//!
 //! ```no_run
 //! use std::io::{Read, Write};
-//! use std::net::TcpStream;
-//! use tercel::{ClientConfig, Handshake, pki::Roots};
+//! use tercel::{ClientConfig, Stream};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     let mut roots = Roots::new();
-//!     roots.add_pem(&std::fs::read("ca.pem")?)?;
-//!     let config = ClientConfig::builder().roots(roots).alpn(&["http/1.1"]).build()?;
-//!     let transport = TcpStream::connect(("localhost", 8443))?;
-//!     let mut stream = Handshake::client(config, "localhost".try_into()?).complete(transport)?;
-//!     stream.write_all(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
-//!     let mut answer = Vec::new();
-//!     stream.read_to_end(&mut answer)?;
-//!     println!("{}", String::from_utf8_lossy(&answer));
+//!     let config = ClientConfig::builder().native_roots().build()?;
+//!     let transport = std::net::TcpStream::connect("www.rust-lang.org:443")?;
+//!     let mut stream = Stream::connect(&config, "www.rust-lang.org".try_into()?, transport)?;
+//!     stream.write_all(b"GET / HTTP/1.0\r\nHost: www.rust-lang.org\r\n\r\n")?;
+//!     let mut page = String::new();
+//!     stream.read_to_string(&mut page)?;
+//!     println!("{page}");
 //!     Ok(())
 //! }
 //! ```
 //!
-//! # Map
+//! # A server
 //!
-//! | to do this | look at |
+//! ```no_run
+//! use std::io::Write;
+//! use tercel::{Credential, ServerConfig, Stream};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let (chain, key) = (std::fs::read("cert.pem")?, std::fs::read("key.pem")?);
+//!     let credential = Credential::from_pem(&chain, &key)?;
+//!     let config = ServerConfig::builder().credential(credential).build()?;
+//!     for transport in std::net::TcpListener::bind("127.0.0.1:8443")?.incoming() {
+//!         let Ok(mut stream) = Stream::accept(&config, transport?) else { continue };
+//!         let _ = stream.write_all(b"hello\n").and_then(|()| stream.close());
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Where to look
+//!
+//! | task | types |
 //! |---|---|
-//! | say what a client or server wants | [`ClientConfig`], [`ServerConfig`] |
-//! | do without certificates | [`PreSharedKey`], [`PreSharedKeys`] |
-//! | show a certificate | [`Credential`], [`Credentials`] |
-//! | have stapled OCSP responses checked | [`ChainPolicy::with_verifier`], [`pki::OcspPolicy`] |
-//! | take a decision yourself | [`Policy`], and the traits beside it; later: [`Question`] |
+//! | configure a client or a server | [`ClientConfig`], [`ServerConfig`] |
+//! | configure a certificate | [`Credential`], [`certificates::Credentials`] |
+//! | verify the peer differently, check OCSP | [`certificates::ChainPolicy`], [`pki::OcspPolicy`] |
+//! | authenticate without certificates | [`psk`] |
+//! | decide at run time, now or later | [`Policy`], [`Question`] |
 //! | connect without a blocking stream | [`Handshake::advance`] |
-//! | let clients come back sooner | [`RotatingTickets`], [`SharedTickets`]; [`SessionStore`], [`ClientSessionStore`] |
-//! | say what sessions keep of clients, and for whom they are good | [`ServerConfigBuilder::verify_resumed`] and its neighbours |
-//! | authenticate a client later (TLS 1.3) | [`ClientConfigBuilder::post_handshake_auth`]; [`Connection::request_certificate`], [`Stream::authenticate_client`] |
-//! | learn what was agreed | [`Facts`] |
+//! | resume sessions | [`session`]: tickets and their keys, stores of both sides |
+//! | accept early data | [`session::ReplayGuard`], [`server::ServerConfigBuilder::early_data`] |
+//! | authenticate a client after the handshake (TLS 1.3) | [`Stream::authenticate_client`] |
+//! | see what was negotiated | [`ConnectionInfo`] |
 //! | hold many idle connections | [`Connection::park`] |
-//! | go on in the kernel, or in another process | [`Connection::export_traffic_keys`], [`Connection::save`] |
+//! | continue in the kernel or in another process | [`handoff`] |
 //! | understand a failure | [`Error`], [`Handshake::refusal`] |
+//! | replace rustls | [`coming_from_rustls`] |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
-// No panics from peer bytes: the whole core, not only the parts that see them first.
+// No panics from a peer's bytes. For the whole crate, not only the modules that parse them.
 #![cfg_attr(
     not(test),
     deny(
@@ -55,78 +75,147 @@
     )
 )]
 
+mod auth;
 mod config;
 mod connection;
-mod error;
+pub mod error;
 mod handshake;
-mod key_log;
+mod io;
+pub mod key_log;
 mod keys;
+mod known_values;
+mod policy;
+pub mod psk;
 mod record;
-mod session;
+mod resumption;
+mod side;
 mod sync;
 #[cfg(test)]
 mod testing;
-mod ticket;
 
-pub use config::client::{ClientConfig, ClientConfigBuilder};
-#[cfg(feature = "brotli")]
-pub use config::compression::Brotli;
-#[cfg(feature = "zlib")]
-pub use config::compression::Zlib;
-#[cfg(feature = "zstd")]
-pub use config::compression::Zstd;
-pub use config::compression::{CompressCertificate, DecompressionFailed};
-pub use config::credential::{Credential, CredentialError, CredentialRequest, Credentials};
-pub use config::error::ConfigError;
-pub use config::policy::{
-    AdmitEarlyData, ChooseConfig, Clock, FindPreSharedKey, KeyLog, PeerIdentity, Policy,
-    SelectCredential, Side, SystemClock, VerifyPeer,
-};
-pub use config::pre_shared_key::request::PreSharedKeyRequest;
-pub use config::pre_shared_key::set::PreSharedKeys;
-pub use config::pre_shared_key::{PreSharedKey, PreSharedKeyError};
-pub use config::server::{ClientAuth, ServerConfig, ServerConfigBuilder};
-pub use config::verifier::{AcceptAnyPeer, ChainPolicy, TrustedRawKeys};
+pub use auth::credential::Credential;
+pub use config::client::ClientConfig;
+pub use config::server::ServerConfig;
 pub use connection::Connection;
-pub use connection::authentication::client::{CertificateRequested, UnsignedAuthentication};
-pub use connection::authentication::requester::{CertificateRequester, PendingCertificate};
-pub use connection::authentication::server::ClientCertificate;
-pub use connection::buffer::Received;
+pub use connection::buffer::ReceiveBuffer;
 pub use connection::export::Exporter;
-pub use connection::facts::{EarlyData, Facts, NewSession};
+pub use connection::info::{ConnectionInfo, EarlyData, EarlyDataRejection};
 pub use connection::receiver::{Filled, Opened, Receiver};
-pub use connection::saved::RestoreError;
 pub use connection::sender::{Sealed, Sender};
-pub use connection::stream::Stream;
-pub use connection::traffic_keys::{NonceForm, NotHandedOver, TrafficKey, TrafficKeys};
-pub use error::{Error, Local, Misuse, Peer};
-pub use handshake::question::{
-    AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, FindPreSharedKeyQuestion,
-    FindSessionQuestion, Question, SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
-};
+pub use error::Error;
+pub use handshake::question::{Answer, Question};
 pub use handshake::{Handshake, Next};
-pub use key_log::KeyLogFile;
+pub use io::stream::Stream;
+pub use policy::Policy;
 pub use record::sealer::Padding;
-pub use session::client_store::{
-    ClientMemoryStore, ClientSessionKey, ClientSessionStore, SavedSessionsError,
-};
-pub use session::client_value::ClientSession;
-pub use session::replay_guard::ReplayGuard;
-pub use session::server_value::ServerSession;
-pub use session::store::{ForgetSession, MemoryStore, SessionStore};
-pub use ticket::TicketSealer;
-pub use ticket::rotating::RotatingTickets;
-pub use ticket::shared::SharedTickets;
-pub use ticket::shared::keys::{TicketKey, TicketKeyError, TicketKeySet};
+pub use side::Side;
 
 pub use pki_types;
-pub use tercel_crypto as crypto;
 pub use tercel_pki as pki;
-pub use tercel_wire as wire;
 
-/// Test seam. The session in these bytes, which are as they are sealed, in the form for stores: for fuzzing.
+/// What only a client uses: its builder, and authentication after the handshake.
+pub mod client {
+    pub use crate::config::client::{ClientConfig, ClientConfigBuilder};
+    pub use crate::connection::post_handshake_auth::client::{
+        CertificateRequested, UnsignedAuthentication,
+    };
+}
+
+/// What only a server uses: its builder, the choice of a configuration, and authentication of
+/// clients.
+pub mod server {
+    pub use crate::config::client_auth::ClientAuth;
+    pub use crate::config::server::{ChooseConfig, ServerConfig, ServerConfigBuilder};
+    pub use crate::connection::post_handshake_auth::requester::{
+        CertificateRequester, PendingCertificate,
+    };
+    pub use crate::connection::post_handshake_auth::server::ClientCertificate;
+}
+
+/// Certificates: credentials and their selection, verification of peers, certificate compression.
+pub mod certificates {
+    #[cfg(feature = "brotli")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "brotli")))]
+    pub use crate::auth::compression::Brotli;
+    #[cfg(feature = "zlib")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "zlib")))]
+    pub use crate::auth::compression::Zlib;
+    #[cfg(feature = "zstd")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "zstd")))]
+    pub use crate::auth::compression::Zstd;
+    pub use crate::auth::compression::{CompressCertificate, DecompressionFailed};
+    pub use crate::auth::credential::{
+        Credential, CredentialError, CredentialRequest, Credentials, SelectCredential,
+    };
+    pub use crate::auth::verifier::{AcceptAnyPeer, ChainPolicy, TrustedRawKeys};
+    pub use crate::auth::verify_peer::{PeerIdentity, VerifyPeer};
+}
+
+/// Session resumption: sessions and their stores, tickets and their keys, the replay guard of early
+/// data.
+pub mod session {
+    pub use crate::connection::info::NewSession;
+    pub use crate::resumption::client_memory_store::{ClientMemoryStore, SavedSessionsError};
+    pub use crate::resumption::replay_guard::{AdmitEarlyData, ReplayGuard};
+    pub use crate::resumption::server_memory_store::ServerMemoryStore;
+    pub use crate::resumption::session::client_session::ClientSession;
+    pub use crate::resumption::session::client_store::{ClientSessionKey, ClientSessionStore};
+    pub use crate::resumption::session::server_session::ServerSession;
+    pub use crate::resumption::session::store::{ForgetSession, ServerSessionStore};
+    pub use crate::resumption::tickets::TicketSealer;
+    pub use crate::resumption::tickets::rotating::RotatingTickets;
+    pub use crate::resumption::tickets::shared::SharedTickets;
+    pub use crate::resumption::tickets::shared::keys::{TicketKey, TicketKeyError, TicketKeySet};
+}
+
+/// Decisions that the application takes while a handshake waits: the contents of a [`Question`].
+pub mod questions {
+    pub use crate::handshake::question::{
+        AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, FindPreSharedKeyQuestion,
+        FindSessionQuestion, Question, SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
+    };
+}
+
+/// Moving a connection elsewhere: traffic keys for the kernel, saved connections for another
+/// process.
+pub mod handoff {
+    pub use crate::connection::handoff::saved::RestoreError;
+    pub use crate::connection::handoff::traffic_keys::{
+        HandoffError, NonceForm, TrafficKey, TrafficKeys,
+    };
+}
+
+/// The source of time of a configuration.
+pub mod clock {
+    pub use crate::config::clock::{Clock, SystemClock};
+}
+
+/// The code points and messages that this interface shows, with the names of IANA's TLS registries.
+pub mod wire {
+    pub use tercel_wire::{
+        AlertDescription, CertificateCompressionAlgorithm, CertificateType, CipherSuite,
+        ClientCertificateType, ClientHello, DecodeError, DistinguishedName, List, NamedGroup,
+        ProtocolVersion, SignatureScheme,
+    };
+}
+
+/// The cryptographic types that this interface shows: keys that sign, algorithms, hash lanes.
+pub mod crypto {
+    pub use tercel_crypto::{
+        AeadAlgorithm, CryptoError, HashAlgorithm, HashLanes, KeyKind, SignatureAlgorithm, Signer,
+        SigningKey, hash_lanes, use_hash_lanes,
+    };
+}
+
+// Its programs are tested by `tercel-tokio`, which one of them uses.
+#[cfg(all(doc, not(doctest)))]
+#[doc = include_str!("../docs/coming-from-rustls.md")]
+pub mod coming_from_rustls {}
+
+/// Test seam. The session in these bytes, which are as they are sealed, in the form for stores: for
+/// fuzzing.
 #[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn stored_session(bytes: &[u8]) -> Option<Vec<u8>> {
-    session::state::Session::from_bytes(bytes)?.to_stored_bytes()
+    resumption::session::Session::from_bytes(bytes)?.to_stored_bytes()
 }

@@ -1,8 +1,7 @@
-//! What threads share: locks, atomic numbers, and a pointer that is exchanged.
+//! Locks, atomics and `ArcSwap`.
 //!
-//! For: one place from which all that is lock-free takes its tools, so that a test build with `--cfg loom` can hand out
-//! those of a model checker, which runs the code that uses them in every interleaving (`just loom`). Any other build has
-//! the standard library's. Must not know: what is shared. Next: the files named `models.rs`, which say what must hold.
+//! Code that threads share imports them from here, so that a test build with `--cfg loom` can
+//! replace them by those of loom, which runs the code in every interleaving (`just loom`).
 
 #[cfg(not(all(test, loom)))]
 pub(crate) use arc_swap::{ArcSwap, Guard};
@@ -16,13 +15,13 @@ pub(crate) use exchanged::{ArcSwap, Guard};
 #[cfg(all(test, loom))]
 pub(crate) use loom::sync::{self as lock, Mutex, MutexGuard, atomic};
 
-/// `arc-swap` as it promises to be: each call happens at one moment. How it does that is its own matter.
+/// A model of `arc-swap`, in which each call is atomic, as that crate documents.
 #[cfg(all(test, loom))]
 mod exchanged {
     use std::ops::Deref;
     use std::sync::Arc;
 
-    use super::Mutex;
+    use crate::sync::Mutex;
 
     pub(crate) struct ArcSwap<T>(Mutex<Arc<T>>);
 

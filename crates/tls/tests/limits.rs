@@ -1,8 +1,7 @@
-//! What a hostile peer can cost: bytes held and work done, both bounded.
+//! The cost that a hostile peer can cause: memory and work are both limited.
 //!
-//! For: peers that stall, flood or cut everything into pieces, with an allocator that counts. What
-//! AWS-LC allocates by itself is not counted; it does not depend on what a peer sends.
-//! Must not know: the crate's limits by name; a test says what is bearable. Next: `record/limits.rs`.
+//! Peers stall, flood or divide everything into small parts, with an allocator that counts. The
+//! allocations of AWS-LC itself are not counted; they do not depend on what a peer sends.
 
 #[path = "exchange/identity.rs"]
 #[allow(dead_code)]
@@ -18,7 +17,8 @@ use identity::{NAME, client, connect, plain, server};
 use pair::{Delivery, Pair, records};
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
-    Connection, Error, Handshake, MemoryStore, Next, Peer, Policy, Received, ServerConfig, Side,
+    Connection, Error, Handshake, Next, Policy, ReceiveBuffer, ServerConfig, Side,
+    error::PeerError, session::ServerMemoryStore,
 };
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
@@ -29,12 +29,12 @@ const KIB: usize = 1024;
 fn a_client_that_stalls_costs_a_few_kibibytes() {
     let (_, config) = plain();
     let hello = client_hello();
-    // Nothing, a header, half a hello; then a whole one and silence.
+    // Nothing, a header, half a ClientHello; then a whole one and nothing more.
     for length in [0, 5, hello.len() / 2, hello.len()] {
         let mut stalled = None;
         let held = held(|| {
             let mut server = Handshake::server(Arc::clone(&config));
-            let (mut received, mut out) = (Received::new(), Vec::new());
+            let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
             received.extend(&hello[..length]);
             server.advance(&mut received, &mut out).unwrap();
             stalled = Some((server, received));
@@ -44,9 +44,9 @@ fn a_client_that_stalls_costs_a_few_kibibytes() {
 }
 
 #[test]
-fn a_client_that_says_nothing_costs_nothing() {
+fn a_client_that_sends_nothing_costs_nothing() {
     let (_, config) = plain();
-    let (mut received, mut out) = (Received::new(), Vec::new());
+    let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
     let mut silent = None;
     let peak = peak(|| {
         let mut server = Handshake::server(config);
@@ -61,14 +61,14 @@ fn a_client_that_says_nothing_costs_nothing() {
     assert!(!out.is_empty());
 }
 
-/// The flight sent, the client's answer awaited: the caller's buffers apart.
+/// The server has sent its flight and waits for the client. The caller's buffers are not counted.
 #[test]
 fn a_client_that_does_not_answer_costs_a_few_kibibytes() {
     for (version, most) in [(TLS12, 5 * KIB / 2), (TLS13, 7 * KIB / 2)] {
         let client = client().versions(&[version]).build().unwrap();
         let mut client = Handshake::client(client, NAME.try_into().unwrap());
-        let (mut received, mut out) = (Received::new(), Vec::with_capacity(16 * KIB));
-        client.advance(&mut Received::new(), &mut out).unwrap();
+        let (mut received, mut out) = (ReceiveBuffer::new(), Vec::with_capacity(16 * KIB));
+        client.advance(&mut ReceiveBuffer::new(), &mut out).unwrap();
         received.extend(&out);
         out.clear();
         let config = plain().1;
@@ -90,11 +90,11 @@ fn an_idle_connection_is_small() {
         let mut idle = None;
         let held = held(|| {
             let mut ends = connect(version);
-            // Tickets and the first data: from here on a client holds no more than a server.
+            // After tickets and the first data a client holds no more than a server.
             ends.talk();
             for side in [Side::Client, Side::Server] {
                 let (end, _) = ends.both(side);
-                drop(end.connection.facts.take_peer_chain());
+                drop(end.connection.info.take_peer_chain());
                 end.received.release();
             }
             idle = Some(Box::new(ends));
@@ -106,7 +106,7 @@ fn an_idle_connection_is_small() {
 #[test]
 fn a_parked_connection_is_half_a_kibibyte() {
     for version in [TLS13, TLS12] {
-        // What a session's connections share is in the configurations' stores.
+        // The sessions of a connection are in the stores of the configurations.
         let (ours, theirs) = (client().versions(&[version]).build().unwrap(), plain().1);
         let mut ends = Pair::new(&ours, &theirs, NAME).connect().unwrap();
         ends.talk();
@@ -114,7 +114,7 @@ fn a_parked_connection_is_half_a_kibibyte() {
             end.connection.park();
             let Connection { sender, receiver, exporter, .. } = end.connection;
             let inline = size_of_val(&sender) + size_of_val(&receiver) + size_of_val(&exporter);
-            // What dropping them gives back is what they held.
+            // Their size is what is freed by dropping them.
             let heap = -measure(|| drop((sender, receiver, exporter))).bytes_current;
             let held = inline + usize::try_from(heap).unwrap();
             assert!((100..=KIB / 2).contains(&held), "{version:?}: {held}");
@@ -126,16 +126,16 @@ fn a_parked_connection_is_half_a_kibibyte() {
 fn a_session_in_a_servers_store_costs_about_a_kibibyte() {
     const COUNT: usize = 50;
     for (version, most) in [(TLS12, KIB + KIB / 4), (TLS13, KIB)] {
-        let store = Arc::new(MemoryStore::default());
+        let store = Arc::new(ServerMemoryStore::default());
         let builder = server().without_tickets().ticket_counts(1, 1);
         let theirs = builder.session_store(Policy::Here(store)).build().unwrap();
-        // Resumed, for a session of TLS 1.2 gathers something when it is needed first.
+        // Resumed, because a session of TLS 1.2 grows at its first use.
         let visit = || {
             let ours = client().versions(&[version]).build().unwrap();
             for resumed in [false, true] {
                 let mut ends = Pair::new(&ours, &theirs, NAME).connect().unwrap();
                 ends.talk();
-                assert_eq!(ends.server.connection.facts.resumed, resumed);
+                assert_eq!(ends.server.connection.info.resumed, resumed);
             }
         };
         visit();
@@ -148,10 +148,10 @@ fn a_session_in_a_servers_store_costs_about_a_kibibyte() {
 fn a_message_that_claims_to_be_huge_is_refused_by_its_header() {
     let (_, config) = plain();
     for kind in 0..=255 {
-        let mut attack = Attack::on_server(&config);
+        let mut client = HostileClient::on_server(&config);
         let peak = peak(|| {
             let header = [22, 3, 1, 0, 4, kind, 0xff, 0xff, 0xff];
-            let error = attack.say(&header).unwrap_err();
+            let error = client.send(&header).unwrap_err();
             assert_eq!(error.alert(), Some(AlertDescription::DECODE_ERROR), "{kind}");
         });
         assert!(peak < 32 * KIB, "{kind}: {peak}");
@@ -160,56 +160,56 @@ fn a_message_that_claims_to_be_huge_is_refused_by_its_header() {
 
 #[test]
 fn a_hello_in_pieces_of_one_byte_costs_its_length() {
-    let mut attack = Attack::on_server(&plain().1);
-    // The longest hello there may be, but for its last byte.
+    let mut client = HostileClient::on_server(&plain().1);
+    // The longest possible ClientHello without its last byte.
     let length = 64 * KIB;
     let peak = peak(|| {
-        attack.say(&[22, 3, 1, 0, 4, 1, 1, 0, 0]).unwrap();
+        client.send(&[22, 3, 1, 0, 4, 1, 1, 0, 0]).unwrap();
         for _ in 0..length - 1 {
-            attack.say(&[22, 3, 1, 0, 1, 0]).unwrap();
+            client.send(&[22, 3, 1, 0, 1, 0]).unwrap();
         }
     });
     assert!((length..4 * length).contains(&peak), "{peak}");
-    // What it says is nonsense.
-    attack.say(&[22, 3, 1, 0, 1, 0]).unwrap_err();
+    // The content is invalid.
+    client.send(&[22, 3, 1, 0, 1, 0]).unwrap_err();
 }
 
 #[test]
-fn records_without_content_come_to_an_end() {
+fn records_without_content_are_limited() {
     let empty = [22, 3, 1, 0, 0];
-    let mut attack = Attack::on_server(&plain().1);
+    let mut client = HostileClient::on_server(&plain().1);
     let peak = peak(|| {
-        let (count, error) = attack.flood(&empty);
-        assert_eq!(error, Peer::TooManyEmptyRecords.into());
+        let (count, error) = client.flood(&empty);
+        assert_eq!(error, PeerError::TooManyEmptyRecords.into());
         assert!(count < 100, "{count}");
     });
     assert!(peak < 32 * KIB, "{peak}");
-    // In the middle of a message they are no better.
-    let mut attack = Attack::on_server(&plain().1);
-    attack.say(&[22, 3, 1, 0, 2, 1, 0]).unwrap();
-    assert_eq!(attack.flood(&empty).1, Peer::TooManyEmptyRecords.into());
+    // Within a message they are limited, too.
+    let mut client = HostileClient::on_server(&plain().1);
+    client.send(&[22, 3, 1, 0, 2, 1, 0]).unwrap();
+    assert_eq!(client.flood(&empty).1, PeerError::TooManyEmptyRecords.into());
 }
 
 #[test]
-fn warning_alerts_come_to_an_end() {
-    let mut attack = Attack::on_server(&plain().1);
-    let (count, error) = attack.flood(&[21, 3, 1, 0, 2, 1, 90]);
-    assert_eq!(error, Peer::TooManyWarningAlerts.into());
+fn warning_alerts_are_limited() {
+    let mut client = HostileClient::on_server(&plain().1);
+    let (count, error) = client.flood(&[21, 3, 1, 0, 2, 1, 90]);
+    assert_eq!(error, PeerError::TooManyWarningAlerts.into());
     assert!(count < 100, "{count}");
 }
 
 #[test]
-fn change_cipher_specs_come_to_an_end() {
+fn change_cipher_spec_records_are_limited() {
     let (_, config) = plain();
-    let mut attack = Attack::on_server(&config);
-    attack.say(&client_hello()).unwrap();
-    let (count, error) = attack.flood(&[20, 3, 3, 0, 1, 1]);
-    assert_eq!(error, Peer::TooManyChangeCipherSpecs.into());
+    let mut client = HostileClient::on_server(&config);
+    client.send(&client_hello()).unwrap();
+    let (count, error) = client.flood(&[20, 3, 3, 0, 1, 1]);
+    assert_eq!(error, PeerError::TooManyChangeCipherSpecs.into());
     assert!(count < 100, "{count}");
 }
 
 #[test]
-fn key_updates_come_to_an_end_unless_data_comes_with_them() {
+fn key_updates_without_data_are_limited() {
     for request in [false, true] {
         let mut ends = connect(TLS13);
         let mut refused = None;
@@ -222,10 +222,11 @@ fn key_updates_come_to_an_end_unless_data_comes_with_them() {
             }
         }
         let (count, error) = refused.expect("a thousand key updates");
-        assert_eq!(error, Peer::TooManyKeyUpdates.into());
+        assert_eq!(error, PeerError::TooManyKeyUpdates.into());
         assert!(count < 100, "{count}");
     }
-    // With data between them each is one of many, asked for or not, and none leaves anything behind.
+    // With data in between, any number is accepted, with or without a request, and none uses
+    // memory.
     let mut ends = connect(TLS13);
     ends.talk();
     let mut wire = Vec::with_capacity(KIB);
@@ -238,14 +239,14 @@ fn key_updates_come_to_an_end_unless_data_comes_with_them() {
         }
     });
     assert!(held < KIB, "{held}");
-    // Two thousand requests want one answer.
+    // Two thousand requests need one answer.
     wire.clear();
     ends.server.connection.sender.control(&mut wire).unwrap();
     assert_eq!(records(&wire).len(), 1);
 }
 
 #[test]
-fn data_in_pieces_of_one_byte_costs_nothing_that_stays() {
+fn data_in_single_bytes_uses_no_permanent_memory() {
     for version in [TLS13, TLS12] {
         let mut ends = connect(version);
         ends.talk();
@@ -266,7 +267,7 @@ fn data_in_pieces_of_one_byte_costs_nothing_that_stays() {
 }
 
 #[test]
-fn a_record_that_never_ends_costs_a_record() {
+fn an_incomplete_record_costs_one_record() {
     for version in [TLS13, TLS12] {
         let mut ends = connect(version);
         ends.talk();
@@ -280,7 +281,7 @@ fn a_record_that_never_ends_costs_a_record() {
 }
 
 #[test]
-fn a_handshake_by_bytes_costs_no_more_than_a_whole_one() {
+fn a_handshake_in_single_bytes_costs_no_more_than_a_whole_one() {
     for version in [TLS13, TLS12] {
         let peak_of = |delivery| {
             let client = client().versions(&[version]).build().unwrap();
@@ -293,41 +294,41 @@ fn a_handshake_by_bytes_costs_no_more_than_a_whole_one() {
     }
 }
 
-/// A server alone with whoever sends it bytes.
-struct Attack {
+/// A server whose client is a test that sends bytes.
+struct HostileClient {
     server: Handshake,
-    received: Received,
+    received: ReceiveBuffer,
 }
 
-impl Attack {
+impl HostileClient {
     fn on_server(config: &Arc<ServerConfig>) -> Self {
-        Self { server: Handshake::server(Arc::clone(config)), received: Received::new() }
+        Self { server: Handshake::server(Arc::clone(config)), received: ReceiveBuffer::new() }
     }
 
-    fn say(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.received.extend(bytes);
         let next = self.server.advance(&mut self.received, &mut Vec::new())?;
         assert!(matches!(next, Next::Receive));
         Ok(())
     }
 
-    /// The same bytes until they are refused: how often, and with what.
+    /// Sends the same bytes until they are refused: how often, and the error.
     fn flood(&mut self, bytes: &[u8]) -> (usize, Error) {
         for count in 0..10_000 {
-            if let Err(error) = self.say(bytes) {
+            if let Err(error) = self.send(bytes) {
                 return (count, error);
             }
         }
-        panic!("a flood of {bytes:?} has no end");
+        panic!("a flood of {bytes:?} is not refused");
     }
 }
 
-/// The most bytes that were held at one time while this ran.
+/// The peak of allocated bytes during a call.
 fn peak(run: impl FnOnce()) -> usize {
     usize::try_from(measure(run).bytes_max).unwrap()
 }
 
-/// The bytes that are still held after this ran.
+/// The bytes that are still allocated after a call.
 fn held(run: impl FnOnce()) -> usize {
     usize::try_from(measure(run).bytes_current).unwrap_or(0)
 }
@@ -336,14 +337,14 @@ fn client_hello() -> Vec<u8> {
     let mut hello = Vec::new();
     let (config, _) = plain();
     let mut client = Handshake::client(config, NAME.try_into().unwrap());
-    client.advance(&mut Received::new(), &mut hello).unwrap();
+    client.advance(&mut ReceiveBuffer::new(), &mut hello).unwrap();
     hello
 }
 #[test]
-fn floods_of_different_kinds_do_not_excuse_each_other() {
+fn alternating_floods_are_limited() {
     let (empty, warning) = ([22, 3, 1, 0, 0], [21, 3, 1, 0, 2, 1, 90]);
-    let mut attack = Attack::on_server(&plain().1);
-    let (count, error) = attack.flood(&[&empty[..], &warning].concat());
+    let mut client = HostileClient::on_server(&plain().1);
+    let (count, error) = client.flood(&[&empty[..], &warning].concat());
     assert_eq!(error.alert(), Some(AlertDescription::DECODE_ERROR));
     assert!(count < 100, "{count}");
 }

@@ -1,11 +1,11 @@
-//! What is left of secrets in the process: its own memory is searched for them, byte by byte.
+//! Secrets that remain in the process: the test searches its own memory for them.
 //!
-//! For: the heap and everything else that can be written to, coroutine boxes included; stacks are left out, for no
-//! program in portable Rust can promise anything of them (SECURITY.md). Secrets come from the key log, and the keys that follow from them
-//! are derived here. What the test keeps of them it keeps masked. Must not know: where the library keeps secrets.
+//! It searches the heap and all other writable memory, including the boxes of coroutines. It omits
+//! stacks, for which portable Rust gives no guarantee (docs/security/secrets.md). The secrets come
+//! from the key log, and the test derives the keys that follow from them. It masks its own copies.
 
 #![cfg(target_os = "linux")]
-// Some of it draws from a seed, which takes a test seam.
+// Randomness from a seed is a test seam.
 #![cfg(debug_assertions)]
 
 #[path = "exchange/identity.rs"]
@@ -23,7 +23,10 @@ use identity::{NAME, client, server};
 use pair::{Ends, Pair};
 use tercel::pki::Roots;
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
-use tercel::{ClientConfigBuilder, KeyLog, MemoryStore, Policy, ServerConfigBuilder};
+use tercel::{
+    Policy, client::ClientConfigBuilder, key_log::KeyLog, server::ServerConfigBuilder,
+    session::ServerMemoryStore,
+};
 use tercel_crypto::deterministic::with_seed;
 use tercel_crypto::{Digest, Hash, HashAlgorithm, KeyExchange, KeyExchangeAlgorithm, Prk};
 
@@ -31,16 +34,16 @@ const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
 
 #[test]
-fn handshake_secrets_are_gone_once_connected() {
-    let _alone = alone();
-    // One of each hash: those of SHA-384 are made side by side.
+fn handshake_secrets_are_erased_once_connected() {
+    let _alone = exclusive();
+    // One suite of each hash: those with SHA-384 derive two secrets in parallel.
     for suite in [CipherSuite::TLS_AES_128_GCM_SHA256, CipherSuite::TLS_AES_256_GCM_SHA384] {
         let log = Log::default();
-        let ends = connect(&log, client().cipher_suites(&[suite]).unwrap(), server());
+        let ends = connect(&log, client().cipher_suites(&[suite]), server());
         let of_handshake = |secret: &Masked| secret.label.contains("HANDSHAKE");
         assert_eq!(log.masked().iter().filter(|secret| of_handshake(secret)).count(), 12);
         assert_eq!(log.found(of_handshake), Vec::<String>::new(), "{suite:?}");
-        // The others are in use, so that this search finds what is there.
+        // The traffic secrets are in use, which shows that the search finds secrets.
         assert_ne!(log.found(|secret| !of_handshake(secret)), Vec::<String>::new(), "{suite:?}");
         drop(ends);
     }
@@ -48,11 +51,11 @@ fn handshake_secrets_are_gone_once_connected() {
 
 #[test]
 fn nothing_is_left_of_a_connection_that_ended() {
-    let _alone = alone();
+    let _alone = exclusive();
     let sha384 =
         [CipherSuite::TLS_AES_256_GCM_SHA384, CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384];
     for version in [TLS13, TLS12] {
-        for client in [client(), client().cipher_suites(&sha384).unwrap()] {
+        for client in [client(), client().cipher_suites(&sha384)] {
             let log = Log::default();
             let mut ends = connect(&log, client.versions(&[version]), server());
             ends.talk();
@@ -65,20 +68,20 @@ fn nothing_is_left_of_a_connection_that_ended() {
 
 #[test]
 fn nothing_is_left_of_sessions_either() {
-    let _alone = alone();
+    let _alone = exclusive();
     for (version, stored) in [(TLS13, false), (TLS13, true), (TLS12, false), (TLS12, true)] {
         let log = Log::default();
         let client = client().versions(&[version]).key_log(log.policy()).build().unwrap();
         let mut server = server().key_log(log.policy());
         if stored {
-            let store = Arc::new(MemoryStore::new(10));
+            let store = Arc::new(ServerMemoryStore::new(10));
             server = server.without_tickets().session_store(Policy::Here(store));
         }
         let server = server.build().unwrap();
         for resumed in [false, true] {
             let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
             ends.talk();
-            assert_eq!(ends.client.connection.facts.resumed, resumed);
+            assert_eq!(ends.client.connection.info.resumed, resumed);
         }
         drop((client, server));
         assert_eq!(log.found(|_| true), Vec::<String>::new(), "{version:?}");
@@ -87,10 +90,10 @@ fn nothing_is_left_of_sessions_either() {
 
 #[test]
 fn nothing_is_left_of_a_handshake_that_failed() {
-    let _alone = alone();
-    let stranger = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
+    let _alone = exclusive();
+    let unrelated = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
     let mut roots = Roots::new();
-    roots.add_der(stranger.cert.der()).unwrap();
+    roots.add_der(unrelated.cert.der()).unwrap();
     let log = Log::default();
     let client =
         tercel::ClientConfig::builder().roots(roots).key_log(log.policy()).build().unwrap();
@@ -104,18 +107,18 @@ fn nothing_is_left_of_a_handshake_that_failed() {
 fn nothing_is_left_of_key_pairs_that_were_offered() {
     const SEED: u64 = 20;
     const X25519: NamedGroup = NamedGroup::X25519;
-    let _alone = alone();
+    let _alone = exclusive();
     let groups = [NamedGroup::SECP256R1, NamedGroup::SECP384R1, X25519];
     let client = client().groups(&groups).key_shares(&groups).build().unwrap();
-    // Used, and in vain.
+    // Used, without success.
     for chosen in [X25519, NamedGroup::SECP256R1] {
         let server = server().groups(&[chosen]).build().unwrap();
         let (log, mut hello) = (Log::default(), Vec::new());
         let pair =
             Pair::new(&client, &server, NAME).tap_to_server(|bytes| hello.extend_from_slice(bytes));
         let ends = with_seed(SEED, || pair.connect().unwrap());
-        assert_eq!(ends.client.connection.facts.group, Some(chosen));
-        // One of these was drawn for it.
+        assert_eq!(ends.client.connection.info.group, Some(chosen));
+        // One of these was drawn for the key.
         for drawn in 0..100_u64 {
             let private = draw(SEED, drawn);
             let key = KeyExchange::from_private(KeyExchangeAlgorithm::X25519, &private).unwrap();
@@ -132,7 +135,7 @@ fn nothing_is_left_of_key_pairs_that_were_offered() {
 #[test]
 fn nothing_is_left_of_what_a_hybrid_drew() {
     const SEED: u64 = 21;
-    let _alone = alone();
+    let _alone = exclusive();
     let groups = [NamedGroup::X25519MLKEM768];
     let client = client().groups(&groups).build().unwrap();
     let server = server().build().unwrap();
@@ -142,7 +145,7 @@ fn nothing_is_left_of_what_a_hybrid_drew() {
         .tap_to_server(|bytes| from_client.extend_from_slice(bytes))
         .tap_to_client(|bytes| from_server.extend_from_slice(bytes));
     let ends = with_seed(SEED, || pair.connect().unwrap());
-    // Behind the private key of X25519 stand ML-KEM's `d` and `z`, or its `m`.
+    // ML-KEM's `d` and `z`, or its `m`, follow the private key of X25519.
     for drawn in 0..100 {
         let key =
             KeyExchange::from_private(KeyExchangeAlgorithm::X25519, &draw(SEED, drawn)).unwrap();
@@ -154,14 +157,14 @@ fn nothing_is_left_of_what_a_hybrid_drew() {
         }
     }
     assert_eq!(log.masked().len(), 3 + 2);
-    // Not even as long as the connection lasts.
+    // Erased even while the connection exists.
     assert_eq!(log.found(|_| true), Vec::<String>::new());
     drop(ends);
 }
 
 #[test]
 fn a_secret_that_stays_is_found() {
-    let _alone = alone();
+    let _alone = exclusive();
     let log = Log::default();
     let kept = Box::new([0x17_u8; 48].map(|byte| byte ^ 0x2b));
     log.log("KEPT", &[0; 32], kept.as_slice());
@@ -175,18 +178,18 @@ fn connect(log: &Log, client: ClientConfigBuilder, server: ServerConfigBuilder) 
     Pair::new(&client, &server, NAME).connect().unwrap()
 }
 
-/// The bytes at this place of what a seed gives.
+/// The bytes at this position of a seeded generator.
 fn draw(seed: u64, place: u64) -> Digest {
     Hash::digest(HashAlgorithm::Sha256, &[&seed.to_be_bytes(), &place.to_be_bytes()])
 }
 
-/// Tests of this file search each other's memory: one at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// Tests of this file search each other's memory, so only one may run at a time.
+fn exclusive() -> MutexGuard<'static, ()> {
+    static EXCLUSIVE: Mutex<()> = Mutex::new(());
+    EXCLUSIVE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Secrets, and what follows from them.
+/// The secrets of a connection, and keys derived from them.
 #[derive(Clone, Debug, Default)]
 struct Log(Arc<Mutex<Vec<Masked>>>);
 
@@ -196,7 +199,7 @@ struct Masked {
     bytes: Vec<u8>,
 }
 
-/// Over every byte that the test keeps of a secret.
+/// The mask of all copies that the test keeps.
 const MASK: u8 = 0xa5;
 
 impl KeyLog for Log {
@@ -223,7 +226,7 @@ impl Log {
         self.0.lock().unwrap().push(Masked { label: label.to_owned(), bytes });
     }
 
-    /// The key of this length that a traffic secret leads to. RFC 9846 7.1, 7.3
+    /// Adds the key of this length of a traffic secret. RFC 9846 7.1, 7.3
     fn keep_key<const LENGTH: usize>(&self, label: &str, secret: &[u8]) {
         let hash = if secret.len() == 48 { HashAlgorithm::Sha384 } else { HashAlgorithm::Sha256 };
         let length = u8::try_from(LENGTH).unwrap();
@@ -234,10 +237,10 @@ impl Log {
         tercel_crypto::wipe(&mut key);
     }
 
-    /// Labels of the secrets among `wanted` that are somewhere in memory.
+    /// The labels of the `wanted` secrets that are in memory.
     fn found(&self, wanted: impl Fn(&Masked) -> bool) -> Vec<String> {
         let masked: Vec<_> = self.masked().into_iter().filter(|secret| wanted(secret)).collect();
-        // By first byte, so that a place is looked at once for all of them.
+        // Grouped by first byte, so that each position is compared once for all.
         let mut starting: [Vec<&Masked>; 256] = std::array::from_fn(|_| Vec::new());
         for secret in &masked {
             starting[usize::from(secret.bytes[0] ^ MASK)].push(secret);
@@ -258,7 +261,7 @@ impl Log {
     }
 }
 
-/// Shows all memory that this process can write to, without stacks, in pieces that overlap.
+/// Calls `look` with all writable memory of this process except stacks, in overlapping parts.
 fn in_memory(mut look: impl FnMut(&[u8])) {
     const PIECE: usize = 1 << 20;
     const OVERLAP: usize = 64;
@@ -277,7 +280,7 @@ fn in_memory(mut look: impl FnMut(&[u8])) {
         let mut from = start;
         while from < end {
             let length = PIECE.min(end - from);
-            // What is mapped but has no memory behind it cannot be read, nor hold anything.
+            // Mapped memory without pages cannot be read, and has no content.
             if memory.read_exact_at(&mut piece[..length], from as u64).is_ok() {
                 look(&piece[..length]);
             }

@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Connections whose handshake is complete, as axum takes them.
+/// Connections with a complete handshake, as a listener for axum.
 struct Incoming(TlsListener);
 
 impl axum::serve::Listener for Incoming {

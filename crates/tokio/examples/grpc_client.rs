@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let connector = connector.clone();
         async move { connect(&connector, &uri).await.map(TokioIo::new) }
     };
-    // tonic's own TLS is for https://, and is not built in; this endpoint has ours instead.
+    // The TLS of tonic is not built in; this endpoint uses Tercel.
     let endpoint = Endpoint::from_shared(uri.clone())?;
     let channel = endpoint.connect_with_connector(tower::service_fn(connect)).await?;
     let asked = HealthCheckRequest { service: service.clone() };
@@ -44,5 +44,5 @@ async fn connect(connector: &Connector, uri: &Uri) -> io::Result<TlsStream<TcpSt
     let port = uri.port_u16().unwrap_or(443);
     let transport = TcpStream::connect((host.as_str(), port)).await?;
     let name = ServerName::try_from(host).map_err(io::Error::other)?;
-    connector.clone().at_port(port).connect(name, transport).await
+    connector.clone().port(port).connect(name, transport).await
 }

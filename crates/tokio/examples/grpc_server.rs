@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Connections whose handshake is complete, as tonic takes them.
+/// Connections with a complete handshake, as a stream for tonic.
 struct Accepted(TlsListener);
 
 impl Stream for Accepted {
@@ -46,15 +46,15 @@ impl Stream for Accepted {
     }
 }
 
-/// Tells services whom they speak to.
+/// Gives services information about the connection.
 struct Grpc(TlsStream<TcpStream>);
 
 impl Connected for Grpc {
-    /// What the handshake agreed on, for `Request::extensions`.
+    /// The negotiated server name, for `Request::extensions`.
     type ConnectInfo = Option<String>;
 
     fn connect_info(&self) -> Self::ConnectInfo {
-        self.0.facts().server_name.clone()
+        self.0.info().server_name.clone()
     }
 }
 

@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Connects to the host of a URI, then over TLS to its name.
+/// Connects to the host of a URI, then runs TLS with its name.
 #[derive(Clone)]
 struct HttpsConnector(Connector);
 
@@ -63,14 +63,14 @@ impl Service<Uri> for HttpsConnector {
     }
 }
 
-/// Tells hyper's pool what was negotiated.
+/// Reports to the connection pool of hyper which protocol was negotiated.
 struct HttpsStream(TokioIo<TlsStream<TcpStream>>);
 
 impl Connection for HttpsStream {
     fn connected(&self) -> Connected {
-        let facts = self.0.inner().facts();
-        debug_assert!(facts.version >= ProtocolVersion::TLS1_2);
-        match facts.alpn.as_deref() {
+        let info = self.0.inner().info();
+        debug_assert!(info.version >= ProtocolVersion::TLS1_2);
+        match info.alpn.as_deref() {
             Some(b"h2") => Connected::new().negotiated_h2(),
             _ => Connected::new(),
         }

@@ -1,14 +1,12 @@
-//! Pauses between attempts to accept a connection.
-//!
-//! Must not know: runtimes. Next: [`crate::listener`].
+//! Backoff for failed calls to `accept`.
 
 use std::io;
 use std::time::Duration;
 
-/// How long a server waits after an `accept` that failed.
+/// A backoff for failed calls to `accept`.
 ///
-/// A system without free file descriptors or memory lets `accept` fail at once, again and again,
-/// while the connection stays in its queue: a loop without a pause takes a whole processor.
+/// Without free file descriptors or memory, `accept` fails at once while the connection stays in
+/// the backlog: a loop without a pause would use a whole processor.
 ///
 /// ```
 /// # use std::io::ErrorKind;
@@ -17,7 +15,7 @@ use std::time::Duration;
 /// let short = backoff.after(&ErrorKind::OutOfMemory.into());
 /// let longer = backoff.after(&ErrorKind::OutOfMemory.into());
 /// assert!(Duration::ZERO < short && short < longer);
-/// // One client has gone before it was accepted: the next one need not wait for that.
+/// // One client closed before it was accepted: the next attempt need not wait.
 /// assert_eq!(backoff.after(&ErrorKind::ConnectionAborted.into()), Duration::ZERO);
 /// // After a connection was accepted.
 /// backoff.reset();
@@ -25,31 +23,31 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default)]
 pub struct AcceptBackoff {
     failures: u32,
-    /// Errors of one connection each, without a pause between them.
+    /// Consecutive errors that concern one connection each, without a pause between them.
     immediate: u32,
 }
 
 impl AcceptBackoff {
-    /// Before the first attempt.
+    /// A backoff before the first attempt.
     #[must_use]
     pub const fn new() -> Self {
         Self { failures: 0, immediate: 0 }
     }
 
-    /// A connection was accepted.
+    /// Resets the backoff, after a connection was accepted.
     pub fn reset(&mut self) {
         *self = Self::new();
     }
 
-    /// Whether the last attempts failed for want of something.
+    /// Whether the last attempts failed for lack of resources.
     #[must_use]
     pub fn is_failing(&self) -> bool {
         self.failures > 0
     }
 
-    /// How long to wait after this error: 5 milliseconds at first, then twice as long each time,
-    /// 250 milliseconds at most. Zero where it concerns one connection only, unless there are many
-    /// of those in a row.
+    /// How long to wait after this error: 5 milliseconds at first, doubled each time, 250
+    /// milliseconds at most. Zero for an error that concerns one connection only, unless many of
+    /// those occur in a row.
     pub fn after(&mut self, error: &io::Error) -> Duration {
         if is_of_one_connection(error) && self.immediate < MAX_IMMEDIATE {
             self.immediate = self.immediate.saturating_add(1);
@@ -62,7 +60,7 @@ impl AcceptBackoff {
     }
 }
 
-/// The client was gone before it was accepted, or the call was interrupted.
+/// Whether the client closed before it was accepted, or the call was interrupted.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
@@ -71,7 +69,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 const FIRST: Duration = Duration::from_millis(5);
 const LONGEST: Duration = Duration::from_millis(250);
 
-/// A flood of connections that are reset is not a reason to spin.
+/// A flood of connections that are reset must not cause a busy loop.
 const MAX_IMMEDIATE: u32 = 32;
 
 #[cfg(test)]
@@ -79,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_to_a_limit_and_begin_anew() {
+    fn pauses_grow_to_a_limit_and_can_be_reset() {
         let mut backoff = AcceptBackoff::new();
         let full = io::Error::from(io::ErrorKind::OutOfMemory);
         let waits: Vec<_> = (0..8).map(|_| backoff.after(&full).as_millis()).collect();
@@ -94,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_are_gone_cost_no_pause_unless_they_are_many() {
+    fn closed_connections_cause_a_pause_only_if_they_are_many() {
         let mut backoff = AcceptBackoff::new();
         let gone = io::Error::from(io::ErrorKind::ConnectionAborted);
         let paused = (0..330).filter(|_| backoff.after(&gone) > Duration::ZERO).count();

@@ -1,6 +1,4 @@
-//! The server's door.
-//!
-//! Must not know: listeners. Next: [`crate::handshake`].
+//! The server side of handshakes.
 
 use std::io;
 use std::sync::Arc;
@@ -8,47 +6,63 @@ use std::sync::Arc;
 use tercel::{Handshake, ServerConfig, Side};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::early::{EarlyExchange, Later};
-use crate::handshake::{self, Terms, terms_setters};
+use crate::early_data::{BufferedEarlyData, EarlyExchange};
+use crate::handshake::{self, HandshakeOptions, handshake_option_setters};
 use crate::stream::TlsStream;
 
-/// Accepts clients over transports that are connected already. Cheap to clone.
+/// Accepts TLS connections from clients over connected transports. Cheap to clone.
+///
+/// ```
+/// use std::{io, time::Duration};
+/// use tercel_tokio::Acceptor;
+/// use tokio::io::AsyncWriteExt;
+///
+/// async fn serve(acceptor: Acceptor, transport: tokio::net::TcpStream) -> io::Result<()> {
+///     let acceptor = acceptor.time_limit(Some(Duration::from_secs(5)));
+///     let mut stream = acceptor.accept(transport).await?;
+///     stream.write_all(b"hello\n").await?;
+///     stream.close().await
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Acceptor {
     config: Arc<ServerConfig>,
-    terms: Arc<Terms>,
+    options: Arc<HandshakeOptions>,
 }
 
-terms_setters!(Acceptor);
+handshake_option_setters!(Acceptor);
 
 impl Acceptor {
-    /// With this configuration, and 15 seconds for a handshake.
+    /// An acceptor with this configuration, and a time limit of 15 seconds for a handshake.
     #[must_use]
     pub fn new(config: Arc<ServerConfig>) -> Self {
-        Self { config, terms: Arc::default() }
+        Self { config, options: Arc::default() }
     }
 
-    /// Runs the handshake with whoever is at the other end. Early data that was accepted is in
+    /// Runs the handshake with a client. Accepted early data is available from
     /// [`TlsStream::take_early_data`]. Dropping the future closes the transport.
     ///
     /// # Errors
-    /// Those of the transport, and [`crate::HandshakeError`] as the inner error of an [`io::Error`].
+    /// Those of the transport, and [`crate::HandshakeError`] as the inner error of an
+    /// [`io::Error`].
     pub async fn accept<T>(&self, transport: T) -> io::Result<TlsStream<T>>
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        self.accept_greeting(transport, &[]).await
+        self.accept_with_greeting(transport, &[]).await
     }
 
-    /// The same where the server speaks first: the client gets `greeting` ahead of all that is written to the stream.
-    /// In TLS 1.3 it goes out behind the server's Finished, a round trip before the handshake is complete.
+    /// Like [`Self::accept`], for protocols in which the server speaks first: sends `greeting`
+    /// ahead of all data that is written to the stream. In TLS 1.3 it is sent right after the
+    /// server's Finished, a round trip before the handshake is complete.
     ///
-    /// That client is not authenticated yet, and whoever replays a ClientHello has `greeting` sent too, though not to
-    /// be read: put nothing into it that only some may have. RFC 9846 4.5.3
+    /// The client is not authenticated yet. An attacker who replays a ClientHello causes
+    /// `greeting` to be sent too, but cannot read it: put nothing in it that only some clients may
+    /// receive. RFC 9846 4.5.3
     ///
     /// # Errors
     /// As [`Self::accept`].
-    pub async fn accept_greeting<T>(
+    pub async fn accept_with_greeting<T>(
         &self,
         transport: T,
         greeting: &[u8],
@@ -56,15 +70,16 @@ impl Acceptor {
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        self.run(transport, greeting, &mut Later).await
+        self.run(transport, greeting, &mut BufferedEarlyData).await
     }
 
-    /// The same with somebody who takes early data as it comes, and may answer it before the handshake is complete: read
-    /// there what that means.
+    /// Like [`Self::accept`], with a handler that receives early data as it arrives and may answer
+    /// it before the handshake is complete. See [`EarlyExchange`] for what that means.
     ///
     /// # Errors
-    /// As [`Self::accept`]. What was taken came from somebody else then, or its client is gone.
-    pub async fn accept_exchanging<T>(
+    /// As [`Self::accept`]. Early data that the handler received was then replayed, or its client
+    /// has gone.
+    pub async fn accept_with_early_data<T>(
         &self,
         transport: T,
         exchange: &mut impl EarlyExchange,
@@ -85,9 +100,9 @@ impl Acceptor {
         T: AsyncRead + AsyncWrite + Unpin,
     {
         let handshake = Handshake::server(Arc::clone(&self.config));
-        let (side, terms) = (Side::Server, &self.terms);
+        let (side, options) = (Side::Server, &self.options);
         let complete =
-            handshake::complete(side, handshake, transport, terms, greeting, exchange).await;
+            handshake::complete(side, handshake, transport, options, greeting, exchange).await;
         complete.map(|(stream, _)| stream)
     }
 }

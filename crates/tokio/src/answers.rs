@@ -1,6 +1,4 @@
-//! Answers that take their time: asynchronous functions for the questions of a handshake.
-//!
-//! Must not know: transports. Next: [`crate::handshake`], which asks; [`tercel::Question`].
+//! Asynchronous answers to the questions of a handshake.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,17 +6,22 @@ use std::sync::Arc;
 
 use tercel::pki::Refusal;
 use tercel::{
-    AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, Credential, FindPreSharedKeyQuestion,
-    FindSessionQuestion, NewSession, PreSharedKey, Question, SelectCredentialQuestion,
-    ServerConfig, SignQuestion, VerifyPeerQuestion,
+    Answer, Credential, Question, ServerConfig,
+    psk::PreSharedKey,
+    questions::{
+        AdmitEarlyDataQuestion, ChooseConfigQuestion, FindPreSharedKeyQuestion,
+        FindSessionQuestion, SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
+    },
+    session::NewSession,
 };
 
 use crate::error::HandshakeError;
 
-type Eventually<A> = Pin<Box<dyn Future<Output = A> + Send>>;
-type Function<Q, A> = Arc<dyn Fn(Q) -> Eventually<A> + Send + Sync>;
+type BoxFuture<A> = Pin<Box<dyn Future<Output = A> + Send>>;
+type AnswerFn<Q, A> = Arc<dyn Fn(Q) -> BoxFuture<A> + Send + Sync>;
 
-/// Asynchronous functions for the questions of handshakes whose configuration says [`tercel::Policy::Ask`].
+/// Asynchronous functions that answer the questions of handshakes, for configurations with
+/// [`tercel::Policy::Ask`].
 ///
 /// ```
 /// use tercel_tokio::Answers;
@@ -28,24 +31,24 @@ type Function<Q, A> = Arc<dyn Fn(Q) -> Eventually<A> + Send + Sync>;
 /// ```
 #[derive(Clone, Default)]
 pub struct Answers {
-    choose_config: Option<Function<ChooseConfigQuestion, Option<Arc<ServerConfig>>>>,
-    find_session: Option<Function<FindSessionQuestion, Option<Vec<u8>>>>,
-    keep_session: Option<Function<NewSession, ()>>,
-    find_pre_shared_key: Option<Function<FindPreSharedKeyQuestion, Option<Arc<PreSharedKey>>>>,
-    admit_early_data: Option<Function<AdmitEarlyDataQuestion, bool>>,
-    select_credential: Option<Function<SelectCredentialQuestion, Option<Arc<Credential>>>>,
-    sign: Option<Function<SignQuestion, Option<Vec<u8>>>>,
-    verify_peer: Option<Function<VerifyPeerQuestion, Result<(), Box<Refusal>>>>,
+    choose_config: Option<AnswerFn<ChooseConfigQuestion, Option<Arc<ServerConfig>>>>,
+    find_session: Option<AnswerFn<FindSessionQuestion, Option<Vec<u8>>>>,
+    store_session: Option<AnswerFn<NewSession, ()>>,
+    find_pre_shared_key: Option<AnswerFn<FindPreSharedKeyQuestion, Option<Arc<PreSharedKey>>>>,
+    admit_early_data: Option<AnswerFn<AdmitEarlyDataQuestion, bool>>,
+    select_credential: Option<AnswerFn<SelectCredentialQuestion, Option<Arc<Credential>>>>,
+    sign: Option<AnswerFn<SignQuestion, Option<Vec<u8>>>>,
+    verify_peer: Option<AnswerFn<VerifyPeerQuestion, Result<(), Box<Refusal>>>>,
 }
 
 impl Answers {
-    /// Without a function: every question ends the handshake.
+    /// No functions yet: every question ends the handshake.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Which configuration? `None` refuses the client.
+    /// Chooses the configuration. `None` refuses the client.
     #[must_use]
     pub fn choose_config<F>(
         mut self,
@@ -54,12 +57,12 @@ impl Answers {
     where
         F: Future<Output = Option<Arc<ServerConfig>>> + Send + 'static,
     {
-        self.choose_config = Some(later(answer));
+        self.choose_config = Some(boxed(answer));
         self
     }
 
-    /// The stored session of this name. One that [is for single use](FindSessionQuestion::is_single_use)
-    /// has to be taken from its store in the same step.
+    /// Finds a stored session. One that [is for single use](FindSessionQuestion::is_single_use)
+    /// has to be removed from its store in the same step.
     #[must_use]
     pub fn find_session<F>(
         mut self,
@@ -68,11 +71,12 @@ impl Answers {
     where
         F: Future<Output = Option<Vec<u8>>> + Send + 'static,
     {
-        self.find_session = Some(later(answer));
+        self.find_session = Some(boxed(answer));
         self
     }
 
-    /// The pre-shared key that the client means, one of those it offers; `None` if none is known.
+    /// Finds the pre-shared key for one of the identities that the client offers; `None` if none
+    /// is known.
     #[must_use]
     pub fn find_pre_shared_key<F>(
         mut self,
@@ -81,22 +85,27 @@ impl Answers {
     where
         F: Future<Output = Option<Arc<PreSharedKey>>> + Send + 'static,
     {
-        self.find_pre_shared_key = Some(later(answer));
+        self.find_pre_shared_key = Some(boxed(answer));
         self
     }
 
-    /// Stores a new session. The client learns of it only when this is done. Which ones are to be forgotten after a fatal
-    /// alert is told to [`forget_session`](tercel::ServerConfigBuilder::forget_session), at any time later.
+    /// Stores a new session. The client learns of it only when the future is complete. Sessions to
+    /// be removed after a fatal alert are passed to
+    /// [`forget_session`](tercel::server::ServerConfigBuilder::forget_session), at any later time.
     #[must_use]
-    pub fn keep_session<F>(mut self, keep: impl Fn(NewSession) -> F + Send + Sync + 'static) -> Self
+    pub fn store_session<F>(
+        mut self,
+        keep: impl Fn(NewSession) -> F + Send + Sync + 'static,
+    ) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.keep_session = Some(later(keep));
+        self.store_session = Some(boxed(keep));
         self
     }
 
-    /// Whether early data with this unique value may be accepted, which is never so twice.
+    /// Decides whether early data with this unique value may be accepted. No value may be accepted
+    /// twice.
     #[must_use]
     pub fn admit_early_data<F>(
         mut self,
@@ -105,11 +114,11 @@ impl Answers {
     where
         F: Future<Output = bool> + Send + 'static,
     {
-        self.admit_early_data = Some(later(answer));
+        self.admit_early_data = Some(boxed(answer));
         self
     }
 
-    /// Which certificate?
+    /// Selects the certificate.
     #[must_use]
     pub fn select_credential<F>(
         mut self,
@@ -118,21 +127,21 @@ impl Answers {
     where
         F: Future<Output = Option<Arc<Credential>>> + Send + 'static,
     {
-        self.select_credential = Some(later(answer));
+        self.select_credential = Some(boxed(answer));
         self
     }
 
-    /// The signature; `None` if it cannot be had.
+    /// Signs. `None` if no signature can be made.
     #[must_use]
     pub fn sign<F>(mut self, answer: impl Fn(SignQuestion) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Option<Vec<u8>>> + Send + 'static,
     {
-        self.sign = Some(later(answer));
+        self.sign = Some(boxed(answer));
         self
     }
 
-    /// Whether the peer is to be trusted.
+    /// Verifies the peer.
     #[must_use]
     pub fn verify_peer<F>(
         mut self,
@@ -141,56 +150,59 @@ impl Answers {
     where
         F: Future<Output = Result<(), Box<Refusal>>> + Send + 'static,
     {
-        self.verify_peer = Some(later(answer));
+        self.verify_peer = Some(boxed(answer));
         self
     }
 
     pub(crate) async fn answer(&self, question: Question) -> Result<Answer, HandshakeError> {
         Ok(match question {
-            Question::ChooseConfig(question) => {
-                Answer::Config(known(&self.choose_config, "ChooseConfig")?(question).await)
-            }
-            Question::FindSession(question) => {
-                Answer::Session(known(&self.find_session, "FindSession")?(question).await)
-            }
-            Question::FindPreSharedKey(question) => Answer::PreSharedKey(
-                known(&self.find_pre_shared_key, "FindPreSharedKey")?(question).await,
+            Question::ChooseConfig(question) => ChooseConfigQuestion::answer_from(
+                required(&self.choose_config, "ChooseConfig")?(question).await,
             ),
-            Question::AdmitEarlyData(question) => {
-                Answer::EarlyData(known(&self.admit_early_data, "AdmitEarlyData")?(question).await)
-            }
-            Question::SelectCredential(question) => Answer::Credential(
-                known(&self.select_credential, "SelectCredential")?(question).await,
+            Question::FindSession(question) => FindSessionQuestion::answer_from(
+                required(&self.find_session, "FindSession")?(question).await,
+            ),
+            Question::FindPreSharedKey(question) => FindPreSharedKeyQuestion::answer_from(
+                required(&self.find_pre_shared_key, "FindPreSharedKey")?(question).await,
+            ),
+            Question::AdmitEarlyData(question) => AdmitEarlyDataQuestion::answer_from(
+                required(&self.admit_early_data, "AdmitEarlyData")?(question).await,
+            ),
+            Question::SelectCredential(question) => SelectCredentialQuestion::answer_from(
+                required(&self.select_credential, "SelectCredential")?(question).await,
             ),
             Question::Sign(question) => {
-                Answer::Signature(known(&self.sign, "Sign")?(question).await)
+                SignQuestion::answer_from(required(&self.sign, "Sign")?(question).await)
             }
-            Question::VerifyPeer(question) => {
-                Answer::Peer(known(&self.verify_peer, "VerifyPeer")?(question).await)
-            }
-            _ => return Err(HandshakeError::Unanswered("a question of a newer kind")),
+            Question::VerifyPeer(question) => VerifyPeerQuestion::answer_from(
+                required(&self.verify_peer, "VerifyPeer")?(question).await,
+            ),
+            _ => return Err(HandshakeError::Unanswered("a question of an unknown kind")),
         })
     }
 
-    pub(crate) async fn keep(&self, sessions: Vec<NewSession>) -> Result<(), HandshakeError> {
+    pub(crate) async fn keep_sessions(
+        &self,
+        sessions: Vec<NewSession>,
+    ) -> Result<(), HandshakeError> {
         for session in sessions {
-            known(&self.keep_session, "to keep a session")?(session).await;
+            required(&self.store_session, "to keep a session")?(session).await;
         }
         Ok(())
     }
 }
 
-fn later<Q, A, F>(answer: impl Fn(Q) -> F + Send + Sync + 'static) -> Function<Q, A>
+fn boxed<Q, A, F>(answer: impl Fn(Q) -> F + Send + Sync + 'static) -> AnswerFn<Q, A>
 where
     F: Future<Output = A> + Send + 'static,
 {
     Arc::new(move |question| Box::pin(answer(question)))
 }
 
-fn known<'f, Q, A>(
-    function: &'f Option<Function<Q, A>>,
+fn required<'f, Q, A>(
+    function: &'f Option<AnswerFn<Q, A>>,
     name: &'static str,
-) -> Result<&'f Function<Q, A>, HandshakeError> {
+) -> Result<&'f AnswerFn<Q, A>, HandshakeError> {
     function.as_ref().ok_or(HandshakeError::Unanswered(name))
 }
 

@@ -1,6 +1,4 @@
-//! The client's door.
-//!
-//! Must not know: how names are resolved. Next: [`crate::handshake`].
+//! The client side of handshakes.
 
 use std::io;
 use std::sync::Arc;
@@ -9,42 +7,56 @@ use tercel::pki_types::ServerName;
 use tercel::{ClientConfig, EarlyData, Handshake, Side};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::early::Later;
-use crate::handshake::{self, Terms, terms_setters};
+use crate::early_data::BufferedEarlyData;
+use crate::handshake::{self, HandshakeOptions, handshake_option_setters};
 use crate::stream::TlsStream;
 
-/// Connects to servers over transports that are connected already. Cheap to clone.
+/// Makes TLS connections to servers over connected transports. Cheap to clone.
+///
+/// ```
+/// use tercel_tokio::{Connector, TlsStream, tercel::ClientConfig};
+/// use tokio::net::TcpStream;
+///
+/// # type BoxError = Box<dyn std::error::Error>;
+/// async fn connect(host: &str, port: u16) -> Result<TlsStream<TcpStream>, BoxError> {
+///     let config = ClientConfig::builder().native_roots().build()?; // once for the program
+///     let transport = TcpStream::connect((host, port)).await?;
+///     let name = host.to_owned().try_into()?;
+///     Ok(Connector::new(config).port(port).connect(name, transport).await?)
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Connector {
     config: Arc<ClientConfig>,
-    terms: Arc<Terms>,
+    options: Arc<HandshakeOptions>,
     port: Option<u16>,
 }
 
-/// A connection that began with early data.
+/// A connection that was opened with early data.
 #[derive(Debug)]
 pub struct EarlyConnection<T> {
     /// The stream.
     pub stream: TlsStream<T>,
-    /// How many bytes, from the front of what was given, the server has accepted. Whatever lies behind
-    /// has to be sent again, or not: that is the application's to decide. 0 if there was no session for
-    /// it, or the server rejected it.
+    /// How many bytes of the early data, from its start, the server accepted. Whether to send the
+    /// rest again is for the application to decide. 0 if there was no session for early data, or
+    /// the server rejected it.
     pub accepted: usize,
 }
 
-terms_setters!(Connector);
+handshake_option_setters!(Connector);
 
 impl Connector {
-    /// With this configuration, and 15 seconds for a handshake.
+    /// A connector with this configuration, and a time limit of 15 seconds for a handshake.
     #[must_use]
     pub fn new(config: Arc<ClientConfig>) -> Self {
-        Self { config, terms: Arc::default(), port: None }
+        Self { config, options: Arc::default(), port: None }
     }
 
-    /// For servers at this port: sessions with them are kept apart from those with servers of the same name at other
-    /// ports, and from those of a connector that knows no port. See [`Handshake::client_at`].
+    /// Sets the port of the servers. Their sessions are kept apart from those of servers with the
+    /// same name at other ports, and from those of a connector without a port. See
+    /// [`Handshake::client_with_port`].
     #[must_use]
-    pub fn at_port(mut self, port: u16) -> Self {
+    pub fn port(mut self, port: u16) -> Self {
         self.port = Some(port);
         self
     }
@@ -52,7 +64,8 @@ impl Connector {
     /// Runs the handshake with the server of this name. Dropping the future closes the transport.
     ///
     /// # Errors
-    /// Those of the transport, and [`crate::HandshakeError`] as the inner error of an [`io::Error`].
+    /// Those of the transport, and [`crate::HandshakeError`] as the inner error of an
+    /// [`io::Error`].
     pub async fn connect<T>(
         &self,
         server: ServerName<'static>,
@@ -64,10 +77,11 @@ impl Connector {
         self.connect_early(server, transport, &[]).await.map(|connection| connection.stream)
     }
 
-    /// The same, with `early` sent ahead of the handshake if a session allows it and the configuration
-    /// says [`early_data`](tercel::ClientConfigBuilder::early_data).
+    /// Like [`Self::connect`], and sends `early` as early data if a session allows it and the
+    /// configuration permits [`early_data`](tercel::client::ClientConfigBuilder::early_data).
     ///
-    /// Early data can be replayed by whoever records it: send only what may be acted on twice. RFC 9846 8
+    /// An attacker can record and replay early data: send only what may safely be processed twice.
+    /// RFC 9846 8
     ///
     /// # Errors
     /// As [`Self::connect`].
@@ -83,12 +97,13 @@ impl Connector {
         let config = Arc::clone(&self.config);
         let handshake = match self.port {
             None => Handshake::client(config, server),
-            Some(port) => Handshake::client_at(config, server, port),
+            Some(port) => Handshake::client_with_port(config, server, port),
         };
-        let (side, terms) = (Side::Client, &self.terms);
+        let (side, options) = (Side::Client, &self.options);
         let (stream, sent) =
-            handshake::complete(side, handshake, transport, terms, early, &mut Later).await?;
-        let accepted = if stream.facts().early_data == EarlyData::Accepted { sent } else { 0 };
+            handshake::complete(side, handshake, transport, options, early, &mut BufferedEarlyData)
+                .await?;
+        let accepted = if stream.info().early_data == EarlyData::Accepted { sent } else { 0 };
         Ok(EarlyConnection { stream, accepted })
     }
 }

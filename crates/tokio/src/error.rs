@@ -1,6 +1,4 @@
-//! Why a handshake over a transport came to nothing.
-//!
-//! Must not know: tokio. Next: [`crate::handshake`], its only source.
+//! Errors of a handshake over a transport.
 
 use std::fmt;
 use std::io;
@@ -8,7 +6,8 @@ use std::time::Duration;
 
 use tercel::pki::Refusal;
 
-/// What ended a handshake. It is the inner error of the [`io::Error`] that `accept` and `connect` return.
+/// Why a handshake failed. It is the inner error of the [`io::Error`] that `accept` and `connect`
+/// return.
 ///
 /// ```
 /// # fn explain(error: &std::io::Error) {
@@ -22,16 +21,16 @@ use tercel::pki::Refusal;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum HandshakeError {
-    /// The protocol ended it.
+    /// The handshake failed.
     Protocol {
-        /// Why.
+        /// The error.
         error: tercel::Error,
-        /// The chain and names behind a refused certificate.
+        /// The chain and the names of a refused certificate.
         refusal: Option<Box<Refusal>>,
     },
-    /// It was not complete in time.
+    /// The handshake was not complete in time.
     TimedOut(Duration),
-    /// The configuration asks a question for which there is no answer. See [`crate::Answers`].
+    /// The configuration asks a question that has no answer function. See [`crate::Answers`].
     Unanswered(&'static str),
 }
 
@@ -40,9 +39,9 @@ impl fmt::Display for HandshakeError {
         match self {
             Self::Protocol { refusal: Some(refusal), .. } => write!(f, "{refusal}"),
             Self::Protocol { error, .. } => write!(f, "{error}"),
-            Self::TimedOut(limit) => write!(f, "no complete handshake within {limit:?}"),
+            Self::TimedOut(limit) => write!(f, "handshake timed out after {limit:?}"),
             Self::Unanswered(question) => {
-                write!(f, "the configuration asks {question}, and nothing answers it")
+                write!(f, "no answer function is set for the question {question}")
             }
         }
     }

@@ -1,6 +1,4 @@
-//! A handshake over an asynchronous transport.
-//!
-//! Must not know: who began it. Next: [`crate::acceptor`], [`crate::connector`], which do.
+//! A handshake over an asynchronous transport, for both sides.
 
 use std::future::poll_fn;
 use std::io;
@@ -9,70 +7,71 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tercel::wire::ProtocolVersion;
-use tercel::{Connection, Handshake, Next, Received, Side};
+use tercel::{Connection, Handshake, Next, ReceiveBuffer, Side};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::answers::Answers;
-use crate::early::EarlyExchange;
+use crate::early_data::EarlyExchange;
 use crate::error::HandshakeError;
 use crate::outgoing::Outgoing;
 use crate::stream::TlsStream;
 
-/// What both sides let a handshake have.
+/// Options of a handshake, for both sides.
 #[derive(Clone, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct HandshakeOptions {
     pub(crate) answers: Answers,
-    pub(crate) limit: Option<Duration>,
+    pub(crate) time_limit: Option<Duration>,
 }
 
-impl Default for Terms {
+impl Default for HandshakeOptions {
     fn default() -> Self {
-        Self { answers: Answers::new(), limit: Some(DEFAULT_LIMIT) }
+        Self { answers: Answers::new(), time_limit: Some(DEFAULT_TIME_LIMIT) }
     }
 }
 
-/// The setters of what both sides let a handshake have.
-macro_rules! terms_setters {
-    ($door:ty) => {
-        impl $door {
-            /// Answers the configuration's questions with these functions.
+/// The setters of [`HandshakeOptions`].
+macro_rules! handshake_option_setters {
+    ($endpoint:ty) => {
+        impl $endpoint {
+            /// Sets the functions that answer the questions of the configuration.
             #[must_use]
-            pub fn answers(mut self, answers: $crate::Answers) -> Self {
-                std::sync::Arc::make_mut(&mut self.terms).answers = answers;
+            pub fn answers(mut self, answers: $crate::answers::Answers) -> Self {
+                std::sync::Arc::make_mut(&mut self.options).answers = answers;
                 self
             }
 
-            /// How long a handshake may take, its answers included; `None` for without end. Default: 15 seconds.
+            /// Sets the time limit of a handshake, answers included; `None` for no limit. Default:
+            /// 15 seconds.
             #[must_use]
             pub fn time_limit(mut self, limit: Option<std::time::Duration>) -> Self {
-                std::sync::Arc::make_mut(&mut self.terms).limit = limit;
+                std::sync::Arc::make_mut(&mut self.options).time_limit = limit;
                 self
             }
         }
     };
 }
-pub(crate) use terms_setters;
+pub(crate) use handshake_option_setters;
 
-/// Long enough for a slow network and a remote key, too short to be worth holding a connection for.
-pub(crate) const DEFAULT_LIMIT: Duration = Duration::from_secs(15);
+/// Long enough for a slow network and a remote key, short enough to free idle connections.
+pub(crate) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(15);
 
-/// Runs `handshake` to its end within the time it has. A client's `early` is sent first, as far as it is allowed;
-/// how much that was comes back beside the stream. A server's is sent as soon as that is possible, and whole; the
-/// early data that it gets is `exchange`'s first.
+/// Runs `handshake` within its time limit. A client sends `early` as early data as far as that is
+/// permitted, and the number of bytes sent is returned with the stream. A server sends all of
+/// `early` as soon as that is possible, and passes received early data to `exchange` first.
 pub(crate) async fn complete<T: AsyncRead + AsyncWrite + Unpin>(
     side: Side,
     handshake: Handshake,
     transport: T,
-    terms: &Terms,
+    options: &HandshakeOptions,
     early: &[u8],
     exchange: &mut impl EarlyExchange,
 ) -> io::Result<(TlsStream<T>, usize)> {
-    let running = Box::pin(run(side, handshake, transport, &terms.answers, early, exchange));
-    match terms.limit {
+    let running = Box::pin(run(side, handshake, transport, &options.answers, early, exchange));
+    match options.time_limit {
         None => running.await,
-        Some(limit) => match tokio::time::timeout(limit, running).await {
+        Some(time_limit) => match tokio::time::timeout(time_limit, running).await {
             Ok(result) => result,
-            Err(_) => Err(HandshakeError::TimedOut(limit).into()),
+            Err(_) => Err(HandshakeError::TimedOut(time_limit).into()),
         },
     }
 }
@@ -85,7 +84,7 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
     early: &[u8],
     exchange: &mut impl EarlyExchange,
 ) -> io::Result<(TlsStream<T>, usize)> {
-    let (mut received, mut out) = (Received::new(), Vec::new());
+    let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
     let mut outgoing = Outgoing::default();
     let mut early_data = Vec::new();
     let mut sent_early = None;
@@ -93,21 +92,21 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
     loop {
         let mut step = handshake.advance(&mut received, &mut out);
         if let Ok(Next::Connected(connection)) = &mut step {
-            // Whoever learns of a session may use it: it is stored first.
-            answers.keep(connection.facts.take_new_sessions()).await?;
+            // Sessions are stored before the client learns of them, since it may use them at once.
+            answers.keep_sessions(connection.info.take_new_sessions()).await?;
         }
         if sent_early.is_none() && !early.is_empty() {
             sent_early = match (&mut step, side) {
                 (Err(_), _) => None,
                 (Ok(_), Side::Client) => Some(send_early(&mut handshake, early, &mut out)?),
-                (Ok(next), Side::Server) => greet(&mut handshake, next, early, &mut out)?,
+                (Ok(next), Side::Server) => send_greeting(&mut handshake, next, early, &mut out)?,
             };
         }
         outgoing.push(&mut out);
         let next = match step {
             Ok(next) => next,
             Err(error) => {
-                // The error matters more than whether the alert went out.
+                // The error is reported whether or not the alert could be sent.
                 let _ = send(&mut transport, &mut outgoing).await;
                 let refusal = handshake.refusal().cloned().map(Box::new);
                 return Err(HandshakeError::Protocol { error, refusal }.into());
@@ -115,24 +114,20 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
         };
         match next {
             Next::Connected(connection) => {
-                // Tickets may wait for the client to read: the stream sends what is left of them.
-                if !ends_with_tickets(side, &connection) {
-                    send(&mut transport, &mut outgoing).await?;
-                }
-                let mut stream = TlsStream::new(transport, *connection, received)
-                    .with_handshake(outgoing, early_data);
-                poll_fn(|context| {
-                    stream.send_some(context);
-                    Poll::Ready(())
-                })
-                .await;
-                return Ok((stream, sent_early.unwrap_or(0)));
+                let stream =
+                    into_stream(side, transport, *connection, received, outgoing, early_data);
+                return Ok((stream.await?, sent_early.unwrap_or(0)));
             }
             Next::Receive => {
                 let count = poll_fn(|context| {
-                    // First, so that no answer is too long for the client to be heard.
-                    let polled =
-                        poll_exchange(&mut transport, &mut outgoing, &mut received, context);
+                    // Receiving comes first, so that a long answer cannot keep the client from
+                    // being answered.
+                    let polled = poll_send_and_receive(
+                        &mut transport,
+                        &mut outgoing,
+                        &mut received,
+                        context,
+                    );
                     if polled.is_pending() {
                         answer.poll(
                             exchange,
@@ -157,8 +152,8 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
                 handshake.answer(answers.answer(question).await?)?;
             }
             Next::EarlyData(bytes) => {
-                let given_back = match handshake.early_facts() {
-                    Some(facts) => exchange.take(facts, bytes),
+                let given_back = match handshake.early_info() {
+                    Some(info) => exchange.take(info, bytes),
                     None => Some(bytes),
                 };
                 match given_back {
@@ -166,16 +161,39 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
                     None => answer.begin(),
                 }
             }
-            _ => return Err(HandshakeError::Unanswered("something of a newer kind").into()),
+            _ => return Err(HandshakeError::Unanswered("a step of an unknown kind").into()),
         }
     }
 }
 
-/// Receives, and meanwhile sends: the peer may have to get rid of something before it reads.
-fn poll_exchange<T: AsyncRead + AsyncWrite + Unpin>(
+/// Makes a stream of a complete handshake, and sends what it left to send.
+async fn into_stream<T: AsyncRead + AsyncWrite + Unpin>(
+    side: Side,
+    mut transport: T,
+    connection: Connection,
+    received: ReceiveBuffer,
+    mut outgoing: Outgoing,
+    early_data: Vec<u8>,
+) -> io::Result<TlsStream<T>> {
+    // Unsent tickets need not delay the connection: the stream sends them later.
+    if !ends_with_tickets(side, &connection) {
+        send(&mut transport, &mut outgoing).await?;
+    }
+    let mut stream =
+        TlsStream::new(transport, connection, received).with_handshake(outgoing, early_data);
+    poll_fn(|context| {
+        stream.try_send(context);
+        Poll::Ready(())
+    })
+    .await;
+    Ok(stream)
+}
+
+/// Receives and sends at the same time: the peer may have to send before it reads.
+fn poll_send_and_receive<T: AsyncRead + AsyncWrite + Unpin>(
     transport: &mut T,
     outgoing: &mut Outgoing,
-    received: &mut Received,
+    received: &mut ReceiveBuffer,
     context: &mut Context<'_>,
 ) -> Poll<io::Result<usize>> {
     if let Poll::Ready(Err(error)) = outgoing.poll_flush(transport, context) {
@@ -188,22 +206,22 @@ fn poll_exchange<T: AsyncRead + AsyncWrite + Unpin>(
     Poll::Ready(Ok(count))
 }
 
-/// What a server's client gets for its early data, ahead of its Finished.
+/// The answer to a client's early data, sent before the client's Finished.
 enum EarlyAnswer {
-    /// Nothing was taken, or there is nothing more to come.
+    /// No early data was received, or the answer is complete.
     None,
-    /// Read into this.
+    /// An answer in progress, with the buffer that it is read into.
     Coming(Box<[u8]>),
 }
 
 impl EarlyAnswer {
     fn begin(&mut self) {
         if let Self::None = self {
-            *self = Self::Coming(vec![0; ANSWER].into());
+            *self = Self::Coming(vec![0; ANSWER_BUFFER].into());
         }
     }
 
-    /// Sends what there is for as long as the client takes it: nothing is read that would have to be kept.
+    /// Sends the answer while the transport accepts it, so that nothing has to be buffered.
     fn poll<T: AsyncWrite + Unpin>(
         &mut self,
         exchange: &mut impl EarlyExchange,
@@ -212,13 +230,13 @@ impl EarlyAnswer {
         outgoing: &mut Outgoing,
         context: &mut Context<'_>,
     ) -> io::Result<()> {
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ANSWER_RECORDS {
             let Self::Coming(buffer) = self else { return Ok(()) };
             match outgoing.poll_flush(transport, context) {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(flushed) => flushed?,
             }
-            // Between two messages of the server there is none.
+            // There is no sender between two messages of the server.
             let Some(sender) = handshake.half_rtt_sender() else { return Ok(()) };
             let mut answer = ReadBuf::new(buffer);
             if exchange.poll_answer(context, &mut answer).is_pending() {
@@ -230,26 +248,26 @@ impl EarlyAnswer {
             }
             let mut records = Vec::new();
             sender.seal_to(answer.filled(), &mut records)?;
-            tercel::crypto::wipe(answer.filled_mut());
+            tercel_crypto::wipe(answer.filled_mut());
             outgoing.push(&mut records);
         }
-        // There may be more, and the last of it is not sent.
+        // There may be more to send, so the task is woken again.
         context.waker().wake_by_ref();
         Ok(())
     }
 }
 
-/// Bytes of an answer that are read at once.
-const ANSWER: usize = 16 * 1024;
+/// Size of the answer buffer.
+const ANSWER_BUFFER: usize = 16 * 1024;
 
-/// After so many of them it is the turn of the client, and of others.
-const ROUNDS: usize = 8;
+/// Records that are sent before the task yields to the client and to other tasks.
+const MAX_ANSWER_RECORDS: usize = 8;
 
 async fn send<T: AsyncWrite + Unpin>(transport: &mut T, outgoing: &mut Outgoing) -> io::Result<()> {
     poll_fn(|context| outgoing.poll_flush(transport, context)).await
 }
 
-/// Seals as much early data as the session allows. RFC 9846 4.3.10
+/// Seals as much early data as the session permits. RFC 9846 4.3.10
 fn send_early(handshake: &mut Handshake, early: &[u8], out: &mut Vec<u8>) -> io::Result<usize> {
     let Some(sender) = handshake.early_sender() else { return Ok(0) };
     let most = sender.early_data_left().unwrap_or(0).min(early.len());
@@ -258,9 +276,9 @@ fn send_early(handshake: &mut Handshake, early: &[u8], out: &mut Vec<u8>) -> io:
     Ok(now.len())
 }
 
-/// Seals the server's first words as soon as a client can have them: behind its Finished in TLS 1.3, else at
-/// the end. RFC 9846 4.5.3
-fn greet(
+/// Seals the greeting of a server as soon as possible: after its Finished in TLS 1.3, at the end
+/// of the handshake in TLS 1.2. RFC 9846 4.5.3
+fn send_greeting(
     handshake: &mut Handshake,
     next: &mut Next,
     greeting: &[u8],
@@ -275,7 +293,8 @@ fn greet(
     Ok(Some(greeting.len()))
 }
 
-/// A server of TLS 1.3 ends with tickets, which the handshake does not depend on.
+/// Whether the last flight consists of tickets, which the connection does not depend on: that of a
+/// TLS 1.3 server.
 fn ends_with_tickets(side: Side, connection: &Connection) -> bool {
-    side == Side::Server && connection.facts.version == ProtocolVersion::TLS1_3
+    side == Side::Server && connection.info.version == ProtocolVersion::TLS1_3
 }

@@ -1,80 +1,84 @@
-//! The reading side of a stream: from a transport through the receiver into the reader's buffer.
-//!
-//! Must not know: the sender. Next: [`crate::stream`], [`crate::split`].
+//! The reading side of a stream: from the transport through the receiver into the buffer of the
+//! reader.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tercel::{CertificateRequested, ClientCertificate, Filled, Opened, Received, Receiver};
+use tercel::{
+    Filled, Opened, ReceiveBuffer, Receiver, client::CertificateRequested,
+    server::ClientCertificate,
+};
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::pool;
 
-/// What has arrived and is not read yet.
+/// Received data that was not read yet.
 #[derive(Default)]
 pub(crate) struct Incoming {
-    /// Lent by the thread, or of its own size while the transport has nothing more.
-    received: Option<Received>,
-    /// Plaintext of a record that the reader's buffer had no room for.
-    plain: Vec<u8>,
-    taken: usize,
-    late: Option<Box<Late>>,
+    /// A buffer of the pool, or one of exactly the needed size while the transport has no more
+    /// data.
+    received: Option<ReceiveBuffer>,
+    /// Plaintext of a record that did not fit into the buffer of the reader.
+    plaintext: Vec<u8>,
+    consumed: usize,
+    post_handshake: Option<Box<PostHandshakeAuth>>,
 }
 
-/// What belongs to authentication after the handshake. RFC 9846 4.7.2
+/// State of post-handshake authentication. RFC 9846 4.7.2
 #[derive(Default)]
-struct Late {
-    /// Client: what `after` has to answer.
+struct PostHandshakeAuth {
+    /// Client: requests that `on_records` has to answer.
     requests: Vec<CertificateRequested>,
-    /// Server: answers that nobody has taken.
+    /// Server: certificates that were not collected yet.
     certificates: Vec<ClientCertificate>,
-    /// Why a request could not be answered; it is for the next read to tell, after what came before.
+    /// Why a request could not be answered; reported by the next read, after the data before it.
     failed: Option<io::Error>,
 }
 
 impl Incoming {
-    /// Begins with what a handshake has read too far.
-    pub(crate) fn new(received: Received) -> Self {
+    /// Starts with bytes that the handshake received beyond its end.
+    pub(crate) fn new(received: ReceiveBuffer) -> Self {
         let received = (!received.is_empty()).then_some(received);
-        Self { received, plain: Vec::new(), taken: 0, late: None }
+        Self { received, plaintext: Vec::new(), consumed: 0, post_handshake: None }
     }
 
-    /// Fills `out` with what is there, or waits for the transport. `after` is called whenever the
-    /// receiver has handled records, which may have left something to be sent, or to be answered.
+    /// Fills `out` with available data, or waits for the transport. `on_records` is called
+    /// whenever the receiver has processed records, which may require a reply.
     pub(crate) fn poll_read<T: AsyncRead + Unpin>(
         &mut self,
         receiver: &mut Receiver,
         transport: &mut T,
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
-        after: impl FnMut(&mut T, &mut Context<'_>, Requests) -> io::Result<()>,
+        on_records: impl FnMut(&mut T, &mut Context<'_>, Requests) -> io::Result<()>,
     ) -> Poll<io::Result<()>> {
         if out.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }
-        if self.take_plain(out) {
+        if self.drain_plaintext(out) {
             return Poll::Ready(Ok(()));
         }
-        let open = |incoming: &mut Self, receiver: &mut Receiver, received: &mut Received| {
+        let open = |incoming: &mut Self, receiver: &mut Receiver, received: &mut ReceiveBuffer| {
             incoming.open(receiver, received, out)
         };
-        self.poll_open(receiver, transport, context, open, after)
+        self.poll_open(receiver, transport, context, open, on_records)
     }
 
-    /// Waits until the client has answered the request of this context; data is kept for later reads.
+    /// Waits until the client has answered the request with this context; data is kept for later
+    /// reads.
     pub(crate) fn poll_certificate<T: AsyncRead + Unpin>(
         &mut self,
         receiver: &mut Receiver,
         transport: &mut T,
         context: &mut Context<'_>,
         request: &[u8],
-        after: impl FnMut(&mut T, &mut Context<'_>, Requests) -> io::Result<()>,
+        on_records: impl FnMut(&mut T, &mut Context<'_>, Requests) -> io::Result<()>,
     ) -> Poll<io::Result<ClientCertificate>> {
-        let open = |incoming: &mut Self, receiver: &mut Receiver, received: &mut Received| {
-            while incoming.place(request).is_none() {
-                if incoming.plain.len() > MAX_HELD {
-                    return Err(io::Error::other("too much data instead of a certificate"));
+        let open = |incoming: &mut Self, receiver: &mut Receiver, received: &mut ReceiveBuffer| {
+            while incoming.position_of(request).is_none() {
+                if incoming.plaintext.len() > MAX_BUFFERED_PLAINTEXT {
+                    return Err(io::Error::other("too much data before the client's certificate"));
                 }
                 match receiver.open(received)? {
                     Opened::Closed => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -84,55 +88,63 @@ impl Incoming {
             }
             Ok(Step::Done)
         };
-        ready!(self.poll_open(receiver, transport, context, open, after))?;
-        let place = self.place(request);
-        let found = self.late.as_mut().zip(place);
-        let found = found.map(|(late, place)| late.certificates.swap_remove(place));
-        // The transport may have ended, where that is tolerated.
+        ready!(self.poll_open(receiver, transport, context, open, on_records))?;
+        let position = self.position_of(request);
+        let found = self.post_handshake.as_mut().zip(position);
+        let found = found
+            .map(|(post_handshake, position)| post_handshake.certificates.swap_remove(position));
+        // The transport may have closed without close_notify, if the configuration permits that.
         Poll::Ready(found.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
     }
 
-    /// Server: the clients' answers that have come.
+    /// Server: the certificates that have arrived.
     pub(crate) fn take_certificates(&mut self) -> Vec<ClientCertificate> {
-        let late = self.late.as_mut();
-        late.map(|late| std::mem::take(&mut late.certificates)).unwrap_or_default()
+        let post_handshake = self.post_handshake.as_mut();
+        post_handshake
+            .map(|post_handshake| std::mem::take(&mut post_handshake.certificates))
+            .unwrap_or_default()
     }
 
-    fn place(&self, request: &[u8]) -> Option<usize> {
-        let mut certificates = self.late.as_ref()?.certificates.iter();
+    fn position_of(&self, request: &[u8]) -> Option<usize> {
+        let mut certificates = self.post_handshake.as_ref()?.certificates.iter();
         certificates.position(|certificate| certificate.context() == request)
     }
 
-    /// Lets `open` have what was received until it is done, and gets more for it.
+    /// Calls `open` with received bytes until it is done, and reads more for it.
     fn poll_open<T: AsyncRead + Unpin>(
         &mut self,
         receiver: &mut Receiver,
         transport: &mut T,
         context: &mut Context<'_>,
-        mut open: impl FnMut(&mut Self, &mut Receiver, &mut Received) -> io::Result<Step>,
-        mut after: impl FnMut(&mut T, &mut Context<'_>, Requests) -> io::Result<()>,
+        mut open: impl FnMut(&mut Self, &mut Receiver, &mut ReceiveBuffer) -> io::Result<Step>,
+        mut on_records: impl FnMut(&mut T, &mut Context<'_>, Requests) -> io::Result<()>,
     ) -> Poll<io::Result<()>> {
         loop {
-            let mut received = self.received.take().unwrap_or_else(pool::lend_received);
+            let mut received = self.received.take().unwrap_or_else(pool::take_received);
             let step = open(self, receiver, &mut received);
-            let late = self.late.as_mut();
-            let requests = late.map(|late| std::mem::take(&mut late.requests)).unwrap_or_default();
-            let answered = after(transport, context, requests);
+            let post_handshake = self.post_handshake.as_mut();
+            let requests = post_handshake
+                .map(|post_handshake| std::mem::take(&mut post_handshake.requests))
+                .unwrap_or_default();
+            let answered = on_records(transport, context, requests);
             if let Err(error) = answered {
-                self.late().failed = Some(error);
+                self.post_handshake().failed = Some(error);
             }
-            let failed = self.late.as_mut().and_then(|late| late.failed.take());
+            let failed = self
+                .post_handshake
+                .as_mut()
+                .and_then(|post_handshake| post_handshake.failed.take());
             match (step, failed) {
                 (Ok(Step::More), None) => {}
                 (Ok(Step::More), Some(error)) | (Err(error), _) => {
-                    self.put_back(received);
+                    self.keep_or_return(received);
                     return Poll::Ready(Err(error));
                 }
                 (Ok(Step::Done), failed) => {
                     if failed.is_some() {
-                        self.late().failed = failed;
+                        self.post_handshake().failed = failed;
                     }
-                    self.put_back(received);
+                    self.keep_or_return(received);
                     return Poll::Ready(Ok(()));
                 }
             }
@@ -143,31 +155,31 @@ impl Incoming {
             match polled {
                 Poll::Ready(Ok(())) if count > 0 => self.received = Some(received),
                 Poll::Ready(Ok(())) => {
-                    self.put_back(received);
+                    self.keep_or_return(received);
                     return Poll::Ready(receiver.end_of_input().map_err(io::Error::from));
                 }
                 Poll::Ready(Err(error)) => {
-                    self.put_back(received);
+                    self.keep_or_return(received);
                     return Poll::Ready(Err(error));
                 }
                 Poll::Pending => {
-                    self.put_aside(received);
+                    self.shrink_to_unread(received);
                     return Poll::Pending;
                 }
             }
         }
     }
 
-    /// Opens records into `out` for as long as whole ones are there and fit.
+    /// Opens records into `out` while complete ones are available and fit.
     fn open(
         &mut self,
         receiver: &mut Receiver,
-        received: &mut Received,
+        received: &mut ReceiveBuffer,
         out: &mut ReadBuf<'_>,
     ) -> io::Result<Step> {
         let mut some = false;
         loop {
-            // An error after data is found again by the next read.
+            // If data was read already, the next read reports the error.
             let filled = match receiver.open_into(received, out.initialize_unfilled()) {
                 Err(_) if some => return Ok(Step::Done),
                 other => other?,
@@ -179,23 +191,31 @@ impl Incoming {
                 }
                 Filled::TooSmall if some => return Ok(Step::Done),
                 Filled::TooSmall => {
-                    if self.open_aside(receiver, received)? {
-                        self.take_plain(out);
+                    if self.open_in_place(receiver, received)? {
+                        self.drain_plaintext(out);
                         return Ok(Step::Done);
                     }
                 }
                 Filled::More => return Ok(if some { Step::Done } else { Step::More }),
-                // They come with no data, and end nothing: an empty read would say that all is over.
-                Filled::CertificateRequested(request) => self.late().requests.push(request),
-                Filled::ClientCertificate(answer) => self.late().certificates.push(answer),
-                // Closed; and what is not for streams ends nothing but this turn.
+                // These do not end the read: an empty read would signal the end of the stream.
+                Filled::CertificateRequested(request) => {
+                    self.post_handshake().requests.push(request);
+                }
+                Filled::ClientCertificate(answer) => {
+                    self.post_handshake().certificates.push(answer);
+                }
+                // The stream was closed, or the record is of a kind that streams do not handle.
                 _ => return Ok(Step::Done),
             }
         }
     }
 
-    /// Opens one record in place and keeps its content; `false` if it had none.
-    fn open_aside(&mut self, receiver: &mut Receiver, received: &mut Received) -> io::Result<bool> {
+    /// Opens one record in place and keeps its plaintext; `false` if it had none.
+    fn open_in_place(
+        &mut self,
+        receiver: &mut Receiver,
+        received: &mut ReceiveBuffer,
+    ) -> io::Result<bool> {
         let opened = receiver.open(received)?;
         let is_data = matches!(opened, Opened::Data(_));
         self.keep(opened);
@@ -205,79 +225,81 @@ impl Incoming {
     fn keep(&mut self, opened: Opened<'_>) {
         match opened {
             Opened::Data(data) => {
-                self.plain.extend_from_slice(data);
-                // The buffer may soon be another stream's.
-                tercel::crypto::wipe(data);
+                self.plaintext.extend_from_slice(data);
+                // The buffer may be reused by another stream.
+                tercel_crypto::wipe(data);
             }
-            Opened::CertificateRequested(request) => self.late().requests.push(request),
-            Opened::ClientCertificate(answer) => self.late().certificates.push(answer),
+            Opened::CertificateRequested(request) => self.post_handshake().requests.push(request),
+            Opened::ClientCertificate(answer) => self.post_handshake().certificates.push(answer),
             _ => {}
         }
     }
 
-    fn late(&mut self) -> &mut Late {
-        self.late.get_or_insert_default()
+    fn post_handshake(&mut self) -> &mut PostHandshakeAuth {
+        self.post_handshake.get_or_insert_default()
     }
 
-    /// Hands out what lies aside; `false` if nothing does.
-    fn take_plain(&mut self, out: &mut ReadBuf<'_>) -> bool {
-        let rest = self.plain.get(self.taken..).unwrap_or_default();
+    /// Copies kept plaintext to `out`; `false` if there is none.
+    fn drain_plaintext(&mut self, out: &mut ReadBuf<'_>) -> bool {
+        let rest = self.plaintext.get(self.consumed..).unwrap_or_default();
         if rest.is_empty() {
             return false;
         }
         let now = rest.get(..out.remaining()).unwrap_or(rest);
         out.put_slice(now);
-        self.taken += now.len();
-        if self.taken == self.plain.len() {
-            self.plain = Vec::new();
-            self.taken = 0;
+        self.consumed += now.len();
+        if self.consumed == self.plaintext.len() {
+            self.plaintext = Vec::new();
+            self.consumed = 0;
         }
         true
     }
 
-    /// Keeps what is unread, otherwise gives the buffer back to the thread. In a buffer of its own size there
-    /// is room for one record, and where data is, more may come at once: the rest moves to a lent one.
-    fn put_back(&mut self, received: Received) {
+    /// Keeps the buffer if it has unread bytes, otherwise returns it to the pool. A buffer of
+    /// exact size has room for one record only, so its bytes move to a pool buffer: more data may
+    /// follow at once.
+    fn keep_or_return(&mut self, received: ReceiveBuffer) {
         if received.is_empty() {
-            pool::give_back_received(received);
-        } else if pool::is_lent(&received) {
+            pool::return_received(received);
+        } else if pool::is_pooled(&received) {
             self.received = Some(received);
         } else {
-            let mut lent = pool::lend_received();
-            lent.extend(received.unread());
-            self.received = Some(lent);
+            let mut pooled = pool::take_received();
+            pooled.extend(received.unread());
+            self.received = Some(pooled);
         }
     }
 
-    /// Nothing more comes for now: what is half there moves to memory of its own size.
-    fn put_aside(&mut self, received: Received) {
+    /// Called when the transport has no more data: a partial record moves to a buffer of exact
+    /// size.
+    fn shrink_to_unread(&mut self, received: ReceiveBuffer) {
         if received.is_empty() {
-            pool::give_back_received(received);
+            pool::return_received(received);
             return;
         }
-        let mut kept = Received::with_capacity(received.unread().len());
+        let mut kept = ReceiveBuffer::with_capacity(received.unread().len());
         kept.extend(received.unread());
         self.received = Some(kept);
     }
 }
 
-/// Requests for our certificate.
+/// Requests for the certificate of the client.
 pub(crate) type Requests = Vec<CertificateRequested>;
 
-/// Plaintext that is held back while a client's certificate is waited for.
-const MAX_HELD: usize = 1 << 18;
+/// The most plaintext that is kept while waiting for the certificate of a client.
+const MAX_BUFFERED_PLAINTEXT: usize = 1 << 18;
 
 enum Step {
-    /// Data, or the end of it.
+    /// Data was read, or the stream ended.
     Done,
-    /// The transport has to give more first.
+    /// More bytes are needed from the transport.
     More,
 }
 
 impl Drop for Incoming {
     fn drop(&mut self) {
         if let Some(received) = self.received.take() {
-            pool::give_back_received(received);
+            pool::return_received(received);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! TLS for tokio: an [`Acceptor`], a [`Connector`], and the [`TlsStream`] that both lead to.
+//! TLS for tokio: an [`Acceptor`] and a [`Connector`], which produce a [`TlsStream`].
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -13,12 +13,13 @@
 //!         let (mut stream, _) = listener.accept().await;
 //!         tokio::spawn(async move {
 //!             stream.write_all(b"hello\n").await?;
-//!             stream.shutdown().await
+//!             stream.close().await
 //!         });
 //!     }
 //! }
 //!
-//! async fn connect(config: Arc<tercel::ClientConfig>) -> Result<String, Box<dyn std::error::Error>> {
+//! # type BoxError = Box<dyn std::error::Error>;
+//! async fn connect(config: Arc<tercel::ClientConfig>) -> Result<String, BoxError> {
 //!     let transport = TcpStream::connect(("localhost", 8443)).await?;
 //!     let mut stream = Connector::new(config).connect("localhost".try_into()?, transport).await?;
 //!     let mut answer = String::new();
@@ -29,14 +30,15 @@
 //!
 //! # What to expect
 //!
-//! - **Cancellation.** Dropping an `accept` or `connect` closes the transport. Dropping a read, write,
-//!   flush or shutdown loses nothing: call it again.
-//! - **Closing.** `shutdown` sends close_notify, so that the peer can tell the end from a cut. A read gives
-//!   0 bytes after the peer's close_notify, and an error if the transport ends without.
-//! - **Memory.** A stream that waits holds no buffers: they are lent by the thread while bytes move. What
-//!   is half there is kept in memory of its own size.
-//! - **Two tasks.** [`TlsStream::into_split`] gives halves that share no lock, for transports that split
-//!   themselves; for others there is [`tokio::io::split`].
+//! - **Cancellation.** Dropping an `accept` or `connect` closes the transport. Dropping a read,
+//!   write, flush or shutdown loses nothing: call it again.
+//! - **Closing.** `close`, as `shutdown`, sends close_notify, so that the peer can distinguish the
+//!   end from a truncation. A read returns 0 bytes after the peer's close_notify, and an error if
+//!   the transport closes without it.
+//! - **Memory.** An idle stream holds no buffers: it takes them from a pool of the thread while
+//!   data moves. Partial records are kept in buffers of their own size.
+//! - **Two tasks.** [`TlsStream::into_split`] returns halves that share no lock, for transports
+//!   that can be split; for others use [`tokio::io::split`].
 //!
 //! # Map
 //!
@@ -45,17 +47,36 @@
 //! | serve | [`TlsListener`], [`Acceptor`] |
 //! | answer early data before the handshake is complete | [`EarlyExchange`] |
 //! | connect, with early data too | [`Connector`] |
-//! | choose certificates, sign, find sessions or judge peers elsewhere | [`Answers`] |
+//! | choose certificates, sign, find sessions or verify peers asynchronously | [`Answers`] |
 //! | read in one task, write in another | [`TlsStream::into_split`] |
 //! | understand a failure | [`HandshakeError`] |
+//!
+//! # Modules
+//!
+//! Lowest first; a module uses only itself and those before it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `error` | [`HandshakeError`] |
+//! | `accept_backoff` | [`AcceptBackoff`] |
+//! | `pool` | read and write buffers that streams of one thread share |
+//! | `incoming`, `outgoing` | the reading and the writing side of a stream |
+//! | `split` | [`TlsReadHalf`], [`TlsWriteHalf`] |
+//! | `stream` | [`TlsStream`] |
+//! | `answers` | [`Answers`] |
+//! | `early_data` | [`EarlyExchange`] |
+//! | `handshake` | the handshake over a transport, for both sides |
+//! | `acceptor`, `connector` | [`Acceptor`], [`Connector`] |
+//! | `listener` | [`TlsListener`] |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod accept_backoff;
 mod acceptor;
 mod answers;
 mod connector;
-mod early;
+mod early_data;
 mod error;
 mod handshake;
 mod incoming;
@@ -69,9 +90,19 @@ pub use accept_backoff::AcceptBackoff;
 pub use acceptor::Acceptor;
 pub use answers::Answers;
 pub use connector::{Connector, EarlyConnection};
-pub use early::EarlyExchange;
+pub use early_data::EarlyExchange;
 pub use error::HandshakeError;
 pub use listener::{AcceptFailure, Listen, TlsListener};
 pub use split::{SplitTransport, TlsReadHalf, TlsWriteHalf};
 pub use stream::TlsStream;
 pub use tercel;
+
+/// The programs of the README are compiled as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
+/// So are those of the page for users of rustls.
+#[cfg(doctest)]
+#[doc = include_str!("../../tls/docs/coming-from-rustls.md")]
+struct ComingFromRustls;

@@ -1,6 +1,4 @@
-//! A listener whose connections have completed their handshakes.
-//!
-//! Must not know: protocols above TLS. Next: [`crate::acceptor`], [`crate::accept_backoff`].
+//! A listener that yields connections whose handshake is complete.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -19,17 +17,17 @@ use crate::accept_backoff::AcceptBackoff;
 use crate::acceptor::Acceptor;
 use crate::stream::TlsStream;
 
-/// A source of connected transports, such as a socket that listens.
+/// A source of connected transports, such as a listening socket.
 pub trait Listen {
-    /// What a client is connected by.
+    /// The transport to a client.
     type Transport: AsyncRead + AsyncWrite + Send + Unpin + 'static;
-    /// Where a client is.
+    /// The address of a client.
     type Address: Send + 'static;
 
     /// The next client.
     ///
     /// # Errors
-    /// Those of the source. It is asked again after a pause.
+    /// Those of the source. It is polled again after a pause.
     fn poll_accept(
         &mut self,
         context: &mut Context<'_>,
@@ -61,15 +59,15 @@ impl Listen for tokio::net::UnixListener {
     }
 }
 
-/// Accepts connections, runs their handshakes beside each other, and yields those that succeed.
+/// Accepts connections, runs their handshakes concurrently, and yields those that succeed.
 ///
-/// Each handshake is a task of its own, so that a slow client holds up no other. Their number is
-/// bounded: while it is reached, clients wait in the system's queue. The acceptor's time limit
-/// ends handshakes of clients that say nothing. After an `accept` that fails, for want of file
+/// Each handshake is a task of its own, so a slow client does not delay others. Their number is
+/// limited; at the limit, clients wait in the backlog of the operating system. The time limit of
+/// the acceptor ends handshakes of silent clients. After a failed `accept`, for lack of file
 /// descriptors for instance, the next attempt waits: see [`AcceptBackoff`].
 ///
-/// How many connections are open afterwards is for the application to bound. Dropping the listener
-/// ends the handshakes that are under way.
+/// The number of open connections is for the application to limit. Dropping the listener ends the
+/// handshakes in progress.
 ///
 /// ```no_run
 /// use tercel_tokio::{Acceptor, TlsListener};
@@ -91,33 +89,33 @@ impl Listen for tokio::net::UnixListener {
 pub struct TlsListener<L: Listen = TcpListener> {
     listener: L,
     acceptor: Acceptor,
-    /// Under way, and complete but not yet yielded.
-    handshakes: JoinSet<Handshaken<L>>,
+    /// Handshakes in progress, and complete ones not yet yielded.
+    handshakes: JoinSet<HandshakeResult<L>>,
     max_handshakes: usize,
     backoff: AcceptBackoff,
-    /// Until it is over nothing is accepted.
+    /// While it lasts nothing is accepted.
     pause: Option<Pin<Box<Sleep>>>,
     on_failure: Option<OnFailure<L>>,
 }
 
-type Handshaken<L> = (io::Result<TlsStream<<L as Listen>::Transport>>, <L as Listen>::Address);
+type HandshakeResult<L> = (io::Result<TlsStream<<L as Listen>::Transport>>, <L as Listen>::Address);
 
 type OnFailure<L> = Box<dyn FnMut(AcceptFailure<<L as Listen>::Address>) + Send>;
 
-/// Why a [`TlsListener`] has not yielded a connection.
+/// Why a [`TlsListener`] did not yield a connection.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AcceptFailure<A> {
-    /// No connection could be accepted.
+    /// `accept` failed.
     Accept {
-        /// Why.
+        /// The error.
         error: io::Error,
-        /// How long until the next attempt.
+        /// Time until the next attempt.
         retry_in: Duration,
     },
-    /// A client's handshake failed, or took too long.
+    /// The handshake with a client failed or timed out.
     Handshake {
-        /// Why; its inner error is a [`crate::HandshakeError`].
+        /// The error; its inner error is a [`crate::HandshakeError`].
         error: io::Error,
         /// The client.
         peer: A,
@@ -128,15 +126,15 @@ impl<A: fmt::Debug> fmt::Display for AcceptFailure<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Accept { error, retry_in } => {
-                write!(f, "cannot accept a connection, trying again in {retry_in:?}: {error}")
+                write!(f, "cannot accept connection, retrying in {retry_in:?}: {error}")
             }
-            Self::Handshake { error, peer } => write!(f, "handshake with {peer:?}: {error}"),
+            Self::Handshake { error, peer } => write!(f, "handshake with {peer:?} failed: {error}"),
         }
     }
 }
 
 impl<L: Listen> TlsListener<L> {
-    /// Accepts from `listener` by `acceptor`, with 1,024 handshakes at a time.
+    /// Accepts from `listener` with `acceptor`, and at most 1,024 concurrent handshakes.
     #[must_use]
     pub fn new(listener: L, acceptor: Acceptor) -> Self {
         Self {
@@ -150,15 +148,15 @@ impl<L: Listen> TlsListener<L> {
         }
     }
 
-    /// How many handshakes may be under way, or complete and not yet yielded; one at least.
-    /// Default: 1,024, which hold no more than 16 MB.
+    /// Sets the most handshakes that may be in progress, or complete and not yet yielded; at least
+    /// one. Default: 1,024, which need at most 16 MB.
     #[must_use]
     pub fn max_handshakes(mut self, most: usize) -> Self {
         self.max_handshakes = most.max(1);
         self
     }
 
-    /// Calls `report` for each connection that fails. Default: nobody is told.
+    /// Sets a function that is called for each failed connection. Default: failures are ignored.
     #[must_use]
     pub fn on_failure(
         mut self,
@@ -168,7 +166,7 @@ impl<L: Listen> TlsListener<L> {
         self
     }
 
-    /// The listener inside.
+    /// The inner listener.
     #[must_use]
     pub fn get_ref(&self) -> &L {
         &self.listener
@@ -182,8 +180,8 @@ impl<L: Listen> TlsListener<L> {
         poll_fn(|context| self.poll_accept(context)).await
     }
 
-    /// [`Self::accept`] for streams written by hand. Handshakes go on without being polled, but
-    /// new connections are accepted only while this is.
+    /// The poll form of [`Self::accept`]. Handshakes proceed without being polled, but new
+    /// connections are accepted only while this is polled.
     ///
     /// # Panics
     /// As [`Self::accept`].
@@ -198,7 +196,7 @@ impl<L: Listen> TlsListener<L> {
                     self.report(AcceptFailure::Handshake { error, peer });
                     continue;
                 }
-                // A question's answer panicked, of which the runtime has told.
+                // An answer function panicked, which the runtime has reported.
                 Poll::Ready(Some(Err(_))) => continue,
                 Poll::Ready(None) | Poll::Pending => {}
             }
@@ -239,5 +237,5 @@ impl<L: Listen> fmt::Debug for TlsListener<L> {
     }
 }
 
-/// Many clients at once, and not so many that silent ones could fill the memory.
+/// High enough for many concurrent clients, low enough that silent clients cannot fill the memory.
 const DEFAULT_MAX_HANDSHAKES: usize = 1024;

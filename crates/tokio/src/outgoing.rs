@@ -1,38 +1,42 @@
-//! The writing side of a stream: from the writer's buffer through the sender into a transport.
+//! The writing side of a stream: from the buffer of the writer through the sender into the
+//! transport.
 //!
-//! Sealed records cannot be sealed again: what the transport does not take at once is kept and goes
-//! first next time, so that a write may be dropped at any moment. Must not know: the receiver.
-//! Next: [`crate::stream`], [`crate::split`].
+//! Sealed records cannot be sealed again. What the transport does not accept at once is kept and
+//! sent first next time, so a write may be cancelled at any moment.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker, ready};
 
-use tercel::{CertificateRequested, Error, Local, Peer, Sender};
+use tercel::{
+    Error, Sender,
+    client::CertificateRequested,
+    error::{InternalError, PeerError},
+};
 use tokio::io::AsyncWrite;
 
 use crate::pool;
 
-/// Records that the transport has not taken yet.
+/// Sealed records that the transport has not accepted yet.
 #[derive(Default)]
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    /// Among them is what a reader has to say, which waits for no writer.
+    /// Contains records that a read caused, which are flushed without a writer.
     urgent: bool,
-    /// Who waited for the transport last: the reader and the writer.
+    /// The wakers of the reader and the writer that waited for the transport last.
     waiting: [Option<Waker>; 2],
 }
 
 const READER: usize = 0;
 const WRITER: usize = 1;
 
-/// Of this length or longer, the first slice of a vectored write is worth a write of its own.
-const LARGE: usize = 8 * 1024;
+/// The first slice of a vectored write is written by itself from this length on.
+const LARGE_SLICE: usize = 8 * 1024;
 
-/// Of what the transport has not taken so much may be there when a request for our certificate is answered.
+/// The most unsent bytes at which requests for the client certificate are still answered.
 const MAX_UNSENT: usize = 1 << 18;
 
 impl Outgoing {
@@ -40,7 +44,7 @@ impl Outgoing {
         self.start == self.end
     }
 
-    /// Seals from the front of `plaintext` and sends; the number of bytes that are in records now.
+    /// Seals bytes from the start of `plaintext` and sends them. Returns how many were sealed.
     pub(crate) fn poll_write<T: AsyncWrite + Unpin>(
         &mut self,
         sender: &mut Sender,
@@ -52,24 +56,24 @@ impl Outgoing {
         if plaintext.is_empty() {
             return Poll::Ready(Ok(0));
         }
-        let mut buffer = pool::lend_bytes();
+        let mut buffer = pool::take_bytes();
         let sealed = sender.seal(plaintext, &mut buffer);
         let written = sealed.map_or(0, |sealed| sealed.written);
         self.keep(buffer, written);
-        // Sealed is written: the rest goes ahead of the next data.
+        // Sealed bytes count as written: the rest is sent before the next data.
         let sent = self.poll_send(transport, context);
         let sealed = sealed?;
         if let Poll::Ready(Err(error)) = sent {
             return Poll::Ready(Err(error));
         }
         if sealed.consumed == 0 {
-            // The sender had an alert to send and is closed.
+            // The sender has sent an alert and is closed.
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         Poll::Ready(Ok(sealed.consumed))
     }
 
-    /// The same for several slices; small ones share a record.
+    /// Like [`Self::poll_write`] for several slices; small ones share a record.
     pub(crate) fn poll_write_vectored<T: AsyncWrite + Unpin>(
         &mut self,
         sender: &mut Sender,
@@ -81,7 +85,7 @@ impl Outgoing {
         let Some(first) = filled.next() else {
             return self.poll_write(sender, transport, context, &[]);
         };
-        if first.len() >= LARGE || filled.next().is_none() {
+        if first.len() >= LARGE_SLICE || filled.next().is_none() {
             return self.poll_write(sender, transport, context, first);
         }
         ready!(self.poll_send(transport, context))?;
@@ -92,11 +96,11 @@ impl Outgoing {
             joined.extend_from_slice(slice.get(..room).unwrap_or(slice));
         }
         let result = self.poll_write(sender, transport, context, &joined);
-        tercel::crypto::wipe(&mut joined);
+        tercel_crypto::wipe(&mut joined);
         result
     }
 
-    /// Appends what the sender has to say without data.
+    /// Appends pending control messages, such as key updates and alerts.
     pub(crate) fn control(&mut self, sender: &mut Sender) -> io::Result<()> {
         self.append(|out| sender.control(out))
     }
@@ -111,8 +115,9 @@ impl Outgoing {
         self.append(|out| sender.update_key(request, out))
     }
 
-    /// Appends answers to a server's requests for our certificate, by the credentials of the
-    /// configuration. A server that asks on and on, and takes no answer, is refused. RFC 9846 4.7.2
+    /// Appends answers to requests of a server for the client certificate, with the credentials of
+    /// the configuration. A server that keeps asking without reading the answers is refused.
+    /// RFC 9846 4.7.2
     pub(crate) fn authenticate(
         &mut self,
         sender: &mut Sender,
@@ -120,13 +125,13 @@ impl Outgoing {
     ) -> io::Result<()> {
         for request in requests {
             if self.end.saturating_sub(self.start) > MAX_UNSENT {
-                return Err(Error::from(Peer::TooManyCertificateRequests).into());
+                return Err(Error::from(PeerError::TooManyCertificateRequests).into());
             }
             let answered = self.append(|out| {
                 let credential = request.select()?;
                 match sender.authenticate(request, credential.as_ref(), out) {
-                    // Who has closed says nothing more, and reads on.
-                    Err(Error::Local(Local::Closed)) => Ok(()),
+                    // A closed sender cannot answer; reading continues.
+                    Err(Error::Internal(InternalError::Closed)) => Ok(()),
                     other => other,
                 }
             });
@@ -135,25 +140,25 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Sends what is there; ready when all was taken.
+    /// Sends pending records; ready when all were accepted.
     pub(crate) fn poll_send<T: AsyncWrite + Unpin>(
         &mut self,
         transport: &mut T,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        self.poll_as(WRITER, context, |this, context| this.poll_send_as(transport, context))
+        self.poll_for(WRITER, context, |this, context| this.poll_send_for(transport, context))
     }
 
-    /// Sends what is there, and flushes the transport.
+    /// Sends pending records, and flushes the transport.
     pub(crate) fn poll_flush<T: AsyncWrite + Unpin>(
         &mut self,
         transport: &mut T,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        self.poll_as(WRITER, context, |this, context| this.poll_flush_as(transport, context))
+        self.poll_for(WRITER, context, |this, context| this.poll_flush_for(transport, context))
     }
 
-    /// The same, with what the sender has to say without data.
+    /// Like [`Self::poll_flush`], with pending control messages.
     pub(crate) fn poll_flush_all<T: AsyncWrite + Unpin>(
         &mut self,
         sender: &mut Sender,
@@ -165,25 +170,26 @@ impl Outgoing {
         self.poll_flush(transport, context)
     }
 
-    /// What a reader can do for what is to be sent. Nothing is put behind what the transport does not take:
-    /// a peer that asks for key updates and does not read could have us hold any amount of them.
-    pub(crate) fn send_some<T: AsyncWrite + Unpin>(
+    /// Sends what a read caused, as far as the transport accepts it. Nothing is queued behind
+    /// unsent records: a peer that requests key updates and does not read could otherwise fill the
+    /// memory.
+    pub(crate) fn try_send<T: AsyncWrite + Unpin>(
         &mut self,
         sender: &mut Sender,
         transport: &mut T,
         context: &mut Context<'_>,
     ) {
-        // What cannot be sent is the next write's trouble: it may not hide what was read.
-        let _ = self.poll_as(READER, context, |this, context| {
-            ready!(this.poll_send_as(transport, context))?;
+        // A failure to send is reported by the next write: it must not hide data that was read.
+        let _ = self.poll_for(READER, context, |this, context| {
+            ready!(this.poll_send_for(transport, context))?;
             this.control(sender)?;
-            if this.urgent { this.poll_flush_as(transport, context) } else { Poll::Ready(Ok(())) }
+            if this.urgent { this.poll_flush_for(transport, context) } else { Poll::Ready(Ok(())) }
         });
     }
 
-    /// Does something with the transport for the reader or for the writer. A transport wakes one task a
+    /// Polls the transport for the reader or for the writer. A transport wakes one task per
     /// direction, and one of the two may have been dropped since it waited, so both are woken.
-    fn poll_as<R>(
+    fn poll_for<R>(
         &mut self,
         side: usize,
         context: &mut Context<'_>,
@@ -195,7 +201,7 @@ impl Outgoing {
             self.waiting[side] = Some(waker.clone());
             let other = self.waiting[1 - side].as_ref();
             if let Some(other) = other.filter(|other| !other.will_wake(waker)) {
-                let both = Waker::from(Arc::new(Both([waker.clone(), other.clone()])));
+                let both = Waker::from(Arc::new(WakeBoth([waker.clone(), other.clone()])));
                 polled = poll(self, &mut Context::from_waker(&both));
             }
         }
@@ -208,18 +214,18 @@ impl Outgoing {
         polled
     }
 
-    fn poll_flush_as<T: AsyncWrite + Unpin>(
+    fn poll_flush_for<T: AsyncWrite + Unpin>(
         &mut self,
         transport: &mut T,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        ready!(self.poll_send_as(transport, context))?;
+        ready!(self.poll_send_for(transport, context))?;
         ready!(Pin::new(transport).poll_flush(context))?;
         self.urgent = false;
         Poll::Ready(Ok(()))
     }
 
-    fn poll_send_as<T: AsyncWrite + Unpin>(
+    fn poll_send_for<T: AsyncWrite + Unpin>(
         &mut self,
         transport: &mut T,
         context: &mut Context<'_>,
@@ -259,18 +265,19 @@ impl Outgoing {
         self.keep(all, length);
     }
 
-    /// Goes on with the first `length` bytes of `bytes`; the buffer before goes back to the thread.
+    /// Replaces the buffer by the first `length` bytes of `bytes`; the old buffer returns to the
+    /// pool.
     fn keep(&mut self, bytes: Vec<u8>, length: usize) {
         let old = std::mem::replace(&mut self.bytes, bytes);
-        pool::give_back_bytes(old);
+        pool::return_bytes(old);
         self.start = 0;
         self.end = length;
         if length == 0 && !self.bytes.is_empty() {
-            pool::give_back_bytes(std::mem::take(&mut self.bytes));
+            pool::return_bytes(std::mem::take(&mut self.bytes));
         }
     }
 
-    /// The transport makes us wait: a small rest does not hold on to a large buffer.
+    /// Called when the transport is not ready: a small rest must not occupy a large buffer.
     fn shrink(&mut self) {
         let rest = self.bytes.get(self.start..self.end).unwrap_or_default();
         if rest.len() < self.bytes.len() / 2 {
@@ -281,10 +288,10 @@ impl Outgoing {
     }
 }
 
-/// Wakes both.
-struct Both([Waker; 2]);
+/// A waker that wakes both tasks.
+struct WakeBoth([Waker; 2]);
 
-impl Wake for Both {
+impl Wake for WakeBoth {
     fn wake(self: Arc<Self>) {
         self.0.iter().for_each(Waker::wake_by_ref);
     }
@@ -292,7 +299,7 @@ impl Wake for Both {
 
 impl Drop for Outgoing {
     fn drop(&mut self) {
-        pool::give_back_bytes(std::mem::take(&mut self.bytes));
+        pool::return_bytes(std::mem::take(&mut self.bytes));
     }
 }
 

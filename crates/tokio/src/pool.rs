@@ -1,27 +1,28 @@
-//! Buffers that belong to threads and are lent to streams while bytes move.
+//! A pool of buffers per thread, which streams use while data moves.
 //!
-//! A connection that waits for its peer holds none of them, so ten thousand idle connections cost a
-//! thread's few buffers and no more. Must not know: records. Next: [`crate::incoming`], [`crate::outgoing`].
+//! An idle connection holds none of them, so ten thousand idle connections cost only the few
+//! buffers of a thread.
 
 use std::cell::RefCell;
 
-use tercel::Received;
+use tercel::ReceiveBuffer;
 
-/// Room for received bytes: four records of the largest size, so that bulk comes in few reads.
-const RECEIVED: usize = 4 * RECORD;
+/// Capacity for received bytes: four records of the largest size, so that bulk data needs few
+/// reads.
+const RECEIVED_CAPACITY: usize = 4 * MAX_RECORD;
 
-/// Room for sealed bytes: four records of the largest size.
-pub(crate) const SEALED: usize = 4 * RECORD + 256;
+/// Capacity for sealed bytes: four records of the largest size.
+pub(crate) const SEALED_LENGTH: usize = 4 * MAX_RECORD + 256;
 
 /// A record of the largest size. RFC 9846 5.2
-const RECORD: usize = 16 * 1024 + 256;
+const MAX_RECORD: usize = 16 * 1024 + 256;
 
-/// Buffers of each kind that a thread keeps.
-const KEPT: usize = 8;
+/// The most buffers of each kind in a pool.
+const MAX_POOLED: usize = 8;
 
 #[derive(Default)]
 struct Pool {
-    received: Vec<Received>,
+    received: Vec<ReceiveBuffer>,
     bytes: Vec<Vec<u8>>,
 }
 
@@ -29,44 +30,46 @@ thread_local! {
     static POOL: RefCell<Pool> = RefCell::default();
 }
 
-/// An empty buffer for what a transport gives.
-pub(crate) fn lend_received() -> Received {
-    with(|pool| pool.received.pop()).unwrap_or_else(|| Received::with_capacity(RECEIVED))
+/// Takes an empty buffer for received bytes.
+pub(crate) fn take_received() -> ReceiveBuffer {
+    with(|pool| pool.received.pop())
+        .unwrap_or_else(|| ReceiveBuffer::with_capacity(RECEIVED_CAPACITY))
 }
 
-/// Whether this is, by its size, one of those that are lent.
-pub(crate) fn is_lent(buffer: &Received) -> bool {
-    buffer.capacity() == RECEIVED
+/// Whether the buffer has the size of a pool buffer.
+pub(crate) fn is_pooled(buffer: &ReceiveBuffer) -> bool {
+    buffer.capacity() == RECEIVED_CAPACITY
 }
 
-/// Takes a buffer back in which nothing is unread. A smaller one of somebody's own would only make reads small.
-pub(crate) fn give_back_received(buffer: Received) {
-    if buffer.is_empty() && is_lent(&buffer) {
+/// Returns a buffer without unread bytes. Buffers of other sizes are dropped: they would make
+/// reads small.
+pub(crate) fn return_received(buffer: ReceiveBuffer) {
+    if buffer.is_empty() && is_pooled(&buffer) {
         with(|pool| {
-            if pool.received.len() < KEPT {
+            if pool.received.len() < MAX_POOLED {
                 pool.received.push(buffer);
             }
         });
     }
 }
 
-/// A buffer of [`SEALED`] initialised bytes.
-pub(crate) fn lend_bytes() -> Vec<u8> {
-    with(|pool| pool.bytes.pop()).unwrap_or_else(|| vec![0; SEALED])
+/// Takes a buffer of [`SEALED_LENGTH`] initialised bytes.
+pub(crate) fn take_bytes() -> Vec<u8> {
+    with(|pool| pool.bytes.pop()).unwrap_or_else(|| vec![0; SEALED_LENGTH])
 }
 
-/// Takes a buffer of [`lend_bytes`] back. What was in it must be no secret, or wiped.
-pub(crate) fn give_back_bytes(buffer: Vec<u8>) {
-    if buffer.len() == SEALED {
+/// Returns a buffer of [`take_bytes`]. It must contain no secret.
+pub(crate) fn return_bytes(buffer: Vec<u8>) {
+    if buffer.len() == SEALED_LENGTH {
         with(|pool| {
-            if pool.bytes.len() < KEPT {
+            if pool.bytes.len() < MAX_POOLED {
                 pool.bytes.push(buffer);
             }
         });
     }
 }
 
-/// A thread that ends has no pool any more; its last streams then do with buffers of their own.
+/// A thread that is ending has no pool any more; its last streams allocate buffers.
 fn with<T: Default>(use_pool: impl FnOnce(&mut Pool) -> T) -> T {
     POOL.try_with(|pool| use_pool(&mut pool.borrow_mut())).unwrap_or_default()
 }

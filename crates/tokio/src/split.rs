@@ -1,13 +1,13 @@
 //! Two halves of a stream for two tasks.
 //!
-//! The connection's halves are independent values, and so are those of a transport that can split itself:
-//! nothing is shared but one atomic word. Must not know: handshakes. Next: [`crate::stream`].
+//! The sender and the receiver of a connection are independent values, and so are the halves of a
+//! transport that can be split: only one atomic word is shared.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tercel::{Exporter, Facts, Receiver, Sender};
+use tercel::{ConnectionInfo, Exporter, Receiver, Sender};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, tcp};
 #[cfg(unix)]
@@ -16,14 +16,14 @@ use tokio::net::{UnixStream, unix};
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
 
-/// A transport that can be taken apart without a lock.
+/// A transport that can be split without a lock.
 pub trait SplitTransport {
-    /// The half that reads.
+    /// The reading half.
     type Read: AsyncRead + Unpin;
-    /// The half that writes.
+    /// The writing half.
     type Write: AsyncWrite + Unpin;
 
-    /// Both halves.
+    /// Splits the transport.
     fn split(self) -> (Self::Read, Self::Write);
 }
 
@@ -52,12 +52,12 @@ pub struct TlsReadHalf<R> {
     transport: R,
     receiver: Receiver,
     incoming: Incoming,
-    facts: Facts,
+    info: ConnectionInfo,
     exporter: Exporter,
 }
 
 impl<R> TlsReadHalf<R> {
-    /// The transport's half.
+    /// The half of the transport.
     #[must_use]
     pub fn transport(&self) -> &R {
         &self.transport
@@ -67,21 +67,22 @@ impl<R> TlsReadHalf<R> {
         transport: R,
         receiver: Receiver,
         incoming: Incoming,
-        facts: Facts,
+        info: ConnectionInfo,
         exporter: Exporter,
     ) -> Self {
-        Self { transport, receiver, incoming, facts, exporter }
+        Self { transport, receiver, incoming, info, exporter }
     }
 
-    /// Lets go of the memory that this half can do without while nothing is received: see [`Receiver::park`].
+    /// Frees memory that this half does not need while nothing is received: see
+    /// [`Receiver::park`].
     pub fn park(&mut self) {
         self.receiver.park();
     }
 
-    /// What was agreed.
+    /// The negotiated parameters.
     #[must_use]
-    pub fn facts(&self) -> &Facts {
-        &self.facts
+    pub fn info(&self) -> &ConnectionInfo {
+        &self.info
     }
 
     /// Derives keying material for other protocols.
@@ -99,7 +100,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for TlsReadHalf<R> {
     ) -> Poll<io::Result<()>> {
         let Self { transport, receiver, incoming, .. } = self.get_mut();
         incoming.poll_read(receiver, transport, context, out, |_, _, requests| {
-            // Nobody here can answer, and the server waits.
+            // The reading half cannot answer, and the server waits for it.
             if requests.is_empty() { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
         })
     }
@@ -115,18 +116,18 @@ pub struct TlsWriteHalf<W> {
 }
 
 impl<W> TlsWriteHalf<W> {
-    /// The transport's half.
+    /// The half of the transport.
     #[must_use]
     pub fn transport(&self) -> &W {
         &self.transport
     }
 
-    /// The transport's half, to set its options. What is written to it goes past TLS.
+    /// The half of the transport, to set its options. Bytes written to it bypass TLS.
     pub fn transport_mut(&mut self) -> &mut W {
         &mut self.transport
     }
 
-    /// Lets go of the memory that this half can do without while nothing is sent: see [`Sender::park`].
+    /// Frees memory that this half does not need while nothing is sent: see [`Sender::park`].
     pub fn park(&mut self) {
         self.sender.park();
     }
@@ -135,11 +136,11 @@ impl<W> TlsWriteHalf<W> {
         Self { transport, sender, outgoing, closing }
     }
 
-    /// Changes to the next sending key with the next flush or write, and asks the peer to do the same if
+    /// Updates the sending key with the next flush or write, and asks the peer to do the same if
     /// `request` is set. RFC 9846 4.7.3
     ///
     /// # Errors
-    /// [`tercel::Misuse::WrongVersion`] in TLS 1.2.
+    /// [`tercel::error::Misuse::WrongVersion`] in TLS 1.2.
     pub fn update_key(&mut self, request: bool) -> io::Result<()> {
         self.outgoing.update_key(&mut self.sender, request)
     }

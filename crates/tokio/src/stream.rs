@@ -1,27 +1,45 @@
-//! A connection over an asynchronous transport, as `AsyncRead + AsyncWrite`.
-//!
-//! Must not know: the protocol. Next: [`crate::incoming`], [`crate::outgoing`].
+//! A TLS connection over an asynchronous transport, as `AsyncRead + AsyncWrite`.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tercel::{ClientAuth, ClientCertificate, Connection, Facts, Received};
+use tercel::{
+    Connection, ConnectionInfo, ReceiveBuffer,
+    server::{ClientAuth, ClientCertificate},
+};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
 use crate::split::{SplitTransport, TlsReadHalf, TlsWriteHalf};
 
-/// A TLS stream over anything that reads and writes.
+/// A TLS stream over an asynchronous transport.
 ///
-/// A read gives 0 bytes after the peer's close_notify; an end of the transport without it is
-/// [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation.
-/// A client that offers authentication after the handshake answers requests for it while it reads, by the
-/// credentials of its configuration; questions are not answered.
-/// Small writes are sent at once: join them in a vectored write, or put a `BufWriter` before them.
-#[derive(Debug)]
+/// A read returns 0 bytes after the peer's close_notify; if the transport closes without it, the
+/// error is [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation. A
+/// client that offers post-handshake authentication answers requests while it reads, with the
+/// credentials of its configuration; questions are not answered. Small writes are sent at once:
+/// combine them in a vectored write, or use a `BufWriter`.
+///
+/// ```
+/// use tercel_tokio::TlsStream;
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+/// use tokio::net::TcpStream;
+///
+/// async fn echo(mut stream: TlsStream<TcpStream>) -> std::io::Result<()> {
+///     println!("{}", stream.info().version);
+///     let mut data = vec![0; 4096];
+///     loop {
+///         match stream.read(&mut data).await? {
+///             0 => return stream.close().await,
+///             count => stream.write_all(&data[..count]).await?,
+///         }
+///     }
+/// }
+/// ```
 pub struct TlsStream<T> {
     transport: T,
     connection: Connection,
@@ -32,9 +50,10 @@ pub struct TlsStream<T> {
 }
 
 impl<T> TlsStream<T> {
-    /// Joins a connection with its transport. `received` holds what the handshake has read too far.
+    /// Combines a connection with its transport. `received` holds bytes that were received beyond
+    /// the handshake.
     #[must_use]
-    pub fn new(transport: T, connection: Connection, received: Received) -> Self {
+    pub fn new(transport: T, connection: Connection, received: ReceiveBuffer) -> Self {
         Self {
             transport,
             connection,
@@ -45,34 +64,34 @@ impl<T> TlsStream<T> {
         }
     }
 
-    /// Goes on with what a handshake has left to send, and the early data it has received.
+    /// Takes over what the handshake left to send, and the early data it received.
     pub(crate) fn with_handshake(mut self, outgoing: Outgoing, early_data: Vec<u8>) -> Self {
         self.outgoing = outgoing;
         self.early_data = early_data;
         self
     }
 
-    /// Sends what the transport takes now.
-    pub(crate) fn send_some(&mut self, context: &mut Context<'_>)
+    /// Sends as much as the transport accepts now.
+    pub(crate) fn try_send(&mut self, context: &mut Context<'_>)
     where
         T: AsyncWrite + Unpin,
     {
         let Self { transport, connection, outgoing, .. } = self;
-        outgoing.send_some(&mut connection.sender, transport, context);
+        outgoing.try_send(&mut connection.sender, transport, context);
     }
 
-    /// What was agreed.
+    /// The negotiated parameters.
     #[must_use]
-    pub fn facts(&self) -> &Facts {
-        &self.connection.facts
+    pub fn info(&self) -> &ConnectionInfo {
+        &self.connection.info
     }
 
-    /// What was agreed, to take the peer's chain out of it.
-    pub fn facts_mut(&mut self) -> &mut Facts {
-        &mut self.connection.facts
+    /// The negotiated parameters, for taking the certificate chain of the peer out of them.
+    pub fn info_mut(&mut self) -> &mut ConnectionInfo {
+        &mut self.connection.info
     }
 
-    /// The connection: exporters, and more.
+    /// The connection, for exporters and more.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.connection
@@ -84,31 +103,50 @@ impl<T> TlsStream<T> {
         &self.transport
     }
 
-    /// Server: the early data that was accepted. Whoever recorded it can send it again, to another server
-    /// or after the guard has forgotten: act on it only if doing so twice does no harm. It is
-    /// never part of what is read. RFC 9846 8
+    /// The transport, to change its settings. Bytes must not be read from it or written to it.
+    pub fn transport_mut(&mut self) -> &mut T {
+        &mut self.transport
+    }
+
+    /// Sends what is buffered and close_notify, and closes the transport for writing: the same as
+    /// [`AsyncWriteExt::shutdown`](tokio::io::AsyncWriteExt::shutdown). Reading continues until the
+    /// peer closes too.
+    ///
+    /// # Errors
+    /// Those of the transport.
+    pub async fn close(&mut self) -> io::Result<()>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
+        poll_fn(|context| Pin::new(&mut *self).poll_shutdown(context)).await
+    }
+
+    /// Server: takes the accepted early data. An attacker who recorded it can send it again, to
+    /// another server or after the replay guard has dropped it: process it only if doing so
+    /// twice is harmless. It is never part of the data that is read. RFC 9846 8
     #[must_use]
     pub fn take_early_data(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.early_data)
     }
 
-    /// Lets go of the memory that the connection can do without while nothing is sent or received: see
-    /// [`Connection::park`]. Buffers it has none then anyway.
+    /// Frees memory that the connection does not need while it is idle: see [`Connection::park`].
+    /// An idle stream has no buffers in any case.
     pub fn park(&mut self) {
         self.connection.park();
     }
 
-    /// Changes to the next sending key with the next flush or write, and asks the peer to do the same if
+    /// Updates the sending key with the next flush or write, and asks the peer to do the same if
     /// `request` is set. RFC 9846 4.7.3
     ///
     /// # Errors
-    /// [`tercel::Misuse::WrongVersion`] in TLS 1.2.
+    /// [`tercel::error::Misuse::WrongVersion`] in TLS 1.2.
     pub fn update_key(&mut self, request: bool) -> io::Result<()> {
         self.outgoing.update_key(&mut self.connection.sender, request)
     }
 
-    /// Server: asks for the client's certificate with the next flush or write; the answer comes with
-    /// later reads, see [`Self::take_client_certificates`]. The context of the request. RFC 9846 4.7.2
+    /// Server: requests the client's certificate with the next flush or write. The answer arrives
+    /// with later reads, see [`Self::take_client_certificates`]. Returns the context of the
+    /// request. RFC 9846 4.7.2
     ///
     /// # Errors
     /// Those of [`Connection::request_certificate`].
@@ -119,16 +157,17 @@ impl<T> TlsStream<T> {
         context.map_err(io::Error::from)
     }
 
-    /// Server: asks for the client's certificate and waits for the answer (TLS 1.3). Data that comes
-    /// before it is kept for the next reads, 256 KiB at most. With [`ClientAuth::Required`], a client
-    /// that declines is refused. If this is dropped, the answer comes with later reads. RFC 9846 4.7.2
+    /// Server: requests the client's certificate and waits for the answer (TLS 1.3). Data that
+    /// arrives before it is kept for the next reads, 256 KiB at most. With
+    /// [`ClientAuth::Required`], a client that declines is refused. If the future is dropped, the
+    /// answer arrives with later reads. RFC 9846 4.7.2
     ///
-    /// A certificate that comes back is judged only if [`ClientCertificate::is_verified`] says so: where the
-    /// configuration asks, that is left to the caller.
+    /// The returned certificate was verified only if [`ClientCertificate::is_verified`] says so:
+    /// where the configuration asks, verification is left to the caller.
     ///
     /// # Errors
-    /// Those of [`Connection::request_certificate`] and of the transport; if the client closes instead
-    /// of answering, [`io::ErrorKind::UnexpectedEof`].
+    /// Those of [`Connection::request_certificate`] and of the transport;
+    /// [`io::ErrorKind::UnexpectedEof`] if the client closes instead of answering.
     pub async fn authenticate_client(&mut self, demand: ClientAuth) -> io::Result<ClientCertificate>
     where
         T: AsyncRead + AsyncWrite + Unpin,
@@ -139,25 +178,25 @@ impl<T> TlsStream<T> {
             let Self { transport, connection, incoming, outgoing, .. } = self;
             let Connection { sender, receiver, .. } = connection;
             incoming.poll_certificate(receiver, transport, context, &request, |io, context, _| {
-                outgoing.send_some(sender, io, context);
+                outgoing.try_send(sender, io, context);
                 Ok(())
             })
         })
         .await
     }
 
-    /// Server: the answers to requests for a certificate, as far as they came with what was read.
+    /// Server: takes the client certificates that arrived with the data read so far.
     #[must_use]
     pub fn take_client_certificates(&mut self) -> Vec<ClientCertificate> {
         self.incoming.take_certificates()
     }
 
-    /// Two halves for two tasks, which share no lock. Call before there is early data to be lost:
-    /// what was not taken is dropped.
+    /// Splits the stream into halves for two tasks, which share no lock. Take early data before:
+    /// it is dropped.
     ///
-    /// What the reading half finds it has to say (the answer to a key update, an alert) is sent by the
-    /// writing half, with its next write, flush or shutdown. A server's request for a certificate after
-    /// the handshake cannot be answered then, and ends reading with [`io::ErrorKind::Unsupported`].
+    /// Replies that a read causes (to a key update, or an alert) are sent by the writing half,
+    /// with its next write, flush or shutdown. A request of the server for a certificate after the
+    /// handshake cannot be answered then, and ends reading with [`io::ErrorKind::Unsupported`].
     #[must_use]
     pub fn into_split(self) -> (TlsReadHalf<T::Read>, TlsWriteHalf<T::Write>)
     where
@@ -165,9 +204,9 @@ impl<T> TlsStream<T> {
     {
         let Self { transport, connection, incoming, outgoing, closing, .. } = self;
         let (read, write) = transport.split();
-        let Connection { sender, receiver, facts, exporter, .. } = connection;
+        let Connection { sender, receiver, info, exporter, .. } = connection;
         (
-            TlsReadHalf::new(read, receiver, incoming, facts, exporter),
+            TlsReadHalf::new(read, receiver, incoming, info, exporter),
             TlsWriteHalf::new(write, sender, outgoing, closing),
         )
     }
@@ -183,7 +222,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<T> {
         let Connection { sender, receiver, .. } = connection;
         incoming.poll_read(receiver, transport, context, out, |transport, context, requests| {
             let answered = outgoing.authenticate(sender, requests);
-            outgoing.send_some(sender, transport, context);
+            outgoing.try_send(sender, transport, context);
             answered
         })
     }
@@ -225,5 +264,15 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<T> {
         }
         ready!(outgoing.poll_send(transport, context))?;
         Pin::new(transport).poll_shutdown(context)
+    }
+}
+
+/// Without early data and other plaintext.
+impl<T: fmt::Debug> fmt::Debug for TlsStream<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsStream")
+            .field("transport", &self.transport)
+            .field("connection", &self.connection)
+            .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,5 @@
-//! The examples, run against each other: hyper's client, axum's server, HTTP/1.1 and HTTP/2, and gRPC by tonic.
+//! The examples, run against each other: the client of hyper, the server of axum, HTTP/1.1 and
+//! HTTP/2, and gRPC with tonic.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader};
@@ -7,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use rcgen::{CertificateParams, KeyPair};
 
-/// A program that ends with the test.
+/// A program that is killed when the test ends.
 struct Running(Child);
 
 impl Drop for Running {
@@ -62,7 +63,7 @@ fn grpc_is_spoken_by_tonic() {
     }
 }
 
-/// A certificate for localhost, gone with the test.
+/// A folder with a certificate for localhost, removed when the test ends.
 struct Folder {
     path: PathBuf,
     chain: PathBuf,
@@ -80,7 +81,7 @@ impl Folder {
         Self { path, chain }
     }
 
-    /// Runs this example as a server; its address, by the name in the certificate.
+    /// Runs this example as a server and returns its URI, with the name in the certificate.
     fn serve(&self, server: &str) -> (Running, String) {
         let mut server = Command::new(example(server))
             .args([&self.chain, &self.path.join("key.pem"), Path::new("127.0.0.1:0")])
@@ -101,7 +102,7 @@ impl Drop for Folder {
     }
 }
 
-/// Cargo builds examples beside the tests that need them.
+/// The path of an example, which Cargo builds next to the tests that need it.
 fn example(name: &str) -> PathBuf {
     let deps = std::env::current_exe().unwrap();
     let build = deps.parent().and_then(Path::parent).unwrap();

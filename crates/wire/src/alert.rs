@@ -1,16 +1,17 @@
-//! The two bytes of an alert.
+//! The wire format of an alert: two bytes.
 //!
-//! It knows the form only: what an alert ends, and when one is sent, is for the connection.
-//! Next: RFC 9846 6, [`crate::AlertDescription`].
+//! When an alert is sent, and what it ends, is decided by the connection.
 
-use crate::{AlertDescription, AlertLevel, DecodeError, Reader};
+use crate::code_points::{AlertDescription, AlertLevel};
+use crate::error::DecodeError;
+use crate::reader::Reader;
 
 /// An alert. RFC 9846 6
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alert {
     /// warning or fatal; TLS 1.3 goes by the description instead.
     pub level: AlertLevel,
-    /// What happened.
+    /// The reason for the alert.
     pub description: AlertDescription,
 }
 
@@ -21,15 +22,16 @@ impl Alert {
         Self { level: AlertLevel::FATAL, description }
     }
 
-    /// A warning: close_notify and user_canceled are sent as such.
+    /// A warning, the level of close_notify and user_canceled.
     #[must_use]
     pub const fn warning(description: AlertDescription) -> Self {
         Self { level: AlertLevel::WARNING, description }
     }
 
-    /// Reads the whole of an alert record: alerts are neither split nor joined. RFC 9846 5.1
+    /// Parses the whole of an alert record: alerts are neither fragmented nor coalesced.
+    /// RFC 9846 5.1
     pub fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Reader::all(bytes, |reader| {
+        Reader::parse_all(bytes, |reader| {
             Ok(Self {
                 level: AlertLevel(reader.u8()?),
                 description: AlertDescription(reader.u8()?),

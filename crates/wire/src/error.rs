@@ -1,13 +1,12 @@
-//! Why bytes are no message, and which alert says so.
+//! Errors of decoding and encoding, and the alert for each decoding error.
 //!
-//! It knows the rules of form only: what was offered or agreed is the protocol's business.
-//! Next: the module of the message or extension that reports the variant.
+//! They cover syntax only; what was offered or negotiated is checked by the protocol.
 
 use std::fmt;
 
-use crate::{AlertDescription, ExtensionType, NamedGroup};
+use crate::code_points::{AlertDescription, ExtensionType, NamedGroup};
 
-/// Why received bytes were refused.
+/// The reason why received bytes were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -17,9 +16,9 @@ pub enum DecodeError {
     TrailingData,
     /// A vector is shorter than its minimum or longer than its maximum.
     InvalidLength,
-    /// A list that needs an entry has none.
+    /// A list that requires an entry is empty.
     EmptyList,
-    /// An extension block has two of this type.
+    /// An extension block has two extensions of this type.
     DuplicateExtension(ExtensionType),
     /// Two key shares are for this group.
     DuplicateKeyShare(NamedGroup),
@@ -29,31 +28,31 @@ pub enum DecodeError {
     DuplicateServerName,
     /// The host name in server_name is neither a DNS name nor an IP address.
     InvalidHostName,
-    /// An answer that selects one application protocol has several.
+    /// A server's ALPN response does not have exactly one protocol.
     InvalidProtocolSelection,
     /// pre_shared_key is not the last extension of its ClientHello.
     PskNotLast,
-    /// pre_shared_key has not as many binders as identities.
+    /// pre_shared_key does not have one binder for each identity.
     PskBinderCount,
     /// record_size_limit is under 64.
     InvalidRecordSizeLimit,
-    /// A set of flags has bytes behind its last flag.
+    /// A set of flags is padded: its last byte is zero.
     PaddedFlags,
-    /// A key_update has a request that is neither yes nor no.
+    /// A key_update has a value that is neither update_not_requested nor update_requested.
     InvalidKeyUpdate,
     /// A server's key exchange is not over a named curve.
     InvalidCurveType,
-    /// A certificate status is of another kind than OCSP.
+    /// A certificate status is of a type other than OCSP.
     InvalidCertificateStatusType,
-    /// A TLS ClientHello without the null compression method, or an answer with another one.
+    /// A ClientHello lacks the null compression method, or a ServerHello selects another one.
     InvalidCompressionMethod,
-    /// The point formats lack the uncompressed one.
+    /// The list of point formats lacks the uncompressed one.
     InvalidPointFormats,
 }
 
 impl DecodeError {
-    /// The alert to send: decode_error for what breaks the grammar, illegal_parameter for what
-    /// breaks a rule about well-formed values. RFC 9846 6
+    /// The alert to send: decode_error for bytes that break the syntax, illegal_parameter for
+    /// well-formed values that break a rule. RFC 9846 6
     #[must_use]
     pub const fn alert(self) -> AlertDescription {
         match self {
@@ -85,7 +84,7 @@ impl fmt::Display for DecodeError {
             Self::Truncated => "a field reaches beyond the end of its message",
             Self::TrailingData => "bytes are left after the end of a structure",
             Self::InvalidLength => "a field is shorter or longer than it may be",
-            Self::EmptyList => "a list that needs an entry has none",
+            Self::EmptyList => "a list that must not be empty is empty",
             Self::DuplicateExtension(extension) => {
                 return write!(f, "the extension {extension} appears twice");
             }
@@ -96,13 +95,13 @@ impl fmt::Display for DecodeError {
                 "a certificate compression algorithm is listed twice"
             }
             Self::DuplicateServerName => "server_name has two names of one type",
-            Self::InvalidHostName => "the host name in server_name is not one",
+            Self::InvalidHostName => "the host name in server_name is invalid",
             Self::InvalidProtocolSelection => "more than one application protocol is selected",
             Self::PskNotLast => "pre_shared_key is not the last extension",
-            Self::PskBinderCount => "there are not as many PSK binders as identities",
+            Self::PskBinderCount => "the number of PSK binders is not the number of identities",
             Self::InvalidRecordSizeLimit => "record_size_limit is under 64",
             Self::PaddedFlags => "tls_flags is longer than its flags need",
-            Self::InvalidKeyUpdate => "key_update has an unknown request",
+            Self::InvalidKeyUpdate => "key_update has an unknown request_update value",
             Self::InvalidCurveType => "the key exchange is not over a named curve",
             Self::InvalidCertificateStatusType => "the certificate status is not OCSP",
             Self::InvalidCompressionMethod => "the compression method is not null",
@@ -113,13 +112,13 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// Why a message could not be written.
+/// The reason why a message could not be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// A value is longer than its length prefix can say.
+    /// A value is longer than its length prefix can express.
     TooLong,
-    /// The binders do not fit the place that was left for them.
+    /// The binders do not have the length that was reserved for them.
     BinderLength,
 }
 

@@ -1,8 +1,9 @@
-//! TLS messages and extensions, TLS 1.2 and 1.3: bytes to borrowed views, and back.
+//! Encoding and decoding of TLS 1.2 and 1.3 messages and extensions.
 //!
-//! Parsing allocates nothing and returns types that cannot be wrong: what breaks the grammar or a rule that
-//! needs no context is refused with a [`DecodeError`], which knows its alert. What was offered, what is
-//! supported, what comes when: none of that is known here, and there is no cryptography.
+//! Parsing borrows from the input and allocates nothing. A parsed value is well-formed: input that
+//! breaks the syntax, or a rule that needs no context, is refused with a [`DecodeError`], which
+//! has its alert. What was offered or is supported, and the order of messages, is checked by the
+//! protocol. There is no cryptography in this crate.
 //!
 //! | to read | look at |
 //! |---|---|
@@ -24,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

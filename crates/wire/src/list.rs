@@ -1,100 +1,127 @@
-//! Lists of one kind of entry, borrowed, checked once, then read without errors.
-//!
-//! It knows no entry: each type says itself how it is read and written ([`Element`]).
-//! Next: the extensions, most of which are lists.
+//! Borrowed lists of one element type, checked once when parsed, so that reading them cannot fail
+//! later.
 
 use std::fmt;
 
-use crate::{DecodeError, Reader, Writer};
+use crate::code_points::{
+    AlertDescription, AlertLevel, CertificateCompressionAlgorithm, CertificateStatusType,
+    CertificateType, CipherSuite, ClientCertificateType, CompressionMethod, ContentType,
+    EcCurveType, EcPointFormat, ExtensionType, HandshakeType, KdfIdentifier, KeyUpdateRequest,
+    NamedGroup, ProtocolVersion, PskKeyExchangeMode, ServerNameType, SignatureScheme,
+};
+use crate::error::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
-/// Something that stands in a list.
+/// An element of a [`List`].
 pub trait Element<'a>: Copy {
-    /// Reads one entry and leaves the reader behind it.
+    /// Reads one element and advances the reader past it.
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError>;
 
-    /// Writes one entry.
+    /// Writes one element.
     fn write(&self, w: &mut Writer<'_>);
 }
 
-/// A borrowed list: either received bytes that were found well-formed, or a slice that is to be sent.
+macro_rules! code_point_elements {
+    ($int:ident: $($Type:ident),*) => {$(
+        impl Element<'_> for $Type {
+            fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                reader.$int().map(Self)
+            }
+
+            fn write(&self, w: &mut Writer<'_>) {
+                w.$int(self.0);
+            }
+        }
+    )*};
+}
+code_point_elements!(u8: AlertDescription, AlertLevel, CertificateStatusType, CertificateType);
+code_point_elements!(u8: ClientCertificateType, CompressionMethod, ContentType, EcCurveType);
+code_point_elements!(u8: EcPointFormat, HandshakeType, KeyUpdateRequest, PskKeyExchangeMode);
+code_point_elements!(u8: ServerNameType);
+code_point_elements!(u16: CertificateCompressionAlgorithm, CipherSuite, ExtensionType);
+code_point_elements!(u16: KdfIdentifier, NamedGroup, ProtocolVersion, SignatureScheme);
+
+/// A borrowed list: received bytes that were checked, or a slice to be sent.
 ///
-/// Both read alike, so that a message has one type whether it was parsed or is being built.
+/// Both are read in the same way, so a message has one type whether it was parsed or is being
+/// built.
 #[derive(Clone, Copy)]
-pub struct List<'a, T>(Form<'a, T>);
+pub struct List<'a, T>(Repr<'a, T>);
 
 #[derive(Clone, Copy)]
-enum Form<'a, T> {
-    /// Every entry in here has been read once, so reading it again cannot fail.
-    Received(&'a [u8]),
+enum Repr<'a, T> {
+    /// Every element was read once when the list was made, so reading it again cannot fail.
+    ReceiveBuffer(&'a [u8]),
     Built(&'a [T]),
 }
 
 impl<'a, T> List<'a, T> {
-    /// The list of these entries.
+    /// A list of these elements.
     #[must_use]
-    pub const fn of(entries: &'a [T]) -> Self {
-        Self(Form::Built(entries))
+    pub const fn new(entries: &'a [T]) -> Self {
+        Self(Repr::Built(entries))
     }
 
-    /// Whether there is no entry.
+    /// Whether the list is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         match self.0 {
-            Form::Received(bytes) => bytes.is_empty(),
-            Form::Built(entries) => entries.is_empty(),
+            Repr::ReceiveBuffer(bytes) => bytes.is_empty(),
+            Repr::Built(entries) => entries.is_empty(),
         }
     }
 }
 
 impl<'a, T: Element<'a>> List<'a, T> {
-    /// Reads `bytes` to their end as entries; what is not one is refused here, not later.
+    /// Reads `bytes` to their end as elements; a malformed element is refused here, not later.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         while !reader.is_empty() {
             T::read(&mut reader)?;
         }
-        Ok(Self(Form::Received(bytes)))
+        Ok(Self(Repr::ReceiveBuffer(bytes)))
     }
 
-    /// A list after its length in one byte.
+    /// Reads a list with a one-byte length prefix.
     pub fn read8(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Self::from_bytes(reader.opaque8()?)
     }
 
-    /// A list after its length in two bytes.
+    /// Reads a list with a two-byte length prefix.
     pub fn read16(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Self::from_bytes(reader.opaque16()?)
     }
 
-    /// A list after its length in three bytes.
+    /// Reads a list with a three-byte length prefix.
     pub fn read24(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         Self::from_bytes(reader.opaque24()?)
     }
 
-    /// Refuses the empty list.
+    /// Refuses an empty list.
     pub const fn not_empty(self) -> Result<Self, DecodeError> {
         if self.is_empty() { Err(DecodeError::EmptyList) } else { Ok(self) }
     }
 
-    /// The entries, in order.
+    /// The elements, in order.
     #[must_use]
     pub fn iter(&self) -> Iter<'a, T> {
         Iter(match self.0 {
-            Form::Received(bytes) => Cursor::Received(Reader::new(bytes)),
-            Form::Built(entries) => Cursor::Built(entries.iter()),
+            Repr::ReceiveBuffer(bytes) => Cursor::ReceiveBuffer(Reader::new(bytes)),
+            Repr::Built(entries) => Cursor::Built(entries.iter()),
         })
     }
 
-    /// How many entries there are; received entries are walked to count them.
+    /// The number of elements; received elements are walked to count them.
     #[must_use]
     pub fn len(&self) -> usize {
         match self.0 {
-            Form::Received(_) => self.iter().count(),
-            Form::Built(entries) => entries.len(),
+            Repr::ReceiveBuffer(_) => self.iter().count(),
+            Repr::Built(entries) => entries.len(),
         }
     }
 
-    /// The first entry.
+    /// The first element.
     #[must_use]
     pub fn first(&self) -> Option<T> {
         self.iter().next()
@@ -109,25 +136,25 @@ impl<'a, T: Element<'a>> List<'a, T> {
         self.iter().any(|each| each == entry)
     }
 
-    /// Writes the entries without a length.
+    /// Writes the elements without a length prefix.
     pub fn write(&self, w: &mut Writer<'_>) {
         match self.0 {
-            Form::Received(bytes) => w.bytes(bytes),
-            Form::Built(entries) => entries.iter().for_each(|entry| entry.write(w)),
+            Repr::ReceiveBuffer(bytes) => w.bytes(bytes),
+            Repr::Built(entries) => entries.iter().for_each(|entry| entry.write(w)),
         }
     }
 
-    /// Writes the list after its length in one byte.
+    /// Writes the list with a one-byte length prefix.
     pub fn write8(&self, w: &mut Writer<'_>) {
         w.vec8(|w| self.write(w));
     }
 
-    /// Writes the list after its length in two bytes.
+    /// Writes the list with a two-byte length prefix.
     pub fn write16(&self, w: &mut Writer<'_>) {
         w.vec16(|w| self.write(w));
     }
 
-    /// Writes the list after its length in three bytes.
+    /// Writes the list with a three-byte length prefix.
     pub fn write24(&self, w: &mut Writer<'_>) {
         w.vec24(|w| self.write(w));
     }
@@ -135,7 +162,7 @@ impl<'a, T: Element<'a>> List<'a, T> {
 
 impl<T> Default for List<'_, T> {
     fn default() -> Self {
-        Self::of(&[])
+        Self::new(&[])
     }
 }
 
@@ -171,13 +198,13 @@ impl<'a, T: Element<'a>> IntoIterator for &List<'a, T> {
     }
 }
 
-/// The entries of a [`List`].
+/// An iterator over the elements of a [`List`].
 #[derive(Clone, Debug)]
 pub struct Iter<'a, T>(Cursor<'a, T>);
 
 #[derive(Clone, Debug)]
 enum Cursor<'a, T> {
-    Received(Reader<'a>),
+    ReceiveBuffer(Reader<'a>),
     Built(std::slice::Iter<'a, T>),
 }
 
@@ -186,8 +213,8 @@ impl<'a, T: Element<'a>> Iterator for Iter<'a, T> {
 
     fn next(&mut self) -> Option<T> {
         match &mut self.0 {
-            // An error here is the end: `from_bytes` has read every entry.
-            Cursor::Received(reader) => T::read(reader).ok(),
+            // An error can only mean the end: `from_bytes` has read every element.
+            Cursor::ReceiveBuffer(reader) => T::read(reader).ok(),
             Cursor::Built(entries) => entries.next().copied(),
         }
     }
@@ -202,7 +229,7 @@ mod tests {
     fn a_received_list_equals_the_built_one() {
         let built = [NamedGroup::X25519, NamedGroup::SECP256R1];
         let received = List::<NamedGroup>::from_bytes(&[0, 0x1d, 0, 0x17]).unwrap();
-        assert_eq!(received, List::of(&built));
+        assert_eq!(received, List::new(&built));
         assert_eq!(received.len(), 2);
         assert_eq!(received.first(), Some(NamedGroup::X25519));
         assert!(received.contains(NamedGroup::SECP256R1));
@@ -210,12 +237,12 @@ mod tests {
     }
 
     #[test]
-    fn half_an_entry_is_refused_at_once() {
+    fn a_truncated_element_is_refused_when_parsed() {
         assert_eq!(List::<NamedGroup>::from_bytes(&[0, 0x1d, 0]), Err(DecodeError::Truncated));
     }
 
     #[test]
-    fn emptiness_is_refused_only_where_asked() {
+    fn not_empty_refuses_an_empty_list() {
         let empty = List::<NamedGroup>::from_bytes(&[]).unwrap();
         assert!(empty.is_empty());
         assert_eq!(empty.not_empty(), Err(DecodeError::EmptyList));

@@ -1,11 +1,11 @@
-//! Walks over received bytes, front to back, without copying or panicking.
+//! A cursor over received bytes, which neither copies nor panics.
 //!
-//! It knows the presentation language (integers, length-prefixed vectors: RFC 9846 3) and no message.
-//! Next: [`crate::Writer`] is its opposite, [`crate::List`] what most vectors become.
+//! It reads the presentation language (integers and length-prefixed vectors, RFC 9846 3) and knows
+//! no message.
 
-use crate::DecodeError;
+use crate::error::DecodeError;
 
-/// A cursor over borrowed bytes. Every method either consumes what it returns or fails.
+/// A cursor over borrowed bytes. Each method consumes what it returns, or fails.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -18,9 +18,9 @@ impl<'a> Reader<'a> {
         Self { bytes }
     }
 
-    /// Runs `read` over all of `bytes`: it fails if `read` fails or leaves something over.
+    /// Runs `read` over all of `bytes`; fails if `read` fails or leaves bytes unread.
     #[inline]
-    pub fn all<T>(
+    pub fn parse_all<T>(
         bytes: &'a [u8],
         read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<T, DecodeError> {
@@ -30,19 +30,19 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// How many bytes are left.
+    /// The number of bytes left.
     #[must_use]
     pub const fn remaining(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether nothing is left.
+    /// Whether no bytes are left.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Fails unless everything was consumed.
+    /// Fails unless all bytes were consumed.
     pub const fn expect_end(&self) -> Result<(), DecodeError> {
         if self.is_empty() { Ok(()) } else { Err(DecodeError::TrailingData) }
     }
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// Everything that is left.
+    /// All remaining bytes.
     pub const fn rest(&mut self) -> &'a [u8] {
         let rest = self.bytes;
         self.bytes = &[];
@@ -93,42 +93,42 @@ impl<'a> Reader<'a> {
         self.array().copied().map(u64::from_be_bytes)
     }
 
-    /// A vector with a one-byte length, as bytes.
+    /// The contents of a vector with a one-byte length.
     pub fn opaque8(&mut self) -> Result<&'a [u8], DecodeError> {
         let length = self.u8()?;
         self.take(usize::from(length))
     }
 
-    /// A vector with a two-byte length, as bytes.
+    /// The contents of a vector with a two-byte length.
     pub fn opaque16(&mut self) -> Result<&'a [u8], DecodeError> {
         let length = self.u16()?;
         self.take(usize::from(length))
     }
 
-    /// A vector with a three-byte length, as bytes.
+    /// The contents of a vector with a three-byte length.
     pub fn opaque24(&mut self) -> Result<&'a [u8], DecodeError> {
         let length = self.u24()?;
-        // A u24 that does not fit a usize is longer than any buffer there is.
+        // A u24 that does not fit a usize exceeds the length of any buffer.
         self.take(usize::try_from(length).map_err(|_| DecodeError::Truncated)?)
     }
 
-    /// A vector with a one-byte length, as a reader of its contents.
+    /// A reader of the contents of a vector with a one-byte length.
     pub fn vec8(&mut self) -> Result<Self, DecodeError> {
         self.opaque8().map(Self::new)
     }
 
-    /// A vector with a two-byte length, as a reader of its contents.
+    /// A reader of the contents of a vector with a two-byte length.
     pub fn vec16(&mut self) -> Result<Self, DecodeError> {
         self.opaque16().map(Self::new)
     }
 
-    /// A vector with a three-byte length, as a reader of its contents.
+    /// A reader of the contents of a vector with a three-byte length.
     pub fn vec24(&mut self) -> Result<Self, DecodeError> {
         self.opaque24().map(Self::new)
     }
 }
 
-/// Refuses the empty vector where the RFC gives a minimum of one byte.
+/// Refuses an empty vector where the RFC requires at least one byte.
 pub(crate) const fn not_empty(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     if bytes.is_empty() { Err(DecodeError::InvalidLength) } else { Ok(bytes) }
 }
@@ -137,6 +137,7 @@ pub(crate) const fn not_empty(bytes: &[u8]) -> Result<&[u8], DecodeError> {
 mod tests {
     use super::*;
 
+    /// RFC 9846 3
     #[test]
     fn integers_are_big_endian_and_consumed() {
         let bytes = [1, 0, 2, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5];

@@ -1,18 +1,17 @@
-//! The five bytes before every record.
+//! The five-byte record header.
 //!
-//! It knows the form only: which lengths and types are allowed when is for the record layer.
-//! Next: RFC 9846 5.1, and the record layer in the protocol crate.
+//! Which lengths and types are allowed, and when, is checked by the record layer.
 
-use crate::{ContentType, ProtocolVersion};
+use crate::code_points::{ContentType, ProtocolVersion};
 
 /// The header of a record. RFC 9846 5.1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordHeader {
-    /// What the record carries, or application_data for a protected TLS 1.3 record.
+    /// The content type; application_data for a protected TLS 1.3 record.
     pub content_type: ContentType,
-    /// 0x0303, or 0x0301 for a first ClientHello. To be ignored in TLS 1.3.
+    /// 0x0303, or 0x0301 for a first ClientHello. Ignored in TLS 1.3.
     pub legacy_record_version: ProtocolVersion,
-    /// The length of what follows.
+    /// The length of the fragment that follows.
     pub length: u16,
 }
 
@@ -20,7 +19,7 @@ impl RecordHeader {
     /// The length of a header.
     pub const LENGTH: usize = 5;
 
-    /// Splits a header into its fields; any five bytes are one.
+    /// Splits a header into its fields; any five bytes are a header.
     #[must_use]
     pub const fn parse(bytes: &[u8; Self::LENGTH]) -> Self {
         let &[content_type, major, minor, high, low] = bytes;

@@ -1,12 +1,11 @@
-//! Finds a repeated 16-bit value, or one that another list lacks, in linear time and without allocation, whatever a peer
-//! sends.
+//! Searches for a repeated 16-bit value, and for one that another list lacks.
 //!
-//! It knows numbers only. Next: extension blocks and key shares use it.
+//! Both take linear time for any input from a peer, and allocate nothing.
 
-/// The first value that appears a second time.
+/// The first value that occurs a second time.
 pub(crate) fn first_duplicate(values: impl Iterator<Item = u16> + Clone) -> Option<u16> {
     let mut low: u64 = 0;
-    let mut high = [0_u16; FEW];
+    let mut high = [0_u16; INLINE_VALUES];
     let mut used = 0_usize;
 
     for value in values.clone() {
@@ -22,7 +21,7 @@ pub(crate) fn first_duplicate(values: impl Iterator<Item = u16> + Clone) -> Opti
             return Some(value);
         }
         let Some(slot) = high.get_mut(used) else {
-            return first_duplicate_of_many(values);
+            return first_duplicate_by_bitmap(values);
         };
         *slot = value;
         used = used.saturating_add(1);
@@ -30,30 +29,30 @@ pub(crate) fn first_duplicate(values: impl Iterator<Item = u16> + Clone) -> Opti
     None
 }
 
-/// Honest peers have a handful of values over 63; up to this many are searched one by one.
-const FEW: usize = 32;
+/// Real peers send a handful of values over 63; up to this many are compared one by one.
+const INLINE_VALUES: usize = 32;
 
-/// The first of `values` that is not in `list`, whatever the order of both.
+/// The first of `values` that is not in `list`; neither needs to be sorted.
 pub(crate) fn first_missing(
     mut values: impl Iterator<Item = u16> + Clone,
     list: impl Iterator<Item = u16> + Clone,
 ) -> Option<u16> {
-    if values.clone().nth(FEW_SEARCHED).is_some() {
-        return first_missing_of_many(values, list);
+    if values.clone().nth(SEARCHED_VALUES).is_some() {
+        return first_missing_by_bitmap(values, list);
     }
     values.find(|&value| !list.clone().any(|listed| listed == value))
 }
 
-/// For so few values the list is searched once for each.
-const FEW_SEARCHED: usize = 4;
+/// Up to this many values, `list` is searched once for each.
+const SEARCHED_VALUES: usize = 4;
 
 #[cold]
 #[inline(never)]
-fn first_missing_of_many(
+fn first_missing_by_bitmap(
     mut values: impl Iterator<Item = u16>,
     list: impl Iterator<Item = u16>,
 ) -> Option<u16> {
-    let mut listed = Seen::default();
+    let mut listed = ValueSet::default();
     list.for_each(|value| {
         listed.insert(value);
     });
@@ -62,22 +61,22 @@ fn first_missing_of_many(
 
 #[cold]
 #[inline(never)]
-fn first_duplicate_of_many(mut values: impl Iterator<Item = u16>) -> Option<u16> {
-    let mut seen = Seen::default();
+fn first_duplicate_by_bitmap(mut values: impl Iterator<Item = u16>) -> Option<u16> {
+    let mut seen = ValueSet::default();
     values.find(|&value| !seen.insert(value))
 }
 
-/// A bit for each value: 8 KB of stack that only a hostile or very odd peer makes us clear.
-struct Seen([u64; 1024]);
+/// One bit for each value. Its 8 KB of stack are cleared only for unusually long lists.
+struct ValueSet([u64; 1024]);
 
-impl Default for Seen {
+impl Default for ValueSet {
     fn default() -> Self {
         Self([0; 1024])
     }
 }
 
-impl Seen {
-    /// Whether the value is new.
+impl ValueSet {
+    /// Adds the value and returns whether it was absent before.
     fn insert(&mut self, value: u16) -> bool {
         let bit = 1_u64 << (value & 63);
         let Some(word) = self.0.get_mut(usize::from(value >> 6)) else {
@@ -100,7 +99,7 @@ mod tests {
 
     #[test]
     fn all_distinct_values_pass() {
-        assert_eq!(FEW, 32); // the second range below just fits
+        assert_eq!(INLINE_VALUES, 32); // the second range below has exactly this many values
         assert_eq!(first_duplicate(0..=u16::MAX), None);
         assert_eq!(first_duplicate(64..96), None);
         assert_eq!(first_duplicate(std::iter::empty()), None);

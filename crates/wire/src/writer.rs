@@ -1,11 +1,12 @@
 //! Appends messages to a byte vector, with nested length prefixes.
 //!
-//! It knows the presentation language and the four-byte handshake header, and no message.
-//! Next: [`crate::Reader`] is its opposite.
+//! It writes the presentation language and the four-byte handshake header, and knows no message.
 
-use crate::{EncodeError, ExtensionType, HandshakeType};
+use crate::code_points::{ExtensionType, HandshakeType};
+use crate::error::EncodeError;
 
-/// Writes into a borrowed vector. What does not fit its length prefix is remembered, and told by [`Writer::finish`].
+/// Writes into a borrowed vector. A value that does not fit its length prefix is recorded, and
+/// reported by [`Writer::finish`].
 #[derive(Debug)]
 pub struct Writer<'v> {
     out: &'v mut Vec<u8>,
@@ -20,7 +21,8 @@ impl<'v> Writer<'v> {
         Self { out, start, overflow: false }
     }
 
-    /// Ends the writing. After an overflow `out` is as it was before, so that no half message can leave.
+    /// Ends the writing. After an overflow, `out` is restored, so that no partial message can be
+    /// sent.
     pub fn finish(self) -> Result<(), EncodeError> {
         if self.overflow {
             self.out.truncate(self.start);
@@ -29,18 +31,18 @@ impl<'v> Writer<'v> {
         Ok(())
     }
 
-    /// How many bytes were written so far.
+    /// The number of bytes written so far.
     #[must_use]
     pub fn written(&self) -> usize {
         self.out.len().saturating_sub(self.start)
     }
 
-    /// Bytes as they are.
+    /// Appends bytes unchanged.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
 
-    /// `count` zero bytes.
+    /// Appends `count` zero bytes.
     pub fn zeros(&mut self, count: usize) {
         self.out.resize(self.out.len().saturating_add(count), 0);
     }
@@ -72,32 +74,32 @@ impl<'v> Writer<'v> {
         self.bytes(&value.to_be_bytes());
     }
 
-    /// Whatever `body` writes, after its length in one byte.
+    /// Writes `body` with a one-byte length prefix.
     pub fn vec8(&mut self, body: impl FnOnce(&mut Self)) {
         self.prefixed(1, body);
     }
 
-    /// Whatever `body` writes, after its length in two bytes.
+    /// Writes `body` with a two-byte length prefix.
     pub fn vec16(&mut self, body: impl FnOnce(&mut Self)) {
         self.prefixed(2, body);
     }
 
-    /// Whatever `body` writes, after its length in three bytes.
+    /// Writes `body` with a three-byte length prefix.
     pub fn vec24(&mut self, body: impl FnOnce(&mut Self)) {
         self.prefixed(3, body);
     }
 
-    /// `bytes` after their length in one byte.
+    /// Writes `bytes` with a one-byte length prefix.
     pub fn opaque8(&mut self, bytes: &[u8]) {
         self.vec8(|w| w.bytes(bytes));
     }
 
-    /// `bytes` after their length in two bytes.
+    /// Writes `bytes` with a two-byte length prefix.
     pub fn opaque16(&mut self, bytes: &[u8]) {
         self.vec16(|w| w.bytes(bytes));
     }
 
-    /// `bytes` after their length in three bytes.
+    /// Writes `bytes` with a three-byte length prefix.
     pub fn opaque24(&mut self, bytes: &[u8]) {
         self.vec24(|w| w.bytes(bytes));
     }
@@ -114,7 +116,7 @@ impl<'v> Writer<'v> {
         self.vec16(body);
     }
 
-    /// What `body` appends to the vector itself.
+    /// Lets `body` append to the vector directly.
     pub(crate) fn appended(&mut self, body: impl FnOnce(&mut Vec<u8>)) {
         body(self.out);
     }
@@ -134,7 +136,8 @@ impl<'v> Writer<'v> {
     }
 }
 
-/// Appends a handshake message that ends with a signature, which `sign` appends in its place; after an error nothing.
+/// Appends a handshake message that ends with a signature, which `sign` appends in place. On an
+/// error, `out` is restored.
 pub(crate) fn encode_signed<E: From<EncodeError>>(
     handshake_type: HandshakeType,
     before: impl FnOnce(&mut Writer<'_>),
@@ -171,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overflows_its_prefix_is_an_error_and_leaves_no_trace() {
+    fn a_prefix_overflow_is_an_error_and_restores_the_buffer() {
         for (prefix, limit) in [(1, 0xff), (2, 0xffff), (3, 0xff_ffff)] {
             for (length, fits) in [(limit, true), (limit + 1, false)] {
                 let mut out = vec![1];

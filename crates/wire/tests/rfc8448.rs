@@ -1,4 +1,4 @@
-//! The hellos of RFC 8448, built from their fields and read back, byte for byte.
+//! The hello messages of RFC 8448, built from their fields and parsed, byte for byte.
 
 use tercel_wire::*;
 
@@ -11,7 +11,7 @@ fn array(hex: &str) -> [u8; 32] {
     bytes(hex).try_into().unwrap()
 }
 
-/// RFC 8448 3, the client's first message.
+/// RFC 8448 3, the ClientHello.
 const CLIENT_HELLO: &str = "
     010000c0 0303 cb34ecb1e78163ba1c38c6dacb196a6dffa21a8d9912ec18a2ef6283024dece7 00
     0006 130113031302 0100 0091
@@ -25,14 +25,14 @@ const CLIENT_HELLO: &str = "
     002d 0002 0101
     001c 0002 4001";
 
-/// RFC 8448 3, the server's first message.
+/// RFC 8448 3, the ServerHello.
 const SERVER_HELLO: &str = "
     02000056 0303 a6af06a4121860dc5e6e60249cd34c95930c8ac5cb1434dac155772ed3e26928 00
     1301 00 002e
     0033 0024 001d0020 c9828876112095fe66762bdbf7c672e156d6cc253b833df1dd69b1b04e751f0f
     002b 0002 0304";
 
-/// RFC 8448 3, the server's second message.
+/// RFC 8448 3, the EncryptedExtensions.
 const ENCRYPTED_EXTENSIONS: &str = "
     08000024 0022
     000a 0014 0012001d00170018001901000101010201030104
@@ -77,22 +77,22 @@ fn the_client_hello_is_built_and_read() {
         legacy_version: ProtocolVersion::TLS1_2,
         random: &random,
         session_id: &[],
-        cipher_suites: List::of(&[
+        cipher_suites: List::new(&[
             CipherSuite::TLS_AES_128_GCM_SHA256,
             CipherSuite::TLS_CHACHA20_POLY1305_SHA256,
             CipherSuite::TLS_AES_256_GCM_SHA384,
         ]),
-        compression_methods: List::of(&[CompressionMethod::NULL]),
+        compression_methods: List::new(&[CompressionMethod::NULL]),
         extensions_present: true,
         extensions: ClientExtensions {
             server_name: Some(ServerNameOffer::HostName(HostName::new(b"server").unwrap())),
             renegotiation_info: Some(&[]),
-            supported_groups: Some(List::of(&GROUPS)),
+            supported_groups: Some(List::new(&GROUPS)),
             session_ticket: Some(&[]),
-            key_share: Some(List::of(&shares)),
-            supported_versions: Some(List::of(&[ProtocolVersion::TLS1_3])),
-            signature_algorithms: Some(List::of(&schemes)),
-            psk_key_exchange_modes: Some(List::of(&[PskKeyExchangeMode::PSK_DHE_KE])),
+            key_share: Some(List::new(&shares)),
+            supported_versions: Some(List::new(&[ProtocolVersion::TLS1_3])),
+            signature_algorithms: Some(List::new(&schemes)),
+            psk_key_exchange_modes: Some(List::new(&[PskKeyExchangeMode::PSK_DHE_KE])),
             record_size_limit: Some(0x4001),
             ..ClientExtensions::default()
         },
@@ -140,7 +140,7 @@ fn the_server_hello_is_built_and_read() {
 #[test]
 fn the_encrypted_extensions_are_built_and_read() {
     let extensions = EncryptedExtensions {
-        supported_groups: Some(List::of(&GROUPS)),
+        supported_groups: Some(List::new(&GROUPS)),
         record_size_limit: Some(0x4001),
         server_name: Some(()),
         ..EncryptedExtensions::default()

@@ -1,5 +1,5 @@
-//! Every message, with any extensions: built, read back and compared; then cut short at every byte and
-//! changed at every byte.
+//! Builds, parses and compares every message with arbitrary extensions; then truncates and
+//! modifies it at every byte.
 
 mod material;
 
@@ -7,8 +7,8 @@ use material::{Material, material};
 use proptest::prelude::*;
 use tercel_wire::*;
 
-/// Builds, reads and compares a message; `$whole_prefixes` is how many proper prefixes of its body are
-/// messages themselves.
+/// Builds, parses and compares a message. `$whole_prefixes` is the number of proper prefixes of
+/// its body that are valid messages themselves.
 macro_rules! round_trip {
     ($Message:ident, $message:expr, $whole_prefixes:expr) => {{
         let message = $message;
@@ -25,7 +25,7 @@ macro_rules! round_trip {
         parsed.encode(&mut again).unwrap();
         prop_assert_eq!(&again, &encoded);
 
-        // Printing walks every list.
+        // Debug output walks every list.
         let parses = |bytes: &[u8]| format!("{:?}", $Message::parse(bytes)).starts_with("Ok");
         let whole = (0..body.len()).filter(|&length| parses(&body[..length])).count();
         prop_assert_eq!(whole, $whole_prefixes);
@@ -40,7 +40,7 @@ macro_rules! round_trip {
     }};
 }
 
-/// The lists of a ClientHello, to be borrowed.
+/// The lists of a ClientHello, for messages to borrow.
 struct ClientLists<'a> {
     suites: Vec<CipherSuite>,
     groups: Vec<NamedGroup>,
@@ -94,29 +94,29 @@ fn client_extensions<'a>(m: &'a Material, lists: &'a ClientLists<'a>) -> ClientE
         status_request: m.pick(
             2,
             CertificateStatusRequest::Ocsp {
-                responder_ids: List::of(&lists.responders),
+                responder_ids: List::new(&lists.responders),
                 request_extensions: m.string(),
             },
         ),
-        supported_groups: m.pick(3, List::of(&lists.groups)),
-        ec_point_formats: m.pick(4, List::of(&lists.formats)),
-        signature_algorithms: m.pick(5, List::of(&lists.schemes)),
-        signature_algorithms_cert: m.pick(6, List::of(&lists.schemes[..1])),
-        alpn: m.pick(7, List::of(&lists.names)),
+        supported_groups: m.pick(3, List::new(&lists.groups)),
+        ec_point_formats: m.pick(4, List::new(&lists.formats)),
+        signature_algorithms: m.pick(5, List::new(&lists.schemes)),
+        signature_algorithms_cert: m.pick(6, List::new(&lists.schemes[..1])),
+        alpn: m.pick(7, List::new(&lists.names)),
         signed_certificate_timestamp: m.pick(8, ()),
-        client_certificate_type: m.pick(9, List::of(&lists.certificate_types)),
-        server_certificate_type: m.pick(10, List::of(&lists.certificate_types[..1])),
+        client_certificate_type: m.pick(9, List::new(&lists.certificate_types)),
+        server_certificate_type: m.pick(10, List::new(&lists.certificate_types[..1])),
         extended_master_secret: m.pick(11, ()),
-        compress_certificate: m.pick(12, List::of(&lists.compressions)),
+        compress_certificate: m.pick(12, List::new(&lists.compressions)),
         record_size_limit: m.pick(13, m.words[0].max(64)),
         session_ticket: m.pick(14, m.session_id.as_slice()),
         early_data: m.pick(15, ()),
-        supported_versions: m.pick(16, List::of(&lists.versions)),
+        supported_versions: m.pick(16, List::new(&lists.versions)),
         cookie: m.pick(17, m.string()),
-        psk_key_exchange_modes: m.pick(18, List::of(&lists.modes)),
-        certificate_authorities: m.pick(19, List::of(&lists.authorities)),
+        psk_key_exchange_modes: m.pick(18, List::new(&lists.modes)),
+        certificate_authorities: m.pick(19, List::new(&lists.authorities)),
         post_handshake_auth: m.pick(20, ()),
-        key_share: m.pick(21, List::of(&lists.shares)),
+        key_share: m.pick(21, List::new(&lists.shares)),
         renegotiation_info: m.pick(22, m.session_id.as_slice()),
         encrypted_client_hello: m.pick(23, m.session_id.as_slice()),
         ticket_request: m.pick(
@@ -129,11 +129,11 @@ fn client_extensions<'a>(m: &'a Material, lists: &'a ClientLists<'a>) -> ClientE
         pre_shared_key: m.pick(
             27,
             OfferedPsks {
-                identities: List::of(&lists.identities),
-                binders: List::of(&lists.binders),
+                identities: List::new(&lists.identities),
+                binders: List::new(&lists.binders),
             },
         ),
-        unknown: m.pick(28, UnknownExtensions::of(&lists.unknown)).unwrap_or_default(),
+        unknown: m.pick(28, UnknownExtensions::new(&lists.unknown)).unwrap_or_default(),
         received: ExtensionBlock::default(),
     }
 }
@@ -143,8 +143,8 @@ fn client_hello<'a>(m: &'a Material, lists: &'a ClientLists<'a>) -> ClientHello<
         legacy_version: ProtocolVersion(m.words[0]),
         random: &m.random,
         session_id: &m.session_id,
-        cipher_suites: List::of(&lists.suites),
-        compression_methods: List::of(&[CompressionMethod::DEFLATE, CompressionMethod::NULL]),
+        cipher_suites: List::new(&lists.suites),
+        compression_methods: List::new(&[CompressionMethod::DEFLATE, CompressionMethod::NULL]),
         extensions_present: true,
         extensions: client_extensions(m, lists),
     }
@@ -153,10 +153,11 @@ fn client_hello<'a>(m: &'a Material, lists: &'a ClientLists<'a>) -> ClientHello<
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
+    /// RFC 7685 3
     #[test]
     fn client_hello_round_trips(m in material()) {
         let lists = ClientLists::new(&m);
-        // The one prefix that is a message is the hello of a client without extensions.
+        // The only valid prefix is the ClientHello without extensions.
         round_trip!(ClientHello, client_hello(&m, &lists), 1);
         let without = ClientHello {
             extensions_present: false,
@@ -167,8 +168,8 @@ proptest! {
     }
 
     #[test]
-    fn client_hello_says_the_same_in_any_order(m in material(), seed: u64, grease: [u8; 8]) {
-        // A reserved value twice would be a duplicate.
+    fn client_hellos_are_equal_in_any_extension_order(m in material(), seed: u64, grease: [u8; 8]) {
+        // The same reserved value twice would be a duplicate.
         let is_reserved = |&word: &u16| NamedGroup(word).is_grease() || NamedGroup(word | 0x8000).is_grease();
         prop_assume!(!m.words.iter().any(is_reserved));
         let lists = ClientLists::new(&m);
@@ -207,9 +208,9 @@ proptest! {
             server_name: m.pick(0, ()),
             max_fragment_length: m.pick(1, m.session_id.as_slice()),
             status_request: m.pick(2, ()),
-            ec_point_formats: m.pick(3, List::of(&formats)),
+            ec_point_formats: m.pick(3, List::new(&formats)),
             alpn: m.pick(4, ProtocolName(m.string())),
-            signed_certificate_timestamp: m.pick(5, List::of(&timestamps)),
+            signed_certificate_timestamp: m.pick(5, List::new(&timestamps)),
             client_certificate_type: m.pick(6, CertificateType(m.bytes[0])),
             server_certificate_type: m.pick(7, CertificateType(m.bytes[0])),
             extended_master_secret: m.pick(8, ()),
@@ -221,7 +222,7 @@ proptest! {
             key_share: m.pick(14, share),
             renegotiation_info: m.pick(15, m.session_id.as_slice()),
             encrypted_client_hello: m.pick(16, m.session_id.as_slice()),
-            unknown: m.pick(17, UnknownExtensions::of(&unknown)).unwrap_or_default(),
+            unknown: m.pick(17, UnknownExtensions::new(&unknown)).unwrap_or_default(),
             received: ExtensionBlock::default(),
         };
         let hello = ServerHello {
@@ -242,7 +243,7 @@ proptest! {
         round_trip!(EncryptedExtensions, EncryptedExtensions {
             server_name: m.pick(0, ()),
             max_fragment_length: m.pick(1, m.session_id.as_slice()),
-            supported_groups: m.pick(2, List::of(&groups)),
+            supported_groups: m.pick(2, List::new(&groups)),
             alpn: m.pick(3, ProtocolName(m.string())),
             client_certificate_type: m.pick(4, CertificateType(m.bytes[0])),
             server_certificate_type: m.pick(5, CertificateType(m.bytes[0])),
@@ -252,7 +253,7 @@ proptest! {
             ticket_request: m.pick(9, m.bytes[0]),
             quic_transport_parameters: m.pick(10, m.session_id.as_slice()),
             server_padding: m.pick(12, m.session_id.as_slice()),
-            unknown: m.pick(11, UnknownExtensions::of(&unknown)).unwrap_or_default(),
+            unknown: m.pick(11, UnknownExtensions::new(&unknown)).unwrap_or_default(),
             received: ExtensionBlock::default(),
         }, 0);
     }
@@ -263,19 +264,19 @@ proptest! {
         let unknown = m.unknown();
         let extensions = CertificateEntryExtensions {
             status_request: m.pick(0, CertificateStatus { ocsp_response: m.string() }),
-            signed_certificate_timestamp: m.pick(1, List::of(&timestamps)),
-            unknown: m.pick(2, UnknownExtensions::of(&unknown)).unwrap_or_default(),
+            signed_certificate_timestamp: m.pick(1, List::new(&timestamps)),
+            unknown: m.pick(2, UnknownExtensions::new(&unknown)).unwrap_or_default(),
             received: ExtensionBlock::default(),
         };
         let entries = m.strings(|cert_data| CertificateEntry { cert_data, extensions });
         round_trip!(Certificate, Certificate {
             certificate_request_context: &m.session_id,
-            certificate_list: m.pick(3, List::of(&entries)).unwrap_or_default(),
+            certificate_list: m.pick(3, List::new(&entries)).unwrap_or_default(),
         }, 0);
 
         let chain = m.strings(Asn1Cert);
         round_trip!(CertificateTls12, CertificateTls12 {
-            certificate_list: m.pick(3, List::of(&chain)).unwrap_or_default(),
+            certificate_list: m.pick(3, List::new(&chain)).unwrap_or_default(),
         }, 0);
 
         round_trip!(CompressedCertificate, CompressedCertificate {
@@ -297,30 +298,30 @@ proptest! {
             certificate_request_context: &m.session_id,
             extensions: CertificateRequestExtensions {
                 status_request: m.pick(0, ()),
-                signature_algorithms: m.pick(1, List::of(&schemes)),
-                signature_algorithms_cert: m.pick(2, List::of(&schemes[..1])),
+                signature_algorithms: m.pick(1, List::new(&schemes)),
+                signature_algorithms_cert: m.pick(2, List::new(&schemes[..1])),
                 signed_certificate_timestamp: m.pick(3, ()),
-                compress_certificate: m.pick(4, List::of(&compressions)),
-                certificate_authorities: m.pick(5, List::of(&authorities)),
+                compress_certificate: m.pick(4, List::new(&compressions)),
+                certificate_authorities: m.pick(5, List::new(&authorities)),
                 oid_filters: m.pick(6, m.session_id.as_slice()),
-                unknown: m.pick(7, UnknownExtensions::of(&unknown)).unwrap_or_default(),
+                unknown: m.pick(7, UnknownExtensions::new(&unknown)).unwrap_or_default(),
                 received: ExtensionBlock::default(),
             },
         }, 0);
 
         let types = m.bytes(ClientCertificateType);
         round_trip!(CertificateRequestTls12, CertificateRequestTls12 {
-            certificate_types: List::of(&types),
-            supported_signature_algorithms: List::of(&schemes),
-            certificate_authorities: m.pick(8, List::of(&authorities)).unwrap_or_default(),
+            certificate_types: List::new(&types),
+            supported_signature_algorithms: List::new(&schemes),
+            certificate_authorities: m.pick(8, List::new(&authorities)).unwrap_or_default(),
         }, 0);
     }
 
     #[test]
-    fn proofs_round_trip(m in material()) {
+    fn certificate_verify_and_finished_round_trip(m in material()) {
         let algorithm = SignatureScheme(m.words[0]);
         round_trip!(CertificateVerify, CertificateVerify { algorithm, signature: &m.session_id }, 0);
-        // Every prefix of a Finished is one: its length is for the protocol to compare.
+        // Every prefix of a Finished is valid: its length is checked by the protocol.
         round_trip!(Finished, Finished { verify_data: &m.random }, 32);
     }
 
@@ -347,7 +348,7 @@ proptest! {
             extensions: NewSessionTicketExtensions {
                 early_data: m.pick(0, m.number),
                 tls_flags: m.pick(2, TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES),
-                unknown: m.pick(1, UnknownExtensions::of(&unknown)).unwrap_or_default(),
+                unknown: m.pick(1, UnknownExtensions::new(&unknown)).unwrap_or_default(),
                 received: ExtensionBlock::default(),
             },
         }, 0);

@@ -1,6 +1,6 @@
-//! Makes the certificates of the handshake targets, once, and chains of other keys as seeds of `chain`:
-//! `cargo run -p tercel-fuzz-targets --example make_material`. Afterwards run `seed_handshakes`, because
-//! recorded flights contain these certificates.
+//! Generates the certificates of the handshake targets, and chains with other keys as seeds of
+//! `chain`: `cargo run -p tercel-fuzz-targets --example make_material`. Run `seed_handshakes`
+//! afterwards, because recorded flights contain these certificates.
 
 use std::error::Error;
 use std::fs;
@@ -15,7 +15,7 @@ type Authority = CertifiedIssuer<'static, KeyPair>;
 type Usage = ExtendedKeyUsagePurpose;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Ed25519 signs without randomness, so that two runs of a target are equal.
+    // Ed25519 signs without randomness, so that runs of a target are repeatable.
     let root = Authority::self_signed(authority("root"), key(&rcgen::PKCS_ED25519)?)?;
     let middle = Authority::signed_by(authority("middle"), key(&rcgen::PKCS_ED25519)?, &root)?;
     let material = Path::new(env!("CARGO_MANIFEST_DIR")).join("material");
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// As the target reads it: what it is used for, then each certificate behind its length.
+/// In the format of the target: the usage, then each certificate after its length.
 fn save_chain(name: &str, client: bool, chain: &[&[u8]]) -> Result<(), Box<dyn Error>> {
     let mut bytes = vec![u8::from(client)];
     for certificate in chain {

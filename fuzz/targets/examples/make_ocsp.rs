@@ -1,5 +1,5 @@
-//! Makes the certificates of the target `ocsp_response` and responses about one of them as seeds:
-//! `cargo run -p tercel-fuzz-targets --example make_ocsp`.
+//! Generates the certificates of the target `ocsp_response`, and responses about one of them as
+//! seeds: `cargo run -p tercel-fuzz-targets --example make_ocsp`.
 
 use std::error::Error;
 use std::fs;

@@ -1,10 +1,12 @@
-//! Writes the seeds of the corpus from the encoders: `cargo run -p tercel-fuzz-targets --example seed_corpus`.
+//! Writes seeds of the corpus with the encoders: `cargo run -p tercel-fuzz-targets --example
+//! seed_corpus`.
 
 use std::path::Path;
 use std::{fs, io};
 
 use tercel_wire::*;
 
+#[allow(clippy::too_many_lines, reason = "one seed after the other")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let groups = [NamedGroup::X25519MLKEM768, NamedGroup::X25519, NamedGroup(0x2a2a)];
     let schemes = [SignatureScheme::ECDSA_SECP256R1_SHA256, SignatureScheme::RSA_PSS_RSAE_SHA256];
@@ -12,43 +14,43 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let compressions =
         [CertificateCompressionAlgorithm::ZLIB, CertificateCompressionAlgorithm::ZSTD];
     let timestamps = [SerializedSct(&[1; 4]), SerializedSct(&[2; 3])];
-    let unknown = UnknownExtensions::of(&[(ExtensionType(0x1234), &[1, 2, 3])]);
+    let unknown = UnknownExtensions::new(&[(ExtensionType(0x1234), &[1, 2, 3])]);
     let share = KeyShareEntry { group: NamedGroup::X25519, key_exchange: &[7; 32] };
 
     let full = ClientExtensions {
         server_name: Some(ServerNameOffer::HostName(HostName::new(b"tercel.example")?)),
         max_fragment_length: Some(&[4]),
         status_request: Some(CertificateStatusRequest::OCSP),
-        supported_groups: Some(List::of(&groups)),
-        ec_point_formats: Some(List::of(&[EcPointFormat::UNCOMPRESSED])),
-        signature_algorithms: Some(List::of(&schemes)),
-        signature_algorithms_cert: Some(List::of(&schemes)),
-        alpn: Some(List::of(&[ProtocolName(b"h2"), ProtocolName(b"http/1.1")])),
+        supported_groups: Some(List::new(&groups)),
+        ec_point_formats: Some(List::new(&[EcPointFormat::UNCOMPRESSED])),
+        signature_algorithms: Some(List::new(&schemes)),
+        signature_algorithms_cert: Some(List::new(&schemes)),
+        alpn: Some(List::new(&[ProtocolName(b"h2"), ProtocolName(b"http/1.1")])),
         signed_certificate_timestamp: Some(()),
-        client_certificate_type: Some(List::of(&[CertificateType::X509])),
-        server_certificate_type: Some(List::of(&[CertificateType::RAW_PUBLIC_KEY])),
+        client_certificate_type: Some(List::new(&[CertificateType::X509])),
+        server_certificate_type: Some(List::new(&[CertificateType::RAW_PUBLIC_KEY])),
         extended_master_secret: Some(()),
-        compress_certificate: Some(List::of(&compressions)),
+        compress_certificate: Some(List::new(&compressions)),
         record_size_limit: Some(0x4001),
         session_ticket: Some(&[]),
         early_data: Some(()),
-        supported_versions: Some(List::of(&[ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2])),
+        supported_versions: Some(List::new(&[ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2])),
         cookie: Some(&[9; 8]),
-        psk_key_exchange_modes: Some(List::of(&[PskKeyExchangeMode::PSK_DHE_KE])),
-        certificate_authorities: Some(List::of(&authorities)),
+        psk_key_exchange_modes: Some(List::new(&[PskKeyExchangeMode::PSK_DHE_KE])),
+        certificate_authorities: Some(List::new(&authorities)),
         post_handshake_auth: Some(()),
-        key_share: Some(List::of(std::slice::from_ref(&share))),
+        key_share: Some(List::new(std::slice::from_ref(&share))),
         renegotiation_info: Some(&[]),
         encrypted_client_hello: Some(&[1, 2]),
         ticket_request: Some(TicketRequest { new_session_count: 2, resumption_count: 1 }),
         quic_transport_parameters: Some(&[1, 0]),
         padding: Some(5),
         pre_shared_key: Some(OfferedPsks {
-            identities: List::of(&[
+            identities: List::new(&[
                 PskIdentity { identity: b"ticket", obfuscated_ticket_age: 5 },
                 PskIdentity { identity: IMPORTED, obfuscated_ticket_age: 0 },
             ]),
-            binders: List::of(&[PskBinder(&[3; 32]), PskBinder(&[4; 48])]),
+            binders: List::new(&[PskBinder(&[3; 32]), PskBinder(&[4; 48])]),
         }),
         unknown,
         ..ClientExtensions::default()
@@ -57,11 +59,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         legacy_version: ProtocolVersion::TLS1_2,
         random: &[1; 32],
         session_id: &[2; 32],
-        cipher_suites: List::of(&[
+        cipher_suites: List::new(&[
             CipherSuite::TLS_AES_128_GCM_SHA256,
             CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
         ]),
-        compression_methods: List::of(&[CompressionMethod::NULL]),
+        compression_methods: List::new(&[CompressionMethod::NULL]),
         extensions_present: true,
         extensions: full,
     };
@@ -106,9 +108,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             server_name: Some(()),
             max_fragment_length: Some(&[4]),
             status_request: Some(()),
-            ec_point_formats: Some(List::of(&[EcPointFormat::UNCOMPRESSED])),
+            ec_point_formats: Some(List::new(&[EcPointFormat::UNCOMPRESSED])),
             alpn: Some(ProtocolName(b"h2")),
-            signed_certificate_timestamp: Some(List::of(&timestamps)),
+            signed_certificate_timestamp: Some(List::new(&timestamps)),
             client_certificate_type: Some(CertificateType::X509),
             server_certificate_type: Some(CertificateType::X509),
             extended_master_secret: Some(()),
@@ -126,7 +128,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     save("encrypted_extensions", "valid-empty", &EncryptedExtensions::default())?;
     let encrypted = EncryptedExtensions {
-        supported_groups: Some(List::of(&groups)),
+        supported_groups: Some(List::new(&groups)),
         record_size_limit: Some(0x4001),
         server_name: Some(()),
         early_data: Some(()),
@@ -144,7 +146,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let stapled = CertificateEntryExtensions {
         status_request: Some(CertificateStatus { ocsp_response: &[0x30, 0] }),
-        signed_certificate_timestamp: Some(List::of(&timestamps)),
+        signed_certificate_timestamp: Some(List::new(&timestamps)),
         unknown,
         ..CertificateEntryExtensions::default()
     };
@@ -154,9 +156,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         CertificateEntry { cert_data: &[0x30, 1, 6], extensions: plain },
     ];
     let tls13 =
-        Certificate { certificate_request_context: b"ctx", certificate_list: List::of(&entries) };
+        Certificate { certificate_request_context: b"ctx", certificate_list: List::new(&entries) };
     let chain = [Asn1Cert(&[0x30, 1, 5]), Asn1Cert(&[0x30, 1, 6])];
-    let tls12 = CertificateTls12 { certificate_list: List::of(&chain) };
+    let tls12 = CertificateTls12 { certificate_list: List::new(&chain) };
     let compressed = CompressedCertificate {
         algorithm: CertificateCompressionAlgorithm::ZLIB,
         uncompressed_length: 1000,
@@ -171,20 +173,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         certificate_request_context: b"ctx",
         extensions: CertificateRequestExtensions {
             status_request: Some(()),
-            signature_algorithms: Some(List::of(&schemes)),
-            signature_algorithms_cert: Some(List::of(&schemes)),
+            signature_algorithms: Some(List::new(&schemes)),
+            signature_algorithms_cert: Some(List::new(&schemes)),
             signed_certificate_timestamp: Some(()),
-            compress_certificate: Some(List::of(&compressions)),
-            certificate_authorities: Some(List::of(&authorities)),
+            compress_certificate: Some(List::new(&compressions)),
+            certificate_authorities: Some(List::new(&authorities)),
             oid_filters: Some(&[0, 8, 3, 6, 1, 5, 0, 2, 4, 0]),
             unknown,
             ..CertificateRequestExtensions::default()
         },
     };
     let tls12 = CertificateRequestTls12 {
-        certificate_types: List::of(&[ClientCertificateType::ECDSA_SIGN]),
-        supported_signature_algorithms: List::of(&schemes),
-        certificate_authorities: List::of(&authorities),
+        certificate_types: List::new(&[ClientCertificateType::ECDSA_SIGN]),
+        supported_signature_algorithms: List::new(&schemes),
+        certificate_authorities: List::new(&authorities),
     };
     save("certificate_request", "valid-tls13", &tls13)?;
     save("certificate_request", "valid-tls12", &tls12)?;
@@ -230,7 +232,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Keeps the body of a message: that is what the targets take.
+/// Saves the body of a message, which is the input of the targets.
 fn save<'a>(
     target: &str,
     name: &str,

@@ -1,6 +1,8 @@
-//! Writes the seeds of the handshake targets: flights that were recorded, and instructions; and those of sessions.
-//! `cargo run -p tercel-fuzz-targets --example seed_handshakes`; again whenever what a side says changes. It takes the test
-//! seams, which only builds with debug assertions have (CONTRIBUTING.md, "Test seams").
+//! Writes the seeds of the handshake targets, which are recorded flights and instructions, and
+//! those of sessions: `cargo run -p tercel-fuzz-targets --example seed_handshakes`.
+//!
+//! Run it again when the messages of a side change. It needs the test seams, which only builds with
+//! debug assertions have (CONTRIBUTING.md, "Test seams").
 
 #![cfg_attr(not(debug_assertions), allow(dead_code, unused_imports))]
 
@@ -13,7 +15,7 @@ use tercel_fuzz_targets::{
     server_handshake, session_seeds, two_sided,
 };
 
-/// Pairs of configurations, client and server, that suit each other.
+/// Pairs of client and server configurations that can connect.
 const PAIRS: [(usize, usize); 14] = [
     (0, 0),
     (1, 1),
@@ -24,7 +26,7 @@ const PAIRS: [(usize, usize); 14] = [
     // Pre-shared keys.
     (0, 1),
     (1, 3),
-    // Sessions that are resumed, with early data and without.
+    // Sessions that are resumed, with and without early data.
     (4, 4),
     (5, 5),
     (6, 4),
@@ -33,9 +35,9 @@ const PAIRS: [(usize, usize); 14] = [
     (4, 7),
 ];
 
-/// Whose records are altered: a stranger's, a confidant's.
-const STRANGER: u8 = 0;
-const CONFIDANT: u8 = 1;
+/// Whether the attacker has the keys.
+const WITHOUT_KEYS: u8 = 0;
+const WITH_KEYS: u8 = 1;
 
 #[cfg(not(debug_assertions))]
 fn main() -> io::Result<()> {
@@ -75,7 +77,7 @@ fn main() -> io::Result<()> {
     save("client_handshake", "valid-pieces", &input(CONFIGS, [1, 7, 100], &by_server))?;
 
     for (client, server) in PAIRS {
-        for between in [STRANGER, CONFIDANT] {
+        for between in [WITHOUT_KEYS, WITH_KEYS] {
             let configs = u8::try_from(client + CONFIGS * server).unwrap_or_default();
             let name = format!("valid-{client}-{server}-{between}");
             let played = [&[configs, between], USUAL].concat();
@@ -93,14 +95,14 @@ fn main() -> io::Result<()> {
             save("sealed_tickets", &format!("valid-{kind}-{name}"), &played)?;
         }
     }
-    // A long one, because a fuzzer takes its measure from the seeds.
-    let long = [&[0, CONFIDANT][..], &USUAL.repeat(8)].concat();
+    // A long one, because a fuzzer limits the length of inputs by the seeds.
+    let long = [&[0, WITH_KEYS][..], &USUAL.repeat(8)].concat();
     assert!(two_sided(&long), "long");
     save("two_sided", "valid-long", &long)?;
     for (name, instructions) in SCRIPTS {
         for (pair, configs) in [("tls13", 0), ("tls12", 0o22), ("early", 0o44), ("resumed12", 0o46)]
         {
-            let played = [&[configs, CONFIDANT], *instructions].concat();
+            let played = [&[configs, WITH_KEYS], *instructions].concat();
             two_sided(&played);
             save("two_sided", &format!("{pair}-{name}"), &played)?;
         }
@@ -114,7 +116,7 @@ fn main() -> io::Result<()> {
 
 const SERVER: u8 = 0x80;
 
-/// Data both ways, in several manners, and a change of keys.
+/// Data in both directions, sent in several ways, and a key update.
 const USUAL: &[u8] = &[
     18,
     19,
@@ -151,7 +153,7 @@ const USUAL: &[u8] = &[
     18,
 ];
 
-/// What only a confidant can do.
+/// Changes that only an attacker with the keys can make.
 const SCRIPTS: &[(&str, &[u8])] = &[
     ("tickets", &[18, SERVER | 19, 0, 9, SERVER | 3, 0, 10, 18]),
     ("key-updates", &[18, SERVER | 3, 0, 9, 19, 0, 9, 3, 0, 8, 18]),
@@ -165,7 +167,7 @@ const SCRIPTS: &[(&str, &[u8])] = &[
     ("data-in-handshake", &[16, SERVER | 3, 2, 15, 18]),
 ];
 
-/// What becomes of tickets.
+/// Instructions for tickets.
 const TICKETS: &[(&str, &[u8])] = &[
     ("replayed", &[0, 3, 1, 2, 3, 1, 0, 1, 0, 1, 0]),
     ("altered", &[0, 3, 1, 2, 3, 1, 0, 2, 0, 0, 9, 1, 3, 0, 0, 40, 7, 0, 0, 20]),

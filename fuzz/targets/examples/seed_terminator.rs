@@ -1,12 +1,12 @@
-//! Writes the seeds of what a terminator and its fleet read:
-//! `cargo run -p tercel-fuzz-targets --example seed_terminator`. The manual page has the configuration.
+//! Writes seeds of the inputs of a terminator and its fleet: `cargo run -p tercel-fuzz-targets
+//! --example seed_terminator`. One configuration is taken from the manual page.
 
 use std::path::Path;
 use std::time::Duration;
 use std::{fs, io};
 
 use pki_types::UnixTime;
-use tercel::{TicketKey, TicketKeySet};
+use tercel::session::{TicketKey, TicketKeySet};
 
 fn main() -> io::Result<()> {
     let v2 = |command: u8, family: u8, rest: &[u8]| {

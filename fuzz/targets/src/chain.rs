@@ -1,6 +1,4 @@
-//! Certificate chains: taken apart, described, believed or refused.
-//!
-//! Must not know: handshakes. Next: the crate `tercel-pki`, which is what is tried here.
+//! Certificate chains: parsed, printed, accepted or refused.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,8 +11,8 @@ use tercel_pki::{
 use crate::material;
 use crate::script::Script;
 
-/// A chain, each certificate behind two bytes of length; the first byte says what it is used for.
-/// Whether it is believed.
+/// A chain, with two bytes of length before each certificate; the first byte selects the usage.
+/// Returns whether it is accepted.
 pub fn chain(bytes: &[u8]) -> bool {
     let mut script = Script::new(bytes);
     let (usage, name) = match script.byte() {
@@ -28,12 +26,12 @@ pub fn chain(bytes: &[u8]) -> bool {
         chain.push(CertificateDer::from(script.take(length)));
     }
     chain.iter().for_each(describe);
-    // Neither trusts the other to have looked first.
+    // Neither function relies on a check of the other.
     let key = end_entity_public_key(&chain);
     let name = name.map(|name| ServerName::try_from(name).expect("a name"));
     match verifier().verify(usage, &chain, name.as_ref(), None, material::now()) {
         Ok(_) => {
-            assert!(!chain.is_empty(), "nobody is not to be believed");
+            assert!(!chain.is_empty(), "an empty chain is accepted");
             key.is_ok()
         }
         Err(refusal) => {
@@ -43,7 +41,7 @@ pub fn chain(bytes: &[u8]) -> bool {
     }
 }
 
-/// All ways to take a certificate apart agree on whether it is one.
+/// All functions that parse a certificate must agree on whether it is valid.
 fn describe(certificate: &CertificateDer<'_>) {
     let summary = CertificateSummary::new(certificate);
     assert_eq!(issuer(certificate).is_ok(), summary.is_ok());

@@ -1,27 +1,31 @@
-//! The configurations that inputs choose from, and the application behind those that ask.
+//! The configurations that inputs select, and the application that answers questions.
 //!
-//! Built once: a run must not pay for them. Cipher suites are named, so that every machine prefers the same.
-//! Must not know: how a handshake is driven. Next: [`crate::peer`].
+//! They are built once, so that runs are fast. Cipher suites are configured, so that every machine
+//! prefers the same.
 
 use std::sync::{Arc, OnceLock};
 
 use pki_types::ServerName;
 use tercel::crypto::HashAlgorithm;
+use tercel::questions::{ChooseConfigQuestion, FindSessionQuestion};
 use tercel::wire::{CipherSuite, ClientHello, NamedGroup, ProtocolVersion};
 use tercel::{
-    AcceptAnyPeer, AdmitEarlyData, Answer, ChooseConfig, ClientAuth, ClientConfig,
-    ClientConfigBuilder, Credentials, Handshake, Padding, Policy, PreSharedKey, PreSharedKeys,
-    Question, SelectCredential, ServerConfig, ServerConfigBuilder,
+    Answer, ClientConfig, Handshake, Padding, Policy, Question, ServerConfig,
+    certificates::{AcceptAnyPeer, Credentials, SelectCredential},
+    client::ClientConfigBuilder,
+    psk::{PreSharedKey, PreSharedKeys},
+    server::{ChooseConfig, ClientAuth, ServerConfigBuilder},
+    session::AdmitEarlyData,
 };
 
 use crate::material;
-use crate::resumption::{self, Kept, Says};
+use crate::resumption::{self, FixedGuard, Storage};
 use crate::two_sided::keys::ThreadLog;
 
-/// How many configurations of each side an input can choose.
+/// The number of configurations of each side that an input can select.
 pub const CONFIGS: usize = 8;
 
-/// One more each, with keys whose signatures are random: good for recording what the other side will read.
+/// One more each, with keys whose signatures are random, for recording what the other side reads.
 const COUNT: usize = CONFIGS + 1;
 
 const SUITES: [CipherSuite; 6] = [
@@ -33,31 +37,33 @@ const SUITES: [CipherSuite; 6] = [
     CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
 ];
 
-/// A client's handshake: the usual one, a decorated one with pre-shared keys, TLS 1.2, one that asks; four that come back, with sessions
-/// of TLS 1.3 and early data, sealed and stored, and of TLS 1.2; one with another kind of key.
+/// A client's handshake: the default one, one with additional extensions and pre-shared keys, TLS
+/// 1.2, one that asks questions; four that resume, with sessions of TLS 1.3 and early data, sealed
+/// and stored, and of TLS 1.2; one with another type of key.
 pub(crate) fn client(choice: usize) -> Handshake {
     let name = ServerName::try_from("localhost").expect("a name");
     Handshake::client(client_config(choice), name)
 }
 
-/// A server's handshake: the usual one, one that retries and has keys, TLS 1.2, one that asks; four that resume, from tickets and
-/// with early data, from a store and asking, with early data refused, and after a retry; one with another kind of key.
+/// A server's handshake: the default one, one that retries and has pre-shared keys, TLS 1.2, one
+/// that asks questions; four that resume, from tickets with early data, from a store with
+/// questions, with early data rejected, and after a retry; one with another type of key.
 pub(crate) fn server(choice: usize) -> Handshake {
     Handshake::server(server_config(choice))
 }
 
-/// The configuration behind [`client`].
+/// The configuration of [`client`].
 pub(crate) fn client_config(choice: usize) -> Arc<ClientConfig> {
     static CONFIGS: OnceLock<[Arc<ClientConfig>; COUNT]> = OnceLock::new();
     Arc::clone(&CONFIGS.get_or_init(clients)[choice % COUNT])
 }
 
-/// The configuration behind [`server`].
+/// The configuration of [`server`].
 pub(crate) fn server_config(choice: usize) -> Arc<ServerConfig> {
     Arc::clone(&servers()[choice % COUNT])
 }
 
-/// The application, when a handshake asks it.
+/// The application's answer to a question.
 pub(crate) fn answer(question: &Question) -> Answer {
     match question {
         Question::ChooseConfig(question) => question.resolve(&Application),
@@ -65,24 +71,25 @@ pub(crate) fn answer(question: &Question) -> Answer {
         Question::FindPreSharedKey(question) => question.resolve(&PreSharedKeys::new(keys())),
         Question::VerifyPeer(question) => question.resolve(&AcceptAnyPeer),
         Question::Sign(question) => {
-            // A server's leaf and a client's differ, so the one with the server's names is the server's.
+            // The leaves of server and client differ, so the leaf with the server's names is the
+            // server's.
             let key = match question.credential().chain() == material::remote_server().chain() {
                 true => material::server_key(),
                 false => material::client_key(),
             };
             question.resolve(&key)
         }
-        Question::FindSession(question) => Answer::Session(resumption::stored(question.identity())),
-        Question::AdmitEarlyData(_) => Answer::EarlyData(true),
-        _ => panic!("a question nobody knows: {question:?}"),
+        Question::FindSession(question) => question.answer(resumption::stored(question.identity())),
+        Question::AdmitEarlyData(question) => question.answer(true),
+        _ => panic!("an unknown question: {question:?}"),
     }
 }
 
-/// An answer that `question` does not have.
+/// An answer that does not fit `question`.
 pub(crate) fn wrong_answer(question: &Question) -> Answer {
     match question {
-        Question::FindSession(_) => Answer::Config(None),
-        _ => Answer::Session(None),
+        Question::FindSession(_) => ChooseConfigQuestion::answer_from(None),
+        _ => FindSessionQuestion::answer_from(None),
     }
 }
 
@@ -98,7 +105,7 @@ impl ChooseConfig for Application {
 impl SelectCredential for Application {
     fn select_credential(
         &self,
-        request: &tercel::CredentialRequest<'_>,
+        request: &tercel::certificates::CredentialRequest<'_>,
     ) -> Option<Arc<tercel::Credential>> {
         static KNOWN: OnceLock<[Credentials; 2]> = OnceLock::new();
         let [server, client] = KNOWN.get_or_init(|| {
@@ -120,33 +127,33 @@ fn keys() -> Vec<PreSharedKey> {
     [plain].into_iter().chain(imported).collect()
 }
 
-/// Groups that the sides prefer, the first for few: it costs most.
+/// Groups in order of preference; few configurations use the first, which is the slowest.
 pub(crate) const GROUPS: [NamedGroup; 3] =
     [NamedGroup::X25519MLKEM768, NamedGroup::X25519, NamedGroup::SECP256R1];
 
-/// Bytes of early data that servers read.
+/// The limit of early data of servers.
 pub(crate) const EARLY_DATA: u32 = 300;
 
-/// What all clients have in common.
+/// The common options of all clients.
 pub(crate) fn client_builder() -> ClientConfigBuilder {
     let builder = ClientConfig::builder().clock(material::clock()).key_log(Arc::new(ThreadLog));
-    builder.cipher_suites(&SUITES).expect("the suites exist").alpn(&["h2", "http/1.1"])
+    builder.cipher_suites(&SUITES).alpn(&["h2", "http/1.1"])
 }
 
-/// What all servers have in common.
+/// The common options of all servers.
 pub(crate) fn server_builder() -> ServerConfigBuilder {
     let builder = ServerConfig::builder().clock(material::clock()).key_log(Arc::new(ThreadLog));
-    // Ticket keys are made by chance, once a process.
+    // Ticket keys are random, and generated once per process.
     let builder = builder.without_tickets();
-    builder.cipher_suites(&SUITES).expect("the suites exist").alpn(&["http/1.1", "h2"])
+    builder.cipher_suites(&SUITES).alpn(&["http/1.1", "h2"])
 }
 
 fn clients() -> [Arc<ClientConfig>; COUNT] {
-    // What one run leaves in a store must not change the next.
+    // A run must not leave sessions in a store for the next one.
     let builder = || client_builder().without_resumption();
-    let returning = |version, kept| {
+    let resuming_client = |version, storage| {
         let builder = client_builder().roots(material::roots()).groups(&GROUPS[1..]);
-        resumption::returning(builder, version, kept)
+        resumption::client_with_session(builder, version, storage)
     };
     let groups = GROUPS;
     [
@@ -177,10 +184,14 @@ fn clients() -> [Arc<ClientConfig>; COUNT] {
             .groups(&groups[1..])
             .middlebox_compatibility(false)
             .tolerate_truncation(true),
-        returning(ProtocolVersion::TLS1_3, Kept::Sealed),
-        returning(ProtocolVersion::TLS1_3, Kept::Stored).grease(true).shuffle_extensions(true),
-        returning(ProtocolVersion::TLS1_2, Kept::Sealed).versions(&[ProtocolVersion::TLS1_2]),
-        returning(ProtocolVersion::TLS1_2, Kept::Stored).versions(&[ProtocolVersion::TLS1_2]),
+        resuming_client(ProtocolVersion::TLS1_3, Storage::Sealed),
+        resuming_client(ProtocolVersion::TLS1_3, Storage::Stored)
+            .grease(true)
+            .shuffle_extensions(true),
+        resuming_client(ProtocolVersion::TLS1_2, Storage::Sealed)
+            .versions(&[ProtocolVersion::TLS1_2]),
+        resuming_client(ProtocolVersion::TLS1_2, Storage::Stored)
+            .versions(&[ProtocolVersion::TLS1_2]),
         builder().roots(material::roots()).groups(&groups[1..]).credential(material::p256_client()),
     ]
     .map(|builder| builder.build().expect("a client's configuration"))
@@ -189,11 +200,12 @@ fn clients() -> [Arc<ClientConfig>; COUNT] {
 fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
     static CONFIGS: OnceLock<[Arc<ServerConfig>; COUNT]> = OnceLock::new();
     let builder = server_builder;
-    let resuming = |kept| {
+    let resuming_server = |storage| {
         let builder = builder().credential(material::server()).groups(&GROUPS[1..]);
-        resumption::resuming(builder, kept)
+        resumption::resuming(builder, storage)
     };
-    let says = |admitted| Policy::Here(Arc::new(Says(admitted)) as Arc<dyn AdmitEarlyData>);
+    let fixed_guard =
+        |admitted| Policy::Here(Arc::new(FixedGuard(admitted)) as Arc<dyn AdmitEarlyData>);
     let groups = GROUPS;
     CONFIGS.get_or_init(|| {
         [
@@ -220,10 +232,12 @@ fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
                 .client_verifier(ClientAuth::Required, Policy::Ask)
                 .groups(&groups[1..])
                 .ignore_unknown_alpn(true),
-            resuming(Kept::Sealed).early_data(EARLY_DATA, says(true)),
-            resuming(Kept::Stored).early_data(EARLY_DATA, Policy::Ask),
-            resuming(Kept::Sealed).early_data(EARLY_DATA, says(false)),
-            resuming(Kept::Sealed).groups(&groups[2..]).early_data(EARLY_DATA, says(true)),
+            resuming_server(Storage::Sealed).early_data(EARLY_DATA, fixed_guard(true)),
+            resuming_server(Storage::Stored).early_data(EARLY_DATA, Policy::Ask),
+            resuming_server(Storage::Sealed).early_data(EARLY_DATA, fixed_guard(false)),
+            resuming_server(Storage::Sealed)
+                .groups(&groups[2..])
+                .early_data(EARLY_DATA, fixed_guard(true)),
             builder().credential(material::rsa_server()).groups(&groups[1..]),
         ]
         .map(|builder| builder.build().expect("a server's configuration"))

@@ -1,47 +1,47 @@
-//! MACs, expansions and outputs of the PRF made side by side, held against AWS-LC's hashes one after the other.
+//! MACs, expansions and outputs of the PRF that are computed in parallel, compared with AWS-LC's
+//! hashes.
 //!
-//! What each must be is put together here from whole hashes, as RFC 2104, RFC 5869 and RFC 5246 write it. Must not know: how
-//! things go side by side. Next: `crates/crypto/src/side_by_side.rs`.
+//! The expected values are computed from whole hashes, as defined by RFC 2104, RFC 5869 and
+//! RFC 5246.
 
-use tercel::crypto::{
-    Expansion, Hash, HashAlgorithm, HmacKey, Mac, Prk, Tls12Prf, expand_several, macs,
-};
+use tercel::crypto::HashAlgorithm;
+use tercel_crypto::{Expansion, Hash, HmacKey, Mac, Prk, Tls12Prf, expand_batch, mac_batch};
 
 use crate::script::Script;
 
-/// Makes what the input asks for, all of it together. Whether that was several things.
+/// Computes all values that the input requests together. Returns whether these were several.
 pub fn hash_lanes(input: &[u8]) -> bool {
     let mut script = Script::new(input);
-    let mut wishes = Vec::new();
-    while let Some(wish) = Wish::read(&mut script) {
-        wishes.push(wish);
-        if wishes.len() == MAX_WISHES {
+    let mut requests = Vec::new();
+    while let Some(request) = Request::read(&mut script) {
+        requests.push(request);
+        if requests.len() == MAX_REQUESTS {
             break;
         }
     }
-    check_expansions_and_macs(&wishes);
-    for pair in wishes.windows(2) {
+    check_expansions_and_macs(&requests);
+    for pair in requests.windows(2) {
         check_prf(&pair[0], &pair[1]);
     }
-    if let Ok(four) = <&[Wish<'_>; 4]>::try_from(&wishes[..wishes.len().min(4)]) {
+    if let Ok(four) = <&[Request<'_>; 4]>::try_from(&requests[..requests.len().min(4)]) {
         check_keys(four);
     }
-    wishes.len() > 1
+    requests.len() > 1
 }
 
-/// More than go side by side.
-const MAX_WISHES: usize = 20;
+/// More than are computed in parallel.
+const MAX_REQUESTS: usize = 20;
 
-/// Something to be made.
-struct Wish<'a> {
+/// A value to compute.
+struct Request<'a> {
     algorithm: HashAlgorithm,
     key: &'a [u8],
     parts: [&'a [u8]; 2],
-    /// The length of an expansion, if that is what is wished for.
+    /// The length of an expansion, or `None` for another value.
     expanded: Option<usize>,
 }
 
-impl<'a> Wish<'a> {
+impl<'a> Request<'a> {
     fn read(script: &mut Script<'a>) -> Option<Self> {
         let kind = script.byte()?;
         let algorithm = match kind & 0b111 {
@@ -82,88 +82,93 @@ fn hmac(algorithm: HashAlgorithm, key: &[u8], message: &[u8]) -> Vec<u8> {
     Hash::digest(algorithm, &[&pad(0x5c), &inner]).to_vec()
 }
 
-fn check_expansions_and_macs(wishes: &[Wish<'_>]) {
+fn check_expansions_and_macs(requests: &[Request<'_>]) {
     let (expanded, plain): (Vec<_>, Vec<_>) =
-        wishes.iter().partition(|wish| wish.expanded.is_some());
+        requests.iter().partition(|request| request.expanded.is_some());
     let prks: Vec<_> =
-        expanded.iter().map(|wish| Prk::from_bytes(wish.algorithm, wish.key)).collect();
-    let keys: Vec<_> = plain.iter().map(|wish| HmacKey::new(wish.algorithm, wish.key)).collect();
+        expanded.iter().map(|request| Prk::from_bytes(request.algorithm, request.key)).collect();
+    let keys: Vec<_> =
+        plain.iter().map(|request| HmacKey::new(request.algorithm, request.key)).collect();
     let mut outs: Vec<_> =
-        expanded.iter().map(|wish| vec![0xee; wish.expanded.unwrap_or_default()]).collect();
+        expanded.iter().map(|request| vec![0xee; request.expanded.unwrap_or_default()]).collect();
     let mut tags: Vec<_> =
-        plain.iter().map(|wish| vec![0xee; wish.algorithm.output_len()]).collect();
+        plain.iter().map(|request| vec![0xee; request.algorithm.output_len()]).collect();
 
     let mut expansions: Vec<_> = expanded
         .iter()
         .zip(&prks)
         .zip(&mut outs)
-        .map(|((wish, prk), out)| Expansion { prk, info: &wish.parts, out })
+        .map(|((request, prk), out)| Expansion { prk, info: &request.parts, out })
         .collect();
     let with_tags = || plain.iter().zip(&keys);
     let mut beside: Vec<_> = with_tags()
         .zip(&mut tags)
-        .map(|((wish, key), out)| Mac { key, parts: &wish.parts, out })
+        .map(|((request, key), out)| Mac { key, parts: &request.parts, out })
         .collect();
-    expand_several(&mut expansions, &mut beside);
-    for (wish, out) in expanded.iter().zip(&outs) {
-        assert_eq!(*out, expand(wish, out.len()), "an expansion");
+    expand_batch(&mut expansions, &mut beside);
+    for (request, out) in expanded.iter().zip(&outs) {
+        assert_eq!(*out, expand(request, out.len()), "an expansion");
     }
-    for (wish, tag) in plain.iter().zip(&tags) {
-        assert_eq!(*tag, wish.hmac(&wish.text()), "a MAC beside expansions");
+    for (request, tag) in plain.iter().zip(&tags) {
+        assert_eq!(*tag, request.hmac(&request.text()), "a MAC in parallel with expansions");
     }
 
     tags.iter_mut().for_each(|tag| tag.fill(0xee));
     let mut alone: Vec<_> = with_tags()
         .zip(&mut tags)
-        .map(|((wish, key), out)| Mac { key, parts: &wish.parts, out })
+        .map(|((request, key), out)| Mac { key, parts: &request.parts, out })
         .collect();
-    macs(&mut alone);
-    for (wish, tag) in plain.iter().zip(&tags) {
-        assert_eq!(*tag, wish.hmac(&wish.text()), "a MAC");
+    mac_batch(&mut alone);
+    for (request, tag) in plain.iter().zip(&tags) {
+        assert_eq!(*tag, request.hmac(&request.text()), "a MAC");
     }
 }
 
 /// RFC 5869 2.3
-fn expand(wish: &Wish<'_>, len: usize) -> Vec<u8> {
+fn expand(request: &Request<'_>, len: usize) -> Vec<u8> {
     let (mut out, mut previous) = (vec![], vec![]);
     for index in 1..=u8::MAX {
         if out.len() >= len {
             break;
         }
-        previous = wish.hmac(&[&previous[..], &wish.text(), &[index]].concat());
+        previous = request.hmac(&[&previous[..], &request.text(), &[index]].concat());
         out.extend(&previous);
     }
     out.truncate(len);
     out
 }
 
-fn check_prf(first: &Wish<'_>, second: &Wish<'_>) {
-    let prfs = [first, second].map(|wish| Tls12Prf::new(wish.algorithm, wish.key));
+fn check_prf(first: &Request<'_>, second: &Request<'_>) {
+    let prfs = [first, second].map(|request| Tls12Prf::new(request.algorithm, request.key));
     let [mut out, mut other] =
-        [first, second].map(|wish| vec![0xee; wish.expanded.unwrap_or(wish.key.len())]);
+        [first, second].map(|request| vec![0xee; request.expanded.unwrap_or(request.key.len())]);
     let seeds = [[first.parts[1]], [second.parts[1]]];
     let mut beside = prfs[1].begin(second.parts[0], &seeds[1], &mut other);
-    prfs[0].begin(first.parts[0], &seeds[0], &mut out).finish_beside(&mut beside);
+    prfs[0].begin(first.parts[0], &seeds[0], &mut out).finish_with(&mut beside);
     beside.finish();
     assert_eq!(out, p_hash(first, out.len()), "an output of the PRF");
-    assert_eq!(other, p_hash(second, other.len()), "an output of the PRF beside another");
+    assert_eq!(other, p_hash(second, other.len()), "an output of the PRF in parallel with another");
 }
 
 /// RFC 5246 5
-fn p_hash(wish: &Wish<'_>, len: usize) -> Vec<u8> {
-    let (mut a, mut out) = (wish.text(), vec![]);
+fn p_hash(request: &Request<'_>, len: usize) -> Vec<u8> {
+    let (mut a, mut out) = (request.text(), vec![]);
     while out.len() < len {
-        a = wish.hmac(&a);
-        out.extend(wish.hmac(&[&a[..], &wish.text()].concat()));
+        a = request.hmac(&a);
+        out.extend(request.hmac(&[&a[..], &request.text()].concat()));
     }
     out.truncate(len);
     out
 }
 
-fn check_keys(four: &[Wish<'_>; 4]) {
+fn check_keys(four: &[Request<'_>; 4]) {
     let algorithm = four[0].algorithm;
-    let keys = HmacKey::several(algorithm, four.each_ref().map(|wish| wish.key));
-    for (wish, key) in four.iter().zip(&keys) {
-        assert_eq!(*key.sign(&wish.parts), *hmac(algorithm, wish.key, &wish.text()), "a key");
+    let keys = HmacKey::batch(algorithm, four.each_ref().map(|request| request.key));
+    for (request, key) in four.iter().zip(&keys) {
+        assert_eq!(
+            *key.sign(&request.parts),
+            *hmac(algorithm, request.key, &request.text()),
+            "a key"
+        );
     }
 }

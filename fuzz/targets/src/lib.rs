@@ -1,24 +1,22 @@
-//! What the fuzz targets check: one function for each, from any bytes to an answer.
+//! The checks of the fuzz targets: one function for each, from arbitrary bytes to a result.
 //!
-//! A target panics on a fault and returns whether the bytes led where they are meant to lead: to a message,
-//! a connection, a trusted chain. Nothing here knows a fuzzer.
+//! A target panics on a fault. It returns whether the bytes led to the intended result: a message,
+//! a connection, an accepted chain. Nothing here depends on a fuzzer.
 //!
-//! | what is tried | where |
+//! | input | module |
 //! |---|---|
 //! | messages, records, alerts | `messages.rs` |
-//! | one side of a handshake, against any bytes | `one_sided.rs` |
-//! | both sides, and whoever sits between them | `two_sided/mod.rs` |
+//! | one side of a handshake, with arbitrary bytes | `one_sided.rs` |
+//! | both sides, with an attacker between them | `two_sided/mod.rs` |
 //! | connections as bytes | `saved.rs` |
 //! | certificate chains | `chain.rs` |
 //! | tickets, sealed and opened | `sealed.rs` |
 //! | sessions, saved sessions, ticket keys, as bytes | `sessions.rs` |
 //! | stapled OCSP responses | `ocsp.rs` |
-//! | MACs and key material, made side by side | `lanes.rs` |
-//! | what a terminator and its fleet read | `terminator.rs` |
+//! | MACs and key material, computed in parallel | `lanes.rs` |
+//! | inputs of a terminator and its fleet | `terminator.rs` |
 //!
-//! All of it needs the feature `seams` and debug assertions, which `cargo test` and cargo-fuzz turn on.
-//!
-//! Next: `fuzz/fuzz_targets`, which call these; `tests/replay.rs`, which does without a fuzzer.
+//! They need the feature `seams` and debug assertions, which `cargo test` and cargo-fuzz enable.
 
 #![forbid(unsafe_code)]
 #![cfg(all(feature = "seams", debug_assertions))]

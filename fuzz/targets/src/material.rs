@@ -1,13 +1,11 @@
-//! What every run uses alike: certificates from files, and a moment that never passes.
-//!
-//! Must not know: configurations. Next: [`crate::configs`]; `examples/make_material.rs` made the files.
+//! The common material of all runs: certificates from files, and a fixed time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 use tercel::crypto::SigningKey;
-use tercel::{Clock, Credential};
+use tercel::{Credential, clock::Clock};
 use tercel_pki::Roots;
 
 const ROOT: &[u8] = include_bytes!("../material/root.der");
@@ -22,7 +20,7 @@ const RSA_SERVER_KEY: &[u8] = include_bytes!("../material/rsa-server.key.der");
 const P256_CLIENT: &[u8] = include_bytes!("../material/p256-client.der");
 const P256_CLIENT_KEY: &[u8] = include_bytes!("../material/p256-client.key.der");
 
-/// The one authority.
+/// The only authority.
 pub(crate) fn roots() -> Roots {
     let mut roots = Roots::new();
     roots.add_der(&CertificateDer::from(ROOT)).expect("the root is an authority");
@@ -38,12 +36,12 @@ pub(crate) fn server() -> Credential {
         .expect("a list of one")
 }
 
-/// A server whose signatures are not the same each time: for recording only.
+/// A server whose signatures are randomized, for recording only.
 pub(crate) fn rsa_server() -> Credential {
     Credential::new(chain(RSA_SERVER), &key(RSA_SERVER_KEY)).expect("the files fit together")
 }
 
-/// A client whose signatures are not the same each time: for recording only.
+/// A client whose signatures are randomized, for recording only.
 pub(crate) fn p256_client() -> Credential {
     Credential::new(chain(P256_CLIENT), &key(P256_CLIENT_KEY)).expect("the files fit together")
 }
@@ -53,32 +51,32 @@ pub(crate) fn client() -> Credential {
     Credential::new(chain(CLIENT), &key(CLIENT_KEY)).expect("the client's files fit together")
 }
 
-/// The server's chain; its key is asked for.
+/// The server's chain; the application has its key.
 pub(crate) fn remote_server() -> Credential {
     Credential::remote(chain(SERVER)).expect("the server's chain can be read")
 }
 
-/// The client's chain; its key is asked for.
+/// The client's chain; the application has its key.
 pub(crate) fn remote_client() -> Credential {
     Credential::remote(chain(CLIENT)).expect("the client's chain can be read")
 }
 
-/// The key behind [`remote_server`].
+/// The key of [`remote_server`].
 pub(crate) fn server_key() -> SigningKey {
     SigningKey::from_der(SERVER_KEY).expect("the server's key can be read")
 }
 
-/// The key behind [`remote_client`].
+/// The key of [`remote_client`].
 pub(crate) fn client_key() -> SigningKey {
     SigningKey::from_der(CLIENT_KEY).expect("the client's key can be read")
 }
 
-/// 28 May 2026, for ever.
+/// The fixed time of all runs: 28 May 2026.
 pub(crate) fn now() -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(1_780_000_000))
 }
 
-/// Tells [`now`].
+/// A clock that returns [`now`].
 pub(crate) fn clock() -> Arc<dyn Clock> {
     Arc::new(Stopped)
 }

@@ -1,7 +1,7 @@
-//! What the fuzz targets of messages check: one function for each family.
+//! The checks of the fuzz targets of messages: one function for each family.
 //!
-//! Each takes any bytes as a message body, reads it, walks everything in it, writes it again and compares.
-//! Must not know: handshakes, keys. Next: the crate `tercel-wire`, which is what is tried here.
+//! Each takes arbitrary bytes as a message body, parses it, walks through all of it, encodes it and
+//! compares the result.
 
 use std::fmt::Debug;
 
@@ -14,7 +14,7 @@ use tercel_wire::{
     ServerNameOffer,
 };
 
-/// A message whose fields determine its bytes: written again, it must be the same bytes.
+/// A message whose fields determine its bytes: encoding it must give the same bytes.
 macro_rules! exact {
     ($Message:ident, $body:expr) => {{
         let body: &[u8] = $body;
@@ -26,7 +26,8 @@ macro_rules! exact {
     }};
 }
 
-/// A message with extensions, whose order may change: written again, it must say the same.
+/// A message with extensions, whose order may change: parsing the encoding must give the same
+/// message.
 macro_rules! same {
     ($Message:ident, $body:expr) => {
         $Message::parse($body).is_ok_and(|message| {
@@ -38,11 +39,11 @@ macro_rules! same {
     };
 }
 
-/// ClientHello, in several ways of writing it.
+/// ClientHello, encoded in several ways.
 pub fn client_hello(body: &[u8]) -> bool {
     let Ok(mut hello) = ClientHello::parse(body) else { return false };
     walk(&hello);
-    // Names of unknown types are not kept, so such an extension cannot be written.
+    // Names of unknown types are not retained, so such an extension cannot be encoded.
     if hello.extensions.server_name == Some(ServerNameOffer::Other) {
         hello.extensions.server_name = None;
     }
@@ -55,7 +56,7 @@ pub fn client_hello(body: &[u8]) -> bool {
     }
     let grease = Some(Grease::from_random([1, 2, 3, 4, 5, 6, 7, 8]));
     let mut message = Vec::new();
-    // Reserved values may not fit any more, or be there already; neither is a fault.
+    // Reserved values may not fit, or be present already; neither is a fault.
     if hello.encode_with(&ClientHelloEncoding { order: Some(3), grease }, &mut message).is_ok() {
         walk(&ClientHello::parse(body_of(&message)));
     }
@@ -140,7 +141,7 @@ fn walk(message: &impl Debug) {
     assert!(!format!("{message:?}").is_empty());
 }
 
-/// The body as it is written again; what was read can always be written.
+/// The body as it is encoded again; every parsed message can be encoded.
 fn written<'a>(message: &impl HandshakeMessage<'a>) -> Vec<u8> {
     let mut out = Vec::new();
     assert_eq!(message.encode(&mut out), Ok(()));
@@ -151,7 +152,7 @@ fn body_of(message: &[u8]) -> &[u8] {
     message.get(MessageHeader::LENGTH..).unwrap_or_default()
 }
 
-/// Binders end the message, and putting in the same ones changes nothing.
+/// Binders are at the end of the message, and inserting the same ones changes nothing.
 fn check_binders(hello: &ClientHello<'_>, message: &[u8]) {
     let Some(offered) = &hello.extensions.pre_shared_key else { return };
     for offer in offered.identities {

@@ -1,6 +1,4 @@
-//! Stapled OCSP responses: read, and believed or refused.
-//!
-//! Must not know: handshakes. Next: `ocsp/mod.rs` in the crate `tercel-pki`; `examples/make_ocsp.rs` made the files.
+//! Stapled OCSP responses: parsed, and accepted or refused.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +10,7 @@ use crate::material;
 const ROOT: &[u8] = include_bytes!("../material/ocsp-root.der");
 const LEAF: &[u8] = include_bytes!("../material/ocsp-leaf.der");
 
-/// A response about the one leaf there is. Whether it says that the leaf is good.
+/// A response about the only leaf. Returns whether it states that the leaf is good.
 pub fn ocsp_response(bytes: &[u8]) -> bool {
     let chain = [CertificateDer::from(LEAF)];
     let judge = |staple| verifier().verify(Usage::Server, &chain, None, staple, material::now());

@@ -1,7 +1,6 @@
-//! One side of a handshake, alone with bytes from anywhere.
+//! One side of a handshake with arbitrary bytes.
 //!
-//! Its randomness is always the same, so recorded flights of a peer lead it deep into a handshake.
-//! Must not know: how those were recorded. Next: `examples/seed_handshakes.rs`, which does.
+//! Its randomness is fixed, so that recorded flights of a peer are valid.
 
 use tercel::Side;
 
@@ -9,20 +8,20 @@ use crate::configs::CONFIGS;
 use crate::peer::Peer;
 use crate::script::Script;
 
-/// A server, against any client.
+/// A server with an arbitrary client.
 ///
-/// The first byte chooses its configuration, three more say in pieces of which lengths the rest arrives
-/// (0: all at once). Whether it was connected.
+/// The first byte selects the configuration, and three more the lengths of the parts in which the
+/// rest arrives (0: all at once). Returns whether it connected.
 pub fn server_handshake(input: &[u8]) -> bool {
     alone(Side::Server, input)
 }
 
-/// A client, against any server; see [`server_handshake`].
+/// A client with an arbitrary server; see [`server_handshake`].
 pub fn client_handshake(input: &[u8]) -> bool {
     alone(Side::Client, input)
 }
 
-/// A flight holds its messages once: some certificates, a share of the key exchange.
+/// The limit of a flight: it has each message once, with some certificates and a key share.
 const MAX_ANSWER: usize = 16 << 10;
 
 fn alone(side: Side, input: &[u8]) -> bool {
@@ -31,7 +30,7 @@ fn alone(side: Side, input: &[u8]) -> bool {
     let lengths = [(); 3].map(|()| usize::from(script.byte().unwrap_or_default()));
     let mut peer = Peer::new(side, choice % CONFIGS);
     peer.room = if choice & CONFIGS == 0 { 0 } else { 1 << 15 };
-    // Nothing comes first, so that a client speaks before it hears.
+    // First without input, so that a client sends its ClientHello.
     peer.receive(&[]);
     for length in lengths.into_iter().cycle() {
         let rest = script.rest().len();

@@ -1,24 +1,26 @@
-//! One side of a connection, from its first byte to its end, with everything that must hold on the way.
+//! One side of a connection, from its first byte to its end, with all invariants.
 //!
-//! Randomness starts again from the same seed at every call, so that a flight recorded in one run fits another.
-//! Must not know: what is on the other side. Next: [`crate::one_sided`], [`crate::two_sided`].
+//! Randomness restarts with the same seed at every call, so that a flight recorded in one run fits
+//! another.
 
-use tercel::crypto::deterministic::with_seed;
+use tercel::questions::AdmitEarlyDataQuestion;
 use tercel::{
-    Answer, Connection, EarlyData, Error, Filled, Handshake, Misuse, Next, Opened, Received, Side,
+    Connection, EarlyData, Error, Filled, Handshake, Next, Opened, ReceiveBuffer, Side,
+    error::Misuse,
 };
+use tercel_crypto::deterministic::with_seed;
 
 use crate::configs;
 use crate::two_sided::keys;
 
-/// The largest record there is: a peer that waits for more holds less than that.
+/// The largest record: a peer that waits for more holds less than that.
 const MAX_RECORD: usize = 5 + (1 << 14) + 2048;
 
-/// Questions one handshake may ask: each kind once or twice.
+/// The limit of questions of a handshake: each kind once or twice.
 const MAX_QUESTIONS: usize = 16;
 
-/// Less than a client may say early, so that it can say it twice.
-const SAID_EARLY: usize = 40;
+/// Less than half of the early data that a client may send, so that it can be sent twice.
+const EARLY_LENGTH: usize = 40;
 
 /// A client or a server.
 pub(crate) struct Peer {
@@ -26,32 +28,32 @@ pub(crate) struct Peer {
     config: usize,
     handshake: Handshake,
     pub(crate) connection: Option<Box<Connection>>,
-    received: Received,
-    /// What is to be sent.
+    received: ReceiveBuffer,
+    /// The output.
     pub(crate) out: Vec<u8>,
-    /// Why it is over, once it is.
+    /// The error that ended it, if any.
     pub(crate) error: Option<Error>,
-    /// Nothing more will come: the peer said so, or its transport ended and that is tolerated.
+    /// No more data will arrive: the peer closed, or its transport ended and that is tolerated.
     pub(crate) closed: bool,
-    /// The peer said so.
+    /// The peer sent close_notify.
     pub(crate) heard_close: bool,
-    /// Data is opened into a buffer of this size; in place if it is 0.
+    /// The size of the buffer into which data is opened; 0 opens in place.
     pub(crate) room: usize,
     buffer: Vec<u8>,
-    /// Answers to what was read wait for the next data.
+    /// Answers to received messages are sent with the next data.
     pub(crate) is_lazy: bool,
-    /// Bytes of application data that were sent.
+    /// The number of bytes of application data that were sent.
     pub(crate) sent: usize,
-    /// Bytes of application data that arrived.
+    /// The number of bytes of application data that arrived.
     pub(crate) arrived: usize,
-    /// Of those, bytes that arrived ahead of the handshake's end.
+    /// Those that arrived before the handshake was complete.
     early: usize,
-    /// Every byte that arrived was the next of those the other side sends.
+    /// Every byte that arrived was the next one of the other side.
     pub(crate) intact: bool,
 }
 
 impl Peer {
-    /// A side that has not said anything yet, by one of the configurations.
+    /// A side before its start, with one of the configurations.
     pub(crate) fn new(side: Side, config: usize) -> Self {
         let handshake = with_seed(seed(side), || match side {
             Side::Client => configs::client(config),
@@ -62,7 +64,7 @@ impl Peer {
             config,
             handshake,
             connection: None,
-            received: Received::new(),
+            received: ReceiveBuffer::new(),
             out: Vec::new(),
             error: None,
             closed: false,
@@ -77,7 +79,7 @@ impl Peer {
         }
     }
 
-    /// Takes these bytes and does everything they allow.
+    /// Receives these bytes and does everything that they allow.
     pub(crate) fn receive(&mut self, bytes: &[u8]) {
         if self.error.is_some() || self.closed {
             return;
@@ -85,7 +87,7 @@ impl Peer {
         self.received.extend(bytes);
         self.act(|peer| {
             if peer.connection.is_none() {
-                peer.shake_hands();
+                peer.advance_handshake();
             }
             if peer.connection.is_some() {
                 peer.read();
@@ -93,7 +95,7 @@ impl Peer {
         });
     }
 
-    /// Lets `action` use the connection, if there is one; a misuse that is refused is no fault.
+    /// Calls `action` with the connection, if there is one; a refused misuse is no fault.
     pub(crate) fn act_connected(
         &mut self,
         action: impl FnOnce(&mut Connection, &mut Vec<u8>) -> Result<(), Error>,
@@ -102,16 +104,17 @@ impl Peer {
             let Some(connection) = &mut peer.connection else { return };
             if let Err(error) = action(connection, &mut peer.out) {
                 assert!(
-                    matches!(error, Error::Misuse(_) | Error::Local(_)),
-                    "sending fails for reasons of our own only: {error:?}"
+                    matches!(error, Error::Misuse(_) | Error::Internal(_)),
+                    "sending fails with a local error only: {error:?}"
                 );
             }
         });
     }
 
-    /// Sends the next `length` bytes of what this side has to say.
+    /// Sends the next `length` bytes of this side's data.
     pub(crate) fn send(&mut self, length: usize) {
-        let data: Vec<u8> = (self.sent..self.sent + length).map(|at| said(self.side, at)).collect();
+        let data: Vec<u8> =
+            (self.sent..self.sent + length).map(|at| byte_at(self.side, at)).collect();
         let mut consumed = 0;
         self.act_connected(|connection, out| {
             connection.sender.seal_to(&data, out)?;
@@ -121,9 +124,10 @@ impl Peer {
         self.sent += consumed;
     }
 
-    /// The same by way of a slice of `room` bytes, which may be too small.
+    /// The same with a slice of `room` bytes, which may be too small.
     pub(crate) fn send_through(&mut self, length: usize, room: usize) {
-        let data: Vec<u8> = (self.sent..self.sent + length).map(|at| said(self.side, at)).collect();
+        let data: Vec<u8> =
+            (self.sent..self.sent + length).map(|at| byte_at(self.side, at)).collect();
         let mut consumed = 0;
         self.act_connected(|connection, out| {
             let mut buffer = vec![0; room];
@@ -136,7 +140,7 @@ impl Peer {
         self.sent += consumed;
     }
 
-    /// The same by way of a slice of the length that surely suffices.
+    /// The same with a slice of `sealed_length`, which is sufficient.
     pub(crate) fn send_at_once(&mut self, length: usize) {
         let Some(connection) = &self.connection else { return };
         let room = connection.sender.sealed_length(length);
@@ -146,13 +150,13 @@ impl Peer {
         if self.out.len() == written || self.sent == sent + length {
             return;
         }
-        // What was pending, such as the answer to a closure, may be the last that is sent.
+        // Pending output, such as the answer to a closure, may be the last that is sent.
         let Some(connection) = &mut self.connection else { return };
         let refused = connection.sender.seal(b"more", &mut [0; 100]);
-        assert!(matches!(refused, Err(Error::Local(_))), "the room did not suffice");
+        assert!(matches!(refused, Err(Error::Internal(_))), "the slice was too small");
     }
 
-    /// The connection goes on as another one, out of its bytes; nobody may notice.
+    /// Saves and restores the connection, which must have no other effect.
     pub(crate) fn renew(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         self.connection = Some(Box::new(match connection.save() {
@@ -164,15 +168,15 @@ impl Peer {
                     Connection::restore_server(&bytes, &configs::server_config(self.config))
                 }
             }
-            .expect("what was saved is restored"),
-            Err(kept) => {
-                assert!(self.error.is_some(), "only after a failure there is nothing to save");
-                *kept.connection
+            .expect("a saved connection is restored"),
+            Err(refused) => {
+                assert!(self.error.is_some(), "only a failed connection cannot be saved");
+                *refused.connection
             }
         }));
     }
 
-    /// The transport has ended.
+    /// Ends the transport.
     pub(crate) fn end(&mut self) {
         let ended = match &mut self.connection {
             Some(connection) => connection.receiver.end_of_input(),
@@ -186,14 +190,14 @@ impl Peer {
         self.check_final();
     }
 
-    /// Whether it was connected and has not failed since.
-    pub(crate) fn is_well(&self) -> bool {
+    /// Whether it connected and has not failed since.
+    pub(crate) fn is_connected(&self) -> bool {
         self.connection.is_some() && self.error.is_none()
     }
 
-    /// Bytes of application data that arrived before the handshake was complete.
+    /// The number of bytes of early data that arrived.
     #[cfg(test)]
-    pub(crate) fn heard_early(&self) -> usize {
+    pub(crate) fn early_received(&self) -> usize {
         self.early
     }
 
@@ -201,17 +205,20 @@ impl Peer {
         keys::log_for(self.side, || with_seed(seed(self.side), || action(self)));
     }
 
-    fn shake_hands(&mut self) {
+    fn advance_handshake(&mut self) {
         for _ in 0..MAX_QUESTIONS {
             match self.handshake.advance(&mut self.received, &mut self.out) {
                 Ok(Next::Receive) => {
-                    self.speak_early();
+                    self.send_early();
                     return self.check_waiting();
                 }
                 Ok(Next::EarlyData(data)) => {
-                    assert_eq!(self.side, Side::Server, "only a server reads early");
+                    assert_eq!(self.side, Side::Server, "only a server reads early data");
                     self.early += data.len();
-                    assert!(self.early <= configs::EARLY_DATA as usize, "more than was allowed");
+                    assert!(
+                        self.early <= configs::EARLY_DATA as usize,
+                        "more early data than allowed"
+                    );
                     self.arrive(&data);
                 }
                 Ok(Next::Answer(question)) => {
@@ -223,54 +230,56 @@ impl Peer {
                     assert_eq!(answered, Ok(()));
                 }
                 Ok(Next::Connected(connection)) => {
-                    // What was said early and not heard is to be said again.
-                    let rejected = connection.facts.early_data == EarlyData::Rejected;
+                    // Early data that was rejected is to be sent again.
+                    let rejected = connection.info.early_data == EarlyData::Rejected;
                     if rejected && self.side == Side::Client {
                         self.sent = 0;
                     }
                     self.connection = Some(connection);
-                    self.check_handshake_over();
+                    self.check_handshake_ended();
                     return;
                 }
-                Ok(next) => panic!("nobody agreed to {next:?}"),
+                Ok(next) => panic!("unexpected {next:?}"),
                 Err(error) => {
-                    assert!(!matches!(error, Error::Misuse(_)), "{error:?} is not the caller's");
+                    assert!(!matches!(error, Error::Misuse(_)), "{error:?} is not a misuse");
                     self.error = Some(error);
-                    self.check_handshake_over();
+                    self.check_handshake_ended();
                     return;
                 }
             }
         }
-        panic!("the handshake asks without end");
+        panic!("the handshake does not stop asking");
     }
 
-    /// Says a little ahead of time where that is possible: a client in its first flight, a server after its
+    /// Sends a little data early if possible: a client in its first flight, a server after its
     /// Finished.
-    fn speak_early(&mut self) {
+    fn send_early(&mut self) {
         let sender = match self.side {
             Side::Client => self.handshake.early_sender(),
             Side::Server => self.handshake.half_rtt_sender(),
         };
         let Some(sender) = sender.filter(|_| self.sent == 0) else { return };
-        let data: Vec<u8> = (0..SAID_EARLY).map(|at| said(self.side, at)).collect();
+        let data: Vec<u8> = (0..EARLY_LENGTH).map(|at| byte_at(self.side, at)).collect();
         match sender.seal_to(&data, &mut self.out) {
-            Ok(_) => self.sent = SAID_EARLY,
-            Err(error) => assert!(matches!(error, Error::Misuse(_) | Error::Local(_)), "{error:?}"),
+            Ok(_) => self.sent = EARLY_LENGTH,
+            Err(error) => {
+                assert!(matches!(error, Error::Misuse(_) | Error::Internal(_)), "{error:?}");
+            }
         }
     }
 
-    /// An end is final: nothing is read, nothing written, whatever is tried.
-    fn check_handshake_over(&mut self) {
+    /// After an end nothing is read or written.
+    fn check_handshake_ended(&mut self) {
         let (unread, written) = (self.received.unread().len(), self.out.len());
-        let over = Some(Error::from(Misuse::HandshakeOver));
+        let over = Some(Error::from(Misuse::HandshakeEnded));
         assert_eq!(self.handshake.advance(&mut self.received, &mut self.out).err(), over);
-        assert_eq!(self.handshake.answer(Answer::EarlyData(true)).err(), over);
+        assert_eq!(self.handshake.answer(AdmitEarlyDataQuestion::answer_from(true)).err(), over);
         assert_eq!(self.handshake.end_of_input().err(), over);
         assert_eq!((self.received.unread().len(), self.out.len()), (unread, written));
     }
 
     fn read(&mut self) {
-        // Each call takes a record at least, and a record has five bytes.
+        // Each call consumes at least one record, and a record has five bytes.
         let calls = self.received.unread().len() / 5 + 2;
         for _ in 0..calls {
             match self.read_once() {
@@ -283,7 +292,7 @@ impl Peer {
                     return;
                 }
                 Err(error) => {
-                    assert!(!matches!(error, Error::Misuse(_)), "{error:?} is not the caller's");
+                    assert!(!matches!(error, Error::Misuse(_)), "{error:?} is not a misuse");
                     self.error = Some(error);
                     self.send_control();
                     self.check_final();
@@ -294,10 +303,10 @@ impl Peer {
         panic!("reading does not end");
     }
 
-    /// Who waits has less than a record, in memory for two: the one that is there and the one that came.
+    /// A side that waits has less than a record, in memory for two: a partial one and the last one.
     fn check_waiting(&mut self) {
         let unread = self.received.unread().len();
-        assert!(unread < MAX_RECORD || self.closed, "a record was there");
+        assert!(unread < MAX_RECORD || self.closed, "a complete record was not read");
         let memory = unread + self.received.spare().len();
         assert!(memory <= 2 * MAX_RECORD, "{memory} bytes of memory");
     }
@@ -331,12 +340,12 @@ impl Peer {
     }
 
     fn arrive(&mut self, data: &[u8]) {
-        assert!(!data.is_empty(), "no data is no event");
+        assert!(!data.is_empty(), "an event without data");
         let other = match self.side {
             Side::Client => Side::Server,
             Side::Server => Side::Client,
         };
-        let mut expected = (self.arrived..).map(|at| said(other, at));
+        let mut expected = (self.arrived..).map(|at| byte_at(other, at));
         self.intact &= data.iter().all(|byte| Some(*byte) == expected.next());
         self.arrived += data.len();
     }
@@ -344,18 +353,18 @@ impl Peer {
     fn send_control(&mut self) {
         let Some(connection) = &mut self.connection else { return };
         if let Err(error) = connection.sender.control(&mut self.out) {
-            assert!(matches!(error, Error::Local(_)), "{error:?}");
+            assert!(matches!(error, Error::Internal(_)), "{error:?}");
         }
     }
 
-    /// A receiver that failed or was closed says so for ever, and a failure stops the sender.
+    /// A receiver that failed or was closed stays so, and a failure stops the sender.
     fn check_final(&mut self) {
-        let Some(connection) = &mut self.connection else { return self.check_handshake_over() };
+        let Some(connection) = &mut self.connection else { return self.check_handshake_ended() };
         let mut room = [0; 64];
         let unread = self.received.unread().len();
         let again = connection.receiver.open(&mut self.received).map(|opened| match opened {
             Opened::Closed => {}
-            _ => panic!("a receiver came back to life"),
+            _ => panic!("a receiver continued after its end"),
         });
         let into = connection.receiver.open_into(&mut self.received, &mut room);
         assert_eq!(again.err(), self.error);
@@ -364,14 +373,14 @@ impl Peer {
         if !matches!(self.error, None | Some(Error::Truncated)) {
             let written = self.out.len();
             let refused = connection.sender.seal_to(b"more", &mut self.out);
-            assert!(matches!(refused, Err(Error::Local(_))), "{refused:?}");
+            assert!(matches!(refused, Err(Error::Internal(_))), "{refused:?}");
             assert_eq!(self.out.len(), written);
         }
     }
 }
 
-/// The byte that a side says at this place.
-fn said(side: Side, at: usize) -> u8 {
+/// The byte that a side sends at this position.
+fn byte_at(side: Side, at: usize) -> u8 {
     let [.., byte, _, _] = (at as u64).wrapping_mul(0x9e37_79b1).to_be_bytes();
     byte ^ if side == Side::Client { 0x55 } else { 0 }
 }

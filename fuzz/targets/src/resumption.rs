@@ -1,90 +1,93 @@
-//! Sessions to come back with, made before the first run and the same in each.
+//! Sessions for resumption, made before the first run and the same in each.
 //!
-//! What is drawn in a run comes from the run's own seed, and no run leaves anything to the next: stores keep
-//! nothing, a sealer begins anew with each ticket. Must not know: what is tried with it.
-//! Next: [`crate::configs`], [`crate::sessions`].
+//! Randomness of a run is from its own seed, and no run affects the next: stores discard new
+//! sessions, and a sealer starts again with each ticket.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use pki_types::{ServerName, UnixTime};
-use tercel::crypto::deterministic::with_seed;
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    AdmitEarlyData, ClientConfig, ClientConfigBuilder, ClientSessionKey, ClientSessionStore,
-    Handshake, NewSession, Next, Opened, Policy, Received, ServerConfig, ServerConfigBuilder,
-    SessionStore, SharedTickets, TicketKey, TicketKeySet, TicketSealer,
+    ClientConfig, Handshake, Next, Opened, Policy, ReceiveBuffer, ServerConfig,
+    client::ClientConfigBuilder,
+    server::ServerConfigBuilder,
+    session::{
+        AdmitEarlyData, ClientSessionKey, ClientSessionStore, NewSession, ServerSessionStore,
+        SharedTickets, TicketKey, TicketKeySet, TicketSealer,
+    },
 };
+use tercel_crypto::deterministic::with_seed;
 
 use crate::configs;
 use crate::material;
 
-/// How a server keeps sessions.
+/// Where a server stores sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum Storage {
     Sealed,
     Stored,
 }
 
-/// What both sides have of one session.
+/// One session on both sides.
 pub(crate) struct Session {
-    /// As a client's store has it.
+    /// The session in a client's store.
     pub(crate) of_client: Vec<u8>,
-    /// As its server has it: as the server seals it, or as its store has it.
+    /// The session of its server: as sealed in a ticket, or as in its store.
     pub(crate) of_server: Vec<u8>,
-    /// The name it has in the store.
+    /// Its name in the store.
     name: Vec<u8>,
 }
 
-/// The session of this version that was kept so.
-pub(crate) fn session(version: ProtocolVersion, kept: Kept) -> &'static Session {
+/// The session of this version that is stored there.
+pub(crate) fn session(version: ProtocolVersion, storage: Storage) -> &'static Session {
     static SESSIONS: OnceLock<[Session; 4]> = OnceLock::new();
-    let at =
-        usize::from(version == ProtocolVersion::TLS1_3) * 2 + usize::from(kept == Kept::Stored);
+    let at = usize::from(version == ProtocolVersion::TLS1_3) * 2
+        + usize::from(storage == Storage::Stored);
     let sessions = SESSIONS.get_or_init(|| {
         let (tls12, tls13) = (ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3);
         let all = [
-            (tls12, Kept::Sealed),
-            (tls12, Kept::Stored),
-            (tls13, Kept::Sealed),
-            (tls13, Kept::Stored),
+            (tls12, Storage::Sealed),
+            (tls12, Storage::Stored),
+            (tls13, Storage::Sealed),
+            (tls13, Storage::Stored),
         ];
-        all.map(|(version, kept)| with_seed(3, || make(version, kept)))
+        all.map(|(version, storage)| with_seed(3, || make(version, storage)))
     });
     &sessions[at]
 }
 
-/// A server that resumes; what it allows besides must be the same whenever sessions are to fit.
-pub(crate) fn resuming(builder: ServerConfigBuilder, kept: Kept) -> ServerConfigBuilder {
-    resuming_with(builder, kept, Arc::new(Sealer))
+/// A server that resumes; other options must be the same for all sessions that are to fit.
+pub(crate) fn resuming(builder: ServerConfigBuilder, storage: Storage) -> ServerConfigBuilder {
+    resuming_with(builder, storage, Arc::new(Sealer))
 }
 
 fn resuming_with(
     builder: ServerConfigBuilder,
-    kept: Kept,
+    storage: Storage,
     tickets: Arc<dyn TicketSealer>,
 ) -> ServerConfigBuilder {
     let builder = builder.session_context(b"fuzz").ticket_counts(1, 1);
-    match kept {
-        Kept::Sealed => builder.tickets(tickets),
-        Kept::Stored => builder.session_store(Policy::Ask),
+    match storage {
+        Storage::Sealed => builder.tickets(tickets),
+        Storage::Stored => builder.session_store(Policy::Ask),
     }
 }
 
-/// A client that comes back with this session every time.
-pub(crate) fn returning(
+/// A client that offers this session every time.
+pub(crate) fn client_with_session(
     builder: ClientConfigBuilder,
     version: ProtocolVersion,
-    kept: Kept,
+    storage: Storage,
 ) -> ClientConfigBuilder {
-    let session = session(version, kept).of_client.clone();
-    builder.session_context(b"fuzz").early_data(true).session_store(Arc::new(Always(session)))
+    let session = session(version, storage).of_client.clone();
+    builder.session_context(b"fuzz").early_data(true).session_store(Arc::new(FixedStore(session)))
 }
 
-/// The session that a server's store has under this name.
+/// The session with this name in a server's store.
 pub(crate) fn stored(name: &[u8]) -> Option<Vec<u8>> {
     let versions = [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3];
-    let mut all = versions.into_iter().map(|version| session(version, Kept::Stored));
+    let mut all = versions.into_iter().map(|version| session(version, Storage::Stored));
     all.find(|session| session.name == name).map(|session| session.of_server.clone())
 }
 
@@ -94,7 +97,7 @@ pub(crate) fn keys() -> TicketKeySet {
     TicketKeySet::new(key, None, None).expect("one key is a set")
 }
 
-/// Seals each ticket as if it were the process's first, so that it depends on the run's seed alone.
+/// Seals each ticket as the first one of a process, so that it depends on the run's seed alone.
 pub(crate) struct Sealer;
 
 pub(crate) const LIFETIME: u32 = 7200;
@@ -112,15 +115,15 @@ impl TicketSealer for Sealer {
         tickets().open(ticket, now)
     }
 
-    fn lifetime(&self) -> u32 {
-        LIFETIME
+    fn lifetime(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(LIFETIME.into())
     }
 }
 
-/// A client's store, or a server's, that has one session for everybody and keeps no other.
-pub(crate) struct Always(pub(crate) Vec<u8>);
+/// A store of a client or server that returns one session for every key and stores no other.
+pub(crate) struct FixedStore(pub(crate) Vec<u8>);
 
-impl ClientSessionStore for Always {
+impl ClientSessionStore for FixedStore {
     fn put(&self, _: &ClientSessionKey, _: Vec<u8>, _: UnixTime) {}
 
     fn take(&self, _: &ClientSessionKey, _: UnixTime) -> Option<Vec<u8>> {
@@ -128,7 +131,7 @@ impl ClientSessionStore for Always {
     }
 }
 
-impl SessionStore for Always {
+impl ServerSessionStore for FixedStore {
     fn put(&self, _: &[u8], _: Vec<u8>, _: UnixTime) {}
 
     fn take(&self, _: &[u8], _: UnixTime) -> Option<Vec<u8>> {
@@ -142,22 +145,22 @@ impl SessionStore for Always {
     fn remove(&self, _: &[u8]) {}
 }
 
-/// A guard that says this to everything: each run is the first, or a replay.
-pub(crate) struct Says(pub(crate) bool);
+/// A replay guard with a fixed answer: each flight is new, or a replay.
+pub(crate) struct FixedGuard(pub(crate) bool);
 
-impl AdmitEarlyData for Says {
+impl AdmitEarlyData for FixedGuard {
     fn admit_early_data(&self, _: &[u8], _: UnixTime) -> bool {
         self.0
     }
 }
 
-/// Notes what is put in last.
+/// Records the session that was put last.
 #[derive(Default)]
-struct Last(Mutex<Option<Vec<u8>>>);
+struct RecordingStore(Mutex<Option<Vec<u8>>>);
 
-impl ClientSessionStore for Last {
+impl ClientSessionStore for RecordingStore {
     fn put(&self, _: &ClientSessionKey, session: Vec<u8>, _: UnixTime) {
-        *self.0.lock().expect("nobody panics here") = Some(session);
+        *self.0.lock().expect("the mutex is not poisoned") = Some(session);
     }
 
     fn take(&self, _: &ClientSessionKey, _: UnixTime) -> Option<Vec<u8>> {
@@ -165,13 +168,13 @@ impl ClientSessionStore for Last {
     }
 }
 
-/// A sealer that notes what is sealed last.
+/// A sealer that records the session that was sealed last.
 #[derive(Default)]
-struct Noting(Mutex<Vec<u8>>);
+struct RecordingSealer(Mutex<Vec<u8>>);
 
-impl TicketSealer for Noting {
+impl TicketSealer for RecordingSealer {
     fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        *self.0.lock().expect("nobody panics here") = session.to_vec();
+        *self.0.lock().expect("the mutex is not poisoned") = session.to_vec();
         Sealer.seal(session, now)
     }
 
@@ -179,13 +182,13 @@ impl TicketSealer for Noting {
         Sealer.open(ticket, now)
     }
 
-    fn lifetime(&self) -> u32 {
-        LIFETIME
+    fn lifetime(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(LIFETIME.into())
     }
 }
 
-fn make(version: ProtocolVersion, kept: Kept) -> Session {
-    let last = Arc::new(Last::default());
+fn make(version: ProtocolVersion, storage: Storage) -> Session {
+    let last = Arc::new(RecordingStore::default());
     let client = configs::client_builder()
         .roots(material::roots())
         .groups(&configs::GROUPS[1..])
@@ -196,33 +199,35 @@ fn make(version: ProtocolVersion, kept: Kept) -> Session {
     let server = configs::server_builder()
         .credential(material::server())
         .groups(&configs::GROUPS[1..])
-        .early_data(configs::EARLY_DATA, Policy::Here(Arc::new(Says(true))));
-    let sealed = Arc::new(Noting::default());
+        .early_data(configs::EARLY_DATA, Policy::Here(Arc::new(FixedGuard(true))));
+    let sealed = Arc::new(RecordingSealer::default());
     let tickets = Arc::clone(&sealed) as Arc<dyn TicketSealer>;
-    let server = resuming_with(server, kept, tickets).build().expect("a server's configuration");
+    let server = resuming_with(server, storage, tickets).build().expect("a server's configuration");
     let client = client.build().expect("a client's configuration");
-    let new = connect(&client, &server).expect("they suit each other").of_server.pop();
-    let of_client = last.0.lock().expect("nobody panics here").take().expect("a session was kept");
-    let sealed = sealed.0.lock().expect("nobody panics here").clone();
+    let new = connect(&client, &server).expect("the configurations fit").of_server.pop();
+    let of_client =
+        last.0.lock().expect("the mutex is not poisoned").take().expect("a session was stored");
+    let sealed = sealed.0.lock().expect("the mutex is not poisoned").clone();
     let (name, of_server) = new.map_or((Vec::new(), sealed), |new| (new.id, new.session));
     Session { of_client, of_server, name }
 }
 
-/// A handshake from begin to end.
-pub(crate) struct Met {
+/// The result of a complete handshake.
+pub(crate) struct Outcome {
     pub(crate) resumed: bool,
     pub(crate) of_server: Vec<NewSession>,
 }
 
-/// Lets both connect, and the server say a word, with which tickets arrive.
+/// Runs both sides until they are connected and the server has sent data, with which tickets
+/// arrive.
 pub(crate) fn connect(
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,
-) -> Result<Met, tercel::Error> {
+) -> Result<Outcome, tercel::Error> {
     let name = ServerName::try_from("localhost").expect("a name");
     let mut client = Handshake::client(Arc::clone(client), name);
     let mut server = Handshake::server(Arc::clone(server));
-    let (mut to_client, mut to_server) = (Received::new(), Received::new());
+    let (mut to_client, mut to_server) = (ReceiveBuffer::new(), ReceiveBuffer::new());
     let (mut ours, mut theirs, mut out) = (None, None, Vec::new());
     for _ in 0..MAX_ROUNDS {
         if ours.is_none() {
@@ -243,14 +248,14 @@ pub(crate) fn connect(
         to_client.extend(&out);
         out.clear();
     }
-    let (mut ours, mut theirs) = (ours.expect("no error, so a connection"), theirs.expect("too"));
+    let (mut ours, mut theirs) = (ours.expect("a connection"), theirs.expect("a connection"));
     theirs.sender.seal_to(b"word", &mut out)?;
     to_client.extend(&out);
-    let Opened::Data(word) = ours.receiver.open(&mut to_client)? else { panic!("no word came") };
+    let Opened::Data(word) = ours.receiver.open(&mut to_client)? else { panic!("no data") };
     assert_eq!(word, b"word");
-    assert_eq!(ours.facts.resumed, theirs.facts.resumed);
-    Ok(Met { resumed: ours.facts.resumed, of_server: theirs.facts.take_new_sessions() })
+    assert_eq!(ours.info.resumed, theirs.info.resumed);
+    Ok(Outcome { resumed: ours.info.resumed, of_server: theirs.info.take_new_sessions() })
 }
 
-/// A handshake with a retry has four.
+/// The limit of rounds: a handshake with a retry has four.
 const MAX_ROUNDS: usize = 6;

@@ -1,22 +1,23 @@
-//! Connections that come back from bytes, whoever wrote them.
+//! Connections that are restored from arbitrary bytes.
 //!
-//! What is restored must be the same when it is saved again, and work or say why not.
-//! Must not know: the format, but for the digest at its end. Next: `Connection::save`.
+//! A restored connection must be saved as the same bytes, and work or return an error.
 
 use std::sync::{Arc, OnceLock};
 
 use pki_types::ServerName;
-use tercel::crypto::{Hash, HashAlgorithm};
+use tercel::crypto::HashAlgorithm;
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    ClientConfig, Connection, Error, Handshake, Next, Opened, Received, RestoreError, ServerConfig,
+    ClientConfig, Connection, Error, Handshake, Next, Opened, ReceiveBuffer, ServerConfig,
+    handoff::RestoreError,
 };
+use tercel_crypto::Hash;
 
 use crate::material;
 use crate::script::Script;
 
-/// The first byte says whose connection it is, whether a digest is put where it belongs, and how many
-/// bytes behind the saved ones arrive from the peer. Whether something was restored.
+/// The first byte selects the side, whether a valid digest is inserted, and how many bytes after
+/// the saved ones arrive from the peer. Returns whether a connection was restored.
 pub fn saved_connection(input: &[u8]) -> bool {
     let mut script = Script::new(input);
     let Some(how) = script.byte() else { return false };
@@ -29,15 +30,15 @@ pub fn saved_connection(input: &[u8]) -> bool {
     }
     let Ok(connection) = restore(&bytes, is_client) else { return false };
     let again = saved(connection);
-    let connection = restore(&again, is_client).expect("what was saved is restored");
-    assert_eq!(saved(connection), again, "a restored connection is the same");
-    let other = restore(&again, !is_client).expect_err("a side is not the other");
+    let connection = restore(&again, is_client).expect("a saved connection is restored");
+    assert_eq!(saved(connection), again, "a restored connection is saved as the same bytes");
+    let other = restore(&again, !is_client).expect_err("a connection of the other side");
     assert_eq!(other, RestoreError::WrongSide);
 
-    let connection = restore(&again, is_client).expect("what was saved is restored");
-    use_up(connection, arriving);
-    let connection = restore(&again, is_client).expect("what was saved is restored");
-    if let Ok(mut keys) = connection.export_traffic_keys(&Received::new()) {
+    let connection = restore(&again, is_client).expect("a saved connection is restored");
+    exercise(connection, arriving);
+    let connection = restore(&again, is_client).expect("a saved connection is restored");
+    if let Ok(mut keys) = connection.export_traffic_keys(&ReceiveBuffer::new()) {
         assert_eq!(keys.send.key().len(), keys.send.algorithm().key_len());
         let is_tls13 = keys.version == ProtocolVersion::TLS1_3;
         assert_eq!(keys.receive.update().is_ok(), is_tls13);
@@ -61,7 +62,7 @@ pub fn connections() -> Vec<(String, Vec<u8>)> {
                 server.0.sender.seal_to(b"data", &mut wire).expect("it is open");
                 client.1.extend(&wire);
                 while let Ok(Opened::Data(_)) = client.0.receiver.open(&mut client.1) {}
-                // A request that is not answered yet; there is none in TLS 1.2.
+                // A request that is not answered yet; TLS 1.2 has none.
                 wire.clear();
                 let _ = client.0.sender.update_key(true, &mut wire);
                 server.1.extend(&wire);
@@ -76,7 +77,7 @@ pub fn connections() -> Vec<(String, Vec<u8>)> {
             for (side, is_client, end) in [("client", IS_CLIENT, client), ("server", 0, server)] {
                 let bytes = saved(*end.0);
                 let body = &bytes[..bytes.len() - 16];
-                // A few bytes that arrive, of no meaning.
+                // A few arbitrary bytes arrive.
                 let how = is_client | DIGEST | 3 << 2;
                 let input = [&[how, 23, 3, 3], body].concat();
                 seeds.push((format!("valid-{name}-{side}-{state}"), input));
@@ -86,10 +87,10 @@ pub fn connections() -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Everything that can be done; a peer that is not there breaks what rules it wants.
-fn use_up(mut connection: Connection, arriving: &[u8]) {
+/// Uses every function; the absent peer sends arbitrary bytes.
+fn exercise(mut connection: Connection, arriving: &[u8]) {
     let mut out = Vec::new();
-    let mut received = Received::new();
+    let mut received = ReceiveBuffer::new();
     received.extend(arriving);
     let exported = connection.exporter.export(b"EXPORTER-fuzz", None, &mut [0; 32]);
     assert!(matches!(exported, Ok(()) | Err(Error::Misuse(_))), "{exported:?}");
@@ -103,10 +104,10 @@ fn use_up(mut connection: Connection, arriving: &[u8]) {
     .into_iter()
     .enumerate()
     {
-        let ours = matches!(result, Ok(()) | Err(Error::Local(_) | Error::Misuse(_)));
+        let ours = matches!(result, Ok(()) | Err(Error::Internal(_) | Error::Misuse(_)));
         assert!(ours, "step {step}: {result:?}");
     }
-    // Padding and short records make it longer, within bounds.
+    // Padding and short records make it longer, within limits.
     assert!(out.len() < 1 << 16, "{} bytes were written", out.len());
     for _ in 0..64 {
         match connection.receiver.open(&mut received) {
@@ -126,27 +127,27 @@ fn restore(bytes: &[u8], is_client: bool) -> Result<Connection, RestoreError> {
 fn saved(connection: Connection) -> Vec<u8> {
     match connection.save() {
         Ok(bytes) => bytes.to_vec(),
-        Err(kept) => panic!("nothing failed: {kept}"),
+        Err(refused) => panic!("the connection cannot be saved: {refused}"),
     }
 }
 
-type End = (Box<Connection>, Received);
+type End = (Box<Connection>, ReceiveBuffer);
 
-/// Both ends of a new connection, a client first.
+/// Both ends of a new connection, the client first.
 fn connected(version: ProtocolVersion) -> [End; 2] {
     let name = ServerName::try_from("localhost").expect("a name");
     let mut sides = [
         Handshake::client(client_of(&[version]), name),
         Handshake::server(Arc::clone(&configs().1)),
     ];
-    let mut received = [Received::new(), Received::new()];
+    let mut received = [ReceiveBuffer::new(), ReceiveBuffer::new()];
     let mut ends = [None, None];
     let mut out = Vec::new();
     while ends.iter().any(Option::is_none) {
         for at in [0, 1] {
             if ends[at].is_none() {
                 let next = sides[at].advance(&mut received[at], &mut out);
-                if let Next::Connected(connection) = next.expect("they suit each other") {
+                if let Next::Connected(connection) = next.expect("the configurations fit") {
                     ends[at] = Some(connection);
                 }
                 received[1 - at].extend(&out);
@@ -155,11 +156,11 @@ fn connected(version: ProtocolVersion) -> [End; 2] {
         }
     }
     let [to_client, to_server] = received;
-    let [of_client, of_server] = ends.map(|end| end.expect("it is connected"));
+    let [of_client, of_server] = ends.map(|end| end.expect("both are connected"));
     [(of_client, to_client), (of_server, to_server)]
 }
 
-/// A client that keeps sessions, so that its connections are ready for tickets, and a server that gives some.
+/// A client with a store, so that its connections expect tickets, and a server that issues some.
 fn configs() -> &'static (Arc<ClientConfig>, Arc<ServerConfig>) {
     static CONFIGS: OnceLock<(Arc<ClientConfig>, Arc<ServerConfig>)> = OnceLock::new();
     CONFIGS.get_or_init(|| {

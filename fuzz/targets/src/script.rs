@@ -1,6 +1,4 @@
-//! An input read as instructions: bytes, small numbers, pieces. It ends, and never fails.
-//!
-//! Must not know: what is instructed. Next: [`crate::two_sided`].
+//! Reads an input as instructions: bytes, small numbers, strings. It ends, and never fails.
 
 /// The rest of an input.
 pub(crate) struct Script<'a>(&'a [u8]);
@@ -24,14 +22,14 @@ impl<'a> Script<'a> {
         Some(usize::from(u16::from_be_bytes(*first)))
     }
 
-    /// The next bytes, as many as there are of `length`.
+    /// The next bytes, at most `length`.
     pub(crate) fn take(&mut self, length: usize) -> &'a [u8] {
         let (now, later) = self.0.split_at(length.min(self.0.len()));
         self.0 = later;
         now
     }
 
-    /// Everything that is left.
+    /// The remaining bytes.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.0
     }

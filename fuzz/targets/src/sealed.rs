@@ -1,23 +1,24 @@
-//! Tickets sealed, opened, sent again, altered, and opened under keys of another time.
+//! Tickets that are sealed, opened, replayed, changed, and opened with the keys of another time.
 //!
-//! The input is a list of instructions, and what must come of them is known here. Must not know: how a ticket
-//! looks. Next: the module `ticket` of the crate `tercel`, which is what is tried here.
+//! The input is a list of instructions, and this module knows the expected results.
 
 use std::time::Duration;
 
 use pki_types::UnixTime;
-use tercel::crypto::deterministic::with_seed;
-use tercel::crypto::{Hash, HashAlgorithm};
-use tercel::{RotatingTickets, SharedTickets, TicketKey, TicketKeySet, TicketSealer};
+use tercel::crypto::HashAlgorithm;
+use tercel::session::{RotatingTickets, SharedTickets, TicketKey, TicketKeySet, TicketSealer};
+use tercel_crypto::Hash;
+use tercel_crypto::deterministic::with_seed;
 
 use crate::material;
 use crate::script::Script;
 
-/// Plays an input: the first byte chooses between own keys and shared ones. Whether a ticket was opened.
+/// Runs an input: the first byte selects own or shared keys. Returns whether a ticket was opened.
 pub fn sealed_tickets(input: &[u8]) -> bool {
     let mut script = Script::new(input);
     let is_shared = script.byte().unwrap_or(0) & 1 == 1;
-    // Other keys for each input: a fuzzer sees what is compared, and shows tickets of one run in the next.
+    // Each input has other keys: a fuzzer sees compared bytes, and would use tickets of one run in
+    // the next.
     let digest = Hash::digest(HashAlgorithm::Sha256, &[input]);
     let secret: [u8; 32] = *digest.first_chunk().expect("as long as a key");
     let seed = u64::from_be_bytes(*digest.first_chunk().expect("longer than that"));
@@ -34,19 +35,19 @@ pub fn sealed_tickets(input: &[u8]) -> bool {
 
 const MAX_STEPS: usize = 200;
 
-/// Seconds for which a key seals and a ticket lives.
+/// The seconds for which a key seals, and for which a ticket is valid.
 const PERIOD: u64 = 3600;
 
-/// Tickets that are enough.
+/// The limit of tickets.
 const MAX_TICKETS: usize = 32;
 
 struct World {
     own: RotatingTickets,
     shared: SharedTickets,
     is_shared: bool,
-    /// Behind all shared keys.
+    /// The secret of all shared keys.
     secret: [u8; 32],
-    /// Seconds since the start.
+    /// The seconds since the start.
     now: u64,
     /// The number of the current shared key.
     current: u8,
@@ -75,7 +76,7 @@ impl World {
         }
     }
 
-    /// Follows one instruction. `None` at the end of the script.
+    /// Executes one instruction. `None` at the end of the script.
     fn step(&mut self, script: &mut Script<'_>) -> Option<()> {
         let instruction = script.byte()?;
         let which = usize::from(script.byte()?);
@@ -105,15 +106,15 @@ impl World {
             6 => {
                 let ticket = script.take(which).to_vec();
                 let known = self.tickets.iter().any(|sealed| sealed.ticket == ticket);
-                assert!(known || self.open(&ticket).is_none(), "a ticket out of nothing");
+                assert!(known || self.open(&ticket).is_none(), "a ticket that was not sealed");
             }
             _ => {
-                // Two tickets mixed: the start of one and the end of another.
+                // Two tickets combined: the start of one and the end of another.
                 let (one, other) = (self.tickets.get(at?)?, self.tickets.last()?);
                 let cut = script.number()?.checked_rem(one.ticket.len().min(other.ticket.len()))?;
                 let mixed = [&one.ticket[..cut], &other.ticket[cut..]].concat();
                 let known = [one, other].iter().any(|sealed| sealed.ticket == mixed);
-                assert!(known || self.open(&mixed).is_none(), "mixed at {cut}");
+                assert!(known || self.open(&mixed).is_none(), "combined at {cut}");
             }
         }
         Some(())
@@ -124,7 +125,7 @@ impl World {
             return;
         }
         let ticket = self.sealer().seal(session, self.time());
-        // A shared key waits for its time; one's own is always there.
+        // A shared key may not have begun; an own key always has.
         assert!(self.is_shared || ticket.is_some(), "no ticket");
         let Some(ticket) = ticket else { return };
         let is_new = self.tickets.iter().all(|sealed| sealed.ticket != ticket);
@@ -132,14 +133,14 @@ impl World {
         self.tickets.push(Sealed { at: self.now, session: session.to_vec(), ticket });
     }
 
-    /// A ticket as it was sealed gives its session back for as long as was promised, however often.
+    /// An unchanged ticket returns its session for the promised time, any number of times.
     fn open_whole(&mut self, at: usize) {
         let sealed = &self.tickets[at];
         let age = self.now - sealed.at;
         let opened = self.open(&sealed.ticket);
         assert!(opened.as_ref().is_none_or(|session| *session == sealed.session));
         if self.is_shared {
-            // In the sets, keys are named by their numbers.
+            // The sets name keys by their numbers.
             assert_eq!(opened.is_some(), self.opens(sealed.ticket[0]), "{age} s old");
         } else {
             assert!(opened.is_some() || age >= PERIOD, "{age} s old");
@@ -148,7 +149,8 @@ impl World {
         self.opened += usize::from(opened.is_some());
     }
 
-    /// A shared key opens while it is in the set, and for one lifetime after the next one began.
+    /// Whether a shared key opens tickets: while it is in the set, and one lifetime after the next
+    /// one began.
     fn opens(&self, number: u8) -> bool {
         let is_newest = number == self.current + 1;
         let in_set = number.abs_diff(self.current) <= 1;
@@ -172,7 +174,7 @@ fn after(seconds: u64) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(material::now().as_secs() + seconds))
 }
 
-/// When the key of this number begins to seal.
+/// When the key with this number begins to seal.
 fn begins(number: u8) -> u64 {
     u64::from(number.saturating_sub(1)) * PERIOD
 }
@@ -183,5 +185,5 @@ fn set(current: u8, secret: [u8; 32]) -> TicketKeySet {
         TicketKey::new([number; 16], &secret.map(|byte| byte ^ number), after(begins(number)))
     };
     let set = TicketKeySet::new(key(current), Some(key(current + 1)), Some(key(current - 1)));
-    set.expect("keys that follow each other")
+    set.expect("keys in order")
 }

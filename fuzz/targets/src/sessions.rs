@@ -1,65 +1,68 @@
-//! Sessions as bytes: as they lie in stores, as clients save them, and the keys of tickets as they travel.
+//! Sessions as bytes: in stores, and as clients save them; and saved ticket keys.
 //!
-//! What is read is written again and must be the same; then handshakes meet it. Must not know: the form of a
-//! session. Next: [`crate::resumption`], where whole ones come from; [`crate::sealed`] for tickets.
+//! Parsed bytes are encoded and must be the same; then handshakes use them.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use pki_types::UnixTime;
-use tercel::crypto::deterministic::with_seed;
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    ClientConfig, ClientMemoryStore, ClientSessionStore, Error, Policy, SavedSessionsError,
-    ServerConfig, SessionStore, SharedTickets, TicketKeyError, TicketKeySet, TicketSealer,
+    ClientConfig, Error, Policy, ServerConfig,
+    session::{
+        ClientMemoryStore, ClientSessionStore, SavedSessionsError, ServerSessionStore,
+        SharedTickets, TicketKeyError, TicketKeySet, TicketSealer,
+    },
 };
+use tercel_crypto::deterministic::with_seed;
 
-use crate::resumption::{self, Always, Kept, LIFETIME};
+use crate::resumption::{self, FixedStore, LIFETIME, Storage};
 use crate::{configs, material};
 
-/// A session as it is sealed; the first byte says who has it. Whether it was resumed.
+/// A sealed session; the first byte selects its use. Returns whether it was resumed.
 ///
-/// Its checksum for stores is made here, for no fuzzer would find it; a wrong one is tried too.
+/// The checksum for stores is computed here, because a fuzzer would not find it; a wrong one is
+/// tested, too.
 pub fn sessions(input: &[u8]) -> bool {
     let Some((way, bytes)) = input.split_first() else { return false };
     let Some(stored) = tercel::stored_session(bytes) else { return false };
     assert_eq!(stored.get(..stored.len() - CHECKSUM), Some(bytes), "a session has one form");
     with_seed(5, || match way % 5 {
-        // A server that knows nothing of it: a full handshake, whatever the session.
+        // A server that cannot open it makes a full handshake with any session.
         0 => {
-            let met = resumption::connect(&client_with(Always(stored)), stranger());
-            assert!(!met.expect("a session costs no connection").resumed);
+            let met = resumption::connect(&client_with(FixedStore(stored)), non_resuming_server());
+            assert!(!met.expect("a session does not prevent a connection").resumed);
             false
         }
-        // A checksum that is not right: as if there were no session.
+        // With a wrong checksum the session is discarded.
         1 => {
             let mut damaged = stored;
             if let Some(last) = damaged.last_mut() {
                 *last ^= 1;
             }
-            let met = resumption::connect(&client_with(Always(damaged)), sealing(false));
-            assert!(!met.expect("damage costs no connection").resumed);
+            let met = resumption::connect(&client_with(FixedStore(damaged)), sealing(false));
+            assert!(!met.expect("damage does not prevent a connection").resumed);
             false
         }
         2 => {
             let is_tls12 = bytes.starts_with(&[bytes[0], 3, 3]);
-            resumes(resumption::connect(&client_with(Always(stored)), sealing(is_tls12)))
+            resumes(resumption::connect(&client_with(FixedStore(stored)), sealing(is_tls12)))
         }
         3 => {
-            let store = Policy::Here(Arc::new(Always(stored)) as Arc<dyn SessionStore>);
+            let store = Policy::Here(Arc::new(FixedStore(stored)) as Arc<dyn ServerSessionStore>);
             let builder = server_builder().session_store(store);
             let server = builder.build().expect("a server's configuration");
-            any_version(Kept::Stored, |client| resumes(resumption::connect(client, &server)))
+            any_version(Storage::Stored, |client| resumes(resumption::connect(client, &server)))
         }
         _ => {
-            let builder = server_builder().tickets(Arc::new(Opens(bytes.to_vec())));
+            let builder = server_builder().tickets(Arc::new(FixedSealer(bytes.to_vec())));
             let server = builder.build().expect("a server's configuration");
-            any_version(Kept::Sealed, |client| resumes(resumption::connect(client, &server)))
+            any_version(Storage::Sealed, |client| resumes(resumption::connect(client, &server)))
         }
     })
 }
 
-/// A client's store as it is saved. Whether it was restored, and a session in it resumed.
+/// A saved client store. Returns whether it was restored, and a session in it resumed.
 pub fn saved_sessions(bytes: &[u8]) -> bool {
     let restore = |bytes: &[u8]| ClientMemoryStore::from_bytes(bytes, SERVERS, EACH);
     match restore(bytes) {
@@ -71,19 +74,19 @@ pub fn saved_sessions(bytes: &[u8]) -> bool {
         }
         Ok(store) => {
             let saved = store.to_bytes();
-            let again = restore(&saved).expect("what was saved is restored");
+            let again = restore(&saved).expect("a saved store is restored");
             assert_eq!(again.to_bytes(), saved);
             [(store, false), (again, true)].into_iter().fold(false, |any, (store, is_tls12)| {
                 let server = sealing(is_tls12);
                 let met = with_seed(5, || resumption::connect(&client_with(store), server));
-                // Damage within a session is noticed.
-                met.expect("no saved session costs a connection").resumed || any
+                // Damage within a session is detected.
+                met.expect("a saved session does not prevent a connection").resumed || any
             })
         }
     }
 }
 
-/// Shared ticket keys as they travel. Whether they are a set.
+/// Saved shared ticket keys. Returns whether they are a valid set.
 pub fn ticket_keys(bytes: &[u8]) -> bool {
     let set = match TicketKeySet::from_bytes(bytes) {
         Ok(set) => set,
@@ -97,7 +100,7 @@ pub fn ticket_keys(bytes: &[u8]) -> bool {
     let tickets = SharedTickets::new(&set, Duration::from_secs(LIFETIME.into()));
     let moments = [material::now(), UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX - 1))];
     for now in moments {
-        // There is none as long as no key's time has come.
+        // There is no ticket before the first key begins.
         if let Some(ticket) = with_seed(5, || tickets.seal(b"session", now)) {
             assert_eq!(tickets.open(&ticket, now).as_deref(), Some(&b"session"[..]));
         }
@@ -105,21 +108,21 @@ pub fn ticket_keys(bytes: &[u8]) -> bool {
     true
 }
 
-/// Inputs that lead where they are meant to, as (target, name, bytes).
+/// Inputs with the intended result, as (target, name, bytes).
 #[must_use]
 pub fn session_seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     let mut seeds = Vec::new();
     for (version, number) in [(ProtocolVersion::TLS1_2, 12), (ProtocolVersion::TLS1_3, 13)] {
-        let of_client = &resumption::session(version, Kept::Sealed).of_client;
+        let of_client = &resumption::session(version, Storage::Sealed).of_client;
         let sealed = &of_client[..of_client.len() - CHECKSUM];
-        for (way, name) in [(0, "stranger"), (1, "damaged"), (2, "valid-client")] {
+        for (way, name) in [(0, "other-server"), (1, "damaged"), (2, "valid-client")] {
             let bytes = [&[way], sealed].concat();
             seeds.push(("sessions", format!("{name}-{number}"), bytes));
         }
-        let stored = &resumption::session(version, Kept::Stored).of_server;
+        let stored = &resumption::session(version, Storage::Stored).of_server;
         let bytes = [&[3], &stored[..stored.len() - CHECKSUM]].concat();
         seeds.push(("sessions", format!("valid-store-{number}"), bytes));
-        let bytes = [&[4], &resumption::session(version, Kept::Sealed).of_server[..]].concat();
+        let bytes = [&[4], &resumption::session(version, Storage::Sealed).of_server[..]].concat();
         seeds.push(("sessions", format!("valid-ticket-{number}"), bytes));
     }
     let empty = ClientMemoryStore::new(SERVERS, EACH);
@@ -136,7 +139,7 @@ pub fn session_seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     let keys = |number: u8| {
         let not_before = material::now().as_secs() + u64::from(number) * 100;
         let not_before = UnixTime::since_unix_epoch(Duration::from_secs(not_before));
-        tercel::TicketKey::new([number; 16], &[number; 32], not_before)
+        tercel::session::TicketKey::new([number; 16], &[number; 32], not_before)
     };
     for (next, previous) in [(false, false), (true, false), (false, true), (true, true)] {
         let set = TicketKeySet::new(keys(1), next.then(|| keys(2)), previous.then(|| keys(0)));
@@ -146,36 +149,36 @@ pub fn session_seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     seeds
 }
 
-/// Room in a client's store.
+/// The size of a client's store.
 const SERVERS: usize = 8;
 const EACH: usize = 4;
 
-/// Bytes that a stored session has more than a sealed one.
+/// The number of bytes that a stored session has in addition to a sealed one.
 const CHECKSUM: usize = 8;
 
-/// Who does not resume has an error of the protocol, not of the library: a binder or a Finished that is wrong.
-fn resumes(met: Result<resumption::Met, Error>) -> bool {
+/// Whether it resumed. The error of another result must be the peer's: a wrong binder or Finished.
+fn resumes(met: Result<resumption::Outcome, Error>) -> bool {
     assert!(!matches!(met, Err(Error::Misuse(_))));
     met.is_ok_and(|met| met.resumed)
 }
 
-/// With a client that comes back to TLS 1.3, and with one that comes back to TLS 1.2.
-fn any_version(kept: Kept, mut visit: impl FnMut(&Arc<ClientConfig>) -> bool) -> bool {
+/// With a client that offers a session of TLS 1.3, and with one that offers a session of TLS 1.2.
+fn any_version(storage: Storage, mut visit: impl FnMut(&Arc<ClientConfig>) -> bool) -> bool {
     static CLIENTS: OnceLock<[[Arc<ClientConfig>; 2]; 2]> = OnceLock::new();
     let clients = CLIENTS.get_or_init(|| {
-        [Kept::Sealed, Kept::Stored].map(|kept| {
+        [Storage::Sealed, Storage::Stored].map(|storage| {
             [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3].map(|version| {
-                let builder = resumption::returning(client_builder(), version, kept);
+                let builder = resumption::client_with_session(client_builder(), version, storage);
                 builder.versions(&[version]).build().expect("a client's configuration")
             })
         })
     });
-    let [tls12, tls13] = &clients[usize::from(kept == Kept::Stored)];
+    let [tls12, tls13] = &clients[usize::from(storage == Storage::Stored)];
     let resumed = [visit(tls12), visit(tls13)];
     resumed.contains(&true)
 }
 
-fn client_builder() -> tercel::ClientConfigBuilder {
+fn client_builder() -> tercel::client::ClientConfigBuilder {
     let builder = configs::client_builder().roots(material::roots()).session_context(b"fuzz");
     builder.groups(&configs::GROUPS[1..])
 }
@@ -185,18 +188,19 @@ fn client_with(store: impl ClientSessionStore + 'static) -> Arc<ClientConfig> {
     builder.build().expect("a client's configuration")
 }
 
-fn server_builder() -> tercel::ServerConfigBuilder {
+fn server_builder() -> tercel::server::ServerConfigBuilder {
     let builder = configs::server_builder().credential(material::server()).session_context(b"fuzz");
     builder.groups(&configs::GROUPS[1..])
 }
 
-/// A server that opens what [`resumption::Sealer`] sealed; of TLS 1.2 only, or of both versions.
+/// A server that opens tickets of [`resumption::Sealer`]: of TLS 1.2 only, or of both versions.
 fn sealing(is_tls12: bool) -> &'static Arc<ServerConfig> {
     static CONFIGS: OnceLock<[Arc<ServerConfig>; 2]> = OnceLock::new();
     let configs = CONFIGS.get_or_init(|| {
         let versions = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
         [&versions[..], &versions[1..]].map(|versions| {
-            let builder = resumption::resuming(server_builder().versions(versions), Kept::Sealed);
+            let builder =
+                resumption::resuming(server_builder().versions(versions), Storage::Sealed);
             builder.build().expect("a server's configuration")
         })
     });
@@ -204,15 +208,15 @@ fn sealing(is_tls12: bool) -> &'static Arc<ServerConfig> {
 }
 
 /// A server that resumes nothing.
-fn stranger() -> &'static Arc<ServerConfig> {
+fn non_resuming_server() -> &'static Arc<ServerConfig> {
     static CONFIG: OnceLock<Arc<ServerConfig>> = OnceLock::new();
     CONFIG.get_or_init(|| server_builder().build().expect("a server's configuration"))
 }
 
-/// Every ticket is this session.
-struct Opens(Vec<u8>);
+/// A sealer that opens every ticket to this session.
+struct FixedSealer(Vec<u8>);
 
-impl TicketSealer for Opens {
+impl TicketSealer for FixedSealer {
     fn seal(&self, _: &[u8], _: UnixTime) -> Option<Vec<u8>> {
         None
     }
@@ -221,7 +225,7 @@ impl TicketSealer for Opens {
         Some(self.0.clone())
     }
 
-    fn lifetime(&self) -> u32 {
-        LIFETIME
+    fn lifetime(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(LIFETIME.into())
     }
 }

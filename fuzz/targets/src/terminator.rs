@@ -1,21 +1,20 @@
-//! What a terminator and its fleet read: PROXY headers, configurations, ticket keys from files and from the store.
-//!
-//! Must not know: what is done with it. Next: the crates `tercel-proxy` and `tercel-fleet`.
+//! Inputs of a terminator and its fleet: PROXY headers, configurations, ticket keys from files and
+//! stores.
 
-use tercel::TicketKeySet;
+use tercel::session::TicketKeySet;
 use tercel_fleet::{opened_from_store, sealed_for_store, ticket_keys_in_file};
 use tercel_proxy::Config;
 
-/// A header of the PROXY protocol and what follows it. Whether it was one.
+/// A header of the PROXY protocol and the bytes after it. Returns whether it is valid.
 ///
-/// No byte behind it is read, and none before its end is enough.
+/// No byte after it may be read, and no prefix of it may be sufficient.
 pub fn proxy_header(input: &[u8]) -> bool {
     let Some((ends, length)) = tercel_proxy::read_proxy_header(input) else { return false };
     let (header, _) = input.split_at(length);
     assert_eq!(
         tercel_proxy::read_proxy_header(header),
         Some((ends, length)),
-        "what follows matters"
+        "bytes after the header matter"
     );
     for shorter in 0..length {
         let cut = input.get(..shorter).expect("shorter");
@@ -28,7 +27,7 @@ pub fn proxy_header(input: &[u8]) -> bool {
     true
 }
 
-/// A terminator's configuration. Whether it was one; what is wrong with it is one line.
+/// A terminator's configuration. Returns whether it is valid; its error must be one line.
 pub fn proxy_config(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else { return false };
     match Config::parse("fuzz.toml", text) {
@@ -46,8 +45,8 @@ pub fn proxy_config(input: &[u8]) -> bool {
     }
 }
 
-/// Ticket keys of a fleet: the first byte says whether they come from a file, from the store as they lie there, or
-/// are sealed here before. Whether there were any.
+/// Ticket keys of a fleet: the first byte selects whether they are read from a file, from the store
+/// as they are, or from the store after sealing. Returns whether they are valid.
 pub fn fleet_keys(input: &[u8]) -> bool {
     let Some((way, bytes)) = input.split_first() else { return false };
     let secret = [7; 32];
@@ -56,13 +55,13 @@ pub fn fleet_keys(input: &[u8]) -> bool {
             let begins = set.current().not_before();
             assert!(set.next().is_none_or(|next| next.not_before() >= begins));
             assert!(set.previous().is_none_or(|previous| previous.not_before() <= begins));
-            // Its bytes are a file as well.
+            // Its bytes are also a valid file.
             let again = ticket_keys_in_file(&set.to_bytes()).expect("the other form");
             assert_eq!(*again.to_bytes(), *set.to_bytes());
             true
         }),
         1 => {
-            // Nobody makes one without the secret.
+            // It cannot be made without the secret.
             assert!(opened_from_store(&secret, bytes).is_none(), "a forgery");
             false
         }

@@ -1,4 +1,5 @@
-//! The corpus in the tree, replayed and changed at random for about a second a target, without a fuzzer.
+//! Replays the corpus in the repository, and random changes of it for about a second per target,
+//! without a fuzzer.
 
 #![forbid(unsafe_code)]
 #![cfg(debug_assertions)]
@@ -7,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-/// Runs a target over its corpus, then over changed copies of it.
+/// Runs a target with its corpus, then with changed copies of it.
 fn replay(name: &str, target: fn(&[u8]) -> bool) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(name);
     let mut files: Vec<_> = fs::read_dir(&folder)
@@ -16,16 +17,17 @@ fn replay(name: &str, target: fn(&[u8]) -> bool) {
         .collect();
     files.sort();
     let seeds: Vec<_> = files.iter().map(|file| fs::read(file).unwrap()).collect();
-    assert!(seeds.len() > 1, "the corpus of {name} is all but empty");
+    assert!(seeds.len() > 1, "the corpus of {name} has at most one input");
 
     for (file, seed) in files.iter().zip(&seeds) {
         let parsed = target(seed);
-        // Seeds with this name are meant to lead somewhere: to a message, a connection, a trusted chain.
+        // Seeds with this name must have the intended result: a message, a connection, an accepted
+        // chain.
         let is_valid =
             file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"valid"));
         assert!(
             parsed || !is_valid,
-            "{} does not lead there any more: write it anew, see ../examples",
+            "{} has another result: write it again, see ../examples",
             file.display()
         );
     }
@@ -43,7 +45,7 @@ fn replay(name: &str, target: fn(&[u8]) -> bool) {
     }
 }
 
-/// One change: of a byte, of the length, or a piece of another seed.
+/// One change: of a byte, of the length, or of a part that is taken from another seed.
 fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Xorshift) {
     let at = random.below(bytes.len() + 1);
     let there = at < bytes.len();
@@ -63,7 +65,7 @@ fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Xorshift) {
     }
 }
 
-/// Prints itself if it makes a target panic, so that it can be kept.
+/// An input that is printed if it makes a target panic.
 struct Input(Vec<u8>);
 
 impl Drop for Input {
@@ -75,7 +77,7 @@ impl Drop for Input {
     }
 }
 
-/// Small, fast, and the same every time.
+/// A small and fast generator with a fixed seed.
 struct Xorshift(u64);
 
 impl Xorshift {

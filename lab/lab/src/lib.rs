@@ -1,51 +1,29 @@
-//! The lab's controller: starts workers, measures them side by side, and reports.
+//! The lab's controller: it builds and runs workers, and writes reports.
 //!
-//! | to see | look at |
+//! The modules, lowest first. Each uses only itself and those before it.
+//!
+//! | module | contents |
 //! |---|---|
-//! | how a run goes | `run.rs` |
-//! | how a row is measured | `rounds.rs` |
-//! | what a round draws anew | `material/` |
-//! | how instructions are counted | `instructions.rs`, `callgrind.rs` |
-//! | what instructions are for | [`profile`], [`purposes`] |
-//! | how long a row may take | `plan.rs` |
-//! | how rounds become a verdict | [`statistics`] |
-//! | what is in a report | [`report`] |
-//! | how it is shown | [`table`], [`markdown`], [`page`], `plots.rs`, [`compare`] |
-//! | whether a library ties with itself | [`same`] |
-//! | what a report says of its accounting | [`published`] |
-//! | how many threads and connections | `fit.rs` |
-//! | how allocations are counted | `counter.rs`, `count.c` |
-//! | how one library is measured at different ages | [`series`] |
-//! | how workers are found and built | `peers.rs` |
-//! | how workers are talked to | `process.rs`, and [`lab_scenario::protocol`] |
-//!
-//! Must not know: any TLS library.
+//! | [`machine`] | the description of the machine, its load and its processors |
+//! | [`statistics`] | medians, bootstrap confidence intervals, verdicts |
+//! | [`report`] | the format of `report.json`, comparisons and A/A tests of reports |
+//! | `worker` | discovery, builds and processes of workers |
+//! | `material` | keys, certificates and memory placements from the seed |
+//! | `instructions` | instruction counts and profiles under callgrind |
+//! | [`output`] | text for the terminal, HTML pages |
+//! | `run` | `lab run` and `lab profile`: selection of rows, time plan, rounds |
+//! | [`series`] | `lab openssl`: releases of OpenSSL compared with each other |
+//! | [`cli`] | the command line |
 
 pub use lab_scenario::random;
 
-mod callgrind;
-pub mod command;
-pub mod compare;
-mod counter;
-mod fit;
+pub mod cli;
 mod instructions;
 pub mod machine;
-pub mod markdown;
 mod material;
-pub mod page;
-mod peers;
-mod plan;
-mod plots;
-mod process;
-pub mod profile;
-mod profile_page;
-mod progress;
-pub mod published;
-pub mod purposes;
+pub mod output;
 pub mod report;
-mod rounds;
 mod run;
-pub mod same;
 pub mod series;
 pub mod statistics;
-pub mod table;
+mod worker;

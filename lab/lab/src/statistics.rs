@@ -1,78 +1,79 @@
-//! How rounds become a verdict.
+//! Ratios with bootstrap confidence intervals, and verdicts.
 //!
-//! In each round every peer is measured once, so that what disturbs the machine for longer than a round
-//! disturbs them alike. The figure for two peers is the median over the rounds of the ratio of their times;
-//! its interval is the middle of the same median over resampled rounds (percentile bootstrap). Of few rounds the
-//! middle 95 % would hold the truth less often than 95 times in 100, so a little more than that is taken.
-//! Must not know: what is measured. Next: `rounds.rs`, which decides when there are enough rounds.
+//! In each round every peer is measured once, so a disturbance that lasts longer than a round
+//! affects all peers alike. The estimate for two peers is the median over the rounds of the ratio
+//! of their times. Its confidence interval is the percentile bootstrap over rounds. With few rounds
+//! the plain percentile interval covers the true value in fewer than 95 of 100 cases, so the
+//! expanded percentile interval is used.
 
 use serde::{Deserialize, Serialize};
 
-use crate::random::Random;
+use lab_scenario::random::Random;
 
-/// How often rounds are drawn anew for an interval.
+/// Bootstrap resamples for each confidence interval.
 const RESAMPLES: usize = 2000;
 
-/// The relative half-width at which an interval is narrow enough for a verdict.
-pub const NARROW: f64 = 0.02;
+/// The largest relative half-width of an interval that allows a verdict.
+pub const MAX_HALF_WIDTH: f64 = 0.02;
 
-/// An interval that is farther than this from 1 is clear of it.
-const CLEAR: f64 = 0.01;
+/// An interval is clear of 1 if it is farther from 1 than this.
+const CLEAR_MARGIN: f64 = 0.01;
 
-/// Fewer rounds than this say nothing: resampling them cannot give what was never seen.
-pub const FEWEST: usize = 5;
+/// The fewest rounds that allow a verdict. Resampling cannot show values that were never observed.
+pub const MIN_ROUNDS: usize = 5;
 
-/// A ratio and its 95 % interval.
+/// A ratio and its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
-    /// The median.
+pub struct ConfidenceInterval {
+    /// The median of the ratios of all rounds.
     pub ratio: f64,
-    /// The lower end.
+    /// The lower bound.
     pub low: f64,
-    /// The upper end.
+    /// The upper bound.
     pub high: f64,
-    /// The rounds it stands on.
+    /// The number of rounds.
     pub rounds: usize,
 }
 
-/// What an interval of speed (greater is faster) says.
+/// The verdict on an interval of relative speed, where greater is faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Narrow, and all of it above 1.
+    /// The interval is narrow and lies above 1.
     Ahead,
-    /// Narrow, and all of it below 1.
+    /// The interval is narrow and lies below 1.
     Behind,
-    /// Narrow, and 1 is in it.
+    /// The interval is narrow and contains 1.
     Tie,
-    /// Not narrow enough to say anything.
+    /// The interval is too wide for a verdict.
     Undecided,
 }
 
-impl Interval {
-    /// Half the width, as a part of the ratio.
+impl ConfidenceInterval {
+    /// Half the width, relative to the ratio.
     #[must_use]
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.ratio
     }
 
-    /// Whether it is narrow enough for a verdict.
+    /// Whether the interval is narrow enough for a verdict.
     #[must_use]
     pub fn is_narrow(&self) -> bool {
-        self.rounds >= FEWEST && self.half_width() <= NARROW
+        self.rounds >= MIN_ROUNDS && self.half_width() <= MAX_HALF_WIDTH
     }
 
-    /// Whether its verdict needs no more rounds than these, of which a row has so many at least. One in twenty intervals
-    /// misses the truth, and looking after each round makes it more: a verdict that hangs by a hair stands on twice
-    /// as many.
+    /// Whether the verdict needs no more rounds. `min_rounds` is the minimum of the row.
+    ///
+    /// One in twenty intervals misses the true value, and a test after each round raises that rate.
+    /// A verdict whose interval is close to 1 therefore needs twice the minimum number of rounds.
     #[must_use]
-    pub fn is_settled(&self, fewest: usize) -> bool {
-        let is_clear = self.low > 1.0 + CLEAR || self.high < 1.0 - CLEAR;
+    pub fn is_conclusive(&self, fewest: usize) -> bool {
+        let is_clear = self.low > 1.0 + CLEAR_MARGIN || self.high < 1.0 - CLEAR_MARGIN;
         let is_certain = is_clear || self.verdict() == Verdict::Tie;
         self.is_narrow() && (is_certain || self.rounds >= fewest.saturating_mul(2))
     }
 
-    /// What it says.
+    /// The verdict.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         if !self.is_narrow() {
@@ -88,7 +89,10 @@ impl Interval {
 }
 
 impl Verdict {
-    /// In a word.
+    /// All verdicts, in the order of counts.
+    pub const ALL: [Self; 4] = [Self::Ahead, Self::Tie, Self::Undecided, Self::Behind];
+
+    /// The verdict's name.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -100,13 +104,13 @@ impl Verdict {
     }
 }
 
-/// The middle of these values; 0 if there are none.
+/// The median; 0 without values.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The value below which a `part` of the values lies, interpolated; 0 if there are none.
+/// The quantile at `part`, linearly interpolated; 0 without values.
 #[must_use]
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub fn quantile(values: &[f64], part: f64) -> f64 {
@@ -119,14 +123,14 @@ pub fn quantile(values: &[f64], part: f64) -> f64 {
     low + (high - low) * (place - place.floor())
 }
 
-/// The median of `numerator / denominator`, round by round, and its interval.
+/// The median of `numerator / denominator` over the rounds, with its confidence interval.
 #[must_use]
-pub fn ratio(numerator: &[f64], denominator: &[f64], random: &mut Random) -> Interval {
+pub fn ratio(numerator: &[f64], denominator: &[f64], random: &mut Random) -> ConfidenceInterval {
     let ratios: Vec<f64> = numerator.iter().zip(denominator).map(|(a, b)| a / b).collect();
     if ratios.is_empty() {
-        return Interval { ratio: f64::NAN, low: f64::NAN, high: f64::NAN, rounds: 0 };
+        return ConfidenceInterval { ratio: f64::NAN, low: f64::NAN, high: f64::NAN, rounds: 0 };
     }
-    let outside = outside(ratios.len());
+    let tail_probability = tail_probability(ratios.len());
     let mut draw = vec![0.0; ratios.len()];
     let medians: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
@@ -134,28 +138,28 @@ pub fn ratio(numerator: &[f64], denominator: &[f64], random: &mut Random) -> Int
             median(&draw)
         })
         .collect();
-    Interval {
+    ConfidenceInterval {
         ratio: median(&ratios),
-        low: quantile(&medians, outside),
-        high: quantile(&medians, 1.0 - outside),
+        low: quantile(&medians, tail_probability),
+        high: quantile(&medians, 1.0 - tail_probability),
         rounds: ratios.len(),
     }
 }
 
-/// The part of resampled medians that lies outside a 95 % interval of so many rounds, at each end.
+/// The probability outside the interval at each end, for an expanded percentile interval of 95 %.
 ///
-/// Resampling sees the spread of `n` rounds smaller than it is by `sqrt((n - 1) / n)`, and takes it for known
-/// where Student's distribution would not: the expanded percentile interval makes up for both (T. Hesterberg,
+/// The bootstrap underestimates the spread of `n` rounds by `sqrt((n - 1) / n)`, and uses normal
+/// instead of Student quantiles. The expanded percentile interval corrects both (T. Hesterberg,
 /// What Teachers Should Know About the Bootstrap, 2014).
 #[allow(clippy::cast_precision_loss)]
-fn outside(rounds: usize) -> f64 {
+fn tail_probability(rounds: usize) -> f64 {
     let n = rounds.max(2) as f64;
-    normal_tail(student(n - 1.0) * (n / (n - 1.0)).sqrt())
+    normal_tail(student_quantile(n - 1.0) * (n / (n - 1.0)).sqrt())
 }
 
-/// The 97.5 % quantile of Student's distribution, by its expansion about the normal one; for four degrees of
-/// freedom it is 0.3 % low.
-fn student(freedom: f64) -> f64 {
+/// The 97.5 % quantile of Student's t distribution, by an expansion about the normal quantile. With
+/// four degrees of freedom it is 0.3 % too low.
+fn student_quantile(freedom: f64) -> f64 {
     const Z: f64 = 1.959_964;
     let z = |power| Z.powi(power);
     let first = (z(3) + Z) / 4.0;
@@ -164,7 +168,7 @@ fn student(freedom: f64) -> f64 {
     Z + first / freedom + second / freedom.powi(2) + third / freedom.powi(3)
 }
 
-/// How much of the normal distribution lies above `x`, which is not negative: to 1e-7.
+/// The probability that a standard normal value exceeds `x`, for `x >= 0`, accurate to 1e-7.
 fn normal_tail(x: f64) -> f64 {
     // Abramowitz and Stegun 26.2.17.
     let t = 1.0 / (1.0 + 0.231_641_9 * x);
@@ -177,7 +181,7 @@ fn normal_tail(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// About normal: the sum of twelve numbers from 0 to 1, less six.
+    /// An approximately normal value: the sum of twelve uniform values from 0 to 1, minus six.
     fn normal(random: &mut Random) -> f64 {
         (0..12).map(|_| random.below(1 << 20) as f64 / f64::from(1 << 20)).sum::<f64>() - 6.0
     }
@@ -210,23 +214,23 @@ mod tests {
 
     #[test]
     fn a_verdict_by_a_hair_needs_twice_the_rounds() {
-        let interval = |low: f64, high: f64, rounds| Interval {
+        let interval = |low: f64, high: f64, rounds| ConfidenceInterval {
             ratio: f64::midpoint(low, high),
             low,
             high,
             rounds,
         };
-        // Clear of 1, a tie: as soon as they are narrow.
-        assert!(interval(1.02, 1.04, 15).is_settled(15));
-        assert!(interval(0.96, 0.98, 15).is_settled(15));
-        assert!(interval(0.99, 1.01, 15).is_settled(15));
-        // Ahead and behind, but only just.
+        // Intervals clear of 1 and ties are conclusive as soon as they are narrow.
+        assert!(interval(1.02, 1.04, 15).is_conclusive(15));
+        assert!(interval(0.96, 0.98, 15).is_conclusive(15));
+        assert!(interval(0.99, 1.01, 15).is_conclusive(15));
+        // Ahead and behind, but close to 1.
         for (low, high) in [(1.001, 1.02), (0.97, 0.999)] {
             assert_ne!(interval(low, high, 29).verdict(), Verdict::Tie);
-            assert!(!interval(low, high, 29).is_settled(15));
-            assert!(interval(low, high, 30).is_settled(15));
+            assert!(!interval(low, high, 29).is_conclusive(15));
+            assert!(interval(low, high, 30).is_conclusive(15));
         }
-        assert!(!interval(0.8, 1.2, 100).is_settled(15));
+        assert!(!interval(0.8, 1.2, 100).is_conclusive(15));
     }
 
     #[test]
@@ -235,10 +239,10 @@ mod tests {
         let one = sample(&mut random, 15, 100.0, 0.2);
         let other = sample(&mut random, 15, 100.0, 0.2);
         let interval = ratio(&one, &other, &mut random);
-        assert!(interval.half_width() > NARROW, "{interval:?}");
+        assert!(interval.half_width() > MAX_HALF_WIDTH, "{interval:?}");
         assert_eq!(interval.verdict(), Verdict::Undecided);
         assert_eq!(ratio(&[], &[], &mut random).verdict(), Verdict::Undecided);
-        // Nor are few rounds, however well they agree.
+        // Few rounds allow no verdict either, even if they agree.
         assert_eq!(ratio(&[2.0; 4], &[1.0; 4], &mut random).verdict(), Verdict::Undecided);
         assert_eq!(ratio(&[2.0; 5], &[1.0; 5], &mut random).verdict(), Verdict::Ahead);
     }
@@ -246,14 +250,14 @@ mod tests {
     #[test]
     fn what_disturbs_both_alike_does_not_widen_the_interval() {
         let mut random = Random::new(5);
-        // The clock of the machine changes by a third from round to round.
+        // The machine's clock rate varies by a third between rounds.
         let clock = sample(&mut random, 15, 1.0, 0.3);
         let disturbed = |random: &mut Random| -> Vec<f64> {
             clock.iter().map(|clock| clock * 100.0 * (1.0 + 0.005 * normal(random))).collect()
         };
         let (one, other) = (disturbed(&mut random), disturbed(&mut random));
         let interval = ratio(&one, &other, &mut random);
-        assert!(interval.half_width() < NARROW, "{interval:?}");
+        assert!(interval.half_width() < MAX_HALF_WIDTH, "{interval:?}");
     }
 
     #[test]
@@ -273,8 +277,9 @@ mod tests {
         }
     }
 
-    /// How often the interval of 15 rounds holds the truth if each of two libraries is faster or slower by its own
-    /// amount with a key, and what is left is noise a third as large.
+    /// The share of 95 % intervals over 15 rounds that cover the true value, if each of two
+    /// libraries is faster or slower by a random amount with each key, and the remaining noise is a
+    /// third as large.
     fn held(seed: u64, each_round_has_a_key_of_its_own: bool) -> f64 {
         let (mut random, trials, rounds) = (Random::new(seed), 400, 15);
         let of_key =
@@ -287,7 +292,7 @@ mod tests {
                 if each_round_has_a_key_of_its_own {
                     key = of_key(&mut random);
                 }
-                // The machine's clock changes for both alike.
+                // The clock rate changes for both alike.
                 let clock = 1.0 + 0.1 * normal(&mut random);
                 for (times, (speed, key)) in times.iter_mut().zip([1.01, 1.0].into_iter().zip(key))
                 {
@@ -309,14 +314,14 @@ mod tests {
 
     #[test]
     fn few_rounds_widen_the_interval() {
-        // From tables of Student's and the normal distribution.
+        // From tables of Student's t and the normal distribution.
         for (freedom, quantile) in [(4.0, 2.776), (6.0, 2.447), (14.0, 2.145), (29.0, 2.045)] {
-            assert!((student(freedom) / quantile - 1.0).abs() < 0.003, "{freedom}");
+            assert!((student_quantile(freedom) / quantile - 1.0).abs() < 0.003, "{freedom}");
         }
         for (x, tail) in [(0.0, 0.5), (1.0, 0.158_655), (1.959_964, 0.025), (3.0, 0.001_350)] {
             assert!((normal_tail(x) - tail).abs() < 1e-6, "{x}");
         }
-        assert!((outside(15) - 0.0132).abs() < 1e-4, "{}", outside(15));
-        assert!((outside(1000) - 0.025).abs() < 2e-4 && outside(1) > 0.0);
+        assert!((tail_probability(15) - 0.0132).abs() < 1e-4, "{}", tail_probability(15));
+        assert!((tail_probability(1000) - 0.025).abs() < 2e-4 && tail_probability(1) > 0.0);
     }
 }

@@ -1,6 +1,6 @@
-//! What the program does with reports that are there already.
+//! Commands that process existing reports.
 
-// A test may fail by panicking, also in what several share.
+// A test may fail by panicking, also in shared code.
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss)]
 #![cfg(unix)]
 
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use common::{Place, lab, said};
 use lab::report::Report;
 
-/// A file with this report.
+/// Writes a report to a file.
 fn file(name: &str, report: &Report) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     report.write(&path).unwrap();
@@ -21,7 +21,7 @@ fn file(name: &str, report: &Report) -> PathBuf {
 }
 
 #[test]
-fn a_table_of_markdown_has_a_line_for_each_side() {
+fn a_markdown_table_has_a_line_for_each_side() {
     let report = sample::report(1);
     let path = file("markdown.json", &report);
     let table =
@@ -31,7 +31,7 @@ fn a_table_of_markdown_has_a_line_for_each_side() {
     let text = String::from_utf8(output.stdout).unwrap();
     let sides: usize = report.rows.iter().map(|row| row.sides.len()).sum();
     assert_eq!(text.lines().count(), 2 + sides);
-    // Row, side, every peer that took part and the floor, ratio, verdict, floors.
+    // Row, side, all available peers and the floor, ratio, verdict, time / floor.
     let columns = 2 + 10 + 3;
     for line in text.lines() {
         assert_eq!(line.matches('|').count(), columns + 1, "{line}");
@@ -41,12 +41,12 @@ fn a_table_of_markdown_has_a_line_for_each_side() {
     {
         assert!(text.contains(word), "{word}");
     }
-    assert!(said(&table("floor")).contains("no peer floor took part"));
-    assert!(said(&table("nobody")).contains("no peer nobody took part"));
+    assert!(said(&table("floor")).contains("no such peer: floor"));
+    assert!(said(&table("nobody")).contains("no such peer: nobody"));
 }
 
 #[test]
-fn a_comparison_tells_what_else_differs_and_leaves_a_page() {
+fn a_comparison_lists_other_differences_and_writes_a_page() {
     let old = sample::report(1);
     let mut new = sample::report(2);
     new.machine.cpu = "Another <processor>".to_owned();
@@ -66,8 +66,8 @@ fn a_comparison_tells_what_else_differs_and_leaves_a_page() {
     );
     assert!(html.contains("now Another &lt;processor&gt;") && !html.contains("<processor>"));
     assert!(text.contains("differs: allocator:"), "{text}");
-    for told in [&text, &html] {
-        assert!(told.to_lowercase().contains("not in the new report") && told.contains(&gone));
+    for output in [&text, &html] {
+        assert!(output.to_lowercase().contains("not in the new report") && output.contains(&gone));
     }
     assert!(html.contains(" → <b>") && !html.contains("NaN"));
 
@@ -79,10 +79,10 @@ fn a_comparison_tells_what_else_differs_and_leaves_a_page() {
 }
 
 #[test]
-fn a_worker_that_took_part_twice_is_held_against_itself() {
+fn a_worker_that_runs_twice_is_compared_with_itself() {
     let output = lab().arg("aa").arg(file("once.json", &sample::report(1))).output().unwrap();
     assert!(!output.status.success());
-    assert!(said(&output).contains("no worker met itself"), "{}", said(&output));
+    assert!(said(&output).contains("no A/A pair in the report"), "{}", said(&output));
     let place = Place::new("aa");
     place.fake("a", 1000, "");
     let run = place.run(&["--rounds", "5", "--rows", "mutual", "--peers", "a,a@2"]);

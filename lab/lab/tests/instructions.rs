@@ -1,7 +1,6 @@
-//! Instructions counted under callgrind, where there is one: the counts stand still, and every one has a
-//! purpose.
+//! Instruction counts, if callgrind is installed: they are reproducible, and each has a purpose.
 
-// A test may fail by panicking, also in what several share.
+// A test may fail by panicking, also in shared code.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -9,7 +8,7 @@ mod common;
 use std::process::{Command, Stdio};
 
 use common::{Place, lab, said};
-use lab::purposes::PURPOSES;
+use lab::report::profile::PURPOSES;
 
 const WORKERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../workers");
 
@@ -54,7 +53,7 @@ fn counts_stand_still_and_have_purposes() {
         }
     }
 
-    // The profile joins the report that is there, and counts about the same.
+    // The profile is added to the existing report, with similar counts.
     count(&place, &["profile", "resumed-12-stateless", "--peers", &peers.join(",")]);
     let report = place.report();
     assert_eq!(report.rows.len(), 1);
@@ -64,17 +63,20 @@ fn counts_stand_still_and_have_purposes() {
         for (side, of_row) in peer.sides.iter().zip(&counted.sides) {
             let figure = of_row.peers.iter().find(|figure| figure.peer == peer.peer).unwrap();
             let off = side.instructions / figure.nanoseconds - 1.0;
-            // Another process has other keys for its tables.
+            // Each process has random keys for its hash tables.
             assert!(off.abs() < 0.01, "{} {}: {off}", peer.peer, side.side);
             let part = |purpose: &str| side.of(purpose).unwrap().instructions / side.instructions;
             assert_eq!(side.purposes.len(), PURPOSES.len());
-            // Without a signature and a key exchange the PRF is most of it.
+            // Without signatures and key exchange, most of the work is the PRF.
             assert!(part("key schedule") > 0.3, "{peer:?}");
             assert!(part("signatures") + part("key exchange") < 0.001, "{peer:?}");
             assert!(part("other") < 0.25, "{peer:?}");
         }
     }
     let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
-    assert!(page.contains("<h2>By purpose</h2>") && page.contains("class=\"u3\""), "{page}");
+    assert!(
+        page.contains("<h2>Instructions by purpose</h2>") && page.contains("class=\"u3\""),
+        "{page}"
+    );
     assert!(!page.contains("NaN"));
 }

@@ -1,8 +1,8 @@
-//! How workers are started, and in which order: what `--allocator`, `--pin`, `--seed` and `--minutes`
-//! promise. The workers are shell scripts that say what they see of themselves.
+//! Start options and order of workers: `--allocator`, `--pin`, `--seed` and `--minutes`. The
+//! workers are shell scripts that report their environment.
 
 #![cfg(target_os = "linux")]
-// A test may fail by panicking, also in what several share.
+// A test may fail by panicking, also in shared code.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -19,8 +19,8 @@ use lab_scenario::rows;
 const ROW: [&str; 2] = ["--rows", "full-13-rsa2048-hybrid"];
 const SHORT: [&str; 4] = ["--rounds", "1", "--row-seconds", "0"];
 
-/// A worker that gives what this command prints as its library's version.
-fn tells(place: &Place, name: &str, command: &str) {
+/// A worker that reports the output of a command as its library's version.
+fn reports(place: &Place, name: &str, command: &str) {
     let about = r#"{"reply":"about","protocol":1,"library":"x","crypto":"","interface":"","build":"","version":"'"#;
     place.fake(
         name,
@@ -33,7 +33,7 @@ fn version(report: &Report) -> &str {
     report.peers[0].about.as_ref().map_or("", |about| about.version.as_str())
 }
 
-/// A library that can be preloaded, if there is a C compiler.
+/// A library for preloading, if there is a C compiler.
 fn library(place: &Place) -> PathBuf {
     fs::create_dir_all(place.out()).unwrap();
     let library = std::path::absolute(place.out().join("liballocator-of-a-test.so")).unwrap();
@@ -44,7 +44,7 @@ fn library(place: &Place) -> PathBuf {
 }
 
 fn with_allocator(place: &Place, library: &Path) -> std::process::Output {
-    // `--allocator system` comes first and would be a second one.
+    // The common arguments contain `--allocator system`, and a second one would be an error.
     let mut command = common::lab();
     command.arg("run").arg("--workers").arg(place.workers()).arg("--out").arg(place.out());
     command.arg("--allocator").arg(library).args(["--measure-ms", "8"]).args(ROW).args(SHORT);
@@ -54,7 +54,7 @@ fn with_allocator(place: &Place, library: &Path) -> std::process::Output {
 #[test]
 fn the_allocator_is_loaded_into_every_worker() {
     let place = Place::new("preload");
-    tells(&place, "a", "grep -c liballocator-of-a-test /proc/self/maps");
+    reports(&place, "a", "grep -c liballocator-of-a-test /proc/self/maps");
     let library = library(&place);
     let output = with_allocator(&place, &library);
     assert!(output.status.success(), "{}", said(&output));
@@ -70,12 +70,16 @@ fn an_allocator_that_is_not_there_is_one_clear_line() {
     let output = with_allocator(&place, Path::new("/nowhere/liballocator.so"));
     assert!(!output.status.success());
     let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(text, "error: --allocator: there is no file /nowhere/liballocator.so\n");
-    // A file that cannot be loaded is found out by looking at the worker.
+    assert_eq!(text, "error: --allocator: no such file: /nowhere/liballocator.so\n");
+    // A file that cannot be preloaded is detected in the worker's process.
     let no_library = place.workers().join("a/worker.toml");
     let output = with_allocator(&place, &no_library);
     assert!(!output.status.success());
-    assert!(said(&output).contains("worker.toml was not loaded into it"), "{}", said(&output));
+    assert!(
+        said(&output).contains("worker.toml is not loaded in the worker process"),
+        "{}",
+        said(&output)
+    );
 }
 
 #[test]
@@ -85,17 +89,17 @@ fn a_pinned_worker_has_one_cpu() {
     let own = String::from_utf8(own).unwrap();
     let last = own.trim().rsplit([',', '-']).next().unwrap();
     let place = Place::new("pin");
-    tells(&place, "a", allowed);
+    reports(&place, "a", allowed);
     let output = place.run(&[&ROW[..], &SHORT, &["--pin", last]].concat());
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(version(&place.report()), last);
     assert_eq!(place.report().settings.pin.unwrap().to_string(), last);
     let output = place.run(&[&ROW[..], &SHORT, &["--pin", "4000"]].concat());
     let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(text, "error: --pin 4000: there is no such CPU, or it is not for us\n");
+    assert_eq!(text, "error: --pin 4000: no such CPU, or not allowed\n");
 }
 
-/// In which order three workers were measured in six rounds.
+/// The order in which three workers were measured in six rounds.
 fn order(place: &Place, seed: &str) -> String {
     let log = std::path::absolute(place.out().join("order")).unwrap();
     let _ = fs::remove_file(&log);
@@ -116,7 +120,7 @@ fn a_seed_repeats_the_order_of_peers() {
     assert_eq!(first.len(), 18, "{first}");
     assert_eq!(first, order(&place, "7"));
     assert_ne!(first, order(&place, "8"));
-    // Each round is a shuffle of all three.
+    // Each round contains all three workers.
     for round in first.as_bytes().chunks(3) {
         let mut round = round.to_vec();
         round.sort_unstable();
@@ -124,8 +128,7 @@ fn a_seed_repeats_the_order_of_peers() {
     }
 }
 
-/// What two workers were given in each turn of six rounds: who, checksums of certificate and keys, the
-/// placement.
+/// What two workers received in six rounds: name, checksums of certificate and keys, placement.
 fn given(place: &Place, row: &str, seed: &str) -> Vec<[String; 5]> {
     let log = std::path::absolute(place.out().join("given")).unwrap();
     let sides = rows::all().into_iter().find(|each| each.id == row).unwrap().sides();
@@ -158,7 +161,7 @@ fn given(place: &Place, row: &str, seed: &str) -> Vec<[String; 5]> {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let turns: Vec<[String; 5]> =
         text.lines().map(|line| words(line).try_into().unwrap()).collect();
-    // Checksum and length; of an empty file it would be 4294967295-0.
+    // Checksum and length; an empty file has 4294967295-0.
     assert!(
         turns
             .iter()
@@ -184,13 +187,13 @@ fn each_round_has_other_keys_the_same_for_all_peers_and_a_seed_repeats_them() {
     for file in 1..4 {
         assert_eq!(distinct(&all, file).len(), 6, "{all:?}");
     }
-    // Every process lies elsewhere, those of one round too.
+    // Every process has a different placement, also within a round.
     assert_eq!(distinct(&all, 4).len(), 12, "{all:?}");
     assert!(all.iter().all(|turn| turn[4].parse::<u64>().unwrap() < 1 << 32));
 
     assert_eq!(given(&place, "full-13-rsa2048-hybrid", "7"), all);
     let other = given(&place, "full-13-rsa2048-hybrid", "8");
-    // Without a seed one is drawn, and told.
+    // Without `--seed` the seed is random, and stored in the report.
     let unasked = given(&place, "full-13-rsa2048-hybrid", "");
     let seed = place.report().settings.seed;
     for field in 1..5 {
@@ -204,7 +207,7 @@ fn each_round_has_other_keys_the_same_for_all_peers_and_a_seed_repeats_them() {
 fn what_is_counted_draws_nothing() {
     let place = Place::new("counted-material");
     let all = given(&place, "memory-13-rsa2048", "7");
-    // Five rounds are enough where counts repeat.
+    // Five rounds are enough for counts.
     assert_eq!(all.len(), 10);
     for turn in &all {
         assert_eq!(turn[1..4], all[0][1..4]);
@@ -226,5 +229,5 @@ fn the_fewest_rounds_are_made_however_little_time_there_is() {
     assert_eq!(report.rows[0].rounds, 15);
     assert_eq!((report.settings.measure_ms, report.settings.minutes), (40, Some(0.01)));
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("that is more than was asked for"), "{text}");
+    assert!(text.contains("this exceeds --minutes"), "{text}");
 }

@@ -1,5 +1,5 @@
-//! What may go wrong with a worker costs that worker, and no more. The workers are shell scripts, which
-//! also shows that the line protocol wants no library of ours.
+//! Failures of workers, which must not affect other workers. The workers are shell scripts, which
+//! also shows that the protocol needs no library.
 
 #![cfg(unix)]
 
@@ -46,12 +46,12 @@ fn a_faster_peer_is_ahead_and_the_same_one_twice_is_a_tie() {
     let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
     assert!(page.contains("<td class=\"behind\" title=\"behind, against The library fast: 0.500–0.500\">▼ 0.50</td>"), "{page}");
     assert!(page.contains("aria-label=\"1000000/s\""), "{page}");
-    // Complete in itself.
+    // The page is self-contained.
     assert!(!page.contains("http") && !page.contains("src="), "{page}");
 }
 
 #[test]
-fn a_worker_that_cannot_be_built_is_told_and_left_out() {
+fn a_worker_that_cannot_be_built_is_reported_and_left_out() {
     let place = Place::new("unbuilt");
     place.fake("good", 1000, "");
     place.manifest(
@@ -69,9 +69,9 @@ fn a_worker_that_cannot_be_built_is_told_and_left_out() {
         peer.failure.clone().unwrap_or_default()
     };
     assert!(failure("broken").contains("cmake is missing"), "{}", failure("broken"));
-    assert!(failure("mute").contains("it ended"), "{}", failure("mute"));
+    assert!(failure("mute").contains("worker exited"), "{}", failure("mute"));
     assert_eq!(failure("good"), "");
-    assert!(said(&output).contains("broken needs cmake"));
+    assert!(said(&output).contains("broken requires cmake"));
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn a_worker_that_crashes_hangs_or_does_something_else_loses_that_row_only() {
     let [lost, kept] = &report.rows[..] else { panic!("{} rows", report.rows.len()) };
     let why = |name: &str| lost.failures.get(name).map_or("", String::as_str);
     assert!(why("crash").contains("out of luck"), "{}", why("crash"));
-    assert!(why("hang").contains("no answer within"), "{}", why("hang"));
-    assert!(why("babble").contains("not an answer: hello"), "{}", why("babble"));
+    assert!(why("hang").contains("no reply within"), "{}", why("hang"));
+    assert!(why("babble").contains("invalid reply: hello"), "{}", why("babble"));
     assert!(why("wrong").contains("the group is X25519"), "{}", why("wrong"));
     assert_eq!(lost.failures.len(), 4, "{:?}", lost.failures);
     assert_eq!(lost.unable.get("unable").map(String::as_str), Some("no such group"));
@@ -122,7 +122,7 @@ fn a_worker_that_crashes_hangs_or_does_something_else_loses_that_row_only() {
 #[test]
 fn what_was_measured_outlives_an_interrupt_and_is_taken_up() {
     let place = Place::new("interrupt");
-    // The second row never ends, and nobody is left to end it.
+    // The second row never ends, and no process remains to kill it.
     let forever = "*'\"do\":\"prepare\"'*full-13-ecdsa*) exec sleep 30 ;;";
     place.fake("a", 1000, forever);
     let arguments = ["--rounds", "1", "--row-seconds", "0", TWO_ROWS[0], TWO_ROWS[1]];
@@ -138,7 +138,7 @@ fn what_was_measured_outlives_an_interrupt_and_is_taken_up() {
     let kept = place.report();
     assert_eq!(kept.rows.len(), 1);
 
-    // Under other settings it is another run.
+    // A run with other settings cannot be resumed.
     let mut other = arguments.to_vec();
     other.extend(["--resume", "--seed", "2"]);
     let output = place.run(&other);
@@ -194,11 +194,7 @@ fn a_peer_asked_for_by_a_wrong_name_ends_the_run() {
     let place = Place::new("names");
     place.fake("a", 1000, "");
     let output = place.run(&["--peers", "a,nobody"]);
-    assert!(
-        said(&output).contains("there is no worker \"nobody\"; there are: a"),
-        "{}",
-        said(&output)
-    );
+    assert!(said(&output).contains("unknown worker \"nobody\"; available: a"), "{}", said(&output));
     let output = place.run(&["--peers", "a,a"]);
     assert!(said(&output).contains("a@2"), "{}", said(&output));
 }

@@ -1,8 +1,8 @@
-//! `lab openssl`: what it makes of its workers, and what may go wrong with one. The workers are shell
-//! scripts, but for the last test.
+//! `lab openssl`: results and failures of workers. The workers are shell scripts, except in the
+//! last test.
 
 #![cfg(unix)]
-// A test may fail by panicking, also in what several share.
+// A test may fail by panicking, also in shared code.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -11,9 +11,9 @@ use std::fs;
 use std::process::Output;
 
 use common::{Place, lab, said};
-use lab::series::report::{Lost, SeriesReport};
+use lab::series::report::{NoFigure, SeriesReport};
 
-/// A release that takes so many nanoseconds for everything; other `case` arms go before.
+/// A release that takes this many nanoseconds for everything, after additional `case` arms.
 fn release(place: &Place, series: &str, version: &str, nanoseconds: u32, arms: &str) {
     let sides = ["connection", "block", "key generation", "encapsulation", "decapsulation"];
     let sides: Vec<_> = sides
@@ -55,20 +55,21 @@ fn releases_are_held_against_the_first_and_one_that_cannot_be_built_is_left_out(
     let output = run(&place, &[]);
     assert!(output.status.success(), "{}", said(&output));
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("takes no part: the build ended with exit status: 3"), "{text}");
+    assert!(text.contains("unavailable: build failed with exit status: 3"), "{text}");
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("new resumed 1.1.1w 1,000,000 ± 0.0 1,000,000 ± 0.0 3.0.8"), "{text}");
     assert!(
         words.contains("3.0.8 500,000 ± 0.0 -50.0 % 500,000 ± 0.0 -50.0 % Throughput"),
         "{text}"
     );
-    assert!(said(&output).contains("openssl-3.5 needs perl"));
+    assert!(said(&output).contains("openssl-3.5 requires perl"));
 
     let report = report(&place);
     assert_eq!((report.releases.len(), report.others.len()), (3, 3));
     let lost: Vec<_> = report.figures.iter().filter(|figure| figure.lost.is_some()).collect();
     let [failed, unable] = &lost[..] else { panic!("{lost:?}") };
-    let (Some(Lost::Unable(unable)), Some(Lost::Failed(failed))) = (&failed.lost, &unable.lost)
+    let (Some(NoFigure::Unable(unable)), Some(NoFigure::Failed(failed))) =
+        (&failed.lost, &unable.lost)
     else {
         panic!("{lost:?}")
     };
@@ -81,11 +82,11 @@ fn releases_are_held_against_the_first_and_one_that_cannot_be_built_is_left_out(
     }
 
     let page = fs::read_to_string(place.out().join("openssl.html")).unwrap();
-    assert!(page.contains("<td>3.5</td>") && page.contains("took no part<pre>"), "{page}");
+    assert!(page.contains("<td>3.5</td>") && page.contains("unavailable<pre>"), "{page}");
     assert!(page.contains("<td class=\"failed\">failed</td>"), "{page}");
     assert!(page.contains("aria-label=\"500,000 ± 0.0 -50.0 %\""), "{page}");
     assert!(!page.contains("NaN"), "a figure of nothing");
-    // Complete in itself.
+    // The page is self-contained.
     assert!(!page.contains("http") && !page.contains("src="), "{page}");
 }
 
@@ -101,7 +102,7 @@ fn an_interrupted_run_goes_on_with_what_is_missing() {
     kept.figures[last].sides.values_mut().for_each(|times| _ = times.pop());
     kept.write(&place.out().join("openssl.json")).unwrap();
 
-    // Under other settings it is another run.
+    // A run with other settings cannot be resumed.
     let output = run(&place, &["--resume", "--runs", "4"]);
     assert!(said(&output).contains("other settings"), "{}", said(&output));
     assert_eq!(report(&place), kept);
@@ -122,7 +123,7 @@ fn what_cannot_be_is_refused() {
     let place = Place::new("series-refused");
     release(&place, "3.0", "3.0.8 7 Feb 2023", 1000, "");
     let output = run(&place, &["--versions", "3.0,2.9"]);
-    assert!(said(&output).contains("there is no worker \"openssl-2.9\""), "{}", said(&output));
+    assert!(said(&output).contains("unknown worker \"openssl-2.9\""), "{}", said(&output));
     let output = run(&place, &["--runs", "2"]);
     assert!(said(&output).contains("at least 3"), "{}", said(&output));
     fs::create_dir_all(place.out()).unwrap();

@@ -1,6 +1,6 @@
-//! The page of a report that holds everything a report can hold.
+//! The page of a report with all possible content.
 
-// A test may fail by panicking, also in what several share.
+// A test may fail by panicking, also in shared code.
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss)]
 
 #[path = "common/sample.rs"]
@@ -9,7 +9,7 @@ mod sample;
 use std::fs;
 use std::path::Path;
 
-use lab::page;
+use lab::output::page;
 use lab::statistics::Verdict;
 use lab_scenario::Task;
 
@@ -25,7 +25,7 @@ fn everything_in_a_report_is_on_its_page() {
     for verdict in [Verdict::Ahead, Verdict::Behind, Verdict::Tie, Verdict::Undecided] {
         assert!(verdicts.contains(&verdict), "the sample has no {verdict:?}");
     }
-    let page = page::render(&report);
+    let page = page::report::render(&report);
     for row in &report.rows {
         assert!(page.contains(&format!("<section id=\"{}\">", row.row.id)), "{}", row.row.id);
         assert!(page.contains(&format!("href=\"#{}\"", row.row.id)), "{}", row.row.id);
@@ -33,8 +33,8 @@ fn everything_in_a_report_is_on_its_page() {
     let cells = ["\"ahead\" title=", "\"behind\" title=", "\"tie\" title=", "\"undecided\" title="];
     for text in cells.into_iter().chain([
         "class=\"failed\">failed",
-        "has no way to do this",
-        "took no part",
+        "does not support this",
+        "unavailable",
         "client parked: 418 B",
         "40 min for all rows",
         "2026-11-22 00:00 UTC",
@@ -46,7 +46,7 @@ fn everything_in_a_report_is_on_its_page() {
     assert!(
         noisy > 0 && page.contains(&format!("{noisy} of {} rows are noisy", report.rows.len()))
     );
-    // Two drawings for each row of threads and of latency, one for each side of the sweep.
+    // Two charts for each row of threads and of latency, one for each side of the write sizes.
     let many = |task| report.rows.iter().filter(|row| row.row.task == task).count();
     let drawings = 2 * many(Task::Threads) + 2 * many(Task::Latency) + 2;
     assert_eq!(page.matches("<svg class=\"plot\"").count(), drawings);
@@ -54,7 +54,7 @@ fn everything_in_a_report_is_on_its_page() {
 
 #[test]
 fn a_page_is_complete_in_itself_and_well_formed() {
-    let page = page::render(&sample::report(1));
+    let page = page::report::render(&sample::report(1));
     for foreign in ["http", "src=", "<script", "<link", "@import", "url("] {
         assert!(!page.contains(foreign), "{foreign}");
     }
@@ -65,9 +65,9 @@ fn a_page_is_complete_in_itself_and_well_formed() {
     assert_eq!(balance(&page), Vec::<String>::new());
 }
 
-/// Elements that are opened and not closed, or closed in another order.
+/// Elements that are not closed, or closed in the wrong order.
 fn balance(page: &str) -> Vec<String> {
-    // These need no end, and HTML lets the parts of tables and lists go without one.
+    // These need no end tag; HTML also allows omitting those of table and list parts.
     let lonely = ["meta", "rect", "line", "circle", "polyline", "br"];
     let mut open: Vec<String> = Vec::new();
     let body = page.split_once("</style>").map_or(page, |(_, body)| body);
@@ -85,7 +85,7 @@ fn balance(page: &str) -> Vec<String> {
             break;
         }
     }
-    // The head's own end was before the split.
+    // The end tag of the head is before the split.
     open.retain(|name| !name.starts_with("/head") && !name.starts_with("/html"));
     open
 }
@@ -96,6 +96,6 @@ fn samples_for_a_browser() {
     let folder = std::env::var("LAB_PAGES").unwrap();
     let folder = Path::new(&folder);
     let (old, new) = (sample::report(1), sample::report(2));
-    fs::write(folder.join("report.html"), page::render(&new)).unwrap();
-    fs::write(folder.join("compare.html"), lab::compare::page(&old, &new)).unwrap();
+    fs::write(folder.join("report.html"), page::report::render(&new)).unwrap();
+    fs::write(folder.join("compare.html"), lab::output::page::changes::render(&old, &new)).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Published accounting in reports, with workers that are not there.
+//! Published accounting in reports, with fake workers.
 
 // A test may fail by panicking.
 #![allow(clippy::unwrap_used)]
@@ -11,7 +11,7 @@ use lab_scenario::Accounting;
 #[test]
 fn a_report_says_its_accounting_and_has_the_published_table() {
     let place = Place::new("published-table");
-    // 100 000 ns are 10 000 in a second, and of a write of 1 MiB 10 000 MB/s.
+    // 100,000 ns are 10,000 operations per second, and for writes of 1 MiB 10,000 MB/s.
     place.fake_that_follows("\"rustls-bench\"", "rustls", 100_000, "");
     place.fake_that_follows("\"openssl-bench\"", "boringssl", 200_000, "");
     place.fake("other", 1, "");
@@ -22,11 +22,11 @@ fn a_report_says_its_accounting_and_has_the_published_table() {
     let text = String::from_utf8_lossy(&output.stdout);
     for part in [
         "PUBLISHED ACCOUNTING",
-        "The library boringssl as openssl-bench does it; The library rustls as rustls-bench does it",
+        "The library boringssl like openssl-bench; The library rustls like rustls-bench",
         "| MB/s, handshakes/s | The library boringssl | The library rustls |",
         "| transfer, 1.3, aes-256-gcm, sending | 5000.00 | 10000.00 |",
         "| resumed handshakes, 1.2, by id, client | 5000.00 | 10000.00 |",
-        "other has no way to do this: no program of its own has published figures",
+        "other does not support this: no program of its own has published figures",
     ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }

@@ -1,7 +1,7 @@
-//! The fields of `report.json`, each with its type, as they were when their schema was given its number.
-//! A field that comes, goes or changes its type wants another number.
+//! The fields of `report.json` with their types, as recorded for each schema. A change of a field
+//! requires a new schema.
 
-// A test may fail by panicking, also in what several share.
+// A test may fail by panicking, also in shared code.
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss)]
 
 #[path = "common/sample.rs"]
@@ -22,12 +22,15 @@ fn no_field_changes_without_another_schema() {
     let file = format!("tests/schema/{SCHEMA}.txt");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(&file);
     if !path.exists() {
-        let beside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schema.txt");
-        fs::write(&beside, &now).unwrap();
-        panic!("schema {SCHEMA} is new: copy {} to lab/lab/{file}", beside.display());
+        let actual = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schema.txt");
+        fs::write(&actual, &now).unwrap();
+        panic!("schema {SCHEMA} is new: copy {} to lab/lab/{file}", actual.display());
     }
     let then = fs::read_to_string(&path).unwrap();
-    assert_eq!(now, then, "raise SCHEMA in report.rs, then the fields are those of a new schema");
+    assert_eq!(
+        now, then,
+        "raise SCHEMA in report/schema.rs, then the fields are those of a new schema"
+    );
 }
 
 #[test]
@@ -38,8 +41,8 @@ fn a_report_survives_its_file() {
     assert_eq!(Report::read(&path).unwrap(), report);
 }
 
-/// Every field below `path`. What can be absent is seen both ways in the sample; names that are data, such
-/// as those of peers, are one field.
+/// Collects all fields below `path`. Optional fields occur in the sample with and without a value.
+/// Keys that are data, such as names of peers, count as one field.
 fn collect(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
     match value {
         Value::Null => _ = fields.insert(format!("{path}: absent")),

@@ -1,14 +1,14 @@
-//! The workers that are built here, through every row: each must do what is asked, or the row fails.
-//! Times mean nothing in this test.
+//! Every row with the workers of this repository. The rows' checks must pass; times are meaningless
+//! in this test.
 
-// A test may fail by panicking, also in what several share.
+// A test may fail by panicking, also in shared code.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use common::{Place, lab, said};
 use lab::report::{Report, RowReport};
-use lab_scenario::row::LOADING;
+use lab_scenario::row::LOADING_SIDES;
 use lab_scenario::{Accounting, Chain, Load, Resumption, Task, Version, locked_version, rows};
 
 #[test]
@@ -28,7 +28,7 @@ fn every_worker_does_every_row_as_asked() {
         };
         as_asked(row, &["tercel", "rustls", "rustls-unbuffered"], unable);
     }
-    many_connections_are_told(&report);
+    check_many_connections(&report);
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
     let (report, _) = every_row("every-row-in-c", "release", Accounting::Neutral, &peers);
     for row in &report.rows {
         let asked = &row.row;
-        // The policies of s2n-tls pin neither of these, and it renews no ticket of TLS 1.2.
+        // Policies of s2n-tls cannot pin these, and it does not renew TLS 1.2 tickets.
         let pinned = asked.chain != Chain::Ed25519 && !asked.suite.name().contains("CHACHA20");
         let unable: &[&str] = match (asked.version, asked.resumption) {
             _ if asked.load == Some(Load::Key) => &["s2n-tls"],
@@ -110,7 +110,7 @@ fn published_rows_are_done_by_libraries_in_c() {
 
 const C_PEERS: [&str; 3] = ["openssl", "openssl-3-5", "boringssl"];
 
-/// In published accounting groups are the library's choice, which must be the row's.
+/// In published accounting the library chooses the group, which must be that of the row.
 fn group_as_asked(row: &RowReport, peers: &[&str]) {
     let exchanges = row.row.version == Version::Tls13 || row.row.resumption.is_none();
     for peer in peers.iter().filter(|_| exchanges && row.row.task != Task::Bulk) {
@@ -118,7 +118,7 @@ fn group_as_asked(row: &RowReport, peers: &[&str]) {
     }
 }
 
-/// All rows, measured for a moment each, by peers none of which may be missing.
+/// Runs all rows for a moment each. All these peers must be available.
 fn every_row(
     test: &str,
     profile: &str,
@@ -126,8 +126,8 @@ fn every_row(
     peers: &[&str],
 ) -> (Report, String) {
     let place = Place::new(test);
-    // Instructions are counted by a test of their own, for fewer rows.
-    let ids: Vec<_> = rows::of(accounting)
+    // Another test counts instructions, for fewer rows.
+    let ids: Vec<_> = rows::for_accounting(accounting)
         .into_iter()
         .filter(|row| row.task != Task::Instructions)
         .map(|row| row.id)
@@ -146,8 +146,8 @@ fn every_row(
     let report = place.report();
     assert!(report.peers.iter().all(|peer| peer.failure.is_none()), "{:?}", report.peers);
     let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
-    // Two drawings for each row of threads and of latency, one for each side of the sweep.
-    let all = rows::of(accounting);
+    // Two charts for each row of threads and of latency, one for each side of the write sizes.
+    let all = rows::for_accounting(accounting);
     let count = |task| all.iter().filter(|row| row.task == task).count();
     let sweep = usize::from(all.iter().any(|row| row.section == "write sizes"));
     let plots = 2 * (count(Task::Threads) + count(Task::Latency) + sweep);
@@ -157,7 +157,8 @@ fn every_row(
     (report, page)
 }
 
-/// Whether these peers did what the row asks, and those said that they cannot.
+/// Checks the negotiated parameters of these peers, and that exactly the `unable` ones do not
+/// support the row.
 fn as_asked(row: &RowReport, peers: &[&str], unable: &[&str]) {
     assert!(row.failures.is_empty(), "{}: {:?}", row.row.id, row.failures);
     assert_eq!(row.unable.keys().collect::<Vec<_>>(), unable, "{}", row.row.id);
@@ -170,7 +171,7 @@ fn as_asked(row: &RowReport, peers: &[&str], unable: &[&str]) {
             assert_eq!(done["early data"], row.row.early_data.to_string(), "{}", row.row.id);
         }
     }
-    // Nobody's figures are no sides.
+    // Without results there are no sides.
     let sides = if unable.len() < peers.len() { row.row.sides().len() } else { 0 };
     assert_eq!(row.sides.len(), sides, "{}", row.row.id);
     for side in &row.sides {
@@ -178,8 +179,8 @@ fn as_asked(row: &RowReport, peers: &[&str], unable: &[&str]) {
     }
 }
 
-/// What `report` says of the rows in which more than one connection is open.
-fn many_connections_are_told(report: &Report) {
+/// Checks the results of rows with several open connections.
+fn check_many_connections(report: &Report) {
     for row in &report.rows {
         let id = &row.row.id;
         let figure = |side: &str, peer: &str| {
@@ -194,7 +195,7 @@ fn many_connections_are_told(report: &Report) {
             match row.row.task {
                 Task::Loading if peer == "rustls-unbuffered" => {}
                 Task::Loading => {
-                    let [load, with_use] = LOADING.map(|side| figure(side, peer).nanoseconds);
+                    let [load, with_use] = LOADING_SIDES.map(|side| figure(side, peer).nanoseconds);
                     assert!(load < with_use, "{id}");
                 }
                 Task::Threads => assert_eq!(row.row.threads, [1, 3], "{id}"),
@@ -210,7 +211,7 @@ fn many_connections_are_told(report: &Report) {
                 Task::Memory => {
                     for side in ["client", "server"] {
                         let of = |what: &str| figure(&format!("{side} {what}"), peer).nanoseconds;
-                        // AWS-LC's share alone is more than a kilobyte while keys are exchanged.
+                        // AWS-LC alone needs more than a kilobyte during the key exchange.
                         assert!(of("peak") > 1024.0 && of("peak") >= of("connected"), "{id}");
                         assert!(of("allocations") >= 2.0, "{id}");
                         assert!(of("idle") < 256.0 * 1024.0, "{id}");

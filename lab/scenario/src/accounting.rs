@@ -1,10 +1,9 @@
-//! Which spans of a connection count, and for whom.
+//! Accounting: which steps of a connection are timed, and for which side.
 //!
-//! In neutral accounting a side pays for what its own library does, and for that only. The two programs
-//! behind the published comparisons share out the rest too, each in its own way; in published accounting a
-//! library is timed as its own program does it. lab/README.md says what that favours.
-//! Must not know: libraries, and what happens in a step. Next: `ledger.rs`, which adds them up;
-//! `handshake.rs` and `bulk.rs`, which go through the steps.
+//! In neutral accounting, each side's time is the work of its own library and nothing else. The two
+//! programs behind the published comparisons also attribute transport and other work to a side,
+//! each in its own way. In published accounting, a library is timed like its program. See
+//! lab/README.md for the effects.
 
 use std::fmt;
 
@@ -12,19 +11,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::meter::Clock;
 
-/// Whose way of counting a run follows.
+/// The rules by which a run is timed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Accounting {
-    /// The same for every library.
+    /// The same rules for every library.
     #[default]
     Neutral,
-    /// For each library that of the [`Program`] whose figures were published.
+    /// For each library the rules of its [`Program`].
     Published,
 }
 
 impl Accounting {
-    /// All of them.
+    /// All accountings.
     pub const ALL: [Self; 2] = [Self::Neutral, Self::Published];
 
     /// The name on the command line and in reports.
@@ -43,19 +42,21 @@ impl fmt::Display for Accounting {
     }
 }
 
-/// A program whose figures were published, and which a worker follows in published accounting.
+/// A program with published results, which a worker follows in published accounting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
-    /// That of rustls. Making the connection counts; the receiver pays for moving a flight.
+    /// The benchmark of rustls. It times the creation of connections, and the receiver pays for the
+    /// transport of a flight.
     RustlsBench,
-    /// That for OpenSSL and BoringSSL. Making the connection is free; the sender pays for moving a
-    /// flight; four spans count, what the client reads last does not; the clock knows microseconds.
+    /// The benchmark for OpenSSL and BoringSSL. It does not time the creation of connections, the
+    /// sender pays for the transport of a flight, only four spans are timed (not the client's last
+    /// read), and the clock has microseconds.
     OpensslBench,
 }
 
 impl Program {
-    /// Its name.
+    /// The program's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -81,7 +82,7 @@ impl Side {
     }
 }
 
-/// What is done to a connection, in the words of [`crate::Endpoint`].
+/// A step in the life of a connection. The names are those of [`crate::Endpoint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Create(Side),
@@ -89,17 +90,17 @@ pub(crate) enum Step {
     Collect(Side),
     Deliver(Side),
     Drop(Side),
-    /// Application data sealed.
+    /// Encrypt application data.
     Send,
-    /// Sealed data taken from the sender.
+    /// Take encrypted data from the sender.
     Drain,
-    /// Sealed data handed to the receiver.
+    /// Pass encrypted data to the receiver.
     Fill,
-    /// Application data opened.
+    /// Decrypt application data.
     Receive,
 }
 
-/// What time is added to.
+/// The total to which the time of a step is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     CreateClient,
@@ -137,12 +138,12 @@ impl Part {
     }
 }
 
-/// The rules by which a library is timed: neutral ones, or those of its program.
+/// The rules for one library: neutral ones, or those of its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rules(pub(crate) Option<Program>);
+pub(crate) struct TimingRules(pub(crate) Option<Program>);
 
-impl Rules {
-    /// The part that a step is added to, if it counts at all.
+impl TimingRules {
+    /// The part that a step is added to; `None` if the step is not timed.
     pub(crate) fn part(self, step: Step) -> Option<Part> {
         match (step, self.0) {
             (Step::Send, _) => Some(Part::Send),
@@ -160,18 +161,19 @@ impl Rules {
         }
     }
 
-    /// How many spans of a handshake count, the first ones.
+    /// The number of spans of a handshake that are timed, from its start.
     pub(crate) fn spans(self) -> usize {
         match self.0 {
             None => usize::MAX,
-            // Both ends made, the client's first message, and twice each side's turn.
+            // Creation of both ends, the client's first flight, and two turns of each side.
             Some(Program::RustlsBench) => 7,
             Some(Program::OpensslBench) => 4,
         }
     }
 
-    /// What is written in bulk. No two bytes of a record in a row are alike, but for rustls-bench: its zeros were never
-    /// written, so that all their pages are one and take up no room in a processor's caches.
+    /// The plaintext of bulk writes. rustls-bench writes zeros from pages that were never written
+    /// to; these share one physical page and take no space in CPU caches. Other writes have varying
+    /// bytes.
     pub(crate) fn plaintext(self, size: usize) -> Vec<u8> {
         match self.0 {
             Some(Program::RustlsBench) => vec![0; size],

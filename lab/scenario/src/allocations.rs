@@ -1,41 +1,42 @@
-//! What the process has asked of its allocator, the C libraries in it included.
+//! Memory use of the process, including C libraries.
 //!
-//! The controller preloads a counter (`lab/src/count.c`) that keeps its figures in a file both can see.
-//! Reading it asks for no memory. Must not know: libraries.
+//! The controller preloads a counter (`lab/src/worker/allocations.c`) that stores its values in a
+//! shared file. Reading the file does not allocate.
 
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{Read, Seek};
 
-use crate::library::{Result, Unable};
+use crate::library::{PrepareError, Result};
 
-/// Names the counter's file.
+/// The environment variable with the path of the counter file.
 const VARIABLE: &str = "LAB_ALLOCATIONS";
 
-/// The counter.
+/// The allocation counter.
 pub(crate) struct Allocations(File);
 
-/// What it says.
+/// Values of the counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
-    /// Bytes that are in use.
+    /// Bytes in use.
     pub(crate) bytes: i64,
-    /// How often memory was asked for.
+    /// The number of allocations.
     pub(crate) times: i64,
 }
 
 impl Allocations {
-    /// The counter, if it is there and sees what this program does.
-    pub(crate) fn open() -> std::result::Result<Self, Unable> {
-        let path = std::env::var_os(VARIABLE)
-            .ok_or_else(|| Unable::cannot("allocations are counted on Linux with glibc only"))?;
+    /// Opens the counter and checks that it sees the allocations of this program.
+    pub(crate) fn open() -> std::result::Result<Self, PrepareError> {
+        let path = std::env::var_os(VARIABLE).ok_or_else(|| {
+            PrepareError::unsupported("allocations can be counted only on Linux with glibc")
+        })?;
         let mut counter = Self(File::open(path)?);
-        let before = counter.now().map_err(Unable::Failed)?;
+        let before = counter.now().map_err(PrepareError::Failed)?;
         let taken = black_box(Vec::<u8>::with_capacity(1 << 16));
-        let after = counter.now().map_err(Unable::Failed)?;
+        let after = counter.now().map_err(PrepareError::Failed)?;
         drop(taken);
         if after.bytes - before.bytes < 1 << 16 || after.times - before.times != 1 {
-            return Err(Unable::cannot("its allocations are not seen"));
+            return Err(PrepareError::unsupported("the counter does not see its allocations"));
         }
         Ok(counter)
     }
@@ -51,10 +52,10 @@ impl Allocations {
     }
 }
 
-/// Bytes of this process that are in memory.
+/// Resident memory of this process in bytes.
 pub(crate) fn resident() -> Result<f64> {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup")?;
     let line = text.lines().find_map(|line| line.strip_prefix("Rss:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()).ok_or("no line of Rss")?;
+    let kib = line.and_then(|line| line.split_whitespace().next()).ok_or("no Rss line")?;
     Ok(kib.parse::<f64>()? * 1024.0)
 }

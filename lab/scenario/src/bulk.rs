@@ -1,37 +1,37 @@
-//! Application data from server to client over one connection.
+//! Bulk data from server to client over one connection.
 //!
-//! Timed are the sealing of a batch of writes into a buffer that exists already, and the opening of what
-//! arrived; plaintext is handed over where the library leaves it. Bytes move between the two untimed.
-//! Published accounting counts otherwise, by the rules in `accounting.rs`.
-//! Must not know: libraries. Next: [`crate::Endpoint`].
+//! Timed are the encryption of a batch of writes into an existing buffer, and the decryption of
+//! received data, with plaintext left where the library puts it. Transport is not timed. Published
+//! accounting differs; see `accounting.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::accounting::{Part, Step};
-use crate::handshake::{Pair, rules};
-use crate::ledger::Ledger;
-use crate::library::{Endpoint, Library, Result, Unable};
+use crate::handshake::{ConnectionPair, rules};
+use crate::library::{Endpoint, Library, PrepareError, Result};
 use crate::protocol::Measurement;
 use crate::row::Row;
-use crate::worker::Prepared;
+use crate::step_timer::StepTimer;
+use crate::worker::PreparedTask;
 
-/// Small writes are timed by the batch of about so many bytes, or reading the clock would be most of it.
+/// Small writes are timed in batches of about this many bytes. The clock would dominate single
+/// writes.
 const BATCH: usize = 256 << 10;
 
-/// The most writes in a batch.
+/// The maximum number of writes in a batch.
 const MAX_WRITES: usize = 1024;
 
-/// What one record adds to its content at most, and a bit.
+/// An upper bound of the bytes that a record adds to its content.
 const RECORD_OVERHEAD: usize = 64;
 
-/// One connection that carries data.
+/// A connection that transfers data.
 pub(crate) struct Bulk<L: Library> {
-    pair: Pair<L>,
+    pair: ConnectionPair<L>,
     client: L::Client,
     server: L::Server,
-    ledger: Ledger,
+    timer: StepTimer,
     data: Vec<u8>,
     writes: usize,
     wire: Vec<u8>,
@@ -42,12 +42,12 @@ impl<L: Library> Bulk<L> {
     pub(crate) fn new(library: Arc<L>, row: &Row) -> Result<Self> {
         let size = row.write_size;
         if size == 0 {
-            return Err("a write of no bytes".into());
+            return Err("the write size is zero".into());
         }
         let writes = (BATCH / size).clamp(1, MAX_WRITES);
         let records = writes * size.div_ceil(16 << 10);
-        let at_once = writes * size + records * RECORD_OVERHEAD;
-        let mut pair = Pair::new(library, row, at_once);
+        let capacity = writes * size + records * RECORD_OVERHEAD;
+        let mut pair = ConnectionPair::new(library, row, capacity);
         let (client, server) = pair.connect(false)?;
         let done = [
             ("version", client.outcome()?.version.to_string()),
@@ -58,10 +58,10 @@ impl<L: Library> Bulk<L> {
             pair,
             client,
             server,
-            ledger: Ledger::new(rules::<L>(row)),
+            timer: StepTimer::new(rules::<L>(row)),
             data: rules::<L>(row).plaintext(size),
             writes,
-            wire: Vec::with_capacity(at_once),
+            wire: Vec::with_capacity(capacity),
             done: done.map(|(name, value)| (name.to_owned(), value)).into(),
         };
         bulk.compare()?;
@@ -71,22 +71,22 @@ impl<L: Library> Bulk<L> {
         Ok(bulk)
     }
 
-    /// One batch whose content is looked at.
+    /// Transfers one batch and compares its content.
     fn compare(&mut self) -> Result<()> {
         let mut arrived = Vec::new();
         self.batch(&mut |bytes| arrived.extend_from_slice(bytes))?;
         if arrived != self.data.repeat(self.writes) {
-            return Err("what arrived is not what was sent".into());
+            return Err("received data differs from sent data".into());
         }
         Ok(())
     }
 
-    /// One batch, counted.
+    /// Transfers one batch and times it.
     fn transfer(&mut self) -> Result<()> {
         let mut arrived = 0;
         self.batch(&mut |bytes| arrived += bytes.len())?;
         if arrived != self.data.len() * self.writes {
-            return Err(format!("{arrived} bytes arrived").into());
+            return Err(format!("received {arrived} bytes").into());
         }
         Ok(())
     }
@@ -95,33 +95,33 @@ impl<L: Library> Bulk<L> {
         let (client, server, data, writes) =
             (&mut self.client, &mut self.server, &self.data, self.writes);
         let (from, to) = (&mut self.pair.server_buffers, &mut self.pair.client_buffers);
-        let (ledger, wire) = (&mut self.ledger, &mut self.wire);
-        ledger.begin();
-        ledger.step(Step::Send, || (0..writes).try_for_each(|_| server.send(from, data)))?;
+        let (timer, wire) = (&mut self.timer, &mut self.wire);
+        timer.begin();
+        timer.step(Step::Send, || (0..writes).try_for_each(|_| server.send(from, data)))?;
         loop {
             wire.clear();
-            ledger.step(Step::Drain, || server.collect(from, wire))?;
+            timer.step(Step::Drain, || server.collect(from, wire))?;
             if wire.is_empty() {
                 return Ok(());
             }
             let mut rest = wire.as_slice();
             while !rest.is_empty() {
-                ledger.begin();
-                let taken = ledger.step(Step::Fill, || client.deliver(to, rest))?;
+                timer.begin();
+                let taken = timer.step(Step::Fill, || client.deliver(to, rest))?;
                 if taken == 0 {
-                    return Err("the receiver takes no more".into());
+                    return Err("the receiver does not accept more data".into());
                 }
                 rest = rest.get(taken..).unwrap_or_default();
-                ledger.step(Step::Receive, || client.receive(to, &mut *sink))?;
-                ledger.close();
+                timer.step(Step::Receive, || client.receive(to, &mut *sink))?;
+                timer.close();
             }
         }
     }
 }
 
-impl<L: Library> Prepared for Bulk<L> {
+impl<L: Library> PreparedTask for Bulk<L> {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
-        self.ledger.reset();
+        self.timer.reset();
         let (start, mut batches) = (Instant::now(), 0);
         while batches == 0 || start.elapsed() < budget {
             self.transfer()?;
@@ -129,8 +129,8 @@ impl<L: Library> Prepared for Bulk<L> {
         }
         let repetitions = batches * self.writes as u64;
         let sides = [
-            ("send".to_owned(), self.ledger.nanoseconds(Part::Send, repetitions)),
-            ("receive".to_owned(), self.ledger.nanoseconds(Part::Receive, repetitions)),
+            ("send".to_owned(), self.timer.nanoseconds(Part::Send, repetitions)),
+            ("receive".to_owned(), self.timer.nanoseconds(Part::Receive, repetitions)),
         ];
         Ok(Measurement {
             repetitions,
@@ -140,8 +140,8 @@ impl<L: Library> Prepared for Bulk<L> {
         })
     }
 
-    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
-        (0..count).try_for_each(|_| self.transfer()).map_err(Unable::Failed)?;
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, PrepareError> {
+        (0..count).try_for_each(|_| self.transfer()).map_err(PrepareError::Failed)?;
         let repetitions = count * self.writes as u64;
         Ok(Measurement { repetitions, done: self.done.clone(), ..Measurement::default() })
     }

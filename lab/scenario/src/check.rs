@@ -1,7 +1,7 @@
-//! Whether a handshake was the one asked for.
+//! Checks that a handshake has the requested parameters.
 //!
-//! A row that measures something else is worse than none, so each handshake is checked on both sides, as
-//! far as the library tells. Must not know: clocks. Next: [`crate::Outcome`].
+//! Each handshake is checked on both sides, as far as the library reports its parameters, because
+//! results for other parameters would be misleading.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::accounting::Accounting;
 use crate::library::{Outcome, Result};
 use crate::row::{Row, Version};
 
-/// Whether a side did what the row asks.
+/// Checks the outcome of one side.
 pub(crate) fn check(row: &Row, resumed: bool, side: &str, outcome: &Outcome) -> Result<()> {
     let differs = |what: &str, asked: &dyn std::fmt::Display, got: &dyn std::fmt::Display| {
-        Err(format!("{side}: {what} is {got}, asked was {asked}").into())
+        Err(format!("{side}: {what} is {got}, expected {asked}").into())
     };
-    // The published programs leave scheme and tickets to the library.
+    // The published programs leave the scheme and the number of tickets to the library.
     let pinned = row.accounting == Accounting::Neutral;
     if outcome.version != row.version {
         return differs("the version", &row.version, &outcome.version);
@@ -25,7 +25,7 @@ pub(crate) fn check(row: &Row, resumed: bool, side: &str, outcome: &Outcome) -> 
     if outcome.resumed != resumed {
         return differs("resumption", &resumed, &outcome.resumed);
     }
-    // A resumption of TLS 1.2 has no key exchange, any resumption no signature.
+    // Resumption in TLS 1.2 has no key exchange, and no resumption has a signature.
     if row.version == Version::Tls13 || !resumed {
         if let Some(group) = outcome.group.filter(|group| *group != row.group) {
             return differs("the group", &row.group, &group);
@@ -50,13 +50,13 @@ pub(crate) fn check(row: &Row, resumed: bool, side: &str, outcome: &Outcome) -> 
     Ok(())
 }
 
-/// What both sides say they did, in words.
+/// The parameters that both sides report, as text.
 pub(crate) fn describe(client: &Outcome, server: &Outcome) -> BTreeMap<String, String> {
-    let untold = || "not told".to_owned();
-    let group = client.group.or(server.group).map_or_else(untold, |group| group.to_string());
-    let scheme = client.scheme.or(server.scheme).map_or_else(untold, |scheme| scheme.to_string());
+    let unstated = || "not stated".to_owned();
+    let group = client.group.or(server.group).map_or_else(unstated, |group| group.to_string());
+    let scheme = client.scheme.or(server.scheme).map_or_else(unstated, |scheme| scheme.to_string());
     let tickets = client.tickets.or(server.tickets);
-    let tickets = tickets.map_or_else(untold, |tickets| tickets.to_string());
+    let tickets = tickets.map_or_else(unstated, |tickets| tickets.to_string());
     let kind = if client.resumed { "resumed" } else { "full" };
     [
         ("version", client.version.to_string()),

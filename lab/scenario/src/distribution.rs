@@ -1,26 +1,26 @@
-//! How times are distributed, in little room: a histogram whose classes are 1 % wide.
+//! Distribution of times: a compact histogram with classes 1 % wide.
 //!
-//! Histograms of threads and rounds add up, which percentiles do not. Must not know: what is timed.
+//! Unlike percentiles, histograms of threads and rounds can be added.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Classes in a doubling.
+/// Classes per doubling.
 const CLASSES: f64 = 64.0;
 
-/// How many times fell into each class, and the longest.
+/// A histogram of times, and the longest time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Counts by class: class `c` begins at 2^(c/64) nanoseconds.
     #[serde(with = "pairs")]
     pub classes: BTreeMap<u32, u64>,
-    /// The longest, in nanoseconds.
+    /// The longest time in nanoseconds.
     pub max: f64,
 }
 
 impl Distribution {
-    /// Counts a time in nanoseconds.
+    /// Adds a time in nanoseconds.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn count(&mut self, nanoseconds: f64) {
         let class = Self::class(nanoseconds).floor() as u32;
@@ -28,13 +28,13 @@ impl Distribution {
         self.max = self.max.max(nanoseconds);
     }
 
-    /// The class of a time in nanoseconds, with how far into the class it is.
+    /// The class of a time in nanoseconds. The fraction is the position in the class.
     #[must_use]
     pub fn class(nanoseconds: f64) -> f64 {
         nanoseconds.max(1.0).log2() * CLASSES
     }
 
-    /// Adds what another counted.
+    /// Adds another histogram.
     pub fn add(&mut self, other: &Self) {
         for (class, count) in &other.classes {
             *self.classes.entry(*class).or_default() += count;
@@ -42,13 +42,13 @@ impl Distribution {
         self.max = self.max.max(other.max);
     }
 
-    /// How many were counted.
+    /// The number of times.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.classes.values().sum()
     }
 
-    /// The nanoseconds below which a `part` of the times lies, to the half of a class; 0 if there are none.
+    /// The percentile at `part` in nanoseconds, accurate to half a class; 0 without times.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn percentile(&self, part: f64) -> f64 {
@@ -64,7 +64,7 @@ impl Distribution {
     }
 }
 
-/// Classes as a list of pairs: the names of a JSON object would be words, not numbers.
+/// Serializes classes as a list of pairs, because the keys of a JSON object are strings.
 mod pairs {
     use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ mod pairs {
     }
 }
 
-/// The middle of a class, in nanoseconds.
+/// The middle of a class in nanoseconds.
 fn middle(class: u32) -> f64 {
     ((f64::from(class) + 0.5) / CLASSES).exp2()
 }

@@ -1,20 +1,19 @@
-//! Where a worker finds certificates and keys.
-//!
-//! Must not know: how they are made (the controller does that). Next: [`crate::Chain`].
+//! Paths of certificates and keys. The controller writes these files.
 
 use std::path::{Path, PathBuf};
 
 use crate::row::Chain;
 
-/// A folder with a folder for each [`Chain`]. Certificates and keys are PEM, keys as PKCS #8.
+/// A directory with a subdirectory for each [`Chain`]. Certificates and keys are PEM, keys are PKCS
+/// #8.
 #[derive(Clone, Debug)]
 pub struct Files(PathBuf);
 
-/// The name in every server's leaf.
+/// The DNS name in servers' leaf certificates.
 const SERVER_NAME: &str = "localhost";
 
 impl Files {
-    /// The files below this folder.
+    /// The files below this directory.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         Self(folder.to_owned())
@@ -32,7 +31,7 @@ impl Files {
         self.of(chain, "server.key")
     }
 
-    /// The client's certificates, from the same root.
+    /// The client's certificates: leaf, intermediate, and the same root.
     #[must_use]
     pub fn client_chain(&self, chain: Chain) -> PathBuf {
         self.of(chain, "client.pem")
@@ -44,25 +43,25 @@ impl Files {
         self.of(chain, "client.key")
     }
 
-    /// The root alone: what both sides trust.
+    /// The root certificate, which both sides trust.
     #[must_use]
     pub fn root(&self, chain: Chain) -> PathBuf {
         self.of(chain, "root.pem")
     }
 
-    /// [`crate::row::ROOTS`] roots of different names, this chain's as the last.
+    /// [`crate::row::ROOTS`] roots with different names, ending with the root of this chain.
     #[must_use]
     pub fn roots(&self, chain: Chain) -> PathBuf {
         self.of(chain, "roots.pem")
     }
 
-    /// The name to ask for.
+    /// The server name that clients request.
     #[must_use]
     pub fn server_name(&self) -> &'static str {
         SERVER_NAME
     }
 
-    /// What the controller put there besides.
+    /// Another file in the directory.
     #[must_use]
     pub fn other(&self, name: &str) -> PathBuf {
         self.0.join(name)

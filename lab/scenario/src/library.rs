@@ -1,175 +1,179 @@
-//! What a TLS library has to offer to be measured.
+//! The interface of a TLS library that is benchmarked.
 //!
-//! Timed and untimed work are different methods, so that no library pays for the transport of another.
-//! Must not know: clocks. Next: `handshake.rs` and `bulk.rs`, which call these methods and time them.
+//! Timed and untimed work are separate methods, so that the transport is not timed.
 
 use std::error::Error;
 use std::fmt;
 
 use crate::accounting::Program;
 use crate::files::Files;
-use crate::loading::{Loaded, Material};
+use crate::loading::{LoadedObject, Material};
 use crate::protocol::About;
 use crate::row::{Group, Row, Scheme, Suite, Version};
 
-/// Any error of a library.
+/// A result with any error of a library.
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Takes plaintext where the library left it.
+/// Receives plaintext from the library's own buffer.
 pub type Sink<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// A library, configured for a row. Threads share it.
 pub trait Library: Sized + Send + Sync {
-    /// A client's end of a connection.
+    /// The client's end of a connection.
     type Client: Endpoint;
-    /// A server's end.
+    /// The server's end of a connection.
     type Server: Endpoint;
 
     /// The program that published accounting follows; `None` if the library has none.
     const PROGRAM: Option<Program> = None;
 
-    /// Who the library is.
+    /// The description of the library.
     fn about() -> About;
 
-    /// Both sides' configurations.
+    /// Creates the configurations of both sides.
     ///
     /// # Errors
-    /// [`Unable::Cannot`] if the library has no way to do what the row asks.
-    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable>;
+    /// [`PrepareError::Unsupported`] if the library does not support the row.
+    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, PrepareError>;
 
-    /// Timed: a client's end, ready for [`Endpoint::advance`].
+    /// Timed: creates a client connection, ready for [`Endpoint::advance`].
     ///
     /// # Errors
-    /// The library's.
+    /// Any error of the library.
     fn client(&self) -> Result<Self::Client>;
 
-    /// Timed: a server's end.
+    /// Timed: creates a server connection.
     ///
     /// # Errors
-    /// The library's.
+    /// Any error of the library.
     fn server(&self) -> Result<Self::Server>;
 
-    /// Timed: makes anew what the row loads. A configuration takes the place of its side's; the other side's is
-    /// shared with `self`.
+    /// Timed: loads the object of a row of loading. A new configuration replaces the one of its
+    /// side; the other side's is shared with `self`.
     ///
     /// # Errors
-    /// [`Unable::Cannot`] if the library has no call for it.
-    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+    /// [`PrepareError::Unsupported`] if the library has no call for it.
+    fn load(
+        &self,
+        row: &Row,
+        material: &Material,
+    ) -> std::result::Result<LoadedObject<Self>, PrepareError> {
         let _ = (row, material);
-        Err(Unable::cannot("this worker loads nothing by itself"))
+        Err(PrepareError::unsupported("the worker does not support loading"))
     }
 }
 
 /// One end of a connection.
 pub trait Endpoint {
-    /// What belongs to the application and outlives connections: buffers that the library is lent.
+    /// Buffers that belong to the application and are reused by its connections.
     type Buffers;
 
-    /// Not timed: the buffers for connections of this row, with room for all that will be in them at once.
-    fn buffers(row: &Row, at_once: usize) -> Self::Buffers;
+    /// Not timed: allocates buffers for connections of this row, with room for `capacity` bytes.
+    fn buffers(row: &Row, capacity: usize) -> Self::Buffers;
 
-    /// Not timed: bytes from the transport. Returns how many were taken; what is left comes again after
-    /// the next [`Self::advance`] or [`Self::receive`].
+    /// Not timed: passes bytes from the transport and returns how many were taken. The rest is
+    /// passed again after the next [`Self::advance`] or [`Self::receive`].
     ///
     /// # Errors
-    /// The library's.
+    /// Any error of the library.
     fn deliver(&mut self, buffers: &mut Self::Buffers, bytes: &[u8]) -> Result<usize>;
 
-    /// Timed: goes on with the handshake as far as possible, tickets after it included. Early data that
-    /// arrives is read and counted.
+    /// Timed: continues the handshake as far as possible, including tickets after it. Received
+    /// early data is read and counted.
     ///
     /// # Errors
-    /// The library's.
+    /// Any error of the library.
     fn advance(&mut self, buffers: &mut Self::Buffers) -> Result<()>;
 
-    /// Not timed: appends to `wire` what is to be sent. More may be left, for the next call; nothing appended
-    /// means that nothing is.
+    /// Not timed: appends bytes for the transport to `wire`. The caller repeats the call until
+    /// nothing is appended.
     ///
     /// # Errors
-    /// The library's.
+    /// Any error of the library.
     fn collect(&mut self, buffers: &mut Self::Buffers, wire: &mut Vec<u8>) -> Result<()>;
 
-    /// Timed, client, after its first [`Self::advance`]: sends early data.
+    /// Timed, client, after the first [`Self::advance`]: sends early data.
     ///
     /// # Errors
-    /// The library's, and if the session admits none.
+    /// Any error of the library, or if the session does not allow early data.
     fn send_early(&mut self, buffers: &mut Self::Buffers, data: &[u8]) -> Result<()>;
 
-    /// Not timed: what was agreed. An error before the handshake has ended.
+    /// Not timed: the negotiated parameters.
     ///
     /// # Errors
-    /// If the handshake has not ended, or something unknown was agreed.
+    /// If the handshake has not ended, or if a parameter is unknown to the lab.
     fn outcome(&self) -> Result<Outcome>;
 
-    /// Timed: seals one write, all of it.
+    /// Timed: encrypts one write completely.
     ///
     /// # Errors
-    /// The library's.
+    /// Any error of the library.
     fn send(&mut self, buffers: &mut Self::Buffers, data: &[u8]) -> Result<()>;
 
-    /// Timed: opens all records that have arrived whole and shows their plaintext to `sink`.
+    /// Timed: decrypts all complete records and passes their plaintext to `sink`.
     ///
     /// # Errors
-    /// The library's.
+    /// Any error of the library.
     fn receive(&mut self, buffers: &mut Self::Buffers, sink: Sink<'_>) -> Result<()>;
 
-    /// Not timed: lets go of memory that an idle connection can do without. False if the library has no
-    /// call for that.
+    /// Not timed: releases memory that an idle connection does not need. Returns false if the
+    /// library has no call for it.
     ///
     /// # Errors
-    /// The library's.
+    /// Any error of the library.
     fn park(&mut self) -> Result<bool> {
         Ok(false)
     }
 }
 
-/// What was agreed, as one side sees it. `None` in the options: the library does not tell.
+/// The negotiated parameters as one side reports them. An option is `None` if the library does not
+/// report the parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The protocol version.
     pub version: Version,
     /// The cipher suite.
     pub suite: Suite,
-    /// The group of the key exchange.
+    /// The key exchange group.
     pub group: Option<Group>,
-    /// The scheme of the server's signature.
+    /// The signature scheme of the server.
     pub scheme: Option<Scheme>,
     /// Whether a session was resumed.
     pub resumed: bool,
-    /// Server: whether the client showed certificates.
+    /// Server: whether the client sent certificates.
     pub client_certificate: Option<bool>,
-    /// Tickets that arrived, if it is the client, or else that it issued.
+    /// The number of tickets received by a client, or sent by a server.
     pub tickets: Option<u32>,
     /// Server: bytes of early data that were accepted and read.
     pub early_data: usize,
 }
 
-/// Why a row was not prepared.
+/// Why a row could not be prepared.
 #[derive(Debug)]
-pub enum Unable {
-    /// The library has no way to do it.
-    Cannot(String),
-    /// It should, but something went wrong.
+pub enum PrepareError {
+    /// The library does not support the row.
+    Unsupported(String),
+    /// The preparation failed.
     Failed(Box<dyn Error + Send + Sync>),
 }
 
-impl Unable {
-    /// The library has no way to do it.
-    pub fn cannot(why: impl Into<String>) -> Self {
-        Self::Cannot(why.into())
+impl PrepareError {
+    /// The library does not support the row.
+    pub fn unsupported(why: impl Into<String>) -> Self {
+        Self::Unsupported(why.into())
     }
 }
 
-impl<E: Error + Send + Sync + 'static> From<E> for Unable {
+impl<E: Error + Send + Sync + 'static> From<E> for PrepareError {
     fn from(error: E) -> Self {
         Self::Failed(Box::new(error))
     }
 }
 
-impl fmt::Display for Unable {
+impl fmt::Display for PrepareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cannot(why) => f.write_str(why),
+            Self::Unsupported(why) => f.write_str(why),
             Self::Failed(error) => error.fmt(f),
         }
     }

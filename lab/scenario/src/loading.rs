@@ -1,9 +1,8 @@
-//! Keys, chains and roots from PEM in memory into what a library uses them as.
+//! Loading of keys, chains and roots from PEM in memory.
 //!
-//! Libraries differ in what they do at once and what they put off to the first use: parsing keys, sorting a
-//! store, computing with a key's numbers. So two figures are judged: loading alone, and loading with the first use of
-//! what was loaded, in which nothing is left to be put off. Each repetition loads anew; dropping is told.
-//! Must not know: libraries. Next: [`Library::load`].
+//! Libraries differ in the work that they defer to the first use of an object: parsing keys,
+//! indexing roots, precomputation. So two values are judged: loading alone, and loading with the
+//! first use. Each repetition loads a new object. The time to drop it is reported, but not judged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,46 +10,46 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::files::Files;
-use crate::handshake::{Handshakes, Pair};
-use crate::library::{Library, Result, Unable};
+use crate::handshake::{ConnectionPair, Handshakes};
+use crate::library::{Library, PrepareError, Result};
 use crate::meter::Meter;
 use crate::protocol::Measurement;
-use crate::row::{LOADING, Load, ROOTS, Row};
-use crate::worker::Prepared;
+use crate::row::{LOADING_SIDES, Load, ROOTS, Row};
+use crate::worker::PreparedTask;
 
-/// PEM, as an application has it after it has read its files.
+/// PEM data in memory.
 pub enum Material {
-    /// PKCS #8.
+    /// A PKCS #8 key.
     Key(Vec<u8>),
-    /// Leaf, intermediate and root, and the leaf's key as PKCS #8.
+    /// A chain of leaf, intermediate and root, and the PKCS #8 key of the leaf.
     Server {
         /// The certificates.
         chain: Vec<u8>,
         /// The key.
         key: Vec<u8>,
     },
-    /// Certificates to trust.
+    /// Trusted root certificates.
     Roots(Vec<u8>),
 }
 
-/// What was loaded.
-pub enum Loaded<L> {
+/// A loaded object.
+pub enum LoadedObject<L> {
     /// The key.
     Key(Box<dyn Key>),
-    /// A library one of whose sides has a configuration of its own.
+    /// A library with a new configuration of one side.
     Configured(L),
 }
 
-/// A key that is ready to sign.
+/// A private key.
 pub trait Key {
-    /// Timed: a signature by the row's scheme.
+    /// Timed: signs with the scheme of the row.
     ///
     /// # Errors
-    /// The library's.
+    /// Any error of the library.
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>>;
 }
 
-/// What a handshake of TLS 1.3 signs is that long. RFC 9846 4.5.2
+/// Content of the length that a TLS 1.3 handshake signs. RFC 9846 4.5.2
 const SIGNED: [u8; 64 + 33 + 1 + 48] = [0x20; 146];
 
 const LOAD: usize = 0;
@@ -63,7 +62,7 @@ pub(crate) struct Loading<L: Library> {
     row: Row,
     load: Load,
     material: Material,
-    pair: Pair<L>,
+    pair: ConnectionPair<L>,
     meter: Meter<3>,
     done: BTreeMap<String, String>,
 }
@@ -73,8 +72,9 @@ impl<L: Library> Loading<L> {
         library: Arc<L>,
         row: &Row,
         files: &Files,
-    ) -> std::result::Result<Self, Unable> {
-        let load = row.load.ok_or_else(|| Unable::Failed("nothing to load".into()))?;
+    ) -> std::result::Result<Self, PrepareError> {
+        let load =
+            row.load.ok_or_else(|| PrepareError::Failed("the row has no object to load".into()))?;
         let material = match load {
             Load::Key => Material::Key(fs::read(files.server_key(row.chain))?),
             Load::Server => Material::Server {
@@ -83,16 +83,17 @@ impl<L: Library> Loading<L> {
             },
             Load::Roots => Material::Roots(fs::read(files.roots(row.chain))?),
         };
-        // Asked once, so that a library that cannot says so.
+        // One call in advance, so that an unsupported row is reported as such.
         library.load(row, &material)?;
-        let handshakes = Handshakes::new(Arc::clone(&library), row).map_err(Unable::Failed)?;
+        let handshakes =
+            Handshakes::new(Arc::clone(&library), row).map_err(PrepareError::Failed)?;
         let (pair, mut done) = handshakes.into_parts();
         if load == Load::Roots {
             done.insert("roots".to_owned(), ROOTS.to_string());
         }
         let meter = Meter::new();
         let mut loading = Self { library, row: row.clone(), load, material, pair, meter, done };
-        loading.once().map_err(Unable::Failed)?;
+        loading.once().map_err(PrepareError::Failed)?;
         Ok(loading)
     }
 
@@ -100,19 +101,19 @@ impl<L: Library> Loading<L> {
         let Self { library, row, material, meter, .. } = self;
         let loaded = meter.time::<LOAD, _>(|| library.load(row, material));
         match loaded.map_err(|unable| unable.to_string())? {
-            Loaded::Key(key) => {
+            LoadedObject::Key(key) => {
                 let signature = meter.time::<USE, _>(|| key.sign(&SIGNED))?;
                 if signature.len() < 64 {
                     return Err(format!("a signature of {} bytes", signature.len()).into());
                 }
                 meter.time::<DROP, _>(|| drop(key));
             }
-            Loaded::Configured(configured) => {
+            LoadedObject::Configured(configured) => {
                 let configured = Arc::new(configured);
-                self.pair.lend(&configured);
+                self.pair.set_library(&configured);
                 let (client, server) = self.pair.connect(false)?;
                 self.pair.drop_both(client, server);
-                self.pair.lend(&self.library);
+                self.pair.set_library(&self.library);
                 self.meter.time::<DROP, _>(|| drop(configured));
             }
         }
@@ -120,7 +121,7 @@ impl<L: Library> Loading<L> {
     }
 }
 
-impl<L: Library> Prepared for Loading<L> {
+impl<L: Library> PreparedTask for Loading<L> {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
         self.meter.reset();
         self.pair.reset();
@@ -136,7 +137,7 @@ impl<L: Library> Prepared for Loading<L> {
             Load::Roots => client,
         };
         let load = self.meter.nanoseconds(LOAD, repetitions);
-        let sides = LOADING.map(str::to_owned).into_iter().zip([load, load + first_use]);
+        let sides = LOADING_SIDES.map(str::to_owned).into_iter().zip([load, load + first_use]);
         Ok(Measurement {
             repetitions,
             sides: sides.collect(),

@@ -1,9 +1,8 @@
-//! What connections take up, and how often a handshake asks for memory.
+//! Memory per connection, and allocations per handshake.
 //!
-//! A side's bytes are those its library asked for in calls on that side, and the size of the value that
-//! stands for the connection. Buffers that belong to the thread, and those between the sides, are not
-//! part of it. What is resident is of the whole process: how much it grows with each pair.
-//! Must not know: libraries. Next: `allocations.rs`.
+//! The bytes of a side are those allocated in calls on that side, plus the size of the connection's
+//! value. Buffers of the thread and of the transport are not counted. Resident memory is that of
+//! the whole process: its growth per pair of connections.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +10,13 @@ use std::time::Duration;
 
 use crate::allocations::{Allocations, Count, resident};
 use crate::check::{check, describe};
-use crate::handshake::{FLIGHT, MAX_TURNS};
+use crate::handshake::{MAX_EXCHANGES, MAX_FLIGHT};
 use crate::library::{Endpoint, Library, Result};
 use crate::protocol::Measurement;
 use crate::row::{ALLOCATIONS, RESIDENT, Row};
-use crate::worker::Prepared;
+use crate::worker::PreparedTask;
 
-/// Bytes that each end sends before it is idle.
+/// Data that each end sends before it is idle.
 const SAID: [u8; 1 << 10] = [0x74; 1 << 10];
 
 /// The connections of a memory row.
@@ -32,7 +31,7 @@ impl<L: Library> Memory<L> {
     pub(crate) fn new(library: Arc<L>, row: &Row, counter: Allocations) -> Result<Self> {
         let done = BTreeMap::new();
         let mut memory = Self { library, row: row.clone(), counter, done };
-        // What is made once and kept is there before anything is counted.
+        // One-time allocations happen before the first count.
         let mut crowd = memory.crowd(1);
         crowd.open(1)?;
         crowd.talk(0)?;
@@ -45,14 +44,14 @@ impl<L: Library> Memory<L> {
             clients: Side::new(&self.row, most),
             servers: Side::new(&self.row, most),
             flights: Vec::new(),
-            scratch: Vec::with_capacity(FLIGHT),
+            scratch: Vec::with_capacity(MAX_FLIGHT),
             library: &self.library,
             row: &self.row,
             counter: &mut self.counter,
         }
     }
 
-    /// Bytes by which the process grows for each pair that is open and idle.
+    /// Growth of the process in bytes per pair of open, idle connections.
     #[allow(clippy::cast_precision_loss)]
     fn growth(&mut self) -> Result<f64> {
         let counts = self.row.connections.clone();
@@ -69,11 +68,11 @@ impl<L: Library> Memory<L> {
     }
 }
 
-impl<L: Library> Prepared for Memory<L> {
+impl<L: Library> PreparedTask for Memory<L> {
     fn measure(&mut self, _: Duration) -> Result<Measurement> {
         let growth = self.growth()?;
         let connections = &self.row.connections;
-        let place = connections.len().checked_sub(2).ok_or("fewer than two counts")?;
+        let place = connections.len().checked_sub(2).ok_or("fewer than two connection counts")?;
         let count = connections[place];
         let mut crowd = self.crowd(count);
         crowd.open(count)?;
@@ -100,7 +99,7 @@ impl<L: Library> Prepared for Memory<L> {
 struct Crowd<'m, L: Library> {
     clients: Side<L::Client>,
     servers: Side<L::Server>,
-    /// Of each connection that is being made: what is on its way.
+    /// The pending flight of each connection.
     flights: Vec<Vec<u8>>,
     scratch: Vec<u8>,
     library: &'m L,
@@ -109,7 +108,7 @@ struct Crowd<'m, L: Library> {
 }
 
 impl<L: Library> Crowd<'_, L> {
-    /// Makes so many more connections, in step: each flight of all of them before the next.
+    /// Opens more connections in lockstep: each flight of all connections before the next flight.
     fn open(&mut self, count: usize) -> Result<()> {
         let first = self.clients.ends.len();
         let Self { clients, servers, flights, scratch, library, row, counter } = self;
@@ -125,8 +124,8 @@ impl<L: Library> Crowd<'_, L> {
             clients.collect(counter, newest, scratch, flight)?;
         }
         for turn in 0.. {
-            if turn == MAX_TURNS {
-                return Err("the two sides never finish".into());
+            if turn == MAX_EXCHANGES {
+                return Err("the handshake does not complete".into());
             }
             let mut quiet = true;
             for (index, flight) in (first..).zip(&mut flights[..count]) {
@@ -148,14 +147,15 @@ impl<L: Library> Crowd<'_, L> {
         Ok(())
     }
 
-    /// 1 KiB each way over one connection.
+    /// Sends 1 KiB each way over one connection.
     fn talk(&mut self, index: usize) -> Result<()> {
         let Self { clients, servers, scratch, counter, .. } = self;
         say(counter, index, scratch, clients, servers)?;
         say(counter, index, scratch, servers, clients)
     }
 
-    /// Whether the library has a way to let go of what idle connections do not need.
+    /// Releases memory that idle connections do not need. Returns whether the library has a call
+    /// for it.
     fn park(&mut self) -> Result<bool> {
         let Self { clients, servers, counter, .. } = self;
         let mut parked = true;
@@ -166,13 +166,13 @@ impl<L: Library> Crowd<'_, L> {
         Ok(parked)
     }
 
-    /// The bytes of each connection as it is now.
+    /// Stores the current bytes per connection.
     fn tell(&self, what: &str, figures: &mut BTreeMap<String, f64>) {
         figures.insert(format!("client {what}"), self.clients.each(self.clients.taken.bytes));
         figures.insert(format!("server {what}"), self.servers.each(self.servers.taken.bytes));
     }
 
-    /// What making the connections took: bytes at the highest, and requests for memory.
+    /// Stores the peak bytes and the number of allocations of the handshakes.
     fn tell_opening(&self, figures: &mut BTreeMap<String, f64>) {
         figures.insert("client peak".to_owned(), self.clients.each(self.clients.peak));
         figures.insert("server peak".to_owned(), self.servers.each(self.servers.peak));
@@ -187,7 +187,7 @@ impl<L: Library> Crowd<'_, L> {
     }
 }
 
-/// Sends over one connection from an end of `from` to its peer in `to`.
+/// Sends data from an end of `from` to its peer in `to`.
 fn say<F: Endpoint, T: Endpoint>(
     counter: &mut Allocations,
     index: usize,
@@ -205,15 +205,18 @@ fn say<F: Endpoint, T: Endpoint>(
             ends[index].receive(buffers, &mut |bytes| arrived += bytes.len())?;
             Ok(taken)
         })?;
-        rest = rest.get(taken..).filter(|_| taken > 0).ok_or("the receiver takes no more")?;
+        rest = rest
+            .get(taken..)
+            .filter(|_| taken > 0)
+            .ok_or("the receiver does not accept more data")?;
     }
     if arrived != SAID.len() {
-        return Err(format!("{arrived} bytes arrived").into());
+        return Err(format!("received {arrived} bytes").into());
     }
     Ok(())
 }
 
-/// The ends of one side, and what their library took for them.
+/// The connections of one side, and the allocations of their library.
 struct Side<E: Endpoint> {
     ends: Vec<E>,
     buffers: E::Buffers,
@@ -225,13 +228,13 @@ impl<E: Endpoint> Side<E> {
     fn new(row: &Row, most: usize) -> Self {
         Self {
             ends: Vec::with_capacity(most),
-            buffers: E::buffers(row, FLIGHT),
+            buffers: E::buffers(row, MAX_FLIGHT),
             taken: Count::default(),
             peak: 0,
         }
     }
 
-    /// What arrived is given to an end, and what it answers comes back in its place.
+    /// Passes a flight to an end and replaces it by the response.
     fn step(
         &mut self,
         counter: &mut Allocations,
@@ -251,7 +254,8 @@ impl<E: Endpoint> Side<E> {
         self.collect(counter, index, scratch, flight)
     }
 
-    /// By way of a buffer that is large enough, so that no library pays for ours.
+    /// Collects through a buffer of sufficient capacity, so that its growth is not counted for a
+    /// library.
     fn collect(
         &mut self,
         counter: &mut Allocations,
@@ -280,7 +284,7 @@ impl<E: Endpoint> Side<E> {
         Ok(result)
     }
 
-    /// Of so many bytes, what falls to one connection, with the size of its value.
+    /// Bytes per connection, including the size of the connection's value.
     #[allow(clippy::cast_precision_loss)]
     fn each(&self, bytes: i64) -> f64 {
         size_of::<E>() as f64 + bytes as f64 / self.ends.len().max(1) as f64
@@ -292,7 +296,7 @@ impl<E: Endpoint> Side<E> {
     }
 }
 
-/// The slope of the line that fits these points best (least squares).
+/// The slope of the least squares line through these points.
 #[allow(clippy::cast_precision_loss)]
 fn slope(points: &[(f64, f64)]) -> f64 {
     let count = points.len().max(1) as f64;

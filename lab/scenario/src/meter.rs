@@ -1,10 +1,9 @@
 //! A stopwatch that adds up spans by part.
 //!
-//! Reading the clock twice costs some 40 ns, half of which falls into the span. A handshake has few
-//! spans in one library and more in another, so that cost is measured at the start and taken off each.
-//! Some libraries move bytes from and to the transport by calling back from within their work; what stands
-//! for a system call there is taken out of the span by [`untimed`].
-//! Must not know: what a part is. Next: `spans.rs`, for repetitions that are counted and not timed.
+//! Reading the clock twice takes about 40 ns, half of which is inside the span. Libraries differ in
+//! the number of spans of a handshake, so that time is measured at the start and subtracted for
+//! each span. Some libraries move bytes in callbacks from their work; [`untimed`] excludes these
+//! from the span because they stand for system calls.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -12,47 +11,47 @@ use std::time::{Duration, Instant};
 use crate::spans::{self, Span};
 
 thread_local! {
-    /// What [`untimed`] took out since the last span of this thread began.
-    static TAKEN_OUT: Cell<Part> = const { Cell::new(Part { total: Duration::ZERO, spans: 0 }) };
+    /// The time that [`untimed`] excluded since the current span of this thread started.
+    static EXCLUDED: Cell<Part> = const { Cell::new(Part { total: Duration::ZERO, spans: 0 }) };
 }
 
-/// Takes `action` out of the span in which it is called: moving bytes from or to the transport, for a library
-/// that calls back for it.
+/// Excludes `action` from the current span. For libraries that move bytes from or to the transport
+/// in callbacks.
 ///
-/// It reads the clock, so less than some 50 ns of work is better left in.
+/// The call reads the clock, so work of less than about 50 ns should not be excluded.
 pub fn untimed<T>(action: impl FnOnce() -> T) -> T {
-    if spans::are_counted() {
+    if spans::is_counting() {
         return spans::untimed(action);
     }
     let start = Instant::now();
     let result = action();
     let taken = start.elapsed();
-    let mut out = TAKEN_OUT.get();
+    let mut out = EXCLUDED.get();
     out.total += taken;
     out.spans += 1;
-    TAKEN_OUT.set(out);
+    EXCLUDED.set(out);
     result
 }
 
-/// How the clock is read.
+/// The way in which the clock is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
-    /// Without what reading it costs.
+    /// The time to read it is subtracted.
     Corrected,
-    /// With it.
+    /// The time to read it is included.
     AsRead,
-    /// With it, and by whole microseconds.
+    /// As [`Self::AsRead`], in whole microseconds.
     Microseconds,
 }
 
-/// Adds up the time of `PARTS` parts.
+/// A stopwatch for `PARTS` parts.
 #[derive(Clone)]
 pub struct Meter<const PARTS: usize> {
     parts: [Part; PARTS],
     spans: [Span; PARTS],
-    /// What is taken off each span.
+    /// The time that is subtracted for each span.
     clock: Duration,
-    /// Where microseconds are counted from.
+    /// The origin of microseconds.
     epoch: Option<Instant>,
     start: Instant,
 }
@@ -64,16 +63,16 @@ struct Part {
 }
 
 impl<const PARTS: usize> Meter<PARTS> {
-    /// A stopwatch that knows what reading the clock costs.
+    /// A stopwatch that subtracts the time to read the clock.
     #[must_use]
     #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Self::with_clock(Clock::Corrected)
     }
 
-    /// Says whose the instructions of each part are, where these are counted.
+    /// Sets the spans to which the instructions of each part are attributed.
     #[must_use]
-    pub fn counted_as(self, spans: [Span; PARTS]) -> Self {
+    pub fn with_spans(self, spans: [Span; PARTS]) -> Self {
         Self { spans, ..self }
     }
 
@@ -81,21 +80,21 @@ impl<const PARTS: usize> Meter<PARTS> {
         let now = now();
         Self {
             parts: [Part::default(); PARTS],
-            spans: [Span::Nobody; PARTS],
+            spans: [Span::Unattributed; PARTS],
             clock: if clock == Clock::Corrected { cost_of_clock() } else { Duration::ZERO },
             epoch: (clock == Clock::Microseconds).then_some(now),
             start: now,
         }
     }
 
-    /// Forgets what was measured.
+    /// Resets all parts.
     pub fn reset(&mut self) {
         self.parts = [Part::default(); PARTS];
     }
 
     /// Times `action` as a span of part `PART`.
     pub fn time<const PART: usize, T>(&mut self, action: impl FnOnce() -> T) -> T {
-        if spans::are_counted() {
+        if spans::is_counting() {
             return self.spans[PART].run(action);
         }
         self.start();
@@ -104,27 +103,28 @@ impl<const PARTS: usize> Meter<PARTS> {
         result
     }
 
-    /// A span begins.
+    /// Starts a span.
     pub(crate) fn start(&mut self) {
-        TAKEN_OUT.set(Part::default());
+        EXCLUDED.set(Part::default());
         self.start = now();
     }
 
-    /// The span ends, and is added to this part.
+    /// Ends the span and adds it to this part.
     pub(crate) fn stop(&mut self, part: usize) {
         let end = now();
         let taken = match self.epoch {
             None => end - self.start,
             Some(epoch) => whole(end - epoch).saturating_sub(whole(self.start - epoch)),
         };
-        let out = TAKEN_OUT.get();
+        let out = EXCLUDED.get();
         let part = &mut self.parts[part];
         part.total += taken.saturating_sub(out.total);
-        // Of the two readings around what is taken out, it holds one half; the span still holds the other.
+        // Half of the time of the two clock readings around excluded work is in that work, the
+        // other half in the span.
         part.spans += 1 + out.spans;
     }
 
-    /// Nanoseconds of a part, for one of so many repetitions, without the clock's own.
+    /// Nanoseconds of a part per repetition, without the time to read the clock.
     #[allow(clippy::cast_precision_loss)]
     #[must_use]
     pub fn nanoseconds(&self, part: usize, repetitions: u64) -> f64 {
@@ -139,18 +139,18 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Later than it is by what a test has let pass.
+/// The time plus the time that a test has added.
 #[cfg(test)]
 fn now() -> Instant {
     Instant::now() + tests::PASSED.get()
 }
 
-/// A time without what is less than a microsecond.
+/// A duration truncated to microseconds.
 fn whole(time: Duration) -> Duration {
     Duration::new(time.as_secs(), time.subsec_micros() * 1000)
 }
 
-/// What an empty span seems to last: the least average of several batches.
+/// The apparent duration of an empty span: the lowest mean of several batches.
 fn cost_of_clock() -> Duration {
     const SPANS: u32 = 1000;
     let batch = || -> Duration { (0..SPANS).map(|_| Instant::now().elapsed()).sum() };
@@ -165,7 +165,7 @@ pub(crate) mod tests {
         pub(super) static PASSED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     }
 
-    /// Lets time pass for spans of this thread, without waiting.
+    /// Adds time to the spans of this thread without waiting.
     pub(crate) fn pass(time: Duration) {
         PASSED.set(PASSED.get() + time);
     }

@@ -1,36 +1,38 @@
-//! Where a process's memory lies, drawn anew for each process.
+//! Memory placement: randomizes the addresses of a process's allocations.
 //!
-//! The system moves whole pages about, but within its pages a program allocates the same at the same place
-//! each time, and how fast it is depends on that: whether a key's numbers share lines of the cache with
-//! each other, or the low bits of an address with something else that is used at the same time. So before a worker
-//! reads its keys it takes blocks of all sizes, as many of each as the controller's number says, and never
-//! gives them back: what it allocates later lies behind them.
+//! Address space randomization moves whole pages. Within pages, a program allocates at the same
+//! addresses in each process, which affects its speed: values may share cache lines, or have the
+//! same low address bits as others. So before a worker reads its keys it allocates blocks of all
+//! sizes, in numbers derived from the controller's placement number, and never frees them. Later
+//! allocations follow these blocks.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
 
 use crate::random::Random;
 
-/// Sizes of a block: four for each power of two, as allocators divide them, up to where they hand out whole pages.
+/// Block sizes: four per power of two, like the size classes of allocators, up to those that get
+/// whole pages.
 const SIZES: std::ops::RangeInclusive<u32> = 4..=14;
 
-/// All blocks of a size fill so many bytes at most: a page. They are [`FEW`] at most if fewer would fill it.
+/// The blocks of one size fill at most a page, or are at most [`FEW`] blocks if these are larger.
 const PAGE: usize = 4096;
 
-/// Of each size at least up to so many blocks, less one.
+/// The limit for large blocks.
 const FEW: usize = 4;
 
-/// The number of this process, for its threads.
+/// The placement number of this process, for its threads.
 static NUMBER: OnceLock<u64> = OnceLock::new();
 
-/// Takes the blocks of this number, and remembers it for [`of_thread`].
+/// Allocates the blocks for this number and stores it for [`of_thread`].
 pub(crate) fn of_process(number: u64) {
-    // A process is told once; if it is told again, threads stay with the first.
+    // Only the first placement of a process applies to its threads.
     let _ = NUMBER.set(number);
     take(&mut Random::new(number));
 }
 
-/// Takes blocks in a thread: allocators give threads memory of their own. Without [`of_process`], none.
+/// Allocates blocks in a thread, because allocators use separate memory for threads. Does nothing
+/// without [`of_process`].
 pub(crate) fn of_thread(index: usize) {
     if let Some(number) = NUMBER.get() {
         take(&mut Random::named(*number, &format!("thread {index}")));
@@ -45,7 +47,7 @@ fn take(random: &mut Random) {
     }
 }
 
-/// How many blocks of each size are taken, in the order in which they are.
+/// The number of blocks of each size, in the order of allocation.
 fn blocks(random: &mut Random) -> Vec<(usize, usize)> {
     let quarters = |power: u32| (4..8).map(move |quarter| (1_usize << power) * quarter / 4);
     let mut blocks: Vec<_> =
@@ -66,13 +68,13 @@ mod tests {
         for number in 0..4000 {
             let all = of(number);
             assert_eq!(all.len(), 44);
-            // Too little to matter for a process that is measured.
+            // Too little to affect a measured process.
             assert!(all.iter().map(|(size, count)| size * count).sum::<usize>() < 640 << 10);
             all.into_iter()
                 .for_each(|(size, count)| _ = counts.entry(size).or_default().insert(count));
         }
         for (size, counts) in counts {
-            // Every shift within a page comes about.
+            // Every offset within a page occurs.
             let all = (PAGE / size).max(FEW);
             assert_eq!(counts, (0..all).collect(), "{size}");
         }

@@ -1,8 +1,8 @@
 //! The line protocol between the controller and a worker.
 //!
-//! One JSON object a line. The controller writes a [`Request`] to the worker's standard input, the worker
-//! one [`Reply`] to its standard output. The end of the input ends the worker. lab/README.md shows a
-//! conversation. Must not know: what is measured.
+//! Each line is a JSON object. The controller writes a [`Request`] to the worker's standard input,
+//! and the worker writes one [`Reply`] to its standard output. The worker exits at the end of its
+//! input. lab/README.md has an example.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,105 +13,105 @@ use crate::accounting::Program;
 use crate::distribution::Distribution;
 use crate::row::Row;
 
-/// Raised when an old worker could not be understood any more.
+/// The protocol version. It is raised for incompatible changes.
 pub const VERSION: u32 = 1;
 
-/// Why a library has no figures in published accounting.
+/// The reason why a library has no results in published accounting.
 pub const NO_PROGRAM: &str = "no program of its own has published figures";
 
-/// What the controller asks for. What is measured is a [`Row`], or in the series of OpenSSL a
+/// A request of the controller. The task is a [`Row`], or for `lab openssl` a
 /// [`crate::series::Job`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum Request<R = Row> {
-    /// Who are you? Answered by [`Reply::About`].
+    /// Requests the worker's description. The reply is [`Reply::About`].
     Hello,
-    /// Get ready for this row: read certificates, configure, do it some times to warm up and to see that
-    /// both sides do what is asked. Answered by [`Reply::Ready`] or [`Reply::Cannot`].
+    /// Prepares a row: read certificates, configure, warm up, check both sides. The reply is
+    /// [`Reply::Ready`] or [`Reply::Cannot`].
     Prepare {
-        /// What will be measured.
+        /// The row.
         row: Box<R>,
-        /// The folder of [`crate::Files`]: of this round, the same for all workers.
+        /// The directory of [`crate::Files`], the same for all workers in a round.
         files: PathBuf,
-        /// Where the worker's memory shall lie: below 2^32, another for each process. Before it reads the files it
-        /// takes memory of all sizes, more or less of each by this number, and keeps it. Absent where memory or
-        /// instructions are counted.
+        /// The memory placement, below 2^32 and different for each process. Before the worker reads
+        /// the files, it allocates blocks of all sizes in numbers derived from it, and keeps them.
+        /// Absent where memory or instructions are counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         placement: Option<u64>,
     },
-    /// Measure the row that was prepared. Answered by [`Reply::Measured`].
+    /// Measures the prepared row. The reply is [`Reply::Measured`].
     Measure {
-        /// For about so long, and at least once.
+        /// The approximate duration. At least one repetition is made.
         milliseconds: u64,
     },
-    /// Do the row that was prepared without a clock, for a program that counts from outside what each side does.
-    /// Asked only of workers that say that they do it. Answered by [`Reply::Measured`] without figures, or
-    /// by [`Reply::Cannot`].
+    /// Repeats the prepared row without timing, for instruction counts. Sent only to workers that
+    /// support it. The reply is [`Reply::Measured`] without values, or [`Reply::Cannot`].
     Repeat {
-        /// So often; bulk rows of small writes: so many batches of them.
+        /// The number of repetitions. For bulk rows with small writes, the number of batches.
         count: u64,
     },
-    /// Go away. Not answered.
+    /// Ends the worker. There is no reply.
     Quit,
 }
 
-/// What a worker answers.
+/// A reply of a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
 pub enum Reply {
-    /// Who the worker is.
+    /// The worker's description.
     About(About),
     /// The row is prepared.
     Ready,
-    /// The library has no way to do this row. Not a failure.
+    /// The library does not support the row. This is not a failure.
     Cannot {
-        /// In a few words.
+        /// The reason.
         why: String,
     },
-    /// What was measured.
+    /// The measurement.
     Measured(Measurement),
-    /// It went wrong, or what happened is not what was asked. The row is lost for this peer.
+    /// The row failed, or its handshakes did not have the requested parameters.
     Failed {
-        /// In a few words.
+        /// The reason.
         why: String,
     },
 }
 
-/// Who a worker is.
+/// The description of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
     /// [`VERSION`].
     pub protocol: u32,
     /// The library's name.
     pub library: String,
-    /// Its version.
+    /// The library's version.
     pub version: String,
-    /// The cryptographic library below it, with its version.
+    /// The cryptographic library and its version.
     pub crypto: String,
-    /// The interface of the library through which it is driven.
+    /// The interface of the library that the worker uses.
     pub interface: String,
-    /// The compiler of the worker and what it was told, as far as the worker knows.
+    /// The compiler and the build options, as far as the worker knows them.
     pub build: String,
-    /// Whether it answers [`Request::Repeat`], with each side's work in a function of its own as in `spans.rs`.
+    /// Whether the worker supports [`Request::Repeat`], with marker functions as in `spans.rs`.
     #[serde(default)]
     pub repeats: bool,
-    /// The program that it follows in published accounting. Without one it is not asked for that.
+    /// The program that the worker follows in published accounting; absent if it does not support
+    /// that.
     #[serde(default)]
     pub program: Option<Program>,
 }
 
-/// What was measured. Times are nanoseconds for one repetition, sizes bytes for one connection.
+/// A measurement. Times are nanoseconds per repetition, sizes are bytes per connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// How often the row was done: handshakes, connections, or writes.
+    /// The number of repetitions: handshakes, connections, or writes.
     pub repetitions: u64,
-    /// The judged figures, by the names of [`Row::sides`].
+    /// The judged values, by the names of [`Row::sides`].
     pub sides: BTreeMap<String, f64>,
-    /// Figures that are told but not judged.
+    /// Values that are reported but not judged.
     pub parts: BTreeMap<String, f64>,
-    /// Latency rows: how the times of `client` and `server` are distributed.
+    /// Latency rows: the time distributions of `client` and `server`.
     #[serde(default)]
     pub distributions: BTreeMap<String, Distribution>,
-    /// What both sides agreed on, seen in every repetition.
+    /// The negotiated parameters, which are checked in every repetition.
     pub done: BTreeMap<String, String>,
 }

@@ -1,6 +1,7 @@
-//! A small seeded generator: the order of peers in a round, resampling, keys, and places in memory.
+//! A small seeded random number generator for the order of peers, resampling, keys and memory
+//! placements.
 //!
-//! Not for secrets. It is here so that a run can be repeated from the seed in its report.
+//! It is not cryptographically secure. A run can be repeated with the seed in its report.
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
@@ -13,17 +14,17 @@ impl Random {
         Self(seed)
     }
 
-    /// A sequence of its own for what this name names, of all that is drawn from a seed.
+    /// An independent sequence of this seed, selected by a name.
     #[must_use]
     pub fn named(seed: u64, name: &str) -> Self {
-        // FNV-1a, from a basis that depends on the seed.
+        // FNV-1a, with an offset basis that depends on the seed.
         let basis = Self(seed).next() ^ 0xcbf2_9ce4_8422_2325;
         let hash = |state: u64, byte: u8| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let mut state = Self(name.bytes().fold(basis, hash));
         Self(state.next())
     }
 
-    /// The next number below `bound`, which is small and not 0.
+    /// A random number below `bound`, which must be small and not 0.
     #[must_use = "it is gone otherwise"]
     pub fn below(&mut self, bound: usize) -> usize {
         // The bias is bound / 2^64.
@@ -31,14 +32,14 @@ impl Random {
         usize::try_from(wide >> 64).unwrap_or_default()
     }
 
-    /// Puts `items` in a random order.
+    /// Shuffles `items`.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
         }
     }
 
-    /// Fills `bytes` with the next ones.
+    /// Fills `bytes` with random bytes.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             chunk.copy_from_slice(&self.next().to_be_bytes()[..chunk.len()]);

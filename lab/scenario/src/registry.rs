@@ -1,11 +1,9 @@
-//! The registered numbers of suites, groups and schemes, for libraries that tell of them so.
-//!
-//! Must not know: any TLS library. Next: `row.rs`, which has their names.
+//! IANA code points of cipher suites, groups and signature schemes.
 
 use crate::row::{Group, Scheme, Suite};
 
 impl Suite {
-    /// The registered number.
+    /// The code point.
     #[must_use]
     pub fn number(self) -> u16 {
         match self {
@@ -21,7 +19,7 @@ impl Suite {
         }
     }
 
-    /// The suite of this number.
+    /// The suite of a code point.
     #[must_use]
     pub fn of_number(number: u16) -> Option<Self> {
         Self::ALL.iter().find(|each| each.number() == number).copied()
@@ -29,7 +27,7 @@ impl Suite {
 }
 
 impl Group {
-    /// The registered number.
+    /// The code point.
     #[must_use]
     pub fn number(self) -> u16 {
         match self {
@@ -39,7 +37,7 @@ impl Group {
         }
     }
 
-    /// The group of this number.
+    /// The group of a code point.
     #[must_use]
     pub fn of_number(number: u16) -> Option<Self> {
         Self::ALL.iter().find(|each| each.number() == number).copied()
@@ -47,7 +45,7 @@ impl Group {
 }
 
 impl Scheme {
-    /// The registered number.
+    /// The code point.
     #[must_use]
     pub fn number(self) -> u16 {
         match self {
@@ -57,7 +55,7 @@ impl Scheme {
         }
     }
 
-    /// The scheme of this number.
+    /// The scheme of a code point.
     #[must_use]
     pub fn of_number(number: u16) -> Option<Self> {
         Self::ALL.iter().find(|each| each.number() == number).copied()

@@ -1,6 +1,4 @@
-//! A row: one thing to measure, said so exactly that every library does the same.
-//!
-//! Must not know: how it is done. Next: [`crate::rows`], the table of them.
+//! Definition of a row: a benchmark with all its parameters, the same for every library.
 
 use std::fmt;
 
@@ -8,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounting::Accounting;
 
-/// One thing to measure. Both sides are held to all of it.
+/// A benchmark. Both sides of a connection must use exactly these parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
-    /// A short name, unique in the table.
+    /// A short unique name.
     pub id: String,
-    /// The heading it stands under in a report.
+    /// The section in reports.
     pub section: String,
-    /// Whether it belongs to a quick run.
+    /// Whether the row is part of a quick run.
     pub quick: bool,
-    /// Whose way of counting is followed. Where it is [`Accounting::Published`], what the program leaves to the
-    /// library is not pinned: see [`Row::pins_groups`].
+    /// The accounting. With [`Accounting::Published`], parameters that the program leaves to the
+    /// library are not pinned; see [`Row::pins_groups`].
     #[serde(default)]
     pub accounting: Accounting,
-    /// What is done.
+    /// The task.
     pub task: Task,
     /// The protocol version.
     pub version: Version,
@@ -31,93 +29,95 @@ pub struct Row {
     pub group: Group,
     /// The server's certificates and key.
     pub chain: Chain,
-    /// The client's, if it shows any.
+    /// The client's certificates and key, if it authenticates.
     pub client_chain: Option<Chain>,
-    /// Whether clients have to forget what they remember of chains they have seen, if they do that.
+    /// Whether clients must not have cached the server's chain.
     pub first_visit: bool,
-    /// How the session is kept, if the handshake resumes one.
+    /// How the session is stored, if the handshake resumes one.
     pub resumption: Option<Resumption>,
-    /// Tickets that the server sends in each handshake: in TLS 1.3, and in TLS 1.2 with stateless sessions.
+    /// The number of tickets that the server sends in each handshake, in TLS 1.3 and in TLS 1.2
+    /// with stateless sessions.
     pub tickets: u8,
     /// Bytes of early data in each handshake.
     pub early_data: usize,
-    /// Bulk: bytes in one write.
+    /// Bulk: bytes of one write.
     pub write_size: usize,
-    /// How many threads work at once: each count is measured. One, but for threads and latency.
+    /// Thread counts, each of which is measured. One except for threads and latency.
     pub threads: Vec<usize>,
-    /// Memory: how many connections are open when what is resident is looked at, growing. The last but
-    /// one is how many handshakes are open at once.
+    /// Memory: connection counts at which resident memory is read, ascending. The last but one is
+    /// also the number of simultaneous handshakes.
     pub connections: Vec<usize>,
-    /// Loading: what is loaded.
+    /// Loading: the loaded object.
     pub load: Option<Load>,
 }
 
-/// What is done and timed.
+/// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Task {
-    /// Handshakes: sides `client` and `server`, time per handshake.
+    /// Handshakes. Sides `client` and `server`, time per handshake.
     Handshake,
-    /// Application data from server to client: sides `send` and `receive`, time per write.
+    /// Application data from server to client. Sides `send` and `receive`, time per write.
     Bulk,
-    /// A connection made ready and dropped unused: sides `client` and `server`.
+    /// Creation and drop of unused connections. Sides `client` and `server`.
     SetUp,
-    /// Handshakes in several threads that share one configuration. A side for each count of threads: the
-    /// servers' time per handshake, all threads taken together.
+    /// Handshakes in several threads that share a configuration. A side for each thread count: the
+    /// time of servers per handshake, all threads together.
     Threads,
-    /// Handshakes in several threads, and how long the slow ones take.
+    /// Latency of handshakes in several threads.
     Latency,
-    /// What connections take up: bytes for each, and how often memory was asked for.
+    /// Memory per connection, and allocations per handshake.
     Memory,
-    /// Something made from PEM, anew each time: the sides of [`LOADING`].
+    /// Loading from PEM. The sides are [`LOADING_SIDES`].
     Loading,
-    /// Instructions of each side: of a handshake, or of a write if the row says how large one is.
+    /// Instructions of each side per handshake, or per write if the row has a write size.
     Instructions,
 }
 
-/// What is judged of loading: that alone, and together with the first use, which a library may put work off to.
-pub const LOADING: [&str; 2] = ["load", "load and use"];
+/// The sides of loading: loading alone, and together with the first use, to which a library may
+/// defer work.
+pub const LOADING_SIDES: [&str; 2] = ["load", "load and use"];
 
-/// What a side's figure counts. Less is better in all of them.
+/// The unit of a value. Less is better for all units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds for one, told as how many in a second.
+    /// Nanoseconds per operation, displayed as operations per second.
     Rate,
-    /// Nanoseconds for one write, told as bytes in a second.
+    /// Nanoseconds per write, displayed as bytes per second.
     Throughput,
-    /// Nanoseconds, told as they are.
+    /// Nanoseconds.
     Time,
     /// Bytes.
     Bytes,
-    /// A number of things.
+    /// A count.
     Count,
-    /// Instructions of one repetition.
+    /// Instructions per repetition.
     Instructions,
 }
 
-/// The percentiles of a distribution that are judged; others are told.
-pub const JUDGED: [(&str, f64); 2] = [("P50", 0.5), ("P99", 0.99)];
+/// The percentiles that are judged. Others are only reported.
+pub const JUDGED_PERCENTILES: [(&str, f64); 2] = [("P50", 0.5), ("P99", 0.99)];
 
-/// What memory rows say of the two ends apart.
-pub const MEMORY: [&str; 4] = ["connected", "idle", "peak", ALLOCATIONS];
+/// The sides of memory rows for each end.
+pub const MEMORY_SIDES: [&str; 4] = ["connected", "idle", "peak", ALLOCATIONS];
 
-/// How often memory was asked for in a handshake.
+/// The number of allocations per handshake.
 pub const ALLOCATIONS: &str = "allocations";
 
-/// What memory rows say of both ends together: growth of the process for each pair.
+/// The side of memory rows for both ends together: growth of the process per pair.
 pub const RESIDENT: &str = "resident";
 
-/// How the server keeps a session.
+/// How the server stores sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resumption {
-    /// In a store of its own: the session id of TLS 1.2, a ticket that is a name in TLS 1.3.
+    /// In a session store: session IDs in TLS 1.2, tickets with a reference in TLS 1.3.
     Stateful,
-    /// Sealed in the ticket.
+    /// Encrypted in the ticket.
     Stateless,
 }
 
-/// An enumeration whose values have names in reports and on the line.
+/// Defines an enumeration whose values have names in reports and in the protocol.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$value_doc:meta])* $value:ident = $text:literal,)* }) => {
         $(#[$doc])*
@@ -127,10 +127,10 @@ macro_rules! named {
         }
 
         impl $name {
-            /// All of them.
+            /// All values.
             pub const ALL: &[Self] = &[$(Self::$value),*];
 
-            /// The name in reports and on the line.
+            /// The name in reports and in the protocol.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$value => $text),* }
@@ -146,19 +146,20 @@ macro_rules! named {
 }
 
 named!(
-    /// What is loaded from PEM in memory, and what its first use is.
+    /// The object that a row loads from PEM, and its first use.
     Load {
-        /// A private key; a signature of the row's scheme.
+        /// A private key. Its first use is a signature with the row's scheme.
         Key = "a private key",
-        /// A server's configuration from the row's chain and its key; the server's side of a handshake.
+        /// A server configuration with the row's chain and key. Its first use is the server side of
+        /// a handshake.
         Server = "a server's configuration",
-        /// A client's configuration that trusts [`ROOTS`] roots, the row's as the last; the client's side of a
-        /// handshake, and in it a chain up to that root.
+        /// A client configuration with [`ROOTS`] trusted roots, the row's root last. Its first use
+        /// is the client side of a handshake with a chain to that root.
         Roots = "a client's configuration",
     }
 );
 
-/// How many roots a client is given to trust in rows of loading.
+/// The number of trusted roots in rows of loading.
 pub const ROOTS: usize = 150;
 
 named!(
@@ -208,7 +209,7 @@ named!(
 );
 
 named!(
-    /// The signature scheme of the handshake's own signature.
+    /// A signature scheme for CertificateVerify or ServerKeyExchange.
     Scheme {
         /// RSA keys.
         RsaPssRsaeSha256 = "rsa_pss_rsae_sha256",
@@ -220,21 +221,21 @@ named!(
 );
 
 named!(
-    /// A chain of three certificates, all of which are sent: leaf, intermediate, root.
+    /// A certificate chain of leaf, intermediate and root, all of which are sent.
     Chain {
-        /// RSA with 2048 bits throughout, PKCS #1 signatures with SHA-256.
+        /// RSA with 2048 bits in all certificates, PKCS #1 signatures with SHA-256.
         Rsa2048 = "rsa2048",
         /// RSA with 2048 bits in the leaf, 3072 in the intermediate, 4096 in the root.
         RsaMixed = "rsa-mixed",
-        /// ECDSA on P-256 with SHA-256 throughout.
+        /// ECDSA on P-256 with SHA-256 in all certificates.
         EcdsaP256 = "ecdsa-p256",
-        /// Ed25519 throughout.
+        /// Ed25519 in all certificates.
         Ed25519 = "ed25519",
     }
 );
 
 impl Chain {
-    /// The scheme that both sides are held to with a leaf of this chain.
+    /// The signature scheme that is pinned for a leaf of this chain.
     #[must_use]
     pub fn scheme(self) -> Scheme {
         match self {
@@ -257,14 +258,14 @@ impl Row {
             Task::Handshake | Task::SetUp => vec!["client".to_owned(), "server".to_owned()],
             Task::Bulk => vec!["send".to_owned(), "receive".to_owned()],
             Task::Threads => self.threads.iter().map(|count| threads(*count)).collect(),
-            Task::Latency => of_both(&JUDGED.map(|(name, _)| name)),
+            Task::Latency => of_both(&JUDGED_PERCENTILES.map(|(name, _)| name)),
             Task::Instructions => self.counted().sides(),
-            Task::Memory => [of_both(&MEMORY), vec![RESIDENT.to_owned()]].concat(),
-            Task::Loading => LOADING.map(str::to_owned).to_vec(),
+            Task::Memory => [of_both(&MEMORY_SIDES), vec![RESIDENT.to_owned()]].concat(),
+            Task::Loading => LOADING_SIDES.map(str::to_owned).to_vec(),
         }
     }
 
-    /// What the figure of a side counts.
+    /// The unit of a side.
     #[must_use]
     pub fn unit(&self, side: &str) -> Unit {
         match self.task {
@@ -277,7 +278,7 @@ impl Row {
         }
     }
 
-    /// The row as a worker does it in one thread while a program around it counts or watches.
+    /// The row as a worker repeats it in one thread for instruction counts.
     #[must_use]
     pub fn counted(&self) -> Self {
         let task = match self.task {
@@ -288,8 +289,8 @@ impl Row {
         Self { task, ..self.clone() }
     }
 
-    /// The groups to configure on both sides, best first: the row's, and the curve of an ECDSA leaf
-    /// where a client of TLS 1.2 has to name it. RFC 8422 5.1.1
+    /// The groups to configure on both sides, preferred first: the row's group, and the curve of an
+    /// ECDSA leaf, which a TLS 1.2 client must list. RFC 8422 5.1.1
     #[must_use]
     pub fn groups(&self) -> Vec<Group> {
         let chains = [Some(self.chain), self.client_chain];
@@ -298,15 +299,15 @@ impl Row {
         [self.group].into_iter().chain(curve).collect()
     }
 
-    /// Whether the groups have to be set for the row's to be agreed on. In published accounting they are not where
-    /// the library's own list leads to it.
+    /// Whether the groups must be configured. In published accounting they are not if the library's
+    /// defaults select the row's group.
     #[must_use]
     pub fn pins_groups(&self) -> bool {
         let own = self.version == Version::Tls12 || self.group == Group::X25519MlKem768;
         self.accounting == Accounting::Neutral || !own
     }
 
-    /// What the row is about, in one line.
+    /// A description in one line.
     #[must_use]
     pub fn title(&self) -> String {
         if let Some(load) = self.load {
@@ -330,7 +331,7 @@ impl Row {
             let key_exchange = self.version == Version::Tls13 || self.resumption.is_none();
             parts.extend(key_exchange.then(|| self.group.to_string()));
             parts.extend(self.resumption.is_none().then(|| self.chain.to_string()));
-            // The others have AES-256-GCM.
+            // AES-256-GCM is the default and not listed.
             let usual = self.suite.name().contains("AES_256_GCM");
             parts.extend((!usual).then(|| self.suite.to_string()));
         }
@@ -354,13 +355,13 @@ impl Row {
     }
 }
 
-/// The side of so many threads.
+/// The side of a thread count.
 #[must_use]
 pub fn threads(count: usize) -> String {
     format!("{count} {}", if count == 1 { "thread" } else { "threads" })
 }
 
-/// A length, in the unit one would say it in.
+/// A number of bytes with a suitable unit.
 fn bytes(count: usize) -> String {
     match count {
         count if count >= 1 << 20 && count % (1 << 20) == 0 => format!("{} MiB", count >> 20),

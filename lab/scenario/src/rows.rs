@@ -1,17 +1,15 @@
-//! The table of rows.
-//!
-//! A new row is a new line here; a worker that cannot do it says so. Must not know: libraries.
+//! The table of rows. A worker that does not support a row reports that.
 
 use crate::accounting::Accounting;
 use crate::row::{Chain, Group, Load, Resumption, Row, Suite, Task, Version};
 
-/// One write of the bulk rows, in bytes.
+/// Bytes of one write in bulk rows.
 const MIB: usize = 1 << 20;
 
-/// The sizes of the sweep, in bytes; 1 MiB is a row of its own.
-const SWEEP: [usize; 8] = [16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10];
+/// The write sizes below 1 MiB, in bytes.
+const WRITE_SIZES: [usize; 8] = [16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10];
 
-/// Every row, in the order of a report.
+/// All rows, in the order of reports.
 #[must_use]
 pub fn all() -> Vec<Row> {
     let mut rows = Vec::new();
@@ -29,9 +27,10 @@ pub fn all() -> Vec<Row> {
     rows
 }
 
-/// The rows of an accounting, in the order of a report: for the published one those that the programs have.
+/// The rows of an accounting, in the order of reports. Published accounting has only those that the
+/// programs measure.
 #[must_use]
-pub fn of(accounting: Accounting) -> Vec<Row> {
+pub fn for_accounting(accounting: Accounting) -> Vec<Row> {
     let rows = all().into_iter();
     match accounting {
         Accounting::Neutral => rows.collect(),
@@ -42,8 +41,9 @@ pub fn of(accounting: Accounting) -> Vec<Row> {
     }
 }
 
-/// What the programs behind the published comparisons measure. TLS 1.3 with both groups: the reports had X25519
-/// until 2025. The chain of mixed RSA keys is that of 2019, the other suites of TLS 1.2 are of 2018.
+/// The rows that the programs of the published comparisons measure. TLS 1.3 has both groups because
+/// reports used X25519 until 2025. The mixed RSA chain is from a report of 2019, the other suites
+/// of TLS 1.2 from 2018.
 const PUBLISHED: &[&str] = &[
     "bulk-12-aes128",
     "bulk-12-aes256",
@@ -91,7 +91,7 @@ fn bulk(rows: &mut Vec<Row>) {
             ..row("bulk", format!("bulk-{name}"), version)
         });
     }
-    for size in SWEEP {
+    for size in WRITE_SIZES {
         rows.push(Row {
             quick: size == 1 << 10,
             task: Task::Bulk,
@@ -112,8 +112,7 @@ fn full(rows: &mut Vec<Row>) {
     other_suites(rows);
 }
 
-/// Full handshakes whose suite is not AES-256-GCM: all that the peers share in TLS 1.2, with X25519, and those
-/// of TLS 1.3.
+/// Full handshakes with other suites than AES-256-GCM that all peers support.
 fn other_suites(rows: &mut Vec<Row>) {
     use Suite as S;
     let (rsa, ecdsa, hybrid) = (Chain::Rsa2048, Chain::EcdsaP256, Group::X25519MlKem768);
@@ -134,7 +133,8 @@ fn other_suites(rows: &mut Vec<Row>) {
     }
 }
 
-/// The rows of `full` meet one chain again and again, which libraries that remember chains gain by.
+/// Full handshakes with an uncached chain. The rows of `full` repeat one chain, which is faster for
+/// libraries that cache chains.
 fn first_visits(rows: &mut Vec<Row>) {
     for (version, group) in [KEY_EXCHANGES[0], KEY_EXCHANGES[2]] {
         for chain in [Chain::Rsa2048, Chain::EcdsaP256] {
@@ -216,17 +216,17 @@ fn loading(rows: &mut Vec<Row>) {
     }
 }
 
-/// The controller says how many threads there are.
+/// The controller sets the thread counts.
 fn threads(rows: &mut Vec<Row>) {
     rows.extend(shared(Task::Threads, "threads", "12-stateful"));
 }
 
-/// As for threads: what is asked of a busy server.
+/// Latency of a busy server, for the same handshakes.
 fn latency(rows: &mut Vec<Row>) {
     rows.extend(shared(Task::Latency, "latency", "13-stateless"));
 }
 
-/// The handshakes that are made in many threads at once.
+/// The handshakes of multi-threaded rows.
 fn shared(task: Task, section: &str, quick: &str) -> Vec<Row> {
     let hybrid = Group::X25519MlKem768;
     let full = |version, group, chain| Row {
@@ -254,11 +254,11 @@ fn shared(task: Task, section: &str, quick: &str) -> Vec<Row> {
     rows
 }
 
-/// How many connections are open in memory rows.
+/// Connection counts of memory rows.
 pub const CONNECTIONS: [usize; 3] = [100, 1000, 5000];
 
-/// The same in a quick run.
-pub const FEW_CONNECTIONS: [usize; 3] = [100, 200, 400];
+/// Connection counts of memory rows in a quick run.
+pub const QUICK_CONNECTIONS: [usize; 3] = [100, 200, 400];
 
 fn memory(rows: &mut Vec<Row>) {
     for (version, group, chain) in [
@@ -276,7 +276,8 @@ fn memory(rows: &mut Vec<Row>) {
     }
 }
 
-/// The published rows. Not in a quick run: they are counted in an emulator.
+/// Instruction counts of the published rows. They are not part of a quick run because callgrind is
+/// slow.
 fn instructions(rows: &mut Vec<Row>) {
     let section = "instructions";
     let mut counted = Vec::new();
@@ -316,7 +317,7 @@ const KEY_EXCHANGES: [(Version, Group); 3] = [
     (Version::Tls13, Group::X25519MlKem768),
 ];
 
-/// A handshake in which the server shows this chain.
+/// A full handshake with this chain.
 fn authenticated(section: &str, version: Version, group: Group, chain: Chain) -> Row {
     let suite = match (version, chain) {
         (Version::Tls13, _) => Suite::Aes256GcmSha384,
@@ -327,7 +328,7 @@ fn authenticated(section: &str, version: Version, group: Group, chain: Chain) ->
     Row { suite, group, chain, ..row(section, id, version) }
 }
 
-/// A full handshake with an RSA key, AES-256-GCM and X25519: what rows are made from.
+/// The base of all rows: a full handshake with an RSA key, AES-256-GCM and X25519.
 fn row(section: &str, id: String, version: Version) -> Row {
     let suite = match version {
         Version::Tls12 => Suite::EcdheRsaAes256GcmSha384,
@@ -399,10 +400,10 @@ mod tests {
 
     #[test]
     fn every_published_row_is_one_of_the_table() {
-        let rows = of(Accounting::Published);
+        let rows = for_accounting(Accounting::Published);
         assert_eq!(rows.len(), PUBLISHED.len());
         assert!(rows.iter().all(|row| row.accounting == Accounting::Published));
-        assert_eq!(of(Accounting::Neutral), all());
+        assert_eq!(for_accounting(Accounting::Neutral), all());
     }
 
     #[test]

@@ -1,64 +1,63 @@
-//! The series of OpenSSL: what each of its releases is asked to do.
+//! The jobs of `lab openssl`.
 //!
-//! `lab openssl` measures one library at different ages, for users of it, so a [`Job`] leaves to each release
-//! what a [`crate::Row`] would pin: groups, tickets, primitives one by one. Must not know: how it is done
-//! (lab/series/worker), and what tables become of it (the controller).
+//! The command compares releases of OpenSSL from a user's point of view. So unlike a
+//! [`crate::Row`], a [`Job`] does not pin groups and tickets, and it also covers single primitives.
 
 use serde::{Deserialize, Serialize};
 
 use crate::row::{Group, Version};
 
-/// What a worker of the series measures.
+/// A measurement of one release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// What is done and timed.
+    /// What is measured.
     pub task: Task,
-    /// In so many threads at once: the figure is that of all together.
+    /// The number of threads. The result is for all threads together.
     pub threads: usize,
-    /// Whether OpenSSL reads `tuned.cnf` at its start, otherwise `default.cnf`.
+    /// Whether OpenSSL reads `tuned.cnf` at its start instead of `default.cnf`.
     pub tuned: bool,
 }
 
-/// What is done and timed.
+/// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Task {
-    /// A connection made on both sides, its handshake, and both sides freed. [`CONNECTION`], with
-    /// the parts `client` and `server`.
+    /// A connection: creation of both sides, handshake, release. The side is [`CONNECTION`], the
+    /// parts are `client` and `server`.
     Handshake {
         /// The protocol version.
         version: Version,
         /// The cipher suite, by OpenSSL's name.
         suite: String,
-        /// The server's certificate, signed by itself.
+        /// The server's self-signed certificate.
         certificate: Key,
-        /// The group of the key exchange; absent: the release's own choice.
+        /// The key exchange group; absent for the release's default.
         group: Option<Group>,
-        /// Whether a session is resumed, by ticket.
+        /// Whether a session is resumed with a ticket.
         resumed: bool,
     },
-    /// AES-256-GCM, sealing in place. [`BLOCK`].
+    /// AES-256-GCM, in place. The side is [`BLOCK`].
     Cipher {
         /// What one repetition is.
         usage: CipherUse,
         /// Bytes of one repetition.
         block: usize,
     },
-    /// SHA-256 of a block. [`BLOCK`].
+    /// SHA-256 of a block. The side is [`BLOCK`].
     Digest {
         /// Bytes of one repetition.
         block: usize,
     },
-    /// ML-KEM-768. [`KEY_GENERATION`], [`ENCAPSULATION`] and [`DECAPSULATION`].
+    /// ML-KEM-768. The sides are [`KEY_GENERATION`], [`ENCAPSULATION`] and [`DECAPSULATION`].
     MlKem768,
-    /// Signatures over a digest: PKCS #1 with RSA, else ECDSA. [`SIGN`] and [`VERIFY`].
+    /// Signatures of a digest: PKCS #1 with RSA, or ECDSA. The sides are [`SIGN`] and [`VERIFY`].
     Signature {
-        /// By this key.
+        /// The key.
         key: Key,
     },
-    /// ECDH of a key with one other. [`AGREEMENT`].
+    /// ECDH. The side is [`AGREEMENT`].
     Agreement {
-        /// Of this curve.
+        /// The curve.
         key: Key,
     },
 }
@@ -80,15 +79,15 @@ pub const VERIFY: &str = "verify";
 /// The side of ECDH.
 pub const AGREEMENT: &str = "agreement";
 
-/// What one block is to a cipher.
+/// What a block is for a cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CipherUse {
-    /// A further part of one endless message: `EVP_EncryptUpdate` alone.
+    /// Part of one endless message: only `EVP_EncryptUpdate`.
     Stream,
-    /// A message with a nonce and a tag of its own, under one key.
+    /// A message with its own nonce and tag, all under one key.
     Messages,
-    /// The same with a key of its own, too.
+    /// A message with its own key, nonce and tag.
     Keys,
 }
 
@@ -102,20 +101,20 @@ pub enum Key {
     Rsa3072,
     /// RSA with 4096 bits.
     Rsa4096,
-    /// On NIST P-256.
+    /// NIST P-256.
     P256,
-    /// On NIST P-384.
+    /// NIST P-384.
     P384,
-    /// On NIST P-521.
+    /// NIST P-521.
     P521,
 }
 
 impl Key {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 6] =
         [Self::Rsa2048, Self::Rsa3072, Self::Rsa4096, Self::P256, Self::P384, Self::P521];
 
-    /// Its name in ids, and in the names of its files: `NAME.key`, and `NAME.pem` if it has a certificate.
+    /// The name in ids and file names: `NAME.key`, and `NAME.pem` for certificates.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -128,7 +127,7 @@ impl Key {
         }
     }
 
-    /// Whether it is one of RSA.
+    /// Whether this is an RSA key.
     #[must_use]
     pub fn is_rsa(self) -> bool {
         matches!(self, Self::Rsa2048 | Self::Rsa3072 | Self::Rsa4096)
@@ -146,13 +145,13 @@ impl CipherUse {
 }
 
 impl Job {
-    /// Of one thread, and untuned.
+    /// A job with one thread and the default configuration.
     #[must_use]
     pub fn new(task: Task) -> Self {
         Self { task, threads: 1, tuned: false }
     }
 
-    /// A short name. Equal jobs have equal names.
+    /// A short unique name.
     #[must_use]
     pub fn id(&self) -> String {
         let mut id = match &self.task {
@@ -176,7 +175,7 @@ impl Job {
         id
     }
 
-    /// What it measures, each in nanoseconds for one.
+    /// The sides of the job, each in nanoseconds per operation.
     #[must_use]
     pub fn sides(&self) -> &'static [&'static str] {
         match self.task {

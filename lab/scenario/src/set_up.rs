@@ -1,8 +1,7 @@
-//! Connections made ready and dropped without a byte on the wire.
+//! Creation and drop of connections that are not used.
 //!
-//! One takes some 100 ns, which a clock that takes 20 ns cannot tell well: they are timed by the hundred, each
-//! dropped before the next is made. So creation and drop are one figure.
-//! Must not know: libraries. Next: [`Library::client`].
+//! This takes about 100 ns, too short for a clock that takes 20 ns to read. Connections are timed
+//! in batches, each dropped before the next is created, and creation and drop are one value.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -10,14 +9,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::handshake::Handshakes;
-use crate::library::{Library, Result, Unable};
+use crate::library::{Library, PrepareError, Result};
 use crate::meter::Meter;
 use crate::protocol::Measurement;
 use crate::row::Row;
 use crate::spans::Span;
-use crate::worker::Prepared;
+use crate::worker::PreparedTask;
 
-/// Connections that are timed in one span.
+/// Connections in one timed span.
 const BATCH: u64 = 100;
 
 const CLIENT: usize = 0;
@@ -32,18 +31,18 @@ pub(crate) struct SetUps<L> {
 
 impl<L: Library> SetUps<L> {
     pub(crate) fn new(library: Arc<L>, row: &Row) -> Result<Self> {
-        // That these connections would work is part of what the row says.
+        // The warm-up also checks that these connections work.
         let (_, mut done) = Handshakes::new(Arc::clone(&library), row)?.into_parts();
         done.insert("connections timed at once".to_owned(), BATCH.to_string());
         let mut set_ups =
-            Self { library, meter: Meter::new().counted_as([Span::Client, Span::Server]), done };
+            Self { library, meter: Meter::new().with_spans([Span::Client, Span::Server]), done };
         set_ups.batch()?;
         Ok(set_ups)
     }
 
     fn batch(&mut self) -> Result<()> {
         let library = &self.library;
-        // A connection that nobody looks at could be left out by the compiler.
+        // The compiler could remove connections that are not observed.
         let client = || library.client().map(|end| _ = black_box(&end));
         self.meter.time::<CLIENT, _>(|| (0..BATCH).try_for_each(|_| client()))?;
         let server = || library.server().map(|end| _ = black_box(&end));
@@ -51,7 +50,7 @@ impl<L: Library> SetUps<L> {
     }
 }
 
-impl<L: Library> Prepared for SetUps<L> {
+impl<L: Library> PreparedTask for SetUps<L> {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
         self.meter.reset();
         let (start, mut repetitions) = (Instant::now(), 0);
@@ -67,8 +66,8 @@ impl<L: Library> Prepared for SetUps<L> {
         Ok(Measurement { repetitions, sides: sides.into(), done, ..Measurement::default() })
     }
 
-    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
-        (0..count).try_for_each(|_| self.batch()).map_err(Unable::Failed)?;
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, PrepareError> {
+        (0..count).try_for_each(|_| self.batch()).map_err(PrepareError::Failed)?;
         let (repetitions, done) = (count * BATCH, self.done.clone());
         Ok(Measurement { repetitions, done, ..Measurement::default() })
     }

@@ -1,23 +1,22 @@
-//! Functions that are there to be seen from outside: a program that counts instructions by function learns
-//! from them whose work is under way.
+//! Marker functions for instruction counts.
 //!
-//! While repetitions are counted, each side's spans run inside the function of that side, and what is
-//! taken out of a span inside [`untimed`]. None is ever inlined, none is made one with another. While time is
-//! measured they are not called. Must not know: what counts. Next: `meter.rs`.
+//! While repetitions are counted, the spans of each side run inside the function of that side, and
+//! excluded work inside [`untimed`], so that callgrind can attribute instructions. The functions
+//! are never inlined or merged. They are not called while time is measured.
 
 use std::cell::Cell;
 use std::hint::black_box;
 
 thread_local! {
-    /// Whether the repetitions of this thread are being counted.
+    /// Whether this thread counts repetitions.
     static COUNTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whose work a span is.
+/// The side to which a span is attributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// Of no side that is judged.
-    Nobody,
+    /// No judged side.
+    Unattributed,
     /// The client's.
     Client,
     /// The server's.
@@ -29,10 +28,10 @@ pub enum Span {
 }
 
 impl Span {
-    /// Does `action` inside the function of this side.
+    /// Runs `action` inside the function of this side.
     pub(crate) fn run<T>(self, action: impl FnOnce() -> T) -> T {
         match self {
-            Self::Nobody => action(),
+            Self::Unattributed => action(),
             Self::Client => client(action),
             Self::Server => server(action),
             Self::Send => send(action),
@@ -41,18 +40,18 @@ impl Span {
     }
 }
 
-/// Whether spans are counted now, and not timed.
-pub(crate) fn are_counted() -> bool {
+/// Whether spans are counted instead of timed.
+pub(crate) fn is_counting() -> bool {
     COUNTED.get()
 }
 
-macro_rules! visible {
+macro_rules! marker_functions {
     ($($(#[$doc:meta])* $name:ident;)*) => {
         $($(#[$doc])*
         #[inline(never)]
         pub(crate) fn $name<T>(action: impl FnOnce() -> T) -> T {
-            // Keeps two functions from being merged because they do the same, and the call from being the
-            // last thing in this one.
+            // Prevents the compiler from merging identical functions, and from turning the call
+            // into a tail call.
             black_box(stringify!($name));
             let result = action();
             black_box(());
@@ -61,22 +60,22 @@ macro_rules! visible {
     };
 }
 
-visible! {
+marker_functions! {
     /// The client's spans.
     client;
-    /// The server's.
+    /// The server's spans.
     server;
-    /// The sender's.
+    /// The sender's spans.
     send;
-    /// The receiver's.
+    /// The receiver's spans.
     receive;
-    /// What is taken out of the span around it.
+    /// Work that is excluded from the span around it.
     untimed;
-    /// All repetitions that were asked for.
+    /// All requested repetitions.
     all;
 }
 
-/// Counts what `action` does.
+/// Runs `action` with counted spans.
 pub(crate) fn repetitions<T>(action: impl FnOnce() -> T) -> T {
     COUNTED.set(true);
     let result = all(action);
@@ -91,10 +90,10 @@ mod tests {
 
     #[test]
     fn what_is_counted_is_not_timed() {
-        let mut meter = Meter::<1>::new().counted_as([Span::Client]);
+        let mut meter = Meter::<1>::new().with_spans([Span::Client]);
         let pause = || std::thread::sleep(std::time::Duration::from_millis(1));
-        let seen = repetitions(|| meter.time::<0, _>(|| meter::untimed(are_counted)));
-        assert!(seen && !are_counted());
+        let seen = repetitions(|| meter.time::<0, _>(|| meter::untimed(is_counting)));
+        assert!(seen && !is_counting());
         repetitions(|| meter.time::<0, _>(pause));
         assert!(meter.nanoseconds(0, 1) == 0.0);
         meter.time::<0, _>(pause);

@@ -1,6 +1,4 @@
-//! Several threads at once, each with connections of its own.
-//!
-//! Must not know: libraries. Next: `handshake.rs`, which each thread goes through.
+//! Measurements in several threads, each with its own connections.
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -11,40 +9,44 @@ use crate::accounting::Accounting;
 use crate::library::Result;
 use crate::placement;
 use crate::protocol::Measurement;
-use crate::row::{self, JUDGED, Row, Task};
-use crate::worker::Prepared;
+use crate::row::{self, JUDGED_PERCENTILES, Row, Task};
+use crate::worker::PreparedTask;
 
-/// Makes a thread's part ready, in that thread: all share what the closure holds.
-pub type Strand = Box<dyn Fn() -> Result<Box<dyn Prepared>> + Send + Sync>;
+/// Prepares the task of a thread in that thread. All threads share the closure.
+pub type ThreadSetup = Box<dyn Fn() -> Result<Box<dyn PreparedTask>> + Send + Sync>;
 
-/// A row of threads or latency: the same handshakes in as many threads as it says.
+/// A row of threads or latency: the same handshakes in several threads.
 pub struct Threads {
-    strand: Strand,
+    thread_setup: ThreadSetup,
     row: Row,
 }
 
 impl Threads {
-    /// For a row of [`Task::Threads`] or [`Task::Latency`]. What each thread measures has a side
-    /// `server`; for latency, distributions as well.
+    /// Prepares a row of [`Task::Threads`] or [`Task::Latency`]. The measurement of each thread has
+    /// a side `server`, and for latency distributions.
     ///
     /// # Errors
-    /// Those of one thread's part, which is tried once.
-    pub fn new(row: &Row, strand: Strand) -> Result<Self> {
-        strand()?;
-        Ok(Self { strand, row: row.clone() })
+    /// Errors of the preparation of one thread, which is tried once.
+    pub fn new(row: &Row, thread_setup: ThreadSetup) -> Result<Self> {
+        thread_setup()?;
+        Ok(Self { thread_setup, row: row.clone() })
     }
 }
 
-/// What each of so many threads measured in the same span of time.
+/// Measures in `count` threads at the same time.
 ///
 /// # Errors
-/// Those of one thread's part.
-pub fn at_once(strand: &Strand, count: usize, budget: Duration) -> Result<Vec<Measurement>> {
+/// Errors of any thread.
+pub fn run_threads(
+    thread_setup: &ThreadSetup,
+    count: usize,
+    budget: Duration,
+) -> Result<Vec<Measurement>> {
     let barrier = Barrier::new(count);
     let one = &|index| {
         placement::of_thread(index);
-        let prepared = strand();
-        // Whoever failed comes to the barrier too, or the others would wait for ever.
+        let prepared = thread_setup();
+        // A thread that failed also waits at the barrier; the others would block otherwise.
         barrier.wait();
         prepared?.measure(budget)
     };
@@ -55,17 +57,17 @@ pub fn at_once(strand: &Strand, count: usize, budget: Duration) -> Result<Vec<Me
     })
 }
 
-impl Prepared for Threads {
+impl PreparedTask for Threads {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
         let mut whole = Measurement::default();
         for count in &self.row.threads {
-            let parts = at_once(&self.strand, *count, budget)?;
+            let parts = run_threads(&self.thread_setup, *count, budget)?;
             whole.repetitions += parts.iter().map(|part| part.repetitions).sum::<u64>();
             whole.done = parts.first().map(|part| part.done.clone()).unwrap_or_default();
             if self.row.task == Task::Latency {
                 whole.sides = percentiles(&mut whole.distributions, &parts);
             } else {
-                let of_all = together(&parts, "server", self.row.accounting)?;
+                let of_all = combined_time(&parts, "server", self.row.accounting)?;
                 whole.sides.insert(row::threads(*count), of_all);
             }
         }
@@ -77,19 +79,21 @@ impl Prepared for Threads {
     }
 }
 
-/// Nanoseconds of one side for one repetition of all threads together: the mean over all repetitions, by the
-/// number of threads. The sum of the threads' own rates would be more than there is where threads wait for a
-/// processor, since those that wait elsewhere than in that side's span seem to have one to themselves. That sum
-/// is what was published.
+/// Nanoseconds of one side per repetition, for all threads together: the mean over all repetitions
+/// divided by the number of threads.
+///
+/// The sum of the threads' own rates would be too high if there are more threads than CPUs: a
+/// thread that is descheduled outside that side's span seems to have a CPU of its own. Published
+/// accounting uses that sum.
 ///
 /// # Errors
-/// If a part has no such side.
+/// If a measurement lacks this side.
 #[allow(clippy::cast_precision_loss)]
-pub fn together(parts: &[Measurement], side: &str, accounting: Accounting) -> Result<f64> {
+pub fn combined_time(parts: &[Measurement], side: &str, accounting: Accounting) -> Result<f64> {
     let (mut spent, mut repeated, mut rates) = (0.0, 0.0, 0.0);
     for part in parts {
         let repetitions = part.repetitions as f64;
-        let time = part.sides.get(side).ok_or("a thread without a time")?;
+        let time = part.sides.get(side).ok_or("a thread measured no time")?;
         spent += repetitions * time;
         repeated += repetitions;
         rates += 1.0 / time;
@@ -100,7 +104,7 @@ pub fn together(parts: &[Measurement], side: &str, accounting: Accounting) -> Re
     })
 }
 
-/// Adds up the threads' distributions, and takes the percentiles that are judged.
+/// Adds up the distributions of all threads and returns the judged percentiles.
 fn percentiles(
     whole: &mut BTreeMap<String, crate::Distribution>,
     parts: &[Measurement],
@@ -109,7 +113,7 @@ fn percentiles(
         whole.entry(side.clone()).or_default().add(part);
     }
     let judged = whole.iter().flat_map(|(side, all)| {
-        JUDGED.map(|(name, part)| (format!("{side} {name}"), all.percentile(part)))
+        JUDGED_PERCENTILES.map(|(name, part)| (format!("{side} {name}"), all.percentile(part)))
     });
     judged.collect()
 }
@@ -123,10 +127,10 @@ mod tests {
     use crate::Distribution;
     use crate::rows;
 
-    /// Takes 1000 ns in the first thread, 2000 in the second, and so on.
+    /// Takes 1000 ns in the first thread, 2000 ns in the second, and so on.
     struct Fixed(f64);
 
-    impl Prepared for Fixed {
+    impl PreparedTask for Fixed {
         fn measure(&mut self, _: Duration) -> Result<Measurement> {
             let mut times = Distribution::default();
             times.count(self.0);
@@ -142,13 +146,13 @@ mod tests {
     fn prepared(task: Task, threads: &[usize]) -> Threads {
         let row = rows::all().into_iter().find(|row| row.task == task).unwrap();
         let row = Row { threads: threads.to_vec(), ..row };
-        // The trial makes one more.
+        // The trial is the first call.
         let made = AtomicUsize::new(0);
-        let strand = move || -> Result<Box<dyn Prepared>> {
+        let thread_setup = move || -> Result<Box<dyn PreparedTask>> {
             let number = u32::try_from(made.fetch_add(1, Ordering::SeqCst))?;
             Ok(Box::new(Fixed(f64::from(number) * 1000.0)))
         };
-        Threads::new(&row, Box::new(strand)).unwrap()
+        Threads::new(&row, Box::new(thread_setup)).unwrap()
     }
 
     #[test]
@@ -156,7 +160,7 @@ mod tests {
         let measured = prepared(Task::Threads, &[1, 2]).measure(Duration::ZERO).unwrap();
         assert_eq!(measured.repetitions, 3);
         assert!((measured.sides["1 thread"] - 1000.0).abs() < 1e-9);
-        // 2500 ns each, two at once.
+        // 2500 ns in each of two threads.
         assert!((measured.sides["2 threads"] - 1250.0).abs() < 1e-9, "{:?}", measured.sides);
     }
 
@@ -166,7 +170,7 @@ mod tests {
         threads.row.accounting = Accounting::Published;
         let measured = threads.measure(Duration::ZERO).unwrap();
         assert!((measured.sides["1 thread"] - 1000.0).abs() < 1e-9);
-        // 2000 and 3000 ns.
+        // 2000 ns and 3000 ns.
         assert!((measured.sides["2 threads"] - 1200.0).abs() < 1e-9, "{:?}", measured.sides);
     }
 
@@ -183,13 +187,13 @@ mod tests {
         let row = rows::all().into_iter().find(|row| row.task == Task::Threads).unwrap();
         let row = Row { threads: vec![3], ..row };
         let made = Arc::new(AtomicUsize::new(0));
-        let strand = move || -> Result<Box<dyn Prepared>> {
+        let thread_setup = move || -> Result<Box<dyn PreparedTask>> {
             match made.fetch_add(1, Ordering::SeqCst) {
                 2 => Err("the second thread fails".into()),
                 _ => Ok(Box::new(Fixed(1.0))),
             }
         };
-        let mut threads = Threads::new(&row, Box::new(strand)).unwrap();
+        let mut threads = Threads::new(&row, Box::new(thread_setup)).unwrap();
         let error = threads.measure(Duration::ZERO).unwrap_err().to_string();
         assert!(error.contains("second thread"), "{error}");
     }

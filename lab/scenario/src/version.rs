@@ -1,6 +1,4 @@
-//! Versions of libraries, from the lock file they were built with.
-//!
-//! Must not know: where that file lies; a worker includes it.
+//! Versions of libraries, from a lock file that the worker includes.
 
 /// The version of `package` in the text of a `Cargo.lock`.
 #[must_use]

@@ -1,6 +1,4 @@
-//! A worker's main loop: requests in, replies out.
-//!
-//! Must not know: libraries. Next: [`crate::protocol`].
+//! The main loop of a worker.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
@@ -12,50 +10,54 @@ use serde::de::DeserializeOwned;
 
 use crate::distribution::Distribution;
 use crate::files::Files;
-use crate::library::{Result, Unable};
+use crate::library::{PrepareError, Result};
 use crate::placement;
 use crate::protocol::{About, Measurement, Reply, Request};
 use crate::row::Row;
 use crate::spans;
 
-/// What answers the controller.
+/// A worker.
 pub trait Worker<R = Row> {
-    /// Who it is.
+    /// The worker's description.
     fn about(&self) -> About;
 
-    /// Makes ready for a row: configured, warmed up, and seen to do what is asked.
+    /// Prepares a row: configure, warm up, check.
     ///
     /// # Errors
-    /// [`Unable::Cannot`] if there is no way to do it.
-    fn prepare(&mut self, row: &R, files: &Files)
-    -> std::result::Result<Box<dyn Prepared>, Unable>;
+    /// [`PrepareError::Unsupported`] if the row is not supported.
+    fn prepare(
+        &mut self,
+        row: &R,
+        files: &Files,
+    ) -> std::result::Result<Box<dyn PreparedTask>, PrepareError>;
 }
 
-/// A row made ready.
-pub trait Prepared {
-    /// Measures for about so long, at least one repetition. Called several times for one request.
+/// A prepared row.
+pub trait PreparedTask {
+    /// Measures for about `budget`, at least one repetition. Called once per slice of a request.
     ///
     /// # Errors
-    /// If anything goes wrong or not as asked.
+    /// If the row fails or a handshake does not have the requested parameters.
     fn measure(&mut self, budget: Duration) -> Result<Measurement>;
 
-    /// Does the row so often, or so many batches of it, within [`crate::Meter::time`] as ever. The result has no figures.
+    /// Repeats the row, or batches of it, with spans in [`crate::Meter::time`] as usual. The result
+    /// has no values.
     ///
     /// # Errors
-    /// [`Unable::Cannot`] if the row is not one of repetitions.
-    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+    /// [`PrepareError::Unsupported`] if the row is not repeated in one thread.
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, PrepareError> {
         _ = count;
-        Err(Unable::cannot("it is no row of repetitions in one thread"))
+        Err(PrepareError::unsupported("the row cannot be repeated in one thread"))
     }
 
-    /// In how many parts a measurement is made. What stops the process for a moment spoils one or two of
-    /// them, not their median.
+    /// The number of slices of a measurement. A short interruption of the process affects one or
+    /// two slices, but not their median.
     fn slices(&self) -> u32 {
         8
     }
 }
 
-/// Answers requests on standard input until it ends.
+/// Serves requests from standard input until it ends.
 #[must_use]
 pub fn serve<R: DeserializeOwned>(mut worker: impl Worker<R>) -> ExitCode {
     let (input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
@@ -89,7 +91,7 @@ fn answer_all<R: DeserializeOwned>(
 
 fn answer<R>(
     worker: &mut dyn Worker<R>,
-    prepared: &mut Option<Box<dyn Prepared>>,
+    prepared: &mut Option<Box<dyn PreparedTask>>,
     request: Request<R>,
 ) -> Reply {
     match request {
@@ -102,8 +104,8 @@ fn answer<R>(
                     *prepared = Some(ready);
                     Reply::Ready
                 }
-                Err(Unable::Cannot(why)) => Reply::Cannot { why },
-                Err(Unable::Failed(error)) => Reply::Failed { why: error.to_string() },
+                Err(PrepareError::Unsupported(why)) => Reply::Cannot { why },
+                Err(PrepareError::Failed(error)) => Reply::Failed { why: error.to_string() },
             }
         }
         Request::Measure { milliseconds } => match prepared {
@@ -116,8 +118,8 @@ fn answer<R>(
         Request::Repeat { count } => match prepared {
             Some(row) => match spans::repetitions(|| row.repeat(count)) {
                 Ok(measurement) => Reply::Measured(measurement),
-                Err(Unable::Cannot(why)) => Reply::Cannot { why },
-                Err(Unable::Failed(error)) => Reply::Failed { why: error.to_string() },
+                Err(PrepareError::Unsupported(why)) => Reply::Cannot { why },
+                Err(PrepareError::Failed(error)) => Reply::Failed { why: error.to_string() },
             },
             None => Reply::Failed { why: "no row is prepared".to_owned() },
         },
@@ -125,7 +127,7 @@ fn answer<R>(
     }
 }
 
-fn measure(row: &mut dyn Prepared, budget: Duration) -> Result<Measurement> {
+fn measure(row: &mut dyn PreparedTask, budget: Duration) -> Result<Measurement> {
     let count = row.slices();
     let slices: Result<Vec<_>> = (0..count).map(|_| row.measure(budget / count)).collect();
     let slices = slices?;
@@ -169,27 +171,27 @@ mod tests {
             &mut self,
             row: &Row,
             _: &Files,
-        ) -> std::result::Result<Box<dyn Prepared>, Unable> {
+        ) -> std::result::Result<Box<dyn PreparedTask>, PrepareError> {
             match row.section.as_str() {
-                "bulk" => Err(Unable::cannot("no data")),
+                "bulk" => Err(PrepareError::unsupported("no data")),
                 _ => Ok(Box::new(Fixed(0.0))),
             }
         }
     }
 
-    impl Prepared for Fixed {
+    impl PreparedTask for Fixed {
         fn measure(&mut self, budget: Duration) -> Result<Measurement> {
             let repetitions = u64::try_from(budget.as_millis())?;
             self.0 += 1.0;
-            // The third is spoilt.
+            // The third slice is an outlier.
             let time = if self.0 == 3.0 { 1e9 } else { self.0 };
             let sides = [("client".to_owned(), time)].into();
             Ok(Measurement { repetitions, sides, ..Measurement::default() })
         }
 
-        fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+        fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, PrepareError> {
             match count {
-                0 => Err(Unable::cannot("not once")),
+                0 => Err(PrepareError::unsupported("not once")),
                 _ => Ok(Measurement { repetitions: count, ..Measurement::default() }),
             }
         }
@@ -218,7 +220,7 @@ mod tests {
         };
         assert_eq!(about.library, "fixed");
         assert_eq!(measured.repetitions, 80);
-        // Of 1, 2, 4, 5, 6, 7, 8 and the spoilt one.
+        // The median of 1, 2, 4, 5, 6, 7, 8 and the outlier.
         assert_eq!(measured.sides["client"], 5.5);
     }
 

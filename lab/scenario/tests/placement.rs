@@ -1,5 +1,5 @@
-//! That the number of a process decides where in its pages memory lies, and what a worker does with the
-//! number that the controller gives it. The test starts itself as the process.
+//! Tests that the placement number of a process determines the addresses of its allocations within
+//! pages, and that workers apply it. The test runs itself as a worker process.
 
 // A test may fail by panicking.
 #![allow(clippy::unwrap_used)]
@@ -13,16 +13,18 @@ use std::time::Duration;
 
 use lab_scenario::protocol::{Measurement, Request};
 use lab_scenario::{
-    About, Files, Prepared, Result, Row, Strand, Threads, Unable, Worker, rows, serve,
+    About, Files, PrepareError, PreparedTask, Result, Row, ThreadSetup, Threads, Worker, rows,
+    serve,
 };
 
-/// Set in a process that is a worker.
+/// Set in worker processes.
 const WORKER: &str = "LAB_PLACEMENT_TEST_WORKER";
 
-/// Blocks of the sizes of numbers and structures that keys have.
+/// Sizes of numbers and structures in keys.
 const SIZES: [usize; 5] = [48, 128, 256, 520, 2048];
 
-/// A worker whose figures are the places within a page of what it allocates: as it gets ready, or in a thread.
+/// A worker whose results are the offsets within a page of its allocations, at preparation or in a
+/// thread.
 struct Places;
 
 impl Worker for Places {
@@ -30,18 +32,22 @@ impl Worker for Places {
         About::default()
     }
 
-    fn prepare(&mut self, row: &Row, _: &Files) -> std::result::Result<Box<dyn Prepared>, Unable> {
+    fn prepare(
+        &mut self,
+        row: &Row,
+        _: &Files,
+    ) -> std::result::Result<Box<dyn PreparedTask>, PrepareError> {
         if row.threads.len() == 1 {
             return Ok(Box::new(Found(places())));
         }
-        let strand: Strand = Box::new(|| Ok(Box::new(Found(places()))));
-        Ok(Box::new(Threads::new(row, strand).map_err(Unable::Failed)?))
+        let thread_setup: ThreadSetup = Box::new(|| Ok(Box::new(Found(places()))));
+        Ok(Box::new(Threads::new(row, thread_setup).map_err(PrepareError::Failed)?))
     }
 }
 
 struct Found(Vec<usize>);
 
-impl Prepared for Found {
+impl PreparedTask for Found {
     fn measure(&mut self, _: Duration) -> Result<Measurement> {
         eprintln!("{:?}", self.0);
         Ok(Measurement { sides: [("server".to_owned(), 1.0)].into(), ..Measurement::default() })
@@ -58,7 +64,7 @@ fn places() -> Vec<usize> {
     SIZES.map(place).into()
 }
 
-/// What such a worker found.
+/// The offsets that such a worker reports.
 fn found(placement: Option<u64>, threads: &[usize]) -> String {
     let row = rows::all().into_iter().find(|row| row.section == "threads").unwrap();
     let row = Box::new(Row { threads: threads.to_vec(), ..row });
@@ -90,13 +96,13 @@ fn a_placement_moves_what_is_allocated() {
         assert_eq!(serve(Places), ExitCode::SUCCESS);
         return;
     }
-    // As the worker gets ready, and in one of its threads, which the allocator serves from elsewhere.
+    // At preparation, and in a thread, whose memory the allocator takes from elsewhere.
     for threads in [&[1][..], &[1, 1]] {
         let numbers = 0..12;
         let all: BTreeSet<_> = numbers.map(|number| found(Some(number), threads)).collect();
         assert!(all.len() >= 11, "{all:?}");
         assert_eq!(found(Some(7), threads), found(Some(7), threads));
-        // Without a number pages move, and nothing within them: that is why there is one.
+        // Without a number, pages move, but offsets within them do not.
         assert_eq!(found(None, threads), found(None, threads));
     }
 }

@@ -1,7 +1,5 @@
-//! Builds the release of OpenSSL that the package's lock file names, from source.
-//!
-//! Shared by all packages of the series. Nothing of the build is dynamic: no module, no engine, no provider
-//! other than those within libcrypto.
+//! Builds the OpenSSL release of the package's lock file from source. Shared by all packages of the
+//! series. The build is static: no modules, engines or external providers.
 
 fn main() {
     println!("cargo:rerun-if-changed=../worker/build.rs");

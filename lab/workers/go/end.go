@@ -1,4 +1,5 @@
-// One end of a connection: a tls.Conn in a coroutine, over buffers of fixed size that outlive connections.
+// One end of a connection: a tls.Conn in a coroutine, over buffers of fixed size that outlive
+// connections.
 
 package main
 
@@ -12,10 +13,10 @@ import (
 	"time"
 )
 
-// Shorter copies take less time than reading the clock around them.
+// Shorter copies take less time than reading the clock.
 const worthAClock = 1 << 10
 
-// The buffers that a thread keeps for one side of its connections.
+// The buffers that a thread uses for one side of its connections.
 type wire struct {
 	received []byte
 	sent     []byte
@@ -27,7 +28,7 @@ func newWire(atOnce int, out *takenOut) *wire {
 	return &wire{make([]byte, 0, atOnce), make([]byte, 0, atOnce), make([]byte, 16<<10), out}
 }
 
-// One end. As a net.Conn it is what the library reads from and writes to.
+// One end of a connection. As a net.Conn it is the transport of the library.
 type end struct {
 	conn    *tls.Conn
 	wire    *wire
@@ -41,7 +42,7 @@ type end struct {
 	done    bool
 }
 
-// Makes the coroutine. Not timed: a program has its goroutines for other ends, too.
+// Creates the coroutine. Not timed, because a program has goroutines for other work, too.
 func (end *end) start() {
 	end.next, end.stop = iter.Pull(func(wait func(struct{}) bool) {
 		end.wait = wait
@@ -62,7 +63,7 @@ func (end *end) start() {
 	})
 }
 
-// Goes on until there is nothing more to read.
+// Continues until there is no more data to read.
 func (end *end) advance() error {
 	end.next()
 	return end.err
@@ -84,13 +85,13 @@ func (end *end) Read(into []byte) (int, error) {
 func (end *end) Write(from []byte) (int, error) {
 	wire := end.wire
 	if len(wire.sent)+len(from) > cap(wire.sent) {
-		return 0, errors.New("no room for what is to be sent")
+		return 0, errors.New("the send buffer is full")
 	}
 	wire.out.copy(len(from), func() { wire.sent = append(wire.sent, from...) })
 	return len(from), nil
 }
 
-// What the end has to send goes to its peer. Whether there was anything.
+// Passes output to the peer. Returns whether there was any.
 func (end *end) collect(peer *end) bool {
 	peer.wire.received = append(peer.wire.received[:0], end.wire.sent...)
 	peer.at = 0
@@ -105,7 +106,7 @@ func (end *end) SetDeadline(time.Time) error      { return nil }
 func (end *end) SetReadDeadline(time.Time) error  { return nil }
 func (end *end) SetWriteDeadline(time.Time) error { return nil }
 
-// Whether a side did what the row asks, and what that is: lab/scenario/src/check.rs
+// Checks the negotiated parameters of a side and returns them: lab/scenario/src/check.rs
 func (row *row) check(side string, end *end, resumed bool) (map[string]string, error) {
 	if !end.done {
 		return nil, errors.New(side + ": not connected")
@@ -114,28 +115,28 @@ func (row *row) check(side string, end *end, resumed bool) (map[string]string, e
 	version := map[uint16]string{tls.VersionTLS12: "1.2", tls.VersionTLS13: "1.3"}[state.Version]
 	suite := tls.CipherSuiteName(state.CipherSuite)
 	done := map[string]string{
-		"version": version, "suite": suite, "group": "not told", "scheme": "not told",
-		"kind": "full", "tickets": "not told", "early data": "0",
+		"version": version, "suite": suite, "group": "not stated", "scheme": "not stated",
+		"kind": "full", "tickets": "not stated", "early data": "0",
 	}
 	if state.DidResume {
 		done["kind"] = "resumed"
 	}
 	if version != row.Version || suite != row.Suite || state.DidResume != resumed {
-		return nil, fmt.Errorf("%s: %v, asked was %+v", side, done, *row)
+		return nil, fmt.Errorf("%s: %v, expected %+v", side, done, *row)
 	}
 	if row.tls13() || !resumed {
 		if state.CurveID != groups[row.Group] {
-			return nil, fmt.Errorf("%s: the group is %v, asked was %s", side, state.CurveID, row.Group)
+			return nil, fmt.Errorf("%s: the group is %v, expected %s", side, state.CurveID, row.Group)
 		}
 		done["group"] = row.Group
 	}
 	shown := side == "server" && len(state.PeerCertificates) > 0
 	if asked := side == "server" && row.ClientChain != nil && !resumed; shown != asked {
-		return nil, fmt.Errorf("%s: a client's certificate is %v, asked was %v", side, shown, asked)
+		return nil, fmt.Errorf("%s: a client's certificate is %v, expected %v", side, shown, asked)
 	}
 	if side == "client" {
 		if *end.tickets != row.Tickets {
-			return nil, fmt.Errorf("%d tickets, asked was %d", *end.tickets, row.Tickets)
+			return nil, fmt.Errorf("%d tickets, expected %d", *end.tickets, row.Tickets)
 		}
 		done["tickets"] = fmt.Sprint(*end.tickets)
 	}

@@ -1,4 +1,4 @@
-// How crypto/tls is configured for a row.
+// Configuration of crypto/tls for a row.
 
 package main
 
@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	_ "unsafe" // The name below.
+	_ "unsafe" // For go:linkname.
 )
 
-// The suites of TLS 1.3, which a configuration does not choose. The library lets others have these names for that; the
-// second is for processors without AES.
+// The suites of TLS 1.3, which a tls.Config cannot select. The library allows linking to these names; the second list
+// is for CPUs without AES.
 //
 //go:linkname suites13 crypto/tls.defaultCipherSuitesTLS13
 var suites13 []uint16
@@ -25,10 +25,10 @@ var suites13NoAES []uint16
 
 const serverName = "localhost"
 
-// Sessions that a server keeps.
+// The capacity of a server's session store.
 const sessions = 1024
 
-// Both sides' configurations, which threads share.
+// The configurations of both sides, shared by threads.
 type library struct {
 	row            *row
 	files          string
@@ -41,10 +41,10 @@ func configure(row *row, files string) (*library, error) {
 		return nil, cannot("no program of its own has published figures")
 	}
 	if row.EarlyData > 0 {
-		return nil, cannot("it sends no early data over TCP")
+		return nil, cannot("early data is supported only over QUIC")
 	}
 	if !row.tls13() && row.resumes("stateful") {
-		return nil, cannot("it does not resume by session id")
+		return nil, cannot("resumption by session ID is not supported")
 	}
 	suite, err := number(row.Suite)
 	if err != nil {
@@ -61,18 +61,18 @@ func configure(row *row, files string) (*library, error) {
 	if err != nil {
 		return nil, err
 	}
-	if made.client, err = made.clientThatTrusts(root); err != nil {
+	if made.client, err = made.clientWithRoots(root); err != nil {
 		return nil, err
 	}
 	chain, key, err := made.identity(row.Chain, "server")
 	if err != nil {
 		return nil, err
 	}
-	made.server, err = made.serverThatShows(chain, key)
+	made.server, err = made.serverWithChain(chain, key)
 	return made, err
 }
 
-// What both sides are held to.
+// The pinned parameters of both sides.
 func (library *library) both() *tls.Config {
 	row := library.row
 	version := uint16(tls.VersionTLS12)
@@ -82,7 +82,7 @@ func (library *library) both() *tls.Config {
 	preferences := []tls.CurveID{groups[row.Group]}
 	curve := row.Chain == "ecdsa-p256" || row.ClientChain != nil && *row.ClientChain == "ecdsa-p256"
 	if !row.tls13() && curve && preferences[0] != tls.CurveP256 {
-		// A client of TLS 1.2 has to name the curve of a leaf. RFC 8422 5.1.1
+		// A TLS 1.2 client must list the curve of an ECDSA leaf. RFC 8422 5.1.1
 		preferences = append(preferences, tls.CurveP256)
 	}
 	return &tls.Config{
@@ -94,8 +94,8 @@ func (library *library) both() *tls.Config {
 	}
 }
 
-// A client's configuration that trusts these roots, in PEM.
-func (library *library) clientThatTrusts(roots []byte) (*tls.Config, error) {
+// The client configuration with these roots, in PEM.
+func (library *library) clientWithRoots(roots []byte) (*tls.Config, error) {
 	config, err := library.both(), error(nil)
 	config.ServerName = serverName
 	if config.RootCAs, err = trusted(roots); err != nil || library.row.ClientChain == nil {
@@ -109,8 +109,8 @@ func (library *library) clientThatTrusts(roots []byte) (*tls.Config, error) {
 	return config, err
 }
 
-// A server's configuration that shows this chain, both in PEM.
-func (library *library) serverThatShows(chain, key []byte) (*tls.Config, error) {
+// The server configuration with this chain, both in PEM.
+func (library *library) serverWithChain(chain, key []byte) (*tls.Config, error) {
 	row, config, err := library.row, library.both(), error(nil)
 	if config.Certificates, err = shown(chain, key, row.Chain); err != nil {
 		return nil, err
@@ -169,8 +169,8 @@ func shown(certificates, key []byte, chain string) ([]tls.Certificate, error) {
 	return []tls.Certificate{certificate}, err
 }
 
-// Has a server keep sessions itself and put their number into the ticket, as [tls.Config.UnwrapSession] proposes. A
-// session is used once.
+// Makes a server store sessions and put their number into the ticket, as [tls.Config.UnwrapSession]
+// suggests. A session is used once.
 func store(config *tls.Config) {
 	var kept sync.Map
 	var last atomic.Uint64

@@ -1,4 +1,4 @@
-// Keys, chains and roots from PEM in memory: lab/scenario/src/loading.rs
+// Loading of keys, chains and roots from PEM in memory: lab/scenario/src/loading.rs
 
 package main
 
@@ -21,13 +21,13 @@ const (
 	loadRoots  = "a client's configuration"
 )
 
-// How many roots there are.
+// The number of trusted roots.
 const roots = 150
 
-// What a handshake of TLS 1.3 signs is that long. RFC 9846 4.5.2
+// The length of the content that a TLS 1.3 handshake signs. RFC 9846 4.5.2
 const signed = 64 + 33 + 1 + 48
 
-// A row of loading. There is nothing to do to drop what was loaded.
+// A row of loading. Loaded objects are not dropped explicitly.
 type loading struct {
 	*handshakes
 	what          string
@@ -37,7 +37,7 @@ type loading struct {
 func newLoading(library *library) (prepared, error) {
 	row := library.row
 	if row.Load == nil {
-		return nil, errors.New("nothing to load")
+		return nil, errors.New("the row has no object to load")
 	}
 	handshakes, err := newHandshakes(library, false)
 	if err != nil {
@@ -53,7 +53,7 @@ func newLoading(library *library) (prepared, error) {
 		made.first, err = library.read(row.Chain, "roots.pem")
 		made.done["roots"] = fmt.Sprint(roots)
 	default:
-		err = cannot("it loads nothing called " + made.what)
+		err = cannot("loading of this object is not supported: " + made.what)
 	}
 	if err != nil {
 		return nil, err
@@ -71,9 +71,9 @@ func (made *loading) once() error {
 	fresh := *own
 	err := made.meter.time(load, func() (err error) {
 		if made.what == loadServer {
-			fresh.server, err = own.serverThatShows(made.first, made.second)
+			fresh.server, err = own.serverWithChain(made.first, made.second)
 		} else {
-			fresh.client, err = own.clientThatTrusts(made.first)
+			fresh.client, err = own.clientWithRoots(made.first)
 		}
 		return err
 	})
@@ -90,7 +90,7 @@ func (made *loading) once() error {
 	return nil
 }
 
-// As crypto/tls reads and uses a key.
+// Loads and uses a key like crypto/tls.
 func (made *loading) keyOnce() error {
 	var key crypto.Signer
 	err := made.meter.time(load, func() error {
@@ -104,7 +104,7 @@ func (made *loading) keyOnce() error {
 		}
 		signer, can := parsed.(crypto.Signer)
 		if !can {
-			return errors.New("a key that does not sign")
+			return errors.New("the key cannot sign")
 		}
 		key = signer
 		return nil

@@ -1,15 +1,16 @@
-// The lab's worker for crypto/tls of Go's standard library.
+// Worker for crypto/tls of Go's standard library.
 //
-// A [tls.Conn] blocks where it waits for its peer. Here each end runs in a coroutine of its own (iter.Pull) over a
-// net.Conn in memory, and hands over to the loop that drives both when there is nothing to read: one of
-// them runs at a time, and a side's span is from the hand-over to it until the one from it. So in the spans are the
-// handshake, what the runtime does for it meanwhile (growing the stack, and collecting garbage when it is due),
-// and two switches between coroutines, some tens of nanoseconds; not in them are the making of coroutines
-// and the copies for the transport, unless they are too short to time. Sending is called directly, without a switch.
+// A [tls.Conn] blocks while it waits for its peer. Here each end runs in a coroutine (iter.Pull)
+// over a net.Conn in memory and yields to the loop that drives both ends when there is no data to
+// read. One end runs at a time, and its span is the time from resumption to yield. So spans include
+// the handshake, the work of the runtime (stack growth, garbage collection when due) and two
+// coroutine switches of some tens of nanoseconds. They exclude the creation of coroutines, and
+// transport copies unless these are too short to time. Sending is called directly, without a
+// switch.
 //
-// Rows of one thread run with GOMAXPROCS=1, so that garbage is not collected on another processor for nothing;
-// rows of threads with as many as there are threads. What is dropped is collected later, which is part of the
-// spans that it falls into.
+// Rows with one thread run with GOMAXPROCS=1, so that garbage is not collected on another CPU for
+// free. Multi-threaded rows use as many CPUs as threads. Garbage of dropped connections is
+// collected later, in the spans that are active then.
 package main
 
 import (
@@ -21,10 +22,10 @@ import (
 	"time"
 )
 
-// The version of the protocol that is spoken: lab/scenario/src/protocol.rs.
+// The protocol version: lab/scenario/src/protocol.rs.
 const protocol = 1
 
-// Limits of a line: a row is far shorter.
+// The maximum length of a line. Rows are much shorter.
 const longestLine = 1 << 20
 
 type request struct {
@@ -50,12 +51,12 @@ type verdict struct {
 	Why   string `json:"why,omitempty"`
 }
 
-// A row that cannot be done, which is no failure.
+// A row that is not supported, which is not a failure.
 type cannot string
 
 func (why cannot) Error() string { return string(why) }
 
-// A row made ready.
+// A prepared row.
 type prepared interface {
 	measure(budget time.Duration) (*measurement, error)
 	slices() int
@@ -144,8 +145,8 @@ func prepare(row *row, files string) (prepared, error) {
 	case "loading":
 		return newLoading(library)
 	case "memory":
-		return nil, cannot("its memory is the garbage collector's")
+		return nil, cannot("memory of a garbage-collected library is not counted")
 	default:
-		return nil, cannot("this worker has no rows of " + row.Task)
+		return nil, cannot("the task is not supported: " + row.Task)
 	}
 }

@@ -19,11 +19,10 @@ type part struct {
 	spans int
 }
 
-// What was taken out since the last span began.
+// The time excluded since the current span started.
 type takenOut struct{ part }
 
-// Takes a copy for the transport out of the span it falls into, unless it is so short that reading the clock
-// would last longer.
+// Excludes a transport copy from the current span, unless it is shorter than reading the clock.
 func (out *takenOut) copy(count int, action func()) {
 	if count < worthAClock {
 		action()
@@ -49,12 +48,13 @@ func (meter *meter) time(part int, action func() error) error {
 	taken := time.Since(start)
 	sum := &meter.parts[part]
 	sum.total += max(taken-meter.out.total, 0)
-	// Of the two readings around what is taken out, it holds one half; the span still holds the other.
+	// Half of the time of the two clock readings around excluded work is in that work, the other half
+	// in the span.
 	sum.spans += 1 + meter.out.spans
 	return err
 }
 
-// Nanoseconds of some parts, for one of so many repetitions, without the clock's own.
+// Nanoseconds of parts per repetition, without the time to read the clock.
 func (meter *meter) nanoseconds(repetitions uint64, which ...int) float64 {
 	var sum time.Duration
 	for _, each := range which {
@@ -64,7 +64,7 @@ func (meter *meter) nanoseconds(repetitions uint64, which ...int) float64 {
 	return float64(sum) / float64(max(repetitions, 1))
 }
 
-// What an empty span seems to last: the least average of several batches.
+// The apparent duration of an empty span: the lowest mean of several batches.
 func costOfClock() time.Duration {
 	const spans = 1000
 	least := time.Hour

@@ -1,14 +1,14 @@
-// Where the process's memory lies: lab/scenario/src/placement.rs, for the allocator of the Go runtime.
+// Memory placement, as in lab/scenario/src/placement.rs, for the allocator of the Go runtime.
 
 package main
 
 import "math/rand"
 
-// What is kept so that the garbage collector does not give it back.
+// References that keep the blocks from being collected.
 var kept []any
 
-// Takes memory of all sizes, as many blocks of each as the number says. The runtime keeps objects with pointers and
-// objects without apart, so there are blocks of both kinds.
+// Allocates blocks of all sizes in numbers derived from the placement number. The runtime separates
+// objects with and without pointers, so both kinds are allocated.
 func place(number uint64) {
 	random := rand.New(rand.NewSource(int64(number)))
 	const page, few = 4096, 4

@@ -1,4 +1,4 @@
-// What is asked for, and what is answered: lab/scenario/src/row.rs and protocol.rs.
+// Requests and replies: lab/scenario/src/row.rs and protocol.rs.
 
 package main
 
@@ -38,7 +38,7 @@ var groups = map[string]tls.CurveID{
 	"secp256r1":      tls.CurveP256,
 }
 
-// The scheme that both sides are held to with a leaf of this chain.
+// The signature scheme that is pinned for a leaf of this chain.
 func scheme(chain string) tls.SignatureScheme {
 	switch chain {
 	case "ecdsa-p256":
@@ -69,7 +69,7 @@ func newMeasurement(done map[string]string) *measurement {
 	}
 }
 
-// A row in several slices, of which the median counts: what stops the process for a moment spoils one or two.
+// Measures a row as the median of several slices. A short interruption affects one or two of them.
 func inSlices(ready prepared, budget time.Duration) (*measurement, error) {
 	count := ready.slices()
 	var all []*measurement
@@ -111,7 +111,7 @@ func (whole *measurement) add(side string, times *distribution) {
 	into.add(times)
 }
 
-// How times are distributed: class c begins at 2^(c/64) nanoseconds. lab/scenario/src/distribution.rs
+// A distribution of times: class c begins at 2^(c/64) nanoseconds. lab/scenario/src/distribution.rs
 type distribution struct {
 	Classes [][2]uint64 `json:"classes"`
 	Max     float64     `json:"max"`
@@ -144,7 +144,7 @@ func (times *distribution) add(other *distribution) {
 	times.Max = math.Max(times.Max, other.Max)
 }
 
-// The nanoseconds below which a part of the times lies, to the half of a class.
+// A percentile in nanoseconds, accurate to half a class.
 func (times *distribution) percentile(part float64) float64 {
 	var total, seen uint64
 	for _, each := range times.Classes {

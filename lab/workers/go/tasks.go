@@ -21,7 +21,7 @@ const (
 	maxWrites    = 1024
 )
 
-// Connections of the library with itself, in one thread.
+// Connections between the library and itself, in one thread.
 type pair struct {
 	*library
 	shared             bool
@@ -37,14 +37,14 @@ func newPair(library *library, atOnce int) *pair {
 	pair := &pair{library: library, meter: meter, clientConfig: library.client}
 	pair.toClient, pair.toServer = newWire(atOnce, &meter.out), newWire(atOnce, &meter.out)
 	if library.row.Resumption != nil {
-		// The library's cache has one session for each server, too few for threads to share.
+		// The library's cache has one session per server, too few for several threads.
 		pair.clientConfig = library.client.Clone()
 		pair.clientConfig.ClientSessionCache = counting{tls.NewLRUClientSessionCache(1), &pair.tickets}
 	}
 	return pair
 }
 
-// The library's cache of a client's sessions, and how many tickets have arrived.
+// The library's client session cache, with a count of received tickets.
 type counting struct {
 	tls.ClientSessionCache
 	arrived *int
@@ -57,7 +57,7 @@ func (cache counting) Put(name string, session *tls.ClientSessionState) {
 	cache.ClientSessionCache.Put(name, session)
 }
 
-// Both ends, ready to go.
+// Creates both ends.
 func (pair *pair) create() (*end, *end) {
 	pair.tickets = 0
 	atClient := &end{wire: pair.toClient, tickets: &pair.tickets}
@@ -77,7 +77,7 @@ func (pair *pair) create() (*end, *end) {
 	return atClient, atServer
 }
 
-// One handshake of the kind asked, checked on both sides.
+// Makes one handshake of the requested kind and checks it on both sides.
 func (pair *pair) connect(resumed bool) (*end, *end, map[string]string, error) {
 	for range maxFallbacks {
 		before := *pair.meter
@@ -97,7 +97,7 @@ func (pair *pair) connect(resumed bool) (*end, *end, map[string]string, error) {
 		}
 		return atClient, atServer, done, err
 	}
-	return nil, nil, nil, errors.New("no session is resumed")
+	return nil, nil, nil, errors.New("no session was resumed")
 }
 
 func (pair *pair) handshake(resumed bool) (*end, *end, error) {
@@ -125,10 +125,10 @@ func (pair *pair) handshake(resumed bool) (*end, *end, error) {
 			return atClient, atServer, nil
 		}
 	}
-	return nil, nil, errors.New("the two sides never finish")
+	return nil, nil, errors.New("the handshake does not complete")
 }
 
-// Ends the coroutines. What is left is garbage.
+// Ends the coroutines. The garbage collector frees the rest.
 func drop(ends ...*end) {
 	for _, each := range ends {
 		each.stop()
@@ -204,7 +204,7 @@ func (made *handshakes) measure(budget time.Duration) (*measurement, error) {
 	return measured, nil
 }
 
-// Connections made ready without a byte on the wire. There is nothing to do to drop one.
+// Creation of connections that are not used. They are not dropped explicitly.
 type setUps struct{ *handshakes }
 
 func newSetUps(library *library) (prepared, error) {
@@ -225,7 +225,7 @@ func (made setUps) measure(budget time.Duration) (*measurement, error) {
 	return measured, nil
 }
 
-// One connection that carries data.
+// A connection that transfers data.
 type bulk struct {
 	*pair
 	atClient, atServer *end
@@ -237,7 +237,7 @@ type bulk struct {
 func newBulk(library *library) (prepared, error) {
 	size := library.row.WriteSize
 	if size == 0 {
-		return nil, errors.New("a write of no bytes")
+		return nil, errors.New("the write size is zero")
 	}
 	writes := min(max(batch/size, 1), maxWrites)
 	records := writes * (size + 16<<10 - 1) / (16 << 10)
@@ -259,7 +259,7 @@ func newBulk(library *library) (prepared, error) {
 		return nil, err
 	}
 	if !bytes.Equal(arrived, bytes.Repeat(made.data, writes)) {
-		return nil, errors.New("what arrived is not what was sent")
+		return nil, errors.New("received data differs from sent data")
 	}
 	for range 3 {
 		if err := made.count(); err != nil {
@@ -269,14 +269,14 @@ func newBulk(library *library) (prepared, error) {
 	return made, nil
 }
 
-// One batch, counted.
+// Transfers one batch and times it.
 func (made *bulk) count() error {
 	arrived := 0
 	if err := made.transfer(func(data []byte) { arrived += len(data) }); err != nil {
 		return err
 	}
 	if arrived != len(made.data)*made.writes {
-		return fmt.Errorf("%d bytes arrived", arrived)
+		return fmt.Errorf("received %d bytes", arrived)
 	}
 	return nil
 }
@@ -314,7 +314,7 @@ func (made *bulk) measure(budget time.Duration) (*measurement, error) {
 	return measured, nil
 }
 
-// The same handshakes in several threads at once, which share the configurations.
+// The same handshakes in several threads that share configurations.
 type threads struct{ *library }
 
 func newThreads(library *library) (prepared, error) {
@@ -366,7 +366,7 @@ func (made threads) atOnce(count int, budget time.Duration) ([]*measurement, err
 	for index := range count {
 		ended.Go(func() {
 			one, err := newHandshakes(made.library, true)
-			// Whoever failed is ready too, or the others would wait for ever.
+			// A thread that failed is also ready; the others would block otherwise.
 			ready.Done()
 			ready.Wait()
 			if err == nil {

@@ -1,6 +1,4 @@
-//! The files of a cluster: configurations, certificates, and the ticket keys that nodes share by a file.
-//!
-//! Must not know: processes. Next: `../cluster.rs`, which puts them in place.
+//! The files of a cluster: configurations, certificates, and the file of shared ticket keys.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -10,9 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use tercel_harness::pki::{Authority, Key, Leaf, SERVER_NAME};
 
-use super::{DRAIN, Face};
+use super::{DRAIN, ResumptionKind};
 
-/// The file of shared ticket keys: a line each, with when it begins and 48 bytes.
+/// The file of shared ticket keys: one line per key, with its start time and 48 bytes.
 #[derive(Debug)]
 pub(super) struct KeyFile {
     path: PathBuf,
@@ -26,7 +24,8 @@ impl KeyFile {
         Ok(file)
     }
 
-    /// A new key that begins in a moment, so that every node has it by then. The oldest of three goes.
+    /// Adds a key that begins in a moment, so that every node has it by then. Removes the oldest of
+    /// three.
     pub(super) fn rotate(&mut self) -> Result<()> {
         self.add(2)
     }
@@ -34,7 +33,7 @@ impl KeyFile {
     fn add(&mut self, seconds: u64) -> Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         let mut key = [0; 48];
-        tercel::crypto::fill_random(&mut key)?;
+        tercel_crypto::fill_random(&mut key)?;
         let hexadecimal: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
         self.lines.push(format!("{} {hexadecimal}\n", now + seconds));
         if self.lines.len() > 3 {
@@ -46,18 +45,24 @@ impl KeyFile {
     }
 }
 
+/// The addresses of a node: its listener, its metrics, and its backend.
+pub(super) struct Addresses {
+    pub(super) address: SocketAddr,
+    pub(super) admin: SocketAddr,
+    pub(super) backend: SocketAddr,
+}
+
+/// The configuration file of a node.
 pub(super) fn config(
-    face: Face,
+    kind: ResumptionKind,
     folder: &Path,
-    address: SocketAddr,
-    admin: SocketAddr,
-    backend: SocketAddr,
+    Addresses { address, admin, backend }: Addresses,
     store: &str,
     window: u32,
 ) -> String {
     let folder = folder.display();
-    // A store that does not answer in time is lost, and early data with it for a while: a busy machine is no reason. All
-    // clocks here are one.
+    // A store that answers too late counts as failed, and early data is refused for a while. A busy
+    // machine must not cause that. There is no clock skew, since all nodes use one clock.
     let store = format!(
         "[resumption.store]
 url = \"{store}\"
@@ -66,16 +71,18 @@ time_limit = 0.5
 clock_difference = 1
 "
     );
-    let shared = match face {
-        // Keys that follow each other as fast as they may.
-        Face::StoreKeys => format!("tickets = \"shared\"\nticket_lifetime = 60\n{store}"),
-        Face::FileKeys => format!("tickets = \"shared\"\nticket_keys = \"{folder}/ticket.keys\"\n"),
-        Face::Sessions => format!("tickets = \"off\"\nsessions = \"shared\"\n{store}"),
+    let shared = match kind {
+        // Rotates keys as often as possible.
+        ResumptionKind::StoreKeys => format!("tickets = \"shared\"\nticket_lifetime = 60\n{store}"),
+        ResumptionKind::FileKeys => {
+            format!("tickets = \"shared\"\nticket_keys = \"{folder}/ticket.keys\"\n")
+        }
+        ResumptionKind::Sessions => format!("tickets = \"off\"\nsessions = \"shared\"\n{store}"),
     };
-    // Each node has a backend of its own, which makes a context of its own unless this is said: docs/proxy.md, "Sessions".
+    // Each node has its own backend, and so its own context by default: docs/proxy.md, "Sessions".
     let context = "session_context = \"fleet\"";
-    // What was admitted early is remembered in the store.
-    let early = if face == Face::FileKeys { 0 } else { 16_384 };
+    // Accepted early data is remembered in the store.
+    let early = if kind == ResumptionKind::FileKeys { 0 } else { 16_384 };
     format!(
         "workers = 1
 drain = {}

@@ -1,7 +1,7 @@
 //! `botan tls_client` and `botan tls_server`.
 //!
-//! All limits are in a file, which Botan calls a policy. The client goes on with a server whose certificate is
-//! not good, and neither has options for client certificates. The server listens on all addresses.
+//! All limits are in a policy file. The client continues if the server's certificate is invalid,
+//! and neither program has options for client certificates. The server listens on all addresses.
 
 use std::fs;
 use std::path::Path;
@@ -10,9 +10,9 @@ use std::process::Command;
 use super::{Abilities, Connect, Limits, Program, Serve, Server, find, output_of};
 use crate::cells::Role;
 use crate::features::{Feature, Sessions};
-use crate::terms::{Key, Version};
+use crate::parameters::{Key, Version};
 
-/// The program `botan`, of version 2, which ends with TLS 1.2.
+/// The program `botan` of version 2, which supports TLS up to 1.2.
 #[derive(Debug)]
 pub(crate) struct Botan {
     abilities: Abilities,
@@ -21,18 +21,18 @@ pub(crate) struct Botan {
 impl Botan {
     pub(crate) fn find() -> Self {
         let version = output_of(Command::new("botan").arg("version")).unwrap_or_default();
-        // What version 3 calls its options, and whether it speaks of TLS 1.3, is to be seen then.
+        // Version 3 may have other options and TLS 1.3, and is not supported here.
         let present = ["botan", "stdbuf"].iter().all(|name| find(name).is_some())
             && version.starts_with("2.");
         let abilities = Abilities {
             versions: vec![Version::Tls12],
             keys: vec![Key::Rsa2048, Key::P256, Key::P384, Key::P521],
             verifies: false,
-            // It verifies none, and keeps sessions by name.
+            // It verifies no certificate, and stores sessions by server name only.
             checks_addresses: false,
-            shows_certificate: false,
-            asks_certificate: false,
-            chatty: true,
+            has_client_certificates: false,
+            requests_certificates: false,
+            prints_own_lines: true,
             ..Abilities::usual(present)
         };
         Self { abilities }
@@ -57,7 +57,7 @@ impl Program for Botan {
     }
 
     fn connect(&self, order: &Connect<'_>) -> Command {
-        // It would keep what came back until it ends.
+        // Without `stdbuf` it would buffer its output until it ends.
         let mut command = Command::new("stdbuf");
         command.args(["-oL", "botan", "tls_client", order.name, &format!("--port={}", order.port)]);
         command.arg("--skip-system-cert-store");
@@ -72,7 +72,7 @@ impl Program for Botan {
     fn features(&self, role: Role) -> Vec<Feature> {
         match role {
             Role::Serve => [Sessions::Ticket, Sessions::Id].map(Feature::Resumption).to_vec(),
-            // Its server gives no tickets.
+            // Its server issues no tickets.
             Role::Connect => vec![Feature::Resumption(Sessions::Id)],
         }
     }

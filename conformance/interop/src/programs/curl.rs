@@ -4,14 +4,14 @@ use std::iter;
 use std::process::Command;
 
 use super::{
-    Abilities, CONNECTIONS, Connect, Program, Returns, Serve, Server, find, output_of,
+    Abilities, CONNECTIONS, Connect, ConnectionPlan, Program, Serve, Server, find, output_of,
     resumptions_by,
 };
 use crate::cells::Role;
 use crate::features::{Feature, Sessions};
-use crate::terms::{Version, group};
+use crate::parameters::{Version, group};
 
-/// The `curl` program; a client only.
+/// The `curl` program, which is a client only.
 #[derive(Debug)]
 pub(crate) struct Curl {
     abilities: Abilities,
@@ -20,7 +20,7 @@ pub(crate) struct Curl {
 impl Curl {
     pub(crate) fn find() -> Self {
         let version = output_of(Command::new("curl").arg("--version")).unwrap_or_default();
-        // The cells limit suites by OpenSSL's names, so a curl over another library will not do.
+        // The cells use OpenSSL's names of suites, so curl must use OpenSSL.
         let present = find("curl").is_some() && version.contains(" OpenSSL/");
         let mut abilities = Abilities { serves: false, fetches: true, ..Abilities::usual(present) };
         if version.contains(" OpenSSL/3.5") || version.contains(" OpenSSL/3.6") {
@@ -40,13 +40,13 @@ impl Program for Curl {
     }
 
     fn serve(&self, _: &Serve<'_>) -> Server {
-        // No cell asks for it: `abilities` says that curl does not serve.
+        // No cell calls this: `abilities` excludes curl as a server.
         Command::new("false").into()
     }
 
     fn connect(&self, order: &Connect<'_>) -> Command {
         let mut command = Command::new("curl");
-        // No user's configuration, no proxy; errors are told, progress is not.
+        // No user configuration, no proxy; print errors, but no progress.
         command.args(["--disable", "--silent", "--show-error", "--noproxy", "*", "--http1.1"]);
         command.arg("--cacert").arg(&order.roots);
         command.args(["--resolve", &format!("{}:{}:127.0.0.1", order.name, order.port)]);
@@ -65,7 +65,7 @@ impl Program for Curl {
         if let Some(group) = order.limits.group {
             command.args(["--curves", group.openssl]);
         }
-        // Or it would ask for the next file on the same connection.
+        // Otherwise it would request the next file on the same connection.
         command.args(["--header", "Connection: close"]);
         if order.extra.is_some() {
             command.arg("--verbose");
@@ -76,20 +76,20 @@ impl Program for Curl {
     }
 
     fn features(&self, _: Role) -> Vec<Feature> {
-        // It turns the tickets of TLS 1.2 off.
+        // It disables the tickets of TLS 1.2.
         Feature::RESUMPTION
             .into_iter()
             .filter(|feature| *feature != Feature::Resumption(Sessions::Ticket))
             .collect()
     }
 
-    fn returns(&self) -> Returns {
-        Returns::Itself
+    fn connection_plan(&self) -> ConnectionPlan {
+        ConnectionPlan::All
     }
 
-    fn resumptions(&self, _: bool, said: &str) -> Option<Vec<bool>> {
-        // Spelled with a hyphen before 8.
-        let said = said.replace("re-using", "reusing");
-        Some(resumptions_by(&said, "* Connected to ", "* SSL reusing session ID"))
+    fn resumptions(&self, _: bool, output: &str) -> Option<Vec<bool>> {
+        // Written "re-using" before version 8.
+        let output = output.replace("re-using", "reusing");
+        Some(resumptions_by(&output, "* Connected to ", "* SSL reusing session ID"))
     }
 }

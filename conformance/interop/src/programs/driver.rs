@@ -1,6 +1,6 @@
-//! Small programs with one common command line, over libraries that bring no program of their own.
+//! Small programs with a common command line, for libraries that have no program of their own.
 //!
-//! The command line, which `conformance/peers` has too:
+//! The command line, which the programs of `conformance/peers` have, too:
 //!
 //! ```text
 //! abilities                 prints `keys …`, `groups …`, `limits …`, `as-client …`, `as-server …`
@@ -10,30 +10,36 @@
 //! both    [--version 1.2|1.3] [--suite NAME] [--group NAME]           IANA's names
 //! ```
 //!
-//! `connect` makes so many connections in one process, with all the memory that its library has. Each but the
-//! last sends `0123` and a line feed, reads them back and writes them to the standard output; the last one
-//! carries standard input and output. It fails at the first connection that is refused; `serve` complains of one
-//! that fails and goes on.
+//! `connect` makes N connections in one process, with all that its library stores. On each but the
+//! last it sends `0123` and a line feed, reads the echo and writes it to the standard output. The
+//! last one carries standard input and output. It fails at the first connection that is refused;
+//! `serve` reports a connection that fails and continues.
 //!
-//! A feature (`features.rs` has their names, `as-client` and `as-server` list those there are) adds:
+//! A feature, by its name in `features.rs` and listed in `as-client` or `as-server`, adds:
 //!
 //! ```text
 //! both    --feature NAME
 //! connect [--early-data FILE]         sent on each connection but the first, before anything else
 //! ```
 //!
-//! Of each connection the standard error has a line `resumed yes` or `resumed no`. A client adds `early-data
-//! accepted` or `early-data rejected` where it sent some, a server `early-data accepted`.
+//! The standard error has a line `resumed yes` or `resumed no` for each connection. If early data
+//! was sent, a client adds `early-data accepted` or `early-data rejected`, a server `early-data
+//! accepted`.
 //!
-//! `limits` lists what can be limited: `group`, `hybrid`, `suite1.2`, `suite1.3`, and
-//! `record-size` where `--record-size N` bounds the plaintext of each record sent. `groups1.2`, if there is such
-//! a line, lists the groups that there are with TLS 1.2 alone. `versions`, if there is such a
-//! line, lists those it speaks, `resumes` those in which its client resumes without a feature, and `gives` those
-//! in which its server lets clients do so. `lacks` lists what is missing: `alerts` (its server refuses with
-//! close_notify), `addresses` (its client compares names only), `certified-sessions` (in TLS 1.2 its server gives
-//! none to a client with a certificate), `other-keys` (there it asks clients for a key of its own kind only),
-//! `server-group` (there it cannot be limited to a group), `server`, `echo` (its client fetches `--fetch PATH` by HTTP on each connection, and writes all
-//! to the standard output).
+//! The lines of `abilities` list:
+//!
+//! - `limits`: what can be limited, of `group`, `hybrid`, `suite1.2`, `suite1.3`, and
+//!   `record-size`, where `--record-size N` limits the plaintext of each sent record;
+//! - `groups1.2`, optional: the groups with TLS 1.2 only;
+//! - `versions`, optional: the supported versions;
+//! - `resumes`, optional: the versions in which the client resumes without a feature;
+//! - `gives`, optional: the versions in which the server issues sessions without a feature;
+//! - `lacks`: what is missing, of `alerts` (the server refuses with close_notify), `addresses` (the
+//!   client compares names only), `certified-sessions` (the TLS 1.2 server issues none to clients
+//!   with a certificate), `other-keys` (the TLS 1.2 server accepts only client keys of its own
+//!   type), `server-group` (the TLS 1.2 server cannot be limited to a group), `server`, and `echo`
+//!   (the client fetches `--fetch PATH` by HTTP on each connection, and writes all to the standard
+//!   output).
 
 use std::ffi::OsString;
 use std::fs;
@@ -41,14 +47,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use super::{
-    Abilities, CONNECTIONS, ClientAuth, Connect, Limits, Mark, Program, RecordSize, Returns, Serve,
-    Server, early_file, find, output_of,
+    Abilities, CONNECTIONS, ClientAuth, Connect, ConnectionPlan, Limits, Mark, Program, RecordSize,
+    Serve, Server, early_file, find, output_of,
 };
 use crate::cells::Role;
 use crate::features::Feature;
-use crate::terms::{Version, group, key};
+use crate::parameters::{Version, group, key};
 
-/// A driver and how it is started.
+/// A driver and its command.
 #[derive(Debug)]
 pub(crate) struct Driver {
     name: String,
@@ -59,7 +65,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Go's `crypto/tls`, built from the source at hand.
+    /// Go's `crypto/tls`; the driver is built first.
     pub(crate) fn go(folder: &Path) -> Self {
         let built = build_go(folder, "go", include_str!("../../peers/go/main.go"));
         Self::new("go", built.map(|program| vec![program.into()]).unwrap_or_default())
@@ -123,7 +129,7 @@ impl Driver {
         Self::new(name, launch)
     }
 
-    /// Nothing to launch, or a program that cannot say what it is able to do, is an absent program.
+    /// A driver without a command, or whose abilities cannot be read, counts as absent.
     fn new(name: &str, launch: Vec<OsString>) -> Self {
         let mut driver = Self {
             name: name.to_owned(),
@@ -133,10 +139,10 @@ impl Driver {
             as_server: Vec::new(),
         };
         if !driver.launch.is_empty() {
-            let told = output_of(driver.command().arg("abilities")).unwrap_or_default();
-            driver.abilities = abilities(&told).unwrap_or(Abilities::usual(false));
-            driver.as_client = features(&told, "as-client");
-            driver.as_server = features(&told, "as-server");
+            let output = output_of(driver.command().arg("abilities")).unwrap_or_default();
+            driver.abilities = abilities(&output).unwrap_or(Abilities::usual(false));
+            driver.as_client = features(&output, "as-client");
+            driver.as_server = features(&output, "as-server");
         }
         driver
     }
@@ -201,27 +207,27 @@ impl Program for Driver {
         }
     }
 
-    fn returns(&self) -> Returns {
-        Returns::Itself
+    fn connection_plan(&self) -> ConnectionPlan {
+        ConnectionPlan::All
     }
 
-    fn resumptions(&self, _: bool, said: &str) -> Option<Vec<bool>> {
-        let rows = said.lines().filter_map(|line| line.strip_prefix("resumed "));
+    fn resumptions(&self, _: bool, output: &str) -> Option<Vec<bool>> {
+        let rows = output.lines().filter_map(|line| line.strip_prefix("resumed "));
         Some(rows.map(|value| value == "yes").collect())
     }
 
-    fn early_data(&self, _: bool, said: &str) -> Vec<bool> {
-        let rows = said.lines().filter_map(|line| line.strip_prefix("early-data "));
+    fn early_data(&self, _: bool, output: &str) -> Vec<bool> {
+        let rows = output.lines().filter_map(|line| line.strip_prefix("early-data "));
         rows.map(|value| value == "accepted").collect()
     }
 
-    fn tells_rejected_early_data(&self, serves: bool) -> bool {
+    fn reports_rejected_early_data(&self, serves: bool) -> bool {
         !serves
     }
 
     fn marks(&self, _: bool, feature: Feature) -> Vec<Mark> {
         match feature {
-            Feature::Compression(_) => vec![Mark::Said("certificate compressed")],
+            Feature::Compression(_) => vec![Mark::Printed("certificate compressed")],
             _ => Vec::new(),
         }
     }
@@ -242,34 +248,34 @@ fn limit(command: &mut Command, limits: Limits) {
     }
 }
 
-fn words<'a>(told: &'a str, wanted: &str) -> Vec<&'a str> {
-    let lines = told.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+fn values<'a>(output: &'a str, wanted: &str) -> Vec<&'a str> {
+    let lines = output.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let line = lines.into_iter().find(|words| words.first() == Some(&wanted));
     line.map_or(Vec::new(), |words| words[1..].to_vec())
 }
 
-fn features(told: &str, wanted: &str) -> Vec<Feature> {
-    words(told, wanted).into_iter().filter_map(Feature::named).collect()
+fn features(output: &str, wanted: &str) -> Vec<Feature> {
+    values(output, wanted).into_iter().filter_map(Feature::named).collect()
 }
 
-/// Every version where the line is missing.
-fn versions(told: &str, wanted: &str) -> Vec<Version> {
-    let missing = !told.lines().any(|line| line.split(' ').next() == Some(wanted));
-    let words = words(told, wanted);
+/// The versions in a line; all versions without the line.
+fn versions(output: &str, wanted: &str) -> Vec<Version> {
+    let missing = !output.lines().any(|line| line.split(' ').next() == Some(wanted));
+    let words = values(output, wanted);
     let all = Version::ALL.into_iter();
     all.filter(|version| missing || words.contains(&version.to_string().as_str())).collect()
 }
 
-fn abilities(told: &str) -> Option<Abilities> {
-    let words = |wanted: &str| words(told, wanted);
+fn abilities(output: &str) -> Option<Abilities> {
+    let words = |wanted: &str| values(output, wanted);
     let limits = words("limits");
     let lacks = words("lacks");
     let abilities = Abilities {
         serves: !lacks.contains(&"server"),
         fetches: lacks.contains(&"echo"),
-        versions: versions(told, "versions"),
-        resumes: versions(told, "resumes"),
-        gives_sessions: versions(told, "gives"),
+        versions: versions(output, "versions"),
+        resumes: versions(output, "resumes"),
+        issues_sessions: versions(output, "gives"),
         keys: words("keys").into_iter().filter_map(key).collect(),
         groups: words("groups").into_iter().filter_map(group).collect(),
         groups_tls12: Some(words("groups1.2").into_iter().filter_map(group).collect())
@@ -280,8 +286,8 @@ fn abilities(told: &str) -> Option<Abilities> {
         limits_suite_tls13: limits.contains(&"suite1.3"),
         sends_alerts: !lacks.contains(&"alerts"),
         checks_addresses: !lacks.contains(&"addresses"),
-        keeps_certified: !lacks.contains(&"certified-sessions"),
-        asks_other_keys: !lacks.contains(&"other-keys"),
+        resumes_authenticated: !lacks.contains(&"certified-sessions"),
+        accepts_other_keys: !lacks.contains(&"other-keys"),
         limits_server_group: !lacks.contains(&"server-group"),
         record_size: if limits.contains(&"record-size") {
             RecordSize::Sent
@@ -294,20 +300,20 @@ fn abilities(told: &str) -> Option<Abilities> {
     usable.then_some(abilities)
 }
 
-/// Builds this source in a folder of its own.
+/// Builds this Go source in its own folder.
 pub(crate) fn build_go(folder: &Path, name: &str, text: &str) -> Option<PathBuf> {
     let source = folder.join(name);
     fs::create_dir_all(&source).ok()?;
     fs::write(source.join("main.go"), text).ok()?;
     let go = find("go")?;
-    // The version named in go.mod also decides which groups are on, so it must be the installed one.
+    // The version in go.mod also selects the default groups, so it must be the installed one.
     let version = output_of(Command::new(&go).args(["env", "GOVERSION"]))?;
     let numbers: Vec<_> = version.trim().trim_start_matches("go").splitn(3, ['.', '-']).collect();
     let [major, minor, ..] = numbers[..] else { return None };
     fs::write(source.join("go.mod"), format!("module peer\n\ngo {major}.{minor}\n")).ok()?;
     let mut build = Command::new(go);
     build.args(["build", "-o", "peer", "."]).current_dir(&source);
-    // What is installed must do: nothing is fetched for a test.
+    // Uses the installed toolchain only, without downloads.
     build.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-mod=mod").env("GOPROXY", "off");
     succeeds(&mut build).then(|| source.join("peer"))
 }
@@ -320,7 +326,7 @@ fn prepare_python(folder: &Path) -> Option<Vec<OsString>> {
 
 /// A Python that has `ssl`.
 pub(crate) fn python() -> Option<OsString> {
-    // `python3` may be a wrapper that takes longer than a handshake; ask it for the real thing.
+    // `python3` may be a wrapper that is slower than a handshake; this finds the interpreter.
     let mut ask = Command::new(find("python3")?);
     let real = output_of(ask.args(["-c", "import ssl, sys; print(sys.executable)"]))?;
     Some(real.trim().into())
@@ -337,7 +343,7 @@ fn prepare_java(folder: &Path) -> Option<Vec<OsString>> {
     let source = folder.join("Peer.java");
     fs::write(&source, include_str!("../../peers/Peer.java")).ok()?;
     let mut launch: Vec<OsString> = vec![find("java")?.into()];
-    // These only shorten the start.
+    // These options only shorten the start.
     launch.extend(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"].map(Into::into));
     let compiled = find("javac")
         .is_some_and(|javac| succeeds(Command::new(javac).arg("-d").arg(folder).arg(&source)));
@@ -367,14 +373,14 @@ fn prepare_erlang(folder: &Path) -> Option<Vec<OsString>> {
     let built = Command::new(find("erlc")?).arg("-o").arg(folder).arg(source).status();
     built.ok().filter(ExitStatus::success)?;
     let mut launch: Vec<OsString> = vec![program.into()];
-    // One scheduler, since a virtual machine is started for each cell.
+    // One scheduler, because each cell starts a virtual machine.
     launch.extend(["+S1", "-noshell", "-noinput", "-pa"].map(Into::into));
     launch.push(folder.into());
     launch.extend(["-run", "interop_peer", "main", "-extra"].map(Into::into));
     Some(launch)
 }
 
-/// Builds a driver in C against the libraries of distribution packages.
+/// Builds a driver in C with the libraries of the distribution.
 fn build_c(folder: &Path, name: &str, text: &str, libraries: &[&str]) -> Option<Vec<OsString>> {
     let source = script(folder, &format!("{name}.c"), text)?;
     script(folder, "peer.h", include_str!("../../peers/peer.h"))?;
@@ -382,7 +388,7 @@ fn build_c(folder: &Path, name: &str, text: &str, libraries: &[&str]) -> Option<
     let mut build = Command::new(find("cc")?);
     build.args(["-O1", "-o"]).arg(&program).arg(source);
     build.args(libraries.iter().map(|library| format!("-l{library}")));
-    // Without the library there is a complaint, which says no more than that it is absent.
+    // A missing library only means that the peer is absent, so the error is discarded.
     build.stderr(Stdio::null());
     succeeds(&mut build).then(|| vec![program.into()])
 }

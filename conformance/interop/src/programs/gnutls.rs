@@ -1,17 +1,17 @@
 //! `gnutls-serv` and `gnutls-cli`.
 //!
-//! `gnutls-serv` cannot be told an address: it listens on all of them. The harness still reaches it
-//! by 127.0.0.1 only.
+//! `gnutls-serv` has no option for an address: it listens on all of them. The harness connects by
+//! 127.0.0.1 only.
 
 use std::process::Command;
 
 use super::{
-    Abilities, ClientAuth, Connect, Extra, Limits, Mark, Program, RECORD_LIMIT, RecordSize,
-    Returns, Serve, Server, early_file, find, output_of, resumptions_by,
+    Abilities, ClientAuth, Connect, ConnectionPlan, Extra, Limits, Mark, Program, RECORD_LIMIT,
+    RecordSize, Serve, Server, early_file, find, output_of, resumptions_by,
 };
 use crate::cells::Role;
 use crate::features::{Feature, Owner, Sessions, Update};
-use crate::terms::{Version, group};
+use crate::parameters::{Version, group};
 use tercel_harness::pki::Credential;
 
 /// The GnuTLS programs.
@@ -24,7 +24,7 @@ impl GnuTls {
     pub(crate) fn find() -> Self {
         let present = find("gnutls-cli").is_some() && find("gnutls-serv").is_some();
         let mut abilities =
-            Abilities { record_size: RecordSize::Received, ..Abilities::usual(present) };
+            Abilities { record_size: RecordSize::ReceiveBuffer, ..Abilities::usual(present) };
         let listed = output_of(Command::new("gnutls-cli").arg("--list")).unwrap_or_default();
         for name in ["X25519MLKEM768", "SecP256r1MLKEM768", "SecP384r1MLKEM1024"] {
             let known = group(name).filter(|group| listed.contains(group_name(group.name)));
@@ -63,7 +63,7 @@ impl Program for GnuTls {
             ClientAuth::Optional => {
                 command.arg("--verify-client-cert").arg("--x509cafile").arg(&order.client_roots);
             }
-            // It asks for the key, and has no means to be told which one it should be.
+            // It requests the key, and has no option for the expected one.
             ClientAuth::Required if order.extra.is_some_and(|extra| extra.peer_key.is_some()) => {
                 command.arg("--require-client-cert");
             }
@@ -83,7 +83,7 @@ impl Program for GnuTls {
         let mut command = Command::new("gnutls-cli");
         command.args(["--logfile=/dev/stderr", "-p", &order.port.to_string(), "127.0.0.1"]);
         if order.extra.is_some_and(|extra| extra.owns_raw_key(Owner::Server)) {
-            // It knows keys from a file of its own only, which it asks a person about.
+            // It compares keys with its own file only, and otherwise asks the user.
             command.arg("--insecure");
         } else {
             command.arg("--x509cafile").arg(&order.roots);
@@ -108,7 +108,7 @@ impl Program for GnuTls {
         if !order.refused {
             command.arg("--resume");
             if order.limits.version != Some(Version::Tls12) {
-                // It would wait for that after an alert, too.
+                // It would also wait for that after an alert.
                 command.arg("--waitresumption");
             }
         }
@@ -119,13 +119,13 @@ impl Program for GnuTls {
     fn features(&self, role: Role) -> Vec<Feature> {
         let mut features = Feature::RESUMPTION.to_vec();
         if role == Role::Connect {
-            // Its server has no way to keep sessions of TLS 1.3.
+            // Its server has no store for sessions of TLS 1.3.
             features.retain(|feature| *feature != Feature::Resumption(Sessions::Stateful));
         }
         features.extend([
             Feature::EarlyData,
-            // Not RejectedEarlyData: 3.7 does not get through a retry with early data, with itself neither.
-            Feature::ForgottenEarlyData,
+            // Not RejectedEarlyData: 3.7 fails at a retry with early data, even with itself.
+            Feature::EarlyDataAtOtherServer,
             Feature::RawKey(Owner::Server),
             Feature::RawKey(Owner::Client),
             Feature::RecordSizeLimit(Owner::Server),
@@ -138,26 +138,26 @@ impl Program for GnuTls {
         features
     }
 
-    fn returns(&self) -> Returns {
-        Returns::Pairs
+    fn connection_plan(&self) -> ConnectionPlan {
+        ConnectionPlan::Two
     }
 
-    fn resumptions(&self, serves: bool, said: &str) -> Option<Vec<bool>> {
+    fn resumptions(&self, serves: bool, output: &str) -> Option<Vec<bool>> {
         let connection = if serves { "* Accepted connection" } else { "- Description: " };
-        Some(resumptions_by(said, connection, "*** This is a resumed session"))
+        Some(resumptions_by(output, connection, "*** This is a resumed session"))
     }
 
-    fn early_data(&self, serves: bool, said: &str) -> Vec<bool> {
+    fn early_data(&self, serves: bool, output: &str) -> Vec<bool> {
         let accepted = if serves {
             "early data accepted"
         } else {
-            // In EncryptedExtensions; in a ticket it has a length. RFC 9846 4.3.10
+            // In EncryptedExtensions; in a ticket the extension has content. RFC 9846 4.3.10
             "Parsing extension 'Early Data/42' (0 bytes)"
         };
-        vec![true; said.matches(accepted).count()]
+        vec![true; output.matches(accepted).count()]
     }
 
-    fn tells_rejected_early_data(&self, _: bool) -> bool {
+    fn reports_rejected_early_data(&self, _: bool) -> bool {
         false
     }
 
@@ -176,12 +176,12 @@ impl Program for GnuTls {
     fn marks(&self, serves: bool, feature: Feature) -> Vec<Mark> {
         match (feature, serves) {
             (Feature::RawKey(Owner::Server), _) => {
-                vec![Mark::Said("(TLS1.3-X.509-Raw Public Key)")]
+                vec![Mark::Printed("(TLS1.3-X.509-Raw Public Key)")]
             }
             (Feature::RawKey(Owner::Client), _) => {
-                vec![Mark::Said("(TLS1.3-Raw Public Key-X.509)")]
+                vec![Mark::Printed("(TLS1.3-Raw Public Key-X.509)")]
             }
-            (Feature::KeyUpdate(_), false) => vec![Mark::Said("- Rekey was completed")],
+            (Feature::KeyUpdate(_), false) => vec![Mark::Printed("- Rekey was completed")],
             _ => Vec::new(),
         }
     }
@@ -197,8 +197,8 @@ fn serve_extra(command: &mut Command, extra: Extra<'_>) {
         Feature::Resumption(Sessions::Id) => {
             command.arg("--noticket");
         }
-        Feature::EarlyData | Feature::ForgottenEarlyData => {
-            // At this level it tells what became of early data.
+        Feature::EarlyData | Feature::EarlyDataAtOtherServer => {
+            // At this level it reports whether early data was accepted.
             command.args(["--earlydata", "--maxearlydata", "1000", "--debug", "4"]);
         }
         Feature::RecordSizeLimit(Owner::Server) => {
@@ -213,7 +213,7 @@ fn connect_extra(command: &mut Command, extra: Extra<'_>, order: &Connect<'_>) {
         Feature::Resumption(Sessions::Id) => {
             command.arg("--noticket");
         }
-        Feature::EarlyData | Feature::ForgottenEarlyData => {
+        Feature::EarlyData | Feature::EarlyDataAtOtherServer => {
             command.args(["--debug", "4", "--earlydata"]).arg(early_file(order.scratch));
         }
         Feature::KeyUpdate(_) => {
@@ -233,7 +233,7 @@ fn limit(command: &mut Command, limits: Limits, extra: Option<Extra<'_>>) {
     }
 }
 
-/// GnuTLS takes all limits as one "priority string": everything of a kind off, one thing on.
+/// GnuTLS has one "priority string" for all limits: it removes all of a kind and adds one.
 fn priority(limits: Limits) -> String {
     let mut priority = String::from("NORMAL");
     if let Some(version) = limits.version {

@@ -1,8 +1,8 @@
 //! NSS's `tstclnt` and `selfserv`.
 //!
-//! Certificates come from databases, which OpenSSL's program helps to fill. `tstclnt` sends the content of a
-//! file on each of its connections and shows what comes back; `selfserv` gives files by HTTP. It cannot be told
-//! an address: it listens on all of them. The harness still reaches it by 127.0.0.1 only.
+//! Certificates are in databases, which OpenSSL's program helps to fill. `tstclnt` sends a file on
+//! each connection and prints what it receives; `selfserv` serves files by HTTP. It has no option
+//! for an address: it listens on all of them. The harness connects by 127.0.0.1 only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,13 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use super::{
-    Abilities, CONNECTIONS, ClientAuth, Connect, Limits, Program, Returns, Serve, Server, find,
+    Abilities, CONNECTIONS, ClientAuth, Connect, ConnectionPlan, Limits, Program, Serve, Server,
+    find,
 };
 use crate::cells::Role;
 use crate::features::{Feature, Sessions};
+use crate::parameters::{Key, Version};
 use crate::run::request;
-use crate::terms::{Key, Version};
 use tercel_harness::pki::Credential;
 
 /// The programs of NSS.
@@ -23,21 +24,21 @@ use tercel_harness::pki::Credential;
 pub(crate) struct Nss {
     abilities: Abilities,
     folder: PathBuf,
-    /// What each database there is holds, in their order. One is made when it is first asked for.
+    /// The contents of the existing databases, in order. A database is created at its first use.
     databases: Mutex<Vec<Contents>>,
 }
 
-/// What a database holds.
+/// The contents of a database.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Contents {
     roots: PathBuf,
-    /// What the roots are trusted for, in `certutil`'s letters.
+    /// The usages for which the roots are trusted, as flags of `certutil`.
     trust: &'static str,
     credential: Option<PathBuf>,
 }
 
 impl Nss {
-    /// The databases come into this folder.
+    /// Creates the databases in this folder.
     pub(crate) fn find(folder: &Path) -> Self {
         let programs = ["tstclnt", "selfserv", "certutil", "pk12util", "openssl"];
         let present = programs.iter().all(|program| find(program).is_some());
@@ -45,17 +46,17 @@ impl Nss {
             fetches: true,
             serves_files: true,
             keys: vec![Key::Rsa2048, Key::P256, Key::P384, Key::P521],
-            // `tstclnt` knows its suites on the first connection only.
+            // `tstclnt` has its list of suites on the first connection only.
             limits_suite_tls12: false,
             limits_suite_tls13: false,
-            // Tickets have to be asked for, and in TLS 1.3 there is nothing else.
-            gives_sessions: vec![Version::Tls12],
+            // Tickets need an option, and TLS 1.3 has no other sessions.
+            issues_sessions: vec![Version::Tls12],
             ..Abilities::usual(present)
         };
         Self { abilities, folder: folder.join("nss"), databases: Mutex::default() }
     }
 
-    /// The database, as the programs want it named. What goes wrong in making it, they complain of.
+    /// The database argument of the programs. They report an error if it could not be created.
     fn database(
         &self,
         roots: &Path,
@@ -84,7 +85,7 @@ fn fill(folder: &Path, contents: &Contents, credential: Option<&Credential>) {
     let database = format!("sql:{}", folder.display());
     _ = fs::create_dir_all(folder);
     run(Command::new("certutil").args(["-N", "--empty-password", "-d", &database]));
-    // It takes one certificate at a time.
+    // It reads one certificate per call.
     let roots = fs::read_to_string(&contents.roots).unwrap_or_default();
     for (number, root) in roots.split_inclusive("-----END CERTIFICATE-----").enumerate() {
         let file = folder.join(format!("root-{number}.pem"));
@@ -145,7 +146,7 @@ impl Program for Nss {
         }
         let file = order.scratch.join("request");
         _ = fs::write(&file, request(&Path::new("/").join(order.fetch)));
-        // Of what comes back the content only, from so many connections.
+        // Print only the content that is received, and make all connections.
         command.args(["-S", "-L", &CONNECTIONS.to_string(), "-A"]).arg(file);
         if order.extra.is_some_and(|extra| extra.feature == Feature::Resumption(Sessions::Ticket)) {
             command.arg("-u");
@@ -162,14 +163,14 @@ impl Program for Nss {
         features
     }
 
-    fn returns(&self) -> Returns {
-        Returns::Itself
+    fn connection_plan(&self) -> ConnectionPlan {
+        ConnectionPlan::All
     }
 
-    /// It counts: a connection was resumed if there is one more hit than before.
-    fn resumptions(&self, _: bool, said: &str) -> Option<Vec<bool>> {
+    /// It prints counts: a connection was resumed if its count of hits is one more than before.
+    fn resumptions(&self, _: bool, output: &str) -> Option<Vec<bool>> {
         let mut before = 0;
-        let counts = said.lines().filter_map(|line| line.split_once(" cache hits;"));
+        let counts = output.lines().filter_map(|line| line.split_once(" cache hits;"));
         let counts = counts.filter_map(|(count, _)| count.split(' ').next_back()?.parse().ok());
         Some(counts.map(|count: u32| count > std::mem::replace(&mut before, count)).collect())
     }

@@ -1,4 +1,5 @@
-//! `openssl s_server` and `openssl s_client`: the machine's own, and one of `conformance/peers`.
+//! `openssl s_server` and `openssl s_client`: the installed program, and the one of
+//! `conformance/peers`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,21 +11,22 @@ use super::{
 };
 use crate::cells::Role;
 use crate::features::{Compression, Feature, Owner, Sessions, Update};
-use crate::terms::{Key, Version, group};
+use crate::parameters::{Key, Version, group};
 use tercel_harness::pki::{Credential, DER, SERVER_NAME};
 
-/// An `openssl` program; since 3.2 it has raw keys, compression if built with it, since 3.5 the hybrid groups.
+/// An `openssl` program. Since 3.2 it has raw keys, and compression if built with it; since 3.5 it
+/// has the hybrid groups.
 #[derive(Debug)]
 pub(crate) struct OpenSsl {
     name: String,
     program: PathBuf,
     abilities: Abilities,
-    /// What not every version can show.
+    /// Features that only some versions have.
     newer: Vec<Feature>,
 }
 
 impl OpenSsl {
-    /// The machine's.
+    /// The installed program.
     pub(crate) fn find() -> Self {
         Self::new("openssl", find("openssl"))
     }
@@ -42,7 +44,7 @@ impl OpenSsl {
             record_size: RecordSize::Sent,
             ..Abilities::usual(present)
         };
-        // Older ones do not know this question and fail, which is an answer too.
+        // Older versions do not know this option and fail, which means the same.
         let listed = output_of(Command::new(&program).args(["list", "-tls-groups", "-tls1_3"]));
         for name in listed.unwrap_or_default().split([':', '\n']) {
             abilities.groups.extend(group(name.trim()).filter(|group| group.hybrid));
@@ -74,7 +76,7 @@ impl Program for OpenSsl {
             ClientAuth::Optional => {
                 command.args(["-verify", "4", "-CAfile"]).arg(&order.client_roots);
             }
-            // It has no option for the key it expects, and so shows whichever it gets.
+            // It has no option for the expected key, so it prints the one that it receives.
             ClientAuth::Required if order.extra.is_some_and(|e| e.owns_raw_key(Owner::Client)) => {
                 command.args(["-Verify", "4"]);
             }
@@ -95,16 +97,16 @@ impl Program for OpenSsl {
         command.arg("s_client").arg("-connect").arg(format!("127.0.0.1:{}", order.port));
         match order.extra {
             Some(extra) => connect_extra(&mut command, extra, order),
-            // So that only data is written.
+            // Print application data only.
             None => _ = command.arg("-quiet"),
         }
         let session = order.scratch.join("session.pem");
-        // A run that was refused has left none.
+        // A refused connection has left no session file.
         if order.again && session.exists() {
             command.arg("-sess_in").arg(&session);
         }
         command.arg("-sess_out").arg(session);
-        // It shall stop when its input ends.
+        // Stop at the end of the input.
         command.args(["-no_ign_eof", "-verify_return_error"]);
         command.arg("-CAfile").arg(&order.roots);
         if order.by_address() {
@@ -124,7 +126,7 @@ impl Program for OpenSsl {
         features.extend([
             Feature::EarlyData,
             Feature::RejectedEarlyData,
-            Feature::ForgottenEarlyData,
+            Feature::EarlyDataAtOtherServer,
             Feature::KeyUpdate(Update::BySubject),
             Feature::KeyUpdate(Update::ByPeer),
             Feature::KeyUpdate(Update::AskedByPeer),
@@ -133,17 +135,18 @@ impl Program for OpenSsl {
         features
     }
 
-    fn resumptions(&self, serves: bool, said: &str) -> Option<Vec<bool>> {
+    fn resumptions(&self, serves: bool, output: &str) -> Option<Vec<bool>> {
         Some(if serves {
-            resumptions_by(said, "CIPHER is ", "Reused session-id")
+            resumptions_by(output, "CIPHER is ", "Reused session-id")
         } else {
-            resumptions_by(said, "SSL handshake has read ", "Reused, TLSv1.")
+            resumptions_by(output, "SSL handshake has read ", "Reused, TLSv1.")
         })
     }
 
-    fn early_data(&self, serves: bool, said: &str) -> Vec<bool> {
+    fn early_data(&self, serves: bool, output: &str) -> Vec<bool> {
         let accepted = if serves { "Early data received:" } else { "Early data was accepted" };
-        said.lines()
+        output
+            .lines()
             .filter_map(|line| match line {
                 _ if line.contains(accepted) => Some(true),
                 _ if line.contains("Early data was rejected") => Some(false),
@@ -161,21 +164,21 @@ impl Program for OpenSsl {
     }
 
     fn marks(&self, serves: bool, feature: Feature) -> Vec<Mark> {
-        // Records are traced with their direction: out, in.
+        // The trace gives the direction of records: out, in.
         const SENT: Mark = Mark::Traced(">>> TLS 1.3, Handshake [length 0005], KeyUpdate");
         const RECEIVED: Mark = Mark::Traced("<<< TLS 1.3, Handshake [length 0005], KeyUpdate");
         match feature {
             Feature::KeyUpdate(Update::ByPeer) => vec![SENT],
             Feature::KeyUpdate(_) => vec![SENT, RECEIVED],
-            // Of the two sides only the server has a certificate here.
+            // Only the server has a certificate here.
             Feature::Compression(_) => vec![Mark::Traced(", CompressedCertificate")],
             Feature::RawKey(owner) => {
                 let shown_to_it = serves == (owner == Owner::Client);
-                let mut marks = vec![Mark::Said(match owner {
+                let mut marks = vec![Mark::Printed(match owner {
                     Owner::Server => "Server-to-client raw public key negotiated",
                     Owner::Client => "Client-to-server raw public key negotiated",
                 })];
-                marks.extend(shown_to_it.then_some(Mark::Said(match owner {
+                marks.extend(shown_to_it.then_some(Mark::Printed(match owner {
                     Owner::Server => "Server raw public key",
                     Owner::Client => "Client raw public key",
                 })));
@@ -186,7 +189,7 @@ impl Program for OpenSsl {
     }
 }
 
-/// Raw keys (RFC 7250) and compression (RFC 8879) came with 3.2.
+/// The features that are new in 3.2: raw keys (RFC 7250) and compression (RFC 8879).
 fn newer_features(program: &Path) -> Vec<Feature> {
     let ask = |words: &[&str]| output_of(Command::new(program).args(words)).unwrap_or_default();
     // OpenSSL 3.6.3 ...
@@ -209,13 +212,13 @@ fn serve_extra(command: &mut Command, extra: Extra<'_>, scratch: &Path) {
         Feature::Resumption(Sessions::Id | Sessions::Stateful) => {
             command.arg("-no_ticket");
         }
-        Feature::EarlyData | Feature::ForgottenEarlyData => {
+        Feature::EarlyData | Feature::EarlyDataAtOtherServer => {
             command.args(["-early_data", "-max_early_data", "1000"]);
         }
         Feature::RejectedEarlyData => {
-            // The retry that this group takes leaves no room for early data. RFC 9846 4.2.2
+            // The retry that this group causes rules out early data. RFC 9846 4.2.2
             command.args(["-early_data", "-max_early_data", "1000", "-groups", "P-384"]);
-            // Its guard takes the session away at the first hello, so that the second finds none.
+            // Its replay guard removes the session at the first ClientHello, before the retry.
             command.arg("-no_anti_replay");
         }
         Feature::KeyUpdate(_) => {
@@ -252,7 +255,7 @@ fn connect_extra(command: &mut Command, extra: Extra<'_>, order: &Connect<'_>) {
     }
 }
 
-/// The key it expects comes by a TLSA record, here of the whole key. RFC 7671 5.1
+/// The expected key is given as a TLSA record of the whole key. RFC 7671 5.1
 fn expect_key(command: &mut Command, key: &Path) {
     let key = fs::read(key.with_extension(DER)).unwrap_or_default();
     let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -262,7 +265,7 @@ fn expect_key(command: &mut Command, key: &Path) {
 
 fn present(command: &mut Command, credential: &Credential) {
     command.arg("-cert").arg(&credential.certificate);
-    // The file is leaf then intermediate; `-cert` reads the first only.
+    // The file has the leaf, then the intermediate; `-cert` reads the first only.
     command.arg("-cert_chain").arg(&credential.certificate);
     command.arg("-key").arg(&credential.key);
 }

@@ -1,4 +1,4 @@
-//! The `tercel` program, which every other one is run against.
+//! The `tercel` program, the subject of all runs.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use super::{
     early_file, resumptions_by,
 };
 use crate::features::{Feature, Owner, Sessions, Update};
-use crate::terms::{Key, Version, all_groups};
+use crate::parameters::{Key, Version, all_groups};
 
 /// `tercel serve` and `tercel connect`.
 #[derive(Debug)]
@@ -20,12 +20,12 @@ pub(crate) struct Tercel {
 impl Tercel {
     pub(crate) fn at(path: PathBuf) -> Self {
         let present = path.is_file();
-        // A bare file name would be searched for on the path.
+        // A bare file name would be searched for on the search path.
         let path = path.canonicalize().unwrap_or(path);
         let abilities = Abilities {
             keys: Key::ALL.to_vec(),
             groups: all_groups(),
-            heeds_record_size: true,
+            obeys_record_size: true,
             ..Abilities::usual(present)
         };
         Self { path, abilities }
@@ -103,25 +103,25 @@ impl Program for Tercel {
         command
     }
 
-    fn explains(&self) -> bool {
+    fn names_causes(&self) -> bool {
         true
     }
 
-    fn resumptions(&self, serves: bool, said: &str) -> Option<Vec<bool>> {
+    fn resumptions(&self, serves: bool, output: &str) -> Option<Vec<bool>> {
         if serves {
-            // A line for each connection that came about, in the order in which they ended.
-            return Some(resumptions_by(said, "  TLS 1.", " resumed"));
+            // One line per established connection, in the order of their ends.
+            return Some(resumptions_by(output, "  TLS 1.", " resumed"));
         }
-        let rows = said.lines().filter_map(|line| line.strip_prefix("resumed "));
+        let rows = output.lines().filter_map(|line| line.strip_prefix("resumed "));
         Some(rows.map(|value| value.trim() == "yes").collect())
     }
 
-    fn early_data(&self, serves: bool, said: &str) -> Vec<bool> {
+    fn early_data(&self, serves: bool, output: &str) -> Vec<bool> {
         if serves {
-            let told = said.split(" early-data=").skip(1);
+            let told = output.split(" early-data=").skip(1);
             return told.map(|what| !what.starts_with("rejected")).collect();
         }
-        let rows = said.lines().filter_map(|line| line.strip_prefix("early-data "));
+        let rows = output.lines().filter_map(|line| line.strip_prefix("early-data "));
         rows.filter_map(|value| match value.trim() {
             "accepted" => Some(true),
             "rejected" => Some(false),
@@ -132,12 +132,12 @@ impl Program for Tercel {
 
     fn marks(&self, serves: bool, feature: Feature) -> Vec<Mark> {
         match (feature, serves) {
-            (Feature::RawKey(Owner::Client), true) => vec![Mark::Said("client=raw-public-key")],
+            (Feature::RawKey(Owner::Client), true) => vec![Mark::Printed("client=raw-public-key")],
             (Feature::RawKey(Owner::Client), false) => {
-                vec![Mark::Said("client-certificate-type"), Mark::Said("RawPublicKey")]
+                vec![Mark::Printed("client-certificate-type"), Mark::Printed("RawPublicKey")]
             }
             (Feature::RawKey(Owner::Server), false) => {
-                vec![Mark::Said("server-certificate-type"), Mark::Said("RawPublicKey")]
+                vec![Mark::Printed("server-certificate-type"), Mark::Printed("RawPublicKey")]
             }
             _ => Vec::new(),
         }
@@ -149,17 +149,17 @@ fn serve_extra(command: &mut Command, extra: Extra<'_>) {
         Feature::Resumption(Sessions::Id | Sessions::Stateful) => {
             command.args(["--sessions", "memory"]);
         }
-        Feature::EarlyData | Feature::ForgottenEarlyData => {
+        Feature::EarlyData | Feature::EarlyDataAtOtherServer => {
             command.args(["--early-data", "1000"]);
         }
         Feature::RejectedEarlyData => {
-            // The retry that this group takes leaves no room for early data. RFC 9846 4.2.2
+            // The retry that this group causes rules out early data. RFC 9846 4.2.2
             command.args(["--early-data", "1000", "--groups", "secp384r1"]);
         }
         Feature::KeyUpdate(Update::BySubject) => {
             command.arg("--update-key");
         }
-        // Of those that some programs offer together.
+        // One of the key pairs that some programs offer together.
         Feature::Compression(compression) => {
             command.args(["--certificate-compression", compression.name()]);
         }
@@ -183,7 +183,7 @@ fn connect_extra(command: &mut Command, extra: Extra<'_>, order: &Connect<'_>) {
             command.arg(compression.name());
         }
         Feature::RecordSizeLimit(Owner::Server) => {
-            // A server may name its limit only to a client that has named one. RFC 8449 4
+            // A server may send its limit only to a client that has sent one. RFC 8449 4
             command.args(["--record-size-limit", "16385"]);
         }
         Feature::RecordSizeLimit(Owner::Client) => {

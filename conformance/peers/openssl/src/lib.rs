@@ -1,6 +1,6 @@
-//! The program `openssl`, a version newer than the distributions' and with compression.
+//! The program `openssl` in a version newer than the distributions', and with compression.
 
 #![forbid(unsafe_code)]
 
-/// Where it was built.
+/// The path of the program.
 pub const PROGRAM: &str = env!("OPENSSL_PROGRAM");

@@ -1,7 +1,7 @@
 //! BoringSSL, as the `boring` crate builds it.
 //!
-//! Its server resumes. Its client does not here, because that crate's way to give it a session is `unsafe`, and
-//! it has none to early data.
+//! Its server resumes. Its client does not, because the crate's function for setting a session is
+//! `unsafe`. The crate has no early data.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream};
@@ -19,7 +19,7 @@ use tercel_peers::{Options, Peer, Tls, Version};
 fn main() -> Result<()> {
     tercel_peers::run(&Peer {
         keys: "rsa2048 p256 p384",
-        // It has secp521r1 too, but not among its defaults.
+        // BoringSSL has secp521r1, too, but not among its defaults.
         groups: "x25519 secp256r1 secp384r1 X25519MLKEM768",
         limits: "group hybrid suite1.2",
         remark: "resumes",
@@ -32,7 +32,7 @@ fn main() -> Result<()> {
 }
 
 fn accept(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
-    // One for all connections: it holds the sessions and the tickets' keys.
+    // One context for all connections: it has the sessions and the ticket keys.
     static CONTEXT: OnceLock<SslContext> = OnceLock::new();
     let context = server_context(options)?;
     let ssl = Ssl::new(CONTEXT.get_or_init(|| context))?;
@@ -45,10 +45,10 @@ fn server_context(options: &Options) -> Result<SslContext> {
         builder.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
         builder.set_ca_file(file)?;
         builder.set_client_ca_list(X509Name::load_client_ca_file(file)?);
-        // Sessions of certain clients belong somewhere.
+        // Sessions of authenticated clients need a session ID context.
         builder.set_session_id_context(b"interop")?;
     }
-    if options.shows("resume-1.2-id") {
+    if options.has_feature("resume-1.2-id") {
         builder.set_options(SslOptions::NO_TICKET);
     }
     Ok(builder.build())
@@ -80,7 +80,7 @@ fn context(options: &Options) -> Result<SslContextBuilder> {
     });
     builder.set_min_proto_version(Some(version.unwrap_or(SslVersion::TLS1_2)))?;
     builder.set_max_proto_version(version)?;
-    // TLS 1.3 suites cannot be chosen in BoringSSL.
+    // BoringSSL has no option for TLS 1.3 suites.
     if let Some((Version::Tls12, suite)) = options.openssl_suite() {
         builder.set_cipher_list(&suite)?;
     }
@@ -91,13 +91,13 @@ fn context(options: &Options) -> Result<SslContextBuilder> {
         builder.set_certificate_chain_file(chain)?;
         builder.set_private_key_file(key, SslFiletype::PEM)?;
     }
-    if options.shows("certificate-brotli") {
+    if options.has_feature("certificate-brotli") {
         builder.add_certificate_compression_algorithm(Brotli)?;
     }
     Ok(builder)
 }
 
-/// BoringSSL brings no compression of its own, only the place for one. It tells when it is used.
+/// BoringSSL has an interface for compression but no algorithm. This one prints its calls.
 struct Brotli;
 
 impl CertificateCompressor for Brotli {

@@ -1,6 +1,6 @@
-//! OpenSSL's own program, which `../../openssl` builds.
+//! OpenSSL's program, built by `../../openssl`.
 //!
-//! The harness knows its command line (`programs/openssl.rs` there); here it is only started.
+//! The interop run has its command line (`programs/openssl.rs`); this only starts it.
 
 use std::env;
 use std::os::unix::process::CommandExt;
@@ -9,6 +9,6 @@ use std::process::Command;
 use anyhow::{Error, Result};
 
 fn main() -> Result<()> {
-    // Comes back only if the program could not be started.
+    // Returns only if the program could not be started.
     Err(Error::new(Command::new(tercel_peers_openssl::PROGRAM).args(env::args_os().skip(1)).exec()))
 }

@@ -1,4 +1,4 @@
-//! reqwest with rustls, as it comes: a client that fetches, each time on a connection of its own.
+//! reqwest with rustls and default features: a client that fetches each file on a new connection.
 
 use std::fs;
 use std::io::{self, Write};
@@ -24,13 +24,13 @@ fn main() -> Result<()> {
 }
 
 fn no_stream(_: &Options, _: TcpStream) -> Result<Box<dyn Tls>> {
-    bail!("it only fetches")
+    bail!("this peer only fetches")
 }
 
 fn fetch(options: &Options) -> Result<()> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
     let mut builder = Client::builder()
-        // Or it would ask for the next file on the same connection.
+        // Otherwise it would request the next file on the same connection.
         .pool_max_idle_per_host(0)
         .no_proxy()
         .resolve(&options.name, address)

@@ -1,5 +1,5 @@
-//! rustls over aws-lc-rs, built twice: `peer-rustls` with its post-quantum preference, which it has unless its
-//! default features are switched off, and `peer-rustls-plain` without.
+//! rustls over aws-lc-rs, built twice: `peer-rustls` with its default feature for post-quantum
+//! preference, and `peer-rustls-plain` without it.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -27,7 +27,7 @@ use rustls::{
 use tercel_peers::{Options, Peer, Tls, Version};
 
 #[cfg(all(feature = "rustls", feature = "as-it-comes"))]
-compile_error!("both programs would have the preference");
+compile_error!("both programs would have the post-quantum preference");
 
 fn main() -> Result<()> {
     tercel_peers::run(&Peer {
@@ -35,11 +35,11 @@ fn main() -> Result<()> {
         groups: "x25519 secp256r1 secp384r1 X25519MLKEM768 SecP256r1MLKEM768",
         limits: "group hybrid suite1.2 suite1.3 record-size",
         remark: "",
-        // Its client remembers the group of a retry, so that a second one is not needed.
+        // Its client remembers the group of a retry, so it causes no second one.
         as_client: "resume-1.2-ticket resume-1.2-id resume-1.3-stateless resume-1.3-stateful \
-                    early-data early-data-forgotten certificate-zlib certificate-brotli",
+                    early-data early-data-other-server certificate-zlib certificate-brotli",
         as_server: "resume-1.2-ticket resume-1.2-id resume-1.3-stateless resume-1.3-stateful \
-                    early-data early-data-rejected early-data-forgotten \
+                    early-data early-data-rejected early-data-other-server \
                     certificate-zlib certificate-brotli",
         accept,
         connect,
@@ -48,7 +48,7 @@ fn main() -> Result<()> {
 }
 
 fn accept(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
-    // One for all connections: it holds the sessions.
+    // One configuration for all connections: it has the sessions.
     static CONFIG: OnceLock<Arc<ServerConfig>> = OnceLock::new();
     let config = server_config(options)?;
     let config = CONFIG.get_or_init(|| config).clone();
@@ -81,22 +81,22 @@ fn server_config(options: &Options) -> Result<Arc<ServerConfig>> {
     let (chain, key) = credential(options)?.context("a server needs a certificate")?;
     let mut config = builder.with_single_cert(chain, key)?;
     config.max_fragment_size = options.record_size;
-    if options.shows("resume-1.2-ticket") || options.shows("resume-1.3-stateless") {
+    if options.has_feature("resume-1.2-ticket") || options.has_feature("resume-1.3-stateless") {
         config.ticketer = aws_lc_rs::Ticketer::new()?;
     }
     if options.early() {
         config.max_early_data_size = 1000;
     }
-    if options.shows("certificate-zlib") {
-        config.cert_compressors = vec![&Told(compress::ZLIB_COMPRESSOR)];
-    } else if options.shows("certificate-brotli") {
-        config.cert_compressors = vec![&Told(compress::BROTLI_COMPRESSOR)];
+    if options.has_feature("certificate-zlib") {
+        config.cert_compressors = vec![&Reporting(compress::ZLIB_COMPRESSOR)];
+    } else if options.has_feature("certificate-brotli") {
+        config.cert_compressors = vec![&Reporting(compress::BROTLI_COMPRESSOR)];
     }
     Ok(Arc::new(config))
 }
 
 fn connect(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
-    // One for all connections: it holds the sessions.
+    // One configuration for all connections: it has the sessions.
     static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     let config = client_config(options)?;
     let config = CONFIG.get_or_init(|| config).clone();
@@ -131,22 +131,22 @@ fn client_config(options: &Options) -> Result<Arc<ClientConfig>> {
     };
     config.max_fragment_size = options.record_size;
     config.enable_early_data = options.early();
-    if options.shows("resume-1.2-id") {
+    if options.has_feature("resume-1.2-id") {
         config.resumption = config.resumption.tls12_resumption(Tls12Resumption::SessionIdOnly);
     }
-    if options.shows("certificate-zlib") {
-        config.cert_decompressors = vec![&Told(compress::ZLIB_DECOMPRESSOR)];
-    } else if options.shows("certificate-brotli") {
-        config.cert_decompressors = vec![&Told(compress::BROTLI_DECOMPRESSOR)];
+    if options.has_feature("certificate-zlib") {
+        config.cert_decompressors = vec![&Reporting(compress::ZLIB_DECOMPRESSOR)];
+    } else if options.has_feature("certificate-brotli") {
+        config.cert_decompressors = vec![&Reporting(compress::BROTLI_DECOMPRESSOR)];
     }
     Ok(Arc::new(config))
 }
 
-/// A way to compress that tells when it is used.
+/// A compression algorithm that prints its calls.
 #[derive(Debug)]
-struct Told<T>(T);
+struct Reporting<T>(T);
 
-impl CertCompressor for Told<&'static dyn CertCompressor> {
+impl CertCompressor for Reporting<&'static dyn CertCompressor> {
     fn compress(
         &self,
         input: Vec<u8>,
@@ -161,7 +161,7 @@ impl CertCompressor for Told<&'static dyn CertCompressor> {
     }
 }
 
-impl CertDecompressor for Told<&'static dyn CertDecompressor> {
+impl CertDecompressor for Reporting<&'static dyn CertDecompressor> {
     fn decompress(&self, input: &[u8], output: &mut [u8]) -> Result<(), DecompressionFailed> {
         eprintln!("certificate compressed");
         self.0.decompress(input, output)
@@ -172,7 +172,7 @@ impl CertDecompressor for Told<&'static dyn CertDecompressor> {
     }
 }
 
-/// The handshake, with a look at the connection after each step.
+/// Completes the handshake, and calls the closure after each step.
 fn complete<C, S>(
     connection: &mut C,
     mut tcp: TcpStream,
@@ -183,12 +183,12 @@ where
     S: SideData,
 {
     while connection.is_handshaking() {
-        // Not `complete_io`, which would not come back between early data and its end.
+        // Not `complete_io`, which does not return between early data and its end.
         if connection.wants_write() {
             connection.write_tls(&mut tcp)?;
             continue;
         }
-        ensure!(connection.read_tls(&mut tcp)? > 0, "the peer ended during the handshake");
+        ensure!(connection.read_tls(&mut tcp)? > 0, "the peer closed during the handshake");
         let processed = connection.process_new_packets();
         if processed.is_err() {
             // There may be an alert to send.
@@ -251,7 +251,7 @@ where
 fn provider(options: &Options) -> Result<Arc<CryptoProvider>> {
     let mut provider = aws_lc_rs::default_provider();
     if let Some(suite) = &options.suite {
-        // rustls calls TLS 1.3 suites TLS13_...
+        // rustls names TLS 1.3 suites TLS13_...
         let name = if suite.contains("_WITH_") {
             suite.clone()
         } else {
@@ -261,8 +261,8 @@ fn provider(options: &Options) -> Result<Arc<CryptoProvider>> {
         provider.cipher_suites.retain(named);
         ensure!(!provider.cipher_suites.is_empty(), "unknown suite {suite}");
     }
-    // A retry, to which this group leads, leaves no room for early data.
-    let retrying = options.shows("early-data-rejected") && options.ca.is_none();
+    // A retry, which this group causes, rules out early data.
+    let retrying = options.has_feature("early-data-rejected") && options.ca.is_none();
     let group = options.group.as_deref().or(retrying.then_some("secp384r1"));
     if let Some(group) = group {
         let wanted = NamedGroup::from(match group {

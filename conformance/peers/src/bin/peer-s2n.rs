@@ -1,4 +1,4 @@
-//! s2n-tls, whose suites and groups are chosen by policies and not one by one.
+//! s2n-tls, whose suites and groups are selected by policies only.
 
 use std::fs;
 use std::future::Future;
@@ -37,7 +37,7 @@ fn main() -> Result<()> {
 }
 
 fn accept(options: &Options, tcp: StdTcpStream) -> Result<Box<dyn Tls>> {
-    // One for all connections: it holds the tickets' key.
+    // One configuration for all connections: it has the ticket key.
     static CONFIG: OnceLock<Config> = OnceLock::new();
     let config = server_config(options)?;
     let acceptor = TlsAcceptor::new(CONFIG.get_or_init(|| config).clone());
@@ -50,13 +50,13 @@ fn server_config(options: &Options) -> Result<Config> {
         Some(file) => {
             builder.set_client_auth_type(ClientAuthType::Required)?;
             builder.trust_pem(&fs::read(file)?)?;
-            // The default checks the name of a server.
+            // The default verifies the name of a server.
             builder.set_verify_host_callback(AnyName)?;
         }
         None => drop(builder.set_client_auth_type(ClientAuthType::None)?),
     }
-    if options.shows("resume-1.2-ticket") || options.shows("resume-1.3-stateless") {
-        // Nothing here is a secret.
+    if options.has_feature("resume-1.2-ticket") || options.has_feature("resume-1.3-stateless") {
+        // A fixed key, since nothing here is secret.
         builder.add_session_ticket_key(b"key", &[7; 32], SystemTime::now())?;
     }
     Ok(builder.build()?)
@@ -73,7 +73,7 @@ fn connect(options: &Options, tcp: StdTcpStream) -> Result<Box<dyn Tls>> {
     finish(tcp, async |tcp| connector.connect(&options.name, tcp).await)
 }
 
-/// The newest ticket of all connections, which the next one takes.
+/// The newest ticket of all connections, for the next connection.
 struct Tickets;
 
 static TICKET: Mutex<Vec<u8>> = Mutex::new(Vec::new());
@@ -118,7 +118,7 @@ fn builder(options: &Options) -> Result<Builder> {
     let mut builder = Config::builder();
     builder.with_system_certs(false)?;
     builder.set_security_policy(&Policy::from_version(policy)?)?;
-    // A refused handshake is answered at once; the delay guards secrets, and there are none here.
+    // Refuses at once: the delay protects secrets, and there are none here.
     builder.set_max_blinding_delay(1)?;
     if let Some((chain, key)) = options.credential() {
         builder.load_pem(&fs::read(chain)?, &fs::read(key)?)?;
@@ -138,7 +138,7 @@ where
     Ok(Box::new(Stream { runtime, tls, nonblocking: false, closed: false }))
 }
 
-/// The asynchronous stream, driven from outside.
+/// The asynchronous stream with its runtime.
 struct Stream {
     runtime: Runtime,
     tls: TlsStream<TcpStream>,
@@ -155,7 +155,7 @@ impl Read for Stream {
         if !self.nonblocking {
             return self.runtime.block_on(read);
         }
-        // Without waiting at all the runtime would never look at the socket.
+        // Without any wait the runtime would not poll the socket.
         let soon = async { timeout(Duration::from_millis(1), read).await };
         self.runtime.block_on(soon).unwrap_or_else(|_| Err(ErrorKind::WouldBlock.into()))
     }
@@ -163,7 +163,7 @@ impl Read for Stream {
 
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // A write begun must be ended with the same bytes, so it waits in either mode.
+        // A write must be completed with the same bytes, so it waits in both modes.
         self.runtime.block_on(self.tls.write(bytes))
     }
 
@@ -179,7 +179,7 @@ impl Tls for Stream {
     }
 
     fn close(&mut self) -> io::Result<()> {
-        // This also waits for the other side's close_notify, after which s2n reads no more.
+        // This also waits for the peer's close_notify, after which s2n reads no more.
         self.closed = true;
         self.runtime.block_on(self.tls.shutdown())
     }

@@ -1,6 +1,6 @@
-//! What is told of a connection: aligned lines of a key and a value on standard error.
+//! The report of a connection: aligned lines of a key and a value on standard error.
 //!
-//! The keys are stable, programs read them. Must not know: sockets. Next: [`crate::negotiated`].
+//! The keys are stable: other programs read them.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -8,32 +8,32 @@ use std::time::Duration;
 
 use tercel::pki::{CertificateSummary, ReadableTime};
 use tercel::pki_types::CertificateDer;
-use tercel::{Facts, Side};
+use tercel::{ConnectionInfo, Side};
 
 use crate::{explain, negotiated};
 
-/// How long things took.
+/// Durations of the phases of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timings {
     pub(crate) tcp_connect: Duration,
     pub(crate) handshake: Duration,
 }
 
-/// Reports, and takes the peer's chain, which nobody needs afterwards.
-pub(crate) fn print(peer: SocketAddr, facts: &mut Facts, timings: Timings) {
+/// Prints the report, and frees the certificate chain of the peer, which is not needed afterwards.
+pub(crate) fn print(peer: SocketAddr, info: &mut ConnectionInfo, timings: Timings) {
     let mut rows = vec![("peer", peer.to_string())];
-    rows.extend(negotiated::rows(facts, Side::Client));
+    rows.extend(negotiated::rows(info, Side::Client));
     rows.push(("tcp-connect", milliseconds(timings.tcp_connect)));
     rows.push(("handshake", milliseconds(timings.handshake)));
-    let chain = facts.take_peer_chain();
+    let chain = info.take_peer_chain();
     for (index, certificate) in chain.iter().enumerate() {
         rows.push(("certificate", format!("{} of {}", index + 1, chain.len())));
         describe(certificate, &mut rows);
     }
-    explain::say(format_args!("{}", aligned(&rows)));
+    explain::print_line(format_args!("{}", aligned(&rows)));
 }
 
-/// The rows of one certificate. Its texts were escaped when they were read.
+/// Adds the rows of one certificate. Its texts were escaped when they were parsed.
 fn describe(certificate: &CertificateDer<'_>, rows: &mut Vec<(&'static str, String)>) {
     let Ok(summary) = CertificateSummary::new(certificate) else {
         rows.push(("subject", "unreadable".to_owned()));

@@ -1,12 +1,11 @@
-//! As much of an HTTP/1.1 client as it takes to ask for the same thing again and again. RFC 9112
-//!
-//! Heads are bounded, content is counted and thrown away. Must not know: TLS. Next: [`super::slot`].
+//! A minimal HTTP/1.1 client that repeats one request. Heads are bounded, content is counted and
+//! discarded. RFC 9112
 
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// What came back.
+/// The head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -18,7 +17,7 @@ pub(crate) fn get(authority: &str, path: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: tercel\r\n\r\n").into_bytes()
 }
 
-/// The head of a request with so many bytes of content.
+/// The head of a request with this many bytes of content.
 pub(crate) fn post(authority: &str, path: &str, length: u64) -> Vec<u8> {
     format!(
         "POST {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: tercel\r\n\
@@ -27,7 +26,7 @@ pub(crate) fn post(authority: &str, path: &str, length: u64) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Sends so many bytes of content; `count` learns of each part that was taken.
+/// Sends this many bytes of content; `count` is called for each part that was written.
 pub(crate) async fn send_content(
     stream: &mut (impl AsyncWrite + Unpin),
     length: u64,
@@ -46,7 +45,7 @@ pub(crate) async fn send_content(
     stream.flush().await
 }
 
-/// Bytes received and not used yet.
+/// A buffer of received bytes.
 #[derive(Debug)]
 pub(crate) struct Reader {
     buffer: Vec<u8>,
@@ -59,7 +58,7 @@ impl Reader {
         Self { buffer: vec![0; PART], start: 0, end: 0 }
     }
 
-    /// Reads a whole answer; `count` learns of each part of its content.
+    /// Reads a whole response; `count` is called for each part of its content.
     pub(crate) async fn answer(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -67,7 +66,7 @@ impl Reader {
     ) -> io::Result<Answer> {
         let (answer, content) = loop {
             match self.head()? {
-                // The answer itself is still to come. RFC 9110 15.2
+                // An interim response; the final one follows. RFC 9110 15.2
                 Some((Answer { status: 100..=199, .. }, _)) => {}
                 Some(head) => break head,
                 None => self.fill(stream).await?,
@@ -161,7 +160,7 @@ impl Reader {
                 Ok(httparse::Status::Complete((length, size))) => {
                     self.start += length;
                     self.skip(stream, size, count).await?;
-                    // The line end behind the chunk's data.
+                    // The line end after the data of the chunk.
                     self.skip(stream, 2, &mut |_| ()).await?;
                 }
                 Err(_) => return Err(io::Error::other("bad chunk size")),
@@ -191,13 +190,13 @@ impl Reader {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Receives more; the end of the stream is an error.
+    /// Reads more; the end of the stream is an error.
     async fn fill(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         } else if self.end == self.buffer.len() {
             if self.start == 0 {
-                return Err(io::Error::other("a head that is too large"));
+                return Err(io::Error::other("response head too large"));
             }
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
@@ -212,7 +211,7 @@ impl Reader {
     }
 }
 
-/// Where an answer's content ends.
+/// How the end of the content is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
     Length(u64),
@@ -231,13 +230,14 @@ static ZEROS: [u8; PART] = [0; PART];
 mod tests {
     use super::*;
 
-    /// Reads answers from what comes in pieces of this size; contents and keep-alive of each.
+    /// Reads responses that arrive in pieces of this size: status, keep-alive and content length
+    /// of each.
     fn read(text: &str, piece: usize) -> Vec<Result<(u16, bool, u64), String>> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let (mut near, mut far) = tokio::io::duplex(piece);
             let writing = async move {
-                // Who has seen enough reads no more.
+                // The reader may stop early.
                 let _ = far.write_all(text.as_bytes()).await;
             };
             let reading = async move {
@@ -261,8 +261,9 @@ mod tests {
         })
     }
 
+    /// RFC 9110 15.2, RFC 9112 6.3, 7.1
     #[test]
-    fn answers_end_where_they_say() {
+    fn responses_end_where_they_declare() {
         let text = "HTTP/1.1 100 Continue\r\n\r\n\
             HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello\
             HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n\
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_an_error() {
+    fn invalid_responses_are_errors() {
         for wrong in [
             "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
@@ -296,7 +297,7 @@ mod tests {
             assert_ne!(why, "end", "{wrong}");
         }
         let endless = format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(2 * PART));
-        assert_eq!(read(&endless, PART), [Err("a head that is too large".to_owned())]);
+        assert_eq!(read(&endless, PART), [Err("response head too large".to_owned())]);
     }
 
     #[test]

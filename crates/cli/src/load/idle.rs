@@ -1,6 +1,4 @@
-//! Connections that are made and then say nothing.
-//!
-//! Must not know: what a server does with them. Next: [`super::crew`].
+//! Connections that are made and then stay idle.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,18 +7,19 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 
-use super::crew::Share;
-use super::slot::{Failure, Job};
+use super::connection::{Failure, Workload};
+use super::thread_shares::ThreadShare;
 
-/// Makes the share's connections, as many at once as it has slots, and leaves each to a task of its own.
-pub(crate) async fn open(job: &Rc<Job>, share: &Share) {
+/// Makes the connections of a thread, as many at once as it has loops, and leaves each to a task
+/// of its own.
+pub(crate) async fn open(workload: &Rc<Workload>, share: &ThreadShare) {
     let left = Rc::new(Cell::new(share.idle));
-    let openers = share.slots.iter().map(|_| {
-        let (job, left) = (Rc::clone(job), Rc::clone(&left));
+    let openers = share.loops.iter().map(|_| {
+        let (workload, left) = (Rc::clone(workload), Rc::clone(&left));
         tokio::task::spawn_local(async move {
             while left.get() > 0 {
                 left.set(left.get() - 1);
-                open_one(&job).await;
+                open_one(&workload).await;
             }
         })
     });
@@ -29,15 +28,15 @@ pub(crate) async fn open(job: &Rc<Job>, share: &Share) {
     }
 }
 
-async fn open_one(job: &Rc<Job>) {
-    let mut stream = match job.connect().await {
+async fn open_one(workload: &Rc<Workload>) {
+    let mut stream = match workload.connect().await {
         Ok(stream) => stream,
-        Err(failure) => return job.failed(&failure),
+        Err(failure) => return workload.failed(&failure),
     };
-    job.live.done.fetch_add(1, Ordering::Relaxed);
-    let job = Rc::clone(job);
+    workload.counters.done.fetch_add(1, Ordering::Relaxed);
+    let workload = Rc::clone(workload);
     tokio::task::spawn_local(async move {
-        // Tickets are read too, and are no data.
+        // Reading also processes tickets, which are not data.
         let failure = loop {
             match stream.read(&mut [0; 64]).await {
                 Ok(0) => break Failure::closed("idle"),
@@ -45,13 +44,13 @@ async fn open_one(job: &Rc<Job>) {
                 Err(error) => break Failure::new("idle", &error),
             }
         };
-        job.live.done.fetch_sub(1, Ordering::Relaxed);
-        job.failed(&failure);
+        workload.counters.done.fetch_sub(1, Ordering::Relaxed);
+        workload.failed(&failure);
     });
 }
 
-/// Waits, and counts who is still there.
-pub(crate) async fn hold(job: &Job, duration: Duration) {
+/// Waits, and counts the connections that are still open.
+pub(crate) async fn hold(workload: &Workload, duration: Duration) {
     tokio::time::sleep(duration).await;
-    job.tally.borrow_mut().done = job.live.done.load(Ordering::Relaxed);
+    workload.statistics.borrow_mut().done = workload.counters.done.load(Ordering::Relaxed);
 }

@@ -1,8 +1,6 @@
-//! JSON, as much of it as a report takes.
-//!
-//! Must not know: what is reported. Next: [`super::report`].
+//! Writing JSON, as far as reports need it.
 
-/// An object under construction: fields in the order in which they are added.
+/// A JSON object under construction, with fields in the order in which they are added.
 #[derive(Debug)]
 pub(crate) struct Object(String);
 
@@ -11,7 +9,7 @@ impl Object {
         Self(String::from("{"))
     }
 
-    /// Adds a value that is JSON already.
+    /// Adds a value that is already JSON.
     pub(crate) fn raw(mut self, key: &str, value: &str) -> Self {
         if self.0.len() > 1 {
             self.0.push(',');
@@ -30,7 +28,7 @@ impl Object {
         self.raw(key, &value.to_string())
     }
 
-    /// A number with three digits behind the point; what is no number is null.
+    /// Adds a number with three decimals; null if it is not finite.
     pub(crate) fn number(self, key: &str, value: f64) -> Self {
         match value.is_finite() {
             true => self.raw(key, &format!("{value:.3}")),
@@ -68,6 +66,7 @@ fn text(value: &str) -> String {
 mod tests {
     use super::*;
 
+    /// RFC 8259 7
     #[test]
     fn values_are_escaped_and_separated() {
         let inner = Object::new().number("x", 1.0).number("y", f64::NAN).end();

@@ -1,19 +1,17 @@
-//! `tercel load`: many connections to a server, and what became of them.
-//!
-//! Must not know: the protocol, or who serves. Next: [`options`] for what can be asked, [`crew`] for the
-//! threads, [`slot`] for one connection, [`pace`] for when it begins, [`report`] for what is told.
+//! `tercel load`: a load generator for TLS servers.
 
-pub(crate) mod crew;
+pub(crate) mod connection;
 pub(crate) mod http;
 pub(crate) mod idle;
 pub(crate) mod json;
 pub(crate) mod options;
-pub(crate) mod pace;
 pub(crate) mod progress;
 pub(crate) mod report;
+pub(crate) mod schedule;
 pub(crate) mod sessions;
-pub(crate) mod slot;
-pub(crate) mod tally;
+pub(crate) mod statistics;
+pub(crate) mod thread_shares;
+pub(crate) mod threads;
 pub(crate) mod url;
 
 use std::io::{self, Write};
@@ -23,50 +21,50 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 pub(crate) use options::Options;
-use report::{Run, Terms};
+use report::{Run, RunSettings};
 use url::Url;
 
-/// Measures every server in turn, as often as asked for, and reports.
+/// Measures each server in turn, for all rounds, and reports.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    options.check();
+    options.check()?;
     options.client.warn();
     let builder = options.client.builder()?;
-    let reached = options.targets.iter().map(|url| Ok((url, reach(url, options.timeout)?)));
-    let reached = reached.collect::<Result<Vec<_>>>()?;
-    let terms = Terms::of(options);
+    let addresses =
+        options.targets.iter().map(|url| Ok((url, find_address(url, options.timeout)?)));
+    let addresses = addresses.collect::<Result<Vec<_>>>()?;
+    let settings = RunSettings::of(options);
     let mut runs = Vec::new();
     for round in 1..=options.rounds.get() {
-        for (url, address) in &reached {
-            let tally = crew::run(options, &builder, url, *address)?;
-            let run = Run { target: url.to_string(), round, tally };
+        for (url, address) in &addresses {
+            let statistics = threads::run(options, &builder, url, *address)?;
+            let run = Run { target: url.to_string(), round, statistics };
             if !options.json {
-                print(&terms.text(&run))?;
+                print(&settings.text(&run))?;
             }
             runs.push(run);
         }
     }
     if options.json {
-        print(&format!("{}\n", terms.json(&runs)))?;
+        print(&format!("{}\n", settings.json(&runs)))?;
     } else if runs.len() > 1 {
-        print(&format!("\n{}", terms.summary(&runs)))?;
+        print(&format!("\n{}", settings.summary(&runs)))?;
     }
-    judge(options, &runs)
+    check_failures(options, &runs)
 }
 
-/// The first address that answers; looking for it is no part of what is measured.
-fn reach(url: &Url, patience: Duration) -> Result<SocketAddr> {
-    let socket = url.target.connect(patience)?;
-    socket.peer_addr().context("the connection is gone")
+/// The first address that accepts. Finding it is not part of the measurement.
+fn find_address(url: &Url, timeout: Duration) -> Result<SocketAddr> {
+    let socket = url.target.connect(timeout)?;
+    socket.peer_addr().context("connection lost")
 }
 
-fn judge(options: &Options, runs: &[Run]) -> Result<()> {
-    let failed: u64 = runs.iter().map(|run| run.tally.failed()).sum();
-    if runs.iter().any(|run| run.tally.done == 0) {
-        bail!("nothing was done: see what failed above");
+fn check_failures(options: &Options, runs: &[Run]) -> Result<()> {
+    let failed: u64 = runs.iter().map(|run| run.statistics.failed()).sum();
+    if runs.iter().any(|run| run.statistics.done == 0) {
+        bail!("no operation succeeded; see the failures above");
     }
     if failed > 0 && !options.allow_errors {
-        let s = if failed == 1 { "" } else { "s" };
-        bail!("{failed} time{s} something failed; --allow-errors takes that");
+        bail!("{failed} failed; use --allow-errors to exit with 0 all the same");
     }
     Ok(())
 }

@@ -1,6 +1,4 @@
-//! A line on standard error that says how far a run is, for those who watch a terminal.
-//!
-//! Must not know: what is measured. Next: [`super::report`].
+//! A progress line on standard error, for terminals.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -8,37 +6,40 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::connection::LiveCounters;
 use super::options::{Mode, Options};
-use super::slot::Live;
 use super::url::Url;
 use crate::explain;
 
-/// The line of one run.
+/// The progress line of one run.
 pub(crate) struct Progress<'a> {
     mode: Mode,
     url: &'a Url,
-    lives: &'a [Arc<Live>],
+    counters: &'a [Arc<LiveCounters>],
     shown: bool,
 }
 
 impl<'a> Progress<'a> {
-    pub(crate) fn new(options: &Options, url: &'a Url, lives: &'a [Arc<Live>]) -> Self {
-        Self { mode: options.mode(), url, lives, shown: io::stderr().is_terminal() }
+    pub(crate) fn new(options: &Options, url: &'a Url, counters: &'a [Arc<LiveCounters>]) -> Self {
+        Self { mode: options.mode(), url, counters, shown: io::stderr().is_terminal() }
     }
 
-    /// Before the start: sessions are fetched, connections are made.
+    /// Shown before the start, while sessions are fetched and connections are made.
     pub(crate) fn preparing(&self) {
         if self.shown {
             write(&format!("\r{}: preparing", self.url));
         }
     }
 
-    /// Shows the line until the time is over, if anybody watches, and removes it.
+    /// Shows the line until the run ends, if standard error is a terminal, and removes it.
     pub(crate) fn run(&self, warm_up: Duration, counted: Duration) {
         if let Mode::Idle(asked) = self.mode {
-            // Who measures the server from outside has to know when to.
+            // Shows external tools when to measure the server.
             let open = self.done();
-            explain::say(format_args!("{}: holding {open} of {asked} connections", self.url));
+            explain::print_line(format_args!(
+                "{}: holding {open} of {asked} connections",
+                self.url
+            ));
         }
         if !self.shown {
             return;
@@ -52,11 +53,11 @@ impl<'a> Progress<'a> {
     }
 
     fn done(&self) -> u64 {
-        self.lives.iter().map(|live| live.done.load(Ordering::Relaxed)).sum()
+        self.counters.iter().map(|counters| counters.done.load(Ordering::Relaxed)).sum()
     }
 
     fn failed(&self) -> u64 {
-        self.lives.iter().map(|live| live.failed.load(Ordering::Relaxed)).sum()
+        self.counters.iter().map(|counters| counters.failed.load(Ordering::Relaxed)).sum()
     }
 }
 
@@ -72,14 +73,14 @@ fn line(elapsed: Duration, warm_up: Duration, counted: Duration, done: u64, fail
         Some(counting) => {
             #[allow(clippy::cast_precision_loss)]
             let rate = done as f64 / counting.as_secs_f64().max(0.001);
-            format!("{done} done, {rate:.0} a second")
+            format!("{done} done, {rate:.0}/s")
         }
     };
     format!("\r\x1b[K[{bar}] {left:.0} s left, {what}{failed}")
 }
 
 fn write(text: &str) {
-    // If nobody listens there is nobody to tell.
+    // Nothing can be reported if standard error is closed.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -95,7 +96,7 @@ mod tests {
         let seconds = Duration::from_secs;
         let half = line(seconds(5), seconds(1), seconds(9), 800, 0);
         assert!(half.contains(&format!("[{}{}]", "#".repeat(15), ".".repeat(15))), "{half}");
-        assert!(half.ends_with("5 s left, 800 done, 200 a second"), "{half}");
+        assert!(half.ends_with("5 s left, 800 done, 200/s"), "{half}");
         let early = line(seconds(0), seconds(1), seconds(9), 0, 3);
         assert!(early.ends_with("10 s left, warming up, 3 failed"), "{early}");
         let end = line(seconds(11), seconds(1), seconds(9), 1, 0);

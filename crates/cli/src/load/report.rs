@@ -1,6 +1,4 @@
-//! What came of a run: lines for people, JSON for programs.
-//!
-//! The keys of the JSON are stable. Must not know: how load is made. Next: [`super::tally`].
+//! The report of a run: text for people, JSON for programs. The keys of the JSON are stable.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,20 +7,20 @@ use hdrhistogram::Histogram;
 
 use super::json::{self, Object};
 use super::options::{Mode, Options};
-use super::tally::{Agreed, Tally};
-use crate::options::version_name;
+use super::statistics::{Negotiated, Statistics};
+use crate::negotiated::version_name;
 
-/// One server, once.
+/// One measurement of one server.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) target: String,
     pub(crate) round: usize,
-    pub(crate) tally: Tally,
+    pub(crate) statistics: Statistics,
 }
 
-/// What all runs have in common.
+/// The settings of all runs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct RunSettings {
     pub(crate) mode: Mode,
     pub(crate) seconds: Duration,
     pub(crate) connections: usize,
@@ -30,7 +28,7 @@ pub(crate) struct Terms {
     pub(crate) rate: Option<f64>,
 }
 
-impl Terms {
+impl RunSettings {
     pub(crate) fn of(options: &Options) -> Self {
         Self {
             mode: options.mode(),
@@ -41,13 +39,13 @@ impl Terms {
         }
     }
 
-    /// What a run is judged by: bytes with bulk, connections that stayed, or turns a second.
-    fn figure(&self, tally: &Tally) -> f64 {
+    /// The result of a run: throughput of content, open connections, or operations per second.
+    fn figure(&self, statistics: &Statistics) -> f64 {
         let seconds = self.seconds.as_secs_f64();
         match self.mode {
-            Mode::Bulk | Mode::Upload(_) => float(tally.bytes) / seconds / MEGABYTE,
-            Mode::Idle(_) => float(tally.done),
-            Mode::Full | Mode::Resumed | Mode::Requests => float(tally.done) / seconds,
+            Mode::Bulk | Mode::Upload(_) => to_f64(statistics.bytes) / seconds / MEGABYTE,
+            Mode::Idle(_) => to_f64(statistics.done),
+            Mode::Full | Mode::Resumed | Mode::Requests => to_f64(statistics.done) / seconds,
         }
     }
 
@@ -55,48 +53,51 @@ impl Terms {
         match self.mode {
             Mode::Bulk | Mode::Upload(_) => "MB/s",
             Mode::Idle(_) => "connections",
-            Mode::Full | Mode::Resumed | Mode::Requests => "a second",
+            Mode::Full | Mode::Resumed | Mode::Requests => "per second",
         }
     }
 
-    /// The lines of one run.
+    /// The text report of one run.
     pub(crate) fn text(&self, run: &Run) -> String {
-        let Run { target, tally, .. } = run;
+        let Run { target, statistics, .. } = run;
         let mut rows = Vec::new();
-        let figure = self.figure(tally);
+        let figure = self.figure(statistics);
         let seconds = self.seconds.as_secs_f64();
         let units = self.mode.units();
         match self.mode {
             Mode::Idle(asked) => {
-                rows.push(("stayed", format!("{} of {asked} for {seconds} s", tally.done)));
+                rows.push(("open", format!("{} of {asked} after {seconds} s", statistics.done)));
             }
             Mode::Bulk | Mode::Upload(_) => {
-                rows.push(("speed", format!("{figure:.1} MB/s (10^6 bytes)")));
-                rows.push((units, format!("{} in {seconds} s", tally.done)));
+                rows.push(("throughput", format!("{figure:.1} MB/s (10^6 bytes)")));
+                rows.push((units, format!("{} in {seconds} s", statistics.done)));
             }
-            _ => rows.push((units, format!("{figure:.1} a second, {} in {seconds} s", tally.done))),
+            _ => rows.push((
+                units,
+                format!("{figure:.1} per second, {} in {seconds} s", statistics.done),
+            )),
         }
         if let Some(rate) = self.rate {
-            rows.push(("due", format!("{rate} a second")));
-            if tally.never_begun > 0 {
-                let never = tally.never_begun;
-                rows.push(("behind", format!("{never} found no free connection until the end")));
+            rows.push(("target rate", format!("{rate} per second")));
+            if statistics.not_started > 0 {
+                let never = statistics.not_started;
+                rows.push(("not started", format!("{never}, for lack of a free connection")));
             }
         }
-        if !tally.latency.is_empty() {
-            rows.push(("time", times(&tally.latency)));
+        if !statistics.latency.is_empty() {
+            rows.push(("latency", times(&statistics.latency)));
         }
-        if !tally.lateness.is_empty() {
-            rows.push(("own lateness", times(&tally.lateness)));
+        if !statistics.timer_lateness.is_empty() {
+            rows.push(("timer lateness", times(&statistics.timer_lateness)));
         }
-        let (handshakes, resumed) = tally.handshakes();
+        let (handshakes, resumed) = statistics.handshakes();
         if self.mode == Mode::Resumed {
-            rows.push(("resumed", format!("{resumed} of {handshakes} handshakes in all")));
+            rows.push(("resumed", format!("{resumed} of all {handshakes} handshakes")));
         }
-        for (agreed, count) in &tally.agreed {
-            rows.push(("agreed", format!("{} ({count})", words(agreed))));
+        for (negotiated, count) in &statistics.negotiated {
+            rows.push(("negotiated", format!("{} ({count})", describe(negotiated))));
         }
-        for (kind, count) in &tally.errors {
+        for (kind, count) in &statistics.errors {
             rows.push(("failed", format!("{count} × {kind}")));
         }
         let Self { connections, threads, .. } = self;
@@ -109,7 +110,7 @@ impl Terms {
         text
     }
 
-    /// Servers side by side: median, spread, and the ratio to the first one.
+    /// A comparison of the servers: median, range, and the ratio to the first one.
     pub(crate) fn summary(&self, runs: &[Run]) -> String {
         let mut targets: Vec<&str> = Vec::new();
         for run in runs {
@@ -121,12 +122,12 @@ impl Terms {
         let mut first = None;
         for target in targets {
             let of_target = runs.iter().filter(|run| run.target == target);
-            let figures = Spread::of(of_target.map(|run| self.figure(&run.tally)));
+            let figures = Spread::of(of_target.map(|run| self.figure(&run.statistics)));
             let base = *first.get_or_insert(figures.median);
             let Spread { median, least, most } = figures;
             let _ = writeln!(
                 text,
-                "{target}  {median:.1} {} ({least:.1} to {most:.1}), {:.3} of the first",
+                "{target}  {median:.1} {} ({least:.1} to {most:.1}), {:.3} x first",
                 self.unit(),
                 median / base
             );
@@ -146,12 +147,12 @@ impl Terms {
     }
 
     fn json_of(&self, run: &Run) -> String {
-        let Run { target, round, tally } = run;
-        let (handshakes, resumed) = tally.handshakes();
-        let agreed = tally.agreed.iter().map(|(agreed, count)| {
-            Object::new().text("what", &words(agreed)).whole("count", *count).end()
+        let Run { target, round, statistics } = run;
+        let (handshakes, resumed) = statistics.handshakes();
+        let negotiated = statistics.negotiated.iter().map(|(negotiated, count)| {
+            Object::new().text("what", &describe(negotiated)).whole("count", *count).end()
         });
-        let errors = tally
+        let errors = statistics
             .errors
             .iter()
             .fold(Object::new(), |object, (kind, count)| object.whole(kind, *count));
@@ -159,23 +160,23 @@ impl Terms {
         Object::new()
             .text("target", target)
             .whole("round", *round as u64)
-            .whole("done", tally.done)
-            .number("per_second", float(tally.done) / seconds)
-            .whole("bytes", tally.bytes)
-            .number("megabytes_per_second", float(tally.bytes) / seconds / MEGABYTE)
-            .raw("latency", &percentiles(&tally.latency))
-            .raw("own_lateness", &percentiles(&tally.lateness))
-            .whole("never_begun", tally.never_begun)
+            .whole("done", statistics.done)
+            .number("per_second", to_f64(statistics.done) / seconds)
+            .whole("bytes", statistics.bytes)
+            .number("megabytes_per_second", to_f64(statistics.bytes) / seconds / MEGABYTE)
+            .raw("latency", &percentiles(&statistics.latency))
+            .raw("own_lateness", &percentiles(&statistics.timer_lateness))
+            .whole("never_begun", statistics.not_started)
             .whole("handshakes", handshakes)
             .whole("handshakes_resumed", resumed)
-            .raw("agreed", &json::list(agreed))
-            .whole("failed", tally.failed())
+            .raw("agreed", &json::list(negotiated))
+            .whole("failed", statistics.failed())
             .raw("errors", &errors.end())
             .end()
     }
 }
 
-/// The middle of some figures, and their ends.
+/// Median and range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Spread {
     median: f64,
@@ -198,13 +199,13 @@ fn times(histogram: &Histogram<u64>) -> String {
     let parts = QUANTILES
         .iter()
         .map(|(name, quantile)| (*name, histogram.value_at_quantile(*quantile)))
-        .chain([("longest", histogram.max())])
-        .map(|(name, value)| format!("{name} {:.3} ms", float(value) / 1_000_000.0));
+        .chain([("max", histogram.max())])
+        .map(|(name, value)| format!("{name} {:.3} ms", to_f64(value) / 1_000_000.0));
     parts.collect::<Vec<_>>().join(", ")
 }
 
 fn percentiles(histogram: &Histogram<u64>) -> String {
-    let micros = |value: u64| float(value) / 1000.0;
+    let micros = |value: u64| to_f64(value) / 1000.0;
     let object = Object::new().whole("count", histogram.len());
     if histogram.is_empty() {
         return object.end();
@@ -216,39 +217,39 @@ fn percentiles(histogram: &Histogram<u64>) -> String {
     object.number("max", micros(histogram.max())).end()
 }
 
-fn words(agreed: &Agreed) -> String {
-    let Agreed { version, suite, group, resumed } = agreed;
+fn describe(negotiated: &Negotiated) -> String {
+    let Negotiated { version, suite, group, resumed } = negotiated;
     let group = group.map(|group| format!(", {group}")).unwrap_or_default();
     let resumed = if *resumed { ", resumed" } else { "" };
     format!("{}, {suite}{group}{resumed}", version_name(*version))
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn float(value: u64) -> f64 {
+fn to_f64(value: u64) -> f64 {
     value as f64
 }
 
 const QUANTILES: [(&str, f64); 4] = [("P50", 0.5), ("P90", 0.9), ("P99", 0.99), ("P99.9", 0.999)];
 
-/// As disks and networks are sold.
+/// 10^6 bytes, as usual for networks.
 const MEGABYTE: f64 = 1_000_000.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn terms(mode: Mode) -> Terms {
+    fn settings(mode: Mode) -> RunSettings {
         let seconds = Duration::from_secs(2);
-        Terms { mode, seconds, connections: 4, threads: 2, rate: None }
+        RunSettings { mode, seconds, connections: 4, threads: 2, rate: None }
     }
 
     fn run(target: &str, done: u64) -> Run {
-        let mut tally = Tally::new();
+        let mut statistics = Statistics::new();
         for _ in 0..done {
-            tally.done(Duration::from_millis(1));
+            statistics.done(Duration::from_millis(1));
         }
-        tally.bytes = done * 2_000_000;
-        Run { target: target.to_owned(), round: 1, tally }
+        statistics.bytes = done * 2_000_000;
+        Run { target: target.to_owned(), round: 1, statistics }
     }
 
     #[test]
@@ -261,22 +262,22 @@ mod tests {
 
     #[test]
     fn each_mode_has_its_figure() {
-        let tally = run("x", 10).tally;
-        assert_eq!(terms(Mode::Full).figure(&tally), 5.0);
-        assert_eq!(terms(Mode::Bulk).figure(&tally), 10.0);
-        assert_eq!(terms(Mode::Idle(12)).figure(&tally), 10.0);
+        let statistics = run("x", 10).statistics;
+        assert_eq!(settings(Mode::Full).figure(&statistics), 5.0);
+        assert_eq!(settings(Mode::Bulk).figure(&statistics), 10.0);
+        assert_eq!(settings(Mode::Idle(12)).figure(&statistics), 10.0);
     }
 
     #[test]
     fn servers_are_compared_with_the_first() {
         let runs = [run("a", 10), run("b", 30), run("a", 30), run("b", 50)];
-        let summary = terms(Mode::Requests).summary(&runs);
+        let summary = settings(Mode::Requests).summary(&runs);
         let lines: Vec<&str> = summary.lines().collect();
         assert_eq!(
             lines,
             [
-                "a  10.0 a second (5.0 to 15.0), 1.000 of the first",
-                "b  20.0 a second (15.0 to 25.0), 2.000 of the first",
+                "a  10.0 per second (5.0 to 15.0), 1.000 x first",
+                "b  20.0 per second (15.0 to 25.0), 2.000 x first",
             ]
         );
     }
@@ -284,11 +285,11 @@ mod tests {
     #[test]
     fn failures_are_shown() {
         let mut failed = run("a", 1);
-        failed.tally.error("connect: timeout");
-        let terms = terms(Mode::Full);
-        assert!(terms.text(&failed).contains("1 × connect: timeout"));
-        let json = terms.json(&[failed]);
-        assert!(json.contains(r#""failed":1,"errors":{"connect: timeout":1}"#), "{json}");
+        failed.statistics.error("connect: timed out");
+        let settings = settings(Mode::Full);
+        assert!(settings.text(&failed).contains("1 × connect: timed out"));
+        let json = settings.json(&[failed]);
+        assert!(json.contains(r#""failed":1,"errors":{"connect: timed out":1}"#), "{json}");
         assert!(
             json.contains(r#""rate":null"#) && json.contains(r#""p99.9":1.0"#)
                 || json.contains(r#""p99.9":100"#),

@@ -1,20 +1,19 @@
-//! The sessions that connections of one thread come back with.
-//!
-//! Only one server is ever asked, so a list does. Must not know: what is in a session. Next: [`super::slot`].
+//! The client session store of one thread. A list is enough, since all connections go to one
+//! server.
 
 use std::sync::{Mutex, PoisonError};
 
 use tercel::pki_types::UnixTime;
-use tercel::{ClientSessionKey, ClientSessionStore};
+use tercel::session::{ClientSessionKey, ClientSessionStore};
 
-/// The newest sessions, up to a number.
+/// The newest sessions, up to a limit.
 pub(crate) struct Sessions {
     kept: Mutex<Vec<Vec<u8>>>,
     most: usize,
 }
 
 impl Sessions {
-    /// Room for the sessions of so many connections; a server may send two a connection and more.
+    /// A store for this many connections; a server may send two or more sessions per connection.
     pub(crate) fn of(connections: usize) -> Self {
         Self { kept: Mutex::default(), most: connections.saturating_mul(4) }
     }

@@ -1,16 +1,14 @@
-//! Where load goes: a URL, or a host and a port.
-//!
-//! Must not know: sockets. Next: [`crate::connect::target`].
+//! The URL of a server: `https://HOST[:PORT]/PATH`, or `HOST:PORT`.
 
 use std::str::FromStr;
 
-use crate::connect::target::Target;
+use crate::target::Target;
 
-/// A server and what is asked of it.
+/// A server and the path of the requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url {
     pub(crate) target: Target,
-    /// As in the Host field. RFC 9112 3.2
+    /// The value of the Host field. RFC 9112 3.2
     pub(crate) authority: String,
     pub(crate) path: String,
 }
@@ -21,18 +19,18 @@ impl FromStr for Url {
     fn from_str(text: &str) -> Result<Self, String> {
         let rest = match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => rest,
-            Some(_) => return Err("only https is spoken here".to_owned()),
+            Some(_) => return Err("the scheme must be https".to_owned()),
             None => text,
         };
         let (authority, path) = rest.find('/').map_or((rest, "/"), |start| rest.split_at(start));
         if path.bytes().any(|byte| !byte.is_ascii_graphic() || byte == b'#') {
-            return Err("the path has characters that have to be percent-encoded".to_owned());
+            return Err("the path has characters that must be percent-encoded".to_owned());
         }
         let has_port = authority.rsplit(']').next().is_some_and(|end| end.contains(':'));
         let target = match (has_port, rest.len() < text.len()) {
             (true, _) => authority.parse()?,
             (false, true) => format!("{authority}:443").parse()?,
-            (false, false) => return Err("neither a URL nor of the form HOST:PORT".to_owned()),
+            (false, false) => return Err("must be a URL or HOST:PORT".to_owned()),
         };
         Ok(Self { target, authority: authority.to_owned(), path: path.to_owned() })
     }

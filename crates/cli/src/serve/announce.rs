@@ -1,7 +1,6 @@
-//! What the server prints when it is ready: where it listens, and the commands that fit it.
+//! The text that the server prints when it is ready: its address, and commands to connect to it.
 //!
-//! The first line is for programs that start the server: `listening on ADDRESS:PORT`.
-//! Must not know: connections. Next: [`super`].
+//! The first line is `listening on ADDRESS:PORT`, for programs that start the server.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -9,17 +8,17 @@ use std::path::{Path, PathBuf};
 
 use tercel::pki::dns_names;
 
-use super::options::Demand;
-use super::{Identity, Options};
+use super::identity::Identity;
+use super::options::{ClientAuthMode, Options};
 
-/// The lines to print, composed while what they speak of is at hand.
+/// The lines to print.
 #[derive(Debug)]
 pub(crate) struct Announcement(String);
 
 impl Announcement {
     pub(crate) fn new(options: &Options, address: SocketAddr, identity: &Identity) -> Self {
         let mut lines = vec![format!("listening on {address}")];
-        // A command that fits would have a key in it, which is not for the screen.
+        // With pre-shared keys only, a command would show the key on the screen.
         if identity.credentials.is_empty() {
             lines.push(String::new());
             return Self(lines.join("\n"));
@@ -33,7 +32,7 @@ impl Announcement {
             curl = format!("curl --cacert {ca}");
             openssl = format!("openssl s_client -connect {host}:{port} -CAfile {ca}");
             connect = format!("{} connect {host}:{port} --ca {ca}", program());
-            if options.client_auth != Demand::None {
+            if options.client_auth != ClientAuthMode::None {
                 let certificate = quoted(&authority.client_certificate);
                 let key = quoted(&authority.client_key);
                 curl.push_str(&format!(" --cert {certificate} --key {key}"));
@@ -54,21 +53,21 @@ impl Announcement {
         Self(lines.join("\n"))
     }
 
-    /// Prints the lines at once, to standard output.
+    /// Prints all lines at once, to standard output.
     pub(crate) fn print(&self) {
-        // A server whose output nobody reads still serves.
+        // The server works without standard output as well.
         let mut out = io::stdout().lock();
         let _ = out.write_all(self.0.as_bytes()).and_then(|()| out.flush());
     }
 }
 
-/// The program as it was started, so that its line works where the server's did.
+/// The path by which this program was started, so that the command works in the same shell.
 fn program() -> String {
     let started_as = std::env::args_os().next().filter(|name| !name.is_empty());
     quoted(&started_as.map_or_else(|| PathBuf::from("tercel"), PathBuf::from))
 }
 
-/// How this machine reaches the listener, by a name in the test authority's certificates.
+/// The host to connect to from this machine, as named in the certificates of the test authority.
 fn host(address: SocketAddr) -> String {
     let ip = address.ip();
     match address {
@@ -78,7 +77,7 @@ fn host(address: SocketAddr) -> String {
     }
 }
 
-/// A name of the user's first certificate, unless it is a pattern.
+/// A DNS name of the first certificate, unless it is a wildcard.
 fn name(identity: &Identity) -> Option<String> {
     let names = dns_names(identity.credentials.first()?.chain().first()?).ok()?;
     let plain =
@@ -86,7 +85,7 @@ fn name(identity: &Identity) -> Option<String> {
     names.into_iter().find(plain)
 }
 
-/// A path as one word of a shell's command line.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@".contains(c);

@@ -1,8 +1,8 @@
-//! The embedded test authority: a root, an intermediate and leaves, made when the server starts.
+//! The embedded test certificate authority: a root, an intermediate and leaves, generated when the
+//! server starts.
 //!
-//! Its root key exists only while this function runs, so nothing else will ever be vouched for. For
-//! tests: anyone who trusts the root trusts whoever ran the server.
-//! Must not know: sockets, configurations. Next: [`super::announce`], which says where the files are.
+//! The private key of the root is dropped after that, so nothing else is ever issued. For tests
+//! only: clients that trust the root trust the user who runs the server.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -17,22 +17,23 @@ use rcgen::{
 use tercel::Credential;
 use tercel::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::material::write_private;
+use crate::credential_files::write_private;
 
-/// The files a client needs.
+/// The files for clients.
 #[derive(Debug)]
 pub(crate) struct Authority {
-    /// The folder of all of them.
+    /// The directory of the files.
     pub(crate) folder: PathBuf,
     /// The root's certificate.
     pub(crate) ca: PathBuf,
-    /// A client's certificate, issued by the root.
+    /// A client certificate, issued by the root.
     pub(crate) client_certificate: PathBuf,
-    /// Its private key, readable by its owner only.
+    /// The private key of the client, readable by its owner only.
     pub(crate) client_key: PathBuf,
 }
 
-/// Makes the authority, writes its files, and returns the server's credentials: ECDSA, then RSA.
+/// Creates the authority, writes its files, and returns the credentials of the server: ECDSA, then
+/// RSA.
 pub(crate) fn make(folder: Option<&Path>, address: IpAddr) -> Result<(Authority, Vec<Credential>)> {
     let root_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
     let root_params = authority_params("Tercel test root", 1)?;
@@ -57,7 +58,7 @@ pub(crate) fn make(folder: Option<&Path>, address: IpAddr) -> Result<(Authority,
     }
 
     let client_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-    // The root issues it directly: some programs can be given a certificate, but no chain.
+    // Issued by the root itself: some programs accept a client certificate, but no chain.
     let client = client_params()?.signed_by(&client_key, &root)?;
     let authority = write(folder, &root_certificate, &client, &client_key)?;
     Ok((authority, credentials))
@@ -74,7 +75,7 @@ fn write(
             fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
             folder.to_owned()
         }
-        None => fresh_folder()?,
+        None => create_temporary_folder()?,
     };
     let authority = Authority {
         ca: folder.join("ca.pem"),
@@ -92,10 +93,10 @@ fn write_public(file: &Path, content: &str) -> Result<()> {
     fs::write(file, content).with_context(|| file.display().to_string())
 }
 
-/// A folder that did not exist before, under a name that nobody could prepare.
-fn fresh_folder() -> Result<PathBuf> {
+/// Creates a new directory with an unpredictable name.
+fn create_temporary_folder() -> Result<PathBuf> {
     let mut random = [0; 8];
-    tercel::crypto::fill_random(&mut random).ok().context("the random generator failed")?;
+    tercel_crypto::fill_random(&mut random).ok().context("random number generator failed")?;
     let name = format!("tercel-{:016x}", u64::from_be_bytes(random));
     let folder = std::env::temp_dir().join(name);
     let builder = &mut fs::DirBuilder::new();
@@ -145,7 +146,7 @@ fn named(names: Vec<String>, common_name: &str) -> Result<CertificateParams> {
     params.use_authority_key_identifier_extension = true;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
     let start = rcgen::date_time_ymd(1970, 1, 1);
-    // A client's clock may lag behind ours.
+    // The clock of a client may be behind.
     params.not_before = start + now.saturating_sub(HOUR);
     params.not_after = start + now + VALIDITY;
     Ok(params)
@@ -162,10 +163,10 @@ mod tests {
 
     #[test]
     fn its_certificates_verify_for_every_name_it_promises() {
-        let folder = fresh_folder().unwrap();
+        let folder = create_temporary_folder().unwrap();
         let (authority, credentials) =
             make(Some(&folder), IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7))).unwrap();
-        let roots = std::sync::Arc::new(crate::material::roots(&authority.ca).unwrap());
+        let roots = std::sync::Arc::new(crate::credential_files::roots(&authority.ca).unwrap());
         assert_eq!(roots.len(), 1);
         let verifier = ChainVerifier::builder(roots).build().unwrap();
         assert_eq!(credentials.len(), 2);
@@ -179,7 +180,8 @@ mod tests {
         }
         let client = load_certs_pem(&fs::read(&authority.client_certificate).unwrap()).unwrap();
         verifier.verify(Usage::Client, &client, None, None, UnixTime::now()).unwrap();
-        crate::material::credential(&authority.client_certificate, &authority.client_key).unwrap();
+        crate::credential_files::credential(&authority.client_certificate, &authority.client_key)
+            .unwrap();
         assert!(only_owner_reads(&authority.client_key));
         fs::remove_dir_all(folder).unwrap();
     }

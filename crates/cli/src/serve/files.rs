@@ -1,8 +1,7 @@
-//! From a request's path to a file within one folder, and never out of it.
+//! From the path of a request to a file within one directory, and never outside of it.
 //!
-//! Two independent checks: each segment, decoded once, must be one plain name; and the file found, with
-//! all symbolic links resolved, must lie under the folder. Must not know: HTTP's syntax.
-//! Next: [`super::http`].
+//! Two independent checks: each segment, decoded once, must be one plain name; and the file, with
+//! all symbolic links resolved, must be inside the directory.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,39 +11,39 @@ use anyhow::{Context, Result, ensure};
 
 use super::http::{Response, Status};
 
-/// The folder that is served.
+/// The directory that is served.
 #[derive(Debug)]
-pub(crate) struct Root {
+pub(crate) struct DocumentRoot {
     /// Absolute and without symbolic links.
     folder: PathBuf,
 }
 
-/// What a path leads to.
+/// The result of resolving a path.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum Resolved {
     File(PathBuf),
-    /// A folder, named without a slash at the end: relative links in its index would go astray.
+    /// A directory named without a trailing slash: relative links in its index would break.
     FolderWithoutSlash,
 }
 
-impl Root {
-    /// Serves this folder.
+impl DocumentRoot {
+    /// Serves this directory.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         let resolved = fs::canonicalize(folder).with_context(|| folder.display().to_string())?;
-        ensure!(resolved.is_dir(), "{} is not a folder", folder.display());
+        ensure!(resolved.is_dir(), "{} is not a directory", folder.display());
         Ok(Self { folder: resolved })
     }
 
-    /// The response for a path as it came in a request, percent-encoded.
+    /// The response for a percent-encoded path.
     pub(crate) fn answer(&self, path: &str) -> Response {
         self.respond(path).unwrap_or_else(Response::status)
     }
 
     fn respond(&self, path: &str) -> Result<Response, Status> {
         let file = match self.resolve(path)? {
-            Found::File(file) => file,
-            Found::FolderWithoutSlash => {
-                // More than one slash at the front would name another host.
+            Resolved::File(file) => file,
+            Resolved::FolderWithoutSlash => {
+                // Several leading slashes would name another host.
                 return Ok(Response::redirect(format!("/{}/", path.trim_start_matches('/'))));
             }
         };
@@ -53,7 +52,7 @@ impl Root {
         Ok(Response::file(content_type(&file), opened, length))
     }
 
-    fn resolve(&self, path: &str) -> Result<Found, Status> {
+    fn resolve(&self, path: &str) -> Result<Resolved, Status> {
         let mut wanted = self.folder.clone();
         for segment in path.split('/').filter(|segment| !segment.is_empty()) {
             let name = decode(segment)?;
@@ -62,29 +61,29 @@ impl Root {
         let mut found = self.within(&wanted)?;
         if found.is_dir() {
             if !path.ends_with('/') {
-                return Ok(Found::FolderWithoutSlash);
+                return Ok(Resolved::FolderWithoutSlash);
             }
             found = self.within(&found.join("index.html"))?;
         } else if path.ends_with('/') {
             return Err(Status::NotFound);
         }
-        // Opening a pipe would wait for a writer; devices are nobody's business.
-        if found.is_file() { Ok(Found::File(found)) } else { Err(Status::Forbidden) }
+        // Opening a pipe would block, and devices are not served.
+        if found.is_file() { Ok(Resolved::File(found)) } else { Err(Status::Forbidden) }
     }
 
-    /// The path without symbolic links, if that is inside the folder.
+    /// Resolves symbolic links; refuses paths outside of the directory.
     fn within(&self, wanted: &Path) -> Result<PathBuf, Status> {
         let resolved = fs::canonicalize(wanted).map_err(|error| status_of(&error))?;
         if resolved.starts_with(&self.folder) { Ok(resolved) } else { Err(Status::Forbidden) }
     }
 }
 
-/// Refuses names that mean something to the file system: `..`, separators, drive letters.
+/// Refuses names with a special meaning for the file system: `..`, separators, drive letters.
 fn plain_name(name: &str) -> Result<&str, Status> {
     if name.contains(['/', '\\', ':']) {
         return Err(Status::Forbidden);
     }
-    // No file system has longer ones, and the error for them has no stable kind.
+    // No file system has longer names, and the error for them has no stable kind.
     if name.len() > 255 {
         return Err(Status::NotFound);
     }
@@ -95,7 +94,7 @@ fn plain_name(name: &str) -> Result<&str, Status> {
     }
 }
 
-/// Undoes percent-encoding, once. RFC 3986 2.1
+/// Decodes percent-encoding, once. RFC 3986 2.1
 fn decode(segment: &str) -> Result<String, Status> {
     let mut decoded = Vec::with_capacity(segment.len());
     let mut bytes = segment.bytes();
@@ -162,11 +161,11 @@ const TYPES: &[(&str, &str)] = &[
 mod tests {
     use super::*;
 
-    /// A folder `root` beside a file `secret`, removed at the end.
+    /// A directory `root` next to a file `secret`, removed at the end.
     struct Tree(PathBuf);
 
     impl Tree {
-        fn new(name: &str) -> (Self, Root) {
+        fn new(name: &str) -> (Self, DocumentRoot) {
             let base =
                 std::env::temp_dir().join(format!("tercel-files-{}-{name}", std::process::id()));
             let root = base.join("root");
@@ -181,7 +180,7 @@ mod tests {
             ] {
                 fs::write(root.join(file), text).unwrap();
             }
-            let opened = Root::open(&root).unwrap();
+            let opened = DocumentRoot::open(&root).unwrap();
             (Self(base), opened)
         }
     }
@@ -192,10 +191,11 @@ mod tests {
         }
     }
 
-    fn file(root: &Root, name: &str) -> Result<Found, Status> {
-        Ok(Found::File(root.folder.join(name)))
+    fn file(root: &DocumentRoot, name: &str) -> Result<Resolved, Status> {
+        Ok(Resolved::File(root.folder.join(name)))
     }
 
+    /// RFC 3986 2.1
     #[test]
     fn paths_lead_to_files() {
         let (_tree, root) = Tree::new("lead");
@@ -205,11 +205,11 @@ mod tests {
         assert_eq!(root.resolve("//folder//"), file(&root, "folder/index.html"));
         // Decoded once only.
         assert_eq!(root.resolve("/%252e%252e"), file(&root, "%2e%2e"));
-        assert_eq!(root.resolve("/folder"), Ok(Found::FolderWithoutSlash));
+        assert_eq!(root.resolve("/folder"), Ok(Resolved::FolderWithoutSlash));
     }
 
     #[test]
-    fn nothing_leads_out() {
+    fn no_path_leads_outside() {
         let (_tree, root) = Tree::new("out");
         for path in [
             "/../secret",
@@ -231,7 +231,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn symbolic_links_lead_out_no_more_than_paths() {
+    fn no_symbolic_link_leads_outside() {
         use std::os::unix::fs::symlink;
         let (_tree, root) = Tree::new("links");
         symlink("../secret", root.folder.join("link")).unwrap();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_and_what_is_malformed() {
+    fn missing_files_and_malformed_paths() {
         let (_tree, root) = Tree::new("missing");
         let long = format!("/{}", "x".repeat(300));
         for path in [long.as_str(), "/none", "/empty/", "/index.html/", "/index.html/x", "/secret"]

@@ -1,32 +1,30 @@
-//! As much HTTP/1.1 as it takes to answer GET and HEAD. RFC 9112
-//!
-//! Requests are read by `httparse`, heads are bounded, bodies are never read: a request with one is the
-//! last of its connection. Must not know: what a path means. Next: [`super::files`], [`super::page`].
+//! A minimal HTTP/1.1 server for GET and HEAD. Heads are bounded, bodies are never read: a request
+//! with a body is the last of its connection. RFC 9112
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
-use super::session::Tls;
+use super::handshake::TlsStream;
 
-/// Answers requests until one side wants no more. `heard` is what was asked before.
+/// Serves requests until one side closes. `received` is data from before.
 pub(crate) fn serve(
-    stream: &mut Tls<'_>,
-    mut heard: Vec<u8>,
-    patience: Duration,
-    mut answer: impl FnMut(&mut Tls<'_>, &str) -> io::Result<Response>,
+    stream: &mut TlsStream<'_>,
+    mut received: Vec<u8>,
+    timeout: Duration,
+    mut answer: impl FnMut(&mut TlsStream<'_>, &str) -> io::Result<Response>,
 ) -> io::Result<()> {
     loop {
-        stream.transport().limit_all_until(Instant::now() + patience);
-        let request = match receive(stream, &mut heard)? {
+        stream.transport().set_deadline(Instant::now() + timeout);
+        let request = match receive(stream, &mut received)? {
             Received::Request(request) => request,
             Received::End => return Ok(()),
             Received::Refused(status) => {
-                stream.transport().limit_each_wait()?;
+                stream.transport().clear_deadline()?;
                 return Response::status(status).send(stream, false, false);
             }
         };
-        stream.transport().limit_each_wait()?;
+        stream.transport().clear_deadline()?;
         let response = match request.method {
             Method::Other => Response::status(Status::MethodNotAllowed),
             Method::Get | Method::Head => answer(stream, &request.path)?,
@@ -35,7 +33,7 @@ pub(crate) fn serve(
         if !request.keep_alive {
             return Ok(());
         }
-        heard.drain(..request.length);
+        received.drain(..request.length);
     }
 }
 
@@ -63,26 +61,26 @@ enum Method {
     Other,
 }
 
-fn receive(stream: &mut impl Read, heard: &mut Vec<u8>) -> io::Result<Received> {
+fn receive(stream: &mut impl Read, received: &mut Vec<u8>) -> io::Result<Received> {
     let mut piece = [0; 4096];
     loop {
-        match parse(heard) {
+        match parse(received) {
             Ok(Some(request)) => return Ok(Received::Request(request)),
             Err(status) => return Ok(Received::Refused(status)),
-            Ok(None) if heard.len() >= MAX_HEAD => {
+            Ok(None) if received.len() >= MAX_HEAD => {
                 return Ok(Received::Refused(Status::HeadTooLarge));
             }
             Ok(None) => {}
         }
         match stream.read(&mut piece)? {
-            0 if heard.is_empty() => return Ok(Received::End),
+            0 if received.is_empty() => return Ok(Received::End),
             0 => return Ok(Received::Refused(Status::BadRequest)),
-            count => heard.extend_from_slice(piece.get(..count).unwrap_or_default()),
+            count => received.extend_from_slice(piece.get(..count).unwrap_or_default()),
         }
     }
 }
 
-/// Reads a head; `None` if its end has not arrived.
+/// Parses a head; `None` if it is incomplete.
 fn parse(bytes: &[u8]) -> Result<Option<Request>, Status> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
@@ -115,7 +113,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Request>, Status> {
     let target = request.path.unwrap_or_default();
     let path = match (path_of(target), method) {
         (Some(path), _) => path.to_owned(),
-        // Targets of other forms go with other methods. RFC 9112 3.2
+        // Targets of other forms belong to other methods. RFC 9112 3.2
         (None, Method::Other) => String::new(),
         (None, _) => return Err(Status::BadRequest),
     };
@@ -140,7 +138,7 @@ fn has_token(value: &[u8], token: &[u8]) -> bool {
     value.split(|byte| *byte == b',').any(|part| part.trim_ascii().eq_ignore_ascii_case(token))
 }
 
-/// What a request gets.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Response {
     status: Status,
@@ -160,7 +158,7 @@ impl Response {
         Self { status, content_type, location: None, body: Body::Text(text) }
     }
 
-    /// A response that says its status and no more.
+    /// A response with the status as its text.
     pub(crate) fn status(status: Status) -> Self {
         let (code, reason) = status.line();
         Self::text(status, "text/plain; charset=utf-8", format!("{code} {reason}\n"))
@@ -200,7 +198,7 @@ impl Response {
         message.push_str("\r\n");
         match self.body {
             Body::Text(text) if !head_only => {
-                // One write, so that a small answer is one record.
+                // One write, so that a small response is one record.
                 message.push_str(&text);
                 out.write_all(message.as_bytes())?;
             }
@@ -221,8 +219,8 @@ fn send_file(file: File, length: u64, out: &mut impl Write) -> io::Result<()> {
     while left > 0 {
         let count = source.read(&mut buffer)?;
         if count == 0 {
-            // The promised length cannot be kept; only an unclean end tells the client.
-            return Err(io::Error::other("a file shrank while it was sent"));
+            // The declared length cannot be kept; only truncation shows that to the client.
+            return Err(io::Error::other("file became shorter while it was sent"));
         }
         out.write_all(buffer.get(..count).unwrap_or_default())?;
         left = left.saturating_sub(count as u64);
@@ -230,7 +228,7 @@ fn send_file(file: File, length: u64, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The statuses in use.
+/// Status codes in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     Ok,
@@ -263,5 +261,4 @@ const MAX_HEADERS: usize = 100;
 const FILE_BUFFER: usize = 64 << 10;
 
 #[cfg(test)]
-#[path = "http_tests.rs"]
 mod tests;

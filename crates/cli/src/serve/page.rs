@@ -1,23 +1,22 @@
-//! The page that tells a client what was negotiated.
-//!
-//! Must not know: sockets. Everything from the peer is escaped. Next: [`super::http`], which sends it.
+//! The page with the negotiated parameters. Everything from the peer is escaped.
 
-use tercel::{Facts, Side};
+use tercel::{ConnectionInfo, Side};
 
 use super::http::{Response, Status};
 use crate::negotiated;
 
-/// The page for this connection; `late` is the client that was asked who it is after the handshake.
-pub(crate) fn render(facts: &Facts, late: Option<&str>) -> String {
-    let mut rows = negotiated::rows(facts, Side::Server);
-    if let Some(late) = late {
+/// The page for this connection. `client` is the subject of a client that was authenticated after
+/// the handshake.
+pub(crate) fn render(info: &ConnectionInfo, client: Option<&str>) -> String {
+    let mut rows = negotiated::rows(info, Side::Server);
+    if let Some(client) = client {
         rows.retain(|(key, _)| *key != "client-certificate");
-        rows.push(("client-certificate", late.to_owned()));
+        rows.push(("client-certificate", client.to_owned()));
     }
     document(&rows)
 }
 
-/// The page has one address.
+/// Only `/` is the page.
 pub(crate) fn answer(path: &str, page: impl FnOnce() -> String) -> Response {
     match path {
         "/" => Response::text(Status::Ok, "text/html; charset=utf-8", page()),

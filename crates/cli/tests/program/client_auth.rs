@@ -6,7 +6,7 @@ const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 const VERSIONS: [&str; 2] = ["--tls1.3", "--tls1.2"];
 
 #[test]
-fn a_required_certificate_is_shown_and_reported() {
+fn a_required_certificate_is_presented_and_reported() {
     let server = Server::start(&["--client-auth", "required"]);
     for version in VERSIONS {
         let options = [&refs(&server.client)[..], &[version]].concat();
@@ -28,7 +28,7 @@ fn without_a_required_certificate_there_is_an_alert() {
     assert!(new.failure().contains("alert certificate_required"), "{}", new.said);
     let old = server.connect(&["--tls1.2"], GET);
     assert!(old.failure().contains("alert"), "{}", old.said);
-    // It goes on serving others.
+    // Other clients are still served.
     server.connect(&refs(&server.client), GET).success();
 }
 
@@ -56,7 +56,7 @@ fn a_certificate_of_another_authority_is_refused() {
 }
 
 #[test]
-fn a_client_may_be_asked_after_the_handshake() {
+fn a_client_may_be_authenticated_after_the_handshake() {
     let server = Server::start(&["--client-auth", "later"]);
     let options = [&refs(&server.client)[..], &["--post-handshake-auth"]].concat();
     let outcome = server.connect(&options, GET).success();
@@ -69,7 +69,7 @@ fn a_client_may_be_asked_after_the_handshake() {
 }
 
 #[test]
-fn a_client_that_cannot_be_asked_later_gets_nothing() {
+fn a_client_without_post_handshake_auth_is_refused() {
     let server = Server::start(&["--client-auth", "later"]);
     let with_certificate = refs(&server.client);
     for options in [&["--tls1.3"][..], &["--tls1.2", "--post-handshake-auth"]] {
@@ -82,21 +82,21 @@ fn a_client_that_cannot_be_asked_later_gets_nothing() {
 }
 
 #[test]
-fn an_echo_ends_for_a_client_that_cannot_be_asked_later() {
+fn echo_ends_for_a_client_without_post_handshake_auth() {
     let server = Server::start(&["--echo", "--client-auth", "later"]);
     for version in VERSIONS {
         let outcome = server.connect(&[version], b"data");
         assert!(outcome.failure().contains("alert access_denied"), "{}", outcome.said);
     }
-    server.wait_for("the client cannot be asked for a certificate after the handshake");
+    server.wait_for("client does not support post-handshake authentication");
 }
 
 #[test]
-fn an_echo_asks_while_it_goes_on() {
+fn echo_requests_a_certificate_between_data() {
     let server = Server::start(&["--echo", "--client-auth", "later"]);
     let options = [&refs(&server.client)[..], &["--post-handshake-auth", "--update-key"]].concat();
     let data = payload(1 << 20);
     let outcome = server.connect(&options, &data).success();
-    assert!(outcome.output == data, "{} bytes came back", outcome.output.len());
+    assert!(outcome.output == data, "{} bytes returned", outcome.output.len());
     server.wait_for("client=CN=Tercel test client");
 }

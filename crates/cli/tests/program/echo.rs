@@ -1,4 +1,4 @@
-//! Bytes go both ways at once and arrive as they were.
+//! Echo: bytes go both ways at once and arrive unchanged.
 
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -11,7 +11,7 @@ fn a_mebibyte_comes_back_in_both_versions() {
     let data = payload(1 << 20);
     for version in ["--tls1.3", "--tls1.2"] {
         let outcome = server.connect(&[version], &data).success();
-        assert!(outcome.output == data, "{version}: {} bytes came back", outcome.output.len());
+        assert!(outcome.output == data, "{version}: {} bytes returned", outcome.output.len());
     }
 }
 
@@ -54,7 +54,7 @@ fn no_input_is_an_orderly_end() {
         assert!(outcome.output.is_empty());
         assert_eq!(outcome.said, "");
     }
-    // An orderly end leaves no complaint on the server's lines.
+    // An orderly end leaves no error in the log lines of the server.
     server.wait_for("TLS 1.3");
     server.wait_for("TLS 1.2");
     let orderly = |line: &str| line.ends_with(" X25519MLKEM768") || line.ends_with(" x25519");

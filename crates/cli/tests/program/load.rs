@@ -1,4 +1,4 @@
-//! Load on `tercel serve`: each mode does what it says, and says what failed.
+//! `tercel load` against `tercel serve`: each mode works and reports failures.
 
 use super::support::{Folder, Outcome, Server, payload, run, tercel};
 
@@ -14,7 +14,7 @@ fn load(server: &Server, path: &str, options: &[&str]) -> Outcome {
     run(&mut command, b"")
 }
 
-/// A whole number or a fraction in the report.
+/// A number in the report.
 fn number(report: &str, key: &str) -> f64 {
     let start = report.find(&format!("\"{key}\":")).unwrap_or_else(|| panic!("{key}: {report}"));
     let value = &report[start + key.len() + 3..];
@@ -33,7 +33,7 @@ fn full_handshakes_are_counted_and_none_is_resumed() {
 }
 
 #[test]
-fn resumed_handshakes_are_resumed_but_for_the_first_of_each() {
+fn all_handshakes_but_the_first_of_each_loop_are_resumed() {
     for how in ["tickets", "memory"] {
         let server = Server::start(&["--sessions", how]);
         for version in ["--tls1.3", "--tls1.2"] {
@@ -49,7 +49,7 @@ fn resumed_handshakes_are_resumed_but_for_the_first_of_each() {
 fn a_server_that_does_not_resume_is_a_failure() {
     let server = Server::start(&["--sessions", "none"]);
     let outcome = load(&server, "/", &["--resumed"]);
-    assert!(outcome.failure().contains("nothing was done"), "{outcome:?}");
+    assert!(outcome.failure().contains("no operation succeeded"), "{outcome:?}");
     let report = String::from_utf8_lossy(&outcome.output);
     assert!(number(&report, "handshake: not resumed") > 0.0, "{report}");
 }
@@ -61,7 +61,7 @@ fn bulk_counts_the_content() {
     let server = Server::start(&["--root", &folder.0.display().to_string()]);
     let report = load(&server, "/big", &["--bulk"]).success().text();
     let (done, bytes) = (number(&report, "done"), number(&report, "bytes"));
-    // What began before the counting or was under way at its end is part of the bytes, not of the requests.
+    // Operations in progress at the start or the end count as bytes, not as requests.
     assert!(done > 0.0 && (bytes - done * 300_000.0).abs() <= 4.0 * 300_000.0, "{report}");
     assert_eq!(number(&report, "handshakes"), 4.0, "{report}");
 }
@@ -84,7 +84,7 @@ fn a_rate_is_kept() {
 }
 
 #[test]
-fn an_answer_that_refuses_is_an_error() {
+fn an_error_status_is_a_failure() {
     let folder = Folder::new();
     let server = Server::start(&["--root", &folder.0.display().to_string()]);
     let outcome = load(&server, "/absent", &["--requests"]);
@@ -93,12 +93,12 @@ fn an_answer_that_refuses_is_an_error() {
 }
 
 #[test]
-fn idle_connections_stay_or_are_missed() {
+fn idle_connections_stay_open_or_count_as_failed() {
     let server = Server::start(&[]);
     let report = load(&server, "/", &["--idle", "20"]).success();
     assert!(report.said.contains("holding 20 of 20 connections"), "{}", report.said);
     assert_eq!(number(&report.text(), "done"), 20.0);
-    // This one gives up on who says nothing.
+    // This server closes idle connections.
     let server = Server::start(&["--timeout", "1"]);
     let outcome = load(&server, "/", &["--idle", "20", "--seconds", "3"]);
     assert_eq!(outcome.status, Some(1));
@@ -110,13 +110,13 @@ fn a_certificate_that_is_not_trusted_is_a_failure_with_its_reason() {
     let (server, other) = (Server::start(&[]), Server::start(&[]));
     let options = ["--full", "--ca", &other.ca, "--allow-errors", "--seconds", "1"];
     let outcome = run(tercel().args(["load", &server.address]).args(options), b"");
-    assert!(outcome.failure().contains("nothing was done"), "{outcome:?}");
+    assert!(outcome.failure().contains("no operation succeeded"), "{outcome:?}");
     let text = String::from_utf8_lossy(&outcome.output);
     assert!(text.contains("× handshake: a certificate's signature is wrong"), "{text}");
 }
 
 #[test]
-fn several_servers_are_measured_in_turns() {
+fn several_servers_are_measured_in_turn() {
     let (one, two) = (Server::start(&[]), Server::start(&[]));
     let options = ["--full", "--insecure", "--seconds", "1", "--warm-up", "0", "--rounds", "2"];
     let outcome = run(tercel().args(["load", &one.address, &two.address]).args(options), b"");
@@ -124,11 +124,11 @@ fn several_servers_are_measured_in_turns() {
     let order: Vec<&str> = text.lines().filter(|line| line.contains(" threads")).collect();
     assert_eq!(order.len(), 4, "{text}");
     assert!(order[0].contains(&one.address) && order[1].contains(&two.address), "{text}");
-    assert!(text.contains("1.000 of the first"), "{text}");
+    assert!(text.contains("1.000 x first"), "{text}");
 }
 
 #[test]
-fn a_server_that_is_not_there_is_one_line() {
+fn an_unreachable_server_is_one_line() {
     let outcome = run(tercel().args(["load", "127.0.0.1:1", "--full", "--insecure"]), b"");
     assert!(outcome.failure().contains("connection refused"), "{outcome:?}");
 }

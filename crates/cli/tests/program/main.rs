@@ -1,7 +1,7 @@
-//! The built program, run as its users run it: `tercel serve`, `tercel connect`, `tercel load` and `tercel
-//! proxy` on loopback.
+//! The built program, run as users run it: `tercel serve`, `tercel connect`, `tercel load` and
+//! `tercel proxy` on loopback.
 //!
-//! Everything has a time limit. Next: [`support`] for how the program is started, then a file per matter.
+//! Everything has a time limit. [`support`] starts the program; there is one file per topic.
 
 mod client_auth;
 mod echo;

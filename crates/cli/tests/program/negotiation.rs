@@ -1,4 +1,4 @@
-//! What is negotiated is what the options say, and both sides report the same.
+//! The options decide what is negotiated, and both sides report the same.
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -94,9 +94,9 @@ fn protocols_are_the_servers_choice_among_the_clients() {
     assert!(outcome.failure().contains("no_application_protocol"), "{}", outcome.said);
 }
 
-/// A client that prefers HTTP/2 is served by what there is.
+/// A client that prefers HTTP/2 gets a protocol that is served.
 #[test]
-fn no_protocol_is_negotiated_that_is_not_spoken() {
+fn only_served_protocols_are_negotiated() {
     let server = Server::start(&["--alpn", "http/1.1"]);
     let outcome = server.connect(&["--alpn", "h2:http/1.1"], GET).success();
     assert_eq!(outcome.reported("alpn"), ["http/1.1"]);
@@ -130,7 +130,7 @@ fn the_name_asked_for_chooses_the_certificate() {
 }
 
 #[test]
-fn keys_are_logged_only_when_told_and_privately() {
+fn keys_are_logged_on_request_only_and_privately() {
     let folder = Folder::new();
     let (new, old) = (folder.file("new.log"), folder.file("old.log"));
     let server = Server::start(&[]);

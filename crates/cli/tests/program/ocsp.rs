@@ -1,4 +1,5 @@
-//! OCSP staples made, served and checked by OpenSSL, and by us. Without OpenSSL there is nobody to make them.
+//! OCSP responses made, stapled and verified by OpenSSL, and by this program. Skipped without
+//! OpenSSL.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -13,15 +14,15 @@ use super::support::{Folder, Server, connect, run};
 const VERSIONS: [&str; 2] = ["--tls1.3", "--tls1.2"];
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
-/// An authority with a responder and a leaf for localhost, as files, and OpenSSL to speak for them.
-struct Scene {
+/// A certificate authority with a responder and a leaf for localhost, as files for OpenSSL.
+struct OcspFiles {
     folder: Folder,
     cert: String,
     key: String,
     ca: String,
 }
 
-impl Scene {
+impl OcspFiles {
     /// `None` without OpenSSL.
     fn new() -> Option<Self> {
         if Command::new("openssl").arg("version").output().is_err() {
@@ -53,7 +54,7 @@ impl Scene {
         Some(Self { cert, key, ca, folder })
     }
 
-    /// A response by this signer, when the authority's list says so of the leaf.
+    /// A response of this signer for this entry of the index.
     fn response(&self, entry: &str, signer: &str, more: &[&str]) -> String {
         self.folder.write("index.txt", format!("{entry}\t4711\tunknown\t/CN=leaf\n"));
         let made = Command::new("openssl")
@@ -72,7 +73,7 @@ impl Scene {
         self.response(GOOD, "ca", &[])
     }
 
-    /// Our server, with this response stapled.
+    /// Starts a server that staples this response.
     fn serve(&self, response: &str) -> Server {
         let options = ["--cert", &self.cert, "--key", &self.key, "--ocsp", response];
         Server::start(&options)
@@ -83,13 +84,13 @@ impl Scene {
     }
 }
 
-/// Entries of the authority's list: valid until 2099, and revoked in 2025.
+/// Index entries: valid until 2099, and revoked in 2025.
 const GOOD: &str = "V\t20991231235959Z\t";
 const REVOKED: &str = "R\t20991231235959Z\t250101000000Z";
 
 #[test]
-fn what_openssl_says_of_a_certificate_is_believed() {
-    let Some(scene) = Scene::new() else { return };
+fn responses_of_openssl_are_verified() {
+    let Some(files) = OcspFiles::new() else { return };
     for (entry, signer, more, refusal) in [
         (GOOD, "ca", &[][..], None),
         (GOOD, "responder", &[], None),
@@ -100,9 +101,9 @@ fn what_openssl_says_of_a_certificate_is_believed() {
         (GOOD, "responder", &["-resp_no_certs"], Some("not signed by")),
         (GOOD, "leaf", &[], Some("not signed by")),
     ] {
-        let server = scene.serve(&scene.response(entry, signer, more));
+        let server = files.serve(&files.response(entry, signer, more));
         for version in VERSIONS {
-            let options = [&scene.trust()[..], &[version]].concat();
+            let options = [&files.trust()[..], &[version]].concat();
             let outcome = connect(&server.address, &options, GET);
             match refusal {
                 None => assert_eq!(outcome.success().reported("ocsp-staple"), ["yes"]),
@@ -121,7 +122,7 @@ fn a_server_without_a_staple_is_refused_if_one_is_required() {
 }
 
 #[test]
-fn a_response_that_is_none_is_refused_at_the_start() {
+fn an_invalid_response_is_refused_at_the_start() {
     let folder = Folder::new();
     let leaf = super::support::Leaf::new("localhost", 4000);
     let options = leaf.write(&folder, "leaf");
@@ -129,17 +130,17 @@ fn a_response_that_is_none_is_refused_at_the_start() {
     let mut command = super::support::tercel();
     command.args(["serve", "--listen", "127.0.0.1:0", "--ocsp", &pem]).args(options);
     let outcome = run(&mut command, b"");
-    assert!(outcome.failure().contains("no OCSP response in DER"), "{}", outcome.said);
+    assert!(outcome.failure().contains("not an OCSP response in DER"), "{}", outcome.said);
 }
 
 #[test]
-fn openssl_believes_what_our_server_staples() {
-    let Some(scene) = Scene::new() else { return };
-    let server = scene.serve(&scene.good());
+fn openssl_verifies_the_staple_of_our_server() {
+    let Some(files) = OcspFiles::new() else { return };
+    let server = files.serve(&files.good());
     for version in ["-tls1_3", "-tls1_2"] {
         let mut command = Command::new("openssl");
         command.args(["s_client", "-connect", &server.address, "-servername", "localhost"]);
-        command.args(["-CAfile", &scene.ca, "-verify_return_error", "-status", version]);
+        command.args(["-CAfile", &files.ca, "-verify_return_error", "-status", version]);
         let text = run(&mut command, b"Q\n").success().text();
         assert!(text.contains("OCSP Response Status: successful"), "{text}");
         assert!(text.contains("Cert Status: good"), "{text}");
@@ -148,26 +149,26 @@ fn openssl_believes_what_our_server_staples() {
 }
 
 #[test]
-fn our_client_believes_what_an_openssl_server_staples() {
-    let Some(scene) = Scene::new() else { return };
+fn our_client_verifies_the_staple_of_an_openssl_server() {
+    let Some(files) = OcspFiles::new() else { return };
     for (entry, accepted) in [(GOOD, true), (REVOKED, false)] {
-        let response = scene.response(entry, "responder", &[]);
+        let response = files.response(entry, "responder", &[]);
         let server = Command::new("openssl")
-            .args(["s_server", "-accept", "127.0.0.1:0", "-cert", &scene.cert, "-key", &scene.key])
+            .args(["s_server", "-accept", "127.0.0.1:0", "-cert", &files.cert, "-key", &files.key])
             .args(["-status_file", &response, "-www"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut server = Ended(server);
+        let mut server = KilledOnDrop(server);
         let lines = BufReader::new(server.0.stdout.take().unwrap()).lines();
         let address = lines
             .map_while(Result::ok)
             .find_map(|line| line.strip_prefix("ACCEPT ").map(str::to_owned));
-        let address = address.expect("openssl says where it listens");
+        let address = address.expect("the address of openssl");
         for version in VERSIONS {
-            let options = [&scene.trust()[..], &[version]].concat();
+            let options = [&files.trust()[..], &[version]].concat();
             let outcome = connect(&address, &options, GET);
             if accepted {
                 assert_eq!(outcome.success().reported("ocsp-staple"), ["yes"]);
@@ -178,10 +179,10 @@ fn our_client_believes_what_an_openssl_server_staples() {
     }
 }
 
-/// A program that is ended when dropped.
-struct Ended(Child);
+/// A program that is killed when dropped.
+struct KilledOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

@@ -1,4 +1,4 @@
-//! Pre-shared keys in place of certificates.
+//! Pre-shared keys instead of certificates.
 
 use super::support::{Server, connect};
 
@@ -7,7 +7,7 @@ const KEY: &str = "gate 7:000102030405060708090a0b0c0d0e0f";
 const OTHER: &str = "gate 7:ff0102030405060708090a0b0c0d0e0f";
 
 #[test]
-fn a_key_does_without_certificates_on_both_sides() {
+fn a_key_replaces_certificates_on_both_sides() {
     for option in ["--psk", "--import-psk"] {
         let server = Server::start(&[option, KEY]);
         let outcome = connect(&server.address, &[option, KEY], GET).success();
@@ -24,7 +24,7 @@ fn a_key_does_without_certificates_on_both_sides() {
 }
 
 #[test]
-fn imported_keys_are_for_what_was_said_of_them() {
+fn imported_keys_depend_on_their_context() {
     let server = Server::start(&["--import-psk", KEY, "--psk-context", "gate to lodge"]);
     let with = |context: &str| {
         let options = ["--import-psk", KEY, "--psk-context", context];
@@ -32,7 +32,7 @@ fn imported_keys_are_for_what_was_said_of_them() {
     };
     with("gate to lodge").success();
     assert!(with("lodge to gate").failure().contains("handshake_failure"));
-    // A plain key of the same name is another key.
+    // A key that is not imported differs from an imported one of the same name.
     assert!(connect(&server.address, &["--psk", KEY], GET).failure().contains("handshake_failure"));
 }
 

@@ -1,4 +1,4 @@
-//! Public keys in place of certificates. RFC 7250
+//! Raw public keys instead of certificates. RFC 7250
 
 use super::support::{Folder, Server, connect};
 
@@ -10,7 +10,7 @@ fn key(folder: &Folder, name: &str) -> [String; 2] {
 }
 
 #[test]
-fn both_sides_may_be_known_by_their_keys() {
+fn both_sides_may_authenticate_with_raw_public_keys() {
     let folder = Folder::new();
     let [server_key, server_public] = key(&folder, "server");
     let [client_key, client_public] = key(&folder, "client");

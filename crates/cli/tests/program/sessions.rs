@@ -1,10 +1,10 @@
-//! Sessions are resumed across runs of the program, and early data goes with them.
+//! Resumption across runs of the program, with early data.
 
 use super::support::{
     Folder, Leaf, Outcome, Server, connect, openssl_resumes, payload, run, tercel,
 };
 
-/// Two runs with one session file.
+/// Runs the client twice with one session file.
 fn twice(server: &Server, folder: &Folder, options: &[&str], input: &[u8]) -> [Outcome; 2] {
     let file = folder.file("sessions").display().to_string();
     let options = [&["--session-file", file.as_str()], options].concat();
@@ -25,16 +25,16 @@ fn a_session_is_resumed_by_a_later_run() {
             assert_eq!(first.reported("resumed"), ["no"], "{how} {version}");
             assert_eq!(second.reported("resumed"), ["yes"], "{how} {version}");
         }
-        // The server says so when a connection ends, for it, which may be later than for its client.
+        // The server logs a connection when it ends, which may be later than for the client.
         server.wait_for("TLS 1.2 TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 x25519 resumed");
         let said = server.end();
         assert_eq!(said.matches(" resumed").count(), 2, "{said}");
     }
 }
 
-/// curl, Erlang and Bouncy Castle take no tickets in TLS 1.2. RFC 5246 7.3
+/// curl, Erlang and Bouncy Castle do not support tickets in TLS 1.2. RFC 5246 7.3
 #[test]
-fn clients_that_take_no_tickets_are_resumed_by_session_id() {
+fn clients_without_tickets_resume_by_session_id() {
     for (options, with_tickets, without) in [
         (&[][..], 5, 5),
         (&["--sessions", "tickets"], 5, 0),
@@ -58,7 +58,7 @@ fn a_server_without_sessions_resumes_none() {
 }
 
 #[test]
-fn what_was_agreed_without_verification_is_not_resumed_with_it() {
+fn unverified_sessions_are_not_resumed_with_verification() {
     let server = Server::start(&["--echo"]);
     let folder = Folder::new();
     let file = folder.file("sessions").display().to_string();
@@ -73,12 +73,12 @@ fn what_was_agreed_without_verification_is_not_resumed_with_it() {
 }
 
 #[test]
-fn what_other_roots_vouched_for_is_not_resumed() {
+fn sessions_verified_by_other_roots_are_not_resumed() {
     let server = Server::start(&["--echo"]);
     let folder = Folder::new();
     let file = folder.file("sessions").display().to_string();
     let key = rcgen::KeyPair::generate().unwrap();
-    // A trusted key besides makes a verifier that has no fingerprint of its own.
+    // With a trusted key the verifier has no fingerprint of its own.
     let key = folder.write("key.pub", key.public_key_pem());
     Leaf::new("other.example", 2099).write(&folder, "other");
     let other = folder.file("other-ca.pem").display().to_string();
@@ -128,7 +128,7 @@ fn early_data_is_accepted_on_resumption_only() {
 }
 
 #[test]
-fn what_has_no_room_early_follows_later() {
+fn data_beyond_the_early_data_limit_is_sent_later() {
     let server = Server::start(&["--echo", "--early-data", "1000"]);
     let folder = Folder::new();
     let data = payload(100_000);
@@ -144,8 +144,8 @@ fn what_has_no_room_early_follows_later() {
 }
 
 #[test]
-fn rejected_early_data_is_said_again() {
-    // The retry that this group takes leaves no room for early data. RFC 9846 4.2.2
+fn rejected_early_data_is_sent_again() {
+    // HelloRetryRequest, which this group causes, rules out early data. RFC 9846 4.2.2
     let server = Server::start(&["--echo", "--early-data", "1000", "--groups", "secp384r1"]);
     let folder = Folder::new();
     let words = folder.write("words", "early words");
@@ -160,7 +160,7 @@ fn rejected_early_data_is_said_again() {
 }
 
 #[test]
-fn a_request_may_come_early() {
+fn a_request_may_be_early_data() {
     let server = Server::start(&["--early-data", "1000"]);
     let folder = Folder::new();
     let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";

@@ -1,6 +1,4 @@
-//! Starts the program, feeds it, and ends it.
-//!
-//! Must not know: what is tested.
+//! Starting, feeding and ending the program.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 
-/// Longer than anything here takes, even on a busy machine.
+/// Longer than any test takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A running `tercel serve`, ended when dropped.
+/// A running `tercel serve`, killed when dropped.
 pub(crate) struct Server {
     child: Child,
     /// `127.0.0.1:PORT`
@@ -28,7 +26,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server with these options and the embedded authority, unless they name a `--cert`.
+    /// Starts a server with these options, and with the embedded authority unless they contain
+    /// `--cert`.
     pub(crate) fn start(options: &[&str]) -> Self {
         let state = Folder::new();
         let mut command = tercel();
@@ -43,7 +42,7 @@ impl Server {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
         let Some(address) = first.trim_end().strip_prefix("listening on ") else {
             thread::sleep(Duration::from_millis(200));
-            panic!("the server said {first:?} and {:?}", said.lock().unwrap());
+            panic!("the server printed {first:?} and {:?}", said.lock().unwrap());
         };
         let file = |name: &str| state.file(name).display().to_string();
         let client = ["--cert".into(), file("client.pem"), "--key".into(), file("client.key")];
@@ -56,13 +55,13 @@ impl Server {
         connect(&self.address, &[&trust, options].concat(), input)
     }
 
-    /// Gets this path in a connection of its own; the answer with its head.
+    /// Requests this path over a connection of its own; returns the response with its head.
     pub(crate) fn get(&self, path: &str) -> String {
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         self.connect(&["--quiet"], request.as_bytes()).success().text()
     }
 
-    /// Waits until the server has printed this.
+    /// Waits until the server has printed these words.
     pub(crate) fn wait_for(&self, words: &str) {
         let start = Instant::now();
         while !self.said.lock().unwrap().contains(words) {
@@ -72,7 +71,7 @@ impl Server {
         }
     }
 
-    /// Ends the server and returns what it has said.
+    /// Kills the server and returns its output.
     pub(crate) fn end(mut self) -> String {
         assert_eq!(self.child.try_wait().unwrap(), None, "the server has ended by itself");
         self.child.kill().unwrap();
@@ -89,7 +88,7 @@ impl Drop for Server {
     }
 }
 
-/// What `tercel connect` did.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) status: Option<i32>,
@@ -103,7 +102,7 @@ impl Outcome {
         self
     }
 
-    /// The one line of a failure, without `tercel: `.
+    /// The error line of a failure, without `tercel: `.
     pub(crate) fn failure(&self) -> &str {
         assert_eq!(self.status, Some(1), "{self:?}");
         let last = self.said.lines().last().unwrap_or_default();
@@ -111,7 +110,7 @@ impl Outcome {
         last.strip_prefix("tercel: ").unwrap_or_else(|| panic!("the last line is {last:?}"))
     }
 
-    /// The report's values under this key.
+    /// The values of the report under this key.
     pub(crate) fn reported(&self, key: &str) -> Vec<&str> {
         let rows = self.said.lines().filter_map(|line| line.split_once("  "));
         rows.filter(|(k, _)| *k == key).map(|(_, value)| value.trim_start()).collect()
@@ -133,7 +132,7 @@ pub(crate) fn run(command: &mut Command, input: &[u8]) -> Outcome {
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
-    // A program that ends early does not read it all.
+    // A program that exits early does not read it all.
     let feeding = thread::spawn(move || _ = stdin.write_all(&input));
     let output = collect(child.stdout.take().unwrap());
     let said = collect(child.stderr.take().unwrap());
@@ -154,8 +153,8 @@ pub(crate) fn run(command: &mut Command, input: &[u8]) -> Outcome {
     Outcome { status: status.code(), output: output.join().unwrap(), said }
 }
 
-/// How many of five further connections OpenSSL resumes over TLS 1.2, with these options; `None`
-/// without OpenSSL.
+/// How many of five further TLS 1.2 connections OpenSSL resumes with these options; `None` without
+/// OpenSSL.
 pub(crate) fn openssl_resumes(address: &str, options: &[&str]) -> Option<usize> {
     let mut openssl = Command::new("openssl");
     openssl.args(["s_client", "-connect", address, "-tls1_2", "-reconnect"]).args(options);
@@ -194,7 +193,7 @@ fn collect_text(source: impl Read + Send + 'static) -> Arc<Mutex<String>> {
     text
 }
 
-/// A folder of a test's own, removed at its end.
+/// A directory of one test, removed at its end.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -224,7 +223,7 @@ impl Drop for Folder {
     }
 }
 
-/// A certificate of a test's own, with the authority that issued it.
+/// A certificate for tests, with the authority that issued it.
 pub(crate) struct Leaf {
     pub(crate) certificate: rcgen::Certificate,
     pub(crate) key: KeyPair,
@@ -256,12 +255,12 @@ impl Leaf {
     }
 }
 
-/// Options as the functions here take them.
+/// Options as string slices.
 pub(crate) fn refs(options: &[String]) -> Vec<&str> {
     options.iter().map(String::as_str).collect()
 }
 
-/// Bytes without a pattern that a mistake could preserve.
+/// Pseudo-random bytes: a mistake would not preserve them.
 pub(crate) fn payload(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {

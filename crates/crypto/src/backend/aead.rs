@@ -1,7 +1,7 @@
 //! `EVP_AEAD_CTX`: one expanded key, created in its box and never moved.
 //!
-//! What it is for: the four shapes of sealing and opening. What it must not know: nonces beyond
-//! their length. Where to look next: `aead.rs` above, which slices the buffers.
+//! It has four operations: sealing and opening, each in place or not. See `aead.rs` above, which
+//! splits the buffers.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -9,7 +9,8 @@ use core::ptr;
 use aws_lc_sys as lc;
 
 use super::{check, memory::cleanse};
-use crate::{AeadAlgorithm, CryptoError};
+use crate::algorithm::AeadAlgorithm;
+use crate::error::CryptoError;
 
 const TAG_LEN: usize = AeadAlgorithm::TAG_LEN;
 
@@ -36,11 +37,11 @@ impl AeadContext {
         Ok(Self(unsafe { cell.assume_init() }))
     }
 
-    /// Another key in the same box, once the old one is wiped.
+    /// Expands another key in the same box, after wiping the old one.
     pub(crate) fn renew(self, algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
         let cell = Box::into_raw(self.0);
-        // SAFETY: initialised and ours alone; after this it is memory of that layout and nothing more,
-        // which is what the box is given back as.
+        // SAFETY: initialised and ours alone; after this it is memory of that layout and nothing
+        // more, which is what the box is given back as.
         let mut cell = unsafe {
             ptr::drop_in_place(cell);
             Box::from_raw(cell.cast::<MaybeUninit<Cell>>())
@@ -53,6 +54,7 @@ impl AeadContext {
     /// Encrypts `input` into `out` (equal lengths), then `extra` and the tag into `tail`
     /// (`extra.len() + TAG_LEN`).
     #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "the parameters of the AEAD interface")]
     pub(crate) fn seal(
         &self,
         nonce: &[u8; 12],
@@ -70,7 +72,7 @@ impl AeadContext {
         }
     }
 
-    /// Encrypts `body` where it stands and writes the tag.
+    /// Encrypts `body` in place and writes the tag.
     #[inline]
     pub(crate) fn seal_in_place(
         &self,
@@ -85,7 +87,7 @@ impl AeadContext {
         unsafe { self.seal_raw(nonce, aad, out.cast_const(), out, len, &[], tag) }
     }
 
-    /// Decrypts `body` into `out` (equal lengths) if the tag is right, else wipes `out`.
+    /// Decrypts `body` into `out` (equal lengths) if the tag is valid, else wipes `out`.
     #[inline(always)]
     pub(crate) fn open(
         &self,
@@ -100,7 +102,7 @@ impl AeadContext {
         unsafe { self.open_raw(nonce, aad, body.as_ptr(), out.as_mut_ptr(), body.len(), tag) }
     }
 
-    /// Decrypts `body` where it stands if the tag is right, else wipes it.
+    /// Decrypts `body` in place if the tag is valid, else wipes it.
     #[inline]
     pub(crate) fn open_in_place(
         &self,
@@ -119,7 +121,7 @@ impl AeadContext {
     /// `input` must be readable and `out` writable for `len` bytes, the same address or no
     /// overlap, neither overlapping `tail`, which must be `extra.len() + TAG_LEN` long.
     #[inline]
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, reason = "the parameters of the AEAD interface")]
     unsafe fn seal_raw(
         &self,
         nonce: &[u8; 12],
@@ -150,7 +152,8 @@ impl AeadContext {
                 aad.len(),
             )
         };
-        // With lengths and aliasing settled above, only the algorithm's own limit is left.
+        // The lengths and aliasing are checked above, so the only remaining failure is the
+        // algorithm's limit.
         check(code, CryptoError::LimitExceeded)?;
         debug_assert_eq!(written, tail.len());
         Ok(())
@@ -161,6 +164,7 @@ impl AeadContext {
     /// `input` must be readable and `out` writable for `len` bytes, the same address or no
     /// overlap.
     #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the parameters of the AEAD interface")]
     unsafe fn open_raw(
         &self,
         nonce: &[u8; 12],
@@ -264,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewed_context_is_that_of_its_new_key_in_the_old_box() {
+    fn a_renewed_context_uses_the_new_key_in_the_same_box() {
         let tag = |context: &AeadContext| {
             let mut tag = [0; TAG_LEN];
             context.seal_in_place(&[0; 12], b"", &mut [], &mut tag).unwrap();

@@ -1,8 +1,7 @@
 //! The NIST curves: `EC_KEY` and its points.
 //!
-//! What it is for: key pairs, public points in uncompressed form, ECDH, ECDSA over a digest. What
-//! it must not know: hashes. Where to look next: `key_exchange.rs`, `signing_key.rs` and
-//! `public_key.rs` above.
+//! Key pairs, public points in uncompressed form, ECDH, and ECDSA of a digest. See
+//! `key_exchange.rs`, `signing_key.rs` and `public_key.rs` above.
 
 use core::ptr;
 
@@ -10,9 +9,9 @@ use aws_lc_sys as lc;
 
 use super::handle::Handle;
 use super::{append, check};
-use crate::CryptoError;
+use crate::error::CryptoError;
 
-/// A curve this crate computes on.
+/// A supported curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Curve {
     P256,
@@ -35,7 +34,7 @@ impl Curve {
         1 + 2 * self.field_len()
     }
 
-    /// The field's size as people give it.
+    /// The nominal size of the field in bits.
     pub(crate) const fn bits(self) -> usize {
         match self {
             Self::P256 => 256,
@@ -87,8 +86,8 @@ impl EcKey {
         Ok(key)
     }
 
-    /// A key pair that follows from `secret`, which needs as many bits as the curve's order and
-    /// should have 64 more.
+    /// A key pair derived from `secret`, which needs as many bits as the curve's order and should
+    /// have 64 more.
     #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     pub(crate) fn derive(curve: Curve, secret: &[u8]) -> Result<Self, CryptoError> {
         // SAFETY: a static group, and `secret` with its length; the result is ours.
@@ -146,10 +145,10 @@ impl EcKey {
         Ok(this)
     }
 
-    /// Takes over a parsed key if its curve is one of ours.
+    /// Wraps a parsed key if its curve is supported.
     pub(super) fn adopt(key: Handle<lc::EC_KEY>) -> Result<Self, CryptoError> {
-        // SAFETY: a valid key; its group is null or lives as long as it, and is only asked for
-        // its name.
+        // SAFETY: a valid key; its group is null or lives as long as it, and only its name is
+        // read.
         let nid = unsafe {
             let group = lc::EC_KEY_get0_group(key.as_ptr());
             if group.is_null() {
@@ -271,7 +270,7 @@ fn decode_point(
     bytes: &[u8],
     error: CryptoError,
 ) -> Result<Handle<lc::EC_POINT>, CryptoError> {
-    // Length and form together leave neither compressed points nor infinity.
+    // The checks of length and form exclude compressed points and infinity.
     if bytes.len() != curve.point_len() || bytes[0] != 4 {
         return Err(error);
     }

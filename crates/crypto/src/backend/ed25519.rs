@@ -1,14 +1,13 @@
-//! Ed25519, RFC 8032.
+//! Ed25519, RFC 8032, with raw keys.
 //!
-//! What it is for: signing and verifying with keys of plain bytes. What it must not know: key
-//! containers. Where to look next: `signing_key.rs` and `public_key.rs` above.
+//! See `signing_key.rs` and `public_key.rs` above.
 
 use aws_lc_sys as lc;
 
 use super::check;
-use crate::CryptoError;
+use crate::error::CryptoError;
 
-/// AWS-LC's private form: the seed, then the public key.
+/// The length of AWS-LC's private form: the seed, then the public key.
 pub(crate) const PRIVATE_LEN: usize = 64;
 
 /// Writes the private form of a seed.

@@ -1,7 +1,4 @@
-//! Owners of AWS-LC's heap objects.
-//!
-//! What it is for: freeing each object once, with the function that belongs to it. What it must
-//! not know: what the objects do. Where to look next: the files named after them.
+//! Owners of AWS-LC's heap objects, which free each object once, with its own function.
 
 use core::ops::Deref;
 use core::ptr::NonNull;
@@ -9,7 +6,7 @@ use core::ptr::NonNull;
 use aws_lc_sys as lc;
 
 use super::non_null;
-use crate::CryptoError;
+use crate::error::CryptoError;
 
 /// An object of AWS-LC's heap, freed on drop.
 pub(super) struct Handle<T: Object>(NonNull<T>);
@@ -23,7 +20,7 @@ pub(super) trait Object {
 }
 
 impl<T: Object> Handle<T> {
-    /// Takes over an object just made; null becomes `error`.
+    /// Takes ownership of a new object; null becomes `error`.
     ///
     /// # Safety
     ///
@@ -40,7 +37,7 @@ impl<T: Object> Handle<T> {
 
 impl<T: Object> Drop for Handle<T> {
     fn drop(&mut self) {
-        // SAFETY: the handle is the one owner, and is gone after this.
+        // SAFETY: the handle is the one owner, and is not used after this.
         unsafe { T::free(self.0.as_ptr()) };
     }
 }
@@ -75,7 +72,7 @@ unsafe impl Sync for Handle<lc::EC_KEY> {}
 unsafe impl Send for Handle<lc::EVP_PKEY> {}
 // SAFETY: as above.
 unsafe impl Sync for Handle<lc::EVP_PKEY> {}
-// SAFETY: as above; the values RSA caches on first use are under a lock of its own.
+// SAFETY: as above; the values RSA caches on first use are under its own lock.
 unsafe impl Send for Handle<lc::RSA> {}
 // SAFETY: as above.
 unsafe impl Sync for Handle<lc::RSA> {}

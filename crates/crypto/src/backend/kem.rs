@@ -1,13 +1,12 @@
-//! ML-KEM, FIPS 203, by the EVP interface.
+//! ML-KEM, FIPS 203, by the EVP interface: key generation, encapsulation, decapsulation.
 //!
-//! What it is for: key generation, encapsulation, decapsulation. What it must not know: what is
-//! concatenated with it, and where randomness comes from. Where to look next: `key_exchange/drawn.rs` above.
-//!
-//! Random bytes are given: a hybrid draws them for both halves at once. AWS-LC's own `EVP_PKEY_keygen` and
-//! `EVP_PKEY_encapsulate` draw as many from the same generator and go on with the same functions, which check the
-//! modulus of a peer's key (FIPS 203 7.2) and, in a FIPS build, each new key pair (FIPS 140-3 IG 10.3.A). What is left out is
-//! the mark of an approved service, which only such a build makes: against a module that was validated as a
-//! whole the two have to draw for themselves (FIPS 203 6).
+//! The caller passes the random bytes: a hybrid draws them for both components at once
+//! (`key_exchange/randomness.rs` above). AWS-LC's own `EVP_PKEY_keygen` and `EVP_PKEY_encapsulate`
+//! draw as many from the same generator and continue with the same functions, which check the
+//! modulus of a peer's key (FIPS 203 7.2) and, in a FIPS build, each new key pair (FIPS 140-3 IG
+//! 10.3.A). The only difference is the approved-service indicator, which only such a build sets:
+//! with a module that was validated as a whole these two functions have to draw the bytes
+//! themselves (FIPS 203 6).
 
 use core::ptr;
 
@@ -15,12 +14,12 @@ use aws_lc_sys as lc;
 
 use super::check;
 use super::handle::Handle;
-use crate::CryptoError;
+use crate::error::CryptoError;
 
 /// The length of an encapsulated secret.
 pub(crate) const SECRET_LEN: usize = 32;
 
-/// A parameter set.
+/// A parameter set of FIPS 203.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kem {
     MlKem768,
@@ -49,8 +48,8 @@ impl Kem {
         }
     }
 
-    /// Encapsulates to a peer's key with 32 random bytes, FIPS 203's `m`. Writes the ciphertext and the
-    /// secret.
+    /// Encapsulates to a peer's key with 32 random bytes, FIPS 203's `m`. Writes the ciphertext
+    /// and the shared secret.
     ///
     /// A key with a coefficient beyond the modulus is refused (FIPS 203 7.2).
     pub(crate) fn encapsulate(
@@ -63,8 +62,8 @@ impl Kem {
         let (mut ciphertext_len, mut secret_len) = (ciphertext.len(), secret.len());
         let mut random_len = random.len();
         let context = self.encapsulation_context(public_key, ciphertext, secret)?;
-        // SAFETY: a context with a public key; both outputs and `random` with their lengths, of which
-        // AWS-LC refuses any but the parameter set's.
+        // SAFETY: a context with a public key; both outputs and `random` with their lengths, of
+        // which AWS-LC refuses any but the parameter set's.
         let code = unsafe {
             lc::EVP_PKEY_encapsulate_deterministic(
                 context.as_ptr(),
@@ -117,8 +116,9 @@ impl KemKey {
         let context = keygen_context(kem)?;
         let mut key = ptr::null_mut();
         let mut seed_len = seed.len();
-        // SAFETY: a context ready for key generation; `seed` with its length, of which AWS-LC refuses any
-        // but the parameter set's; `key` is written with a new key of ours.
+        // SAFETY: a context ready for key generation; `seed` with its length, of which AWS-LC
+        // refuses any but the parameter set's; `key` is written with a new key that this function
+        // owns.
         let key = unsafe {
             let code = lc::EVP_PKEY_keygen_deterministic(
                 context.as_ptr(),
@@ -144,8 +144,8 @@ impl KemKey {
         check(code, CryptoError::Internal)
     }
 
-    /// Writes the secret of a ciphertext. A forged ciphertext of the right length gives a secret
-    /// nobody knows, not an error (FIPS 203 6.3).
+    /// Writes the shared secret of a ciphertext. A forged ciphertext of the right length gives an
+    /// unpredictable secret, not an error (FIPS 203 6.3).
     pub(crate) fn decapsulate(
         &self,
         ciphertext: &[u8],

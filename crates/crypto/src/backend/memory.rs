@@ -1,12 +1,11 @@
-//! Wiping, comparing, random bytes.
+//! Wiping, comparing and random bytes: AWS-LC's calls on plain memory.
 //!
-//! What it is for: AWS-LC's three calls on plain memory. What it must not know: anything else.
-//! Where to look next: `memory.rs` and `random.rs` above.
+//! See `memory.rs` and `random.rs` above.
 
 use aws_lc_sys as lc;
 
 use super::check;
-use crate::CryptoError;
+use crate::error::CryptoError;
 
 pub(crate) fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     // SAFETY: both are readable for the length they share.
@@ -44,7 +43,7 @@ pub(crate) fn wipe_words<T: Word>(words: &mut [T]) {
     unsafe { lc::OPENSSL_cleanse(words.as_mut_ptr().cast(), size_of_val(words)) };
 }
 
-/// Numbers of which hash states consist.
+/// The words of hash states.
 ///
 /// # Safety
 ///

@@ -1,7 +1,7 @@
-//! ML-DSA, FIPS 204, by the EVP interface: pure signatures with an empty context.
+//! ML-DSA, FIPS 204, by the EVP interface: pure signatures of whole messages with an empty
+//! context.
 //!
-//! What it is for: signing and verifying whole messages. What it must not know: key containers.
-//! Where to look next: `signing_key.rs` and `public_key.rs` above.
+//! See `signing_key.rs` and `public_key.rs` above.
 
 use core::ptr;
 
@@ -9,7 +9,7 @@ use aws_lc_sys as lc;
 
 use super::handle::Handle;
 use super::{append, check};
-use crate::CryptoError;
+use crate::error::CryptoError;
 
 /// A parameter set of FIPS 204 4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(crate) struct MlDsaKey {
 }
 
 impl MlDsaKey {
-    /// The key in a parsed container.
+    /// The key of a parsed container.
     pub(super) fn adopt(key: Handle<lc::EVP_PKEY>) -> Result<Self, CryptoError> {
         // SAFETY: a valid key.
         let nid = unsafe { lc::EVP_PKEY_pqdsa_get_type(key.as_ptr()) };
@@ -61,7 +61,7 @@ impl MlDsaKey {
         Ok(Self { key, set })
     }
 
-    /// A public key of plain bytes.
+    /// A public key from its raw bytes.
     pub(crate) fn from_public_bytes(set: ParameterSet, bytes: &[u8]) -> Result<Self, CryptoError> {
         // SAFETY: `bytes` with their length, which AWS-LC compares with the parameter set's; the
         // result is null or ours.
@@ -76,7 +76,7 @@ impl MlDsaKey {
         self.set
     }
 
-    /// The public key as plain bytes.
+    /// The public key as raw bytes.
     pub(crate) fn public_bytes(&self) -> Result<Vec<u8>, CryptoError> {
         let mut out = vec![0; self.set.public_key_len()];
         let mut len = out.len();
@@ -88,13 +88,13 @@ impl MlDsaKey {
         if len == out.len() { Ok(out) } else { Err(CryptoError::Internal) }
     }
 
-    /// Signs a message and appends the signature; fresh randomness goes into each (FIPS 204 3.4).
+    /// Signs a message with fresh randomness (FIPS 204 3.4) and appends the signature.
     pub(crate) fn sign(&self, message: &[u8], out: &mut Vec<u8>) -> Result<(), CryptoError> {
         let context = message_context()?;
         append(out, self.set.signature_len(), |signature| {
             let mut len = signature.len();
-            // SAFETY: a fresh context, which takes its own reference to the key; no hash, because the
-            // algorithm has its own; both slices with their lengths.
+            // SAFETY: a fresh context, which takes its own reference to the key; no hash, because
+            // the algorithm has its own; both slices with their lengths.
             unsafe {
                 let code = lc::EVP_DigestSignInit(
                     context.as_ptr(),

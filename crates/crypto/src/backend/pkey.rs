@@ -1,8 +1,7 @@
 //! Key containers: SubjectPublicKeyInfo and PKCS#8.
 //!
-//! What it is for: parsing a container into the concrete key inside. What it must not know: what
-//! keys are strong enough. Where to look next: `signing_key.rs` and
-//! `public_key.rs` above.
+//! A container is parsed into the concrete key inside. Whether a key is strong enough is checked
+//! in `signing_key.rs` and `public_key.rs` above.
 
 use core::ptr;
 
@@ -13,15 +12,17 @@ use super::ec::EcKey;
 use super::handle::Handle;
 use super::ml_dsa::MlDsaKey;
 use super::rsa::{RsaKey, md};
-use crate::{CryptoError, HashAlgorithm, Secret};
+use crate::algorithm::HashAlgorithm;
+use crate::backend::secret::Secret;
+use crate::error::CryptoError;
 
-/// What was inside a container.
+/// The contents of a container.
 pub(crate) enum Contents {
     Rsa(RsaKey),
-    /// A key that may be used for PSS only, and perhaps with the one hash of its parameters.
+    /// A key for PSS only, possibly restricted to the one hash of its parameters.
     RsaPss(RsaKey, Option<HashAlgorithm>),
     Ec(EcKey),
-    /// 32 bytes: a public key or a seed, by the container.
+    /// 32 bytes: a public key or a seed, depending on the container.
     Ed25519(Secret),
     MlDsa(MlDsaKey),
 }
@@ -30,12 +31,12 @@ pub(crate) enum Contents {
 pub(crate) struct Pkey(Handle<lc::EVP_PKEY>);
 
 impl Pkey {
-    /// Parses a SubjectPublicKeyInfo (RFC 5280 4.1.2.7), the whole of `der`.
+    /// Parses `der`, all of which must be a SubjectPublicKeyInfo (RFC 5280 4.1.2.7).
     pub(crate) fn from_spki(der: &[u8]) -> Result<Self, CryptoError> {
         Self::parse(der, lc::EVP_parse_public_key)
     }
 
-    /// Parses a PKCS#8 private key (RFC 5958), the whole of `der`.
+    /// Parses `der`, all of which must be a PKCS#8 private key (RFC 5958).
     pub(crate) fn from_pkcs8(der: &[u8]) -> Result<Self, CryptoError> {
         Self::parse(der, lc::EVP_parse_private_key)
     }
@@ -98,8 +99,8 @@ impl Pkey {
         }
     }
 
-    /// AWS-LC keeps an id-RSASSA-PSS key's parameters to itself but refuses operations that
-    /// break them, so each hash is tried.
+    /// AWS-LC does not expose an id-RSASSA-PSS key's parameters but refuses operations that
+    /// violate them, so each hash is tried.
     fn only_hash(&self) -> Result<Option<HashAlgorithm>, CryptoError> {
         let all = [HashAlgorithm::Sha256, HashAlgorithm::Sha384, HashAlgorithm::Sha512];
         let mut allowed = all.into_iter().filter(|hash| self.allows_pss_with(*hash).is_ok());

@@ -1,16 +1,15 @@
-//! RSA: PKCS#1 v1.5 and PSS signatures over a digest.
+//! RSA: PKCS#1 v1.5 and PSS signatures of a digest.
 //!
-//! What it is for: private and public operations with an `RSA`. What it must not know: key
-//! strength, which is the caller's policy. Where to look next: `signing_key.rs` and
-//! `public_key.rs` above.
+//! Key sizes are checked by the callers, `signing_key.rs` and `public_key.rs` above.
 
 use aws_lc_sys as lc;
 
 use super::handle::{Bytes, Handle};
 use super::{append, check};
-use crate::{CryptoError, HashAlgorithm};
+use crate::algorithm::HashAlgorithm;
+use crate::error::CryptoError;
 
-/// A padding scheme of RFC 8017. PSS here has a salt as long as the digest and uses one hash
+/// A padding scheme of RFC 8017. PSS has a salt as long as the digest and uses one hash
 /// throughout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Padding {
@@ -22,7 +21,7 @@ pub(crate) enum Padding {
 pub(crate) struct RsaKey(pub(super) Handle<lc::RSA>);
 
 impl RsaKey {
-    /// Parses an `RSAPublicKey` (RFC 8017 A.1.1), the whole of `der`.
+    /// Parses `der`, all of which must be an `RSAPublicKey` (RFC 8017 A.1.1).
     pub(crate) fn public_from_der(der: &[u8]) -> Result<Self, CryptoError> {
         // SAFETY: `der` with its length; the result is ours. Trailing bytes are refused.
         unsafe {
@@ -31,7 +30,7 @@ impl RsaKey {
         }
     }
 
-    /// Parses an `RSAPrivateKey` (RFC 8017 A.1.2), the whole of `der`.
+    /// Parses `der`, all of which must be an `RSAPrivateKey` (RFC 8017 A.1.2).
     pub(crate) fn private_from_der(der: &[u8]) -> Result<Self, CryptoError> {
         // SAFETY: as above.
         unsafe {
@@ -43,7 +42,8 @@ impl RsaKey {
     /// The `RSAPublicKey` of this key.
     pub(crate) fn public_der(&self) -> Result<Vec<u8>, CryptoError> {
         let (mut start, mut len) = (core::ptr::null_mut(), 0);
-        // SAFETY: a valid key; on success `start` is a block of ours of `len` bytes.
+        // SAFETY: a valid key; on success `start` is a block of `len` bytes that this function
+        // owns.
         let bytes = unsafe {
             let code = lc::RSA_public_key_to_bytes(&raw mut start, &raw mut len, self.0.as_ptr());
             check(code, CryptoError::Internal)?;
@@ -147,7 +147,7 @@ impl RsaKey {
     }
 }
 
-/// The static description of a hash.
+/// AWS-LC's static description of a hash.
 pub(super) fn md(hash: HashAlgorithm) -> *const lc::EVP_MD {
     // SAFETY: these return pointers to static tables.
     unsafe {
@@ -167,5 +167,5 @@ fn nid(hash: HashAlgorithm) -> i32 {
     }
 }
 
-/// AWS-LC's word for "as long as the digest".
+/// AWS-LC's value for "as long as the digest".
 const SALT_LEN_OF_DIGEST: i32 = -1;

@@ -1,13 +1,12 @@
 //! `SHA256_CTX` and `SHA512_CTX` as plain values.
 //!
-//! What it is for: hashing on the stack, and starting from a kept chaining value, which is what
-//! a keyed HMAC is. What it must not know: HMAC's padding. Where to look next: `hash.rs` and
-//! `hmac.rs` above.
+//! They allow hashing on the stack, and starting from a stored chaining value, as an HMAC key
+//! does. See `hash.rs` and `hmac.rs` above.
 //!
-//! A context is `MaybeUninit` because its block buffer is defined only as far as it is filled;
-//! clearing it first costs as much as the rest of the wrapper. Every constructor defines all the
-//! other fields. AWS-LC documents that its functions always return 1, so the code is looked at in
-//! debug builds only.
+//! A context is `MaybeUninit` because its block buffer is initialised only as far as it is filled;
+//! clearing it first costs as much as the rest of the wrapper. Every constructor initialises all
+//! other fields. AWS-LC documents that its functions always return 1, so the return code is
+//! checked only in debug builds.
 
 use core::mem::MaybeUninit;
 
@@ -15,27 +14,27 @@ use aws_lc_sys as lc;
 
 use super::memory::cleanse;
 
-/// What both contexts do.
+/// The operations of both contexts.
 pub(crate) trait Context: Sized {
-    /// The state between blocks.
+    /// The chaining value.
     type Chaining: Copy;
 
-    /// Starts after one block, which led to `chaining`, towards a digest of `digest_len` bytes.
+    /// Starts after one block, which led to `chaining`, for a digest of `digest_len` bytes.
     fn after_one_block(chaining: &Self::Chaining, digest_len: u32) -> Self;
 
-    /// The same in place of what was hashed before, whose last block may stay until it is overwritten or wiped.
+    /// The same in a used context, whose last block may stay until it is overwritten or wiped.
     fn restart(&mut self, chaining: &Self::Chaining, digest_len: u32);
 
-    /// The chaining value, on a block boundary.
+    /// The chaining value, at a block boundary.
     fn chaining(&self) -> Self::Chaining;
 
-    /// Takes in more bytes.
+    /// Appends bytes to the message.
     fn update(&mut self, bytes: &[u8]);
 
-    /// Writes the digest, as long as `out`; the context is of no use afterwards.
+    /// Writes the digest, as long as `out`; the context must not be used afterwards.
     fn finish(&mut self, out: &mut [u8]);
 
-    /// Overwrites everything with zeros, for a context that took in a secret.
+    /// Overwrites the context with zeros, after hashing a secret.
     fn wipe(&mut self);
 }
 
@@ -48,10 +47,11 @@ pub(crate) fn sha1(message: &[u8]) -> [u8; 20] {
     out
 }
 
-/// The compression function of SHA-512: `state` after one more block.
+/// The compression function of SHA-512: compresses one block into `state`.
 pub(crate) fn compress_512(state: &mut [u64; 8], block: &[[u8; 8]; 16]) {
     let mut context = Sha512::after_one_block(state, 64);
-    // SAFETY: reads the 128 bytes that the block has, and reads and writes the context's chaining value, which is defined.
+    // SAFETY: reads the 128 bytes that the block has, and reads and writes the context's chaining
+    // value, which is defined.
     unsafe { lc::SHA512_Transform(context.0.as_mut_ptr(), block.as_ptr().cast()) };
     *state = context.chaining();
     // SAFETY: a field of our own, exclusively borrowed. Nothing else in the context is secret.
@@ -151,7 +151,7 @@ impl Sha512 {
         Self(context)
     }
 
-    /// How many bytes are wanted to the end of a block that was begun.
+    /// The number of bytes that complete the current block.
     pub(crate) fn to_boundary(&self) -> usize {
         // SAFETY: this field is defined.
         match unsafe { (*self.0.as_ptr()).num } {
@@ -160,8 +160,9 @@ impl Sha512 {
         }
     }
 
-    /// Goes on after so many blocks that were taken in elsewhere and led to `chaining`, on a block boundary.
-    pub(crate) fn go_on_from(&mut self, chaining: &[u64; 8], blocks: u64) {
+    /// Continues from `chaining`, the result of compressing this number of blocks elsewhere, at a
+    /// block boundary.
+    pub(crate) fn resume_from(&mut self, chaining: &[u64; 8], blocks: u64) {
         let fields = self.0.as_mut_ptr();
         // SAFETY: fields of our own, all of them defined.
         unsafe {

@@ -1,22 +1,26 @@
-//! Wiping the stack that functions have left.
+//! Wiping of the stack below a frame.
 //!
-//! What it is for: vectors that the compiler spills or moves lie in frames below, and which ones depends on how the crate is
-//! compiled. So whatever lies there is overwritten. What it must not know: what was on the stack. Where to look next:
-//! `lanes/mod.rs`, which has its kernels run this way.
+//! Vectors that the compiler spills or moves are in the frames of called functions; which ones
+//! depends on how the crate is compiled. The whole area is therefore overwritten. See
+//! `lanes/mod.rs`, which runs its kernels this way.
 
 use core::arch::asm;
 use core::hint::black_box;
 
-/// Runs `work`, then overwrites with zeros [`DEPTH`] bytes of the stack from the top of the frame that `work` had.
+/// Runs `work`, then overwrites with zeros [`DEPTH`] bytes of the stack, starting at the top of
+/// the frame of `work`.
 ///
-/// What `work` is to leave, it writes to memory that it borrows. It must not go deeper: a test measures that.
+/// `work` writes its results to memory that it borrows. It must not use more stack than that: a
+/// test measures its use.
 #[inline(never)]
 pub(crate) fn wipe_after(work: &mut dyn FnMut()) {
-    // The compiler does not know which function this is, so it is called, and its frame begins below this one.
+    // The compiler cannot know which function this is, so it calls it, and the frame begins below
+    // this one.
     black_box(work)();
-    // SAFETY: what lies below the stack pointer is nobody's while this function runs; without `nostack` the compiler has
-    // nothing there either. A page is written whole before the one below it, so that the end of the stack is met at its guard
-    // page, as by any function with a large frame. The stack pointer is put back.
+    // SAFETY: the area below the stack pointer is unused while this function runs; without
+    // `nostack` the compiler keeps nothing there either. Each page is written completely before
+    // the one below it, so that the end of the stack is met at its guard page, as by any function
+    // with a large frame. The stack pointer is restored.
     unsafe {
         asm!(
             "mov {top}, rsp",
@@ -40,5 +44,5 @@ pub(crate) fn wipe_after(work: &mut dyn FnMut()) {
 
 const PAGE: usize = 4096;
 
-/// More than kernels have been seen to use, and by a half more: `lanes/tests.rs`.
+/// Half as much again as kernels have been measured to use: `lanes/tests.rs`.
 pub(crate) const DEPTH: usize = if cfg!(lanes_large_frames) { 3 * PAGE } else { PAGE };

@@ -1,24 +1,25 @@
-//! X25519, RFC 7748.
+//! X25519, RFC 7748: private keys at a fixed address, public values and the shared secret.
 //!
-//! What it is for: private keys that stay where they are made, public values and the shared secret. What it must not know:
-//! who the peer is. Where to look next: `key_exchange.rs` above.
+//! See `key_exchange.rs` above.
 
 use aws_lc_sys as lc;
 
 use super::check;
 use super::handle::{Handle, Object};
 use super::memory::cleanse;
-use crate::CryptoError;
+use crate::error::CryptoError;
 
-/// A private key, on AWS-LC's heap like those of the other curves: what holds it can be moved, and leaves no copy behind.
+/// A private key on AWS-LC's heap, like those of the other curves: its owner can be moved without
+/// leaving a copy of the key behind.
 pub(crate) struct PrivateKey(Handle<Scalar>);
 
-/// 32 bytes, of which any are a private key. RFC 7748 5
+/// 32 bytes; any value is a valid private key. RFC 7748 5
 struct Scalar([u8; 32]);
 
 impl Object for Scalar {
     unsafe fn free(object: *mut Self) {
-        // SAFETY: the caller's promise; the block was allocated for this by `PrivateKey::new`, and zeros are a scalar.
+        // SAFETY: the caller's promise; the block was allocated for this by `PrivateKey::new`, and
+        // zeros are a scalar.
         unsafe {
             cleanse(object);
             lc::OPENSSL_free(object.cast());
@@ -32,10 +33,10 @@ unsafe impl Send for Handle<Scalar> {}
 unsafe impl Sync for Handle<Scalar> {}
 
 impl PrivateKey {
-    /// Copies a private key to where it stays.
+    /// Copies a private key to the heap.
     pub(crate) fn new(bytes: &[u8; 32]) -> Result<Self, CryptoError> {
-        // SAFETY: a block of the size of a scalar, aligned for any type, or null; ours, and written whole from 32
-        // readable bytes, from one place to the other, before it is used.
+        // SAFETY: a block of the size of a scalar, aligned for any type, or null; ours, and
+        // written whole from 32 readable bytes, from one place to the other, before it is used.
         unsafe {
             let scalar = lc::OPENSSL_malloc(size_of::<Scalar>()).cast::<Scalar>();
             if !scalar.is_null() {
@@ -45,7 +46,7 @@ impl PrivateKey {
         }
     }
 
-    /// The bytes, where they lie.
+    /// The bytes, by reference.
     pub(crate) fn bytes(&self) -> &[u8; 32] {
         // SAFETY: initialised by `new`, and valid as long as the handle.
         unsafe { &(*self.0.as_ptr()).0 }

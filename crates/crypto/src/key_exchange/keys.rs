@@ -1,35 +1,33 @@
-//! The private keys of a key exchange.
+//! The private keys of a key exchange: one type for X25519 and the NIST curves.
 //!
-//! What it is for: one type over X25519 and the NIST curves. What it must not know: the order of a
-//! hybrid's halves. Where to look next: `drawn.rs` for the randomness they are made of,
-//! `backend/{x25519,ec}.rs`.
+//! See `randomness.rs` for the randomness, and `backend/{x25519,ec}.rs` for the calls.
 
-use super::drawn::Drawn;
-use super::parts::Classic;
-use crate::CryptoError;
+use super::components::Classic;
+use super::randomness::PrivateRandomness;
 use crate::backend::ec::{Curve, EcKey};
 use crate::backend::x25519;
+use crate::error::CryptoError;
 
-/// A Diffie-Hellman private key, which lies elsewhere: to move this moves no secret.
+/// A Diffie-Hellman private key, stored on the heap: moving this handle does not move the secret.
 pub(super) enum ClassicKey {
     X25519(x25519::PrivateKey),
     Nist(EcKey),
 }
 
 impl ClassicKey {
-    /// Makes a key pair of what was drawn, and writes its share.
+    /// Makes a key pair from drawn randomness, and writes its share.
     pub(super) fn generate(
         classic: Classic,
-        drawn: &Drawn,
+        drawn: &PrivateRandomness,
         share: &mut [u8],
     ) -> Result<Self, CryptoError> {
         match classic {
-            Classic::X25519 => Self::x25519(drawn.classic(), share),
-            Classic::Nist(curve) => Self::nist(generate_nist(curve, drawn.classic())?, share),
+            Classic::X25519 => Self::x25519(drawn.traditional(), share),
+            Classic::Nist(curve) => Self::nist(generate_nist(curve, drawn.traditional())?, share),
         }
     }
 
-    /// The key pair of a given private key; writes its share.
+    /// Makes the key pair of a given private key, and writes its share.
     #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     pub(super) fn from_private(
         classic: Classic,
@@ -42,17 +40,18 @@ impl ClassicKey {
         }
     }
 
-    /// Makes a key pair of what was drawn, writes its share, and the secret shared with `peer`. Nothing is left of it to be
+    /// Makes a key pair from drawn randomness, and writes its share and the secret shared with
+    /// `peer`. The private key is used where it was drawn, and not kept.
     /// kept: where the private key was drawn it is used.
     pub(super) fn respond(
         classic: Classic,
-        drawn: &Drawn,
+        drawn: &PrivateRandomness,
         (share, peer): (&mut [u8], &[u8]),
         secret: &mut [u8],
     ) -> Result<(), CryptoError> {
         match classic {
             Classic::X25519 => {
-                let private = as_array(drawn.classic(), CryptoError::Internal)?;
+                let private = as_array(drawn.traditional(), CryptoError::Internal)?;
                 share.copy_from_slice(&x25519::public_from_private(private));
                 agree_x25519(private, peer, secret)
             }
@@ -86,12 +85,13 @@ fn agree_x25519(private: &[u8; 32], peer: &[u8], secret: &mut [u8]) -> Result<()
     x25519::agree(private, peer, secret)
 }
 
-/// The same bytes, where they lie.
+/// The same bytes by reference.
 fn as_array(bytes: &[u8], otherwise: CryptoError) -> Result<&[u8; 32], CryptoError> {
     bytes.try_into().map_err(|_| otherwise)
 }
 
-/// A key by AWS-LC's own generator, which draws until it has a scalar in range; with a test's source of what that gave.
+/// A key from AWS-LC's generator, which draws until the scalar is in range; in a test, derived
+/// from the bytes of the test's source.
 fn generate_nist(curve: Curve, drawn: &[u8]) -> Result<EcKey, CryptoError> {
     #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     if !drawn.is_empty() {
@@ -109,7 +109,7 @@ mod tests {
     use crate::deterministic::with_bytes;
     use crate::stack_search::{StackSearch, leave, words};
 
-    /// Looked for where nothing deeper has run since: what runs later may overwrite a copy, or may not.
+    /// Searched where no deeper function has run since, because that might overwrite a copy.
     #[test]
     #[cfg_attr(debug_assertions, ignore = "for optimised builds")]
     fn no_copy_of_an_x25519_key_is_left_on_the_stack() {
@@ -128,11 +128,11 @@ mod tests {
             let left = stack.left(&private, || agree(&mut kept, &answer));
             assert_eq!(left, 0, "{algorithm:?}, agreed and dropped");
         }
-        // That it would have been seen.
+        // Checks that the search would have found a copy.
         assert_ne!(stack.left(&private, || leave(&private)), 0);
     }
 
-    /// As a handshake does: makes a key pair, and moves what holds it about.
+    /// Makes a key pair and moves its handle, as a handshake does.
     #[inline(never)]
     fn make(algorithm: KeyExchangeAlgorithm, kept: &mut Option<Box<KeyExchange>>) {
         let made = black_box(KeyExchange::generate(algorithm).unwrap());

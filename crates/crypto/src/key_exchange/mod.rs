@@ -1,27 +1,28 @@
 //! Key exchange: ephemeral Diffie-Hellman, ML-KEM, and hybrids of the two.
 //!
-//! What it is for: one shape for both roles. Whoever speaks first makes a [`KeyExchange`], sends
-//! its share and later agrees; the other side responds in one call. What it must not know: named
-//! groups. Where to look next: `parts.rs` for what an algorithm consists of, `drawn.rs` for the
-//! randomness, `keys.rs` for the private keys, `backend/{x25519,ec,kem}.rs` for the calls.
+//! The initiator (a TLS client) makes a [`KeyExchange`], sends its share and later agrees; the
+//! responder does all in one call. See `components.rs` for the components of an algorithm,
+//! `randomness.rs` for the randomness, `keys.rs` for the private keys, and
+//! `backend/{x25519,ec,kem}.rs` for the calls.
 //!
-//! A hybrid's shares and secrets are those of its halves, one after the other, in an order that
-//! belongs to the hybrid; draft-ietf-tls-ecdhe-mlkem sets it out.
+//! A hybrid's shares and secrets are the concatenation of those of its components, in the order
+//! that draft-ietf-tls-ecdhe-mlkem defines for each hybrid.
 
-mod drawn;
+mod components;
 mod keys;
-mod parts;
+mod randomness;
 
 use core::fmt;
 use core::ops::Range;
 
-use drawn::Drawn;
 use keys::ClassicKey;
+use randomness::PrivateRandomness;
 
 use crate::backend::kem::{Kem, KemKey};
-use crate::{CryptoError, SharedSecret};
+use crate::backend::secret::SharedSecret;
+use crate::error::CryptoError;
 
-/// The ways to agree on a secret.
+/// A key exchange algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KeyExchangeAlgorithm {
@@ -46,36 +47,37 @@ pub enum KeyExchangeAlgorithm {
 }
 
 impl KeyExchangeAlgorithm {
-    /// The length of the longest share, of either side: a point on P-384 and what ML-KEM-1024 sends.
+    /// The length of the longest share of either side: a point on P-384 and a key or ciphertext of
+    /// ML-KEM-1024.
     pub const MAX_SHARE_LEN: usize = 97 + 1568;
 
-    /// The length of the share of whoever speaks first.
+    /// The length of the initiator's share.
     #[must_use]
     pub fn client_share_len(self) -> usize {
-        let parts = self.parts();
-        parts.classic_share_len() + parts.kem.map_or(0, Kem::public_key_len)
+        let components = self.components();
+        components.classic_share_len() + components.kem.map_or(0, Kem::public_key_len)
     }
 
-    /// The classic half of a hybrid and its place in a client's share, for that part may be offered on
-    /// its own too.
+    /// The Diffie-Hellman component of a hybrid and its range in a client's share, which may also
+    /// be offered as a share of its own.
     #[must_use]
-    pub fn classic(self) -> Option<(Self, Range<usize>)> {
-        let parts = self.parts();
-        let (classic, kem) = (parts.classic?, parts.kem?);
-        let start = if parts.kem_first { kem.public_key_len() } else { 0 };
+    pub fn traditional(self) -> Option<(Self, Range<usize>)> {
+        let components = self.components();
+        let (classic, kem) = (components.classic?, components.kem?);
+        let start = if components.kem_first { kem.public_key_len() } else { 0 };
         Some((classic.algorithm(), start..start + classic.share_len()))
     }
 
-    /// The length of the response.
+    /// The length of the responder's share.
     #[must_use]
     pub fn server_share_len(self) -> usize {
-        let parts = self.parts();
-        parts.classic_share_len() + parts.kem.map_or(0, Kem::ciphertext_len)
+        let components = self.components();
+        components.classic_share_len() + components.kem.map_or(0, Kem::ciphertext_len)
     }
 }
 
-/// An ephemeral key pair and its share. The private keys lie in cells of their own, from when they are made until they are
-/// wiped: to move this moves none of them.
+/// An ephemeral key pair and its share. The private keys are stored on the heap from their
+/// generation until they are wiped: moving this value does not move them.
 pub struct KeyExchange(Inner);
 
 struct Inner {
@@ -99,8 +101,8 @@ impl KeyExchange {
     }
 
     /// Makes a fresh key pair and writes its share to `share`, of
-    /// [`KeyExchangeAlgorithm::client_share_len`] bytes. It keeps no copy: [`Self::public_share`] is
-    /// empty.
+    /// [`KeyExchangeAlgorithm::client_share_len`] bytes. No copy is kept: [`Self::public_share`]
+    /// is empty.
     ///
     /// # Errors
     ///
@@ -113,22 +115,22 @@ impl KeyExchange {
         if share.len() != algorithm.client_share_len() {
             return Err(CryptoError::BufferTooSmall);
         }
-        let parts = algorithm.parts();
-        let halves = parts.split_mut(share);
-        let mut drawn = Drawn::for_key_pair(parts);
+        let components = algorithm.components();
+        let halves = components.split_mut(share);
+        let mut drawn = PrivateRandomness::for_key_pair(components);
         drawn.draw()?;
-        let classic = match parts.classic {
+        let classic = match components.classic {
             Some(classic) => Some(ClassicKey::generate(classic, &drawn, halves.classic)?),
             None => None,
         };
-        let kem = match parts.kem {
+        let kem = match components.kem {
             Some(kem) => Some(KemKey::from_seed(kem, drawn.kem(), halves.kem)?),
             None => None,
         };
         Ok(Self(Inner { algorithm, classic, kem, share: Vec::new() }))
     }
 
-    /// Test seam. The key pair of a published private key, for replaying traces.
+    /// For tests. The key pair of a published private key, for replaying traces.
     ///
     /// # Errors
     ///
@@ -139,8 +141,8 @@ impl KeyExchange {
         algorithm: KeyExchangeAlgorithm,
         private: &[u8],
     ) -> Result<Self, CryptoError> {
-        let parts = algorithm.parts();
-        let (Some(classic), None) = (parts.classic, parts.kem) else {
+        let components = algorithm.components();
+        let (Some(classic), None) = (components.classic, components.kem) else {
             return Err(CryptoError::Unsupported);
         };
         let mut share = vec![0; algorithm.client_share_len()];
@@ -154,22 +156,22 @@ impl KeyExchange {
         self.0.algorithm
     }
 
-    /// The public share as it goes over the wire: 32 bytes for X25519, an uncompressed point for
-    /// the NIST curves, an encapsulation key for ML-KEM, both halves for a hybrid.
+    /// The public share as sent: 32 bytes for X25519, an uncompressed point for the NIST curves,
+    /// an encapsulation key for ML-KEM, both halves for a hybrid.
     #[must_use]
     pub fn public_share(&self) -> &[u8] {
         &self.0.share
     }
 
-    /// The classic half of a hybrid: its algorithm and its part of the share, which may be offered
-    /// on its own too. `None` also if the share was not kept.
+    /// The Diffie-Hellman component of a hybrid: its algorithm and its part of the share, which
+    /// may also be offered as a share of its own. `None` also if the share was not kept.
     #[must_use]
-    pub fn classic(&self) -> Option<(KeyExchangeAlgorithm, &[u8])> {
-        let (classic, place) = self.0.algorithm.classic()?;
+    pub fn traditional(&self) -> Option<(KeyExchangeAlgorithm, &[u8])> {
+        let (classic, place) = self.0.algorithm.traditional()?;
         Some((classic, self.0.share.get(place)?))
     }
 
-    /// Agrees with the peer's response.
+    /// Computes the shared secret from the peer's response.
     ///
     /// # Errors
     ///
@@ -179,17 +181,17 @@ impl KeyExchange {
         self.agree_in_place(peer_share)
     }
 
-    /// As [`Self::agree`], for a key pair that lies where nobody wipes what was moved away: it is to be dropped there
-    /// afterwards, and not to be used again.
+    /// As [`Self::agree`], for a key pair in memory where a moved value would leave an unwiped
+    /// copy: the caller must drop it there afterwards, and not use it again.
     ///
     /// # Errors
     ///
     /// As [`Self::agree`].
     pub fn agree_in_place(&self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
-        let parts = self.0.algorithm.parts();
-        let kem_len = parts.kem.map_or(0, Kem::ciphertext_len);
-        let peer = parts.split(peer_share, kem_len)?;
-        parts.shared_secret(|secret| {
+        let components = self.0.algorithm.components();
+        let kem_len = components.kem.map_or(0, Kem::ciphertext_len);
+        let peer = components.split(peer_share, kem_len)?;
+        components.shared_secret(|secret| {
             if let Some(key) = &self.0.classic {
                 key.agree(peer.classic, secret.classic)?;
             }
@@ -200,23 +202,26 @@ impl KeyExchange {
         })
     }
 
-    /// Agrees with a peer that took the classic half only.
+    /// Computes the shared secret with a peer that selected the Diffie-Hellman component only.
     ///
     /// # Errors
     ///
-    /// As [`Self::agree`]; [`CryptoError::InvalidShare`] too if there is no classic half.
-    pub fn agree_classic(self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
-        self.agree_classic_in_place(peer_share)
+    /// As [`Self::agree`]; [`CryptoError::InvalidShare`] also if the algorithm is not a hybrid.
+    pub fn agree_traditional(self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
+        self.agree_traditional_in_place(peer_share)
     }
 
-    /// As [`Self::agree_classic`] and [`Self::agree_in_place`].
+    /// As [`Self::agree_traditional`] and [`Self::agree_in_place`].
     ///
     /// # Errors
     ///
-    /// As [`Self::agree_classic`].
-    pub fn agree_classic_in_place(&self, peer_share: &[u8]) -> Result<SharedSecret, CryptoError> {
-        let parts = self.0.algorithm.parts();
-        let (Some(classic), Some(key)) = (parts.classic, &self.0.classic) else {
+    /// As [`Self::agree_traditional`].
+    pub fn agree_traditional_in_place(
+        &self,
+        peer_share: &[u8],
+    ) -> Result<SharedSecret, CryptoError> {
+        let components = self.0.algorithm.components();
+        let (Some(classic), Some(key)) = (components.classic, &self.0.classic) else {
             return Err(CryptoError::InvalidShare);
         };
         if peer_share.len() != classic.share_len() {
@@ -225,7 +230,8 @@ impl KeyExchange {
         SharedSecret::try_with(classic.secret_len(), |secret| key.agree(peer_share, secret))
     }
 
-    /// Responds to a share: makes a key pair, or encapsulates, or both, and agrees at once.
+    /// Responds to a share: makes a key pair, or encapsulates, or both, and computes the shared
+    /// secret.
     ///
     /// # Errors
     ///
@@ -241,7 +247,7 @@ impl KeyExchange {
         Ok((share, secret))
     }
 
-    /// As [`Self::respond`], with our share written to `share`, of
+    /// As [`Self::respond`], with this side's share written to `share`, of
     /// [`KeyExchangeAlgorithm::server_share_len`] bytes.
     ///
     /// # Errors
@@ -255,17 +261,17 @@ impl KeyExchange {
         if share.len() != algorithm.server_share_len() {
             return Err(CryptoError::BufferTooSmall);
         }
-        let parts = algorithm.parts();
-        let peer = parts.split(client_share, parts.kem.map_or(0, Kem::public_key_len))?;
-        let own = parts.split_mut(share);
-        let mut drawn = Drawn::for_response(parts);
+        let components = algorithm.components();
+        let peer = components.split(client_share, components.kem.map_or(0, Kem::public_key_len))?;
+        let own = components.split_mut(share);
+        let mut drawn = PrivateRandomness::for_response(components);
         drawn.draw()?;
-        parts.shared_secret(|secret| {
-            if let Some(classic) = parts.classic {
+        components.shared_secret(|secret| {
+            if let Some(classic) = components.classic {
                 let shares = (own.classic, peer.classic);
                 ClassicKey::respond(classic, &drawn, shares, secret.classic)?;
             }
-            match parts.kem {
+            match components.kem {
                 Some(kem) => kem.encapsulate(drawn.kem(), peer.kem, own.kem, secret.kem),
                 None => Ok(()),
             }

@@ -1,5 +1,5 @@
-//! Reads the files in `tests/vectors`: records of `name = value` lines, parted by empty lines;
-//! lines that begin with `#` tell the source.
+//! Reads the files in `tests/vectors`: records of `name = value` lines, separated by empty lines;
+//! lines that begin with `#` state the source.
 
 #![allow(dead_code)] // each test binary uses its own part
 
@@ -29,12 +29,12 @@ pub(crate) fn parse(text: &str) -> Vec<Vector> {
 }
 
 impl Vector {
-    /// A value as it stands.
+    /// A value as text.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.optional(name).unwrap_or_else(|| panic!("no {name} in {self:?}"))
     }
 
-    /// A value as it stands, if the record has it.
+    /// A value as text, if the record has it.
     pub(crate) fn optional(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }

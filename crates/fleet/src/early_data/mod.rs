@@ -1,149 +1,148 @@
-//! What one node admitted as early data, no node admits again. RFC 9846 8.2
+//! The replay guard of a fleet: early data that one node admitted, no node admits again.
+//! RFC 9846 8.2
 //!
 //! # Why nothing is admitted twice
 //!
-//! A hello is told by its binder, which no other hello has. It counts as fresh, by a server's clock, for
-//! [`ReplayGuard::fresh_for`] its freshness window. A node admits it only if the store set an entry for it that was not
-//! there ("set if absent"), so two nodes that both admit one hello must have met stores, or moments, that do not know of
-//! each other. Each way to come to that is closed:
+//! A ClientHello is identified by its binder, which no other ClientHello has. By a server's clock
+//! it counts as fresh for [`ReplayGuard::freshness_period`] its freshness window. A node admits it
+//! only if the store created an entry for it that did not exist ("set if absent"). So two nodes
+//! that admit the same ClientHello must have used different stores, or one store that lost the
+//! entry in between. Each way to get there is closed:
 //!
-//! - **The entry has another name.** Names are digests of binders and of nothing else: not of the fleet's secret, which two
-//!   nodes may know differently while one follows another, and which operators may get wrong. A binder travels in the
-//!   clear and tells nothing, so nothing is hidden by a key here. (A binder is of the ticket as well: who shares ticket
-//!   keys has to share the fleet's name.)
-//! - **The windows differ.** A ticket is for early data under the freshness window that it was given out under
-//!   (`ServerConfigBuilder::freshness_window` is part of what a session is bound to), so all who could admit one hello
-//!   judge it by one window, though nodes may be set otherwise, or be set anew, one after the other.
-//! - **The entry expired.** By the store's clock a hello is fresh for no longer than `fresh_for` and twice the
-//!   difference that is allowed between clocks (`blind_time`): every admission brings the store's time along, and a
-//!   node refuses if its own was further from it when it looked at the hello's age. So what is held up between that look and the
-//!   store is refused too. An entry lives twice as long. A store whose clock went back is refused by every node
-//!   that saw the later time.
-//! - **Entries were lost**: `FLUSHALL`, a restart with nothing or with an older snapshot, another store at
-//!   the same address, a replica promoted that lags behind. The store's *epoch* tells: a random value set
-//!   under the name of the store's process (`run_id`), and the replication id, which is new after each start and each
-//!   promotion. Both are read in the same transaction that sets the entry. The `run_id` in the name keeps a snapshot
-//!   from bringing an epoch back. Whoever sees another epoch than before, or a new connection, refuses for `blind_time`;
-//!   what was admitted before is no longer fresh then.
-//! - **Nodes differ about clocks**, or about how late a store may be: an epoch says by which [`Terms`] it was begun, and
-//!   nobody admits anything in one of others. It ends when none of those who share its terms has looked or admitted for
-//!   [`EPOCH_LIFE`], so that what they admitted is no longer fresh by any terms when another begins. A node that has seen an
-//!   epoch of other terms is blind for longer ([`ANY_TERMS`]), since the store may lose it before its time.
-//! - **Nodes differ about clocks, and the store lost the epoch that would tell**: a node that starts then cannot know by which
-//!   terms others admitted before. So whoever begins an epoch, or finds one that nobody admits in yet, is blind for [`ANY_TERMS`]
-//!   more. Two things spare a node that time. The epoch is *open*: a node of the same terms, which has waited itself, says
-//!   under a second name that it admits in this epoch; the store loses both names together, and the second one's value is that
-//!   of the epoch and the replication id, so it says nothing about a later one. Or the node admitted by these terms less than [`ANY_TERMS`] ago: in that
-//!   gap nobody of other terms can have begun an epoch and waited as long as it has to. Nor can one of them have
-//!   returned by the same exception, for the epoch that our node first waited in was there for longer than that.
-//! - **Entries were evicted**: refused unless the store's policy is `noeviction`, looked at every second.
-//! - **Two stores answer at once**, because one was cut off and a replica took its place. A store with replicas is
-//!   trusted only if it stops writing when it has lost them (`min-replicas-to-write`), which takes it as long as
-//!   `min-replicas-max-lag`. So those who meet its successor are blind for a minute more ([`LAG`]), and what it admitted
-//!   last is no longer fresh then. As much is added as a store may be late and still count as the same one: a process
-//!   that stood still takes its replicas for there until it looks again. A store counts as one with replicas for as long as it keeps a backlog for them,
-//!   one hour by default.
-//! - **Another guard admitted**: that of a configuration which this one follows, at another store or in the process alone. It
-//!   is asked by the connections from before until their handshakes are over, so this one is blind until then, and for
-//!   `blind_time` after ([`Fleet::follow_another_guard`](crate::Fleet::follow_another_guard)).
-//! - **The store was away.** Nobody admitted anything through it then, but it may have been replaced: `blind_time`. Not so
-//!   if it was only late and the connections are the ones from before, which lead to the process they led to.
+//! - **Different entry names.** Names are digests of binders and of nothing else. In particular
+//!   they do not depend on the fleet secret, which may differ between nodes during a rotation or
+//!   by mistake. A binder is sent in the clear, so there is nothing to hide. (A binder depends on
+//!   the ticket as well: nodes that share ticket keys must have the same fleet name.)
+//! - **Different windows.** A ticket permits early data only under the freshness window that it
+//!   was issued under (`ServerConfigBuilder::freshness_window` is part of what a session is bound
+//!   to). So all nodes that could admit a ClientHello judge it by the same window, even while
+//!   nodes are configured differently.
+//! - **Expired entries.** By the store's clock, a ClientHello is fresh for no longer than
+//!   `freshness_period` plus twice the allowed clock difference (`blind_time`): each admission
+//!   returns the store's time, and a node refuses if its own time was further away when it judged
+//!   the age of the ClientHello. So a request that was delayed between that check and the store
+//!   is refused too. An entry lives twice as long. A store whose clock went back is refused by
+//!   every node that saw the later time.
+//! - **Lost entries**: `FLUSHALL`, a restart with no data or an older snapshot, another store at
+//!   the same address, the promotion of a replica that lags. The store's *epoch* reveals it: a
+//!   random value under a name with the ID of the server process (`run_id`), together with the
+//!   replication ID, which changes at each start and each promotion. Both are read in the
+//!   transaction that creates the entry. The `run_id` in the name prevents a snapshot from
+//!   restoring an epoch. A node that sees a new epoch, or has a new connection, refuses for
+//!   `blind_time`; what was admitted before is no longer fresh then.
+//! - **Different clock or time limits on the nodes.** An epoch contains the [`Parameters`] it was
+//!   begun with, and no node admits anything in an epoch with other parameters. An epoch expires
+//!   when no node with its parameters has checked or admitted for [`EPOCH_LIFETIME_MS`], so
+//!   whatever it admitted is no longer fresh under any parameters when the next epoch begins. A
+//!   node that has seen an epoch with other parameters is blind for longer
+//!   ([`MAX_PARAMETER_SPREAD`]), since the store may lose that epoch early.
+//! - **Different limits, and the store lost the epoch that shows it.** A node that starts then
+//!   cannot know the parameters under which others admitted before. So a node that begins an
+//!   epoch, or finds one in which no node admits yet, is blind for [`MAX_PARAMETER_SPREAD`] more.
+//!   Two things spare a node that time. First, the epoch is *open*: a node with the same
+//!   parameters, which has waited itself, states under a second name that it admits in this epoch.
+//!   The store loses both names together, and the second value contains the epoch and the
+//!   replication ID, so it says nothing about a later epoch. Second, the node itself admitted
+//!   under these parameters less than [`MAX_PARAMETER_SPREAD`] ago: in that gap no node with other
+//!   parameters can have begun an epoch and waited as long as it must. Nor can one have returned
+//!   by this same exception, since the epoch that our node first waited in existed for longer than
+//!   that.
+//! - **Evicted entries**: refused unless the store's policy is `noeviction`, checked every second.
+//! - **Two stores at once**, because one was cut off and a replica was promoted. A store with
+//!   replicas is trusted only if it stops accepting writes when it has lost them
+//!   (`min-replicas-to-write`), which takes as long as `min-replicas-max-lag`. So nodes that meet
+//!   the promoted one are blind for a minute more ([`REPLICA_LAG`]), after which the last
+//!   admissions of the old one are no longer fresh. The time for which a silent store still counts
+//!   as the same one is added too: a suspended process takes its replicas for connected until it
+//!   checks again. A store counts as one with replicas while it keeps a replication backlog, one
+//!   hour by default.
+//! - **Another guard admitted**: that of a previous configuration, with another store or in the
+//!   process only. Connections from before a reload use it until their handshakes are complete. So
+//!   this guard is blind until then, and for `blind_time` after that
+//!   ([`Fleet::follow_another_guard`](crate::fleet::Fleet::follow_another_guard)).
+//! - **The store was unavailable.** Nothing was admitted through it meanwhile, but it may have
+//!   been replaced: `blind_time`. Not so if it was only slow and the connections are still the
+//!   same, since they lead to the same process.
 //!
-//! What remains: an operator who lets nodes with one set of ticket keys ask different stores, or under different names of the
-//! fleet, if only while one follows another; lets a live store evict for less than a second, deletes single entries, promotes a
-//! replica and lets nodes ask its primary further on, or sets the clocks of store and nodes back together; and a store that lies.
-//!
-//! Must not know: what early data says. Next: `facts.rs`, what a store tells of itself; `terms.rs`, what nodes agree on.
+//! What remains: an operator who lets nodes with the same ticket keys use different stores or
+//! different fleet names, even if only during a change; who lets a running store evict for less
+//! than a second, deletes single entries, promotes a replica while nodes still use its primary, or
+//! sets the clocks of store and nodes back together; and a store that lies.
 
-mod facts;
-mod terms;
+mod parameters;
+mod store_info;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use tercel::ReplayGuard;
-use tercel::crypto::{Hash, HashAlgorithm, fill_random};
+use tercel::crypto::HashAlgorithm;
 use tercel::pki_types::UnixTime;
+use tercel::session::ReplayGuard;
+use tercel_crypto::{Hash, fill_random};
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::info;
 
-use self::facts::{Facts, Replication};
-pub(crate) use self::terms::Terms;
-use crate::counts::Counters;
+pub(crate) use self::parameters::Parameters;
+use self::store_info::{Replication, StoreInfo};
+use crate::counters::Counters;
 use crate::error::FleetError;
-use crate::secret::hexadecimal;
-use crate::store::{Lines, Store, Waits};
+use crate::hex;
+use crate::store::epoch::Epoch;
+use crate::store::{Caller, Connections, Store};
 
-/// The replay guard of a fleet.
-pub(crate) struct Guard {
+/// The replay guard of a node, which shares its entries with the fleet through the store.
+pub(crate) struct StoreReplayGuard {
     store: Arc<Store>,
     prefix: String,
-    terms: Terms,
+    parameters: Parameters,
     blind_time: Duration,
-    /// How much longer to refuse where nothing says by which terms early data was admitted before.
-    unknown_terms: Duration,
-    /// When the store was last asked and still had an epoch in which this node admits.
-    open_at: ArcSwapOption<Instant>,
-    /// The store's latest time that was seen, in seconds.
+    /// How much longer to refuse where the parameters of earlier admissions are unknown.
+    unknown_parameters: Duration,
+    /// When the store was last seen with an epoch in which this node admits.
+    last_admitting: ArcSwapOption<Instant>,
+    /// The latest time that the store reported, in seconds since 1970.
     latest: AtomicU64,
-    /// From when on, and for how long, another guard may have admitted what is not known here.
-    beside: ArcSwapOption<(Instant, Duration)>,
-    /// An epoch of other terms was seen. Not for a time: nobody tells a node that cannot look how long it goes on.
-    differed: AtomicBool,
-    /// Another guard has taken over.
+    /// Since when, and for how long, another guard may admit early data that is unknown here.
+    other_guard: ArcSwapOption<(Instant, Duration)>,
+    /// Whether an epoch with other parameters was seen. It never expires: a node without a
+    /// connection cannot know how long such an epoch is used.
+    saw_other_parameters: AtomicBool,
+    /// Whether another guard has taken over.
     retired: AtomicBool,
     counters: Arc<Counters>,
 }
 
-/// What a store was when it was last looked at: as long as it is that, its entries are all there.
-pub(crate) struct Standing {
-    epoch_name: String,
-    epoch: String,
-    replication_id: String,
-    /// Until then there may have been entries that are not.
-    blind_until: Instant,
-}
-
-impl Standing {
-    pub(crate) fn admits(&self) -> bool {
-        Instant::now() >= self.blind_until
-    }
-
-    fn is_of(&self, epoch: &str, replication_id: &str) -> bool {
-        self.epoch == epoch && self.replication_id == replication_id
-    }
-}
-
-impl Guard {
+impl StoreReplayGuard {
     pub(crate) fn new(
         store: Arc<Store>,
         prefix: &str,
-        terms: Terms,
+        parameters: Parameters,
         blind_time: Duration,
-        unknown_terms: Duration,
+        unknown_parameters: Duration,
         counters: Arc<Counters>,
     ) -> Self {
         let (prefix, latest) = (format!("{prefix}early:"), AtomicU64::new(0));
-        let (open_at, beside) = (ArcSwapOption::empty(), ArcSwapOption::empty());
-        let (differed, retired) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (last_admitting, other_guard) = (ArcSwapOption::empty(), ArcSwapOption::empty());
+        let (saw_other_parameters, retired) = (AtomicBool::new(false), AtomicBool::new(false));
         Self {
             store,
             prefix,
-            terms,
+            parameters,
             blind_time,
-            unknown_terms,
-            open_at,
+            unknown_parameters,
+            last_admitting,
             latest,
-            beside,
-            differed,
+            other_guard,
+            saw_other_parameters,
             retired,
             counters,
         }
     }
 
-    /// Refuses from now on, and holds nobody to its terms any more.
+    /// Refuses from now on, and no longer renews the epoch, so that other nodes may change
+    /// parameters.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Relaxed);
     }
@@ -152,27 +151,33 @@ impl Guard {
         self.retired.load(Ordering::Relaxed)
     }
 
-    /// Refuses for `still`, while another guard may go on admitting, and for as long after that as what it admitted is
-    /// fresh.
-    pub(crate) fn follow_another(&self, still: Duration) {
-        let time = still.saturating_add(self.blind_time);
-        self.beside.store(Some(Arc::new((Instant::now(), time))));
+    /// Refuses for `overlap`, while another guard may continue to admit, and after that for as long
+    /// as its admissions are fresh.
+    pub(crate) fn start_after_other_guard(&self, overlap: Duration) {
+        let time = overlap.saturating_add(self.blind_time);
+        self.other_guard.store(Some(Arc::new((Instant::now(), time))));
     }
 
-    fn is_beside_another(&self) -> bool {
-        self.beside.load().as_ref().is_some_and(|beside| beside.0.elapsed() < beside.1)
+    fn other_guard_may_admit(&self) -> bool {
+        self.other_guard
+            .load()
+            .as_ref()
+            .is_some_and(|other_guard| other_guard.0.elapsed() < other_guard.1)
     }
 
-    /// Whether a hello could be admitted now.
+    /// Whether early data can be admitted now.
     pub(crate) fn admits(&self) -> bool {
-        let refuses = self.is_retired() || self.is_beside_another();
-        let lines = self.store.current().filter(|_| !refuses);
-        lines.is_some_and(|lines| lines.standing.load().as_ref().is_some_and(|s| s.admits()))
+        let refuses = self.is_retired() || self.other_guard_may_admit();
+        let connections = self.store.current().filter(|_| !refuses);
+        connections.is_some_and(|connections| {
+            connections.observed_epoch.load().as_ref().is_some_and(|s| s.admits())
+        })
     }
 
-    /// Whether early data with this unique value may be accepted, which was fresh at `judged_at` by this node's clock.
-    pub(crate) async fn admit(&self, unique: &[u8], judged_at: UnixTime) -> bool {
-        let verdict = self.ask(unique, judged_at).await;
+    /// Whether early data with this unique value may be accepted. It was fresh at `checked_at` by
+    /// this node's clock.
+    pub(crate) async fn admit(&self, unique: &[u8], checked_at: UnixTime) -> bool {
+        let verdict = self.run_transaction(unique, checked_at).await;
         match verdict {
             Some(true) => self.counters.early_data_admitted.add(),
             Some(false) => self.counters.early_data_replayed.add(),
@@ -181,176 +186,173 @@ impl Guard {
         verdict == Some(true)
     }
 
-    /// Whether it is new; `None` if that cannot be known.
-    async fn ask(&self, unique: &[u8], judged_at: UnixTime) -> Option<bool> {
-        let lines = self.store.lines().ok()?;
-        let standing = lines.standing.load_full().filter(|standing| standing.admits())?;
-        if self.is_retired() || self.is_beside_another() {
+    /// Whether the value is new; `None` if that cannot be known.
+    async fn run_transaction(&self, unique: &[u8], checked_at: UnixTime) -> Option<bool> {
+        let connections = self.store.connections().ok()?;
+        let observed_epoch = connections
+            .observed_epoch
+            .load_full()
+            .filter(|observed_epoch| observed_epoch.admits())?;
+        if self.is_retired() || self.other_guard_may_admit() {
             return None;
         }
         let life = self.blind_time.saturating_mul(2).as_millis();
         let digest = Hash::digest(HashAlgorithm::Sha256, &[unique]);
-        let name = format!("{}{}", self.prefix, hexadecimal(&digest));
+        let key = format!("{}{}", self.prefix, hex::encode(&digest));
         let mut commands = redis::pipe();
-        commands.cmd("MULTI").ignore().cmd("GET").arg(&standing.epoch_name).ignore();
-        // It outlives all that was admitted in it.
-        commands.cmd("PEXPIRE").arg(&standing.epoch_name).arg(EPOCH_LIFE).ignore();
+        commands.cmd("MULTI").ignore().cmd("GET").arg(&observed_epoch.key).ignore();
+        // The epoch must outlive everything that was admitted in it.
+        commands.cmd("PEXPIRE").arg(&observed_epoch.key).arg(EPOCH_LIFETIME_MS).ignore();
         commands.cmd("TIME").ignore().cmd("INFO").arg("replication").ignore();
-        commands.cmd("SET").arg(name).arg("1").arg("NX").arg("PX").arg(life.to_string()).ignore();
+        commands.cmd("SET").arg(key).arg("1").arg("NX").arg("PX").arg(life.to_string()).ignore();
         commands.cmd("EXEC");
-        let asked = self.store.ask_all(Waits::Handshake, &lines, commands).await;
-        let ((epoch, _, time, replication, set),): (Answer,) = asked.ok()?;
-        let is_same = epoch.as_ref() == Some(&standing.epoch)
-            && Replication::read(&replication).is_ok_and(|now| now.id == standing.replication_id);
-        if !is_same || !self.is_in_time(time.0, judged_at) {
-            // The next look begins anew. If others have begun meanwhile, they looked before this answer.
-            lines.standing.store(None);
+        let replies = self.store.run_pipeline(Caller::Handshake, &connections, commands).await;
+        let ((epoch, _, time, replication, set),): (TransactionReply,) = replies.ok()?;
+        let is_same = epoch.as_ref() == Some(&observed_epoch.value)
+            && Replication::read(&replication)
+                .is_ok_and(|now| now.id == observed_epoch.replication_id);
+        if !is_same || !self.is_in_time(time.0, checked_at) {
+            // The next check starts a new blind time. If other nodes began a new epoch meanwhile,
+            // they did so before this reply.
+            connections.observed_epoch.store(None);
             return None;
         }
         Some(set.is_some())
     }
 
-    /// Whether the store's clock is near `ours`, and has not gone back.
-    fn is_in_time(&self, theirs: u64, ours: UnixTime) -> bool {
-        // Answers may overtake each other.
-        let latest = self.latest.fetch_max(theirs, Ordering::Relaxed);
-        let went_back = theirs.saturating_add(OVERTAKEN) < latest;
-        !went_back && ours.as_secs().abs_diff(theirs) <= self.terms.difference
+    /// Whether the store's clock is near `own_time`, and has not gone back.
+    fn is_in_time(&self, store_time: u64, own_time: UnixTime) -> bool {
+        // Replies may arrive out of order.
+        let latest = self.latest.fetch_max(store_time, Ordering::Relaxed);
+        let went_back = store_time.saturating_add(REORDERING) < latest;
+        !went_back && own_time.as_secs().abs_diff(store_time) <= self.parameters.clock_difference
     }
 
-    /// Looks whether the store is what it was; if not, a new blind time begins.
+    /// Checks whether the store still has its data; if not, a new blind time begins.
     ///
     /// # Errors
-    /// If the store is away, refuses to tell, or cannot be trusted with early data, or other nodes admit it by other terms.
-    pub(crate) async fn look(&self, lines: &Arc<Lines>) -> Result<(), FleetError> {
+    /// If the store is unavailable, returns an error, must not decide about early data, or other
+    /// nodes admit early data under other parameters.
+    pub(crate) async fn observe(&self, connections: &Arc<Connections>) -> Result<(), FleetError> {
         if self.is_retired() {
             return Ok(());
         }
-        let now = match self.try_look(lines).await {
+        let now = match self.inspect_store(connections).await {
             Ok(now) => now,
             Err(error) => {
-                lines.standing.store(None);
+                connections.observed_epoch.store(None);
                 return Err(error);
             }
         };
-        let was = lines.standing.load_full();
-        if !was.is_some_and(|was| was.is_of(&now.epoch, &now.replication_id)) {
-            info!("early data is refused for a while: the store is new, or was away");
-            lines.standing.store(Some(Arc::new(now)));
+        let was = connections.observed_epoch.load_full();
+        if !was.is_some_and(|was| was.is_of(&now.value, &now.replication_id)) {
+            info!("early data refused for the blind time: store is new or was unavailable");
+            connections.observed_epoch.store(Some(Arc::new(now)));
         }
         Ok(())
     }
 
-    async fn try_look(&self, lines: &Arc<Lines>) -> Result<Standing, FleetError> {
-        let asked_at = Instant::now();
+    async fn inspect_store(&self, connections: &Arc<Connections>) -> Result<Epoch, FleetError> {
+        let observed_at = Instant::now();
         let mut commands = redis::pipe();
         for section in ["server", "memory", "replication"] {
             commands.cmd("INFO").arg(section);
         }
         commands.cmd("TIME");
-        let told: (String, String, String, (u64, u64)) =
-            self.store.ask_all(Waits::Nobody, lines, commands).await?;
-        let (server, memory, replication, time) = told;
+        let replies: (String, String, String, (u64, u64)) =
+            self.store.run_pipeline(Caller::Background, connections, commands).await?;
+        let (server, memory, replication, time) = replies;
         let refuse = |reason| FleetError::Setting("early_data", reason);
-        let facts = Facts::read(&server, &memory, &replication).map_err(refuse)?;
+        let info = StoreInfo::read(&server, &memory, &replication).map_err(refuse)?;
         if !self.is_in_time(time.0, UnixTime::now()) {
             return Err(refuse(
-                "the clocks of store and node differ by too much, or the store's went back",
+                "clocks of store and node differ too much, or the store's clock went back",
             ));
         }
-        let epoch_name = format!("{}epoch:{}", self.prefix, facts.run_id);
+        let epoch_key = format!("{}epoch:{}", self.prefix, info.run_id);
         let mut random = [0; 16];
         fill_random(&mut random).map_err(|_| FleetError::Random)?;
         let mut commands = redis::pipe();
-        commands.cmd("SET").arg(&epoch_name).arg(self.terms.epoch(&random));
-        commands.arg("PX").arg(EPOCH_LIFE).arg("NX").ignore();
-        commands.cmd("GET").arg(&epoch_name);
-        let open_name = format!("{}open:{}", self.prefix, facts.run_id);
-        commands.cmd("GET").arg(&open_name);
+        commands.cmd("SET").arg(&epoch_key).arg(self.parameters.epoch(&random));
+        commands.arg("PX").arg(EPOCH_LIFETIME_MS).arg("NX").ignore();
+        commands.cmd("GET").arg(&epoch_key);
+        let open_key = format!("{}open:{}", self.prefix, info.run_id);
+        commands.cmd("GET").arg(&open_key);
         let (epoch, open): (String, Option<String>) =
-            self.store.ask_all(Waits::Nobody, lines, commands).await?;
-        let Replication { id: replication_id, is_alone } = facts.replication;
-        if let Err(disagreement) = self.terms.agree(&epoch, is_alone) {
-            self.differed.store(true, Ordering::Relaxed);
-            return Err(disagreement);
+            self.store.run_pipeline(Caller::Background, connections, commands).await?;
+        let Replication { id: replication_id, has_no_replicas } = info.replication;
+        if let Err(mismatch) = self.parameters.check(&epoch, has_no_replicas) {
+            self.saw_other_parameters.store(true, Ordering::Relaxed);
+            return Err(mismatch);
         }
-        // After a promotion others may have admitted elsewhere meanwhile.
-        let is_open = format!("{epoch} {replication_id}");
-        // Only those who share its terms keep it.
-        let mut stay = redis::pipe();
-        stay.cmd("PEXPIRE").arg(&epoch_name).arg(EPOCH_LIFE).ignore();
-        let was = lines.standing.load_full();
+        // Includes the replication ID: after a promotion others may have admitted through another
+        // store.
+        let open_value = format!("{epoch} {replication_id}");
+        // Only nodes with these parameters renew the epoch.
+        let mut renew = redis::pipe();
+        renew.cmd("PEXPIRE").arg(&epoch_key).arg(EPOCH_LIFETIME_MS).ignore();
+        let was = connections.observed_epoch.load_full();
         let admits = was.is_some_and(|was| was.is_of(&epoch, &replication_id) && was.admits());
         if admits {
-            stay.cmd("SET").arg(&open_name).arg(&is_open).arg("PX").arg(EPOCH_LIFE).ignore();
+            renew
+                .cmd("SET")
+                .arg(&open_key)
+                .arg(&open_value)
+                .arg("PX")
+                .arg(EPOCH_LIFETIME_MS)
+                .ignore();
         }
-        self.store.ask_all::<()>(Waits::Nobody, lines, stay).await?;
+        self.store.run_pipeline::<()>(Caller::Background, connections, renew).await?;
         if admits {
-            self.open_at.store(Some(Arc::new(asked_at)));
+            self.last_admitting.store(Some(Arc::new(observed_at)));
         }
-        let terms_are_known = open.as_ref() == Some(&is_open) || self.was_open();
-        let blind_time = self.blind_time_at(is_alone, terms_are_known);
+        let parameters_are_known = open.as_ref() == Some(&open_value) || self.admitted_recently();
+        let blind_time = self.blind_time_for(has_no_replicas, parameters_are_known);
         let blind_until = Instant::now().checked_add(blind_time);
-        let blind_until = blind_until.ok_or(FleetError::Away)?;
-        Ok(Standing { epoch_name, epoch, replication_id, blind_until })
+        let blind_until = blind_until.ok_or(FleetError::StoreUnavailable)?;
+        Ok(Epoch { key: epoch_key, value: epoch, replication_id, blind_until })
     }
 
-    /// Whether this node admitted by its terms so short a time ago that nobody of others can have begun to since.
-    fn was_open(&self) -> bool {
-        self.open_at.load().as_ref().is_some_and(|at| at.elapsed() < self.unknown_terms)
+    /// Whether this node admitted so recently that no node with other parameters can have begun to
+    /// since.
+    fn admitted_recently(&self) -> bool {
+        self.last_admitting.load().as_ref().is_some_and(|at| at.elapsed() < self.unknown_parameters)
     }
 
-    /// How long to refuse at a store whose past is not known, unless it is known to hold no entries of other terms.
-    fn blind_time_at(&self, is_alone: bool, terms_are_known: bool) -> Duration {
-        let lag = LAG.saturating_add(self.store.patience());
-        let lag = if is_alone { Duration::ZERO } else { lag };
-        let others = match self.differed.load(Ordering::Relaxed) {
-            true => ANY_TERMS,
-            false if terms_are_known => Duration::ZERO,
-            false => self.unknown_terms,
+    /// How long to refuse at a store whose earlier entries are unknown, unless it is known to hold
+    /// no entries of other parameters.
+    fn blind_time_for(&self, has_no_replicas: bool, parameters_are_known: bool) -> Duration {
+        let lag = REPLICA_LAG.saturating_add(self.store.connect_time_limit());
+        let lag = if has_no_replicas { Duration::ZERO } else { lag };
+        let unknown = match self.saw_other_parameters.load(Ordering::Relaxed) {
+            true => MAX_PARAMETER_SPREAD,
+            false if parameters_are_known => Duration::ZERO,
+            false => self.unknown_parameters,
         };
-        self.blind_time.saturating_add(lag).saturating_add(others)
+        self.blind_time.saturating_add(lag).saturating_add(unknown)
     }
 }
 
-/// How long a hello can be fresh by the store's clock, so how long a node refuses what it cannot know. A second
-/// is for what is cut off where clocks are read in whole seconds.
-pub(crate) const fn blind_time(window: u32, difference: u64) -> Duration {
-    let clocks = Duration::from_secs(difference.saturating_mul(2).saturating_add(1));
-    ReplayGuard::fresh_for(window).saturating_add(clocks)
+/// How long a ClientHello can be fresh by the store's clock, and so how long a node refuses what
+/// it cannot know. One second accounts for clocks that are read in whole seconds.
+pub(crate) const fn blind_time(window: Duration, clock_difference: u64) -> Duration {
+    let clocks = Duration::from_secs(clock_difference.saturating_mul(2).saturating_add(1));
+    ReplayGuard::freshness_period(window).saturating_add(clocks)
 }
 
-/// Says once why early data is refused, and once when it no longer is.
-#[derive(Default)]
-pub(crate) struct Complaint(Option<String>);
+type TransactionReply = (Option<String>, i64, (u64, u64), String, Option<String>);
 
-impl Complaint {
-    pub(crate) fn hear(&mut self, looked: &Result<(), FleetError>) {
-        match looked {
-            Ok(()) | Err(FleetError::Away) => self.0 = None,
-            Err(error) => {
-                let reason = error.to_string();
-                if self.0.as_ref() != Some(&reason) {
-                    warn!(reason, "early data is refused");
-                    self.0 = Some(reason);
-                }
-            }
-        }
-    }
-}
+/// How long a store that lost its replicas may continue to accept writes.
+const REPLICA_LAG: Duration = Duration::from_secs(60);
 
-type Answer = (Option<String>, i64, (u64, u64), String, Option<String>);
+/// Seconds by which a reply may be older than one received before it.
+const REORDERING: u64 = 1;
 
-/// How long a store that lost its replicas may go on writing.
-const LAG: Duration = Duration::from_secs(60);
+/// How much longer early data admitted under any other parameters may be fresh or admitted: the
+/// largest clock difference plus the largest connect time limit.
+pub(crate) const MAX_PARAMETER_SPREAD: Duration = Duration::from_secs(60 + 60);
 
-/// Seconds by which an answer may be older than one that came before it.
-const OVERTAKEN: u64 = 1;
-
-/// By how much more what was admitted by other terms may be fresh, or admitted: what clocks may differ by at most, and how
-/// late a store may be at most.
-pub(crate) const ANY_TERMS: Duration = Duration::from_secs(60 + 60);
-
-/// Milliseconds for which an epoch stays if nobody looks who shares its terms: much more than the longest blind time of any
-/// terms, so that two epochs of different terms are that far apart.
-const EPOCH_LIFE: u64 = 600_000;
+/// Milliseconds after which an epoch expires if no node with its parameters renews it: much more
+/// than the longest blind time under any parameters, so that two epochs with different parameters
+/// are that far apart.
+const EPOCH_LIFETIME_MS: u64 = 600_000;

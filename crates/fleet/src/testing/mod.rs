@@ -1,15 +1,16 @@
-//! Nodes against a store: one inside the test that can be made to fail, and a real one if it is installed.
+//! Nodes against a fake store with faults on demand, and against a real server if one is
+//! installed.
 //!
-//! Must not know: what is not told to a node in service. Next: `fake.rs`, `real.rs`, and a file for each thing shared.
+//! One file for each thing that nodes share, and for each kind of store.
 
-mod away;
 mod early_data;
-mod fake;
+mod fake_store;
 mod nodes;
+mod over_tls;
 #[cfg(unix)]
-mod real;
+mod real_store;
 mod secrets;
-mod served;
 mod sessions;
 mod ticket_keys;
-mod useless;
+mod unreachable_store;
+mod unusable_store;

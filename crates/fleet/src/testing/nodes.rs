@@ -1,6 +1,4 @@
-//! Nodes of a fleet, whole or in parts, and what they need.
-//!
-//! Must not know: which store it is. Next: the tests.
+//! Nodes of a fleet for tests, and what they need.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,40 +10,41 @@ use tercel::pki_types::UnixTime;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use crate::counts::{Counters, Counts};
-use crate::early_data::{ANY_TERMS, Guard, Terms, blind_time};
-use crate::keeper::StoreKeeper;
-use crate::mark::Mark;
-use crate::secret::FleetSecret;
-use crate::secrets::{FleetSecrets, SecretCell};
+use crate::counters::{Counters, Counts};
+use crate::early_data::{MAX_PARAMETER_SPREAD, Parameters, StoreReplayGuard, blind_time};
+use crate::node::store_task::StoreTask;
+use crate::secrets::secret::FleetSecret;
+use crate::secrets::{FleetSecrets, SharedSecrets};
 use crate::sessions::Sessions;
+use crate::sessions::secret_check::SecretCheck;
 use crate::settings::StoreSettings;
-use crate::store::dial::Address;
-use crate::store::{Lines, Store};
-use crate::ticket_keys::FleetTickets;
-use crate::ticket_keys::shared::StoreKeys;
+use crate::store::connect::StoreAddress;
+use crate::store::{Connections, Store};
+use crate::ticket_keys::FleetTicketSealer;
+use crate::ticket_keys::shared::StoreTicketKeys;
 
-/// What a node has, without the keeper: the test says when what happens.
+/// The parts of a node without its thread: the test decides when what happens.
 pub(super) struct Node {
     pub(super) store: Arc<Store>,
-    pub(super) guard: Guard,
+    pub(super) guard: StoreReplayGuard,
     pub(super) sessions: Arc<Sessions>,
-    pub(super) keys: StoreKeys,
-    pub(super) tickets: Arc<FleetTickets>,
-    pub(super) secrets: Arc<SecretCell>,
-    pub(super) mark: Mark,
+    pub(super) keys: StoreTicketKeys,
+    pub(super) tickets: Arc<FleetTicketSealer>,
+    pub(super) secrets: Arc<SharedSecrets>,
+    pub(super) secret_check: SecretCheck,
     counters: Arc<Counters>,
-    address: Address,
+    address: StoreAddress,
 }
 
 pub(super) const PREFIX: &str = "tercel:{test}:";
 pub(super) const PERIOD: u64 = 1000;
 pub(super) const DIFFERENCE: u64 = 5;
-pub(super) const TERMS: Terms = Terms { difference: DIFFERENCE, patience: 5 * LIMIT.as_millis() };
-/// For as long nodes here are blind.
-pub(super) const BLIND: Duration = blind_time(60, DIFFERENCE);
-/// And for as long if they do not know the terms of those before.
-pub(super) const BLIND_FOR_ANY: Duration = BLIND.saturating_add(ANY_TERMS);
+pub(super) const PARAMETERS: Parameters =
+    Parameters { clock_difference: DIFFERENCE, connect_time_limit: 5 * LIMIT.as_millis() };
+/// The blind time of these nodes.
+pub(super) const BLIND: Duration = blind_time(Duration::from_secs(60), DIFFERENCE);
+/// The blind time where earlier parameters are unknown.
+pub(super) const BLIND_FOR_ANY: Duration = BLIND.saturating_add(MAX_PARAMETER_SPREAD);
 
 impl Node {
     pub(super) async fn at(url: &str) -> Self {
@@ -57,66 +56,81 @@ impl Node {
     }
 
     pub(super) async fn with_secrets(url: &str, secrets: FleetSecrets) -> Self {
-        let secrets = SecretCell::new(secrets);
-        let known = || Arc::clone(&secrets);
+        let secrets = SharedSecrets::new(secrets);
+        let shared_secrets = || Arc::clone(&secrets);
         let counters = Arc::new(Counters::default());
         let store = Arc::new(Store::new(LIMIT, 5 * LIMIT, Arc::clone(&counters)));
-        let (at, count) = (|| Arc::clone(&store), || Arc::clone(&counters));
+        let (shared_store, count) = (|| Arc::clone(&store), || Arc::clone(&counters));
         let period = Duration::from_secs(PERIOD);
-        let tickets = Arc::new(FleetTickets::new(period));
+        let tickets = Arc::new(FleetTicketSealer::new(period));
         let node = Self {
-            guard: Guard::new(at(), PREFIX, TERMS, BLIND, ANY_TERMS, count()),
-            sessions: Arc::new(Sessions::new(at(), PREFIX, known(), count())),
-            keys: StoreKeys::new(at(), PREFIX, known(), Arc::clone(&tickets), period, count()),
-            mark: Mark::new(at(), PREFIX, known()),
-            secrets: known(),
+            guard: StoreReplayGuard::new(
+                shared_store(),
+                PREFIX,
+                PARAMETERS,
+                BLIND,
+                MAX_PARAMETER_SPREAD,
+                count(),
+            ),
+            sessions: Arc::new(Sessions::new(shared_store(), PREFIX, shared_secrets(), count())),
+            keys: StoreTicketKeys::new(
+                shared_store(),
+                PREFIX,
+                shared_secrets(),
+                Arc::clone(&tickets),
+                period,
+                count(),
+            ),
+            secret_check: SecretCheck::new(shared_store(), PREFIX, shared_secrets()),
+            secrets: shared_secrets(),
             tickets,
-            store: at(),
+            store: shared_store(),
             counters: count(),
-            address: Address::of(&StoreSettings::new(url, "")).unwrap(),
+            address: StoreAddress::of(&StoreSettings::new(url, "")).unwrap(),
         };
         node.connect().await;
         node
     }
 
-    /// One that is set otherwise.
-    pub(super) async fn with_terms(url: &str, terms: Terms) -> Self {
+    /// A node with other parameters.
+    pub(super) async fn with_parameters(url: &str, parameters: Parameters) -> Self {
         let mut node = Self::at(url).await;
         let (store, counters) = (Arc::clone(&node.store), Arc::clone(&node.counters));
-        node.guard = Guard::new(store, PREFIX, terms, BLIND, ANY_TERMS, counters);
+        node.guard =
+            StoreReplayGuard::new(store, PREFIX, parameters, BLIND, MAX_PARAMETER_SPREAD, counters);
         node
     }
 
-    /// As the keeper does when it has found the store.
+    /// Connects as the background task does.
     pub(super) async fn connect(&self) {
         let lost = Arc::new(Notify::new());
-        let connection = self.address.dial(&lost).await.unwrap();
-        self.store.set(Some(Arc::new(Lines::new(vec![connection], lost))));
+        let connection = self.address.connect(&lost).await.unwrap();
+        self.store.set_connections(Some(Arc::new(Connections::new(vec![connection], lost))));
     }
 
-    /// What looks after the store of this node, found at `url`, and after nothing else.
-    pub(super) fn keeper(&self, url: &str) -> StoreKeeper {
-        StoreKeeper {
+    /// The task that keeps this node connected to the store at `url`, and does nothing else.
+    pub(super) fn store_task(&self, url: &str) -> StoreTask {
+        StoreTask {
             store: Arc::clone(&self.store),
-            address: Address::of(&StoreSettings::new(url, "")).unwrap(),
+            address: StoreAddress::of(&StoreSettings::new(url, "")).unwrap(),
             connections: 2,
-            connect_limit: LIMIT,
+            connect_time_limit: LIMIT,
             guard: None,
             keys: None,
-            mark: None,
+            secret_check: None,
             probe: format!("{PREFIX}probe"),
             counters: Arc::clone(&self.counters),
         }
     }
 
-    /// Whether a hello that was just judged is admitted.
+    /// Whether a ClientHello that was judged just now is admitted.
     pub(super) async fn admit(&self, unique: &[u8]) -> bool {
         self.guard.admit(unique, UnixTime::now()).await
     }
 
-    pub(super) async fn look(&self) -> Result<(), String> {
-        let lines = self.store.lines().unwrap();
-        self.guard.look(&lines).await.map_err(|error| error.to_string())
+    pub(super) async fn observe(&self) -> Result<(), String> {
+        let connections = self.store.connections().unwrap();
+        self.guard.observe(&connections).await.map_err(|error| error.to_string())
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -128,14 +142,14 @@ impl Node {
     }
 }
 
-/// Long enough for a busy machine: what has to be fast is asked for without a clock.
+/// Long enough for a busy machine: what must be fast is tested without a clock.
 pub(super) const LIMIT: Duration = Duration::from_secs(1);
 
 pub(super) fn at(seconds: u64) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(seconds))
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed after the test.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
@@ -152,7 +166,7 @@ impl Folder {
         &self.0
     }
 
-    /// A file that only its owner reads.
+    /// Writes a file that only its owner can read.
     pub(super) fn write(&self, name: &str, content: &[u8]) -> PathBuf {
         let path = self.0.join(name);
         fs::write(&path, content).unwrap();
@@ -176,11 +190,11 @@ pub(super) fn set_mode(path: &Path, mode: u32) {
 #[cfg(not(unix))]
 pub(super) fn set_mode(_: &Path, _: u32) {}
 
-/// Waits until it is so, for ten seconds at most.
-pub(super) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+/// Waits until a condition holds, for ten seconds at most.
+pub(super) async fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(10), "not so after ten seconds: {what}");
+    while !condition() {
+        assert!(began.elapsed() < Duration::from_secs(10), "not after ten seconds: {what}");
         sleep(Duration::from_millis(5)).await;
     }
 }

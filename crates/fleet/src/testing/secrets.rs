@@ -1,19 +1,18 @@
-//! One fleet secret follows another, on three nodes, in any order.
-//!
-//! Must not know: files and reloads. Next: [`crate::FleetSecrets`], which tells the steps.
+//! Rotation of the fleet secret on three nodes, in any order. [`FleetSecrets`] describes the
+//! steps.
 
 use tercel::pki_types::UnixTime;
-use tercel::{NewSession, TicketSealer};
+use tercel::session::{NewSession, TicketSealer};
 use tokio::time::{advance, pause, resume};
 
-use super::fake::Fake;
+use super::fake_store::FakeStore;
 use super::nodes::{BLIND_FOR_ANY, Node, PERIOD, at};
 use crate::error::FleetError;
-use crate::secret::FleetSecret;
 use crate::secrets::FleetSecrets;
+use crate::secrets::secret::FleetSecret;
 
 const NOW: u64 = 1_000_000;
-/// When the first key of a fleet seals that began at `NOW`.
+/// When the first key of a fleet that began at `NOW` starts to seal.
 const FIRST: u64 = NOW + 3;
 
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
@@ -33,7 +32,7 @@ fn steps() -> [FleetSecrets; 4] {
     ]
 }
 
-/// Sessions that nodes keep, told apart by a number.
+/// Numbered sessions.
 struct Ids(u8);
 
 impl Ids {
@@ -46,11 +45,11 @@ impl Ids {
     }
 }
 
-/// Whatever one node gives out now every node takes.
+/// Every node accepts the tickets and sessions of every other node.
 async fn all_resume_everywhere(nodes: &[Node; 3], ids: &mut Ids, now: u64) {
     for node in nodes {
         node.keys.refresh(at(now)).await.unwrap();
-        node.mark.look().await.unwrap();
+        node.secret_check.run().await.unwrap();
     }
     for from in nodes {
         let ticket = from.tickets.seal(b"session", at(now)).unwrap();
@@ -64,9 +63,9 @@ async fn all_resume_everywhere(nodes: &[Node; 3], ids: &mut Ids, now: u64) {
 }
 
 #[tokio::test]
-async fn one_secret_follows_another_in_any_order_and_nothing_is_lost() {
+async fn secrets_rotate_in_any_order_and_nothing_is_lost() {
     for order in ORDERS {
-        let fake = Fake::start();
+        let fake = FakeStore::start();
         let [first, ..] = steps();
         let url = fake.url();
         let node = || Node::with_secrets(&url, first.clone());
@@ -74,7 +73,7 @@ async fn one_secret_follows_another_in_any_order_and_nothing_is_lost() {
         nodes[0].keys.refresh(at(NOW)).await.unwrap();
         let (mut ids, mut now) = (Ids(0), FIRST);
         all_resume_everywhere(&nodes, &mut ids, now).await;
-        // What lives through all of it, until its secret is gone.
+        // A session and a ticket that live until their secret is removed.
         let long = ids.keep(&nodes[0]).await;
         let ticket = nodes[0].tickets.seal(b"session", at(now)).unwrap();
         let [_, later @ ..] = steps();
@@ -82,7 +81,7 @@ async fn one_secret_follows_another_in_any_order_and_nothing_is_lost() {
             for (place, number) in order.into_iter().enumerate() {
                 nodes[number].secrets.set(secrets.clone());
                 all_resume_everywhere(&nodes, &mut ids, now).await;
-                // Keys follow each other meanwhile, put there by whoever is first.
+                // Ticket keys are rotated meanwhile, by whichever node is first.
                 if step == 1 && place == 1 {
                     now += PERIOD;
                     nodes[order[2]].keys.refresh(at(now)).await.unwrap();
@@ -99,15 +98,15 @@ async fn one_secret_follows_another_in_any_order_and_nothing_is_lost() {
     }
 }
 
-/// Marks in the store are named by what all nodes see alike, so it does not matter who knows which secret: also
-/// where the steps are not kept to, or a secret is wrong.
+/// Entries in the store do not depend on secrets, so this holds also if steps are skipped or a
+/// secret is wrong.
 #[tokio::test]
 async fn nodes_of_different_secrets_never_admit_one_hello_twice() {
-    let fake = Fake::start();
+    let fake = FakeStore::start();
     let mut nodes = Vec::new();
     for secrets in steps() {
         let node = Node::with_secrets(&fake.url(), secrets).await;
-        node.look().await.unwrap();
+        node.observe().await.unwrap();
         nodes.push(node);
     }
     pause();
@@ -119,7 +118,7 @@ async fn nodes_of_different_secrets_never_admit_one_hello_twice() {
         for node in &nodes {
             assert!(!node.admit(&hello).await);
         }
-        // A node that goes on with other secrets forgets nothing, and is not blind.
+        // A change of secrets loses no entry and does not make the node blind.
         for secrets in steps() {
             first.secrets.set(secrets);
             assert!(first.guard.admits() && !first.admit(&hello).await);
@@ -137,13 +136,13 @@ async fn nodes_of_different_secrets_never_admit_one_hello_twice() {
 }
 
 #[tokio::test]
-async fn ticket_keys_are_sealed_anew_by_who_is_further_on() {
-    let fake = Fake::start();
+async fn ticket_keys_are_resealed_by_nodes_that_are_further_in_the_rotation() {
+    let fake = FakeStore::start();
     let [first, second, third, _] = steps();
     let node = Node::with_secrets(&fake.url(), first).await;
     node.keys.refresh(at(NOW)).await.unwrap();
     let old = fake.value("ticket-keys");
-    // Who can read the new secret but does not write it yet leaves things as they are.
+    // A node that only reads under the new secret leaves the set unchanged.
     node.secrets.set(second.clone());
     node.keys.refresh(at(FIRST)).await.unwrap();
     assert_eq!(fake.value("ticket-keys"), old);
@@ -154,7 +153,7 @@ async fn ticket_keys_are_sealed_anew_by_who_is_further_on() {
     let behind = Node::with_secrets(&fake.url(), second).await;
     behind.keys.refresh(at(FIRST)).await.unwrap();
     assert_eq!(fake.value("ticket-keys"), new);
-    // A set that is gone comes back under the secret that writes.
+    // A missing set is written again under the current secret.
     fake.set_data(Default::default());
     node.keys.refresh(at(FIRST)).await.unwrap();
     assert_eq!(fake.value("ticket-keys"), new);
@@ -162,28 +161,32 @@ async fn ticket_keys_are_sealed_anew_by_who_is_further_on() {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_let_go_too_soon_is_told_and_the_last_keys_stay() {
-    let fake = Fake::start();
+async fn a_secret_removed_too_early_is_reported_and_the_previous_keys_stay() {
+    let fake = FakeStore::start();
     let [first, .., last] = steps();
     let node = Node::with_secrets(&fake.url(), first).await;
     node.keys.refresh(at(NOW)).await.unwrap();
-    node.mark.look().await.unwrap();
+    node.secret_check.run().await.unwrap();
     let data = fake.data();
     node.secrets.set(last);
     let refused = node.keys.refresh(at(FIRST)).await.unwrap_err();
-    assert!(matches!(refused, FleetError::ForeignKeys) && refused.to_string().contains("secret"));
-    let refused = node.mark.look().await.unwrap_err();
-    assert!(matches!(refused, FleetError::ForeignSecret) && refused.to_string().contains("secret"));
-    assert_eq!(fake.data(), data, "what cannot be read is left alone");
+    assert!(
+        matches!(refused, FleetError::UnreadableKeys) && refused.to_string().contains("secret")
+    );
+    let refused = node.secret_check.run().await.unwrap_err();
+    assert!(
+        matches!(refused, FleetError::SecretMismatch) && refused.to_string().contains("secret")
+    );
+    assert_eq!(fake.data(), data, "unreadable values are left unchanged");
     assert!(node.tickets.seal(b"session", at(FIRST)).is_some());
 }
 
 #[tokio::test]
-async fn a_mark_that_nobody_renews_goes() {
-    let fake = Fake::start();
+async fn the_secret_check_expires_unless_renewed() {
+    let fake = FakeStore::start();
     let node = Node::at(&fake.url()).await;
     for _ in 0..2 {
-        node.mark.look().await.unwrap();
+        node.secret_check.run().await.unwrap();
         let (_, end) = fake.data().into_values().next().unwrap();
         let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
         let left = u128::try_from(end.unwrap()).unwrap() - now;

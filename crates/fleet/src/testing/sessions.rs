@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tercel::pki_types::UnixTime;
-use tercel::{ForgetSession, NewSession, TicketSealer};
+use tercel::session::{ForgetSession, NewSession, TicketSealer};
 
-use super::fake::Fake;
-use super::nodes::{Node, at, until};
-use crate::forgetting::forgetting;
-use crate::secret::FleetSecret;
+use super::fake_store::FakeStore;
+use super::nodes::{Node, at, wait_until};
+use crate::secrets::secret::FleetSecret;
+use crate::sessions::removal::removal_queue;
 
 const ID: [u8; 32] = [0xa5; 32];
 const SESSION: &[u8] = b"a session that is kept";
@@ -20,8 +20,8 @@ fn new(id: [u8; 32], life: u64) -> NewSession {
 }
 
 #[tokio::test]
-async fn another_node_finds_what_one_kept() {
-    let fake = Fake::start();
+async fn another_node_finds_a_stored_session() {
+    let fake = FakeStore::start();
     let (a, b) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
     a.sessions.keep(new(ID, 100)).await;
     assert_eq!(b.sessions.look_up(&ID, false).await.unwrap(), SESSION);
@@ -31,8 +31,8 @@ async fn another_node_finds_what_one_kept() {
 }
 
 #[tokio::test]
-async fn of_two_nodes_at_once_one_takes() {
-    let fake = Fake::start();
+async fn of_two_concurrent_nodes_one_takes() {
+    let fake = FakeStore::start();
     let (a, b) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
     for round in 0..20_u8 {
         a.sessions.keep(new([round; 32], 100)).await;
@@ -43,14 +43,14 @@ async fn of_two_nodes_at_once_one_takes() {
 }
 
 #[tokio::test]
-async fn the_store_learns_neither_id_nor_session() {
-    let fake = Fake::start();
+async fn the_store_learns_neither_the_id_nor_the_session() {
+    let fake = FakeStore::start();
     let node = Node::at(&fake.url()).await;
     node.sessions.keep(new(ID, 100)).await;
-    let hexadecimal = crate::secret::hexadecimal(&ID);
+    let id = crate::hex::encode(&ID);
     for (key, (value, end)) in fake.data() {
         let text = String::from_utf8(key).unwrap();
-        assert!(!text.contains(&hexadecimal));
+        assert!(!text.contains(&id));
         assert!(
             !value.windows(8).any(|part| part == &ID[..8] || SESSION.windows(8).any(|s| s == part))
         );
@@ -59,8 +59,8 @@ async fn the_store_learns_neither_id_nor_session() {
 }
 
 #[tokio::test]
-async fn a_store_cannot_pass_one_session_for_another_or_change_it() {
-    let fake = Fake::start();
+async fn a_store_cannot_swap_or_change_sessions() {
+    let fake = FakeStore::start();
     let node = Node::at(&fake.url()).await;
     node.sessions.keep(new([1; 32], 100)).await;
     node.sessions.keep(new([2; 32], 100)).await;
@@ -80,7 +80,7 @@ async fn a_store_cannot_pass_one_session_for_another_or_change_it() {
 
 #[tokio::test]
 async fn another_fleet_finds_nothing() {
-    let fake = Fake::start();
+    let fake = FakeStore::start();
     let node = Node::at(&fake.url()).await;
     node.sessions.keep(new(ID, 100)).await;
     for secret in [FleetSecret::new(&[8; 32], "test"), FleetSecret::new(&[7; 32], "other")] {
@@ -91,7 +91,7 @@ async fn another_fleet_finds_nothing() {
 
 #[tokio::test]
 async fn a_store_cannot_keep_a_session_alive() {
-    let fake = Fake::start();
+    let fake = FakeStore::start();
     let node = Node::at(&fake.url()).await;
     node.sessions.keep(new(ID, 1)).await;
     let mut data = fake.data();
@@ -103,75 +103,76 @@ async fn a_store_cannot_keep_a_session_alive() {
 }
 
 #[tokio::test]
-async fn ids_that_are_not_ours_cost_the_store_nothing() {
-    let fake = Fake::start();
+async fn the_store_is_not_asked_for_ids_of_another_length() {
+    let fake = FakeStore::start();
     let node = Node::at(&fake.url()).await;
-    let before = fake.asked();
+    let before = fake.requests();
     for length in [0, 1, 31, 33, 200] {
         assert_eq!(node.sessions.look_up(&vec![1; length], true).await, None);
     }
-    assert_eq!(fake.asked(), before);
+    assert_eq!(fake.requests(), before);
 }
 
 #[tokio::test]
 async fn without_a_store_there_is_no_session() {
-    let fake = Fake::start();
+    let fake = FakeStore::start();
     let node = Node::at(&fake.url()).await;
     node.sessions.keep(new(ID, 100)).await;
-    node.store.set(None);
+    node.store.set_connections(None);
     assert_eq!(node.sessions.look_up(&ID, false).await, None);
     node.sessions.keep(new([2; 32], 100)).await;
-    assert_eq!((node.counts().kept, node.counts().away), (1, 1));
+    assert_eq!((node.counts().kept, node.counts().unavailable), (1, 1));
     assert!(!node.tickets.has_keys() && node.tickets.seal(SESSION, at(1)).is_none());
 }
 
-/// A connection of TLS 1.2 may end with a fatal alert while its session is still on the way. RFC 5246 7.2.2
+/// A TLS 1.2 connection may end with a fatal alert while its session is still being written.
+/// RFC 5246 7.2.2
 #[tokio::test]
-async fn a_session_that_arrives_after_it_was_forgotten_does_not_come_back() {
-    let fake = Fake::start();
+async fn a_session_that_arrives_after_its_removal_stays_removed() {
+    let fake = FakeStore::start();
     let (node, other) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
     fake.hold(Some("SET"));
     node.sessions.keep(new(ID, 100)).await;
-    // Nobody waits for the store any longer, which has the command.
-    assert!(!node.store.is_there());
+    // The request has timed out, and the store still has the command.
+    assert!(!node.store.is_connected());
     node.connect().await;
-    let held = fake.asked();
-    let forgetting = node.sessions.forget(&ID);
+    let held = fake.requests();
+    let removing = node.sessions.forget(&ID);
     let arriving = async {
-        // The name was found free; now both the late session and the tombstone are on the way.
-        until("forgetting", || fake.asked() >= held + 2).await;
+        // The key was found free; both the late session and the tombstone are on the way.
+        wait_until("removing", || fake.requests() >= held + 2).await;
         fake.hold(None);
     };
-    let (forgotten, ()) = tokio::join!(forgetting, arriving);
+    let (forgotten, ()) = tokio::join!(removing, arriving);
     assert!(!forgotten.unwrap());
-    until("the session has arrived", || !fake.data().is_empty()).await;
-    // The order in which they arrive does not matter.
+    wait_until("the session has arrived", || !fake.data().is_empty()).await;
+    // Either order of arrival gives the same result.
     for at_node in [&node, &other] {
         for take in [false, true, true] {
-            assert_eq!(at_node.sessions.look_up(&ID, take).await, None, "it came back");
+            assert_eq!(at_node.sessions.look_up(&ID, take).await, None, "still removed");
         }
     }
     assert_eq!(fake.data().into_values().map(|(value, _)| value).collect::<Vec<_>>(), [b""]);
 }
 
 #[tokio::test]
-async fn what_was_forgotten_before_it_was_written_is_not_written() {
-    let fake = Fake::start();
+async fn a_session_removed_before_it_was_written_is_not_written() {
+    let fake = FakeStore::start();
     let node = Node::at(&fake.url()).await;
     assert!(!node.sessions.forget(&ID).await.unwrap());
-    // Not even if somebody who has seen its id tries to take it first.
+    // Not even if a client that knows the ID tries to take it first.
     assert_eq!(node.sessions.look_up(&ID, true).await, None);
     node.sessions.keep(new(ID, 100)).await;
     assert_eq!(node.sessions.look_up(&ID, false).await, None);
     assert_eq!(node.counts().kept, 0);
-    // It stays for as long as the session could, and not for ever.
+    // The tombstone stays for as long as a session can, and no longer.
     let week = 7 * 24 * 60 * 60 * 1000;
-    assert!((week - 10_000..=week).contains(&fake.life("session:")));
+    assert!((week - 10_000..=week).contains(&fake.lifetime("session:")));
 }
 
 #[tokio::test]
-async fn a_session_that_is_forgotten_leaves_nothing_behind() {
-    let fake = Fake::start();
+async fn a_removed_session_leaves_nothing_behind() {
+    let fake = FakeStore::start();
     let (node, other) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
     node.sessions.keep(new(ID, 100)).await;
     assert!(other.sessions.forget(&ID).await.unwrap());
@@ -180,20 +181,20 @@ async fn a_session_that_is_forgotten_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn what_is_to_be_forgotten_while_the_store_is_away_is_forgotten_when_it_is_back() {
-    let fake = Fake::start();
+async fn removals_wait_until_the_store_is_back() {
+    let fake = FakeStore::start();
     let (node, other) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
     other.sessions.keep(new(ID, 100)).await;
-    node.store.set(None);
-    let (tell, forgotten) = forgetting(Arc::clone(&node.sessions), node.counters());
-    let thread = tokio::spawn(forgotten.take_out());
-    tell.forget_session(&ID);
+    node.store.set_connections(None);
+    let (queue, task) = removal_queue(Arc::clone(&node.sessions), node.counters());
+    let running = tokio::spawn(task.run());
+    queue.forget_session(&ID);
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(other.sessions.look_up(&ID, false).await.is_some(), "the store is away");
+    assert!(other.sessions.look_up(&ID, false).await.is_some(), "the store is unavailable");
     node.connect().await;
-    until("forgotten", || node.counts().forgotten == 1).await;
+    wait_until("removed", || node.counts().removed == 1).await;
     assert_eq!(other.sessions.look_up(&ID, false).await, None);
-    // The thread ends with those who tell it.
-    drop(tell);
-    thread.await.unwrap();
+    // The task ends when all senders are gone.
+    drop(queue);
+    running.await.unwrap();
 }

@@ -1,31 +1,33 @@
-//! One set of ticket keys for all nodes, at a store that loses, restores or damages it; and keys in a file.
+//! Ticket keys: one set for all nodes in a store that loses, restores or damages it, and keys in a
+//! file.
 
 use std::time::Duration;
 
-use tercel::{TicketKeySet, TicketSealer};
+use tercel::session::{TicketKeySet, TicketSealer};
 
-use super::fake::Fake;
+use super::fake_store::FakeStore;
 use super::nodes::{Folder, Node, PERIOD, at, set_mode};
 use crate::error::FleetError;
-use crate::secret::FleetSecret;
-use crate::{Fleet, Settings, TicketKeys};
+use crate::fleet::Fleet;
+use crate::secrets::secret::FleetSecret;
+use crate::settings::{Settings, TicketKeys};
 
 const NOW: u64 = 1_000_000;
-/// When the first key of a fleet seals that began at `NOW`.
+/// When the first key of a fleet that began at `NOW` starts to seal.
 const FIRST: u64 = NOW + 3;
 
-/// A ticket of one node, opened by the other.
-fn passes(from: &Node, to: &Node, now: u64) -> bool {
+/// Whether the other node opens a ticket of this one.
+fn opens_at(from: &Node, to: &Node, now: u64) -> bool {
     let ticket = from.tickets.seal(b"session", at(now)).expect("a ticket");
     to.tickets.open(&ticket, at(now)).as_deref() == Some(b"session")
 }
 
-fn number(fake: &Fake) -> u64 {
+fn number(fake: &FakeStore) -> u64 {
     let value = fake.value("ticket-keys");
     u64::from_be_bytes(value[1..9].try_into().unwrap())
 }
 
-async fn pair(fake: &Fake) -> (Node, Node) {
+async fn pair(fake: &FakeStore) -> (Node, Node) {
     let (a, b) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
     let (first, second) =
         tokio::join!(Box::pin(a.keys.refresh(at(NOW))), Box::pin(b.keys.refresh(at(NOW))));
@@ -36,17 +38,17 @@ async fn pair(fake: &Fake) -> (Node, Node) {
 
 #[tokio::test]
 async fn two_nodes_that_start_at_once_have_one_set() {
-    let fake = Fake::start();
+    let fake = FakeStore::start();
     let (a, b) = pair(&fake).await;
     assert_eq!(number(&fake), 1);
-    // Nothing is sealed before both have looked again.
+    // Nothing is sealed before both nodes have read the set.
     assert!(a.tickets.seal(b"session", at(FIRST - 1)).is_none());
-    assert!(passes(&a, &b, FIRST) && passes(&b, &a, FIRST));
+    assert!(opens_at(&a, &b, FIRST) && opens_at(&b, &a, FIRST));
 }
 
 #[tokio::test]
 async fn two_nodes_that_rotate_at_once_agree() {
-    let fake = Fake::start();
+    let fake = FakeStore::start();
     let (a, b) = pair(&fake).await;
     for round in 1..=20 {
         let now = FIRST + round * PERIOD;
@@ -54,22 +56,22 @@ async fn two_nodes_that_rotate_at_once_agree() {
         first.unwrap();
         second.unwrap();
         assert_eq!(number(&fake), 1 + round);
-        assert!(passes(&a, &b, now) && passes(&b, &a, now), "round {round}");
+        assert!(opens_at(&a, &b, now) && opens_at(&b, &a, now), "round {round}");
     }
 }
 
 #[tokio::test]
 async fn every_node_has_a_key_before_it_seals() {
-    let fake = Fake::start();
+    let fake = FakeStore::start();
     let (a, b) = pair(&fake).await;
-    // `b` hears nothing of the change, and is met by tickets under the new key all the same.
+    // `b` does not see the rotation, but can open tickets under the new key.
     let change = FIRST + PERIOD;
     let before = a.tickets.seal(b"session", at(change - 1)).unwrap();
     a.keys.refresh(at(change)).await.unwrap();
-    assert!(passes(&a, &b, change) && passes(&b, &a, change));
+    assert!(opens_at(&a, &b, change) && opens_at(&b, &a, change));
     let after = a.tickets.seal(b"session", at(change)).unwrap();
     assert_ne!(before[..16], after[..16], "another key");
-    // What was sealed last under the old key opens for one lifetime, at every node.
+    // Tickets sealed last under the old key open for one lifetime, on every node.
     a.keys.refresh(at(change + PERIOD - 1)).await.unwrap();
     for node in [&a, &b] {
         assert!(node.tickets.open(&before, at(change + PERIOD - 1)).is_some());
@@ -78,28 +80,28 @@ async fn every_node_has_a_key_before_it_seals() {
 }
 
 #[tokio::test]
-async fn a_node_that_was_away_too_long_opens_and_seals_no_more() {
-    let fake = Fake::start();
+async fn a_node_long_without_the_store_opens_but_no_longer_seals() {
+    let fake = FakeStore::start();
     let (a, b) = pair(&fake).await;
-    a.store.set(None);
-    assert!(matches!(a.keys.refresh(at(FIRST + PERIOD)).await, Err(FleetError::Away)));
+    a.store.set_connections(None);
+    assert!(matches!(a.keys.refresh(at(FIRST + PERIOD)).await, Err(FleetError::StoreUnavailable)));
     let end = FIRST + 2 * PERIOD;
     let last = a.tickets.seal(b"session", at(end - 1)).unwrap();
     assert!(a.tickets.seal(b"session", at(end)).is_none());
     assert!(a.tickets.open(&last, at(end)).is_some());
-    // The others have gone on, and when the store is back so does this one.
+    // The others have rotated meanwhile, and so does this node once the store is back.
     for now in [FIRST + PERIOD, end] {
         b.keys.refresh(at(now)).await.unwrap();
     }
     assert!(b.tickets.open(&last, at(end)).is_some());
     a.connect().await;
     a.keys.refresh(at(end)).await.unwrap();
-    assert!(passes(&a, &b, end) && passes(&b, &a, end));
+    assert!(opens_at(&a, &b, end) && opens_at(&b, &a, end));
 }
 
 #[tokio::test]
-async fn a_fleet_that_slept_waits_until_all_have_the_new_key() {
-    let fake = Fake::start();
+async fn an_overdue_rotation_waits_until_all_nodes_have_the_new_key() {
+    let fake = FakeStore::start();
     let (a, b) = pair(&fake).await;
     let now = FIRST + 50 * PERIOD;
     a.keys.refresh(at(now)).await.unwrap();
@@ -109,12 +111,12 @@ async fn a_fleet_that_slept_waits_until_all_have_the_new_key() {
             .is_none_or(|ticket| b.tickets.open(&ticket, at(now)).is_some())
     );
     b.keys.refresh(at(now + 1)).await.unwrap();
-    assert!(passes(&a, &b, now + 3) && passes(&b, &a, now + 3));
+    assert!(opens_at(&a, &b, now + 3) && opens_at(&b, &a, now + 3));
 }
 
 #[tokio::test]
-async fn a_node_whose_clock_is_wrong_makes_no_keys() {
-    let fake = Fake::start();
+async fn a_node_with_a_wrong_clock_makes_no_keys() {
+    let fake = FakeStore::start();
     fake.set_offset(Duration::from_secs(3600), true);
     let node = Node::at(&fake.url()).await;
     let refused = node.keys.refresh(at(NOW)).await.unwrap_err();
@@ -129,8 +131,8 @@ async fn a_node_whose_clock_is_wrong_makes_no_keys() {
 }
 
 #[tokio::test]
-async fn a_set_that_is_gone_is_put_back() {
-    let fake = Fake::start();
+async fn a_missing_set_is_written_again() {
+    let fake = FakeStore::start();
     let (a, b) = pair(&fake).await;
     let set = fake.value("ticket-keys");
     fake.set_data(Default::default());
@@ -141,8 +143,8 @@ async fn a_set_that_is_gone_is_put_back() {
 }
 
 #[tokio::test]
-async fn an_old_set_that_comes_back_is_replaced() {
-    let fake = Fake::start();
+async fn a_restored_old_set_is_replaced() {
+    let fake = FakeStore::start();
     let (a, b) = pair(&fake).await;
     let old = fake.data();
     a.keys.refresh(at(FIRST + PERIOD)).await.unwrap();
@@ -152,17 +154,17 @@ async fn an_old_set_that_comes_back_is_replaced() {
     assert_eq!(fake.value("ticket-keys"), newer);
     assert_eq!(a.counts().ticket_keys_refused, 1);
     b.keys.refresh(at(FIRST + PERIOD)).await.unwrap();
-    assert!(passes(&a, &b, FIRST + PERIOD));
+    assert!(opens_at(&a, &b, FIRST + PERIOD));
 }
 
 #[tokio::test]
 async fn two_sets_of_one_number_become_one() {
-    let fake = Fake::start();
+    let fake = FakeStore::start();
     let (a, b) = pair(&fake).await;
     let old = fake.data();
     let change = FIRST + PERIOD;
     a.keys.refresh(at(change)).await.unwrap();
-    // The store is restored, and the other node replaces the same set.
+    // The store is restored, and the other node rotates from the same set.
     fake.set_data(old);
     b.keys.refresh(at(change)).await.unwrap();
     assert_eq!(number(&fake), 2);
@@ -171,12 +173,12 @@ async fn two_sets_of_one_number_become_one() {
         b.keys.refresh(at(change)).await.unwrap();
     }
     let later = change + PERIOD;
-    assert!(passes(&a, &b, later) && passes(&b, &a, later));
+    assert!(opens_at(&a, &b, later) && opens_at(&b, &a, later));
 }
 
 #[tokio::test]
-async fn a_damaged_or_foreign_set_is_refused_and_left_alone() {
-    let fake = Fake::start();
+async fn a_damaged_or_foreign_set_is_rejected_and_left_unchanged() {
+    let fake = FakeStore::start();
     let (a, _) = pair(&fake).await;
     let good = fake.data();
     let key = good.keys().next().unwrap().clone();
@@ -186,31 +188,31 @@ async fn a_damaged_or_foreign_set_is_refused_and_left_alone() {
         damaged[at_byte] ^= 1;
         fake.set_data([(key.clone(), (damaged.clone(), None))].into());
         let refused = a.keys.refresh(at(FIRST)).await.unwrap_err();
-        assert!(matches!(refused, FleetError::ForeignKeys), "byte {at_byte}");
+        assert!(matches!(refused, FleetError::UnreadableKeys), "byte {at_byte}");
         assert_eq!(fake.value("ticket-keys"), damaged);
-        assert!(a.tickets.seal(b"session", at(FIRST)).is_some(), "the keys from before stay");
+        assert!(a.tickets.seal(b"session", at(FIRST)).is_some(), "the previous keys stay");
     }
     fake.set_data(good);
     for secret in [FleetSecret::new(&[8; 32], "test"), FleetSecret::new(&[7; 32], "other")] {
         let other = Node::with_secret(&fake.url(), &secret).await;
-        assert!(matches!(other.keys.refresh(at(FIRST)).await, Err(FleetError::ForeignKeys)));
+        assert!(matches!(other.keys.refresh(at(FIRST)).await, Err(FleetError::UnreadableKeys)));
         assert!(!other.tickets.has_keys());
     }
 }
 
 #[tokio::test]
 async fn the_store_does_not_learn_keys() {
-    let fake = Fake::start();
+    let fake = FakeStore::start();
     let (a, _) = pair(&fake).await;
     let sealed = fake.value("ticket-keys");
     let ticket = a.tickets.seal(b"session", at(FIRST)).unwrap();
-    // Not even the names that tickets carry.
+    // Not even the key names that tickets carry.
     assert!(!sealed.windows(16).any(|part| part == &ticket[..16]));
     assert!(TicketKeySet::from_bytes(&sealed).is_err());
 }
 
 fn line(number: u8) -> String {
-    format!("1 {}\n", crate::secret::hexadecimal(&[number; 48]))
+    format!("1 {}\n", crate::hex::encode(&[number; 48]))
 }
 
 fn from_file(path: &std::path::Path) -> Result<Fleet, FleetError> {
@@ -219,7 +221,7 @@ fn from_file(path: &std::path::Path) -> Result<Fleet, FleetError> {
 }
 
 #[tokio::test]
-async fn a_file_of_keys_is_read_when_it_changes() {
+async fn a_key_file_is_read_when_it_changes() {
     let folder = Folder::new();
     let path = folder.write("keys", line(1).as_bytes());
     let fleet = from_file(&path).unwrap();
@@ -227,16 +229,17 @@ async fn a_file_of_keys_is_read_when_it_changes() {
     folder.write("keys", (line(1) + &line(2)).as_bytes());
     fleet.reload().await.unwrap();
     assert_eq!(fleet.counts().ticket_keys_changed, 2);
-    // Without being told.
+    // Without an explicit reload.
     folder.write("keys", line(2).as_bytes());
-    super::nodes::until("the change is seen", || fleet.counts().ticket_keys_changed == 3).await;
+    super::nodes::wait_until("the change is seen", || fleet.counts().ticket_keys_changed == 3)
+        .await;
     for bad in [&b"no keys"[..], b""] {
         folder.write("keys", bad);
         assert!(matches!(fleet.reload().await, Err(FleetError::Content(..))));
     }
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(fleet.reload().await, Err(FleetError::File(..))));
-    assert!(fleet.state().ticket_keys, "those from before stay");
+    assert!(fleet.state().ticket_keys, "the previous keys stay");
     assert_eq!(fleet.counts().ticket_keys_changed, 3);
 }
 

@@ -1,6 +1,4 @@
-//! Ticket keys that a whole fleet has.
-//!
-//! Must not know: tickets. Next: `file.rs` and `shared.rs`, where keys come from; [`SharedTickets`], which uses them.
+//! Ticket keys that all nodes of a fleet have.
 
 pub(crate) mod file;
 pub(crate) mod shared;
@@ -10,19 +8,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tercel::pki_types::UnixTime;
-use tercel::{SharedTickets, TicketKeySet, TicketSealer};
+use tercel::session::{SharedTickets, TicketKeySet, TicketSealer};
 
-/// Seals and opens under the keys that were received last; without any, nothing.
-pub(crate) struct FleetTickets {
-    /// Set once, with the first keys.
+/// A ticket sealer with the keys that were received last. Without keys it seals and opens nothing.
+pub(crate) struct FleetTicketSealer {
+    /// Set once, when the first keys arrive.
     tickets: OnceLock<SharedTickets>,
     lifetime: Duration,
-    /// From then on nothing is sealed, in seconds since 1970: by then others may have keys that are not known here, and
-    /// have forgotten these.
+    /// Nothing is sealed from this time on, in seconds since 1970: other nodes may by then have
+    /// newer keys and have dropped these.
     seals_until: AtomicU64,
 }
 
-impl FleetTickets {
+impl FleetTicketSealer {
     pub(crate) fn new(lifetime: Duration) -> Self {
         Self { tickets: OnceLock::new(), lifetime, seals_until: AtomicU64::new(0) }
     }
@@ -31,7 +29,7 @@ impl FleetTickets {
         match self.tickets.get() {
             Some(tickets) => tickets.set_keys(keys),
             None => {
-                // Whoever comes second has keys too.
+                // Another thread was first: the sealer exists now.
                 if self.tickets.set(SharedTickets::new(keys, self.lifetime)).is_err() {
                     return self.set(keys, seals_until);
                 }
@@ -40,7 +38,7 @@ impl FleetTickets {
         self.seals_until.store(seals_until, Ordering::Release);
     }
 
-    /// Since when the key that seals now has been sealing, if one does.
+    /// The time since which the current key has been sealing, if one does.
     pub(crate) fn seals_since(&self, now: UnixTime) -> Option<UnixTime> {
         if now.as_secs() >= self.seals_until.load(Ordering::Acquire) {
             return None;
@@ -53,7 +51,7 @@ impl FleetTickets {
     }
 }
 
-impl TicketSealer for FleetTickets {
+impl TicketSealer for FleetTicketSealer {
     fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
         if now.as_secs() >= self.seals_until.load(Ordering::Acquire) {
             return None;
@@ -65,14 +63,14 @@ impl TicketSealer for FleetTickets {
         self.tickets.get()?.open(ticket, now)
     }
 
-    fn lifetime(&self) -> u32 {
-        u32::try_from(self.lifetime.as_secs()).unwrap_or(u32::MAX)
+    fn lifetime(&self) -> Duration {
+        self.lifetime
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tercel::TicketKey;
+    use tercel::session::TicketKey;
 
     use super::*;
 
@@ -87,16 +85,16 @@ mod tests {
 
     #[test]
     fn without_keys_nothing_is_sealed_or_opened() {
-        let tickets = FleetTickets::new(Duration::from_secs(60));
+        let tickets = FleetTicketSealer::new(Duration::from_secs(60));
         assert!(!tickets.has_keys());
         assert_eq!(tickets.seal(b"session", at(200)), None);
         assert_eq!(tickets.open(&[1; 100], at(200)), None);
-        assert_eq!(tickets.lifetime(), 60);
+        assert_eq!(tickets.lifetime(), Duration::from_secs(60));
     }
 
     #[test]
     fn past_its_end_a_set_opens_and_does_not_seal() {
-        let tickets = FleetTickets::new(Duration::from_secs(60));
+        let tickets = FleetTicketSealer::new(Duration::from_secs(60));
         tickets.set(&keys(1), 300);
         assert_eq!(tickets.seal(b"session", at(99)), None);
         let since = [99, 100, 299, 300].map(|now| tickets.seals_since(at(now)));
@@ -108,7 +106,7 @@ mod tests {
 
     #[test]
     fn new_keys_take_the_place_of_old_ones() {
-        let tickets = FleetTickets::new(Duration::from_secs(60));
+        let tickets = FleetTicketSealer::new(Duration::from_secs(60));
         tickets.set(&keys(1), 300);
         let ticket = tickets.seal(b"session", at(200)).unwrap();
         tickets.set(&keys(2), 400);

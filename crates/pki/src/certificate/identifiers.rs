@@ -1,6 +1,8 @@
-//! Object identifiers that a reader of certificates should see as words.
+//! Object identifiers with names for people.
 //!
-//! Names only, for printing. Which algorithms are accepted is said in [`crate::algorithms`].
+//! The names are for printing only; [`crate::algorithms`] has the algorithms that are accepted.
+
+use tercel_crypto::HashAlgorithm;
 
 use crate::der::{self, Malformed, Reader};
 
@@ -27,7 +29,8 @@ pub(super) fn attribute_name(oid: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// A public key as `RSA 2048` or `ECDSA P-256`, from its SubjectPublicKeyInfo. RFC 5480, RFC 8017 A.1, RFC 8410
+/// The description of a public key, as `RSA 2048` or `ECDSA P-256`, from its SubjectPublicKeyInfo.
+/// RFC 5480, RFC 8017 A.1, RFC 8410
 pub(super) fn key_name(subject_public_key_info: &[u8]) -> String {
     match read_key(subject_public_key_info) {
         Ok(name) => name,
@@ -35,7 +38,36 @@ pub(super) fn key_name(subject_public_key_info: &[u8]) -> String {
     }
 }
 
-/// A signature algorithm as words, from the content of its AlgorithmIdentifier. RFC 8017 A.2, RFC 5758
+/// The hash for the channel binding `tls-server-end-point`, from the content of the certificate's
+/// AlgorithmIdentifier: SHA-256 for MD5 and SHA-1. RFC 5929 4.1
+pub(super) fn signature_hash(algorithm: &[u8]) -> Option<HashAlgorithm> {
+    let mut reader = Reader::new(algorithm);
+    match reader.expect(der::OBJECT_IDENTIFIER).ok()? {
+        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, last] => match last {
+            4 | 5 | 11 => Some(HashAlgorithm::Sha256),
+            10 => match pss_hash(reader) {
+                "SHA-1" | "SHA-256" => Some(HashAlgorithm::Sha256),
+                "SHA-384" => Some(HashAlgorithm::Sha384),
+                "SHA-512" => Some(HashAlgorithm::Sha512),
+                _ => None,
+            },
+            12 => Some(HashAlgorithm::Sha384),
+            13 => Some(HashAlgorithm::Sha512),
+            _ => None,
+        },
+        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01] => Some(HashAlgorithm::Sha256),
+        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, last] => match last {
+            2 => Some(HashAlgorithm::Sha256),
+            3 => Some(HashAlgorithm::Sha384),
+            4 => Some(HashAlgorithm::Sha512),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The description of a signature algorithm, from the content of its AlgorithmIdentifier. RFC 8017
+/// A.2, RFC 5758
 pub(super) fn signature_name(algorithm: &[u8]) -> String {
     let mut reader = Reader::new(algorithm);
     let Ok(oid) = reader.expect(der::OBJECT_IDENTIFIER) else {
@@ -63,12 +95,12 @@ pub(super) fn signature_name(algorithm: &[u8]) -> String {
     known.to_owned()
 }
 
-/// An object identifier in numbers: `1.2.840.113549`. X.690 8.19
+/// An object identifier in dotted decimal: `1.2.840.113549`. X.690 8.19
 pub(super) fn dotted(oid: &[u8]) -> String {
     let mut arcs = Vec::new();
     let mut arc = 0u128;
     for (index, &byte) in oid.iter().enumerate() {
-        // Sixteen bytes hold every registered arc; longer ones are someone's joke.
+        // Sixteen bytes hold every registered arc; longer arcs are not printed.
         if arc > u128::MAX >> 7 {
             return "unreadable".to_owned();
         }
@@ -81,7 +113,7 @@ pub(super) fn dotted(oid: &[u8]) -> String {
             continue;
         }
         if arcs.is_empty() {
-            // The first two arcs share one number.
+            // The first two arcs are encoded as one number.
             let first = (arc / 40).min(2);
             arcs.push(first.to_string());
             arc -= first * 40;
@@ -139,7 +171,7 @@ fn edwards_or_lattice(oid: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// The hash of RSASSA-PSS-params; SHA-1 is meant when none is said. RFC 8017 A.2.3
+/// The hash of RSASSA-PSS-params; SHA-1 is the default. RFC 8017 A.2.3
 fn pss_hash(mut after_oid: Reader<'_>) -> &'static str {
     let mut find = || -> Result<Option<&[u8]>, Malformed> {
         let mut parameters = Reader::new(after_oid.expect(der::SEQUENCE)?);
@@ -173,6 +205,7 @@ mod tests {
         assert_eq!(dotted(&[0xff; 40]), "unreadable");
     }
 
+    /// RFC 8017 A.2.3
     #[test]
     fn signature_algorithms_in_words() {
         use pki_types::alg_id;

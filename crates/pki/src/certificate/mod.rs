@@ -1,29 +1,33 @@
-//! The fields of one certificate, borrowed: for its key, its validity, its names and for printing.
+//! The fields of one certificate, borrowed: its key, validity and names, and a summary to print.
 //!
-//! Nothing here decides trust; that is [`crate::verifier`]. Text for people is made in [`names`] and [`summary`].
+//! Nothing here establishes trust; see [`crate::verifier`]. Text for people is made in [`names`]
+//! and [`summary`].
 
 mod identifiers;
 mod names;
 mod summary;
 
 use pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
-use tercel_crypto::{CryptoError, PublicKey, SignatureAlgorithm};
+use tercel_crypto::{CryptoError, Hash, PublicKey, SignatureAlgorithm};
 
 use crate::algorithms::CertificateAlgorithm;
 use crate::der::{self, Malformed, Reader};
-use crate::refusal::RefusalReason;
+use crate::reason::RefusalReason;
 use crate::time;
 
+pub(crate) use names::escape_untrusted;
 pub use summary::CertificateSummary;
 
-/// The public key of the leaf, the first of the chain: the one that signs the handshake.
+/// The public key of the leaf, the first certificate of the chain, whose private key signs the
+/// handshake.
 ///
-/// Says nothing about trust; verify the chain first. Refused are keys that are malformed or of an unsupported kind, and keys
-/// that the certificate does not allow to sign ([`RefusalReason::KeyMayNotSign`]).
+/// This implies no trust; verify the chain first. Keys that are malformed or of an unsupported
+/// kind are refused, and keys that the certificate does not allow to sign
+/// ([`RefusalReason::KeyMayNotSign`]).
 pub fn end_entity_public_key(chain: &[CertificateDer<'_>]) -> Result<PublicKey, RefusalReason> {
     let leaf = chain.first().ok_or(RefusalReason::EmptyChain)?;
     let leaf = Certificate::parse(leaf).map_err(|Malformed| RefusalReason::BadEncoding)?;
-    // All our key exchanges are signed, in both versions. RFC 9846 4.5.1, RFC 5246 7.4.2
+    // All supported key exchanges are signed, in both versions. RFC 9846 4.5.1, RFC 5246 7.4.2
     if !leaf.may_sign().map_err(|Malformed| RefusalReason::BadEncoding)? {
         return Err(RefusalReason::KeyMayNotSign);
     }
@@ -49,15 +53,50 @@ pub fn not_after(certificate: &CertificateDer<'_>) -> Result<UnixTime, RefusalRe
         .map_err(|Malformed| RefusalReason::BadEncoding)
 }
 
-/// The DNS names a certificate is valid for, wildcards included, as text.
+/// The DNS names for which a certificate is valid, wildcards included, as text.
 pub fn dns_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, RefusalReason> {
     Certificate::parse(certificate)
         .map(|parsed| parsed.dns_names())
         .map_err(|Malformed| RefusalReason::BadEncoding)
 }
 
-/// The set of names in a certificate's subjectAltName: each is the tag of its GeneralName and the content, sorted and without
-/// repetitions, DNS names in lower case. Equal for two certificates that are valid for the same names. RFC 5280 4.2.1.6
+/// The uniformResourceIdentifiers of a certificate's subjectAltName, such as a SPIFFE ID.
+/// RFC 5280 4.2.1.6
+///
+/// For programs: the text is not escaped. A name with other characters than visible ASCII is an
+/// error.
+pub fn uri_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, RefusalReason> {
+    Certificate::parse(certificate)
+        .and_then(|parsed| parsed.uri_names())
+        .map_err(|Malformed| RefusalReason::BadEncoding)
+}
+
+/// The rfc822Names of a certificate's subjectAltName: e-mail addresses. RFC 5280 4.2.1.6
+///
+/// For programs: the text is not escaped. A name with other characters than visible ASCII is an
+/// error.
+pub fn email_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, RefusalReason> {
+    Certificate::parse(certificate)
+        .and_then(|parsed| parsed.email_names())
+        .map_err(|Malformed| RefusalReason::BadEncoding)
+}
+
+/// The channel binding `tls-server-end-point` of a server's certificate: its digest with the hash
+/// of its own signature algorithm, but SHA-256 in place of MD5 and SHA-1. RFC 5929 4.1
+///
+/// `None` if the algorithm is unknown or has no hash of its own (Ed25519, ML-DSA): the binding is
+/// undefined then.
+pub fn tls_server_end_point(
+    certificate: &CertificateDer<'_>,
+) -> Result<Option<Vec<u8>>, RefusalReason> {
+    let parsed = Certificate::parse(certificate).map_err(|Malformed| RefusalReason::BadEncoding)?;
+    let hash = identifiers::signature_hash(parsed.signature_algorithm);
+    Ok(hash.map(|hash| Hash::digest(hash, &[certificate.as_ref()]).to_vec()))
+}
+
+/// The set of names in a certificate's subjectAltName: for each, the tag of its GeneralName and
+/// the content. The set is sorted without duplicates, with DNS names in lower case, and is
+/// therefore equal for two certificates that are valid for the same names. RFC 5280 4.2.1.6
 pub fn subject_names(
     certificate: &CertificateDer<'_>,
 ) -> Result<Vec<(u8, Vec<u8>)>, RefusalReason> {
@@ -66,24 +105,27 @@ pub fn subject_names(
         .map_err(|Malformed| RefusalReason::BadEncoding)
 }
 
-/// The most specific commonName of the subject. `None` if there is none, or if it has control characters.
+/// The most specific commonName of the subject. `None` if there is none, or if it contains control
+/// characters.
 ///
-/// It says who a client is where authorities put that there; servers are never known by it. RFC 5280 4.1.2.6
+/// It identifies a client where the authority puts the identity there; it never identifies a
+/// server. RFC 5280 4.1.2.6
 pub fn common_name(certificate: &CertificateDer<'_>) -> Result<Option<String>, RefusalReason> {
     Certificate::parse(certificate)
         .and_then(|parsed| names::common_name(parsed.subject))
         .map_err(|Malformed| RefusalReason::BadEncoding)
 }
 
-/// The issuer's name, as DER, tag and length included.
+/// The issuer's name as DER, tag and length included.
 pub fn issuer(certificate: &CertificateDer<'_>) -> Result<Vec<u8>, RefusalReason> {
     Certificate::parse(certificate)
-        .map(|parsed| crate::roots::sequence(parsed.issuer))
+        .map(|parsed| der::sequence(parsed.issuer))
         .map_err(|Malformed| RefusalReason::BadEncoding)
 }
 
-/// How the certificates of a chain are signed, in its order; `None` stands for what cannot be read or is no
-/// [`CertificateAlgorithm`]. Self-signed certificates are left out: nobody verifies their signatures.
+/// The signature algorithms of a chain's certificates, in order; `None` for a certificate that
+/// cannot be parsed or whose algorithm is no [`CertificateAlgorithm`]. Self-signed certificates
+/// are left out, because their signatures are not verified.
 #[must_use]
 pub fn signature_algorithms(chain: &[CertificateDer<'_>]) -> Vec<Option<SignatureAlgorithm>> {
     let parsed = chain.iter().map(|certificate| Certificate::parse(certificate).ok());
@@ -99,7 +141,7 @@ pub fn signature_algorithms(chain: &[CertificateDer<'_>]) -> Vec<Option<Signatur
         .collect()
 }
 
-/// The parts of a certificate that this crate reads itself. RFC 5280 4.1
+/// The parsed fields of a certificate. RFC 5280 4.1
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Certificate<'a> {
     /// The content of the INTEGER.
@@ -159,14 +201,16 @@ impl<'a> Certificate<'a> {
         })
     }
 
-    /// The names of the subjectAltName extension that a TLS peer can be called by: DNS names and IP addresses, as text.
+    /// The names of the subjectAltName extension that identify a TLS peer: DNS names and IP
+    /// addresses, as text.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names = self.dns_names();
         names.extend(self.ip_addresses().iter().map(ToString::to_string));
         names
     }
 
-    /// Whether the keyUsage extension is absent or has the digitalSignature bit, its first. RFC 5280 4.2.1.3
+    /// Whether the keyUsage extension is absent or has digitalSignature, its first bit.
+    /// RFC 5280 4.2.1.3
     pub(crate) fn may_sign(&self) -> Result<bool, Malformed> {
         let Some(value) = self.extension(KEY_USAGE)? else {
             return Ok(true);
@@ -178,20 +222,21 @@ impl<'a> Certificate<'a> {
         }
     }
 
-    /// Whether the TLS feature extension demands a stapled OCSP response ("must-staple"). RFC 7633 4.1, 4.2.2
+    /// Whether the TLS feature extension requires a stapled OCSP response ("must-staple").
+    /// RFC 7633 4.1, 4.2.2
     pub(crate) fn must_staple(&self) -> Result<bool, Malformed> {
         let Some(value) = self.extension(TLS_FEATURE)? else {
             return Ok(false);
         };
         let mut features = Reader::new(der::single(value, der::SEQUENCE)?);
-        let mut demanded = false;
+        let mut required = false;
         while !features.is_empty() {
-            demanded |= features.expect(der::INTEGER)? == STATUS_REQUEST;
+            required |= features.expect(der::INTEGER)? == STATUS_REQUEST;
         }
-        Ok(demanded)
+        Ok(required)
     }
 
-    /// The value of the extension with this OID, if there is one.
+    /// The value of the extension with this OID, if present.
     fn extension(&self, oid: &[u8]) -> Result<Option<&'a [u8]>, Malformed> {
         let mut extensions = Reader::new(self.extensions);
         while !extensions.is_empty() {
@@ -220,7 +265,9 @@ const STATUS_REQUEST: &[u8] = &[5];
 mod tests {
     use super::*;
 
-    /// Path building reads the fields itself. Where both readers accept a certificate they must have read the same one.
+    /// Path building parses the fields itself. A certificate that both parsers accept must have
+    /// the same fields in both.
+    /// RFC 5280 4.1
     #[test]
     fn path_building_reads_the_same_fields() {
         let key = rcgen::KeyPair::generate().unwrap();

@@ -1,7 +1,8 @@
-//! Names of a certificate as text: distinguished names after RFC 4514, and the subjectAltName.
+//! Names of a certificate as text: distinguished names by RFC 4514, and the subjectAltName.
 //!
-//! For people to read, never to decide by: matching a name against a certificate is the work of path verification. What
-//! a peer wrote is escaped, so that printing it cannot drive a terminal.
+//! The text is for people to read, never for decisions: path verification matches names against a
+//! certificate. Text from a peer is escaped, so that it cannot send control sequences to a
+//! terminal.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -19,6 +20,32 @@ impl Certificate<'_> {
             .collect()
     }
 
+    /// The uniformResourceIdentifiers of the subjectAltName. RFC 5280 4.2.1.6
+    pub(super) fn uri_names(&self) -> Result<Vec<String>, Malformed> {
+        self.ascii_names(der::context(6))
+    }
+
+    /// The rfc822Names of the subjectAltName. RFC 5280 4.2.1.6
+    pub(super) fn email_names(&self) -> Result<Vec<String>, Malformed> {
+        self.ascii_names(der::context(1))
+    }
+
+    /// Names of this tag, for programs: an extension or a name that is malformed is an error.
+    fn ascii_names(&self, tag: u8) -> Result<Vec<String>, Malformed> {
+        let Some(value) = self.extension(SUBJECT_ALT_NAME)? else { return Ok(Vec::new()) };
+        let mut reader = Reader::new(der::single(value, der::SEQUENCE)?);
+        let mut names = Vec::new();
+        while !reader.is_empty() {
+            let name = reader.element()?;
+            if name.tag == tag {
+                let is_visible = name.content.iter().all(u8::is_ascii_graphic);
+                let text = std::str::from_utf8(name.content).ok().filter(|_| is_visible);
+                names.push(text.ok_or(Malformed)?.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
     /// The iPAddresses of the subjectAltName. RFC 5280 4.2.1.6
     pub(super) fn ip_addresses(&self) -> Vec<IpAddr> {
         self.general_names()
@@ -27,8 +54,8 @@ impl Certificate<'_> {
             .collect()
     }
 
-    /// Every name of the subjectAltName as tag and content, sorted, each once; DNS names in lower case.
-    /// RFC 5280 4.2.1.6
+    /// Every name of the subjectAltName as tag and content, sorted and without duplicates; DNS
+    /// names in lower case. RFC 5280 4.2.1.6
     pub(super) fn subject_names(&self) -> Vec<(u8, Vec<u8>)> {
         let normalized = |name: Element<'_>| match name.tag {
             tag if tag == der::context(2) => (tag, name.content.to_ascii_lowercase()),
@@ -54,7 +81,7 @@ impl Certificate<'_> {
 
 /// A distinguished name as `CN=leaf,O=Example,C=NL`: the most specific part first. RFC 4514 2
 ///
-/// `name` is the content of the SEQUENCE. What cannot be read ends the text with `?`.
+/// `name` is the content of the SEQUENCE. A part that cannot be parsed ends the text with `?`.
 pub(super) fn distinguished_name(name: &[u8]) -> String {
     let mut sets = Vec::new();
     let mut reader = Reader::new(name);
@@ -71,8 +98,8 @@ pub(super) fn distinguished_name(name: &[u8]) -> String {
     sets.join(",")
 }
 
-/// The most specific commonName of a distinguished name, as it is written there: for machines, so nothing is
-/// escaped. `None` if there is none, or if it has control characters.
+/// The most specific commonName of a distinguished name, for programs and therefore unescaped.
+/// `None` if there is none, or if it contains control characters.
 pub(super) fn common_name(name: &[u8]) -> Result<Option<String>, Malformed> {
     let mut found = None;
     let mut sets = Reader::new(name);
@@ -147,7 +174,7 @@ fn ip_address(bytes: &[u8]) -> Option<IpAddr> {
     <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from)
 }
 
-/// RFC 4514 2.4: what would end or change the value is marked by a backslash.
+/// RFC 4514 2.4: characters that would end or change the value are escaped by a backslash.
 fn escape_value(value: &str) -> String {
     let mut escaped = String::with_capacity(value.len());
     let last = value.chars().count().saturating_sub(1);
@@ -163,7 +190,8 @@ fn escape_value(value: &str) -> String {
     escaped
 }
 
-fn escape_untrusted(text: &str) -> String {
+/// Text without control characters and characters that change the direction of text.
+pub(crate) fn escape_untrusted(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         push_printable(&mut escaped, character);
@@ -171,7 +199,7 @@ fn escape_untrusted(text: &str) -> String {
     escaped
 }
 
-/// Control characters, and those that turn the direction of writing, appear as numbers, `\u{1b}`.
+/// Escapes control characters, and characters that change the direction of text, as `\u{1b}`.
 fn push_printable(text: &mut String, character: char) {
     let turns_direction = matches!(
         character,
@@ -227,6 +255,7 @@ mod tests {
         assert!(common_name(&name[..name.len() - 1]).is_err());
     }
 
+    /// RFC 4514 2, 3
     #[test]
     fn the_most_specific_part_comes_first() {
         let mut name = attribute(&[0x55, 4, 6], der::PRINTABLE_STRING, b"NL");
@@ -234,6 +263,7 @@ mod tests {
         assert_eq!(distinguished_name(&name), "CN=leaf,C=NL");
     }
 
+    /// RFC 4514 2.4
     #[test]
     fn special_characters_are_escaped() {
         let text = |value: &str| {
@@ -246,6 +276,7 @@ mod tests {
         assert_eq!(text("\u{202e}moc"), "CN=\\u{202e}moc");
     }
 
+    /// RFC 5280 4.1.2.4
     #[test]
     fn every_string_type_is_read() {
         let text = |tag, value: &[u8]| distinguished_name(&attribute(COMMON_NAME, tag, value));

@@ -1,6 +1,6 @@
-//! What a person wants to know of a certificate, as text: for `tercel connect`, logs and error reports.
+//! A summary of a certificate as text: for `tercel connect`, logs and error reports.
 //!
-//! It decides nothing and trusts nothing: a summary can be made of any certificate that can be taken apart.
+//! It implies no trust: any certificate that can be parsed has a summary.
 
 use std::fmt::{self, Write as _};
 use std::net::IpAddr;
@@ -11,34 +11,34 @@ use super::Certificate;
 use super::identifiers::{key_name, signature_name};
 use super::names::distinguished_name;
 use crate::der::Malformed;
-use crate::refusal::RefusalReason;
+use crate::reason::RefusalReason;
 use crate::time::ReadableTime;
 
-/// A certificate in words.
+/// A summary of a certificate for people to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateSummary {
-    /// The subject, as `CN=leaf,O=Example` (RFC 4514); empty when it has none.
+    /// The subject, as `CN=leaf,O=Example` (RFC 4514); empty if the certificate has none.
     pub subject: String,
     /// The issuer, in the same form.
     pub issuer: String,
     /// The serial number in hexadecimal.
     pub serial_number: String,
-    /// First moment of validity.
+    /// The first moment of validity.
     pub not_before: UnixTime,
-    /// Last moment of validity.
+    /// The last moment of validity.
     pub not_after: UnixTime,
     /// The public key, as `RSA 2048` or `ECDSA P-256`.
     pub key: String,
-    /// How the issuer signed it, as `ECDSA with SHA-256`.
+    /// The issuer's signature algorithm, as `ECDSA with SHA-256`.
     pub signature_algorithm: String,
-    /// DNS names of the subjectAltName extension.
+    /// The DNS names of the subjectAltName extension.
     pub dns_names: Vec<String>,
-    /// IP addresses of the subjectAltName extension.
+    /// The IP addresses of the subjectAltName extension.
     pub ip_addresses: Vec<IpAddr>,
 }
 
 impl CertificateSummary {
-    /// Takes a certificate apart. The only refusal is [`RefusalReason::BadEncoding`].
+    /// Parses a certificate. The only possible error is [`RefusalReason::BadEncoding`].
     pub fn new(certificate: &CertificateDer<'_>) -> Result<Self, RefusalReason> {
         let fields =
             Certificate::parse(certificate).map_err(|Malformed| RefusalReason::BadEncoding)?;
@@ -62,7 +62,7 @@ impl CertificateSummary {
 }
 
 impl fmt::Display for CertificateSummary {
-    /// Several lines, the first of them the subject.
+    /// Prints several lines, of which the first is the subject.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "subject  {}", self.subject)?;
         writeln!(f, "issuer   {}", self.issuer)?;

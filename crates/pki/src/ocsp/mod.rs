@@ -1,8 +1,7 @@
-//! Stapled OCSP responses: what one says of a leaf, if it may be believed. RFC 6960 3.2
+//! Verification of stapled OCSP responses. RFC 6960 3.2
 //!
-//! Called when a path is found, with the issuer that the path led to; what is not that issuer's word, or its delegate's,
-//! counts for nothing. It asks no responder and reads no clock. Next: [`response`] for the form, [`crate::verifier`] for
-//! when a response is wanted.
+//! Called when a path is found, with the leaf's issuer in that path; only responses signed by that
+//! issuer or its delegate are accepted. No responder is queried, and no clock is read.
 
 mod response;
 
@@ -15,36 +14,38 @@ use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
 use crate::algorithms::CertificateAlgorithm;
 use crate::certificate::Certificate;
 use crate::der::{self, Malformed, Reader};
-use crate::refusal::RefusalReason;
-use crate::roots::sequence;
+use crate::reason::RefusalReason;
 use response::{BasicResponse, CertificateId, Responder, Response, SingleResponse, Status};
 
-/// What is made of stapled OCSP responses. RFC 6066 8
+/// The policy for stapled OCSP responses. RFC 6066 8
 ///
-/// A leaf that demands one ("must-staple", RFC 7633) is refused without a good one whatever the policy, if one was asked
-/// for. Responses are about the leaf; those that TLS 1.3 lets a peer send for authorities are not looked at, because
-/// authorities are revoked by list. A pinned leaf rests on no authority, so none is heard about it.
+/// A leaf that requires a response ("must-staple", RFC 7633) is refused without a good one under
+/// any policy, if a response was requested. Only responses for the leaf are checked; those that
+/// TLS 1.3 allows for intermediates are ignored, because intermediates are revoked by list.
+/// Responses for a pinned leaf are ignored, because its trust does not depend on an authority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OcspPolicy {
-    /// They are passed on unread, unless the leaf demands one. A thief of a key would staple none, and some servers
-    /// staple what has expired: checking by chance protects few and breaks some.
+    /// Responses are not checked unless the leaf requires one. An attacker with a stolen key would
+    /// not staple one, and some servers staple expired responses: checking optional responses
+    /// protects few connections and breaks some.
     #[default]
     Ignore,
-    /// One that is there must be good.
+    /// A response must be good if there is one.
     CheckIfPresent,
-    /// There must be a good one; also if none was asked for.
+    /// A good response is required, also if none was requested.
     Require,
 }
 
-/// The algorithms that responses and delegates may be signed with: as they are, and as path building wants them.
+/// The algorithms with which responses and delegates may be signed, in two forms: as they are, and
+/// as path building takes them.
 #[derive(Clone, Copy)]
 pub(crate) struct Algorithms<'v> {
-    pub(crate) own: &'v [&'static CertificateAlgorithm],
+    pub(crate) all: &'v [&'static CertificateAlgorithm],
     pub(crate) for_path_building: &'v [&'static dyn SignatureVerificationAlgorithm],
 }
 
-/// Who issued the leaf: the next certificate of its path, or the anchor.
+/// The issuer of the leaf: the next certificate of its path, or the anchor.
 pub(crate) struct Issuer<'p> {
     /// Name, the content of its SEQUENCE.
     subject: &'p [u8],
@@ -61,14 +62,14 @@ impl<'p> Issuer<'p> {
             },
             None => {
                 let anchor = path.anchor();
-                let key = sequence(&anchor.subject_public_key_info);
+                let key = der::sequence(&anchor.subject_public_key_info);
                 Self { subject: &anchor.subject, key }
             }
         }
     }
 }
 
-/// Refuses the leaf unless the response says that it is good. RFC 6960 3.2
+/// Refuses the leaf unless the response has the status "good" for it. RFC 6960 3.2
 pub(crate) fn check(
     response: &[u8],
     leaf: &Certificate<'_>,
@@ -85,13 +86,13 @@ pub(crate) fn check(
     {
         return Err(RefusalReason::StapleUntrusted);
     }
-    let mut verdict = Err(RefusalReason::StapleForAnother);
+    let mut verdict = Err(RefusalReason::StapleForOtherCertificate);
     for single in basic.responses() {
-        if !is_about(&single.certificate, leaf, issuer).map_err(malformed)? {
+        if !is_for_leaf(&single.certificate, leaf, issuer).map_err(malformed)? {
             continue;
         }
-        match judge(&single, now) {
-            // Nothing takes that back, not even its age.
+        match check_single(&single, now) {
+            // No other response overrides a revocation, not even if the revocation is outdated.
             Err(RefusalReason::Revoked) => return Err(RefusalReason::Revoked),
             better if verdict.is_err() => verdict = better,
             _ => {}
@@ -100,8 +101,8 @@ pub(crate) fn check(
     verdict
 }
 
-/// What one statement about the leaf comes to.
-fn judge(single: &SingleResponse<'_>, now: UnixTime) -> Result<(), RefusalReason> {
+/// The result of one response about the leaf.
+fn check_single(single: &SingleResponse<'_>, now: UnixTime) -> Result<(), RefusalReason> {
     if single.status == Status::Revoked {
         return Err(RefusalReason::Revoked);
     }
@@ -109,12 +110,13 @@ fn judge(single: &SingleResponse<'_>, now: UnixTime) -> Result<(), RefusalReason
         UnixTime::since_unix_epoch(Duration::from_secs(moment.as_secs()).saturating_add(by))
     };
     let this_update = single.this_update;
-    if this_update > later(now, SKEW) {
+    if this_update > later(now, MAX_CLOCK_SKEW) {
         return Err(RefusalReason::StapleNotYetValid { this_update });
     }
-    // Without a next update newer words can be had at any time, so these do not hold for long. RFC 6960 2.4
-    let next_update = single.next_update.unwrap_or_else(|| later(this_update, WITHOUT_NEXT_UPDATE));
-    if later(next_update, SKEW) < now || next_update < this_update {
+    // Without nextUpdate a newer response is always available, so this one expires soon.
+    // RFC 6960 2.4
+    let next_update = single.next_update.unwrap_or_else(|| later(this_update, DEFAULT_LIFETIME));
+    if later(next_update, MAX_CLOCK_SKEW) < now || next_update < this_update {
         return Err(RefusalReason::StapleExpired { next_update });
     }
     match single.status {
@@ -124,8 +126,8 @@ fn judge(single: &SingleResponse<'_>, now: UnixTime) -> Result<(), RefusalReason
     }
 }
 
-/// Whether this names the leaf. RFC 6960 4.1.1
-fn is_about(
+/// Whether the id is that of the leaf. RFC 6960 4.1.1
+fn is_for_leaf(
     id: &CertificateId<'_>,
     leaf: &Certificate<'_>,
     issuer: &Issuer<'_>,
@@ -133,7 +135,7 @@ fn is_about(
     if id.serial_number != leaf.serial_number {
         return Ok(false);
     }
-    let name = sequence(issuer.subject);
+    let name = der::sequence(issuer.subject);
     let key = key_bits(&issuer.key)?;
     let same = |of: &[u8], expected: &[u8]| match id.hash {
         SHA1 => sha1_name(of) == *expected,
@@ -145,7 +147,7 @@ fn is_about(
     Ok(same(&name, id.issuer_name_hash) && same(key, id.issuer_key_hash))
 }
 
-/// The issuer speaks for itself. RFC 6960 4.2.2.2
+/// Whether the issuer itself signed the response. RFC 6960 4.2.2.2
 fn is_signed_by_issuer(
     basic: &BasicResponse<'_>,
     issuer: &Issuer<'_>,
@@ -155,8 +157,8 @@ fn is_signed_by_issuer(
         && is_signed_with(basic, &issuer.key, algorithms)
 }
 
-/// Someone speaks whom this very issuer has certified to speak of OCSP. Whether the delegate itself was revoked is not
-/// asked: there would be no end to it. RFC 6960 4.2.2.2, 4.2.2.2.1
+/// Whether a delegate that this issuer has certified for OCSP signed the response. Revocation of
+/// the delegate is not checked: that would need another response. RFC 6960 4.2.2.2, 4.2.2.2.1
 fn is_signed_by_delegate(
     basic: &BasicResponse<'_>,
     issuer: &Issuer<'_>,
@@ -169,7 +171,7 @@ fn is_signed_by_delegate(
         subject_public_key_info: issuer_key.into(),
         name_constraints: None,
     }];
-    basic.certificates().take(CERTIFICATES).any(|certificate| {
+    basic.certificates().take(MAX_CERTIFICATES).any(|certificate| {
         let Ok(parsed) = Certificate::parse(&certificate) else { return false };
         let key = parsed.subject_public_key_info;
         if !is_responder(basic.responder, parsed.subject, key) || parsed.may_sign() != Ok(true) {
@@ -183,7 +185,7 @@ fn is_signed_by_delegate(
     })
 }
 
-/// Whether the one with this name and key is the one who says to have signed. RFC 6960 4.2.2.3
+/// Whether the responder id is that of this name and key. RFC 6960 4.2.2.3
 fn is_responder(responder: Responder<'_>, subject: &[u8], key: &[u8]) -> bool {
     match responder {
         Responder::Name(name) => name == subject,
@@ -193,14 +195,14 @@ fn is_responder(responder: Responder<'_>, subject: &[u8], key: &[u8]) -> bool {
 
 fn is_signed_with(basic: &BasicResponse<'_>, key: &[u8], algorithms: Algorithms<'_>) -> bool {
     let Ok(key) = PublicKey::from_spki(key) else { return false };
-    algorithms.own.iter().any(|algorithm| {
+    algorithms.all.iter().any(|algorithm| {
         algorithm.key() == key.kind()
             && algorithm.signature_alg_id().as_ref() == basic.signature_algorithm
             && key.verify(algorithm.algorithm(), basic.signed, basic.signature).is_ok()
     })
 }
 
-/// The bits of the key in a SubjectPublicKeyInfo, which are what is digested. RFC 6960 4.1.1
+/// The bits of the key in a SubjectPublicKeyInfo, over which the digest is made. RFC 6960 4.1.1
 fn key_bits(subject_public_key_info: &[u8]) -> Result<&[u8], Malformed> {
     let mut fields = Reader::new(der::single(subject_public_key_info, der::SEQUENCE)?);
     fields.expect(der::SEQUENCE)?;
@@ -209,14 +211,14 @@ fn key_bits(subject_public_key_info: &[u8]) -> Result<&[u8], Malformed> {
     bits.split_first().map(|(_unused_bits, bits)| bits).ok_or(Malformed)
 }
 
-/// By so much a responder's clock and ours may differ.
-const SKEW: Duration = Duration::from_secs(5 * 60);
+/// The maximum difference between a responder's clock and the local one.
+const MAX_CLOCK_SKEW: Duration = Duration::from_secs(5 * 60);
 
-/// For so long a response without a next update is believed.
-const WITHOUT_NEXT_UPDATE: Duration = Duration::from_secs(24 * 3600);
+/// The lifetime of a response without nextUpdate.
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
-/// So many of the certificates sent along are looked at; one is enough for anybody.
-const CERTIFICATES: usize = 4;
+/// The maximum number of attached certificates that are tried; a real responder attaches one.
+const MAX_CERTIFICATES: usize = 4;
 
 /// id-kp-OCSPSigning, 1.3.6.1.5.5.7.3.9
 const OCSP_SIGNING: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x09];

@@ -1,25 +1,24 @@
-//! An OCSP response out of DER: its parts, none of them believed yet. RFC 6960 4.2.1
+//! Parsing of OCSP responses; nothing is verified here. RFC 6960 4.2.1
 //!
-//! Everything is read once and in full, so that what comes later cannot stumble. It verifies nothing and knows no
-//! certificate. Next: [`super`], which says what the parts have to be.
+//! Everything is parsed once and completely, so that later reads cannot fail.
 
 use pki_types::{CertificateDer, UnixTime};
 
 use crate::der::{self, Malformed, Reader};
 use crate::time;
 
-/// What a responder answered.
+/// A parsed OCSP response.
 pub(super) enum Response<'a> {
-    /// An answer about certificates.
+    /// A response with the status of certificates.
     Basic(BasicResponse<'a>),
-    /// A status other than "successful": the responder has nothing to say.
+    /// A responseStatus other than "successful".
     Unsuccessful,
 }
 
 /// A BasicOCSPResponse.
 #[derive(Clone, Copy)]
 pub(super) struct BasicResponse<'a> {
-    /// ResponseData, tag and length included: what is signed.
+    /// The encoded ResponseData, tag and length included: the signed bytes.
     pub(super) signed: &'a [u8],
     pub(super) responder: Responder<'a>,
     /// AlgorithmIdentifier, the content of its SEQUENCE.
@@ -31,7 +30,7 @@ pub(super) struct BasicResponse<'a> {
     responses: &'a [u8],
 }
 
-/// Who says to have signed.
+/// The responder id of a response.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Responder<'a> {
     /// Name, the content of its SEQUENCE.
@@ -40,7 +39,7 @@ pub(super) enum Responder<'a> {
     Key(&'a [u8]),
 }
 
-/// What is said of one certificate.
+/// The status of one certificate.
 pub(super) struct SingleResponse<'a> {
     pub(super) certificate: CertificateId<'a>,
     pub(super) status: Status,
@@ -48,7 +47,7 @@ pub(super) struct SingleResponse<'a> {
     pub(super) next_update: Option<UnixTime>,
 }
 
-/// Which certificate: its issuer by two digests, and its number. RFC 6960 4.1.1
+/// The id of a certificate: its serial number, and its issuer by two digests. RFC 6960 4.1.1
 pub(super) struct CertificateId<'a> {
     /// The content of the OBJECT IDENTIFIER.
     pub(super) hash: &'a [u8],
@@ -75,7 +74,7 @@ impl<'a> Response<'a> {
         let bytes = outer.expect(der::context_constructed(0))?;
         outer.finish()?;
         let mut bytes = Reader::new(der::single(bytes, der::SEQUENCE)?);
-        // The one type that everybody has to know. RFC 6960 4.2.1
+        // The one type that all clients must support. RFC 6960 4.2.1
         if bytes.expect(der::OBJECT_IDENTIFIER)? != BASIC {
             return Err(Malformed);
         }
@@ -103,7 +102,7 @@ impl<'a> BasicResponse<'a> {
         }
 
         let mut fields = Reader::new(data.content);
-        // A version other than the default, which is left out, is one we do not know.
+        // The default version is not encoded, so a version field is an unknown version.
         let responder = fields.element()?;
         let responder = match responder.tag {
             NAME => Responder::Name(der::single(responder.content, der::SEQUENCE)?),
@@ -134,12 +133,12 @@ impl<'a> BasicResponse<'a> {
         Ok(parsed)
     }
 
-    /// What is said of each certificate.
+    /// The status of each certificate.
     pub(super) fn responses(&self) -> impl Iterator<Item = SingleResponse<'a>> {
         elements(self.responses).filter_map(|one| SingleResponse::parse(one.content).ok())
     }
 
-    /// The certificates sent along.
+    /// The attached certificates.
     pub(super) fn certificates(&self) -> impl Iterator<Item = CertificateDer<'a>> {
         elements(self.certificates).map(|one| CertificateDer::from(one.whole))
     }
@@ -185,7 +184,7 @@ impl<'a> CertificateId<'a> {
         let mut fields = Reader::new(content);
         let mut algorithm = Reader::new(fields.expect(der::SEQUENCE)?);
         let hash = algorithm.expect(der::OBJECT_IDENTIFIER)?;
-        // NULL parameters mean the same as none. RFC 4055 2.1
+        // NULL parameters are equivalent to absent ones. RFC 4055 2.1
         if algorithm.optional(der::NULL)?.is_some_and(|content| !content.is_empty()) {
             return Err(Malformed);
         }
@@ -198,13 +197,13 @@ impl<'a> CertificateId<'a> {
     }
 }
 
-/// Elements that were read before without a fault.
+/// Iterates over elements that were parsed successfully before.
 fn elements(content: &[u8]) -> impl Iterator<Item = der::Element<'_>> {
     let mut reader = Reader::new(content);
     core::iter::from_fn(move || reader.element().ok())
 }
 
-/// A GeneralizedTime, the only form there is here. RFC 6960 4.2.2.1
+/// Parses a GeneralizedTime, the only form of time in OCSP. RFC 6960 4.2.2.1
 fn moment(reader: &mut Reader<'_>) -> Result<UnixTime, Malformed> {
     let element = reader.element()?;
     if element.tag != der::GENERALIZED_TIME {
@@ -213,7 +212,8 @@ fn moment(reader: &mut Reader<'_>) -> Result<UnixTime, Malformed> {
     time::from_der(element)
 }
 
-/// `[1] EXPLICIT Extensions`, none of which we need. One that must be understood cannot be passed over. RFC 6960 4.4
+/// Parses `[1] EXPLICIT Extensions`, none of which are needed. A critical extension is refused.
+/// RFC 6960 4.4
 fn check_extensions(fields: &mut Reader<'_>) -> Result<(), Malformed> {
     let Some(explicit) = fields.optional(der::context_constructed(1))? else { return Ok(()) };
     let mut extensions = Reader::new(der::single(explicit, der::SEQUENCE)?);

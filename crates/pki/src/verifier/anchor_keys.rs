@@ -1,9 +1,8 @@
-//! The keys of trust anchors, read once: what AWS-LC computes with an RSA key is not only its numbers, and what else it
-//! needs takes a tenth of a verification to make.
+//! The keys of trust anchors, parsed once: AWS-LC computes auxiliary values for an RSA key, which
+//! take a tenth of the time of a verification.
 //!
-//! A key is read when a chain first leads to its anchor, so loading a hundred anchors stays cheap. What is kept is the
-//! configuration's alone; nothing of a peer's comes in here. Must not know: whether a signature was good before. Next:
-//! [`super::remembered`].
+//! A key is parsed when a chain first leads to its anchor, so loading a hundred anchors stays
+//! cheap. Only keys of the configuration are kept, never keys of a peer.
 
 use core::fmt;
 use std::sync::OnceLock;
@@ -15,11 +14,12 @@ use tercel_crypto::PublicKey;
 
 use crate::algorithms::CertificateAlgorithm;
 
-/// A place for the key of each anchor, once there is one; `None` in it is a key that cannot be read.
+/// One lazily filled slot for the key of each anchor; `None` in a slot is a key that cannot be
+/// parsed.
 #[derive(Default)]
-pub(super) struct AnchorKeys(OnceLock<Box<[Place]>>);
+pub(super) struct AnchorKeys(OnceLock<Box<[KeySlot]>>);
 
-type Place = OnceLock<Option<PublicKey>>;
+type KeySlot = OnceLock<Option<PublicKey>>;
 
 impl fmt::Debug for AnchorKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -27,7 +27,7 @@ impl fmt::Debug for AnchorKeys {
     }
 }
 
-/// Anchors and their keys.
+/// The trust anchors and their keys.
 #[derive(Debug)]
 pub(super) struct Anchors<'v> {
     pub(super) anchors: &'v [TrustAnchor<'static>],
@@ -35,32 +35,32 @@ pub(super) struct Anchors<'v> {
 }
 
 impl Anchors<'_> {
-    /// The key of the anchor that `bits` are a part of. By address: path building hands on a part of the anchor itself,
-    /// and an equal key in a certificate of the peer's is read like any other.
+    /// The key of the anchor that contains `bits`, found by address: path building passes a part
+    /// of the anchor itself. An equal key in a peer's certificate is parsed like any other key.
     fn key(&self, algorithm: &CertificateAlgorithm, bits: &[u8]) -> Option<&PublicKey> {
         let holds = |anchor: &TrustAnchor<'_>| {
             anchor.subject_public_key_info.as_ptr_range().contains(&bits.as_ptr())
-                // The key is what a SubjectPublicKeyInfo ends with. RFC 5280 4.1
+                // The key is at the end of a SubjectPublicKeyInfo. RFC 5280 4.1
                 && anchor.subject_public_key_info.ends_with(bits)
         };
         let index = self.anchors.iter().position(holds)?;
-        let place = || self.anchors.iter().map(|_| Place::new()).collect();
+        let place = || self.anchors.iter().map(|_| KeySlot::new()).collect();
         let places = self.keys.0.get_or_init(place);
         let read = || PublicKey::from_raw(algorithm.key(), bits).ok();
         let key = places.get(index)?.get_or_init(read).as_ref()?;
-        // The anchor names one algorithm, which is that of all who ask.
+        // The anchor names one algorithm, which is the one of every caller that gets here.
         (key.kind() == algorithm.key()).then_some(key)
     }
 }
 
-/// An algorithm that knows the anchors' keys.
+/// An algorithm that uses the parsed keys of the anchors.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Anchored<'v> {
+pub(super) struct AnchorAlgorithm<'v> {
     pub(super) algorithm: &'static CertificateAlgorithm,
     pub(super) anchors: &'v Anchors<'v>,
 }
 
-impl SignatureVerificationAlgorithm for Anchored<'_> {
+impl SignatureVerificationAlgorithm for AnchorAlgorithm<'_> {
     fn verify_signature(
         &self,
         key: &[u8],
@@ -82,8 +82,9 @@ impl SignatureVerificationAlgorithm for Anchored<'_> {
     }
 }
 
-/// Calls `build_path` with what `make` makes of each algorithm. It lives as long as the call.
-pub(super) fn with_each<A, T>(
+/// Calls `build_path` with the result of `make` for each algorithm. The results live as long as
+/// the call.
+pub(super) fn with_algorithms<A, T>(
     algorithms: &[&'static CertificateAlgorithm],
     make: impl Fn(&'static CertificateAlgorithm) -> A,
     build_path: impl FnOnce(&[&dyn SignatureVerificationAlgorithm]) -> T,
@@ -126,9 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn an_anchors_key_is_read_when_a_chain_leads_to_it_and_used_for_no_other() {
+    fn an_anchors_key_is_parsed_on_first_use_and_used_for_no_other_anchor() {
         let p384 = || KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384).unwrap();
-        // The last has a name of the others, and another key.
+        // The last one has the same name as another, and another key.
         let anchors = [
             authority("A", KeyPair::generate().unwrap()),
             authority("B", p384()),
@@ -138,7 +139,7 @@ mod tests {
         for remember in [false, true] {
             let mut roots = Roots::new();
             anchors.iter().for_each(|anchor| roots.add_der(anchor.der()).unwrap());
-            let verifier = ChainVerifier::builder(Arc::new(roots)).remember_signatures(remember);
+            let verifier = ChainVerifier::builder(Arc::new(roots)).cache_signatures(remember);
             let verifier = verifier.build().unwrap();
             let now = UnixTime::since_unix_epoch(Duration::from_secs(1_800_000_000));
             let verify = |issuer| {
@@ -150,7 +151,7 @@ mod tests {
             assert_eq!(verify(&anchors[1]), Ok(()));
             assert_eq!(filled(&verifier), [false, true, false]);
             for _ in 0..2 {
-                // Each anchor of that name is tried, by its own key.
+                // Each anchor with that name is tried, with its own key.
                 assert_eq!(verify(&stranger), Err(RefusalReason::BadSignature));
                 assert_eq!(verify(&anchors[1]), Ok(()));
                 assert_eq!(verify(&anchors[2]), Ok(()));

@@ -1,4 +1,4 @@
-//! Puts a [`ChainVerifier`] together. Everything that can be wrong about a configuration is found here, not later.
+//! The builder of [`ChainVerifier`], which detects every configuration error.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,21 +7,32 @@ use pki_types::{CertificateDer, CertificateRevocationListDer, SignatureVerificat
 
 use super::ChainVerifier;
 use super::anchor_keys::AnchorKeys;
-use super::remembered::VerifiedSignatures;
+use super::signature_cache::SignatureCache;
 use crate::algorithms::CertificateAlgorithm;
 use crate::ocsp::OcspPolicy;
 use crate::revocation::{Revocation, RevocationPolicy, UnreadableCrl};
 use crate::roots::Roots;
 
-/// Builds a [`ChainVerifier`]; see [`ChainVerifier::builder`].
-#[derive(Debug)]
+/// A builder of [`ChainVerifier`]; see [`ChainVerifier::builder`].
 pub struct ChainVerifierBuilder {
     roots: Arc<Roots>,
     pins: Vec<CertificateDer<'static>>,
     revocation: Revocation,
     ocsp: OcspPolicy,
     algorithms: Vec<&'static CertificateAlgorithm>,
-    remember_signatures: bool,
+    cache_signatures: bool,
+}
+
+/// Without certificates and lists.
+impl fmt::Debug for ChainVerifierBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChainVerifierBuilder")
+            .field("roots", &self.roots)
+            .field("pins", &self.pins.len())
+            .field("revocation", &self.revocation)
+            .field("ocsp", &self.ocsp)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ChainVerifierBuilder {
@@ -32,43 +43,44 @@ impl ChainVerifierBuilder {
             revocation: Revocation::default(),
             ocsp: OcspPolicy::default(),
             algorithms: CertificateAlgorithm::ALL.to_vec(),
-            remember_signatures: true,
+            cache_signatures: true,
         }
     }
 
-    /// Trusts exactly this leaf, whoever issued it, self-signed and authority's certificates included. It is compared byte
-    /// by byte. Its validity and its names are still checked; its issuer, its usage and its revocation are not.
+    /// Trusts exactly this leaf, with any issuer, even if it is self-signed or a CA certificate.
+    /// It is compared byte by byte. Its validity and its names are still checked; its issuer, its
+    /// usage and its revocation are not.
     #[must_use]
     pub fn pin(mut self, leaf: CertificateDer<'static>) -> Self {
         self.pins.push(leaf);
         self
     }
 
-    /// Checks revocation, with this list among others. The first list turns the checks on.
+    /// Adds a revocation list. The first list turns revocation checks on.
     pub fn crl(mut self, crl: &CertificateRevocationListDer<'_>) -> Result<Self, UnreadableCrl> {
         self.revocation.add(crl)?;
         Ok(self)
     }
 
-    /// How strictly revocation lists are applied. Without a list it has no effect.
+    /// Sets the policy for revocation lists. It has no effect without a list.
     #[must_use]
     pub fn revocation_policy(mut self, policy: RevocationPolicy) -> Self {
         self.revocation.policy = policy;
         self
     }
 
-    /// What is made of stapled OCSP responses. Default: [`OcspPolicy::Ignore`].
+    /// Sets the policy for stapled OCSP responses. Default: [`OcspPolicy::Ignore`].
     #[must_use]
     pub fn ocsp_policy(mut self, policy: OcspPolicy) -> Self {
         self.ocsp = policy;
         self
     }
 
-    /// What certificates and OCSP responses may be signed with, the preferred first, instead of
-    /// [`CertificateAlgorithm::ALL`]. One named twice counts once.
+    /// Sets the signature algorithms of certificates and OCSP responses, the preferred first,
+    /// instead of [`CertificateAlgorithm::ALL`]. Duplicates are ignored.
     #[must_use]
     pub fn algorithms(mut self, algorithms: &[&'static CertificateAlgorithm]) -> Self {
-        // Not by address: a constant may have one in each crate that uses it.
+        // Not compared by address: a constant may have one in each crate that uses it.
         let identifiers =
             |one: &CertificateAlgorithm| (one.public_key_alg_id(), one.signature_alg_id());
         self.algorithms.clear();
@@ -80,24 +92,25 @@ impl ChainVerifierBuilder {
         self
     }
 
-    /// Whether signatures of certificates that were found good in an accepted chain are remembered (default: true), as
-    /// digests, up to 1024 of them in 32 KiB. A chain seen again then costs two or three digests instead of as many
-    /// signatures. All else is checked every time: dates, names, usages, constraints, revocation, staples.
+    /// Sets whether valid signatures of accepted chains are cached (default: true), as digests, up
+    /// to 1024 of them in 32 KiB. A chain verified again then costs two or three digests instead
+    /// of as many signatures. Everything else is checked each time: dates, names, usages,
+    /// constraints, revocation, staples.
     ///
-    /// How long a verification takes tells whether one of its certificates was met before. Where that matters between
-    /// those who share a verifier, give each a verifier of its own, or turn this off. Keys of trust anchors are read once
-    /// either way.
+    /// The duration of a verification reveals whether one of its certificates was verified before.
+    /// If that matters between users of one verifier, give each a verifier of its own, or turn the
+    /// cache off. Keys of trust anchors are parsed once in either case.
     #[must_use]
-    pub fn remember_signatures(mut self, remember: bool) -> Self {
-        self.remember_signatures = remember;
+    pub fn cache_signatures(mut self, remember: bool) -> Self {
+        self.cache_signatures = remember;
         self
     }
 
-    /// The verifier; refused if it could never accept anything.
-    pub fn build(self) -> Result<ChainVerifier, NothingTrusted> {
+    /// Builds the verifier, or fails if it could never accept a chain.
+    pub fn build(self) -> Result<ChainVerifier, NoTrustConfigured> {
         let can_build_paths = !self.roots.is_empty() && !self.algorithms.is_empty();
         if !can_build_paths && self.pins.is_empty() {
-            return Err(NothingTrusted);
+            return Err(NoTrustConfigured);
         }
         let for_path_building = self
             .algorithms
@@ -111,17 +124,18 @@ impl ChainVerifierBuilder {
             ocsp: self.ocsp,
             algorithms: self.algorithms,
             for_path_building,
-            remembered: self.remember_signatures.then(VerifiedSignatures::new).flatten(),
+            signature_cache: self.cache_signatures.then(SignatureCache::new).flatten(),
             anchor_keys: AnchorKeys::default(),
         })
     }
 }
 
-/// There is no trust anchor (or no signature algorithm) and no pinned leaf: the verifier would refuse every chain.
+/// There is no trust anchor (or no signature algorithm) and no pinned leaf: the verifier would
+/// refuse every chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NothingTrusted;
+pub struct NoTrustConfigured;
 
-impl fmt::Display for NothingTrusted {
+impl fmt::Display for NoTrustConfigured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
             "there are no trust anchors and no pinned certificates, so no chain could be accepted",
@@ -129,4 +143,4 @@ impl fmt::Display for NothingTrusted {
     }
 }
 
-impl std::error::Error for NothingTrusted {}
+impl std::error::Error for NoTrustConfigured {}

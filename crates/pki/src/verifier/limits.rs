@@ -1,21 +1,22 @@
-//! Bounds on the work a peer's chain can cause before it is looked at.
+//! Limits on a peer's chain, checked before path building, to bound its work.
 //!
-//! Path building tries every certificate as the issuer of every other, up to 200,000 times: some thirty certificates under
-//! one name keep it busy for a tenth of a second and more, far longer than the rest of a handshake. Real chains have one to
-//! four intermediates, rarely two under one name (cross-signing). Within these limits the worst takes about a tenth of that.
+//! Path building tries every certificate as the issuer of every other, up to 200,000 times: about
+//! thirty certificates with one subject keep it busy for more than a tenth of a second, far longer
+//! than the rest of a handshake. Real chains have one to four intermediates, rarely two with one
+//! subject (cross-signing). Within these limits the worst case takes about a tenth of that.
 
 use pki_types::CertificateDer;
 
 use crate::certificate::Certificate;
-use crate::refusal::RefusalReason;
+use crate::reason::RefusalReason;
 
-/// Refuses chains that no honest peer sends.
+/// Refuses chains that exceed the limits, which no real chain does.
 pub(super) fn check(intermediates: &[CertificateDer<'_>]) -> Result<(), RefusalReason> {
-    if intermediates.len() > INTERMEDIATES {
+    if intermediates.len() > MAX_INTERMEDIATES {
         return Err(RefusalReason::PathLimits);
     }
-    // Too few to pass the other limit: no need to look inside.
-    if intermediates.len() <= SAME_SUBJECT {
+    // Too few to exceed the other limit, so the subjects need not be parsed.
+    if intermediates.len() <= MAX_SAME_SUBJECT {
         return Ok(());
     }
     let mut subjects: Vec<&[u8]> = intermediates
@@ -25,14 +26,15 @@ pub(super) fn check(intermediates: &[CertificateDer<'_>]) -> Result<(), RefusalR
         .collect();
     subjects.sort_unstable();
     let crowded =
-        subjects.chunk_by(|left, right| left == right).any(|same| same.len() > SAME_SUBJECT);
+        subjects.chunk_by(|left, right| left == right).any(|same| same.len() > MAX_SAME_SUBJECT);
     if crowded {
         return Err(RefusalReason::PathLimits);
     }
     Ok(())
 }
 
-/// Certificates beside the leaf.
-const INTERMEDIATES: usize = 31;
-/// Certificates under one name: each multiplies the number of possible paths.
-const SAME_SUBJECT: usize = 3;
+/// The maximum number of certificates apart from the leaf.
+const MAX_INTERMEDIATES: usize = 31;
+/// The maximum number of certificates with one subject: each multiplies the number of possible
+/// paths.
+const MAX_SAME_SUBJECT: usize = 3;

@@ -1,13 +1,15 @@
-//! The decision: is this chain one to believe, for this use and this name, at this moment?
+//! Verification of a chain for a use, a name and a time.
 //!
-//! Builds a path by `webpki` over our signature algorithms, or recognises a pinned leaf. It reads no clock, opens no file
-//! and knows no TLS. What it says when it refuses is in [`crate::refusal`].
+//! It builds a path with `webpki` and the configured signature algorithms, or recognises a pinned
+//! leaf. It reads no clock, opens no file and handles no TLS. See [`crate::refusal`] for the
+//! result of a failure.
 
 mod anchor_keys;
 mod builder;
 mod limits;
-mod remembered;
+mod signature_cache;
 
+use std::fmt;
 use std::sync::Arc;
 
 use pki_types::{CertificateDer, ServerName, SignatureVerificationAlgorithm, UnixTime};
@@ -16,18 +18,19 @@ use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
 
 use crate::algorithms::CertificateAlgorithm;
 use crate::certificate::Certificate;
-use crate::der::Malformed;
+use crate::der::{self, Malformed};
 use crate::ocsp::{self, Issuer, OcspPolicy};
-use crate::refusal::{Refusal, RefusalReason};
+use crate::reason::RefusalReason;
+use crate::refusal::Refusal;
 use crate::revocation::Revocation;
-use crate::roots::{Roots, sequence};
+use crate::roots::Roots;
 
-use anchor_keys::{AnchorKeys, Anchored, Anchors, with_each};
-pub use builder::{ChainVerifierBuilder, NothingTrusted};
-use remembered::{Remembering, VerifiedSignatures, Visit};
+use anchor_keys::{AnchorAlgorithm, AnchorKeys, Anchors, with_algorithms};
+pub use builder::{ChainVerifierBuilder, NoTrustConfigured};
+use signature_cache::{CachedAlgorithm, ChainSignatures, SignatureCache};
 
-/// What the leaf is used for. Its extended key usage, if it has one, must allow it, as must every authority's.
-/// RFC 5280 4.2.1.12
+/// The use of the leaf. Its extended key usage and those of its issuers, where present, must allow
+/// it. RFC 5280 4.2.1.12
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
     /// To authenticate a server.
@@ -36,27 +39,49 @@ pub enum Usage {
     Client,
 }
 
-/// What an accepted chain rests on.
+/// The basis of trust in an accepted chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Trust {
     /// A path leads from the leaf to a trust anchor.
     Anchor,
-    /// The leaf is one of the pinned ones.
+    /// The leaf is a pinned one.
     Pin,
 }
 
-/// What came of asking the peer for a stapled OCSP response. RFC 6066 8
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The peer's response to the request for a stapled OCSP response. RFC 6066 8
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Staple<'a> {
-    /// It sent none.
+    /// The peer sent none.
     Missing,
-    /// It sent this one (DER).
+    /// The response that the peer sent (DER).
     Response(&'a [u8]),
 }
 
-/// Verifies certificate chains. Immutable and shared; one serves any number of handshakes at once.
-#[derive(Debug)]
+/// Without the response itself.
+impl fmt::Debug for Staple<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("Missing"),
+            Self::Response(response) => write!(f, "Response({} bytes)", response.len()),
+        }
+    }
+}
+
+/// A verifier of certificate chains, immutable and shared by any number of concurrent handshakes.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tercel_pki::{ChainVerifier, OcspPolicy, Roots, Usage, load_certs_pem};
+/// use pki_types::UnixTime;
+///
+/// # fn run(roots: Roots, chain: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
+/// let verifier = ChainVerifier::builder(Arc::new(roots)).ocsp_policy(OcspPolicy::Ignore).build()?;
+/// let name = "service.example".try_into()?;
+/// let chain = load_certs_pem(chain)?;
+/// verifier.verify(Usage::Server, &chain, Some(&name), None, UnixTime::now())?;
+/// # Ok(()) }
+/// ```
 pub struct ChainVerifier {
     roots: Arc<Roots>,
     pins: Vec<CertificateDer<'static>>,
@@ -65,22 +90,35 @@ pub struct ChainVerifier {
     algorithms: Vec<&'static CertificateAlgorithm>,
     /// The same as `algorithms`, in the form path building takes.
     for_path_building: Vec<&'static dyn SignatureVerificationAlgorithm>,
-    remembered: Option<VerifiedSignatures>,
+    signature_cache: Option<SignatureCache>,
     anchor_keys: AnchorKeys,
 }
 
+/// Without certificates and lists.
+impl fmt::Debug for ChainVerifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChainVerifier")
+            .field("roots", &self.roots)
+            .field("pins", &self.pins.len())
+            .field("revocation", &self.revocation)
+            .field("ocsp", &self.ocsp)
+            .finish_non_exhaustive()
+    }
+}
+
 impl ChainVerifier {
-    /// A verifier that trusts these anchors, and whatever the builder is told besides.
+    /// A builder with these trust anchors.
     #[must_use]
     pub fn builder(roots: Arc<Roots>) -> ChainVerifierBuilder {
         ChainVerifierBuilder::new(roots)
     }
 
-    /// Verifies a chain: `chain` as the peer presented it, leaf first; `name` as the application asked for it, `None` to
-    /// accept any (clients usually have none to check); `now` from the application's clock.
+    /// Verifies a chain: `chain` as sent by the peer, leaf first; `name` as requested by the
+    /// application, or `None` to accept any (a server usually has no name to check in a client's
+    /// certificate); `now` from the application's clock.
     ///
-    /// `ocsp` is what came of asking for a stapled response, `None` if none was asked for; [`OcspPolicy`] says what is made
-    /// of it. The refusal is boxed because it is large and rare.
+    /// `ocsp` is the result of requesting a stapled response, `None` if none was requested;
+    /// [`OcspPolicy`] decides how it is used. The refusal is boxed because it is large and rare.
     pub fn verify(
         &self,
         usage: Usage,
@@ -89,17 +127,17 @@ impl ChainVerifier {
         ocsp: Option<Staple<'_>>,
         now: UnixTime,
     ) -> Result<Trust, Box<Refusal>> {
-        self.decide(usage, chain, name, ocsp, now)
+        self.verify_chain(usage, chain, name, ocsp, now)
             .map_err(|reason| Box::new(Refusal::new(reason, chain, name, now)))
     }
 
-    /// The authorities trusted.
+    /// The trust anchors.
     #[must_use]
     pub fn roots(&self) -> &Arc<Roots> {
         &self.roots
     }
 
-    /// What a certificate may be signed with, the preferred first; a pair appears once.
+    /// The signature algorithms of certificates, the preferred first, without duplicates.
     #[must_use]
     pub fn signature_algorithms(&self) -> Vec<(KeyKind, SignatureAlgorithm)> {
         let mut pairs = Vec::new();
@@ -112,7 +150,7 @@ impl ChainVerifier {
         pairs
     }
 
-    fn decide(
+    fn verify_chain(
         &self,
         usage: Usage,
         chain: &[CertificateDer<'_>],
@@ -122,23 +160,24 @@ impl ChainVerifier {
     ) -> Result<Trust, RefusalReason> {
         let (leaf_der, intermediates) = chain.split_first().ok_or(RefusalReason::EmptyChain)?;
         let leaf = EndEntityCert::try_from(leaf_der)?;
-        let visit = self.remembered.as_ref().map(Visit::new);
+        let chain_signatures = self.signature_cache.as_ref().map(ChainSignatures::new);
         let path = if self.pins.iter().any(|pin| pin == leaf_der) {
             check_validity(leaf_der, now)?;
             None
         } else {
             limits::check(intermediates)?;
-            let path = self.build_path(usage, &leaf, intermediates, now, visit.as_ref());
-            Some(path.map_err(|reason| self.sharpen(reason, chain, &leaf))?)
+            let path = self.build_path(usage, &leaf, intermediates, now, chain_signatures.as_ref());
+            Some(path.map_err(|reason| self.refine_reason(reason, chain, &leaf))?)
         };
         if let Some(name) = name {
             leaf.verify_is_valid_for_subject_name(name)?;
         }
-        // A pinned leaf rests on no authority, so none is heard about it.
+        // No OCSP response is needed for a pinned leaf, because its trust does not depend on an
+        // authority.
         let Some(path) = path else { return Ok(Trust::Pin) };
         self.check_status(&path, leaf_der, ocsp, now)?;
-        if let Some(visit) = visit {
-            visit.accept();
+        if let Some(chain_signatures) = chain_signatures {
+            chain_signatures.accept();
         }
         Ok(Trust::Anchor)
     }
@@ -149,7 +188,7 @@ impl ChainVerifier {
         leaf: &'p EndEntityCert<'p>,
         intermediates: &'p [CertificateDer<'p>],
         now: UnixTime,
-        visit: Option<&Visit<'_>>,
+        chain_signatures: Option<&ChainSignatures<'_>>,
     ) -> Result<VerifiedPath<'p>, RefusalReason> {
         let usage = match usage {
             Usage::Server => KeyUsage::server_auth(),
@@ -168,18 +207,22 @@ impl ChainVerifier {
             )
         };
         let anchors = Anchors { anchors: self.roots.anchors(), keys: &self.anchor_keys };
-        let anchored = |algorithm| Anchored { algorithm, anchors: &anchors };
-        Ok(match visit {
-            Some(visit) => {
-                let remembering = |algorithm| Remembering { algorithm: anchored(algorithm), visit };
-                with_each(&self.algorithms, remembering, build)?
+        let anchor_algorithm = |algorithm| AnchorAlgorithm { algorithm, anchors: &anchors };
+        Ok(match chain_signatures {
+            Some(chain_signatures) => {
+                let cached = |algorithm| CachedAlgorithm {
+                    algorithm: anchor_algorithm(algorithm),
+                    chain_signatures,
+                };
+                with_algorithms(&self.algorithms, cached, build)?
             }
-            None => with_each(&self.algorithms, anchored, build)?,
+            None => with_algorithms(&self.algorithms, anchor_algorithm, build)?,
         })
     }
 
-    /// What the peer stapled, against the policy and the leaf's own demand. That holds only if a response was asked for:
-    /// a peer cannot know that it should have sent one unasked. RFC 7633 4.3.3
+    /// Checks the stapled response against the policy and the leaf's must-staple extension. The
+    /// extension applies only if a response was requested: otherwise the peer could not have sent
+    /// one. RFC 7633 4.3.3
     fn check_status(
         &self,
         path: &VerifiedPath<'_>,
@@ -192,24 +235,24 @@ impl ChainVerifier {
             return Ok(());
         }
         let leaf = Certificate::parse(leaf).map_err(bad_encoding)?;
-        let demanded = ocsp.is_some() && leaf.must_staple().map_err(bad_encoding)?;
+        let required = ocsp.is_some() && leaf.must_staple().map_err(bad_encoding)?;
         match ocsp {
-            Some(Staple::Response(response)) if demanded || self.ocsp != OcspPolicy::Ignore => {
+            Some(Staple::Response(response)) if required || self.ocsp != OcspPolicy::Ignore => {
                 let algorithms = ocsp::Algorithms {
-                    own: &self.algorithms,
+                    all: &self.algorithms,
                     for_path_building: &self.for_path_building,
                 };
                 ocsp::check(response, &leaf, &Issuer::of(path), algorithms, now)
             }
             Some(Staple::Response(_)) => Ok(()),
-            _ if demanded => Err(RefusalReason::MissingStaple),
+            _ if required => Err(RefusalReason::MissingStaple),
             _ if self.ocsp == OcspPolicy::Require => Err(RefusalReason::StapleRequired),
             _ => Ok(()),
         }
     }
 
-    /// Path building's reasons are general where the user's mistake is a well-known one: names that.
-    fn sharpen(
+    /// Replaces a general reason of path building by a more specific one for common mistakes.
+    fn refine_reason(
         &self,
         reason: RefusalReason,
         chain: &[CertificateDer<'_>],
@@ -242,8 +285,8 @@ impl ChainVerifier {
         })
     }
 
-    /// Whether a key above the leaf cannot be used at all, such as an RSA key that is too short. The signature check
-    /// itself can only say no.
+    /// Whether an issuer's key cannot be used at all, such as an RSA key that is too short. The
+    /// signature check itself reports only failure.
     fn has_unusable_issuer_key(&self, chain: &[CertificateDer<'_>]) -> bool {
         let unusable = |key: &[u8]| PublicKey::from_spki(key).is_err();
         let certificates = || chain.iter().filter_map(|der| Certificate::parse(der).ok());
@@ -254,11 +297,11 @@ impl ChainVerifier {
                 .anchors()
                 .iter()
                 .filter(|anchor| names_as_issuer(&anchor.subject))
-                .any(|anchor| unusable(&sequence(&anchor.subject_public_key_info)))
+                .any(|anchor| unusable(&der::sequence(&anchor.subject_public_key_info)))
     }
 }
 
-/// A pinned leaf has no path that would check this. RFC 5280 4.1.2.5
+/// Checks the validity of a pinned leaf, for which no path is built. RFC 5280 4.1.2.5
 fn check_validity(leaf: &CertificateDer<'_>, now: UnixTime) -> Result<(), RefusalReason> {
     let leaf = Certificate::parse(leaf).map_err(|Malformed| RefusalReason::BadEncoding)?;
     if now < leaf.not_before {

@@ -1,22 +1,23 @@
-//! OCSP responses made by hand, because the library that makes certificates makes none. RFC 6960 4.2.1
+//! OCSP responses encoded by hand, because the library that makes certificates does not make them.
+//! RFC 6960 4.2.1
 //!
-//! Every part can be made wrong. Must not know: what is tested with them; the tests of `tercel` use this file too.
+//! Every field can be set to a wrong value.
 
-// Not everyone who uses this file makes every mistake.
+// Not every user of this file sets every field.
 #![allow(dead_code)]
 
 use tercel_crypto::{Hash, HashAlgorithm, SignatureAlgorithm, SigningKey, sha1_name};
 
-/// The digest of issuers' names and keys.
+/// The digest of the issuer's name and key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Digest {
     Sha1,
     Sha2(HashAlgorithm),
-    /// An identifier that nobody knows.
+    /// An unknown hash algorithm.
     Unknown,
 }
 
-/// What is said of one certificate.
+/// A SingleResponse.
 #[derive(Clone)]
 pub(crate) struct Single {
     pub(crate) digest: Digest,
@@ -35,7 +36,7 @@ pub(crate) struct Single {
     pub(crate) extensions: Option<Vec<u8>>,
 }
 
-/// A response; signed, it is bytes.
+/// A response to be signed and encoded.
 #[derive(Clone)]
 pub(crate) struct Response {
     pub(crate) status: u8,
@@ -61,7 +62,7 @@ pub(crate) fn unknown() -> Vec<u8> {
     vec![0x82, 0]
 }
 
-/// An extension with an OID of ours and nothing in it, in a list of one.
+/// A list of one extension, with a private OID and an empty value.
 pub(crate) fn extensions(critical: bool) -> Vec<u8> {
     let mut extension = wrap(6, &[0x2a, 3, 4]);
     if critical {
@@ -80,7 +81,8 @@ pub(crate) fn responder_by_key(key: &[u8]) -> Vec<u8> {
 }
 
 impl Single {
-    /// Good, from `this_update` on, until `next_update`: of the leaf, issued by the owner of this key.
+    /// The status "good" from `this_update` until `next_update` for the leaf, issued by the owner
+    /// of this key.
     pub(crate) fn new(
         leaf: &[u8],
         issuer_key: &[u8],
@@ -116,7 +118,9 @@ impl Single {
             Digest::Sha2(algorithm) => Hash::digest(algorithm, &[of]).to_vec(),
             _ => sha1_name(of).to_vec(),
         };
-        let algorithm = wrap(0x30, &[wrap(6, oid), wrap(5, &[])].concat());
+        // NULL parameters for SHA-1 and absent ones for SHA-2, as is usual.
+        let parameters = if oid.len() == 5 { wrap(5, &[]) } else { Vec::new() };
+        let algorithm = wrap(0x30, &[wrap(6, oid), parameters].concat());
         let id = [
             algorithm,
             wrap(4, &digest(&self.issuer_name)),
@@ -136,7 +140,7 @@ impl Single {
 }
 
 impl Response {
-    /// A sound one, by the issuer itself under its name.
+    /// A valid response, signed by the issuer under its name.
     pub(crate) fn new(single: Single) -> Self {
         Self {
             status: 0,
@@ -154,7 +158,7 @@ impl Response {
         self.sign_as(key, SignatureAlgorithm::EcdsaSha256, &ecdsa_with_sha256)
     }
 
-    /// Signed so; `identifier` is what is said of the algorithm.
+    /// Signs with this algorithm; `identifier` is the encoded AlgorithmIdentifier.
     pub(crate) fn sign_as(
         &self,
         key: &[u8],
@@ -192,7 +196,7 @@ fn serial_and_issuer(certificate: &[u8]) -> (Vec<u8>, Vec<u8>) {
     (content(serial).to_vec(), issuer.to_vec())
 }
 
-/// The bits of a SubjectPublicKeyInfo's key.
+/// The key bits of a SubjectPublicKeyInfo.
 fn key_bits(key: &[u8]) -> &[u8] {
     &content(split(content(key)).1)[1..]
 }
@@ -208,7 +212,7 @@ fn wrap(tag: u8, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The first element, whole, and what follows it.
+/// The first element, whole, and the bytes after it.
 fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
     let (header, length) = header(bytes);
     bytes.split_at(header + length)

@@ -1,4 +1,5 @@
-//! Every signature algorithm, as it stands in a real certificate; and each refused when it is turned off.
+//! Every signature algorithm, as encoded in a real certificate, is accepted, and refused when it
+//! is disabled.
 
 use std::sync::Arc;
 
@@ -55,7 +56,7 @@ fn how_a_chain_is_signed_can_be_read_from_it() {
     for algorithm in CertificateAlgorithm::ALL {
         let (_, leaf) = issue(algorithm, keys.of(algorithm.key()));
         let root = ca_params("Root").self_signed(&keys.p384).unwrap().der().clone();
-        // The root signed itself, which no one verifies.
+        // The root is self-signed, and its signature is not verified.
         assert_eq!(signature_algorithms(&[leaf, root]), [Some(algorithm.algorithm())]);
     }
     let (_, leaf) = issue(CertificateAlgorithm::ALL[0], &keys.p256);
@@ -104,7 +105,8 @@ impl Keys {
     }
 }
 
-/// An anchor whose key is identified as the algorithm wants it, and a leaf signed by that algorithm.
+/// An anchor whose key has the identifier that the algorithm requires, and a leaf signed with that
+/// algorithm.
 fn issue(
     algorithm: &CertificateAlgorithm,
     key: &KeyPair,
@@ -117,7 +119,7 @@ fn issue(
     (anchor, resign(leaf.der(), algorithm, &signer))
 }
 
-/// Takes the subject and key of a certificate, and gives the key another identifier.
+/// Copies the subject and key of a certificate, and gives the key another identifier.
 fn anchor(certificate: &CertificateDer<'_>, key_id: &[u8]) -> TrustAnchor<'static> {
     let fields = fields(certificate);
     let (_old_identifier, bits) = der::split(der::content(&fields[6]));
@@ -142,7 +144,8 @@ fn resign(
     der::wrap(0x30, &[to_be_signed, identifier, der::wrap(3, &signature)].concat()).into()
 }
 
-/// The fields of the TBSCertificate, each whole: version, serial, algorithm, issuer, validity, subject, key, extensions.
+/// The fields of the TBSCertificate, each whole: version, serial, algorithm, issuer, validity,
+/// subject, key, extensions.
 fn fields(certificate: &CertificateDer<'_>) -> Vec<Vec<u8>> {
     let (to_be_signed, _) = der::split(der::content(certificate));
     let mut rest = der::content(to_be_signed);

@@ -1,4 +1,4 @@
-//! Certificates in words.
+//! Summaries of certificates.
 
 use pki_types::CertificateDer;
 use rcgen::{DnType, SerialNumber, SignatureAlgorithm};
@@ -7,7 +7,7 @@ use tercel_pki::{CertificateSummary, RefusalReason, end_entity_public_key};
 use crate::support::{Authority, Pki, at, key, leaf_params, service};
 
 #[test]
-fn everything_a_person_wants_to_know() {
+fn a_summary_has_every_field() {
     let pki = Pki::new();
     let mut leaf = leaf_params(&["service.example", "*.b.example", "192.0.2.7", "2001:db8::7"]);
     leaf.distinguished_name.push(DnType::OrganizationName, "Example, Inc.");
@@ -34,8 +34,9 @@ fn everything_a_person_wants_to_know() {
     );
 }
 
+/// RFC 8017 A.1
 #[test]
-fn keys_of_every_kind_are_named_and_read() {
+fn keys_of_every_kind_are_described() {
     let kinds: [(&'static SignatureAlgorithm, &str, &str); 5] = [
         (&rcgen::PKCS_RSA_SHA256, "RSA 2048", "RSA PKCS#1 with SHA-256"),
         (&rcgen::PKCS_ECDSA_P256_SHA256, "ECDSA P-256", "ECDSA with SHA-256"),
@@ -52,7 +53,7 @@ fn keys_of_every_kind_are_named_and_read() {
 }
 
 #[test]
-fn what_is_no_certificate_has_no_summary() {
+fn malformed_certificates_have_no_summary() {
     let refused = CertificateSummary::new(&CertificateDer::from(vec![0x30, 0]));
     assert_eq!(refused.unwrap_err(), RefusalReason::BadEncoding);
 }

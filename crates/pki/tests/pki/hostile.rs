@@ -10,7 +10,8 @@ use crate::support::{
     Authority, Chain, P256, Pki, ca_params, key, now, reason, roots, service, verify,
 };
 
-/// Generous for slow and busy machines: the worst case takes some ten milliseconds without optimisation.
+/// A generous limit for slow and busy machines: the worst case takes about ten milliseconds
+/// without optimisation.
 const SOON: Duration = Duration::from_secs(1);
 
 fn timed(verifier: &ChainVerifier, chain: &[CertificateDer<'_>]) -> RefusalReason {
@@ -51,7 +52,7 @@ fn a_path_of_thirty_is_too_deep() {
 }
 
 #[test]
-fn issuers_that_vouch_for_each_other_lead_nowhere() {
+fn a_loop_of_issuers_is_refused() {
     let (left_key, right_key) = (key(P256), key(P256));
     let left = rcgen::Issuer::new(ca_params("Left"), &left_key);
     let right = rcgen::Issuer::new(ca_params("Right"), &right_key);
@@ -63,8 +64,8 @@ fn issuers_that_vouch_for_each_other_lead_nowhere() {
 }
 
 #[test]
-fn a_crowd_under_one_name_is_refused_at_once() {
-    let mut chain = crowd("Crowd", "Crowd", 31);
+fn many_certificates_with_one_subject_are_refused_at_once() {
+    let mut chain = same_subject("Crowd", "Crowd", 31);
     let params = ca_params("Crowd");
     let issuer = Authority::self_signed(params, key(P256)).unwrap();
     chain.insert(0, service().signed_by(&key(P256), &issuer).unwrap().der().clone());
@@ -72,60 +73,61 @@ fn a_crowd_under_one_name_is_refused_at_once() {
 }
 
 #[test]
-fn the_worst_tangle_within_the_limits_is_soon_examined() {
-    // Three certificates under each of seven names, each name issued by the next: every path is tried.
+fn the_worst_case_within_the_limits_is_fast() {
+    // Three certificates for each of seven names, each name issued by the next: every path is
+    // tried.
     let mut chain = Chain::new();
     let issuer = Authority::self_signed(ca_params("0"), key(P256)).unwrap();
     chain.push(service().signed_by(&key(P256), &issuer).unwrap().der().clone());
     for level in 0..7 {
-        chain.extend(crowd(&level.to_string(), &(level + 1).to_string(), 3));
+        chain.extend(same_subject(&level.to_string(), &(level + 1).to_string(), 3));
     }
     let refused = timed(&Pki::new().verifier(), &chain);
     assert!(matches!(refused, RefusalReason::UnknownIssuer | RefusalReason::PathLimits));
 }
 
 #[test]
-fn false_paths_to_a_real_root_are_soon_examined() {
-    // Every path ends in a signature by the root that does not hold.
+fn paths_with_invalid_root_signatures_are_refused_fast() {
+    // Every path ends in an invalid signature by the root.
     let pki = Pki::new();
     let mut chain = Chain::new();
     let issuer = Authority::self_signed(ca_params("0"), key(P256)).unwrap();
     chain.push(service().signed_by(&key(P256), &issuer).unwrap().der().clone());
     for level in 0..5 {
         let above = if level == 4 { "Root".to_owned() } else { (level + 1).to_string() };
-        chain.extend(crowd(&level.to_string(), &above, 3));
+        chain.extend(same_subject(&level.to_string(), &above, 3));
     }
     let refused = timed(&pki.verifier(), &chain);
     assert!(matches!(refused, RefusalReason::BadSignature | RefusalReason::PathLimits));
 }
 
 #[test]
-fn surplus_certificates_are_borne_up_to_a_limit() {
+fn surplus_certificates_are_accepted_up_to_a_limit() {
     let pki = Pki::new();
     let verifier = pki.verifier();
     let mut chain = pki.chain(&service());
     for number in 0..30 {
-        chain.extend(crowd(&format!("surplus {number}"), "Nobody", 1));
+        chain.extend(same_subject(&format!("surplus {number}"), "Nobody", 1));
     }
     assert_eq!(chain.len(), 32);
     verify(&verifier, &chain).unwrap();
-    chain.extend(crowd("one too many", "Nobody", 1));
+    chain.extend(same_subject("one too many", "Nobody", 1));
     assert_eq!(timed(&verifier, &chain), RefusalReason::PathLimits);
 }
 
 #[test]
-fn certificates_under_one_name_are_borne_up_to_a_limit() {
+fn certificates_with_one_subject_are_accepted_up_to_a_limit() {
     let pki = Pki::new();
     let verifier = pki.verifier();
     let mut chain = pki.chain(&service());
-    chain.extend(crowd("Intermediate", "Nobody", 2));
+    chain.extend(same_subject("Intermediate", "Nobody", 2));
     verify(&verifier, &chain).unwrap();
-    chain.extend(crowd("Intermediate", "Nobody", 1));
+    chain.extend(same_subject("Intermediate", "Nobody", 1));
     assert_eq!(timed(&verifier, &chain), RefusalReason::PathLimits);
 }
 
-/// Certificates with one subject and one issuer, and a key each.
-fn crowd(subject: &str, issuer: &str, count: usize) -> Chain {
+/// Certificates with one subject and one issuer, and different keys.
+fn same_subject(subject: &str, issuer: &str, count: usize) -> Chain {
     let issuer = Authority::self_signed(ca_params(issuer), key(P256)).unwrap();
     (0..count)
         .map(|_| ca_params(subject).signed_by(&key(P256), &issuer).unwrap().der().clone())
@@ -158,7 +160,7 @@ fn no_truncation_and_no_flipped_bit_is_accepted_or_panics() {
 }
 
 #[test]
-fn what_a_peer_wrote_cannot_drive_a_terminal() {
+fn control_characters_in_names_are_escaped() {
     let escape = "evil\u{1b}[2J\u{202e}\r\n";
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, escape);

@@ -27,7 +27,7 @@ fn an_anchor_is_kept_once() {
 }
 
 #[test]
-fn one_bad_certificate_and_none_is_added() {
+fn one_malformed_certificate_fails_the_whole_file() {
     let pki = Pki::new();
     let bad = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let mut roots = Roots::new();
@@ -66,8 +66,29 @@ fn certificates_and_keys_from_one_file() {
     assert!(matches!(load_key_pem(file.as_bytes()), Ok(PrivateKeyDer::Pkcs8(_))));
 }
 
+/// Both forms in which OpenSSL writes encrypted keys. RFC 7468 11, RFC 1421 4.6.1.1
 #[test]
-fn what_is_wrong_with_a_file_is_said_without_quoting_it() {
+fn an_encrypted_key_is_named_as_such() {
+    let pkcs8 =
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    let traditional = |kind: &str, header: &str| {
+        format!("-----BEGIN {kind}-----\n{header}\n\nAAAA\n-----END {kind}-----\n")
+    };
+    let header = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF";
+    for file in [
+        pkcs8.to_owned(),
+        traditional("RSA PRIVATE KEY", header),
+        traditional("EC PRIVATE KEY", &header.replace('\n', "\r\n")),
+    ] {
+        assert_eq!(load_key_pem(file.as_bytes()).unwrap_err(), PemError::EncryptedKey, "{file}");
+    }
+    let other = traditional("RSA PRIVATE KEY", "Comment: not encrypted");
+    assert_eq!(load_key_pem(other.as_bytes()).unwrap_err(), PemError::NotBase64);
+}
+
+/// RFC 7468 11
+#[test]
+fn pem_errors_do_not_quote_the_file() {
     let encrypted =
         b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     assert_eq!(load_key_pem(encrypted).unwrap_err(), PemError::EncryptedKey);
@@ -79,8 +100,9 @@ fn what_is_wrong_with_a_file_is_said_without_quoting_it() {
     assert_eq!(load_certs_pem(cut).unwrap_err(), PemError::Malformed);
 }
 
+/// RFC 5280 6.1.1
 #[test]
-fn an_anchor_need_not_be_in_time_or_well_signed() {
+fn an_anchors_validity_and_signature_are_not_checked() {
     let pki = Pki::new();
     let mut bytes = pki.root.der().to_vec();
     *bytes.last_mut().unwrap() ^= 1;
@@ -92,7 +114,7 @@ fn an_anchor_need_not_be_in_time_or_well_signed() {
 
 #[cfg(feature = "webpki-roots")]
 #[test]
-fn the_compiled_roots_are_many_and_refuse_a_stranger() {
+fn the_webpki_roots_refuse_an_unknown_authority() {
     use tercel_pki::RefusalReason;
     let roots = Roots::webpki();
     assert!(roots.len() > 50);
@@ -103,7 +125,7 @@ fn the_compiled_roots_are_many_and_refuse_a_stranger() {
 
 #[cfg(feature = "native-roots")]
 #[test]
-fn native_roots_are_there_or_said_to_be_missing() {
+fn native_roots_are_loaded_or_reported_missing() {
     match Roots::native() {
         Ok(native) => assert!(!native.roots.is_empty()),
         Err(error) => assert_eq!(error, RootsError::NothingFound),

@@ -1,12 +1,14 @@
-//! Chains made on the spot, accepted and refused: one module per matter.
+//! Verification of generated chains, one module for each subject.
 //!
-//! `support` makes authorities, leaves and revocation lists; everything is verified for one fixed moment.
+//! `support` makes authorities, leaves and revocation lists; every chain is verified for one fixed
+//! time.
 
 #[path = "../ocsp_maker/mod.rs"]
 mod ocsp_maker;
 
 mod algorithms;
 mod describe;
+mod explanations;
 mod hostile;
 mod loading;
 mod must_staple;
@@ -15,6 +17,8 @@ mod ocsp;
 mod paths;
 mod pins;
 mod reasons;
-mod remembered;
 mod revocation;
+mod signature_cache;
 mod support;
+mod tls_server_end_point;
+mod uri_and_email_names;

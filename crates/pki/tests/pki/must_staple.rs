@@ -1,4 +1,4 @@
-//! Leaves that demand a stapled OCSP response. RFC 7633
+//! Leaves that require a stapled OCSP response. RFC 7633
 
 use pki_types::CertificateDer;
 use rcgen::{CertificateParams, CustomExtension};
@@ -14,7 +14,7 @@ fn leaf(features: &[u8]) -> CertificateParams {
     params
 }
 
-/// The extension's value for these features, each an INTEGER's content.
+/// The extension's value for these features, each the content of an INTEGER.
 fn features(numbers: &[&[u8]]) -> Vec<u8> {
     let integers: Vec<Vec<u8>> = numbers.iter().map(|number| der::wrap(2, number)).collect();
     der::wrap(0x30, &integers.concat())
@@ -34,20 +34,23 @@ fn outcomes(pki: &Pki, chain: &Chain) -> [Option<RefusalReason>; 3] {
         .map(|staple| verify(&verifier, chain, staple).err().map(|refusal| refusal.reason))
 }
 
+/// RFC 7633 4.3.3
 #[test]
-fn a_missing_or_bad_staple_is_refused_where_it_is_demanded_and_was_asked_for() {
+fn a_missing_or_bad_staple_is_refused_if_required_and_requested() {
     let pki = Pki::new();
     let refused = Some(RefusalReason::MissingStaple);
     let unread = Some(RefusalReason::StapleMalformed);
     // status_request alone, before and after others.
-    for demanded in [&[&[5][..]][..], &[&[17], &[5]], &[&[5], &[17]], &[&[1, 0], &[5], &[35]]] {
-        let chain = pki.chain(&leaf(&features(demanded)));
-        assert_eq!(outcomes(&pki, &chain), [None, refused, unread], "{demanded:?}");
+    for required in [&[&[5][..]][..], &[&[17], &[5]], &[&[5], &[17]], &[&[1, 0], &[5], &[35]]] {
+        let chain = pki.chain(&leaf(&features(required)));
+        assert_eq!(outcomes(&pki, &chain), [None, refused, unread], "{required:?}");
     }
 }
 
+/// RFC 6066 1.1
+/// RFC 7633 4.1, RFC 7633 4.2.2
 #[test]
-fn other_features_demand_nothing_of_a_staple() {
+fn other_tls_features_do_not_require_a_staple() {
     let pki = Pki::new();
     assert_eq!(outcomes(&pki, &pki.chain(&service())), [None; 3]);
     for other in [&[][..], &[&[17][..]], &[&[1, 5]], &[&[35], &[23]]] {
@@ -57,7 +60,7 @@ fn other_features_demand_nothing_of_a_staple() {
 }
 
 #[test]
-fn a_malformed_demand_is_not_passed_over() {
+fn a_malformed_tls_feature_extension_is_refused() {
     let pki = Pki::new();
     for malformed in
         [&[][..], &[0x30], &[0x30, 1, 2], &[2, 1, 5], &[0x30, 3, 4, 1, 5], &[0x30, 0, 0]]
@@ -76,7 +79,7 @@ fn a_pinned_leaf_needs_no_staple() {
 }
 
 #[test]
-fn another_fault_is_named_before_the_missing_staple() {
+fn other_faults_are_reported_before_a_missing_staple() {
     let pki = Pki::new();
     let chain = pki.chain(&leaf(&features(&[&[5]])));
     let stranger = Pki::new();

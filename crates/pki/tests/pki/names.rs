@@ -1,4 +1,4 @@
-//! Names: DNS, wildcards, IP addresses, and what a refusal says about them.
+//! Names: DNS, wildcards, IP addresses, and the text of a refusal about them.
 
 use rcgen::{DnType, ExtendedKeyUsagePurpose};
 use tercel_pki::{RefusalReason, Usage};
@@ -16,7 +16,7 @@ fn accepts(pki: &Pki, chain: &Chain, wanted: &str) -> bool {
 }
 
 #[test]
-fn a_wrong_name_is_answered_with_the_right_ones() {
+fn a_name_mismatch_lists_the_valid_names() {
     let pki = Pki::new();
     let chain = pki.chain(&leaf_params(&["a.example", "*.b.example", "192.0.2.7", "2001:db8::7"]));
     let refusal = verify_name(&pki.verifier(), &chain, "wrong.example").unwrap_err();
@@ -30,7 +30,7 @@ fn a_wrong_name_is_answered_with_the_right_ones() {
 }
 
 #[test]
-fn many_names_are_cut_short() {
+fn a_long_list_of_names_is_truncated() {
     let pki = Pki::new();
     let names: Vec<String> = (0..20).map(|number| format!("n{number}.example")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -40,8 +40,9 @@ fn many_names_are_cut_short() {
     assert!(refusal.to_string().ends_with("n7.example and 12 more"), "{refusal}");
 }
 
+/// RFC 5280 4.1.2.6
 #[test]
-fn the_common_name_is_no_name() {
+fn the_common_name_is_ignored() {
     let pki = Pki::new();
     let mut leaf = leaf_params(&[]);
     leaf.distinguished_name.push(DnType::CommonName, "service.example");
@@ -53,6 +54,7 @@ fn the_common_name_is_no_name() {
     );
 }
 
+/// RFC 5280 4.2.1.6
 #[test]
 fn dns_names_match_whole_and_without_case() {
     let pki = Pki::new();
@@ -82,7 +84,7 @@ fn ip_addresses_match_ip_addresses_only() {
     assert!(accepts(&pki, &chain, "2001:db8:0:0:0:0:0:7"));
     assert!(!accepts(&pki, &chain, "192.0.2.8"));
     assert!(!accepts(&pki, &chain, "2001:db8::8"));
-    // The IPv4 address written as IPv6 is another name.
+    // The IPv4-mapped IPv6 address is another name.
     assert!(!accepts(&pki, &chain, "::ffff:192.0.2.7"));
     let dns_only = pki.chain(&service());
     assert!(!accepts(&pki, &dns_only, "192.0.2.7"));
@@ -97,7 +99,7 @@ fn an_untrusted_chain_is_refused_for_that_before_its_name() {
 }
 
 #[test]
-fn without_a_wanted_name_none_is_needed() {
+fn without_a_requested_name_any_is_accepted() {
     let pki = Pki::new();
     let mut leaf = leaf_params(&[]);
     leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];

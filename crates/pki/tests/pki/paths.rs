@@ -1,4 +1,4 @@
-//! Chains that must be accepted, and the two uses.
+//! Chains that must be accepted, and both uses.
 
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, SignatureAlgorithm};
 use tercel_pki::{ChainVerifier, RefusalReason, Trust, Usage, end_entity_public_key};
@@ -69,6 +69,7 @@ fn a_trusted_intermediate_is_an_anchor() {
     verify(&verifier, &pki.chain(&service())).unwrap();
 }
 
+/// RFC 5280 4.2.1.12
 #[test]
 fn a_clients_chain_is_accepted_as_a_clients_only() {
     let pki = Pki::new();
@@ -99,7 +100,7 @@ fn without_extended_key_usage_both_uses_are_allowed() {
 
 #[test]
 fn a_trusted_self_signed_leaf_that_is_no_authority_is_accepted() {
-    // Its own anchor vouches for it, like any issuer of that name and key.
+    // Its own anchor is its issuer, like any issuer of that name and key.
     let own = Authority::self_signed(service(), key(P256)).unwrap();
     let verifier = ChainVerifier::builder(roots(&[&own])).build().unwrap();
     verify_name(&verifier, &[own.der().clone()], "service.example").unwrap();

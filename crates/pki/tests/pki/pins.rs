@@ -1,4 +1,5 @@
-//! Pinned leaves: accepted whoever issued them, but not past their time and not for another name.
+//! Pinned leaves: accepted with any issuer, but not outside their validity and not for another
+//! name.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ fn pinning(leaf: &CertificateDer<'static>) -> ChainVerifier {
     ChainVerifier::builder(Arc::new(Roots::new())).pin(leaf.clone()).build().unwrap()
 }
 
-/// What `openssl req -x509` makes: self-signed, and an authority.
+/// A certificate as made by `openssl req -x509`: self-signed, and a CA certificate.
 fn self_signed_authority(mut params: CertificateParams) -> CertificateDer<'static> {
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.self_signed(&key(P256)).unwrap().der().clone()
@@ -26,7 +27,7 @@ fn a_pinned_authority_is_accepted_as_a_leaf() {
 }
 
 #[test]
-fn what_else_is_in_the_chain_does_not_matter() {
+fn other_certificates_in_the_chain_are_ignored() {
     let leaf = self_signed_authority(service());
     let chain = [leaf.clone(), vec![1, 2, 3].into()];
     assert_eq!(verify(&pinning(&leaf), &chain).unwrap(), Trust::Pin);
@@ -41,7 +42,7 @@ fn a_pin_is_for_the_leaf_only() {
 }
 
 #[test]
-fn one_changed_bit_is_another_certificate() {
+fn a_pin_does_not_match_after_a_bit_flip() {
     let leaf = self_signed_authority(service());
     let mut bytes = leaf.to_vec();
     *bytes.last_mut().unwrap() ^= 1;
@@ -81,7 +82,7 @@ fn a_pinned_leafs_validity_has_the_limits_of_any_other() {
 }
 
 #[test]
-fn a_pinned_leaf_answers_to_its_names_only() {
+fn a_pinned_leaf_is_valid_for_its_names_only() {
     let leaf = self_signed_authority(leaf_params(&["service.example", "192.0.2.7"]));
     let verifier = pinning(&leaf);
     let chain = [leaf];
@@ -92,7 +93,7 @@ fn a_pinned_leaf_answers_to_its_names_only() {
 }
 
 #[test]
-fn a_pin_beside_roots_leaves_paths_as_they_are() {
+fn a_pin_does_not_affect_other_chains() {
     let pki = Pki::new();
     let pinned = self_signed_authority(service());
     let verifier = ChainVerifier::builder(pki.roots()).pin(pinned.clone()).build().unwrap();

@@ -1,4 +1,4 @@
-//! One test for each reason to refuse. Revocation, names and pins have modules of their own.
+//! One test for each reason to refuse a chain. Revocation, names and pins have their own modules.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rcgen::{
 };
 use tercel_crypto::KeyKind;
 use tercel_pki::{
-    ChainVerifier, NothingTrusted, RefusalReason, Roots, Usage, end_entity_public_key,
+    ChainVerifier, NoTrustConfigured, RefusalReason, Roots, Usage, end_entity_public_key,
 };
 
 use crate::support::{
@@ -72,7 +72,7 @@ fn expired() {
 }
 
 #[test]
-fn expired_intermediate_is_pointed_at() {
+fn an_expired_intermediates_position_is_reported() {
     let pki = Pki::new();
     let mut short = ca_params("Short");
     short.not_after = date_time_ymd(2025, 3, 4);
@@ -155,13 +155,13 @@ fn bad_signature() {
         let refused = reason(verify(&pki.verifier(), &chain));
         assert_eq!(refused, RefusalReason::BadSignature);
     }
-    // An authority of the right name with another key: the signature gives it away.
+    // An authority of the same name with another key: the signature does not verify.
     let impostor = Pki::new().chain(&service());
     assert_eq!(reason(verify(&pki.verifier(), &impostor)), RefusalReason::BadSignature);
 }
 
 #[test]
-fn a_changed_name_breaks_the_signature() {
+fn a_changed_name_invalidates_the_signature() {
     let pki = Pki::new();
     let mut chain = pki.chain(&service());
     chain[0] = patch(&chain[0], b"service.example", b"another.example", 1);
@@ -169,6 +169,7 @@ fn a_changed_name_breaks_the_signature() {
     assert_eq!(refusal.reason, RefusalReason::BadSignature);
 }
 
+/// RFC 3279 2.2
 #[test]
 fn weak_and_unsupported_signature_algorithms() {
     let pki = Pki::with_keys(&rcgen::PKCS_RSA_SHA256);
@@ -186,7 +187,7 @@ fn weak_and_unsupported_signature_algorithms() {
 
 #[test]
 fn unsupported_key() {
-    // The issuer's name leads to an Ed25519 key, which cannot have made an ECDSA signature.
+    // The issuer has an Ed25519 key, which cannot make an ECDSA signature.
     let pki = Pki::new();
     let other = Authority::self_signed(ca_params("Root"), key(&rcgen::PKCS_ED25519)).unwrap();
     let leaf = service().signed_by(&key(P256), &pki.root).unwrap();
@@ -195,7 +196,7 @@ fn unsupported_key() {
     assert_eq!(refused, RefusalReason::UnsupportedKey);
 }
 
-/// An RSA key of 1024 bits: the public half is enough to be certified.
+/// An RSA key of 1024 bits: the public half is enough to issue a certificate for it.
 struct ShortRsa(Vec<u8>);
 
 impl ShortRsa {
@@ -223,7 +224,7 @@ fn a_short_rsa_key_is_invalid() {
     let chain = pki.chain_for_key(&service(), &ShortRsa::new());
     assert_eq!(end_entity_public_key(&chain).unwrap_err(), RefusalReason::InvalidKey);
 
-    // As an issuer's: whatever it signs cannot be verified, and the reason says why.
+    // As an issuer's key: its signatures cannot be verified, and the reason is the key.
     let weak = ca_params("Weak").signed_by(&ShortRsa::new(), &pki.root).unwrap();
     let same_name = Authority::self_signed(ca_params("Weak"), key(&rcgen::PKCS_RSA_SHA256));
     let leaf = service().signed_by(&key(P256), &same_name.unwrap()).unwrap();
@@ -231,7 +232,8 @@ fn a_short_rsa_key_is_invalid() {
     assert_eq!(reason(verify(&pki.verifier(), &chain)), RefusalReason::InvalidKey);
 }
 
-/// RFC 9846 4.5.1 and RFC 5246 7.4.2: digitalSignature is needed where there is a keyUsage.
+/// RFC 9846 4.5.1 and RFC 5246 7.4.2: digitalSignature is required if keyUsage is present.
+/// RFC 5280 4.2.1.3
 #[test]
 fn a_key_that_may_not_sign() {
     let pki = Pki::new();
@@ -311,7 +313,7 @@ fn path_too_long() {
 #[test]
 fn a_verifier_that_trusts_nothing_is_not_built() {
     let nothing = ChainVerifier::builder(Arc::new(Roots::new())).build();
-    assert_eq!(nothing.unwrap_err(), NothingTrusted);
+    assert_eq!(nothing.unwrap_err(), NoTrustConfigured);
     let no_algorithm = ChainVerifier::builder(Pki::new().roots()).algorithms(&[]).build();
-    assert_eq!(no_algorithm.unwrap_err(), NothingTrusted);
+    assert_eq!(no_algorithm.unwrap_err(), NoTrustConfigured);
 }

@@ -1,4 +1,4 @@
-//! Revocation lists, and each switch of the policy.
+//! Revocation lists, and each option of the policy.
 
 use pki_types::CertificateRevocationListDer;
 use rcgen::{
@@ -24,7 +24,7 @@ fn numbered() -> (Pki, Chain) {
     (pki, chain)
 }
 
-/// A list that is due in `next_year`.
+/// A list with a nextUpdate in `next_year`.
 fn list(
     issuer: &Authority,
     revoked: &[u64],
@@ -121,7 +121,7 @@ fn an_expired_list_is_refused_unless_allowed() {
     assert_eq!(verified(&pki, &chain, &lists, STRICT), refused);
     let allowed = RevocationPolicy { allow_expired_lists: true, ..STRICT };
     assert_eq!(verified(&pki, &chain, &lists, allowed), Ok(Trust::Anchor));
-    // What an expired list says is still believed.
+    // The entries of an expired list still count.
     let lists = [list(&pki.intermediate, &[LEAF], 2022), list(&pki.root, &[], 2030)];
     assert_eq!(verified(&pki, &chain, &lists, allowed), Err(RefusalReason::Revoked));
 }
@@ -135,13 +135,13 @@ fn a_list_signed_by_another_is_invalid() {
 }
 
 #[test]
-fn a_list_from_one_who_may_not_sign_lists_is_invalid() {
+fn a_list_signed_without_the_crl_sign_usage_is_invalid() {
     let mut params = ca_params("Intermediate");
     params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign];
     let intermediate_key = key(P256);
     let root = Authority::self_signed(ca_params("Root"), key(P256)).unwrap();
     let certificate = params.signed_by(&intermediate_key, &root).unwrap();
-    // The same name and key, without the restriction, so that the list can be made.
+    // The same name and key without the restriction, so that the list can be made.
     let intermediate =
         Authority::signed_by(ca_params("Intermediate"), intermediate_key, &root).unwrap();
     let list = list(&intermediate, &[], 2030);
@@ -152,7 +152,7 @@ fn a_list_from_one_who_may_not_sign_lists_is_invalid() {
 }
 
 #[test]
-fn what_is_no_list_is_not_taken() {
+fn malformed_lists_are_refused() {
     let refused = ChainVerifier::builder(Pki::new().roots()).crl(&vec![1, 2, 3].into());
     assert_eq!(refused.unwrap_err(), UnreadableCrl);
 }

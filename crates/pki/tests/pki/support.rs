@@ -1,4 +1,5 @@
-//! Makes authorities, certificates and verifiers. Nothing is read from disk and nothing depends on today's date.
+//! Authorities, certificates and verifiers for the tests. Nothing is read from disk or depends on
+//! today's date.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ pub(crate) type Chain = Vec<CertificateDer<'static>>;
 
 pub(crate) const P256: &SignatureAlgorithm = &rcgen::PKCS_ECDSA_P256_SHA256;
 
-/// The moment of every verification: 28 May 2026.
+/// The time of every verification: 28 May 2026.
 pub(crate) fn now() -> UnixTime {
     at(1_780_000_000)
 }
@@ -28,7 +29,7 @@ pub(crate) fn key(algorithm: &'static SignatureAlgorithm) -> KeyPair {
     KeyPair::generate_for(algorithm).unwrap()
 }
 
-/// A root, an intermediate, and what is needed to issue and verify leaves.
+/// A root and an intermediate with everything needed to issue and verify leaves.
 pub(crate) struct Pki {
     pub(crate) root: Authority,
     pub(crate) intermediate: Authority,
@@ -46,7 +47,7 @@ impl Pki {
         Self { root, intermediate }
     }
 
-    /// Leaf and intermediate, for a leaf of these parameters.
+    /// Leaf and intermediate, for a leaf with these parameters.
     pub(crate) fn chain(&self, leaf: &CertificateParams) -> Chain {
         self.chain_for_key(leaf, &key(P256))
     }
@@ -85,7 +86,7 @@ pub(crate) fn ca_params(common_name: &str) -> CertificateParams {
     dated(params)
 }
 
-/// A server's leaf with these names, DNS or IP.
+/// A server's leaf with these DNS names or IP addresses.
 pub(crate) fn leaf_params(names: &[&str]) -> CertificateParams {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names).unwrap();
@@ -129,7 +130,7 @@ pub(crate) fn service() -> CertificateParams {
     leaf_params(&["service.example"])
 }
 
-/// DER by hand, for what the issuing library would not write.
+/// DER encoded by hand, for forms that the issuing library does not write.
 pub(crate) mod der {
     pub(crate) fn wrap(tag: u8, content: &[u8]) -> Vec<u8> {
         let mut bytes = vec![tag];
@@ -142,7 +143,7 @@ pub(crate) mod der {
         bytes
     }
 
-    /// The first element of `bytes`, whole; and what follows it.
+    /// The first element of `bytes`, whole, and the bytes after it.
     pub(crate) fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
         let header = header(bytes);
         let length = match bytes[1] {
@@ -166,7 +167,8 @@ pub(crate) mod der {
     }
 }
 
-/// Replaces every occurrence of `from` in the certificate; there must be `times`. Lengths stay.
+/// Replaces every occurrence of `from` in the certificate; there must be `times`. Lengths do not
+/// change.
 pub(crate) fn patch(
     certificate: &CertificateDer<'_>,
     from: &[u8],

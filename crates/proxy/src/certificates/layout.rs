@@ -1,58 +1,48 @@
-//! Which files of a folder belong together.
+//! Finds certificate and key files in a folder.
 //!
-//! In the folder itself and in the folders right inside it, by name:
+//! Files are paired by name, in the folder itself and in its immediate subfolders:
 //!
-//! | certificates, leaf first | key | OCSP response, DER, if there is one |
+//! | certificates, leaf first | key | OCSP response in DER, optional |
 //! |---|---|---|
 //! | `fullchain.pem` | `privkey.pem` | `fullchain.ocsp` |
 //! | `NAME.crt` | `NAME.key` | `NAME.ocsp` |
 //! | `NAME.pem` | `NAME.key` | `NAME.ocsp` |
 //! | `NAME.pem` or `NAME.crt` | in the same file | `NAME.ocsp` |
 //!
-//! So certbot's `live`, a folder of pairs, and Kubernetes' TLS secrets (`tls.crt`, `tls.key`), each in a folder of its own, are
-//! understood as they are. Of `NAME.crt` and `NAME.pem` the first counts. Beside `fullchain.pem` certbot's `cert.pem` and `chain.pem` say nothing new. Names that begin with a
-//! dot are passed over, as are certificates without a key (an authority's, say), unless they have been in use; the latter are told.
-//!
-//! Must not know: what is in the files, but for whether a key is. Next: `pair`, who reads them.
+//! This covers certbot's `live` folder, a folder of pairs, and Kubernetes TLS secrets (`tls.crt`,
+//! `tls.key`) mounted into a folder each. `NAME.crt` takes precedence over `NAME.pem`. Next to
+//! `fullchain.pem`, certbot's `cert.pem` and `chain.pem` are ignored. Names that begin with a dot
+//! are ignored. So are certificates without a key (those of an authority, for example); if such a
+//! certificate was in use before, it is reported as a problem.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::pair;
+use super::pair::{self, Files};
 use super::problem::{Problem, Reason};
 
-/// Most files that are looked at in one folder, or folders in it: more is a mistake, such as `/`.
-const ENTRIES: usize = 20_000;
+/// Maximum number of directory entries read from one folder. More indicate a wrong path, such as
+/// `/`.
+const MAX_ENTRIES: usize = 20_000;
 
-/// The files of one credential.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Files {
-    /// The chain, leaf first, in PEM.
-    pub chain: PathBuf,
-    /// The private key, in PEM; may be the same file.
-    pub key: PathBuf,
-    /// The OCSP response, in DER.
-    pub ocsp_response: Option<PathBuf>,
-}
-
-/// What was found in a folder, and in the folders in it.
+/// The result of scanning a folder and its subfolders.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ScanResult {
     pub(super) files: Vec<Files>,
-    /// Files that want another one.
+    /// Files whose counterpart is missing.
     pub(super) problems: Vec<Problem>,
-    /// Certificates that have no key.
+    /// Certificates without a key.
     pub(super) keyless: Vec<PathBuf>,
 }
 
-/// The pairs in `folder`, sorted by name.
-pub(super) fn scan(folder: &Path) -> Result<Found, Problem> {
-    let mut found = Found::default();
+/// Scans `folder` for pairs, sorted by name.
+pub(super) fn scan(folder: &Path) -> Result<ScanResult, Problem> {
+    let mut found = ScanResult::default();
     let inner = scan_one(folder, &mut found)?;
     for folder in inner {
-        // A folder that is gone again since, or that is not ours to read, says nothing about the others.
+        // A subfolder that has disappeared or is unreadable does not affect the others.
         if let Err(problem) = scan_one(&folder, &mut found) {
             found.problems.push(problem);
         }
@@ -61,43 +51,43 @@ pub(super) fn scan(folder: &Path) -> Result<Found, Problem> {
     Ok(found)
 }
 
-/// Adds what lies in `folder` itself, and gives the folders in it.
-fn scan_one(folder: &Path, found: &mut Found) -> Result<Vec<PathBuf>, Problem> {
+/// Adds the pairs of `folder` itself and returns its subfolders.
+fn scan_one(folder: &Path, found: &mut ScanResult) -> Result<Vec<PathBuf>, Problem> {
     let unreadable = |error| Problem::unreadable(folder, &error);
     let mut names = BTreeSet::new();
     let mut inner = Vec::new();
-    for entry in fs::read_dir(folder).map_err(unreadable)?.take(ENTRIES) {
+    for entry in fs::read_dir(folder).map_err(unreadable)?.take(MAX_ENTRIES) {
         let name = entry.map_err(unreadable)?.file_name();
         if name.as_encoded_bytes().starts_with(b".") {
             continue;
         }
-        // Follows links: certbot and Kubernetes link whatever is current.
+        // Follows symbolic links: certbot and Kubernetes link to the current version.
         match fs::metadata(folder.join(&name)) {
             Ok(metadata) if metadata.is_dir() => inner.push(folder.join(name)),
-            // A link to nowhere is a name like others: reading it says what is wrong.
+            // A dangling link is listed like a file; reading it reports the error.
             _ => drop(names.insert(name)),
         }
     }
-    Names { folder, names }.pair_up(found);
+    FileNames { folder, names }.pair_up(found);
     inner.sort();
     Ok(inner)
 }
 
-/// The names of a folder's files.
-struct Names<'a> {
+/// The file names of one folder.
+struct FileNames<'a> {
     folder: &'a Path,
     names: BTreeSet<OsString>,
 }
 
-impl Names<'_> {
-    fn pair_up(&self, found: &mut Found) {
+impl FileNames<'_> {
+    fn pair_up(&self, found: &mut ScanResult) {
         let certbot = self.has("fullchain.pem");
         if certbot && !self.has("privkey.pem") {
-            self.alone("fullchain.pem", "privkey.pem", found);
+            self.missing_partner("fullchain.pem", "privkey.pem", found);
         } else if certbot {
             found.files.push(self.files("fullchain.pem", "privkey.pem", "fullchain"));
         } else if self.has("privkey.pem") {
-            self.alone("privkey.pem", "fullchain.pem", found);
+            self.missing_partner("privkey.pem", "fullchain.pem", found);
         }
         for name in self.names.iter().filter_map(|name| name.to_str()) {
             let Some((stem, extension)) = name.rsplit_once('.') else { continue };
@@ -112,16 +102,16 @@ impl Names<'_> {
         }
     }
 
-    fn with_key(&self, key: &str, stem: &str, found: &mut Found) {
+    fn with_key(&self, key: &str, stem: &str, found: &mut ScanResult) {
         let [crt, pem] = [format!("{stem}.crt"), format!("{stem}.pem")];
         match [&crt, &pem].into_iter().find(|name| self.has(name)) {
             Some(chain) => found.files.push(self.files(chain, key, stem)),
-            None => self.alone(key, &format!("{crt} or {pem}"), found),
+            None => self.missing_partner(key, &format!("{crt} or {pem}"), found),
         }
     }
 
-    /// The key may be in the same file. If not, it is nobody's certificate here.
-    fn without_key(&self, name: &str, stem: &str, found: &mut Found) {
+    /// The key may be in the same file. Otherwise the certificate is ignored.
+    fn without_key(&self, name: &str, stem: &str, found: &mut ScanResult) {
         if pair::holds_key(&self.folder.join(name)) {
             found.files.push(self.files(name, name, stem));
         } else {
@@ -129,8 +119,8 @@ impl Names<'_> {
         }
     }
 
-    fn alone(&self, name: &str, wanted: &str, found: &mut Found) {
-        let reason = Reason::Alone { wanted: wanted.to_owned() };
+    fn missing_partner(&self, name: &str, missing: &str, found: &mut ScanResult) {
+        let reason = Reason::MissingPartner { missing: missing.to_owned() };
         found.problems.push(Problem::new(&self.folder.join(name), reason));
     }
 

@@ -1,13 +1,11 @@
-//! Certificates from files and folders, replaced in place while connections are being made.
+//! Certificates from files and folders, reloaded while connections are served.
 //!
-//! At the start everything has to be right: [`Certificates::load`] gives the first problem as an error, one line with the file's name.
-//! Later nothing is taken away for being wrong: [`Certificates::reload`] keeps, for each pair, what was good last, until files come that
-//! are good; a pair goes when its files are gone. [`watch`] calls it when files change.
+//! [`Certificates::load`] fails with the first problem. [`Certificates::reload`] never takes a
+//! certificate away because of a problem: each pair stays as it was last loaded until valid files
+//! replace it, and is removed when its files are gone. [`watch`] reloads when files change.
 //!
-//! An expired certificate is shown if it is there at the start (with a warning: its clients will complain, and those of the other
-//! names need not), but never replaces another.
-//!
-//! Must not know: listeners, handshakes. Next: [`layout`], which files; `pair`, what is in them.
+//! An expired certificate is accepted (with a warning) by `load`, so that one expired certificate
+//! does not stop the service of all other names, but it never replaces another one.
 
 pub mod layout;
 mod pair;
@@ -21,60 +19,62 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-use tercel::crypto::lock::{Mutex, MutexGuard};
 use tercel::pki_types::UnixTime;
-use tercel::{Credential, Credentials};
+use tercel::{Credential, certificates::Credentials};
+use tercel_crypto::lock::{Mutex, MutexGuard};
 
-use crate::metrics::Expiry;
-use layout::Files;
-use pair::{Bytes, Pair};
+use crate::observability::metrics::Expiry;
+pub use pair::Files;
+use pair::{Pair, PairBytes};
 use problem::{Problem, Reason};
 
-/// Where certificates are.
+/// Where certificates are read from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Source {
-    /// Pairs that are named one by one. They go first; the first is shown to clients that ask for no name.
+    /// Explicitly named pairs. They precede the folder; the first one is the default for clients
+    /// without server_name.
     pub files: Vec<Files>,
-    /// A folder of pairs, see [`layout`].
+    /// A folder of pairs; see [`layout`].
     pub folder: Option<PathBuf>,
-    /// Whether clients that ask for a name without a certificate are refused (`unrecognized_name`), in place of being shown another's.
+    /// Whether clients that ask for a name without a certificate are refused (`unrecognized_name`)
+    /// instead of being sent the default certificate.
     pub require_known_name: bool,
 }
 
-/// The certificates of a [`Source`], as they are now.
+/// The loaded certificates of a [`Source`].
 pub struct Certificates {
     source: Source,
     credentials: Arc<Credentials>,
     state: Mutex<State>,
 }
 
-/// What one reload changed.
+/// The result of one reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Chains that are new.
+    /// Newly added chains.
     pub added: Vec<PathBuf>,
-    /// Chains that have taken the place of what was under the same name.
+    /// Chains that replaced the previous chain of the same pair.
     pub replaced: Vec<PathBuf>,
-    /// Chains that are shown no longer, because their files are gone.
+    /// Chains removed because their files are gone.
     pub removed: Vec<PathBuf>,
-    /// What is wrong and was not wrong in the same way before. What it replaces is still shown.
+    /// Problems that the previous reload did not have. The previous certificate stays in use.
     pub problems: Vec<Problem>,
-    /// How many problems there are, old ones included.
+    /// Number of all current problems, old ones included.
     pub outstanding: usize,
-    /// Keys that everybody on this machine may read, if they are new.
+    /// World-readable private keys that were not reported before.
     pub exposed_keys: Vec<PathBuf>,
-    /// Certificates in the folder that are passed over for want of a key, if they are new.
+    /// Certificates without a key that were not reported before.
     pub keyless: Vec<PathBuf>,
 }
 
 impl Changes {
-    /// Whether other certificates are shown than before.
+    /// Whether the set of certificates changed.
     #[must_use]
     pub fn any(&self) -> bool {
         !(self.added.is_empty() && self.replaced.is_empty() && self.removed.is_empty())
     }
 
-    /// One event for each change and each problem.
+    /// Logs one event for each change and each problem.
     pub fn log(&self) {
         for (files, what) in
             [(&self.added, "added"), (&self.replaced, "replaced"), (&self.removed, "removed")]
@@ -84,28 +84,28 @@ impl Changes {
             }
         }
         for problem in &self.problems {
-            tracing::error!(%problem, "certificate not taken, the one before it stays");
+            tracing::error!(%problem, "certificate rejected; keeping the previous one");
         }
         for file in &self.keyless {
-            tracing::info!(?file, "certificate without a key, passed over");
+            tracing::info!(?file, "certificate without a private key ignored");
         }
         for file in &self.exposed_keys {
-            tracing::warn!(?file, "everybody on this machine may read this private key");
+            tracing::warn!(?file, "private key is world-readable");
         }
     }
 }
 
 #[derive(Default)]
 struct State {
-    /// By the files they come from.
+    /// Keyed by position and chain file.
     pairs: BTreeMap<Id, Loaded>,
-    /// Problems that were told.
-    told: Vec<Problem>,
+    /// Problems already reported.
+    reported: Vec<Problem>,
     exposed: Vec<PathBuf>,
     keyless: Vec<PathBuf>,
 }
 
-/// A pair's place in the order, and its name: pairs that are named one by one come before those of the folder.
+/// A pair's position and chain file. Explicitly named pairs sort before those of the folder.
 type Id = (usize, PathBuf);
 
 struct Loaded {
@@ -115,16 +115,19 @@ struct Loaded {
 }
 
 impl Certificates {
-    /// Reads everything. The changes tell of what is expired and of keys that are not safe where they are.
+    /// Reads all files. The returned changes report expired certificates and world-readable keys.
     ///
     /// # Errors
-    /// The first problem, if there is one other than a leaf out of its time.
+    ///
+    /// The first problem other than a leaf outside its validity period.
     pub fn load(source: Source) -> Result<(Self, Changes), Problem> {
         let mut state = State::default();
-        let changes = state.read(&source, UnixTime::now(), Expired::Shown);
-        let of_time =
+        let changes = state.read(&source, UnixTime::now(), OutOfDate::Accepted);
+        let is_validity_period =
             |reason: &Reason| matches!(reason, Reason::Expired(_) | Reason::NotYetValid(_));
-        if let Some(problem) = changes.problems.iter().find(|problem| !of_time(&problem.reason)) {
+        if let Some(problem) =
+            changes.problems.iter().find(|problem| !is_validity_period(&problem.reason))
+        {
             return Err(problem.clone());
         }
         if state.pairs.is_empty() {
@@ -138,29 +141,31 @@ impl Certificates {
         Ok((Self { source, credentials, state: Mutex::new(state) }, changes))
     }
 
-    /// The set for [`tercel::ServerConfigBuilder::replaceable_credentials`]; every reload puts its result in there.
+    /// The set for [`tercel::server::ServerConfigBuilder::replaceable_credentials`]. Every reload
+    /// updates it.
     #[must_use]
     pub fn credentials(&self) -> Arc<Credentials> {
         Arc::clone(&self.credentials)
     }
 
-    /// Reads everything again. What cannot be used leaves what was under its name before; files with the same bytes change nothing.
+    /// Reads all files again. A pair with a problem stays as it was; unchanged bytes change
+    /// nothing.
     ///
-    /// It reads files and signs nothing: milliseconds for some pairs, so not for a thread that serves thousands.
+    /// Blocks on file reads, for milliseconds with a few pairs; do not call it on a worker thread.
     pub fn reload(&self) -> Changes {
         self.reload_at(UnixTime::now())
     }
 
     fn reload_at(&self, now: UnixTime) -> Changes {
         let mut state = self.state();
-        let changes = state.read(&self.source, now, Expired::Refused);
+        let changes = state.read(&self.source, now, OutOfDate::Rejected);
         if changes.any() {
             self.credentials.replace(state.credentials());
         }
         changes
     }
 
-    /// How long each name is covered, for the metrics.
+    /// Validity of each covered name, for the metrics.
     #[must_use]
     pub fn expiries(&self) -> Vec<Expiry> {
         let of_pair = |((_, file), loaded): (&Id, &Loaded)| {
@@ -173,10 +178,10 @@ impl Certificates {
         self.state().pairs.iter().flat_map(of_pair).collect()
     }
 
-    /// How many problems the last reading left.
+    /// Number of problems that the last reload left.
     #[must_use]
     pub fn outstanding(&self) -> usize {
-        self.state().told.len()
+        self.state().reported.len()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -190,42 +195,42 @@ impl fmt::Debug for Certificates {
     }
 }
 
-/// What becomes of a leaf that is out of its time.
+/// How to treat a leaf outside its validity period.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Expired {
-    /// It is told, and shown nevertheless.
-    Shown,
-    /// It is told, and takes nobody's place.
-    Refused,
+enum OutOfDate {
+    /// Accept it and report a warning.
+    Accepted,
+    /// Keep the previous certificate and report a problem.
+    Rejected,
 }
 
 impl State {
-    fn read(&mut self, source: &Source, now: UnixTime, expired: Expired) -> Changes {
+    fn read(&mut self, source: &Source, now: UnixTime, out_of_date: OutOfDate) -> Changes {
         let mut changes = Changes::default();
         let mut problems = Vec::new();
         let mut exposed = Vec::new();
-        let mut wanted: Vec<(Id, &Files)> = Vec::new();
+        let mut sources: Vec<(Id, &Files)> = Vec::new();
         for (place, files) in source.files.iter().enumerate() {
-            wanted.push(((place, files.chain.clone()), files));
+            sources.push(((place, files.chain.clone()), files));
         }
         let found = source.folder.as_deref().map(layout::scan);
-        let found = found.unwrap_or_else(|| Ok(layout::Found::default()));
+        let found = found.unwrap_or_else(|| Ok(layout::ScanResult::default()));
         let found = found.unwrap_or_else(|problem| {
             problems.push(problem);
-            layout::Found::default()
+            layout::ScanResult::default()
         });
         problems.extend(found.problems);
         for files in &found.files {
-            wanted.push(((usize::MAX, files.chain.clone()), files));
+            sources.push(((usize::MAX, files.chain.clone()), files));
         }
-        // A folder with nothing in it is a mistake, as one that cannot be read: a problem that takes nothing away.
+        // An empty folder is a mistake, like an unreadable one: a problem that removes nothing.
         let untold = |folder: &&PathBuf| problems.iter().all(|problem| problem.file != **folder);
-        let empty = source.folder.as_ref().filter(|_| wanted.is_empty()).filter(untold);
+        let empty = source.folder.as_ref().filter(|_| sources.is_empty()).filter(untold);
         problems.extend(empty.map(|folder| Problem::new(folder, Reason::Empty)));
-        for (id, files) in &wanted {
-            match self.read_pair(id, files, now, expired, &mut exposed) {
+        for (id, files) in &sources {
+            match self.read_pair(id, files, now, out_of_date, &mut exposed) {
                 Ok(None) => {}
-                Ok(Some(Taken { new, warning })) => {
+                Ok(Some(NewPair { new, warning })) => {
                     let list = if new { &mut changes.added } else { &mut changes.replaced };
                     list.push(files.chain.clone());
                     problems.extend(warning);
@@ -233,24 +238,24 @@ impl State {
                 Err(problem) => problems.push(problem),
             }
         }
-        self.remove_all_but(&wanted, &mut problems, &mut changes);
+        self.remove_all_but(&sources, &mut problems, &mut changes);
         changes.outstanding = problems.len();
-        changes.problems = news(&mut self.told, problems);
-        changes.exposed_keys = news(&mut self.exposed, exposed);
-        changes.keyless = news(&mut self.keyless, found.keyless);
+        changes.problems = newly_seen(&mut self.reported, problems);
+        changes.exposed_keys = newly_seen(&mut self.exposed, exposed);
+        changes.keyless = newly_seen(&mut self.keyless, found.keyless);
         changes
     }
 
-    /// Takes a pair if it is another than before and good.
+    /// Loads a pair if its bytes have changed.
     fn read_pair(
         &mut self,
         id: &Id,
         files: &Files,
         now: UnixTime,
-        expired: Expired,
+        out_of_date: OutOfDate,
         exposed: &mut Vec<PathBuf>,
-    ) -> Result<Option<Taken>, Problem> {
-        let bytes = Bytes::read(files)?;
+    ) -> Result<Option<NewPair>, Problem> {
+        let bytes = PairBytes::read(files)?;
         exposed.extend(bytes.exposed_key.clone());
         let digest = bytes.digest();
         if self.pairs.get(id).is_some_and(|loaded| loaded.digest == digest) {
@@ -258,32 +263,33 @@ impl State {
         }
         let pair = bytes.parse(files)?;
         let warning = match pair.check_time(files, now) {
-            Err(problem) if expired == Expired::Refused => return Err(problem),
+            Err(problem) if out_of_date == OutOfDate::Rejected => return Err(problem),
             other => other.err(),
         };
         let new =
             self.pairs.insert(id.clone(), Loaded { files: files.clone(), digest, pair }).is_none();
-        Ok(Some(Taken { new, warning }))
+        Ok(Some(NewPair { new, warning }))
     }
 
-    /// A pair one half of which is still there is not gone, but about to come or to go.
+    /// Removes pairs whose files are gone. A pair of which one file still exists is being replaced
+    /// or removed right now, and stays.
     fn remove_all_but(
         &mut self,
-        wanted: &[(Id, &Files)],
+        sources: &[(Id, &Files)],
         problems: &mut Vec<Problem>,
         changes: &mut Changes,
     ) {
         self.pairs.retain(|id, Loaded { files, .. }| {
-            // A problem of one of its files, or of the folder they are in.
+            // A problem with one of its files, or with the folder that contains them.
             let of_pair = |problem: &Problem| {
                 files.chain.starts_with(&problem.file) || files.key == problem.file
             };
-            if wanted.iter().any(|(other, _)| other == id) || problems.iter().any(of_pair) {
+            if sources.iter().any(|(other, _)| other == id) || problems.iter().any(of_pair) {
                 return true;
             }
             if files.chain.exists() {
-                let wanted = files.key.file_name().unwrap_or_default().to_string_lossy();
-                let reason = Reason::Alone { wanted: wanted.into_owned() };
+                let sources = files.key.file_name().unwrap_or_default().to_string_lossy();
+                let reason = Reason::MissingPartner { missing: sources.into_owned() };
                 problems.push(Problem::new(&files.chain, reason));
                 return true;
             }
@@ -292,7 +298,7 @@ impl State {
         });
     }
 
-    /// Copies of all, those first that are named one by one, then by kind of key, then by name.
+    /// Copies of all credentials: explicitly named pairs first, then by key type, then by name.
     fn credentials(&self) -> Vec<Credential> {
         let mut pairs: Vec<_> = self.pairs.iter().collect();
         pairs.sort_by_key(|((place, _), loaded)| (*place, loaded.pair.preference()));
@@ -300,16 +306,16 @@ impl State {
     }
 }
 
-/// A pair that is shown from now on.
-struct Taken {
+/// A pair that was added or replaced.
+struct NewPair {
     new: bool,
-    /// If it is out of its time.
+    /// Set if the leaf is outside its validity period.
     warning: Option<Problem>,
 }
 
-/// What is in `now` and was not in `told`, which becomes `now`.
-fn news<T: Clone + PartialEq>(told: &mut Vec<T>, now: Vec<T>) -> Vec<T> {
-    let news = now.iter().filter(|each| !told.contains(each)).cloned().collect();
-    *told = now;
-    news
+/// Returns the elements of `now` that are not in `reported`, and sets `reported` to `now`.
+fn newly_seen<T: Clone + PartialEq>(reported: &mut Vec<T>, now: Vec<T>) -> Vec<T> {
+    let new = now.iter().filter(|each| !reported.contains(each)).cloned().collect();
+    *reported = now;
+    new
 }

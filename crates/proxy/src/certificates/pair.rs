@@ -1,6 +1,4 @@
-//! One certificate chain with its key, read from files.
-//!
-//! Must not know: the other pairs. Next: [`super::layout`], who says which files; [`super::problem`], what can be wrong.
+//! One certificate chain with its private key, read from files.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,18 +6,30 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
-use tercel::crypto::{Hash, HashAlgorithm, KeyKind};
+use tercel::crypto::{HashAlgorithm, KeyKind};
 use tercel::pki::{CertificateSummary, PemError, load_certs_pem, load_key_pem};
 use tercel::pki_types::UnixTime;
-use tercel::{Credential, CredentialError};
+use tercel::{Credential, certificates::CredentialError};
+use tercel_crypto::Hash;
 
-use super::layout::Files;
 use super::problem::{Problem, Reason};
 
-/// Longest file that is read, in bytes: a chain of fifty certificates with post-quantum signatures is a third of it.
-const LONGEST: u64 = 1 << 20;
+/// Maximum file size in bytes: three times a chain of fifty certificates with post-quantum
+/// signatures.
+const MAX_LENGTH: u64 = 1 << 20;
 
-/// A pair that can be shown.
+/// The files of one pair.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Files {
+    /// The certificate chain, leaf first, in PEM.
+    pub chain: PathBuf,
+    /// The private key in PEM; may be the same file as the chain.
+    pub key: PathBuf,
+    /// The OCSP response in DER.
+    pub ocsp_response: Option<PathBuf>,
+}
+
+/// A parsed certificate chain with its private key.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) credential: Credential,
@@ -29,36 +39,37 @@ pub(super) struct Pair {
     pub(super) not_after: UnixTime,
 }
 
-/// The bytes of a pair's files. The key's are wiped when they are dropped.
-pub(super) struct Bytes {
+/// The bytes of a pair's files. The key is zeroized on drop.
+pub(super) struct PairBytes {
     chain: Vec<u8>,
-    key: Wiped,
+    key: ZeroizedBytes,
     ocsp_response: Vec<u8>,
-    /// The key's file, if everybody on this machine may read it.
+    /// The key file, if it is world-readable.
     pub(super) exposed_key: Option<PathBuf>,
 }
 
-struct Wiped(Vec<u8>);
+struct ZeroizedBytes(Vec<u8>);
 
-impl Drop for Wiped {
+impl Drop for ZeroizedBytes {
     fn drop(&mut self) {
         zeroize::Zeroize::zeroize(&mut self.0);
     }
 }
 
-impl Bytes {
+impl PairBytes {
     pub(super) fn read(files: &Files) -> Result<Self, Problem> {
         let key = read(&files.key)?;
         let ocsp_response = files.ocsp_response.as_deref().map(read);
         Ok(Self {
             chain: read(&files.chain)?.bytes,
             exposed_key: key.exposed.then(|| files.key.clone()),
-            key: Wiped(key.bytes),
+            key: ZeroizedBytes(key.bytes),
             ocsp_response: ocsp_response.transpose()?.map(|read| read.bytes).unwrap_or_default(),
         })
     }
 
-    /// By which a change is known. It is kept, so it must not give the key away: a key is no guessable text.
+    /// A digest that detects changes. It is stored, which is safe because a private key cannot be
+    /// guessed from its hash.
     pub(super) fn digest(&self) -> [u8; 32] {
         let parts = [&self.chain, &self.key.0, &self.ocsp_response];
         let each = parts.map(|part| Hash::digest(HashAlgorithm::Sha256, &[part]));
@@ -95,7 +106,7 @@ impl Bytes {
 }
 
 impl Pair {
-    /// Whether it can be shown at this time.
+    /// Checks the validity period of the leaf.
     pub(super) fn check_time(&self, files: &Files, now: UnixTime) -> Result<(), Problem> {
         let reason = match () {
             () if now > self.not_after => Reason::Expired(self.not_after),
@@ -105,53 +116,56 @@ impl Pair {
         Err(Problem::new(&files.chain, reason))
     }
 
-    /// The same credential once more: a set wants to own what is in it.
+    /// A copy of the credential, because a [`tercel::certificates::Credentials`] set owns its
+    /// members.
     pub(super) fn credential(&self) -> Credential {
         self.credential.with_ocsp_response(self.ocsp_response.clone())
     }
 
-    /// Of several for one name the first goes first that a client can verify: the stronger and cheaper to sign with.
+    /// Sort order of key types for the same name, the preferred type (stronger and cheaper to sign
+    /// with) first. The first one that a client can verify is used.
     pub(super) fn preference(&self) -> u8 {
         match self.credential.kind() {
             KeyKind::MlDsa44 | KeyKind::MlDsa65 | KeyKind::MlDsa87 => 0,
             KeyKind::EcdsaP256 | KeyKind::EcdsaP384 | KeyKind::EcdsaP521 | KeyKind::Ed25519 => 1,
-            // RSA, and what is not known here.
+            // RSA and unknown types.
             _ => 2,
         }
     }
 }
 
-/// Whether there is a private key of any kind in this file; not if it cannot be read.
+/// Whether the file contains a private key of any type; `false` if it cannot be read.
 pub(super) fn holds_key(file: &Path) -> bool {
     read(file).is_ok_and(|read| {
-        let bytes = Wiped(read.bytes);
+        let bytes = ZeroizedBytes(read.bytes);
         !matches!(load_key_pem(&bytes.0), Err(PemError::NothingFound))
     })
 }
 
 struct Contents {
     bytes: Vec<u8>,
-    /// Whether everybody on this machine may read it.
+    /// Whether the file is world-readable.
     exposed: bool,
 }
 
 fn read(path: &Path) -> Result<Contents, Problem> {
     let unreadable = |error| Problem::unreadable(path, &error);
-    // A pipe in the folder must not stop the process for good.
+    // Opening a FIFO must not block.
     let nonblocking = OFlag::O_NONBLOCK.bits();
     let opened = File::options().read(true).custom_flags(nonblocking).open(path);
     let file = opened.map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
-        return Err(Problem::new(path, Reason::Unreadable("not a file".to_owned())));
+        return Err(Problem::new(path, Reason::Unreadable("not a regular file".to_owned())));
     }
-    if metadata.len() > LONGEST {
+    if metadata.len() > MAX_LENGTH {
         return Err(Problem::new(path, Reason::TooLong));
     }
-    // Room for all of it at once, for what grows leaves copies of a key behind.
-    let mut bytes = Vec::with_capacity(usize::try_from(LONGEST.min(metadata.len())).unwrap_or(0));
-    let length = file.take(LONGEST).read_to_end(&mut bytes).map_err(unreadable)?;
-    if u64::try_from(length).is_ok_and(|length| length >= LONGEST) {
+    // Allocated at full size, because a growing vector would leave copies of the key in memory.
+    let mut bytes =
+        Vec::with_capacity(usize::try_from(MAX_LENGTH.min(metadata.len())).unwrap_or(0));
+    let length = file.take(MAX_LENGTH).read_to_end(&mut bytes).map_err(unreadable)?;
+    if u64::try_from(length).is_ok_and(|length| length >= MAX_LENGTH) {
         return Err(Problem::new(path, Reason::TooLong));
     }
     Ok(Contents { bytes, exposed: metadata.permissions().mode() & 0o004 != 0 })

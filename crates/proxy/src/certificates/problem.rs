@@ -1,21 +1,19 @@
-//! What is wrong with a certificate, its key, or their folder: one line that names the file.
-//!
-//! Must not know: who reads it. Next: `pair`, the usual source.
+//! Problems with certificate files, printed as one line with the file's name.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tercel::CredentialError;
+use tercel::certificates::CredentialError;
 use tercel::pki::{PemError, ReadableTime};
 use tercel::pki_types::UnixTime;
 
-/// A file, and why it cannot be used.
+/// A file and why it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file or folder.
     pub file: PathBuf,
-    /// What is wrong with it.
+    /// The problem.
     pub reason: Reason,
 }
 
@@ -23,31 +21,31 @@ pub struct Problem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It cannot be read.
+    /// Reading failed.
     Unreadable(String),
-    /// It is longer than any certificate or key.
+    /// The file exceeds the maximum size.
     TooLong,
-    /// It has no certificate, or one that is cut short or damaged.
+    /// No certificate found, or it is truncated or malformed.
     Certificate(PemError),
-    /// It has no private key, or one that is cut short, damaged or under a password.
+    /// No private key found, or it is truncated, malformed or encrypted.
     Key(PemError),
-    /// The certificate and the key in `key` do not make a credential: they do not belong together, or one is of no use.
+    /// Certificate and key do not form a credential: they do not match, or one is unsupported.
     Credential {
-        /// The key's file.
+        /// The key file.
         key: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: CredentialError,
     },
-    /// The leaf is valid no longer.
+    /// The leaf has expired.
     Expired(UnixTime),
     /// The leaf is not valid yet.
     NotYetValid(UnixTime),
-    /// No certificate stands beside this key, or no key beside this certificate.
-    Alone {
-        /// The names that were looked for.
-        wanted: String,
+    /// The key has no certificate, or the certificate no key.
+    MissingPartner {
+        /// The missing file names.
+        missing: String,
     },
-    /// There is not one certificate with its key.
+    /// The folder contains no pair.
     Empty,
 }
 
@@ -63,18 +61,18 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Quoted, so that a file's name cannot break the line.
+        // `Debug` quotes the name, so that it cannot break the line.
         write!(f, "{:?}: ", self.file)?;
         match &self.reason {
             Reason::Unreadable(error) => write!(f, "{error}"),
-            Reason::TooLong => f.write_str("too long for a certificate or a key"),
-            Reason::Certificate(error) => write!(f, "no certificate: {error}"),
-            Reason::Key(error) => write!(f, "no private key: {error}"),
-            Reason::Credential { key, error } => write!(f, "{error} (the key is {key:?})"),
+            Reason::TooLong => f.write_str("file is too large for a certificate or a key"),
+            Reason::Certificate(error) => write!(f, "cannot load certificate: {error}"),
+            Reason::Key(error) => write!(f, "cannot load private key: {error}"),
+            Reason::Credential { key, error } => write!(f, "{error} (private key: {key:?})"),
             Reason::Expired(since) => write!(f, "expired at {}", ReadableTime(*since)),
             Reason::NotYetValid(from) => write!(f, "not valid before {}", ReadableTime(*from)),
-            Reason::Alone { wanted } => write!(f, "there is no {wanted} beside it"),
-            Reason::Empty => f.write_str("no certificate with its key in there"),
+            Reason::MissingPartner { missing } => write!(f, "{missing} is missing"),
+            Reason::Empty => f.write_str("no certificate with a private key found"),
         }
     }
 }

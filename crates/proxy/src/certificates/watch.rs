@@ -1,11 +1,10 @@
-//! Notices that certificates' files have changed.
+//! Watches certificate files for changes.
 //!
-//! It looks at the files' metadata every few seconds: what has no events (network file systems, Kubernetes' volumes, links that are
-//! swapped) is noticed as everything else is. Nothing is read while it is being written: only when two looks in a row see the same,
-//! and something other than what was read last, are the files read. Every twelfth time they are read anyway, for file systems
-//! whose metadata tells too little; files with the same bytes change nothing.
-//!
-//! Must not know: what is in the files. Next: [`super::Certificates::reload`].
+//! The watch polls file metadata every few seconds, which also works where change events do not: on
+//! network file systems, Kubernetes volumes and replaced symbolic links. To avoid reading
+//! half-written files, it reads them only when two consecutive polls see the same metadata and it
+//! differs from that of the last read. Every twelfth poll reads the files anyway, for file systems
+//! with coarse metadata; unchanged bytes change nothing.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -20,10 +19,10 @@ use std::time::Duration;
 
 use super::{Certificates, Changes, Source};
 
-/// Looks until the files are read without a visible reason.
-const READ_ANYWAY: u32 = 12;
+/// Polls after which files are read even if their metadata has not changed.
+const MAX_POLLS_WITHOUT_RELOAD: u32 = 12;
 
-/// A thread that watches; dropping it ends the thread.
+/// A watch thread. Dropping it stops the thread.
 #[derive(Debug)]
 pub struct Watch {
     stop: Option<Sender<Infallible>>,
@@ -31,21 +30,23 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks every `interval` and tells `changed` what each reload changed, or found wrong, if it did.
+    /// Polls every `interval` and calls `changed` with each reload that changed something or found
+    /// a new problem.
     ///
     /// # Errors
-    /// If no thread can be started.
+    ///
+    /// If the thread cannot be started.
     pub fn start(
         certificates: Arc<Certificates>,
         interval: Duration,
         mut changed: impl FnMut(&Changes) + Send + 'static,
     ) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
-        // Seen before the thread runs: what changes from here on is noticed.
+        // The first snapshot is taken before the thread starts, so no later change is missed.
         let mut watcher = Watcher::new(certificates);
         let run = move || {
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-                if let Some(changes) = watcher.look() {
+                if let Some(changes) = watcher.poll() {
                     changed(&changes);
                 }
             }
@@ -59,24 +60,24 @@ impl Drop for Watch {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // Its panic was printed by itself, and there is nothing left to watch.
+            // A panic was already printed by the thread itself.
             let _ = thread.join();
         }
     }
 }
 
-/// What was seen, and what was read.
+/// The state of the watch thread: the last snapshot seen and the one at the last read.
 struct Watcher {
     certificates: Arc<Certificates>,
-    read: Sight,
-    seen: Sight,
-    looks: u32,
+    read: Snapshot,
+    seen: Snapshot,
+    polls: u32,
 }
 
-/// What there is to see of each file.
-type Sight = BTreeMap<PathBuf, Stamp>;
+/// The metadata of each file.
+type Snapshot = BTreeMap<PathBuf, Stamp>;
 
-/// Changes with every way to change a file: in place, by another in its stead, by another link to it.
+/// Metadata that changes however a file is changed: in place, replaced, or relinked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -88,49 +89,50 @@ struct Stamp {
 
 impl Watcher {
     fn new(certificates: Arc<Certificates>) -> Self {
-        let seen = sight(&certificates.source);
-        // What changed between the reading and now is noticed because the first look reads anyway.
-        Self { certificates, read: seen.clone(), seen, looks: READ_ANYWAY }
+        let seen = snapshot(&certificates.source);
+        // The first poll reads the files anyway, which detects a change between `load` and now.
+        Self { certificates, read: seen.clone(), seen, polls: MAX_POLLS_WITHOUT_RELOAD }
     }
 
-    /// Looks once. The changes, if there was a reason to read and it showed any, or a new problem.
-    fn look(&mut self) -> Option<Changes> {
-        let now = sight(&self.certificates.source);
+    /// Polls once. Returns the changes of a reload, if it changed something or found a new problem.
+    fn poll(&mut self) -> Option<Changes> {
+        let now = snapshot(&self.certificates.source);
         let steady = now == self.seen;
         self.seen = now;
-        self.looks = self.looks.saturating_add(1);
-        // What was wrong may have become right without a change: a leaf whose time has come, a key that was read before its certificate.
+        self.polls = self.polls.saturating_add(1);
+        // A problem may disappear without a change of metadata: a certificate becomes valid, or a
+        // key was read before its certificate was replaced.
         let reason = self.seen != self.read
-            || self.looks >= READ_ANYWAY
+            || self.polls >= MAX_POLLS_WITHOUT_RELOAD
             || self.certificates.outstanding() > 0;
         if !(steady && reason) {
             return None;
         }
         let changes = self.certificates.reload();
         self.read = self.seen.clone();
-        self.looks = 0;
-        let told = !(changes.problems.is_empty()
+        self.polls = 0;
+        let reported = !(changes.problems.is_empty()
             && changes.exposed_keys.is_empty()
             && changes.keyless.is_empty());
-        (changes.any() || told).then_some(changes)
+        (changes.any() || reported).then_some(changes)
     }
 }
 
-fn sight(source: &Source) -> Sight {
-    let mut sight = Sight::new();
+fn snapshot(source: &Source) -> Snapshot {
+    let mut snapshot = Snapshot::new();
     for files in &source.files {
         for file in [Some(&files.chain), Some(&files.key), files.ocsp_response.as_ref()] {
-            file.into_iter().for_each(|file| see(file, &mut sight));
+            file.into_iter().for_each(|file| record(file, &mut snapshot));
         }
     }
     let folder = source.folder.as_deref();
-    folder.into_iter().for_each(|folder| see_folder(folder, true, &mut sight));
-    sight
+    folder.into_iter().for_each(|folder| record_folder(folder, true, &mut snapshot));
+    snapshot
 }
 
-/// As deep as pairs are looked for.
-fn see_folder(folder: &Path, deeper: bool, sight: &mut Sight) {
-    see(folder, sight);
+/// Descends as deep as [`super::layout`] does.
+fn record_folder(folder: &Path, deeper: bool, snapshot: &mut Snapshot) {
+    record(folder, snapshot);
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
@@ -138,15 +140,15 @@ fn see_folder(folder: &Path, deeper: bool, sight: &mut Sight) {
         }
         let path = entry.path();
         if deeper && fs::metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
-            see_folder(&path, false, sight);
+            record_folder(&path, false, snapshot);
         } else {
-            see(&path, sight);
+            record(&path, snapshot);
         }
     }
 }
 
-/// Follows links. What is not there is not seen, and that it is gone is a change.
-fn see(path: &Path, sight: &mut Sight) {
+/// Follows symbolic links. A missing file is not in the snapshot, so its removal is a change.
+fn record(path: &Path, snapshot: &mut Snapshot) {
     if let Ok(metadata) = fs::metadata(path) {
         let stamp = Stamp {
             device: metadata.dev(),
@@ -155,7 +157,7 @@ fn see(path: &Path, sight: &mut Sight) {
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         };
-        sight.insert(path.to_owned(), stamp);
+        snapshot.insert(path.to_owned(), stamp);
     }
 }
 
@@ -166,7 +168,7 @@ mod tests {
     use super::*;
     use crate::testing::Folder;
 
-    fn put(folder: &Path, name: &str) {
+    fn write(folder: &Path, name: &str) {
         let key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::new([name.to_owned()]).unwrap().self_signed(&key);
         fs::write(folder.join("x.crt"), certificate.unwrap().pem()).unwrap();
@@ -174,52 +176,52 @@ mod tests {
     }
 
     fn watched(folder: &Folder) -> Watcher {
-        put(folder.path(), "one.test");
+        write(folder.path(), "one.test");
         let source = Source { folder: Some(folder.path().to_owned()), ..Source::default() };
         let (certificates, _) = Certificates::load(source).unwrap();
         Watcher::new(Arc::new(certificates))
     }
 
     #[test]
-    fn files_are_read_when_two_looks_agree() {
+    fn files_are_read_when_two_polls_agree() {
         let folder = Folder::new();
         let mut watcher = watched(&folder);
-        assert!(watcher.look().is_none(), "nothing has changed");
-        put(folder.path(), "two.test");
-        assert!(watcher.look().is_none(), "it may be being written");
+        assert!(watcher.poll().is_none(), "nothing has changed");
+        write(folder.path(), "two.test");
+        assert!(watcher.poll().is_none(), "it may be being written");
         fs::write(folder.path().join("x.ocsp"), "more").unwrap();
-        assert!(watcher.look().is_none(), "it is being written");
-        assert_eq!(watcher.look().unwrap().replaced.len(), 1);
-        assert!(watcher.look().is_none());
+        assert!(watcher.poll().is_none(), "it is being written");
+        assert_eq!(watcher.poll().unwrap().replaced.len(), 1);
+        assert!(watcher.poll().is_none());
     }
 
     #[test]
-    fn what_metadata_does_not_tell_is_noticed_later() {
+    fn change_without_new_metadata_is_detected_later() {
         let folder = Folder::new();
         let mut watcher = watched(&folder);
-        assert!(watcher.look().is_none());
-        put(folder.path(), "two.test");
-        // As if the file system had told nothing.
-        watcher.seen = sight(&watcher.certificates.source);
+        assert!(watcher.poll().is_none());
+        write(folder.path(), "two.test");
+        // Simulates a file system that did not update the metadata.
+        watcher.seen = snapshot(&watcher.certificates.source);
         watcher.read = watcher.seen.clone();
-        for _ in 1..READ_ANYWAY {
-            assert!(watcher.look().is_none());
+        for _ in 1..MAX_POLLS_WITHOUT_RELOAD {
+            assert!(watcher.poll().is_none());
         }
-        assert_eq!(watcher.look().unwrap().replaced.len(), 1);
+        assert_eq!(watcher.poll().unwrap().replaced.len(), 1);
     }
 
     #[test]
-    fn what_was_wrong_is_read_until_it_is_right() {
+    fn files_with_problems_are_read_until_fixed() {
         let folder = Folder::new();
         let mut watcher = watched(&folder);
         fs::write(folder.path().join("x.crt"), "half").unwrap();
-        assert!(watcher.look().is_none());
-        assert_eq!(watcher.look().unwrap().problems.len(), 1);
-        assert!(watcher.look().is_none(), "told once");
-        put(folder.path(), "two.test");
-        // As above: only the problem is a reason to read.
-        watcher.seen = sight(&watcher.certificates.source);
+        assert!(watcher.poll().is_none());
+        assert_eq!(watcher.poll().unwrap().problems.len(), 1);
+        assert!(watcher.poll().is_none(), "reported once");
+        write(folder.path(), "two.test");
+        // As above, so that only the problem causes a read.
+        watcher.seen = snapshot(&watcher.certificates.source);
         watcher.read = watcher.seen.clone();
-        assert_eq!(watcher.look().unwrap().replaced.len(), 1);
+        assert_eq!(watcher.poll().unwrap().replaced.len(), 1);
     }
 }

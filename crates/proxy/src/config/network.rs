@@ -1,10 +1,8 @@
-//! Networks: addresses that begin alike.
-//!
-//! Must not know: who is in them. Next: [`super::address`].
+//! IP networks in prefix notation.
 
 use std::net::IpAddr;
 
-/// An address, or all that begin with the same bits.
+/// An IP network, or a single address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
@@ -12,7 +10,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Whether this address is in it. An IPv4 address is the same in both versions' forms.
+    /// Whether the network contains this address. An IPv4-mapped IPv6 address counts as IPv4.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
@@ -23,7 +21,7 @@ impl Network {
             (IpAddr::V6(own), IpAddr::V6(other)) => {
                 let differ = own.to_bits() ^ other.to_bits();
                 let behind = u32::from(128_u8.saturating_sub(self.bits));
-                // Nothing is left of what is shifted out whole.
+                // A shift by the full width leaves no bits to compare.
                 differ.checked_shr(behind).unwrap_or(0) == 0
             }
             _ => false,
@@ -31,9 +29,9 @@ impl Network {
     }
 }
 
-/// `192.0.2.1`, `192.0.2.0/24`, `2001:db8::/32`.
-pub(crate) fn network(text: &str) -> Result<Network, String> {
-    let must = || format!("\"{text}\" must be an address or a network, as 10.0.0.0/8");
+/// Parses `192.0.2.1`, `192.0.2.0/24` or `2001:db8::/32`.
+pub(crate) fn parse_network(text: &str) -> Result<Network, String> {
+    let must = || format!("\"{text}\" must be an address or a network, for example 10.0.0.0/8");
     let (address, bits) = match text.split_once('/') {
         None => (text, None),
         Some((address, bits)) if bits.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -43,7 +41,7 @@ pub(crate) fn network(text: &str) -> Result<Network, String> {
     };
     let address: IpAddr = address.parse().map_err(|_| must())?;
     if address != address.to_canonical() {
-        return Err(format!("\"{text}\" must be written as the IPv4 address it is"));
+        return Err(format!("\"{text}\" is an IPv4-mapped IPv6 address; write the IPv4 address"));
     }
     let most = if address.is_ipv4() { 32 } else { 128 };
     let bits = bits.unwrap_or(most);
@@ -51,7 +49,7 @@ pub(crate) fn network(text: &str) -> Result<Network, String> {
         return Err(must());
     }
     let network = Network { address, bits };
-    // What stands behind the bits that count would be taken for meant.
+    // Host bits are rejected, because they suggest that another network was meant.
     let (first, host): (IpAddr, bool) = match address {
         IpAddr::V4(own) => {
             let mask = u32::MAX.checked_shl(u32::from(32_u8.saturating_sub(bits))).unwrap_or(0);
@@ -63,7 +61,7 @@ pub(crate) fn network(text: &str) -> Result<Network, String> {
         }
     };
     if !host && first != address {
-        return Err(format!("\"{text}\" must be {first}/{bits}, if that is meant"));
+        return Err(format!("\"{text}\" has host bits set; its network is {first}/{bits}"));
     }
     Ok(network)
 }
@@ -72,12 +70,12 @@ pub(crate) fn network(text: &str) -> Result<Network, String> {
 mod tests {
     use super::*;
 
-    fn is_in(text: &str, address: &str) -> bool {
-        network(text).unwrap().contains(address.parse().unwrap())
+    fn contains(text: &str, address: &str) -> bool {
+        parse_network(text).unwrap().contains(address.parse().unwrap())
     }
 
     #[test]
-    fn the_bits_that_count_decide() {
+    fn network_contains_addresses_with_its_prefix() {
         for (text, inside, outside) in [
             ("192.0.2.1", "192.0.2.1", "192.0.2.0"),
             ("192.0.2.1/32", "::ffff:192.0.2.1", "192.0.2.2"),
@@ -88,19 +86,19 @@ mod tests {
             ("::1", "::1", "::2"),
             ("::/0", "2001:db8::1", "192.0.2.1"),
         ] {
-            assert!(is_in(text, inside), "{text} {inside}");
-            assert!(!is_in(text, outside), "{text} {outside}");
+            assert!(contains(text, inside), "{text} {inside}");
+            assert!(!contains(text, outside), "{text} {outside}");
         }
     }
 
     #[test]
-    fn what_is_no_network_is_refused() {
+    fn malformed_networks_are_refused() {
         for text in
             ["", "a.example", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/+8", "10.0.0.0/8/8"]
         {
-            assert!(network(text).unwrap_err().contains("must be an address"), "{text}");
+            assert!(parse_network(text).unwrap_err().contains("must be an address"), "{text}");
         }
-        assert!(network("10.1.0.0/8").unwrap_err().contains("10.0.0.0/8"));
-        assert!(network("::ffff:10.0.0.0/104").unwrap_err().contains("IPv4"));
+        assert!(parse_network("10.1.0.0/8").unwrap_err().contains("10.0.0.0/8"));
+        assert!(parse_network("::ffff:10.0.0.0/104").unwrap_err().contains("IPv4"));
     }
 }

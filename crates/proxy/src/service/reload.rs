@@ -1,45 +1,46 @@
-//! A reload under way: files are read and names looked up on other threads, so that signals are heard meanwhile.
-//!
-//! Must not know: signals. Next: [`crate::run`], which serves by what was read; [`super::watch`].
+//! Reloads. Files are read and names resolved on other threads, so that signals are handled
+//! meanwhile.
 
 use std::sync::Arc;
 
 use tokio::task::{JoinSet, spawn_blocking};
 
+use super::proxy::{PreparedConfig, Proxy};
+use super::{certificate_watch, startup};
 use crate::certificates::watch::Watch;
-use crate::config::{Config, Fault};
-use crate::metrics::labels;
-use crate::run::{Prepared, Proxy};
+use crate::config::{Config, ConfigError};
+use crate::observability::metrics::labels;
 
-/// One reload at a time, in two steps.
+/// The reload in progress, which has two steps.
 #[derive(Default)]
 pub(super) struct Reload {
     step: JoinSet<Step>,
-    again: bool,
+    is_queued: bool,
 }
 
-/// What was done.
+/// A completed step.
 pub(super) enum Step {
-    /// The configuration was read, with all that it names.
-    Configuration(Result<Box<Prepared>, Fault>),
-    /// So was what stays across reloads: ticket keys and certificates, which are watched from now on.
+    /// The configuration was loaded.
+    Configuration(Result<Box<PreparedConfig>, ConfigError>),
+    /// Ticket keys and certificates were reloaded, and the new watches were started.
     Files(Vec<Watch>),
-    /// Nothing: what should have done it has panicked, and said so.
-    Lost,
+    /// The thread of the step panicked.
+    Panicked,
 }
 
 impl Reload {
-    /// Begins. Where one is under way another one follows: whoever asks means the files as they are now.
+    /// Starts a reload. If one is in progress, another one is queued, because it may have read
+    /// files that have changed since.
     pub(super) fn begin(&mut self, proxy: &Proxy, watches: &mut Vec<Watch>) {
         if !self.step.is_empty() {
-            if !self.again {
-                // A name server or a pipe may keep it waiting, which nobody would know otherwise.
-                tracing::info!("a reload is under way; another follows when it is done");
+            if !self.is_queued {
+                // Logged because a slow name server or a FIFO may block the reload in progress.
+                tracing::info!("reload in progress; another one is queued");
             }
-            self.again = true;
+            self.is_queued = true;
             return;
         }
-        self.again = false;
+        self.is_queued = false;
         let Some(file) = proxy.config().file.clone() else {
             return self.read_files(proxy, watches);
         };
@@ -50,12 +51,13 @@ impl Reload {
         });
     }
 
-    /// The next step that is done; `None` if none is under way. Dropping the future loses none.
+    /// Waits for the next completed step; `None` without a reload in progress. Cancel safe.
     pub(super) async fn step(&mut self) -> Option<Step> {
-        Some(self.step.join_next().await?.unwrap_or(Step::Lost))
+        Some(self.step.join_next().await?.unwrap_or(Step::Panicked))
     }
 
-    /// Serves by what was read; what is wrong leaves what it would replace as it was. Whether that was all.
+    /// Activates what a step has loaded, or keeps the previous state after an error. Returns
+    /// whether the reload is complete.
     pub(super) fn proceed(
         &mut self,
         step: Step,
@@ -67,21 +69,22 @@ impl Reload {
                 proxy.metrics().reloaded(labels::Reload::Configuration, prepared.is_ok());
                 match prepared {
                     Ok(prepared) => {
-                        proxy.adopt(*prepared);
-                        tracing::info!("configuration read again");
-                        super::warn(proxy.config());
+                        proxy.activate(*prepared);
+                        tracing::info!("configuration reloaded");
+                        startup::log_warnings(proxy.config());
                     }
-                    Err(fault) => {
-                        tracing::error!(error = %fault, "the configuration stays as it was");
-                    }
+                    Err(error) => tracing::error!(
+                        %error,
+                        "configuration reload failed; keeping the previous configuration"
+                    ),
                 }
                 self.read_files(proxy, watches);
                 return false;
             }
             Step::Files(new) => *watches = new,
-            Step::Lost => tracing::error!("the reload has failed"),
+            Step::Panicked => tracing::error!("reload failed"),
         }
-        if self.again {
+        if self.is_queued {
             self.begin(proxy, watches);
         }
         self.step.is_empty()
@@ -93,24 +96,24 @@ impl Reload {
         let before = std::mem::take(watches);
         let counted = Arc::clone(&metrics);
         let read = spawn_blocking(move || {
-            // Waits for a look that is under way, which must not tell of the old ones later.
+            // Waits for a poll in progress, which must not report the old state later.
             drop(before);
             for certificates in &all {
                 let changes = certificates.reload();
                 changes.log();
                 counted.reloaded(labels::Reload::Certificates, changes.problems.is_empty());
             }
-            Step::Files(super::watch(&counted, &all))
+            Step::Files(certificate_watch::watch(&counted, &all))
         });
         self.step.spawn(async move {
             if let Some(fleet) = fleet {
                 let reloaded = fleet.reload().await;
                 metrics.reloaded(labels::Reload::TicketKeys, reloaded.is_ok());
                 if let Err(error) = reloaded {
-                    tracing::error!(%error, "the ticket keys stay as they were");
+                    tracing::error!(%error, "ticket key reload failed; keeping the previous keys");
                 }
             }
-            read.await.unwrap_or(Step::Lost)
+            read.await.unwrap_or(Step::Panicked)
         });
     }
 }

@@ -1,13 +1,13 @@
-//! What the operating system gives and takes: inherited sockets, the service manager, privileges, limits, signals.
+//! Interfaces of the operating system: socket activation, service manager, privileges, limits,
+//! signals.
 //!
-//! The order matters to who uses it: [`sockets::inherited_listeners`] before any thread is started, then bind what is missing and
-//! read the keys, then [`limits::raise_file_limit`], then [`privileges::drop_privileges`] while there is still one thread, then the
-//! workers, then [`notify::ready`].
-//!
-//! Must not know: TLS, configuration. Next: [`sockets`].
+//! Call them in this order: [`socket_activation::inherited_listeners`] before any thread starts;
+//! then bind the other sockets and read private keys; then [`file_limit::raise_file_limit`] and
+//! [`privileges::drop_privileges`], still before any other thread; then start the workers; then
+//! [`notify::ready`].
 
-pub mod limits;
+pub mod file_limit;
 pub mod notify;
 pub mod privileges;
 pub mod signals;
-pub mod sockets;
+pub mod socket_activation;

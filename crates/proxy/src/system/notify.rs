@@ -1,57 +1,58 @@
-//! What the service manager is told (systemd's `sd_notify`, which others speak too).
+//! Notifications for the service manager (systemd's `sd_notify` protocol).
 //!
-//! Without a service manager (`NOTIFY_SOCKET` is not set) every call does nothing. A manager that cannot be reached is no reason to
-//! stop serving: the failure is logged.
-//!
-//! Must not know: why. Next: [`super::signals`].
+//! Without a service manager (`NOTIFY_SOCKET` is not set) every call does nothing. A failed
+//! notification is logged and does not stop the service.
 
 use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-/// Serving: after start, and after a reload is done.
+/// READY: startup or a reload is complete.
 pub fn ready() {
     send(&[NotifyState::Ready]);
 }
 
-/// Reading files anew; [`ready`] follows, whatever came of it. With the time that `Type=notify-reload` demands.
+/// RELOADING: a reload has begun; [`ready`] must follow. Includes the timestamp that
+/// `Type=notify-reload` requires.
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => send(&[NotifyState::Reloading, now]),
-        Err(error) => tracing::warn!(%error, "the service manager cannot be told of the reload"),
+        Err(error) => tracing::warn!(%error, "cannot notify the service manager of the reload"),
     }
 }
 
-/// About to end: a drain has begun.
+/// STOPPING: a drain has begun.
 pub fn stopping() {
     send(&[NotifyState::Stopping]);
 }
 
-/// A line for `systemctl status`. Line breaks, which would begin another assignment, become spaces.
+/// Sets the line shown by `systemctl status`. Newlines, which would begin another assignment, are
+/// replaced by spaces.
 pub fn status(line: &str) {
     let line = line.replace(['\n', '\r'], " ");
     send(&[NotifyState::Status(&line)]);
 }
 
-/// Asks for more time before the manager loses patience with a drain or a start, from now on.
+/// Extends the manager's timeout for a start or a drain, counted from now.
 pub fn extend_timeout(time: Duration) {
     send(&[NotifyState::ExtendTimeoutUsec(u32::try_from(time.as_micros()).unwrap_or(u32::MAX))]);
 }
 
-/// How often [`alive`] is to be called, if the manager wants to know: half of what it allows.
+/// Interval at which to call [`keep_alive`], half of the watchdog timeout. `None`: the watchdog is
+/// disabled.
 #[must_use]
 pub fn watchdog_interval() -> Option<Duration> {
     sd_notify::watchdog_enabled()?.checked_div(2).filter(|interval| !interval.is_zero())
 }
 
-/// Still alive. To be sent by who can vouch for the workers, not by a thread that does nothing else.
-pub fn alive() {
+/// WATCHDOG: keep-alive. Send it only if the workers respond, not from an independent thread.
+pub fn keep_alive() {
     send(&[NotifyState::Watchdog]);
 }
 
 fn send(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::warn!(%error, "the service manager cannot be told");
+        tracing::warn!(%error, "cannot notify the service manager");
     }
 }
 
@@ -64,14 +65,14 @@ mod tests {
     use crate::testing::{Folder, in_child};
 
     #[test]
-    fn the_manager_is_told() {
-        let child = "system::notify::tests::the_manager_is_told";
+    fn service_manager_is_notified() {
+        let child = "system::notify::tests::service_manager_is_notified";
         if in_child() {
             ready();
             reloading();
             status("two\nlines");
             extend_timeout(Duration::from_secs(90));
-            alive();
+            keep_alive();
             stopping();
             assert_eq!(watchdog_interval(), Some(Duration::from_secs(1)));
             return;
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_manager_nothing_happens() {
+    fn notifications_without_a_manager_do_nothing() {
         if std::env::var_os("NOTIFY_SOCKET").is_none() {
             ready();
             assert_eq!(watchdog_interval(), None);

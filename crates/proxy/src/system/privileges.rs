@@ -1,9 +1,8 @@
-//! From root to a user who may do nothing but serve.
+//! Drops root privileges.
 //!
-//! What only root can do (ports below 1024, reading keys) comes before. What is read again later, certificates and ticket keys, has
-//! to be readable by the user too, best by a group; a reload that may not read keeps what it has.
-//!
-//! Must not know: what is done with the privileges before. Next: [`super::sockets`], by which none are needed.
+//! Privileged operations (binding ports below 1024, reading private keys) come first. Certificates
+//! and ticket keys are read again later, so they must be readable by the unprivileged user too,
+//! best through a group; a reload that cannot read them keeps the previous ones.
 
 use std::ffi::CString;
 use std::io;
@@ -12,21 +11,23 @@ use nix::unistd::{
     Gid, Group, Uid, User, getegid, geteuid, getgid, getgroups, getuid, setgid, setuid,
 };
 
-/// Becomes `user`, with `group` or the user's own as group and the user's further groups, and makes sure that there is no way back.
-/// Both are names or numbers; a number that stands for nobody known has no further groups, and needs a group.
+/// Switches to `user`, with `group` or the user's primary group and the user's supplementary
+/// groups, and verifies that root cannot be regained. Both may be names or numbers. A number that
+/// is not in the user database has no supplementary groups and requires `group`.
 ///
-/// For all threads, wherever it is called; who is that user already and no other changes nothing.
+/// Affects all threads. Does nothing if the process already runs as that user.
 ///
 /// # Errors
-/// If there is no such user or group, if it is root, if this process may not become it, or if afterwards the process still is, or
-/// could become, what it was. After an error the process must end: part of the change may have been made.
+///
+/// If the user or group is unknown or is root, if the process may not switch, or if root privileges
+/// could be regained. The process must then exit, because the switch may be incomplete.
 pub fn drop_privileges(user: &str, group: Option<&str>) -> io::Result<()> {
-    let wanted = Identity::of(user, group)?;
-    if wanted.user.is_root() {
+    let target = Identity::of(user, group)?;
+    if target.user.is_root() {
         return Err(refused(format!("user `{user}` is root")));
     }
     if !geteuid().is_root() {
-        if wanted.is_ours() {
+        if target.is_current() {
             return Ok(());
         }
         let us = geteuid();
@@ -34,35 +35,36 @@ pub fn drop_privileges(user: &str, group: Option<&str>) -> io::Result<()> {
             "only root can become user `{user}`; this process runs as {us}"
         )));
     }
-    // The groups first: afterwards there is no right to change them.
-    set_groups(&wanted.groups)?;
-    setgid(wanted.group)?;
-    setuid(wanted.user)?;
-    wanted.verify()
+    // Groups first: after `setuid` they cannot be changed any more.
+    set_groups(&target.groups)?;
+    setgid(target.group)?;
+    setuid(target.user)?;
+    target.verify()
 }
 
-/// Whether this process may do everything.
+/// Whether the process runs as root.
 #[must_use]
 pub fn is_root() -> bool {
     geteuid().is_root()
 }
 
-/// Forbids this thread, and threads and programs that it starts from now on, to gain privileges by what they execute.
-/// Only Linux has that; elsewhere nothing is done.
+/// Sets `no_new_privs` for this thread and for threads and programs that it starts later. Does
+/// nothing on systems other than Linux.
 ///
 /// # Errors
-/// If the system refuses.
+///
+/// If the system call fails.
 pub fn forbid_new_privileges() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_no_new_privs()?;
     Ok(())
 }
 
-/// Whom to become.
+/// The user and groups to switch to.
 struct Identity {
     user: Uid,
     group: Gid,
-    /// All groups, `group` among them.
+    /// Supplementary groups, including `group`.
     groups: Vec<Gid>,
 }
 
@@ -73,50 +75,54 @@ impl Identity {
             None => number.map_or(Ok(None), User::from_uid)?,
             found => found,
         };
-        let group = group.map(group_of).transpose()?;
+        let group = group.map(find_group).transpose()?;
         match (known, number) {
             (Some(known), _) => {
                 let group = group.unwrap_or(known.gid);
-                let groups = further_groups(&known.name, group)?;
+                let groups = supplementary_groups(&known.name, group)?;
                 Ok(Self { user: known.uid, group, groups })
             }
             (None, Some(user)) => {
-                let group = group.ok_or_else(|| refused(format!("user {user} needs a group")))?;
+                let group = group.ok_or_else(|| {
+                    refused(format!("user {user} is unknown, so a group is required"))
+                })?;
                 Ok(Self { user, group, groups: vec![group] })
             }
-            (None, None) => Err(refused(format!("there is no user `{user}`"))),
+            (None, None) => Err(refused(format!("unknown user `{user}`"))),
         }
     }
 
-    /// Whether this process is nobody else.
-    fn is_ours(&self) -> bool {
+    /// Whether the process already runs as this user and group.
+    fn is_current(&self) -> bool {
         [getuid(), geteuid()] == [self.user; 2] && [getgid(), getegid()] == [self.group; 2]
     }
 
-    /// That all of it has changed, and cannot be changed back.
+    /// Verifies that the switch is complete and cannot be undone.
     fn verify(&self) -> io::Result<()> {
         let mut groups = getgroups()?;
         groups.retain(|group| !self.groups.contains(group));
-        if !self.is_ours() || !groups.is_empty() {
-            return Err(refused("this process is not who it should have become".to_owned()));
+        if !self.is_current() || !groups.is_empty() {
+            return Err(refused(
+                "user or groups differ from the requested ones after the change".to_owned(),
+            ));
         }
         let root = (Uid::from_raw(0), Gid::from_raw(0));
-        // Who is to serve with root's group may have it; nobody is to have root's rights.
+        // Running with root's group is allowed if configured; regaining it is not.
         if setuid(root.0).is_ok() || (self.group != root.1 && setgid(root.1).is_ok()) {
-            return Err(refused("this process could become root again".to_owned()));
+            return Err(refused("process could regain root privileges".to_owned()));
         }
         Ok(())
     }
 }
 
-fn group_of(group: &str) -> io::Result<Gid> {
+fn find_group(group: &str) -> io::Result<Gid> {
     let number = group.parse().ok().map(Gid::from_raw);
     let known = Group::from_name(group)?.map(|known| known.gid);
-    known.or(number).ok_or_else(|| refused(format!("there is no group `{group}`")))
+    known.or(number).ok_or_else(|| refused(format!("unknown group `{group}`")))
 }
 
 #[cfg(not(target_vendor = "apple"))]
-fn further_groups(user: &str, group: Gid) -> io::Result<Vec<Gid>> {
+fn supplementary_groups(user: &str, group: Gid) -> io::Result<Vec<Gid>> {
     let user = CString::new(user).map_err(io::Error::from)?;
     Ok(nix::unistd::getgrouplist(&user, group)?)
 }
@@ -127,13 +133,19 @@ fn set_groups(groups: &[Gid]) -> io::Result<()> {
 }
 
 #[cfg(target_vendor = "apple")]
-fn further_groups(_: &str, _: Gid) -> io::Result<Vec<Gid>> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "privileges cannot be dropped on this system"))
+fn supplementary_groups(_: &str, _: Gid) -> io::Result<Vec<Gid>> {
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "dropping privileges is not supported on this system",
+    ))
 }
 
 #[cfg(target_vendor = "apple")]
 fn set_groups(_: &[Gid]) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "privileges cannot be dropped on this system"))
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "dropping privileges is not supported on this system",
+    ))
 }
 
 fn refused(why: String) -> io::Error {
@@ -146,11 +158,11 @@ mod tests {
     use crate::testing::{in_child, run_in_child};
 
     #[test]
-    fn users_and_groups_that_do_not_exist_are_named() {
+    fn unknown_users_and_groups_are_named_in_the_error() {
         for (user, group, says) in [
-            ("no-such-user", None, "no user `no-such-user`"),
-            ("nobody", Some("no-such-group"), "no group `no-such-group`"),
-            ("4294967290", None, "needs a group"),
+            ("no-such-user", None, "unknown user `no-such-user`"),
+            ("nobody", Some("no-such-group"), "unknown group `no-such-group`"),
+            ("4294967290", None, "a group is required"),
             ("root", None, "is root"),
             ("0", None, "is root"),
         ] {
@@ -160,19 +172,22 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_way_back() {
+    fn dropped_privileges_cannot_be_regained() {
         if !geteuid().is_root() {
             println!("left out: only root can drop privileges");
             return;
         }
         if !in_child() {
-            run_in_child("system::privileges::tests::there_is_no_way_back", |_| ());
+            run_in_child(
+                "system::privileges::tests::dropped_privileges_cannot_be_regained",
+                |_| (),
+            );
             return;
         }
         forbid_new_privileges().unwrap();
         #[cfg(target_os = "linux")]
         assert!(nix::sys::prctl::get_no_new_privs().unwrap());
-        // A thread that was there before has to change with the others.
+        // Threads that already exist must be switched too.
         let (to_thread, from_test) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
             from_test.recv().unwrap();
@@ -192,13 +207,16 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_a_name_will_do() {
+    fn numeric_user_without_a_name_is_accepted() {
         if !geteuid().is_root() {
             println!("left out: only root can drop privileges");
             return;
         }
         if !in_child() {
-            run_in_child("system::privileges::tests::a_number_without_a_name_will_do", |_| ());
+            run_in_child(
+                "system::privileges::tests::numeric_user_without_a_name_is_accepted",
+                |_| (),
+            );
             return;
         }
         drop_privileges("54321", Some("54322")).unwrap();

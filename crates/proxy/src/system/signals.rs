@@ -1,30 +1,28 @@
-//! What an operator asks for by signals.
+//! Signals of the operator.
 //!
-//! | signal | what it asks |
+//! | signal | request |
 //! |---|---|
 //! | SIGHUP | [`Signal::Reload`] |
-//! | SIGTERM, SIGINT | [`Signal::Drain`], and at the second of them [`Signal::Stop`] |
-//! | SIGQUIT | [`Signal::Stop`] (and no core dump, which would hold keys) |
-//!
-//! Must not know: how it is done. Next: [`super::notify`].
+//! | SIGTERM, SIGINT | [`Signal::Drain`], the second time [`Signal::Stop`] |
+//! | SIGQUIT | [`Signal::Stop`], without a core dump, which would contain keys |
 
 use std::io;
 use std::task::Poll;
 
 use tokio::signal::unix::{self, SignalKind};
 
-/// What an operator asks for.
+/// A request made by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Read certificates, ticket keys and configuration anew.
+    /// Reload certificates, ticket keys and configuration.
     Reload,
-    /// Accept no more connections, finish those that are open, then end.
+    /// Stop accepting, and exit when all connections are closed.
     Drain,
-    /// End at once.
+    /// Exit at once.
     Stop,
 }
 
-/// The signals of this process, one after the other.
+/// A stream of signals.
 #[derive(Debug)]
 pub struct Signals {
     hangup: unix::Signal,
@@ -35,10 +33,12 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals from the system's defaults, for as long as the process lives. In a tokio runtime with `enable_io`.
+    /// Installs the handlers for the lifetime of the process. Requires a tokio runtime with
+    /// `enable_io`.
     ///
     /// # Errors
-    /// If the system refuses.
+    ///
+    /// If a handler cannot be installed.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             hangup: unix::signal(SignalKind::hangup())?,
@@ -49,9 +49,9 @@ impl Signals {
         })
     }
 
-    /// The next of them. Dropping the future loses none.
+    /// Waits for the next signal. Cancel safe.
     ///
-    /// Signals of one kind that come faster than they are taken are one, as they are to the system.
+    /// As usual, signals of the same kind that arrive before the first is taken count once.
     pub async fn next(&mut self) -> Signal {
         let signal = std::future::poll_fn(|context| {
             if self.quit.poll_recv(context).is_ready() {
@@ -59,7 +59,7 @@ impl Signals {
             }
             let terminate = self.terminate.poll_recv(context).is_ready();
             let interrupt = self.interrupt.poll_recv(context).is_ready();
-            // Both at once are two.
+            // SIGTERM and SIGINT together count as two.
             if (terminate && interrupt) || ((terminate || interrupt) && self.draining) {
                 return Poll::Ready(Signal::Stop);
             }
@@ -82,11 +82,11 @@ mod tests {
     use super::*;
     use crate::testing::{in_child, run_in_child};
 
-    // In a process of its own: signals are for all threads of one.
+    // In a process of its own, because signals affect all threads.
     #[test]
-    fn a_second_request_to_end_is_meant() {
+    fn second_termination_signal_stops_at_once() {
         if !in_child() {
-            let test = "system::signals::tests::a_second_request_to_end_is_meant";
+            let test = "system::signals::tests::second_termination_signal_stops_at_once";
             run_in_child(test, |_| ());
             return;
         }

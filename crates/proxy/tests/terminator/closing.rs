@@ -1,4 +1,4 @@
-//! How connections end, and who is told what. RFC 9846 6.1
+//! How the end of one side of a connection is forwarded to the other. RFC 9846 6.1
 
 use std::io;
 use std::net::{Shutdown, SocketAddr};
@@ -11,11 +11,12 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
 use crate::support::{
-    Folder, VERSIONS, backend, client, connect, echo, echoed, exchange, metric, nobody, until,
+    Folder, VERSIONS, backend, client, connect, echo, echoed, exchange, metric, unused_address,
+    wait_until,
 };
 
 #[tokio::test]
-async fn close_notify_becomes_an_end_and_an_end_becomes_close_notify() {
+async fn close_notify_and_fin_are_translated() {
     let folder = Folder::new(&["a.example"]);
     let proxy = folder.start(&format!("to = \"{}\"", echo().await));
     for version in VERSIONS {
@@ -24,21 +25,21 @@ async fn close_notify_becomes_an_end_and_an_end_becomes_close_notify() {
         // Without close_notify this would be an error.
         assert_eq!(exchange(&mut stream, b"").await.unwrap(), b"");
     }
-    until("connections are gone", || proxy.connections() == 0).await;
+    wait_until("connections are closed", || proxy.connections() == 0).await;
 }
 
 #[tokio::test]
-async fn a_client_can_go_on_sending_after_the_backend_is_done() {
+async fn client_can_send_after_the_backend_has_closed_its_side() {
     let folder = Folder::new(&["a.example"]);
-    let (told, mut telling) = mpsc::unbounded_channel();
+    let (sender, mut events) = mpsc::unbounded_channel();
     let to = backend(move |mut transport| {
-        let told = told.clone();
+        let sender = sender.clone();
         async move {
             transport.write_all(b"enough").await.unwrap();
             transport.shutdown().await.unwrap();
             let mut rest = Vec::new();
             transport.read_to_end(&mut rest).await.unwrap();
-            told.send(rest).unwrap();
+            sender.send(rest).unwrap();
         }
     })
     .await;
@@ -49,18 +50,18 @@ async fn a_client_can_go_on_sending_after_the_backend_is_done() {
     assert_eq!(received, b"enough");
     stream.write_all(b"and this").await.unwrap();
     stream.shutdown().await.unwrap();
-    assert_eq!(telling.recv().await.unwrap(), b"and this");
+    assert_eq!(events.recv().await.unwrap(), b"and this");
 }
 
-/// As one does that refuses a request by its beginning.
+/// Such as a backend that rejects a request by its head.
 #[tokio::test]
-async fn the_answer_of_a_backend_that_does_not_read_on_arrives() {
+async fn answer_of_a_backend_that_stops_reading_reaches_the_client() {
     const ANSWER: usize = 400_000;
     let folder = Folder::new(&["a.example"]);
     let to = backend(|mut transport| async move {
         transport.read_exact(&mut [0; 10]).await.unwrap();
         transport.write_all(&[7; ANSWER]).await.unwrap();
-        // What is on its way when it goes with something unread would be lost.
+        // Closing with unread data would discard data in flight.
         tokio::time::sleep(Duration::from_millis(100)).await;
     })
     .await;
@@ -69,14 +70,14 @@ async fn the_answer_of_a_backend_that_does_not_read_on_arrives() {
         let stream = connect(&proxy, "a.example", client().versions(&[version])).await.unwrap();
         let (mut reader, mut writer) = tokio::io::split(stream);
         let sending = tokio::spawn(async move {
-            // Far longer than the backend is there.
+            // Far longer than the backend exists.
             for _ in 0..500 {
                 writer.write_all(&[7; 10_000]).await?;
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
             io::Result::Ok(())
         });
-        // Not at once: part of the answer has to wait at the proxy, also when the backend has gone.
+        // Reads late, so that part of the answer waits in the proxy when the backend has gone.
         tokio::time::sleep(Duration::from_millis(2500)).await;
         let mut answer = Vec::new();
         let end = reader.read_to_end(&mut answer).await.unwrap_err();
@@ -85,24 +86,24 @@ async fn the_answer_of_a_backend_that_does_not_read_on_arrives() {
     }
 }
 
-/// How a connection ends for a backend that only reads, and what it has read.
+/// How the connection ended for a backend that only reads, and what it has read.
 type Ended = (Result<(), io::ErrorKind>, Vec<u8>);
 
 async fn reader() -> (SocketAddr, mpsc::UnboundedReceiver<Ended>) {
-    let (told, telling) = mpsc::unbounded_channel();
+    let (sender, events) = mpsc::unbounded_channel();
     let to = backend(move |mut transport| {
-        let told = told.clone();
+        let sender = sender.clone();
         async move {
             let mut all = Vec::new();
             let ended = transport.read_to_end(&mut all).await;
-            told.send((ended.map(drop).map_err(|error| error.kind()), all)).unwrap();
+            sender.send((ended.map(drop).map_err(|error| error.kind()), all)).unwrap();
         }
     })
     .await;
-    (to, telling)
+    (to, events)
 }
 
-/// Ends the client's transport, with an end or a reset, without close_notify.
+/// Closes or resets the client's transport without close_notify.
 fn cut(stream: TlsStream<TcpStream>, resets: bool) {
     let socket = SockRef::from(stream.transport());
     if resets {
@@ -114,20 +115,20 @@ fn cut(stream: TlsStream<TcpStream>, resets: bool) {
 }
 
 #[tokio::test]
-async fn a_client_that_is_cut_off_is_what_its_route_says() {
+async fn client_truncation_follows_on_truncation_of_its_route() {
     const RESET: Result<(), io::ErrorKind> = Err(io::ErrorKind::ConnectionReset);
     let folder = Folder::new(&["a.example"]);
     for (said, alpn, expected) in [
         ("", "", RESET),
         ("", "smtp", RESET),
-        // Here requests tell where they end.
+        // HTTP requests are self-delimiting.
         ("", "h2", Ok(())),
         ("", "http/1.1", Ok(())),
         ("on_truncation = \"auto\"", "http/1.1", Ok(())),
         ("on_truncation = \"reset\"", "http/1.1", RESET),
         ("on_truncation = \"close\"", "smtp", Ok(())),
     ] {
-        let (to, mut telling) = reader().await;
+        let (to, mut events) = reader().await;
         let proxy = folder
             .start(&format!("to = \"{to}\"\nalpn = [\"h2\", \"http/1.1\", \"smtp\"]\n{said}\n"));
         for (version, resets) in VERSIONS.into_iter().zip([true, false]) {
@@ -135,13 +136,13 @@ async fn a_client_that_is_cut_off_is_what_its_route_says() {
             let client = if alpn.is_empty() { client } else { client.alpn(&[alpn]) };
             let mut stream = connect(&proxy, "a.example", client).await.unwrap();
             stream.write_all(b"half a").await.unwrap();
-            // On its way before the reset, which overtakes.
+            // A reset may overtake data, so wait until it has arrived.
             let received = "tercel_client_received_bytes_total";
             let before = if resets { 0 } else { 6 };
-            until("it came", || metric(&proxy, received) == before + 6).await;
+            wait_until("the data has arrived", || metric(&proxy, received) == before + 6).await;
             tokio::time::sleep(Duration::from_millis(50)).await;
             cut(stream, resets);
-            let (ended, read) = telling.recv().await.unwrap();
+            let (ended, read) = events.recv().await.unwrap();
             assert_eq!(ended, expected, "{said} {alpn} {version:?} {resets}");
             assert!(ended.is_err() || read == b"half a");
         }
@@ -149,9 +150,9 @@ async fn a_client_that_is_cut_off_is_what_its_route_says() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_opened_is_no_end_on_any_route() {
+async fn decryption_failure_resets_the_backend_on_every_route() {
     let folder = Folder::new(&["a.example"]);
-    let (to, mut telling) = reader().await;
+    let (to, mut events) = reader().await;
     let proxy = folder.start(&format!("to = \"{to}\"\non_truncation = \"close\"\n"));
     for version in VERSIONS {
         let client = client().versions(&[version]);
@@ -159,13 +160,13 @@ async fn what_cannot_be_opened_is_no_end_on_any_route() {
         stream.write_all(b"half a").await.unwrap();
         let forged = [[23, 3, 3, 0, 35].as_slice(), &[7; 35]].concat();
         assert_eq!(stream.transport().try_write(&forged).unwrap(), forged.len());
-        let (ended, _) = telling.recv().await.unwrap();
+        let (ended, _) = events.recv().await.unwrap();
         assert_eq!(ended, Err(io::ErrorKind::ConnectionReset), "{version:?}");
     }
 }
 
 #[tokio::test]
-async fn a_backend_that_is_cut_off_is_no_end_for_the_client() {
+async fn backend_reset_sends_the_client_no_close_notify() {
     let folder = Folder::new(&["a.example"]);
     let to = backend(|mut transport| async move {
         transport.write_all(b"half an").await.unwrap();
@@ -178,27 +179,27 @@ async fn a_backend_that_is_cut_off_is_no_end_for_the_client() {
     let mut received = [0; 7];
     stream.read_exact(&mut received).await.unwrap();
     stream.write_all(b"x").await.unwrap();
-    assert!(stream.read(&mut received).await.is_err(), "an orderly end");
+    assert!(stream.read(&mut received).await.is_err(), "a clean close");
     let reset = "tercel_backend_failures_total{reason=\"reset\"}";
-    until("it is counted", || metric(&proxy, reset) == 1).await;
+    wait_until("the event is counted", || metric(&proxy, reset) == 1).await;
 }
 
 #[tokio::test]
-async fn without_a_backend_the_client_is_told_that_nothing_comes() {
+async fn unreachable_backend_sends_the_client_close_notify() {
     let folder = Folder::new(&["a.example"]);
-    let proxy = folder.start(&format!("to = \"{}\"", nobody().await));
+    let proxy = folder.start(&format!("to = \"{}\"", unused_address().await));
     let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
     assert_eq!(stream.read(&mut [0; 10]).await.unwrap(), 0);
     assert_eq!(metric(&proxy, "tercel_backend_failures_total{reason=\"none_left\"}"), 1);
 }
 
 #[tokio::test]
-async fn who_is_idle_for_too_long_is_told_goodbye() {
+async fn idle_timeout_sends_close_notify_between_requests() {
     let folder = Folder::new(&["a.example"]);
     let more = format!("to = \"{}\"\nalpn = \"h2\"\n[timeouts]\nidle = 0.3", echo().await);
     let proxy = folder.start(&more);
     for speaks in [false, true] {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut stream = connect(&proxy, "a.example", client().alpn(&["h2"])).await.unwrap();
         if speaks {
             for _ in 0..4 {
@@ -208,14 +209,14 @@ async fn who_is_idle_for_too_long_is_told_goodbye() {
         }
         assert_eq!(stream.read(&mut [0; 10]).await.unwrap(), 0);
         let least = if speaks { 700 } else { 250 };
-        assert!(begun.elapsed() > Duration::from_millis(least), "{:?}", begun.elapsed());
-        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+        assert!(started.elapsed() > Duration::from_millis(least), "{:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
     }
-    until("connections are gone", || proxy.connections() == 0).await;
+    wait_until("connections are closed", || proxy.connections() == 0).await;
 }
 
 #[tokio::test]
-async fn a_half_that_is_left_ends_too() {
+async fn half_closed_connection_times_out() {
     let folder = Folder::new(&["a.example"]);
     let to = backend(|mut transport| async move {
         let _ = transport.read_to_end(&mut Vec::new()).await;
@@ -225,13 +226,13 @@ async fn a_half_that_is_left_ends_too() {
     let proxy = folder.start(&format!("to = \"{to}\"\n[timeouts]\nhalf_closed = 0.3"));
     let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
     let answer = tokio::time::timeout(Duration::from_secs(5), exchange(&mut stream, b"x")).await;
-    // The backend has not said that this was its answer.
-    assert!(answer.unwrap().is_err(), "an orderly end");
+    // The backend has not finished its answer.
+    assert!(answer.unwrap().is_err(), "a clean close");
 }
 
-/// On a Unix socket it can stop reading and stay.
+/// On a Unix socket a backend can stop reading without closing.
 #[tokio::test]
-async fn so_does_that_of_a_backend_that_reads_no_more() {
+async fn half_closed_timeout_applies_to_a_backend_that_stops_reading() {
     let folder = Folder::new(&["a.example"]);
     let path = folder.path("backend");
     let listener = tokio::net::UnixListener::bind(&path).unwrap();
@@ -251,48 +252,48 @@ async fn so_does_that_of_a_backend_that_reads_no_more() {
     assert_eq!(&answer, b"no");
     stream.write_all(b"more").await.unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(5), stream.read(&mut answer)).await;
-    assert!(ended.unwrap().is_err(), "an orderly end");
+    assert!(ended.unwrap().is_err(), "a clean close");
 }
 
-/// Who is on the way can hold bytes back until the time is over.
+/// An attacker on the path can cause an idle timeout by withholding data.
 #[tokio::test]
-async fn silence_is_no_end() {
+async fn idle_timeout_is_not_a_clean_close() {
     let folder = Folder::new(&["a.example"]);
     for alpn in ["", "http/1.1"] {
-        let (to, mut telling) = reader().await;
+        let (to, mut events) = reader().await;
         let more = "alpn = \"http/1.1\"\n[timeouts]\nidle = 0.3";
         let proxy = folder.start(&format!("to = \"{to}\"\n{more}"));
         let client = if alpn.is_empty() { client() } else { client().alpn(&[alpn]) };
         let mut stream = connect(&proxy, "a.example", client).await.unwrap();
         stream.write_all(b"half a").await.unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(5), stream.read(&mut [0; 10])).await;
-        assert!(ended.unwrap().is_err(), "{alpn}: an orderly end for the client");
-        let (ended, _) = telling.recv().await.unwrap();
+        assert!(ended.unwrap().is_err(), "{alpn}: a clean close for the client");
+        let (ended, _) = events.recv().await.unwrap();
         assert_eq!(ended, Err(io::ErrorKind::ConnectionReset), "{alpn}");
     }
 }
 
 #[tokio::test]
-async fn a_client_that_ends_before_it_asks_is_told_goodbye() {
+async fn client_that_closes_before_its_first_byte_gets_close_notify() {
     let folder = Folder::new(&["a.example"]);
-    let proxy = folder.start(&format!("to = \"{}\"\nalpn = \"h2\"", nobody().await));
+    let proxy = folder.start(&format!("to = \"{}\"\nalpn = \"h2\"", unused_address().await));
     for version in VERSIONS {
         let client = client().versions(&[version]).alpn(&["h2"]);
         let mut stream = connect(&proxy, "a.example", client).await.unwrap();
         assert_eq!(exchange(&mut stream, b"").await.unwrap(), b"", "{version:?}");
     }
-    until("connections are gone", || proxy.connections() == 0).await;
+    wait_until("connections are closed", || proxy.connections() == 0).await;
 }
 
 #[tokio::test]
-async fn a_handshake_has_so_much_time() {
+async fn handshake_times_out() {
     let folder = Folder::new(&["a.example"]);
     let to = echo().await;
     let proxy = folder.start(&format!("to = \"{to}\"\n[timeouts]\nhandshake = 0.3"));
     let mut silent = TcpStream::connect(proxy.addresses()[0]).await.unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(5), silent.read(&mut [0; 10])).await;
     assert!(matches!(ended.unwrap(), Ok(0) | Err(_)));
-    until("it is gone", || proxy.connections() == 0).await;
+    wait_until("the connection is closed", || proxy.connections() == 0).await;
     let failed = proxy.metrics().render();
     assert!(failed.contains("timed_out"), "{failed}");
 }

@@ -1,42 +1,56 @@
-//! What a configuration may say, and the one line about what it may not.
+//! Valid and invalid configurations, and their error messages.
 
 use crate::support::{Folder, quoted};
-use tercel_proxy::{Config, Simple, check};
+use tercel_proxy::{CommandLineOptions, Config, check};
 
 const GOOD: &str =
     "[[listener]]\naddress = \"127.0.0.1:0\"\nto = \"127.0.0.1:1\"\ncertificates = \"c\"\n";
 
 fn line(text: &str) -> String {
     match Config::parse("f.toml", text) {
-        Ok(_) => panic!("taken: {text}"),
-        Err(fault) => fault.to_string(),
+        Ok(_) => panic!("accepted: {text}"),
+        Err(error) => error.to_string(),
     }
 }
 
+/// Checks the beginning of the error for each configuration, and that it is one line.
+fn assert_errors<const N: usize>(cases: [(String, &str); N]) {
+    for (text, expected) in cases {
+        let line = line(&text);
+        assert!(line.starts_with(expected), "{line}\nfor\n{text}");
+        assert!(!line.contains('\n'), "{line}");
+    }
+}
+
+/// A configuration with a route of its own for `a.example`, and this in it.
+fn route(text: &str) -> String {
+    format!("{GOOD}[[listener.route]]\nnames = \"a.example\"\n{text}\n")
+}
+
+/// RFC 8470 5.1
 #[test]
-fn each_fault_is_a_line_with_file_key_and_reason() {
+fn errors_about_resumption_are_one_line_with_file_key_and_reason() {
     Config::parse("f.toml", GOOD).unwrap();
-    let route = |text: &str| format!("{GOOD}[[listener.route]]\nnames = \"a.example\"\n{text}\n");
-    for (text, expected) in [
+    assert_errors([
         (
             format!("[resumption]\ntickets = \"shared\"\n{GOOD}"),
             "f.toml: resumption.ticket_keys: is missing",
         ),
         (
             format!("[resumption]\ntickets = \"off\"\nsession_ids = 9\n{GOOD}"),
-            "f.toml: resumption.session_ids: are kept beside tickets only",
+            "f.toml: resumption.session_ids: cannot be set with tickets = \"off\"",
         ),
         (
             format!("[resumption]\nticket_keys = \"k\"\n{GOOD}"),
-            "f.toml: resumption.ticket_keys: is only for",
+            "f.toml: resumption.ticket_keys: requires",
         ),
         (
             format!("[resumption]\nsessions = \"shared\"\n{GOOD}"),
-            "f.toml: resumption.sessions: need a store",
+            "f.toml: resumption.sessions: requires a store",
         ),
         (
             format!("[resumption]\nguard = \"shared\"\n{GOOD}"),
-            "f.toml: resumption.guard: needs a store",
+            "f.toml: resumption.guard: requires a store",
         ),
         (
             format!("[resumption]\nfreshness_window = 1\n{GOOD}"),
@@ -58,45 +72,38 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
             format!(
                 "{GOOD}early_data = 1\n[resumption]\ntickets = \"shared\"\nticket_keys = \"k\"\n"
             ),
-            "f.toml: listener[0].early_data: could be accepted again by each process",
+            "f.toml: listener[0].early_data: could be replayed to every process",
         ),
         (
             format!("{GOOD}early_data_at_once = true\nsend_proxy_protocol = true\n"),
-            "f.toml: listener[0].early_data_at_once: is for routes that accept early_data",
+            "f.toml: listener[0].early_data_at_once: requires early_data",
         ),
         (
             format!("{GOOD}early_data_at_once = true\nearly_data = 1\n"),
-            "f.toml: listener[0].early_data_at_once: needs send_proxy_protocol",
-        ),
-        (format!("group = \"g\"\n{GOOD}"), "f.toml: group: is only for who gives up"),
-        (
-            format!("{GOOD}proxy_protocol_from = \"10.0.0.0/8\"\n"),
-            "f.toml: listener[0].proxy_protocol_from: is for accept_proxy_protocol",
+            "f.toml: listener[0].early_data_at_once: requires send_proxy_protocol",
         ),
         (
-            format!("{GOOD}accept_proxy_protocol = true\nproxy_protocol_from = []\n"),
-            "f.toml: listener[0].proxy_protocol_from: is empty",
+            format!("[resumption]\ntickets = \"mine\"\n{GOOD}"),
+            "f.toml: resumption.tickets: \"mine\" must be one of",
         ),
+        (format!("{GOOD}early_data = 99999\n"), "f.toml: listener[0].early_data: 99999 must be"),
         (
-            format!(
-                "{GOOD}accept_proxy_protocol = true\nproxy_protocol_from = [\"::1\", \"10/8\"]\n"
-            ),
-            "f.toml: listener[0].proxy_protocol_from[1]: \"10/8\" must be an address or a network",
+            format!("[resumption]\ntickets = \"off\"\n{GOOD}early_data = 1\n"),
+            "f.toml: listener[0].early_data: requires session resumption",
         ),
-        (String::new(), "f.toml: listener: there is none"),
-        (
-            "listener = 1".to_owned(),
-            "f.toml: listener: must be a list of tables, not a whole number",
-        ),
-        ("[listener]\n".to_owned(), "f.toml: listener: must be written [[listener]]"),
+    ]);
+}
+
+#[test]
+fn errors_about_global_settings_are_one_line_with_file_key_and_reason() {
+    assert_errors([
+        (format!("group = \"g\"\n{GOOD}"), "f.toml: group: requires user"),
         ("a = \n".to_owned(), "f.toml: line 1: "),
         (format!("{GOOD}x = ["), "f.toml: line "),
         (
             format!("worker = 1\n{GOOD}"),
-            "f.toml: worker: no such key here; there are workers, hash_lanes, drain",
+            "f.toml: worker: unknown key; known keys: workers, hash_lanes, drain",
         ),
-        (format!("{GOOD}colour = 1\n"), "f.toml: listener[0].colour: no such key here"),
-        (route("colour = 1"), "f.toml: listener[0].route[0].colour: no such key here"),
         (
             format!("workers = 0\n{GOOD}"),
             "f.toml: workers: 0 must be a whole number from 1 to 1024",
@@ -136,11 +143,34 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
             format!("[timeouts]\nidle = 0\n{GOOD}"),
             "f.toml: timeouts.idle: must be a number of seconds from 0.1",
         ),
-        (format!("[timeouts]\nsleep = 1\n{GOOD}"), "f.toml: timeouts.sleep: no such key here"),
+        (format!("[timeouts]\nsleep = 1\n{GOOD}"), "f.toml: timeouts.sleep: unknown key"),
+    ]);
+}
+
+#[test]
+fn errors_about_listeners_are_one_line_with_file_key_and_reason() {
+    assert_errors([
         (
-            format!("[resumption]\ntickets = \"mine\"\n{GOOD}"),
-            "f.toml: resumption.tickets: \"mine\" must be one of",
+            format!("{GOOD}proxy_protocol_from = \"10.0.0.0/8\"\n"),
+            "f.toml: listener[0].proxy_protocol_from: requires accept_proxy_protocol = true",
         ),
+        (
+            format!("{GOOD}accept_proxy_protocol = true\nproxy_protocol_from = []\n"),
+            "f.toml: listener[0].proxy_protocol_from: is empty",
+        ),
+        (
+            format!(
+                "{GOOD}accept_proxy_protocol = true\nproxy_protocol_from = [\"::1\", \"10/8\"]\n"
+            ),
+            "f.toml: listener[0].proxy_protocol_from[1]: \"10/8\" must be an address or a network",
+        ),
+        (String::new(), "f.toml: listener: is missing"),
+        (
+            "listener = 1".to_owned(),
+            "f.toml: listener: must be a list of tables, not a whole number",
+        ),
+        ("[listener]\n".to_owned(), "f.toml: listener: must be written [[listener]]"),
+        (format!("{GOOD}colour = 1\n"), "f.toml: listener[0].colour: unknown key"),
         (
             GOOD.replace("address = \"127.0.0.1:0\"\n", ""),
             "f.toml: listener[0].address: is missing",
@@ -155,8 +185,19 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
         ),
         (
             GOOD.replace(":0\"", ":443\"") + &GOOD.replace(":0\"", ":443\""),
-            "f.toml: listener[1].address: is that of another listener",
+            "f.toml: listener[1].address: is already used by another listener",
         ),
+        (format!("{GOOD}connections = 0\n"), "f.toml: listener[0].connections: 0 must be"),
+        (
+            format!("{GOOD}accept_proxy_protocol = 1\n"),
+            "f.toml: listener[0].accept_proxy_protocol: must be true or false",
+        ),
+    ]);
+}
+
+#[test]
+fn errors_about_route_settings_are_one_line_with_file_key_and_reason() {
+    assert_errors([
         (GOOD.replace("to = \"127.0.0.1:1\"\n", ""), "f.toml: listener[0].to: is missing"),
         (GOOD.replace("\"127.0.0.1:1\"", "[]"), "f.toml: listener[0].to: is empty"),
         (
@@ -188,14 +229,9 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
             GOOD.replace("certificates = \"c\"\n", ""),
             "f.toml: listener[0].certificates: is missing",
         ),
-        (format!("{GOOD}key = \"k\"\n"), "f.toml: listener[0].certificates: goes without"),
+        (format!("{GOOD}key = \"k\"\n"), "f.toml: listener[0].certificates: cannot be combined"),
         (GOOD.replace("certificates", "certificate"), "f.toml: listener[0].key: is missing"),
         (GOOD.replace("certificates", "key"), "f.toml: listener[0].certificate: is missing"),
-        (format!("{GOOD}connections = 0\n"), "f.toml: listener[0].connections: 0 must be"),
-        (
-            format!("{GOOD}accept_proxy_protocol = 1\n"),
-            "f.toml: listener[0].accept_proxy_protocol: must be true or false",
-        ),
         (format!("{GOOD}alpn = [\"\"]\n"), "f.toml: listener[0].alpn[0]: is empty"),
         (
             format!("{GOOD}alpn = \"{}\"\n", "x".repeat(256)),
@@ -209,15 +245,10 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
             format!("{GOOD}client_auth = \"required\"\n"),
             "f.toml: listener[0].client_ca: is missing",
         ),
-        (format!("{GOOD}client_ca = \"x\"\n"), "f.toml: listener[0].client_ca: is of no use"),
+        (format!("{GOOD}client_ca = \"x\"\n"), "f.toml: listener[0].client_ca: has no effect"),
         (
             format!("{GOOD}min_version = \"1.1\"\n"),
             "f.toml: listener[0].min_version: \"1.1\" must be one of \"1.2\", \"1.3\"",
-        ),
-        (format!("{GOOD}early_data = 99999\n"), "f.toml: listener[0].early_data: 99999 must be"),
-        (
-            format!("[resumption]\ntickets = \"off\"\n{GOOD}early_data = 1\n"),
-            "f.toml: listener[0].early_data: needs sessions",
         ),
         (
             format!("{GOOD}connect = \"later\"\n"),
@@ -227,6 +258,13 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
             format!("{GOOD}on_truncation = \"end\"\n"),
             "f.toml: listener[0].on_truncation: \"end\" must be one of \"auto\", \"reset\"",
         ),
+    ]);
+}
+
+#[test]
+fn errors_about_routes_are_one_line_with_file_key_and_reason() {
+    assert_errors([
+        (route("colour = 1"), "f.toml: listener[0].route[0].colour: unknown key"),
         (route("names = \"x\""), "f.toml: line "),
         (route("").replace("\"a.example\"", "[]"), "f.toml: listener[0].route[0].names: is empty"),
         (
@@ -239,15 +277,15 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
         ),
         (
             route("").replace("a.example", "*.example"),
-            "f.toml: listener[0].route[0].names[0]: \"*.example\" stands for",
+            "f.toml: listener[0].route[0].names[0]: \"*.example\" matches every",
         ),
         (
             route("").replace("a.example", "192.0.2.1"),
-            "f.toml: listener[0].route[0].names[0]: \"192.0.2.1\" is an address",
+            "f.toml: listener[0].route[0].names[0]: \"192.0.2.1\" is an IP address",
         ),
         (
             route("[[listener.route]]\nnames = \"A.example\""),
-            "f.toml: listener[0].route[1].names[0]: \"A.example\" is in another route",
+            "f.toml: listener[0].route[1].names[0]: \"A.example\" is already used",
         ),
         (
             format!("{GOOD}[[listener.route]]\n[[listener.route]]\n"),
@@ -255,15 +293,11 @@ fn each_fault_is_a_line_with_file_key_and_reason() {
         ),
         (route("client_auth = \"required\""), "f.toml: listener[0].route[0].client_ca: is missing"),
         (route("to = [\"h:1\", \"h\"]"), "f.toml: listener[0].route[0].to[1]: \"h\" must be"),
-    ] {
-        let line = line(&text);
-        assert!(line.starts_with(expected), "{line}\nfor\n{text}");
-        assert!(!line.contains('\n'), "{line}");
-    }
+    ]);
 }
 
 #[test]
-fn what_is_named_is_looked_at_before_anything_is_opened() {
+fn check_loads_files_and_resolves_names() {
     let folder = Folder::new(&["a.example"]);
     let good = format!("{}to = \"127.0.0.1:1\"\n", folder.listener());
     check(&Config::parse("f.toml", &good).unwrap()).unwrap();
@@ -283,17 +317,17 @@ fn what_is_named_is_looked_at_before_anything_is_opened() {
             "f.toml: listener[0].client_ca: ",
         ),
     ] {
-        let fault = check(&Config::parse("f.toml", &text).unwrap()).unwrap_err().to_string();
-        assert!(fault.starts_with(expected), "{fault}\nfor\n{text}");
-        assert!(!fault.contains('\n'), "{fault}");
+        let error = check(&Config::parse("f.toml", &text).unwrap()).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}\nfor\n{text}");
+        assert!(!error.contains('\n'), "{error}");
     }
     let missing = Config::load(&folder.path("none.toml")).unwrap_err();
     assert!(missing.to_string().contains("none.toml: No such file"), "{missing}");
 }
 
-/// The example of the manual says what it means, and its values are the defaults where it says so.
+/// The example in the manual is valid, and has the default values where it claims to.
 #[test]
-fn the_manuals_example_is_good() {
+fn manual_example_is_valid() {
     let manual = include_str!("../../../../docs/proxy.md");
     let example = manual.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
     let config = Config::parse("docs/proxy.md", example).unwrap();
@@ -307,45 +341,57 @@ fn the_manuals_example_is_good() {
 }
 
 #[test]
-fn options_are_called_by_their_names() {
-    let simple = Simple {
+fn command_line_errors_name_the_option() {
+    let simple = CommandLineOptions {
         listen: "127.0.0.1:0".to_owned(),
         to: vec!["127.0.0.1:1".to_owned()],
         certificates: Some("c".into()),
-        ..Simple::default()
+        ..CommandLineOptions::default()
     };
-    let config = Config::simple(&simple).unwrap();
+    let config = Config::from_options(&simple).unwrap();
     assert_eq!(config.listeners.len(), 1);
     for (bad, expected) in [
-        (Simple { listen: "x".to_owned(), ..simple.clone() }, "command line: --listen: "),
-        (Simple { to: vec!["x".to_owned()], ..simple.clone() }, "command line: --to: "),
         (
-            Simple { to: vec!["h:1".to_owned(), "x".to_owned()], ..simple.clone() },
+            CommandLineOptions { listen: "x".to_owned(), ..simple.clone() },
+            "command line: --listen: ",
+        ),
+        (CommandLineOptions { to: vec!["x".to_owned()], ..simple.clone() }, "command line: --to: "),
+        (
+            CommandLineOptions { to: vec!["h:1".to_owned(), "x".to_owned()], ..simple.clone() },
             "command line: --to: ",
         ),
-        (Simple { certificates: None, ..simple.clone() }, "command line: --cert-dir: "),
-        (Simple { key: Some("k".into()), ..simple.clone() }, "command line: --cert-dir: "),
-        (Simple { workers: Some(0), ..simple.clone() }, "command line: --workers: "),
-        (Simple { admin: Some("x".to_owned()), ..simple.clone() }, "command line: --admin: "),
-        (Simple { log: Some("x".to_owned()), ..simple.clone() }, "command line: --log: "),
+        (CommandLineOptions { certificates: None, ..simple.clone() }, "command line: --cert-dir: "),
         (
-            Simple { log_level: Some("x".to_owned()), ..simple.clone() },
+            CommandLineOptions { key: Some("k".into()), ..simple.clone() },
+            "command line: --cert-dir: ",
+        ),
+        (CommandLineOptions { workers: Some(0), ..simple.clone() }, "command line: --workers: "),
+        (
+            CommandLineOptions { admin: Some("x".to_owned()), ..simple.clone() },
+            "command line: --admin: ",
+        ),
+        (
+            CommandLineOptions { log: Some("x".to_owned()), ..simple.clone() },
+            "command line: --log: ",
+        ),
+        (
+            CommandLineOptions { log_level: Some("x".to_owned()), ..simple.clone() },
             "command line: --log-level: ",
         ),
     ] {
-        let fault = Config::simple(&bad).unwrap_err().to_string();
-        assert!(fault.starts_with(expected), "{fault}");
+        let error = Config::from_options(&bad).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
     }
-    let fault = check(&config).unwrap_err().to_string();
-    assert!(fault.starts_with("command line: --cert-dir: "), "{fault}");
+    let error = check(&config).unwrap_err().to_string();
+    assert!(error.starts_with("command line: --cert-dir: "), "{error}");
 }
 
 #[test]
-fn the_manual_has_every_key() {
+fn manual_documents_every_key() {
     let manual = include_str!("../../../../docs/proxy.md");
     let route = "[[listener.route]]\nnames = \"a.example\"\n";
     let store = "[resumption.store]\nurl = \"redis://h\"\nsecret = \"s\"\n";
-    // A key that is not known has those told that are.
+    // The error about an unknown key lists the known ones.
     for text in [
         format!("? = 1\n{GOOD}"),
         format!("[admin]\n? = 1\n{GOOD}"),
@@ -357,8 +403,8 @@ fn the_manual_has_every_key() {
         format!("{GOOD}? = 1\n"),
         format!("{GOOD}{route}? = 1\n"),
     ] {
-        let told = line(&text.replace("? =", "unknown ="));
-        let (_, known) = told.split_once("there are ").unwrap_or_else(|| panic!("{told}"));
+        let error = line(&text.replace("? =", "unknown ="));
+        let (_, known) = error.split_once("known keys: ").unwrap_or_else(|| panic!("{error}"));
         for key in known.split(", ") {
             let places = [format!("\n{key} = "), format!("\n# {key} = "), format!("{key}]")];
             assert!(places.iter().any(|place| manual.contains(place)), "{key} of {text}");

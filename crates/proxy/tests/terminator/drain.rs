@@ -1,14 +1,14 @@
-//! The end: what runs is finished, what is idle is told goodbye, what comes is not taken.
+//! Drain: requests in progress are finished, idle connections closed, new ones refused.
 
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{Folder, backend, client, connect, echo, echoed, exchange, until};
+use crate::support::{Folder, backend, client, connect, echo, echoed, exchange, wait_until};
 
 #[tokio::test]
-async fn what_runs_is_finished_and_nothing_new_begins() {
+async fn drain_finishes_connections_and_refuses_new_ones() {
     let folder = Folder::new(&["a.example"]);
     let proxy = folder.start(&format!("to = \"{}\"", echo().await));
     let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
@@ -23,14 +23,14 @@ async fn what_runs_is_finished_and_nothing_new_begins() {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(refused, "it still listens");
+    assert!(refused, "the listener is still open");
     assert_eq!(echoed(&mut stream, b"after").await, b"after");
     assert_eq!(exchange(&mut stream, b"last").await.unwrap(), b"last");
     tokio::task::spawn_blocking(|| proxy.wait()).await.unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn idle_http_connections_are_told_goodbye() {
+async fn drain_closes_idle_http_connections() {
     let folder = Folder::new(&["a.example"]);
     let proxy = crate::support::start(&format!(
         "workers = 1\ndrain = 4\n{}alpn = \"http/1.1\"\nto = \"{}\"\n[timeouts]\npark = 0.4",
@@ -41,18 +41,18 @@ async fn idle_http_connections_are_told_goodbye() {
     let mut silent = connect(&proxy, "a.example", http()).await.unwrap();
     let mut idle = connect(&proxy, "a.example", http()).await.unwrap();
     assert_eq!(echoed(&mut idle, b"request").await, b"request");
-    until("both are there", || proxy.connections() == 2).await;
-    let begun = Instant::now();
+    wait_until("both are connected", || proxy.connections() == 2).await;
+    let started = Instant::now();
     proxy.drain();
     assert_eq!(silent.read(&mut [0; 10]).await.unwrap(), 0);
     assert_eq!(idle.read(&mut [0; 10]).await.unwrap(), 0);
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
     drop((silent, idle));
     tokio::task::spawn_blocking(|| proxy.wait()).await.unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn an_answer_that_is_awaited_is_waited_for() {
+async fn drain_waits_for_a_pending_response() {
     let folder = Folder::new(&["a.example"]);
     let to = backend(|mut transport| async move {
         transport.read_exact(&mut [0; 7]).await.unwrap();
@@ -74,7 +74,7 @@ async fn an_answer_that_is_awaited_is_waited_for() {
 }
 
 #[tokio::test]
-async fn after_its_time_it_ends_whatever_is_left() {
+async fn drain_timeout_closes_remaining_connections() {
     let folder = Folder::new(&["a.example"]);
     let to = echo().await;
     let proxy = crate::support::start(&format!(
@@ -83,24 +83,25 @@ async fn after_its_time_it_ends_whatever_is_left() {
     ));
     let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
     assert_eq!(echoed(&mut stream, b"x").await, b"x");
-    let begun = Instant::now();
+    let started = Instant::now();
     proxy.drain();
     tokio::task::spawn_blocking(|| proxy.wait()).await.unwrap().unwrap();
     assert!(
-        begun.elapsed() >= Duration::from_millis(300) && begun.elapsed() < Duration::from_secs(3)
+        started.elapsed() >= Duration::from_millis(300)
+            && started.elapsed() < Duration::from_secs(3)
     );
-    // Cut, which is not an orderly end.
+    // Cut off, which is not a clean close.
     assert!(stream.read(&mut [0; 10]).await.is_err());
 }
 
 #[tokio::test]
-async fn it_can_end_at_once() {
+async fn stop_closes_all_connections() {
     let folder = Folder::new(&["a.example"]);
     let proxy = folder.start(&format!("to = \"{}\"", echo().await));
     let _stream = connect(&proxy, "a.example", client()).await.unwrap();
-    let begun = Instant::now();
+    let started = Instant::now();
     proxy.drain();
     proxy.stop();
     tokio::task::spawn_blocking(|| proxy.wait()).await.unwrap().unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(started.elapsed() < Duration::from_secs(2));
 }

@@ -1,8 +1,8 @@
-//! No more connections than there may be.
+//! Connection limits.
 
-use crate::support::{Folder, client, connect, echo, echoed, metric, until};
+use crate::support::{Folder, client, connect, echo, echoed, metric, wait_until};
 
-async fn one_of_two(limit: &str, reason: &str) {
+async fn assert_limits_to_one(limit: &str, reason: &str) {
     let folder = Folder::new(&["a.example"]);
     let more = limit.replace("TO", &format!("to = \"{}\"", echo().await));
     let proxy = folder.start(&more);
@@ -15,22 +15,22 @@ async fn one_of_two(limit: &str, reason: &str) {
     );
     assert_eq!(echoed(&mut first, b"y").await, b"y");
     drop(first);
-    until("there is room again", || proxy.connections() == 0).await;
+    wait_until("the connection is closed", || proxy.connections() == 0).await;
     let mut next = connect(&proxy, "a.example", client()).await.unwrap();
     assert_eq!(echoed(&mut next, b"x").await, b"x");
 }
 
 #[tokio::test]
-async fn of_the_process() {
-    one_of_two("TO\n[limits]\nconnections = 1", "connection_limit").await;
+async fn process_limit_is_enforced() {
+    assert_limits_to_one("TO\n[limits]\nconnections = 1", "connection_limit").await;
 }
 
 #[tokio::test]
-async fn of_a_listener() {
-    one_of_two("TO\nconnections = 1", "listener_limit").await;
+async fn listener_limit_is_enforced() {
+    assert_limits_to_one("TO\nconnections = 1", "listener_limit").await;
 }
 
 #[tokio::test]
-async fn of_a_client() {
-    one_of_two("TO\n[limits]\nper_client = 1", "address_limit").await;
+async fn client_limit_is_enforced() {
+    assert_limits_to_one("TO\n[limits]\nper_client = 1", "address_limit").await;
 }

@@ -1,6 +1,5 @@
-//! The terminator from outside: clients over TLS on one side of it, plain backends on the other, all on loopback.
-//!
-//! Next: [`support`] for both, then a file per matter.
+//! Integration tests of the terminator: TLS clients on one side, plaintext backends on the other,
+//! all on loopback.
 
 #![cfg(unix)]
 
@@ -12,5 +11,5 @@ mod proxy_protocol;
 mod relay;
 mod reload;
 mod routes;
-mod sharing;
 mod support;
+mod ticket_key_file;

@@ -1,4 +1,4 @@
-//! Headers of the PROXY protocol, in and out.
+//! PROXY protocol headers, received and sent.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -10,24 +10,24 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
 use crate::support::{
-    Folder, backend, client, connect, echo, exchange, identity, metric, quoted, until,
+    Folder, backend, client, connect, echo, exchange, identity, metric, quoted, wait_until,
 };
 
-/// A backend that hands on all that it receives.
-async fn listening() -> (SocketAddr, mpsc::UnboundedReceiver<Vec<u8>>) {
-    let (told, telling) = mpsc::unbounded_channel();
+/// A backend that reports all that it receives.
+async fn recording_backend() -> (SocketAddr, mpsc::UnboundedReceiver<Vec<u8>>) {
+    let (sender, events) = mpsc::unbounded_channel();
     let address = backend(move |mut transport| {
-        let told = told.clone();
+        let sender = sender.clone();
         async move {
             let mut all = Vec::new();
             transport.read_to_end(&mut all).await.unwrap();
-            told.send(all).unwrap();
+            sender.send(all).unwrap();
         }
     });
-    (address.await, telling)
+    (address.await, events)
 }
 
-/// A header as its specification lays it out.
+/// A parsed header of version 2.
 struct Header {
     source: SocketAddr,
     destination: SocketAddr,
@@ -70,9 +70,9 @@ impl Header {
 }
 
 #[tokio::test]
-async fn the_backend_is_told_who_comes_and_how() {
+async fn proxy_header_describes_client_and_connection() {
     let folder = Folder::new(&["a.example"]);
-    let (to, mut telling) = listening().await;
+    let (to, mut events) = recording_backend().await;
     let authority = quoted(&folder.path("ca.pem"));
     let proxy = folder.start(&format!(
         "to = \"{to}\"\nalpn = \"h2\"\nsend_proxy_protocol = true\n\
@@ -84,13 +84,13 @@ async fn the_backend_is_told_who_comes_and_how() {
         for shows in [true, false] {
             let mut config = client().versions(&[version]).alpn(&["h2"]);
             if shows {
-                config = config.credential(identity("somebody"));
+                config = config.credential(identity("alice"));
             }
             let mut stream = connect(&proxy, "a.example", config).await.unwrap();
             let own = stream.transport().local_addr().unwrap();
-            let suite = stream.facts().cipher_suite;
+            let suite = stream.info().cipher_suite;
             exchange(&mut stream, b"request").await.unwrap();
-            let header = parse(&telling.recv().await.unwrap());
+            let header = parse(&events.recv().await.unwrap());
             assert_eq!(header.rest, b"request");
             assert_eq!((header.source, header.destination), (own, proxy.addresses()[0]));
             assert_eq!(header.value(0x01), Some(b"h2".as_slice()));
@@ -100,7 +100,7 @@ async fn the_backend_is_told_who_comes_and_how() {
             assert_eq!(ssl[1..5] == [0; 4], shows);
             let inner = Header { values: values(&ssl[5..]), ..header };
             assert_eq!(inner.value(0x21), Some(name.as_bytes()));
-            assert_eq!(inner.value(0x22), shows.then_some(b"somebody".as_slice()));
+            assert_eq!(inner.value(0x22), shows.then_some(b"alice".as_slice()));
             let cipher = std::str::from_utf8(inner.value(0x23).unwrap()).unwrap();
             match version {
                 ProtocolVersion::TLS1_3 => assert_eq!(cipher, suite.to_string()),
@@ -111,9 +111,9 @@ async fn the_backend_is_told_who_comes_and_how() {
 }
 
 #[tokio::test]
-async fn a_header_from_in_front_is_believed_and_handed_on() {
+async fn received_proxy_header_is_forwarded_to_the_backend() {
     let folder = Folder::new(&["a.example"]);
-    let (to, mut telling) = listening().await;
+    let (to, mut events) = recording_backend().await;
     let more = format!("to = \"{to}\"\naccept_proxy_protocol = true\nsend_proxy_protocol = true");
     let proxy = folder.start(&more);
     let v2 = [
@@ -129,7 +129,7 @@ async fn a_header_from_in_front_is_believed_and_handed_on() {
         let name = "a.example".try_into().unwrap();
         let mut stream = connector.connect(name, transport).await.unwrap();
         exchange(&mut stream, b"request").await.unwrap();
-        let header = parse(&telling.recv().await.unwrap());
+        let header = parse(&events.recv().await.unwrap());
         assert_eq!(header.source, "192.0.2.1:5000".parse().unwrap());
         assert_eq!(header.destination, "198.51.100.2:443".parse().unwrap());
         assert_eq!(header.rest, b"request");
@@ -137,17 +137,17 @@ async fn a_header_from_in_front_is_believed_and_handed_on() {
 }
 
 #[tokio::test]
-async fn who_sends_no_header_where_there_must_be_one_is_refused() {
+async fn missing_proxy_header_is_refused() {
     let folder = Folder::new(&["a.example"]);
     let proxy = folder.start(&format!("to = \"{}\"\naccept_proxy_protocol = true", echo().await));
     assert!(connect(&proxy, "a.example", client()).await.is_err());
     let refused = "tercel_connections_refused_total{reason=\"proxy_header\"}";
-    until("it is counted", || metric(&proxy, refused) == 1).await;
-    until("it is gone", || proxy.connections() == 0).await;
+    wait_until("the event is counted", || metric(&proxy, refused) == 1).await;
+    wait_until("the connection is closed", || proxy.connections() == 0).await;
 }
 
 #[tokio::test]
-async fn who_may_not_say_where_clients_come_from_is_refused() {
+async fn proxy_header_from_an_untrusted_address_is_refused() {
     let folder = Folder::new(&["a.example"]);
     let to = echo().await;
     for (from, is_believed) in [("127.0.0.0/8", true), ("192.0.2.1", false)] {
@@ -161,21 +161,22 @@ async fn who_may_not_say_where_clients_come_from_is_refused() {
         let stream = connector.connect("a.example".try_into().unwrap(), transport).await;
         assert_eq!(stream.is_ok(), is_believed, "{from}");
         let refused = "tercel_connections_refused_total{reason=\"proxy_header\"}";
-        until("it is counted", || metric(&proxy, refused) == u64::from(!is_believed)).await;
+        wait_until("the event is counted", || metric(&proxy, refused) == u64::from(!is_believed))
+            .await;
     }
 }
 
-/// A header that comes late leaves the handshake what is left, not as much again.
+/// A late header leaves less time for the handshake.
 #[tokio::test]
-async fn the_header_is_part_of_the_handshake_s_time() {
+async fn proxy_header_counts_against_the_handshake_timeout() {
     let folder = Folder::new(&["a.example"]);
     let more = "accept_proxy_protocol = true\n[timeouts]\nhandshake = 2";
     let proxy = folder.start(&format!("to = \"{}\"\n{more}", echo().await));
     let mut transport = TcpStream::connect(proxy.addresses()[0]).await.unwrap();
-    let begun = Instant::now();
+    let started = Instant::now();
     tokio::time::sleep(Duration::from_millis(1500)).await;
     transport.write_all(b"PROXY UNKNOWN\r\n").await.unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(10), transport.read(&mut [0])).await;
     assert!(matches!(ended.unwrap(), Ok(0) | Err(_)));
-    assert!(begun.elapsed() < Duration::from_millis(3000), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_millis(3000), "{:?}", started.elapsed());
 }

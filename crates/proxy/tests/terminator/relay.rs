@@ -1,4 +1,4 @@
-//! Bytes in both directions.
+//! Relaying in both directions.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use tokio::sync::mpsc;
 
 use crate::support::{
     Folder, VERSIONS, backend, client, connect, echo, echoed, exchange, greeting_echo, metric,
-    nobody, until,
+    unused_address, wait_until,
 };
 
 #[tokio::test]
-async fn a_megabyte_comes_back_in_both_versions() {
+async fn one_megabyte_is_echoed_in_both_versions() {
     let folder = Folder::new(&["a.example"]);
     let proxy = folder.start(&format!("to = \"{}\"", echo().await));
     let sent: Vec<u8> = (0..250_000_u32).flat_map(u32::to_be_bytes).collect();
@@ -32,17 +32,19 @@ async fn a_megabyte_comes_back_in_both_versions() {
         let ((), received) = tokio::join!(sending, receiving);
         assert!(received == sent, "{version:?}");
     }
-    until("bytes are counted", || {
+    wait_until("bytes are counted", || {
         metric(&proxy, "tercel_client_received_bytes_total") == 2_000_000
     })
     .await;
-    until("bytes are counted", || metric(&proxy, "tercel_client_sent_bytes_total") == 2_000_000)
-        .await;
-    until("connections are gone", || proxy.connections() == 0).await;
+    wait_until("bytes are counted", || {
+        metric(&proxy, "tercel_client_sent_bytes_total") == 2_000_000
+    })
+    .await;
+    wait_until("connections are closed", || proxy.connections() == 0).await;
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_is_waited_for() {
+async fn slow_client_applies_back_pressure_to_the_backend() {
     const ALL: usize = 64 << 20;
     let folder = Folder::new(&["a.example"]);
     let (taken, mut taking) = mpsc::unbounded_channel();
@@ -75,9 +77,9 @@ async fn a_client_that_does_not_read_is_waited_for() {
     assert_eq!(count, ALL);
 }
 
-/// A backend that answers piece by piece makes its thread wait a moment for more; nothing may be left lying.
+/// Coalescing neither delays data for long nor holds any back.
 #[tokio::test]
-async fn small_pieces_come_all_and_soon_and_hold_nobody_up() {
+async fn coalesced_reads_are_delivered_promptly() {
     let folder = Folder::new(&["a.example"]);
     let source = backend(|mut transport| async move {
         let mut wanted = [0];
@@ -108,7 +110,7 @@ async fn small_pieces_come_all_and_soon_and_hold_nobody_up() {
 }
 
 #[tokio::test]
-async fn connections_that_are_parked_go_on() {
+async fn parked_connections_resume() {
     let folder = Folder::new(&["a.example"]);
     let more = format!("to = \"{}\"\n[timeouts]\npark = 0.1", echo().await);
     let proxy = folder.start(&more);
@@ -122,7 +124,7 @@ async fn connections_that_are_parked_go_on() {
 }
 
 #[tokio::test]
-async fn an_http_client_has_no_backend_before_it_speaks() {
+async fn http_backend_is_connected_at_the_first_byte() {
     let folder = Folder::new(&["a.example"]);
     let (came, mut coming) = mpsc::unbounded_channel();
     let to = backend(move |mut transport| {
@@ -140,13 +142,13 @@ async fn an_http_client_has_no_backend_before_it_speaks() {
     assert!(coming.try_recv().is_err());
     assert_eq!(echoed(&mut stream, b"request").await, b"request");
     assert!(coming.try_recv().is_ok());
-    // A client without a protocol may wait for the server to speak.
+    // Without ALPN the server may be the one to send first.
     let _stream = connect(&proxy, "a.example", client()).await.unwrap();
     coming.recv().await.unwrap();
 }
 
 #[tokio::test]
-async fn the_backend_may_speak_first_and_on_a_unix_socket() {
+async fn unix_socket_backend_can_send_first() {
     let folder = Folder::new(&["a.example"]);
     let path = folder.path("backend");
     let listener = tokio::net::UnixListener::bind(&path).unwrap();
@@ -162,10 +164,11 @@ async fn the_backend_may_speak_first_and_on_a_unix_socket() {
 }
 
 #[tokio::test]
-async fn backends_take_turns_and_one_that_is_down_is_passed_over() {
+async fn unreachable_backend_is_skipped() {
     let folder = Folder::new(&["a.example"]);
     let (one, two) = (greeting_echo(b"1").await, greeting_echo(b"2").await);
-    let proxy = folder.start(&format!("to = [\"{one}\", \"{}\", \"{two}\"]", nobody().await));
+    let proxy =
+        folder.start(&format!("to = [\"{one}\", \"{}\", \"{two}\"]", unused_address().await));
     let mut served = [0; 2];
     for _ in 0..12 {
         let mut stream = connect(&proxy, "a.example", client()).await.unwrap();

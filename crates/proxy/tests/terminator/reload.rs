@@ -1,4 +1,4 @@
-//! Another configuration, and other certificates, while connections go on.
+//! Reloads of configuration and certificates while connections are open.
 
 use crate::support::{
     Folder, client, config, connect, connect_with, echo, echoed, exchange, greeting_echo,
@@ -9,10 +9,10 @@ fn text(folder: &Folder, to: std::net::SocketAddr) -> String {
 }
 
 #[tokio::test]
-async fn routes_change_and_connections_stay() {
+async fn routes_change_without_closing_connections() {
     let folder = Folder::new(&["a.example"]);
     let (one, two) = (greeting_echo(b"1").await, greeting_echo(b"2").await);
-    // Without it another backend is another context.
+    // Without it, another backend would be another session context.
     let text = |to| text(&folder, to) + "session_context = \"greeting\"\n";
     let mut proxy = crate::support::start(&text(one));
     let mut old = connect(&proxy, "a.example", client()).await.unwrap();
@@ -22,8 +22,8 @@ async fn routes_change_and_connections_stay() {
     proxy.reload(config(&text(two))).unwrap();
     for _ in 0..100 {
         let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
-        // Tickets are good across a reload.
-        assert!(stream.facts().resumed);
+        // Tickets stay valid across a reload.
+        assert!(stream.info().resumed);
         if exchange(&mut stream, b"").await.unwrap() == b"2" {
             break;
         }
@@ -34,7 +34,7 @@ async fn routes_change_and_connections_stay() {
 }
 
 #[tokio::test]
-async fn a_session_does_not_follow_a_route_to_other_backends() {
+async fn session_is_not_resumed_after_a_route_changes_backends() {
     let folder = Folder::new(&["a.example"]);
     let (one, two) = (greeting_echo(b"1").await, greeting_echo(b"2").await);
     let mut proxy = crate::support::start(&text(&folder, one));
@@ -42,13 +42,13 @@ async fn a_session_does_not_follow_a_route_to_other_backends() {
     for resumed in [false, true] {
         let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
         assert_eq!(exchange(&mut stream, b"").await.unwrap(), b"1");
-        assert_eq!(stream.facts().resumed, resumed);
+        assert_eq!(stream.info().resumed, resumed);
     }
     proxy.reload(config(&text(&folder, two))).unwrap();
     for _ in 0..100 {
         let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
-        let resumed = stream.facts().resumed;
-        // A worker may not have heard of the new configuration yet.
+        let resumed = stream.info().resumed;
+        // A worker may not have the new configuration yet.
         if exchange(&mut stream, b"").await.unwrap() == b"2" {
             assert!(!resumed);
             return;
@@ -58,7 +58,7 @@ async fn a_session_does_not_follow_a_route_to_other_backends() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_changes_nothing() {
+async fn invalid_reload_changes_nothing() {
     let folder = Folder::new(&["a.example"]);
     let to = echo().await;
     let mut proxy = crate::support::start(&text(&folder, to));
@@ -71,16 +71,16 @@ async fn what_is_wrong_changes_nothing() {
             "listener[0].client_ca",
         ),
     ] {
-        let fault = proxy.reload(config(&bad)).unwrap_err();
-        assert_eq!(fault.key, expected, "{fault}");
-        assert_eq!(fault.source, "test.toml");
+        let error = proxy.reload(config(&bad)).unwrap_err();
+        assert_eq!(error.key, expected, "{error}");
+        assert_eq!(error.source, "test.toml");
         let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
         assert_eq!(echoed(&mut stream, b"x").await, b"x");
     }
 }
 
 #[tokio::test]
-async fn what_only_a_start_changes_stays_and_the_rest_changes() {
+async fn restart_only_settings_survive_a_reload() {
     let folder = Folder::new(&["a.example"]);
     let (one, two) = (greeting_echo(b"1").await, greeting_echo(b"2").await);
     let mut proxy = crate::support::start(&text(&folder, one));
@@ -99,7 +99,7 @@ async fn what_only_a_start_changes_stays_and_the_rest_changes() {
         assert_eq!(running.resumption.guard_capacity, 1_000_000);
         assert_eq!(running.timeouts.idle, std::time::Duration::from_secs(7));
     }
-    // Threads hear of it one by one.
+    // Workers take over the new configuration one after the other.
     for _ in 0..100 {
         let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
         if exchange(&mut stream, b"").await.unwrap() == b"2" {
@@ -110,17 +110,17 @@ async fn what_only_a_start_changes_stays_and_the_rest_changes() {
 }
 
 #[tokio::test]
-async fn certificates_change_and_connections_stay() {
+async fn certificates_change_without_closing_connections() {
     let folder = Folder::new(&["a.example"]);
     let proxy = folder.start(&format!("to = \"{}\"", echo().await));
     let mut old = connect(&proxy, "a.example", client()).await.unwrap();
-    let chain = |stream: &mut tercel_tokio::TlsStream<_>| stream.facts_mut().take_peer_chain();
+    let chain = |stream: &mut tercel_tokio::TlsStream<_>| stream.info_mut().take_peer_chain();
     let before = chain(&mut old);
     folder.certify("a.example");
     proxy.certificates().iter().for_each(|certificates| assert!(certificates.reload().any()));
     let mut new = connect(&proxy, "a.example", client()).await.unwrap();
     assert_ne!(before, chain(&mut new));
-    // Half a file: what there is stays.
+    // A truncated file keeps the previous certificate.
     std::fs::write(folder.path("certs/a.example.crt"), "-----BEGIN CERT").unwrap();
     let changes = proxy.certificates()[0].reload();
     assert!(!changes.any() && changes.problems.len() == 1);

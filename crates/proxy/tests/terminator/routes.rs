@@ -1,4 +1,4 @@
-//! Names lead to routes, and each route has terms of its own.
+//! Routes are selected by server name, and have settings of their own.
 
 use tercel::wire::ProtocolVersion;
 
@@ -13,7 +13,7 @@ async fn served_by(proxy: &tercel_proxy::Proxy, name: &'static str) -> Option<St
 }
 
 #[tokio::test]
-async fn names_decide() {
+async fn routes_are_selected_by_server_name() {
     let folder = Folder::new(&["a.example", "*.a.example", "b.example", "c.example"]);
     let [exact, wild, other] = [
         greeting_echo(b"exact").await,
@@ -28,7 +28,7 @@ async fn names_decide() {
     assert_eq!(served_by(&proxy, "a.example").await.as_deref(), Some("exact"));
     assert_eq!(served_by(&proxy, "x.a.example").await.as_deref(), Some("wild"));
     assert_eq!(served_by(&proxy, "b.example").await.as_deref(), Some("wild"));
-    // There is a certificate, and no route.
+    // There is a certificate for the name, but no route.
     assert_eq!(served_by(&proxy, "c.example").await, None);
     let proxy = folder.start(&format!("to = \"{other}\"\n{named}"));
     assert_eq!(served_by(&proxy, "a.example").await.as_deref(), Some("exact"));
@@ -36,7 +36,7 @@ async fn names_decide() {
 }
 
 #[tokio::test]
-async fn terms_are_of_the_listener_or_of_the_route() {
+async fn route_settings_override_listener_settings() {
     let folder = Folder::new(&["a.example", "b.example"]);
     let to = echo().await;
     let proxy = folder.start(&format!(
@@ -45,9 +45,9 @@ async fn terms_are_of_the_listener_or_of_the_route() {
     ));
     let both = || client().alpn(&["two", "one"]);
     let agreed = connect(&proxy, "a.example", both()).await.unwrap();
-    assert_eq!(agreed.facts().alpn.as_deref(), Some(b"one".as_slice()));
+    assert_eq!(agreed.info().alpn.as_deref(), Some(b"one".as_slice()));
     let agreed = connect(&proxy, "b.example", both()).await.unwrap();
-    assert_eq!(agreed.facts().alpn.as_deref(), Some(b"two".as_slice()));
+    assert_eq!(agreed.info().alpn.as_deref(), Some(b"two".as_slice()));
     let old = || client().versions(&[ProtocolVersion::TLS1_2]);
     assert!(connect(&proxy, "a.example", old()).await.is_ok());
     assert!(connect(&proxy, "b.example", old()).await.is_err());
@@ -55,7 +55,7 @@ async fn terms_are_of_the_listener_or_of_the_route() {
 }
 
 #[tokio::test]
-async fn a_route_can_demand_certificates() {
+async fn route_can_require_client_certificates() {
     let folder = Folder::new(&["a.example", "b.example"]);
     let authority = quoted(&folder.path("ca.pem"));
     let proxy = folder.start(&format!(
@@ -64,13 +64,13 @@ async fn a_route_can_demand_certificates() {
         echo().await
     ));
     assert_eq!(served_by(&proxy, "a.example").await.as_deref(), Some(""));
-    let nobody = connect(&proxy, "b.example", client()).await;
-    // In TLS 1.3 the refusal comes after the client's handshake.
-    if let Ok(mut stream) = nobody {
+    let without_certificate = connect(&proxy, "b.example", client()).await;
+    // In TLS 1.3 the client completes its handshake before it is refused.
+    if let Ok(mut stream) = without_certificate {
         assert!(exchange(&mut stream, b"x").await.is_err());
     }
-    let somebody = client().credential(identity("somebody"));
-    let mut stream = connect(&proxy, "b.example", somebody).await.unwrap();
+    let alice = client().credential(identity("alice"));
+    let mut stream = connect(&proxy, "b.example", alice).await.unwrap();
     assert_eq!(exchange(&mut stream, b"x").await.unwrap(), b"x");
 }
 
@@ -83,7 +83,7 @@ async fn sessions_are_resumed() {
         for resumed in [false, true, true] {
             let stream = connect_with(&proxy, "a.example", config.clone()).await;
             let mut stream = stream.unwrap();
-            assert_eq!(stream.facts().resumed, resumed, "{version:?}");
+            assert_eq!(stream.info().resumed, resumed, "{version:?}");
             assert_eq!(echoed(&mut stream, b"x").await, b"x");
         }
     }

@@ -1,4 +1,4 @@
-//! A terminator, its clients and its backends. Must not know: what is tested.
+//! Test support: terminators, clients and backends.
 
 use std::future::Future;
 use std::io;
@@ -13,7 +13,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use tercel::pki::Roots;
 use tercel::pki_types::PrivateKeyDer;
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientConfig, ClientConfigBuilder, Credential};
+use tercel::{ClientConfig, Credential, client::ClientConfigBuilder};
 use tercel_proxy::{Config, Proxy};
 use tercel_tokio::{Connector, TlsStream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,11 +22,11 @@ use tokio::net::{TcpListener, TcpStream};
 pub(crate) const VERSIONS: [ProtocolVersion; 2] =
     [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3];
 
-/// A folder with `certs/NAME.crt`, `certs/NAME.key` and `ca.pem`, gone when this is dropped.
+/// A temporary folder with `certs/NAME.crt`, `certs/NAME.key` and `ca.pem`, removed on drop.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// With a certificate for each name.
+    /// Creates a certificate for each name.
     pub(crate) fn new(names: &[&str]) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -52,13 +52,13 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// The beginning of a listener that has its certificates here.
+    /// TOML of a listener that uses these certificates.
     pub(crate) fn listener(&self) -> String {
         let certs = self.path("certs");
         format!("[[listener]]\naddress = \"127.0.0.1:0\"\ncertificates = \"{}\"\n", certs.display())
     }
 
-    /// One worker, and one listener for which `more` is said.
+    /// Starts one worker with one listener, which has the additional settings `more`.
     pub(crate) fn start(&self, more: &str) -> Proxy {
         start(&format!("workers = 1\n{}{more}", self.listener()))
     }
@@ -71,14 +71,14 @@ impl Drop for Folder {
 }
 
 pub(crate) fn config(text: &str) -> Config {
-    Config::parse("test.toml", text).unwrap_or_else(|fault| panic!("{fault}"))
+    Config::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 pub(crate) fn start(text: &str) -> Proxy {
     Proxy::start(config(text)).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// A path as it stands in a configuration.
+/// A path as a TOML string.
 pub(crate) fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display())
 }
@@ -106,21 +106,21 @@ impl Authority {
     }
 }
 
-/// Trusts the test authority.
+/// A client configuration that trusts the test authority.
 pub(crate) fn client() -> ClientConfigBuilder {
     let mut roots = Roots::new();
     roots.add_pem(AUTHORITY.pem.as_bytes()).unwrap();
     ClientConfig::builder().roots(roots)
 }
 
-/// What a client of this name shows.
+/// A client certificate with this name.
 pub(crate) fn identity(name: &str) -> Credential {
     let (chain, key) = AUTHORITY.leaf(name);
     let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
     Credential::new(vec![chain.der().clone()], &key).unwrap()
 }
 
-/// A connection to the terminator's first listener.
+/// Connects to the terminator's first listener.
 pub(crate) async fn connect(
     proxy: &Proxy,
     name: &'static str,
@@ -138,7 +138,7 @@ pub(crate) async fn connect_with(
     Connector::new(client).connect(name.try_into().unwrap(), transport).await
 }
 
-/// Sends this and reads until the end.
+/// Sends this, closes, and reads until the end.
 pub(crate) async fn exchange(
     stream: &mut TlsStream<TcpStream>,
     sent: &[u8],
@@ -150,7 +150,7 @@ pub(crate) async fn exchange(
     Ok(received)
 }
 
-/// What comes back for `sent`, whose echo has its length.
+/// Sends this and reads as many bytes.
 pub(crate) async fn echoed(stream: &mut TlsStream<TcpStream>, sent: &[u8]) -> Vec<u8> {
     stream.write_all(sent).await.unwrap();
     let mut received = vec![0; sent.len()];
@@ -158,7 +158,7 @@ pub(crate) async fn echoed(stream: &mut TlsStream<TcpStream>, sent: &[u8]) -> Ve
     received
 }
 
-/// A backend that lets `serve` have each of its connections.
+/// A backend that calls `serve` for each connection.
 pub(crate) async fn backend<F>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> SocketAddr
 where
     F: Future<Output = ()> + Send + 'static,
@@ -173,7 +173,7 @@ where
     address
 }
 
-/// A backend that sends everything back, and this ahead of it.
+/// A backend that sends the greeting and echoes all data.
 pub(crate) async fn greeting_echo(greeting: &'static [u8]) -> SocketAddr {
     backend(move |mut transport| async move {
         let _ = transport.write_all(greeting).await;
@@ -188,13 +188,13 @@ pub(crate) async fn echo() -> SocketAddr {
     greeting_echo(b"").await
 }
 
-/// An address where nobody listens.
-pub(crate) async fn nobody() -> SocketAddr {
+/// An address without a listener.
+pub(crate) async fn unused_address() -> SocketAddr {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap()
 }
 
-/// Waits until this is so, five seconds at most.
-pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
+/// Waits until `is_so` returns true, for five seconds at most.
+pub(crate) async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..500 {
         if is_so() {
             return;
@@ -204,7 +204,7 @@ pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
     panic!("{what}: not within five seconds");
 }
 
-/// The value of a metric with these labels, as the operators see it.
+/// The value of a metric with these labels.
 pub(crate) fn metric(proxy: &Proxy, name: &str) -> u64 {
     let rendered = proxy.metrics().render();
     let line = rendered

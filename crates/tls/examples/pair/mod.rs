@@ -6,8 +6,8 @@ use tercel::pki::{ChainVerifier, Roots};
 use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tercel::wire::{CipherSuite, ProtocolVersion};
 use tercel::{
-    ChainPolicy, ClientConfig, Connection, Credential, Handshake, MemoryStore, Next, Opened,
-    Policy, Received, ServerConfig,
+    ClientConfig, Connection, Credential, Handshake, Next, Opened, Policy, ReceiveBuffer,
+    ServerConfig, certificates::ChainPolicy, session::ServerMemoryStore,
 };
 
 /// The configurations of both sides.
@@ -17,23 +17,23 @@ pub(crate) struct Pair {
     pub(crate) name: ServerName<'static>,
 }
 
-/// Which key the server has.
+/// The type of the server's key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Key {
     Rsa2048,
     EcdsaP256,
 }
 
-/// What a handshake is based on.
+/// How a handshake authenticates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Basis {
-    /// Certificates; nothing is given out to come back with.
+    /// Certificates; the server issues no sessions.
     Full,
-    /// The same, of a chain whose signatures the client has not seen before.
+    /// Certificates of a chain whose signatures the client has not verified before.
     FirstVisit,
     /// A session in a ticket.
     Ticket,
-    /// A session in the server's store, by its id or by a ticket that is a mere name.
+    /// A session in the server's store, named by its ID or by a ticket.
     Stored,
 }
 
@@ -53,26 +53,26 @@ pub(crate) struct Row {
 }
 
 impl Pair {
-    /// The two sides of a row: a chain of three (root not sent), defaults otherwise. Those that resume have
-    /// something to resume.
+    /// The configurations of a row: a chain of three certificates (the root is not sent), and
+    /// defaults otherwise. If the row resumes, there is a session.
     #[allow(dead_code)]
     pub(crate) fn of(row: &Row) -> Self {
         let pair = Self::new(row.version, row.key, row.basis);
         if row.basis.resumes() {
             let (mut client, mut server) = pair.connect_ends();
-            assert!(!client.0.facts.resumed);
+            assert!(!client.0.info.resumed);
             transfer(&mut server, &mut client);
         }
         pair
     }
 
-    /// The two sides before they have met.
+    /// The configurations before the first connection.
     #[allow(dead_code)]
     pub(crate) fn new(version: ProtocolVersion, key: Key, basis: Basis) -> Self {
         Self::of_suite(version, key, basis, None)
     }
 
-    /// The same; a client of one suite only, if one is named.
+    /// The same; the client is limited to one suite if one is given.
     pub(crate) fn of_suite(
         version: ProtocolVersion,
         key: Key,
@@ -108,24 +108,24 @@ impl Pair {
         let client = ClientConfig::builder().versions(&[version]);
         let mut client = match basis {
             Basis::FirstVisit => {
-                let verifier = ChainVerifier::builder(Arc::new(roots)).remember_signatures(false);
+                let verifier = ChainVerifier::builder(Arc::new(roots)).cache_signatures(false);
                 let policy = ChainPolicy::with_verifier(verifier.build().expect("a root"));
                 client.verifier(Policy::Here(Arc::new(policy) as _))
             }
             _ => client.roots(roots),
         };
         if let Some(suite) = suite {
-            client = client.cipher_suites(&[suite]).expect("a suite");
+            client = client.cipher_suites(&[suite]);
         }
         let server = ServerConfig::builder().credential(credential);
         let (client, server) = match basis {
-            // Nothing is given out to come back with.
+            // The server issues no sessions.
             Basis::Full | Basis::FirstVisit => {
                 (client.without_resumption(), server.without_session_ids())
             }
             Basis::Ticket => (client, server),
             Basis::Stored => {
-                let store = Policy::Here(Arc::new(MemoryStore::default()) as _);
+                let store = Policy::Here(Arc::new(ServerMemoryStore::default()) as _);
                 (client, server.without_tickets().session_store(store))
             }
         };
@@ -136,11 +136,11 @@ impl Pair {
         }
     }
 
-    /// One whole handshake; each connection with what it has received and not read.
+    /// Completes a handshake; returns each connection with its unread bytes.
     pub(crate) fn connect_ends(&self) -> (End, End) {
         let mut client = Handshake::client(Arc::clone(&self.client), self.name.clone());
         let mut server = Handshake::server(Arc::clone(&self.server));
-        let (mut to_client, mut to_server) = (Received::new(), Received::new());
+        let (mut to_client, mut to_server) = (ReceiveBuffer::new(), ReceiveBuffer::new());
         let mut out = Vec::new();
         let (mut of_client, mut of_server) = (None, None);
         while of_client.is_none() || of_server.is_none() {
@@ -160,10 +160,10 @@ impl Pair {
     }
 }
 
-/// A connection, and what it has received and not read.
-pub(crate) type End = (Connection, Received);
+/// A connection with its unread bytes.
+pub(crate) type End = (Connection, ReceiveBuffer);
 
-/// Moves 1 KiB from one end to the other; tickets arrive on the way.
+/// Transfers 1 KiB from one end to the other; tickets arrive before it.
 #[allow(dead_code)]
 pub(crate) fn transfer(from: &mut End, to: &mut End) {
     let mut out = Vec::new();
@@ -172,33 +172,33 @@ pub(crate) fn transfer(from: &mut End, to: &mut End) {
     while let Opened::Data(_) = to.0.receiver.open(&mut to.1).expect("opened") {}
 }
 
-/// All that a client does; a function of its own so that callgrind can count it alone.
+/// All steps of a client, in a function of its own so that callgrind can count it.
 #[inline(never)]
 #[allow(dead_code)]
 pub(crate) fn client_step(
     handshake: &mut Handshake,
-    received: &mut Received,
+    received: &mut ReceiveBuffer,
     out: &mut Vec<u8>,
 ) -> Option<Connection> {
     step(handshake, received, out)
 }
 
-/// What else a client does to come back: it reads the tickets that came after the handshake.
+/// The additional step of a client that resumes: it reads the tickets after the handshake.
 #[inline(never)]
 #[allow(dead_code)]
 pub(crate) fn client_step_for_tickets(client: &mut End) {
     while let Opened::Data(_) = client.0.receiver.open(&mut client.1).expect("opened") {}
 }
 
-/// All that a server does.
+/// All steps of a server.
 #[inline(never)]
 #[allow(dead_code)]
 pub(crate) fn server_step(
     handshake: &mut Handshake,
-    received: &mut Received,
+    received: &mut ReceiveBuffer,
     out: &mut Vec<u8>,
 ) -> Option<Connection> {
-    // Not the same code as the client's step, or the linker would fold the two into one.
+    // Different code from the client's step, or the linker would merge both.
     std::hint::black_box("server");
     step(handshake, received, out)
 }
@@ -206,7 +206,7 @@ pub(crate) fn server_step(
 #[inline(always)]
 fn step(
     handshake: &mut Handshake,
-    received: &mut Received,
+    received: &mut ReceiveBuffer,
     out: &mut Vec<u8>,
 ) -> Option<Connection> {
     match handshake.advance(received, out).expect("a handshake without error") {

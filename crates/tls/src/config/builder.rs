@@ -1,52 +1,50 @@
 //! The setters that both builders share, written once.
-//!
-//! Must not know: sides. Next: [`super::client`], [`super::server`].
 
 /// Adds to a builder with a field `common: Common` the setters of the common part.
 macro_rules! common_setters {
     ($builder:ident) => {
         impl $builder {
-            /// The protocol versions to use. Default: TLS 1.3 and TLS 1.2. A version for which no
-            /// cipher suite is left is not used.
+            /// The protocol versions to use; their order has no effect. Default: TLS 1.3 and TLS
+            /// 1.2. A version without an enabled cipher suite is not used.
             #[must_use]
             pub fn versions(mut self, versions: &[ProtocolVersion]) -> Self {
                 self.common.versions = versions.to_vec();
                 self
             }
 
-            /// The cipher suites to use, best first, for both versions in one list.
-            ///
-            /// # Errors
-            /// If one of them is not implemented.
-            pub fn cipher_suites(mut self, suites: &[CipherSuite]) -> Result<Self, ConfigError> {
-                self.common.set_suites(suites)?;
-                Ok(self)
+            /// The cipher suites to use, best first; one list for both versions. Default: all that
+            /// are implemented.
+            #[must_use]
+            pub fn cipher_suites(mut self, suites: &[CipherSuite]) -> Self {
+                self.common.set_suites(suites);
+                self
             }
 
-            /// The key exchange groups to use, best first. Default: X25519MLKEM768, X25519, the NIST
-            /// curves, the NIST hybrids. ML-KEM-768 and ML-KEM-1024 alone are used only if named here.
+            /// The key exchange groups to use, best first. Default: X25519MLKEM768, X25519, the
+            /// NIST curves, the NIST hybrids. ML-KEM-768 and ML-KEM-1024 without a curve are used
+            /// only if this list names them.
             #[must_use]
             pub fn groups(mut self, groups: &[NamedGroup]) -> Self {
                 self.common.groups = groups.to_vec();
                 self
             }
 
-            /// The schemes accepted in the peer's signatures, best first.
+            /// The signature schemes accepted from the peer, best first.
             #[must_use]
             pub fn signature_schemes(mut self, schemes: &[SignatureScheme]) -> Self {
                 self.common.signature_schemes = schemes.to_vec();
                 self
             }
 
-            /// How our certificates are compressed for peers that can read it (TLS 1.3), best
-            /// first, and how peers may compress theirs, if that is
-            /// [offered](Self::offer_certificate_compression). Each form is made once. Default:
-            /// what is compiled in, brotli before zstd before zlib, but our own are not compressed
-            /// with zlib. RFC 8879
+            /// The algorithms that compress our certificates for peers that accept them (TLS 1.3),
+            /// best first; peers may use the same for theirs, if that is
+            /// [offered](Self::offer_certificate_compression). A certificate is compressed once for
+            /// each algorithm. Default: the algorithms that are compiled in, brotli before zstd
+            /// before zlib; but our own certificates are not compressed with zlib. RFC 8879
             ///
-            /// Some clients (Haskell's tls) compress the certificate anew for their transcript,
-            /// and end with decrypt_error if the server's zlib chose another encoding of the same
-            /// bytes. If zlib is named here it is used.
+            /// Some clients (Haskell's tls) compress the certificate again for their transcript,
+            /// and fail with decrypt_error if the server's zlib chose another encoding of the same
+            /// bytes. If zlib is named here, it is used.
             #[must_use]
             pub fn certificate_compression(
                 mut self,
@@ -57,24 +55,26 @@ macro_rules! common_setters {
                 self
             }
 
-            /// Whether peers may send us their certificates compressed in the same ways. Default: off:
-            /// it saves a few hundred bytes of a chain, and costs as much time as a key exchange.
+            /// Whether peers may send their certificates compressed, by the same algorithms.
+            /// Default: off. It saves a few hundred bytes of a chain, and costs as much time as a
+            /// key exchange.
             #[must_use]
             pub fn offer_certificate_compression(mut self, offer: bool) -> Self {
                 self.common.offer_certificate_compression = offer;
                 self
             }
 
-            /// The schemes announced for the signatures in the peer's certificates, best first, so that
-            /// a peer with several chains shows one that we can verify. What is accepted is up to the
-            /// verifier. Default: not sent, the peer goes by the other list. RFC 9846 4.3.3
+            /// The signature schemes announced for the peer's certificates, best first, so that a
+            /// peer with several chains sends one that can be verified. The verifier decides what
+            /// is accepted. Default: not sent; then the peer applies `signature_schemes` to
+            /// certificates too. RFC 9846 4.3.3
             #[must_use]
             pub fn certificate_signature_schemes(mut self, schemes: &[SignatureScheme]) -> Self {
                 self.common.certificate_signature_schemes = Some(schemes.to_vec());
                 self
             }
 
-            /// Application protocols, best first. RFC 7301
+            /// The application protocols, best first. Default: none. RFC 7301
             #[must_use]
             pub fn alpn<P: AsRef<[u8]>>(mut self, protocols: &[P]) -> Self {
                 let names = protocols.iter().map(|p| p.as_ref().to_vec());
@@ -82,51 +82,52 @@ macro_rules! common_setters {
                 self
             }
 
-            /// The largest record we are willing to receive, in plaintext bytes (TLS 1.3: with the
-            /// content type), 64 to 16385. Default: not sent. RFC 8449
+            /// The largest record to receive, in plaintext bytes (TLS 1.3: including the content
+            /// type), 64 to 16385. Default: not sent. RFC 8449
             #[must_use]
             pub fn record_size_limit(mut self, bytes: u16) -> Self {
                 self.common.record_size_limit = Some(bytes);
                 self
             }
 
-            /// The most plaintext bytes put into one record that we send, 64 to 16384. Default: 16384.
+            /// The largest number of plaintext bytes in a record that is sent, 64 to 16384.
+            /// Default: 16384.
             #[must_use]
             pub fn max_fragment(mut self, bytes: u16) -> Self {
                 self.common.max_fragment = bytes;
                 self
             }
 
-            /// Padding of protected records (TLS 1.3). Default: none. RFC 9846 5.4
+            /// The padding of protected records (TLS 1.3). Default: none. RFC 9846 5.4
             #[must_use]
             pub fn padding(mut self, padding: Padding) -> Self {
                 self.common.padding = padding;
                 self
             }
 
-            /// Refuses TLS 1.2 peers that lack the extended main secret. Default: off. RFC 7627
+            /// Refuses TLS 1.2 peers without the extended main secret. Default: off. RFC 7627
             #[must_use]
             pub fn require_extended_main_secret(mut self, required: bool) -> Self {
                 self.common.require_extended_main_secret = required;
                 self
             }
 
-            /// Treats an end of input without close_notify as an ordinary end. Default: off, because
-            /// an attacker can then cut a message short unseen.
+            /// Treats an end of input without close_notify as a regular end. Default: off, because
+            /// an attacker can truncate the data by closing the transport.
             #[must_use]
             pub fn tolerate_truncation(mut self, tolerate: bool) -> Self {
                 self.common.tolerate_truncation = tolerate;
                 self
             }
 
-            /// Hands every secret to `log`. Debugging only.
+            /// Logs every secret to `log`. For debugging only.
             #[must_use]
             pub fn key_log(mut self, log: Arc<dyn KeyLog>) -> Self {
                 self.common.key_log = Some(log);
                 self
             }
 
-            /// Where the time comes from. Default: the operating system.
+            /// The source of time. Default: the operating system.
             #[must_use]
             pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
                 self.common.clock = clock;

@@ -1,6 +1,4 @@
-//! What a client wants.
-//!
-//! Must not know: how a handshake goes. Next: `handshake/hello/offer.rs`, which turns it into a hello.
+//! The configuration of a client.
 
 use std::sync::Arc;
 
@@ -10,19 +8,24 @@ use tercel_pki::Roots;
 use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::builder::common_setters;
-use super::certificate_types;
-use super::client_authorities::check_authorities;
+use super::clock::Clock;
 use super::common::Common;
-use super::compression::CompressCertificate;
-use super::credential::{Credential, Credentials};
-use super::error::ConfigError;
-use super::policy::{Clock, KeyLog, Policy, SelectCredential, VerifyPeer};
-use super::pre_shared_key::{PreSharedKey, usable};
 use super::protocols::Protocols;
 use super::resumption::{ClientResumption, client_context};
-use super::verifier::{TrustNobody, from_roots, with_raw_keys};
+use super::usable_psks;
+use crate::auth::certificate_expectations::CertificateExpectations;
+use crate::auth::certificate_types;
+use crate::auth::compression::CompressCertificate;
+use crate::auth::credential::{Credential, Credentials, SelectCredential};
+use crate::auth::verifier::{RejectAllPeers, from_roots, with_raw_keys};
+use crate::auth::verify_peer::VerifyPeer;
+use crate::error::config::ConfigError;
+use crate::key_log::KeyLog;
+use crate::policy::Policy;
+use crate::psk::PreSharedKey;
 use crate::record::sealer::Padding;
-use crate::session::client_store::ClientMemoryStore;
+use crate::resumption::client_memory_store::ClientMemoryStore;
+use crate::side::Side;
 
 /// A client's configuration, shared by any number of connections.
 ///
@@ -38,11 +41,11 @@ pub struct ClientConfig {
     pub(crate) verifier: Policy<dyn VerifyPeer>,
     pub(crate) credentials: Option<Policy<dyn SelectCredential>>,
     pub(crate) pre_shared_keys: Vec<Arc<PreSharedKey>>,
-    /// There is no verifier: a server that takes none of our keys is refused.
+    /// Whether there is no verifier: a server that selects no pre-shared key is refused.
     pub(crate) only_pre_shared_keys: bool,
     pub(crate) server_certificate_types: Vec<CertificateType>,
     pub(crate) client_certificate_types: Vec<CertificateType>,
-    /// Whole DER names, sent to servers. RFC 9846 4.3.4
+    /// The certificate_authorities extension: DER names. RFC 9846 4.3.4
     pub(crate) certificate_authorities: Vec<Vec<u8>>,
     pub(crate) key_shares: Option<Vec<NamedGroup>>,
     pub(crate) server_groups: Vec<NamedGroup>,
@@ -60,7 +63,22 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// A builder with safe defaults. It needs roots, another verifier, or pre-shared keys.
+    /// The requirements on a server's Certificate message.
+    pub(crate) fn certificate_expectations(
+        &self,
+        certificate_type: CertificateType,
+    ) -> CertificateExpectations<'_> {
+        CertificateExpectations {
+            side: Side::Server,
+            ocsp: self.request_ocsp,
+            timestamps: self.request_timestamps,
+            certificate_type,
+            schemes: &self.common.signature_schemes,
+            compression: self.common.offered_compression(),
+        }
+    }
+
+    /// A builder with secure defaults. It needs roots, another verifier, or pre-shared keys.
     #[must_use]
     pub fn builder() -> ClientConfigBuilder {
         ClientConfigBuilder {
@@ -90,7 +108,7 @@ impl ClientConfig {
     }
 }
 
-/// Builds a [`ClientConfig`].
+/// A builder of a [`ClientConfig`].
 #[derive(Clone)]
 pub struct ClientConfigBuilder {
     common: Common,
@@ -120,21 +138,52 @@ pub struct ClientConfigBuilder {
 common_setters!(ClientConfigBuilder);
 
 impl ClientConfigBuilder {
-    /// Trusts servers whose chain ends in one of these roots and whose leaf has the name asked for.
+    /// Trusts servers whose chain ends in one of these roots and whose certificate is valid for the
+    /// name of the server.
     #[must_use]
     pub fn roots(mut self, roots: Roots) -> Self {
         self.verifier = Some(from_roots(roots));
         self
     }
 
-    /// Decides by another verifier, or by asking.
+    /// Trusts the certificate authorities of the operating system; the environment variables
+    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` are respected. Requires the feature `native-roots`, which
+    /// is not a default.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = tercel::ClientConfig::builder().native_roots().build()?;
+    /// # let _ = config; Ok(()) }
+    /// ```
+    #[cfg(feature = "native-roots")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "native-roots")))]
+    #[must_use]
+    pub fn native_roots(mut self) -> Self {
+        self.verifier = Some(match Roots::native() {
+            Ok(found) => from_roots(found.roots),
+            Err(_) => Err(ConfigError::NoNativeRoots),
+        });
+        self
+    }
+
+    /// Trusts the certificate authorities of Mozilla's root program, which are compiled in.
+    /// Requires the feature `webpki-roots`, which is not a default.
+    #[cfg(feature = "webpki-roots")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "webpki-roots")))]
+    #[must_use]
+    pub fn webpki_roots(self) -> Self {
+        self.roots(Roots::webpki())
+    }
+
+    /// Verifies servers by an object of the application, or by a question to it.
     #[must_use]
     pub fn verifier(mut self, verifier: Policy<dyn VerifyPeer>) -> Self {
         self.verifier = Some(Ok(verifier));
         self
     }
 
-    /// Shows this certificate to servers that ask for one. To choose among several, see [`Self::credentials`].
+    /// The credential for servers that request one; a second call replaces the first. To select
+    /// among several, see [`Self::credentials`].
     #[must_use]
     pub fn credential(mut self, credential: Credential) -> Self {
         let certificate_type = credential.certificate_type();
@@ -142,68 +191,71 @@ impl ClientConfigBuilder {
         self.credentials(Policy::Here(Arc::new(Credentials::new(vec![credential]))))
     }
 
-    /// Chooses among certificates for servers that ask for one.
+    /// Selects the credential for servers that request one.
     #[must_use]
     pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
         self.credentials = Some(credentials);
         self
     }
 
-    /// Offers these keys, best first, behind a session's ticket if there is one. Default: none.
+    /// Offers these keys, best first, after a session's ticket if there is one. Default: none.
     ///
-    /// With roots or a verifier beside them, a server may show a certificate instead; without, one that
-    /// takes none of the keys is refused, and TLS 1.3 is all that is offered. A key is for one server: a client
-    /// of several servers has a configuration for each. RFC 9257 4
+    /// With roots or a verifier, a server may authenticate by a certificate instead. Without, a
+    /// server that selects none of the keys is refused, and only TLS 1.3 is offered. A key is for
+    /// one server: a client of several servers has a configuration for each. RFC 9257 4
     #[must_use]
     pub fn pre_shared_keys(mut self, keys: impl IntoIterator<Item = PreSharedKey>) -> Self {
         self.pre_shared_keys.extend(keys.into_iter().map(Arc::new));
         self
     }
 
-    /// Trusts servers that show one of these raw public keys (`SubjectPublicKeyInfo`), besides
-    /// those whose chain the roots or the verifier accept, if there are any. RFC 7250
+    /// Trusts servers that authenticate by one of these raw public keys (`SubjectPublicKeyInfo`),
+    /// in addition to those whose chain the roots or the verifier accept, if there are any.
+    /// RFC 7250
     #[must_use]
     pub fn trusted_raw_keys(mut self, keys: Vec<SubjectPublicKeyInfoDer<'static>>) -> Self {
         self.raw_keys = Some(keys);
         self
     }
 
-    /// The forms of certificate a server may show, best first. Default: those that can be judged by
-    /// the roots, the verifier and the trusted raw keys given. RFC 7250
+    /// The certificate types accepted from servers, best first. Default: those that the roots, the
+    /// verifier and the trusted raw keys can verify. RFC 7250
     #[must_use]
     pub fn server_certificate_types(mut self, types: &[CertificateType]) -> Self {
         self.server_certificate_types = Some(types.to_vec());
         self
     }
 
-    /// The forms of certificate we can show, best first. Default: that of the one credential given,
-    /// otherwise X.509 only. RFC 7250
+    /// The certificate types that the client can send, best first. Default: the type of the one
+    /// credential, otherwise X.509 only. RFC 7250
     #[must_use]
     pub fn client_certificate_types(mut self, types: &[CertificateType]) -> Self {
         self.client_certificate_types = Some(types.to_vec());
         self
     }
 
-    /// Lets servers ask for a certificate after the handshake too (TLS 1.3). Default: off. The receiver
-    /// then yields [`crate::Opened::CertificateRequested`], which has to be answered;
-    /// [`crate::Stream`] answers by itself. HTTP/2 does not allow it. RFC 9846 4.3.6, 4.7.2, RFC 8740
+    /// Offers authentication of the client after the handshake (TLS 1.3). Default: off. For a
+    /// request, the receiver returns [`crate::Opened::CertificateRequested`], which has to be
+    /// answered; [`crate::Stream`] does so. HTTP/2 prohibits it. RFC 9846 4.3.6, 4.7.2, RFC 8740
     #[must_use]
     pub fn post_handshake_auth(mut self, on: bool) -> Self {
         self.post_handshake_auth = on;
         self
     }
 
-    /// The groups to send a key share for at once, of those that are used at all. Default: the first group,
-    /// and the classic half of it when that is a group of ours too, which costs nothing.
+    /// The groups for which the ClientHello contains a key share. Default: the first group, and the
+    /// traditional half of a hybrid if that group is enabled too, since it needs no further
+    /// computation.
     #[must_use]
     pub fn key_shares(mut self, groups: &[NamedGroup]) -> Self {
         self.key_shares = Some(groups.to_vec());
         self
     }
 
-    /// Test seam. Groups that the server is known to take, in any order, from DNS or from an earlier connection. A share
-    /// is then sent for the best of ours among them, instead of those of [`Self::key_shares`]. What is not true
-    /// costs a round trip and nothing else. draft-ietf-tls-key-share-prediction 3
+    /// Test seam. Groups that the server is known to support, in any order, from DNS or from an
+    /// earlier connection. Then a share is sent for the best enabled group among them, instead of
+    /// those of [`Self::key_shares`]. A wrong hint costs a round trip and nothing else.
+    /// draft-ietf-tls-key-share-prediction 3
     #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]
     pub fn server_groups_hint(mut self, groups: &[NamedGroup]) -> Self {
@@ -218,24 +270,25 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Whether an OCSP staple is asked for. Default: yes. What is made of it is up to the verifier:
-    /// [`tercel_pki::OcspPolicy`]. RFC 6066 8
+    /// Whether a stapled OCSP response is requested. Default: yes. The verifier decides what it
+    /// requires: [`tercel_pki::OcspPolicy`]. RFC 6066 8
     #[must_use]
     pub fn request_ocsp(mut self, request: bool) -> Self {
         self.request_ocsp = request;
         self
     }
 
-    /// Whether signed certificate timestamps are asked for. Default: no. RFC 6962 3.3.1
+    /// Whether signed certificate timestamps are requested. Default: no. RFC 6962 3.3.1
     #[must_use]
     pub fn request_signed_certificate_timestamps(mut self, request: bool) -> Self {
         self.request_timestamps = request;
         self
     }
 
-    /// Test seam. Asks servers of TLS 1.3 for so many bytes more in their first flight, as if their certificates were that
-    /// much larger. Default: not asked. For experiments with servers that know BoringSSL's extension
-    /// `server_padding`, whose number is not registered. See [`crate::Facts::got_server_padding`].
+    /// Test seam. Requests this number of additional bytes in the first flight of a TLS 1.3 server,
+    /// which simulates larger certificates. Default: not requested. For servers with BoringSSL's
+    /// extension `server_padding`, whose number is not registered. See
+    /// [`crate::ConnectionInfo::got_server_padding`].
     #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]
     pub fn request_server_padding(mut self, bytes: u16) -> Self {
@@ -250,40 +303,42 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Sends the extensions in another order each time. Default: off.
+    /// Sends the extensions in a random order. Default: off.
     #[must_use]
     pub fn shuffle_extensions(mut self, on: bool) -> Self {
         self.shuffle_extensions = on;
         self
     }
 
-    /// Sends reserved values that servers must ignore: a cipher suite, a group with a key share, a version, a
-    /// signature scheme, a mode of pre-shared keys, an application protocol if there are any, and two extensions.
-    /// Each connection draws its own. Default: off. RFC 8701 3.1
+    /// Sends reserved values that servers must ignore: a cipher suite, a group with a key share, a
+    /// version, a signature scheme, a PSK key exchange mode, an application protocol if there are
+    /// any, and two extensions. Each connection chooses them at random. Default: off. RFC 8701 3.1
     #[must_use]
     pub fn grease(mut self, on: bool) -> Self {
         self.grease = on;
         self
     }
 
-    /// Marks this connection as a repetition with a lower version. RFC 7507
+    /// Marks the connection as a retry with a lower version. RFC 7507
     #[must_use]
     pub fn fallback_scsv(mut self, on: bool) -> Self {
         self.fallback_scsv = on;
         self
     }
 
-    /// Refuses TLS 1.2 servers without the secure renegotiation indication. Default: on. RFC 5746 4.1
+    /// Refuses TLS 1.2 servers without the secure renegotiation indication. Default: on.
+    /// RFC 5746 4.1
     #[must_use]
     pub fn require_secure_renegotiation(mut self, required: bool) -> Self {
         self.require_secure_renegotiation = required;
         self
     }
 
-    /// The configuration.
+    /// Builds the configuration.
     ///
     /// # Errors
-    /// If something necessary is missing or contradicts itself.
+    /// If a required option is missing, or options contradict each other: the [`ConfigError`] names
+    /// the option.
     pub fn build(self) -> Result<Arc<ClientConfig>, ConfigError> {
         let mut common = self.common.checked()?;
         let (verifier, judged) = with_raw_keys(self.raw_keys, self.verifier.transpose()?)?;
@@ -301,7 +356,7 @@ impl ClientConfigBuilder {
         if self.default_store && resumption.store.is_none() {
             resumption.store = Some(Arc::new(ClientMemoryStore::default()));
         }
-        let keys = usable::keys(self.pre_shared_keys, &common)?;
+        let keys = usable_psks::keys(self.pre_shared_keys, &common)?;
         let only_pre_shared_keys = verifier.is_none();
         let verifier = match verifier {
             Some(verifier) => verifier,
@@ -309,7 +364,7 @@ impl ClientConfigBuilder {
             None => {
                 let hashes: Vec<HashAlgorithm> = keys.iter().map(|key| key.hash()).collect();
                 common.only_for_pre_shared_keys(&hashes);
-                Policy::Here(Arc::new(TrustNobody) as Arc<dyn VerifyPeer>)
+                Policy::Here(Arc::new(RejectAllPeers) as Arc<dyn VerifyPeer>)
             }
         };
         if resumption.store.is_some() {
@@ -343,3 +398,17 @@ impl ClientConfigBuilder {
         }))
     }
 }
+
+/// Checks the names of the certificate_authorities extension: none is empty, and the list fits its
+/// length field and the ClientHello. RFC 9846 4.3.4
+pub(super) fn check_authorities(names: &[Vec<u8>]) -> Result<(), ConfigError> {
+    let all =
+        names.iter().fold(0_usize, |sum, name| sum.saturating_add(name.len()).saturating_add(2));
+    if all > MOST_OF_AUTHORITIES || names.iter().any(Vec::is_empty) {
+        return Err(ConfigError::BadAuthorities);
+    }
+    Ok(())
+}
+
+/// Half of the maximum length of all extensions, so that the other extensions fit too.
+const MOST_OF_AUTHORITIES: usize = 1 << 15;

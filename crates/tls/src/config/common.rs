@@ -1,38 +1,39 @@
-//! What both sides of a configuration have in common.
-//!
-//! Must not know: sides. Next: [`super::client`], [`super::server`].
+//! The options that clients and servers share.
 
 use std::sync::Arc;
 
 use tercel_crypto::HashAlgorithm;
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
-use super::compression::{self, CompressCertificate};
-use super::error::ConfigError;
-use super::policy::{Clock, KeyLog, SIGNATURE_SCHEMES, SystemClock};
+use super::clock::{Clock, SystemClock};
 use super::protocols::Protocols;
-use super::scheme;
-use crate::handshake::hello::group;
-use crate::keys::suite::{self, Suite};
+use crate::auth::compression::{self, CompressCertificate};
+use crate::error::config::ConfigError;
+use crate::key_log::KeyLog;
+use crate::keys::scheme::SIGNATURE_SCHEMES;
+use crate::keys::suite::Suite;
+use crate::keys::{group, scheme, suite};
 use crate::record::limits;
 use crate::record::sealer::Padding;
-use crate::session::state::Session;
+use crate::resumption::session::Session;
 
-/// The parts of a configuration that do not depend on the side.
+/// The part of a configuration that both sides have.
 #[derive(Clone)]
 pub(crate) struct Common {
     pub(crate) versions: Vec<ProtocolVersion>,
     pub(crate) suites: Vec<&'static Suite>,
-    /// Chosen by the application, not by default: then the order is law.
+    /// Whether the application chose the suites: then their order is never changed.
     pub(crate) suites_chosen: bool,
+    /// A chosen suite that is not implemented: the configuration cannot be built.
+    unknown_suite: Option<CipherSuite>,
     pub(crate) groups: Vec<NamedGroup>,
     pub(crate) signature_schemes: Vec<SignatureScheme>,
-    /// Our own certificates are compressed in these ways.
+    /// The algorithms for our certificates.
     pub(crate) certificate_compression: Vec<Arc<dyn CompressCertificate>>,
-    /// A peer's may be compressed in these, if that is offered.
+    /// The algorithms accepted from peers, if that is offered.
     pub(crate) certificate_decompression: Vec<Arc<dyn CompressCertificate>>,
     pub(crate) offer_certificate_compression: bool,
-    /// Announced for certificates apart from handshakes; `None`: one list serves both.
+    /// The signature_algorithms_cert extension; `None`: it is not sent.
     pub(crate) certificate_signature_schemes: Option<Vec<SignatureScheme>>,
     pub(crate) alpn: Protocols,
     pub(crate) record_size_limit: Option<u16>,
@@ -50,6 +51,7 @@ impl Common {
             versions: vec![ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2],
             suites: default_suites(),
             suites_chosen: false,
+            unknown_suite: None,
             groups: GROUPS.to_vec(),
             signature_schemes: SIGNATURE_SCHEMES.to_vec(),
             certificate_compression: compression::sent_by_default(),
@@ -67,27 +69,24 @@ impl Common {
         }
     }
 
-    pub(crate) fn set_suites(&mut self, codes: &[CipherSuite]) -> Result<(), ConfigError> {
-        self.suites = codes
-            .iter()
-            .map(|code| suite::find(*code).ok_or(ConfigError::UnknownCipherSuite(*code)))
-            .collect::<Result<_, _>>()?;
+    pub(crate) fn set_suites(&mut self, codes: &[CipherSuite]) {
+        self.suites = codes.iter().filter_map(|code| suite::find(*code)).collect();
+        self.unknown_suite = codes.iter().copied().find(|code| suite::find(*code).is_none());
         self.suites_chosen = true;
-        Ok(())
     }
 
-    /// The same if it makes sense, without the versions that none of the suites is for.
+    /// Checks the options, and removes the versions without a suite.
     pub(crate) fn checked(mut self) -> Result<Self, ConfigError> {
         self.check()?;
-        // To offer what cannot be agreed on would end handshakes that an older version could save.
+        // A version without a suite must not be offered: a server could choose it and fail.
         let Self { versions, suites, .. } = &mut self;
         versions.retain(|version| suites.iter().any(|suite| version_of(suite) == *version));
         if versions.is_empty() {
             return Err(ConfigError::NoCipherSuite);
         }
-        // The library's generator takes its long start-up here, never in a handshake.
+        // The random generator starts here, which takes long, not in a handshake.
         tercel_crypto::fill_random(&mut [0_u8; 1]).map_err(|_| ConfigError::Random)?;
-        // And hash lanes are tested here.
+        // The self-test of the hash lanes.
         _ = tercel_crypto::hash_lanes();
         Ok(self)
     }
@@ -100,6 +99,9 @@ impl Common {
         if let Some(version) = self.versions.iter().find(|version| !known.contains(version)) {
             return Err(ConfigError::UnknownVersion(*version));
         }
+        if let Some(suite) = self.unknown_suite {
+            return Err(ConfigError::UnknownCipherSuite(suite));
+        }
         if self.groups.is_empty() {
             return Err(ConfigError::NoGroup);
         }
@@ -108,7 +110,7 @@ impl Common {
             return Err(ConfigError::UnknownGroup(*group));
         }
         let for_certificates = self.certificate_signature_schemes.as_deref();
-        // A hello with an empty list, or with promises we cannot keep, fails only later. RFC 9846 4.3.3
+        // Peers would refuse an empty list. RFC 9846 4.3.3
         if self.signature_schemes.is_empty() || for_certificates.is_some_and(<[_]>::is_empty) {
             return Err(ConfigError::NoSignatureScheme);
         }
@@ -132,14 +134,14 @@ impl Common {
         if self.record_size_limit.is_some_and(|limit| !range.contains(&limit)) {
             return Err(ConfigError::BadRecordSizeLimit);
         }
-        // An alert is never split, so it has to fit. RFC 9846 5.1
+        // An alert must not be fragmented, so it has to fit. RFC 9846 5.1
         if !(limits::MIN_RECORD_SIZE_LIMIT..=1 << 14).contains(&self.max_fragment) {
             return Err(ConfigError::BadMaxFragment);
         }
         Ok(())
     }
 
-    /// Shares are for groups that are offered, one each. RFC 9846 4.3.8
+    /// Checks that key shares are for enabled groups, one for each. RFC 9846 4.3.8
     pub(crate) fn check_key_shares(&self, shares: &[NamedGroup]) -> Result<(), ConfigError> {
         for (position, share) in shares.iter().enumerate() {
             let again = shares.iter().take(position).any(|earlier| earlier == share);
@@ -150,19 +152,20 @@ impl Common {
         Ok(())
     }
 
-    /// Leaves only TLS 1.3 and suites with one of these hashes, where there is nothing but pre-shared keys.
+    /// Keeps only TLS 1.3 and suites with one of these hashes, if all authentication is by
+    /// pre-shared key.
     pub(crate) fn only_for_pre_shared_keys(&mut self, hashes: &[HashAlgorithm]) {
         self.versions = vec![ProtocolVersion::TLS1_3];
         self.suites.retain(|suite| suite.is_tls13() && hashes.contains(&suite.hash));
     }
 
-    /// Whether a suite of TLS 1.3 has this hash.
+    /// Whether a TLS 1.3 suite with this hash is enabled.
     pub(crate) fn has_hash13(&self, hash: HashAlgorithm) -> bool {
         self.usable_suites().any(|suite| suite.is_tls13() && suite.hash == hash)
     }
 
-    /// Whether a full handshake could still rest on what this session does: the peer's signature, and in TLS 1.2,
-    /// where resuming exchanges no keys, the group.
+    /// Whether a full handshake could still use the signature scheme of this session and, in TLS
+    /// 1.2, where resumption performs no key exchange, its group.
     pub(crate) fn allows(&self, session: &Session) -> bool {
         let exchanged = session.group.filter(|_| session.version == ProtocolVersion::TLS1_2);
         let signed = session.peer_signature_scheme;
@@ -174,7 +177,7 @@ impl Common {
         self.versions.contains(&version)
     }
 
-    /// The schemes to offer to a peer with which this is the highest version possible.
+    /// The signature schemes to offer if this is the highest enabled version.
     pub(crate) fn schemes_for(
         &self,
         version: ProtocolVersion,
@@ -184,7 +187,7 @@ impl Common {
         self.signature_schemes.iter().copied().filter(fits)
     }
 
-    /// The compressions in which a peer may send its certificate.
+    /// The algorithms by which a peer may compress its certificate.
     pub(crate) fn offered_compression(&self) -> &[Arc<dyn CompressCertificate>] {
         if self.offer_certificate_compression { &self.certificate_decompression } else { &[] }
     }
@@ -195,12 +198,12 @@ impl Common {
     }
 }
 
-/// The one version that a suite is for.
+/// The version that a suite belongs to.
 fn version_of(suite: &Suite) -> ProtocolVersion {
     if suite.is_tls13() { ProtocolVersion::TLS1_3 } else { ProtocolVersion::TLS1_2 }
 }
 
-/// What is offered by default. ML-KEM alone is not: a hybrid holds if either half does.
+/// The default groups. ML-KEM alone is not among them: a hybrid is secure if either half is.
 pub(crate) const GROUPS: &[NamedGroup] = &[
     NamedGroup::X25519MLKEM768,
     NamedGroup::X25519,
@@ -211,7 +214,7 @@ pub(crate) const GROUPS: &[NamedGroup] = &[
     NamedGroup::SECP384R1MLKEM1024,
 ];
 
-/// AES first where the processor has it, ChaCha20 first where it has not.
+/// AES first if the processor has AES instructions, otherwise ChaCha20 first.
 fn default_suites() -> Vec<&'static Suite> {
     let mut suites: Vec<_> = suite::ALL.iter().collect();
     if !tercel_crypto::has_fast_aes() {

@@ -1,6 +1,4 @@
-//! A configuration's application protocols, in its order and quick to find. RFC 7301
-//!
-//! Must not know: who offered what. Next: `handshake/hello/negotiate.rs`.
+//! The application protocols of a configuration, in order, with a fast lookup. RFC 7301
 
 use core::ops::Deref;
 use std::collections::HashMap;
@@ -9,11 +7,11 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Protocols {
     names: Vec<Vec<u8>>,
-    /// Where each stands first in `names`, if they are too many to be searched.
+    /// The first position of each name in `names`, if there are too many for a linear search.
     places: HashMap<Vec<u8>, usize>,
 }
 
-/// Up to so many names are compared one by one, which is faster.
+/// The largest number of names for which a linear search is faster.
 const FEW: usize = 4;
 
 impl Protocols {
@@ -27,7 +25,8 @@ impl Protocols {
         Self { names, places }
     }
 
-    /// The best of ours among `offered`, each of which is looked up once: a client may name 32,000.
+    /// The first of our protocols that is in `offered`. Looks up each offered name once, because a
+    /// client may offer 32,000.
     pub(crate) fn best<'n>(&self, offered: impl Iterator<Item = &'n [u8]>) -> Option<&[u8]> {
         let mut best: Option<usize> = None;
         for name in offered {
@@ -42,7 +41,7 @@ impl Protocols {
         self.names.get(best?).map(Vec::as_slice)
     }
 
-    /// Where the name stands first.
+    /// The first position of the name.
     fn place(&self, name: &[u8]) -> Option<usize> {
         if self.names.len() > FEW {
             return self.places.get(name).copied();
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_of_ours_is_found_whatever_their_order() {
+    fn the_first_own_protocol_is_selected_regardless_of_the_offered_order() {
         let names = ["h2", "http/1.1", "h2", "acme"].map(|name| name.as_bytes().to_vec());
         let others = (0..1000).map(|number| format!("other {number}").into_bytes());
         for ours in [names.to_vec(), names.iter().cloned().chain(others).collect()] {

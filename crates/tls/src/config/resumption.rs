@@ -1,60 +1,72 @@
-//! How sessions are resumed: what a server gives out and takes back, what a client keeps.
-//!
-//! Must not know: handshakes. Next: `session/`, `ticket/`, and `handshake/resumption.rs`, which decides.
+//! The resumption options of both sides.
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use tercel_crypto::{Hash, HashAlgorithm};
 
+use super::client_auth::ClientAuth;
 use super::common::Common;
-use super::error::ConfigError;
-use super::policy::{AdmitEarlyData, FindPreSharedKey, Policy, VerifyPeer};
-use super::pre_shared_key::PreSharedKey;
-use super::server::ClientAuth;
+use crate::auth::verify_peer::VerifyPeer;
+use crate::error::config::ConfigError;
+use crate::policy::Policy;
+use crate::psk::PreSharedKey;
+use crate::psk::request::FindPreSharedKey;
 use crate::record::limits;
-use crate::session::client_store::ClientSessionStore;
-use crate::session::context::Context;
-use crate::session::state::Session;
-use crate::session::store::{ForgetSession, SessionStore};
-use crate::ticket::TicketSealer;
+use crate::resumption::context::Context;
+use crate::resumption::replay_guard::AdmitEarlyData;
+use crate::resumption::server_memory_store::ServerMemoryStore;
+use crate::resumption::session::Session;
+use crate::resumption::session::client_store::ClientSessionStore;
+use crate::resumption::session::store::{ForgetSession, ServerSessionStore};
+use crate::resumption::session::stored::StoredSession;
+use crate::resumption::tickets::TicketSealer;
 
-/// A server's side of resumption.
+/// The resumption options of a server.
 #[derive(Clone)]
 pub(crate) struct ServerResumption {
-    /// Stateless: sessions travel sealed in tickets.
+    /// Stateless resumption: tickets contain the encrypted sessions.
     pub(crate) tickets: Option<Arc<dyn TicketSealer>>,
-    /// Stateful: sessions stay here, clients hold a name for them. New sessions prefer it.
-    pub(crate) store: Option<Policy<dyn SessionStore>>,
-    /// The store is only for clients of TLS 1.2 that take no tickets.
+    /// Stateful resumption: the server stores sessions, clients have an id. New sessions prefer it.
+    pub(crate) store: Option<Policy<dyn ServerSessionStore>>,
+    /// Whether the store is only for TLS 1.2 clients without tickets.
     pub(crate) only_session_ids: bool,
-    /// Who is told of sessions that an application keeps and has to forget.
+    /// Notified of sessions that an application stores and has to remove.
     pub(crate) forget: Option<Arc<dyn ForgetSession>>,
-    /// Tickets after a full handshake of TLS 1.3.
+    /// The number of tickets after a full TLS 1.3 handshake.
     pub(crate) new_tickets: u8,
-    /// Tickets after a resumed one.
+    /// The number of tickets after a resumption.
     pub(crate) renewed_tickets: u8,
-    /// Seconds for which a stored session may be used.
-    pub(crate) lifetime: u32,
-    /// Bytes of early data a ticket of ours admits; 0 turns early data off.
+    /// The lifetime of a stored session.
+    pub(crate) lifetime: Duration,
+    /// The early data limit of new tickets in bytes; 0 disables early data.
     pub(crate) max_early_data: u32,
     pub(crate) guard: Option<Policy<dyn AdmitEarlyData>>,
-    /// Seconds by which a ticket's age may be off for its early data to count as fresh.
-    pub(crate) freshness_window: u32,
-    /// Whether a client's stored chain is judged again before it is resumed.
+    /// The largest error of a ticket's age with which early data counts as fresh.
+    pub(crate) freshness_window: Duration,
+    /// Whether a client's stored chain is verified again before its session is resumed.
     pub(crate) verify_again: bool,
-    /// Whether sessions keep a digest in place of a client's chain.
+    /// Whether sessions contain a digest instead of a client's chain.
     pub(crate) digests_only: bool,
-    /// Whether tickets of TLS 1.3 are good for every name of the certificate.
+    /// Whether TLS 1.3 tickets are valid for every name of the certificate.
     pub(crate) across_names: bool,
-    /// What the application calls this configuration.
+    /// The application's label of this configuration.
     pub(crate) label: Vec<u8>,
-    /// The name under which sessions of this configuration are known, see [`context`].
+    /// The context that sessions of this configuration are bound to, see [`context`].
     pub(crate) context: Context,
     /// The same for sessions of external pre-shared keys, see [`context_of_keys`].
     pub(crate) context_of_keys: Context,
 }
 
 impl ServerResumption {
+    /// The place from which the session of this id is removed after a fatal alert, if there is one.
+    pub(crate) fn stored_session(&self, id: [u8; 32]) -> Option<Arc<StoredSession>> {
+        match self.store.as_ref()? {
+            Policy::Here(store) => Some(StoredSession::in_store(store, id)),
+            Policy::Ask => Some(StoredSession::in_application(self.forget.as_ref()?, id)),
+        }
+    }
+
     pub(crate) fn new() -> Self {
         Self {
             tickets: None,
@@ -63,10 +75,10 @@ impl ServerResumption {
             forget: None,
             new_tickets: 2,
             renewed_tickets: 1,
-            lifetime: 86_400,
+            lifetime: Duration::from_secs(86_400),
             max_early_data: 0,
             guard: None,
-            freshness_window: limits::FRESHNESS_WINDOW,
+            freshness_window: limits::MAX_FRESHNESS_WINDOW,
             verify_again: true,
             digests_only: false,
             across_names: false,
@@ -76,17 +88,17 @@ impl ServerResumption {
         }
     }
 
-    /// What this session has to be bound to.
+    /// The context that this session has to be bound to.
     pub(crate) fn context_for(&self, session: &Session) -> Context {
         if session.pre_shared_key.is_some() { self.context_of_keys } else { self.context }
     }
 
-    /// Whether the application has named this configuration.
+    /// Whether the application labelled this configuration.
     pub(crate) fn has_label(&self) -> bool {
         !self.label.is_empty()
     }
 
-    /// Whether what TLS 1.3 calls a ticket is the name of a session in the store.
+    /// Whether a TLS 1.3 ticket is the id of a session in the store.
     pub(crate) fn stores_tickets(&self) -> bool {
         self.store.is_some() && !self.only_session_ids
     }
@@ -95,24 +107,32 @@ impl ServerResumption {
         self.tickets.is_some() || self.store.is_some()
     }
 
-    /// Refuses a window that is none, or wider than what the guard remembers. RFC 9846 8.3
+    /// Refuses a window outside the limits, or longer than the guard remembers values. RFC 9846 8.3
     pub(crate) fn check_window(&self) -> Result<(), ConfigError> {
         let window = self.freshness_window;
-        if !(limits::MIN_FRESHNESS_WINDOW..=limits::FRESHNESS_WINDOW).contains(&window) {
+        if !(limits::MIN_FRESHNESS_WINDOW..=limits::MAX_FRESHNESS_WINDOW).contains(&window)
+            || window.subsec_nanos() != 0
+        {
             return Err(ConfigError::BadFreshnessWindow);
         }
         match &self.guard {
             Some(Policy::Here(guard)) if guard.freshness_window() < window => {
-                Err(ConfigError::ForgetfulGuard)
+                Err(ConfigError::ReplayGuardTooShort)
             }
             _ => Ok(()),
         }
     }
 }
 
-/// Binds sessions to a configuration: its label, what it demands of clients and what it keeps of them; where
-/// clients are not judged again, also what it trusts and whether it requests staples and timestamps (`requests`). A session made
-/// under one policy never satisfies another.
+/// A checked window in seconds.
+fn window_seconds(window: Duration) -> u32 {
+    u32::try_from(window.as_secs()).unwrap_or(u32::MAX)
+}
+
+/// The context of sessions: a digest of the label, of client authentication and of what sessions
+/// contain of a client's certificate; if clients are not verified again, also of what is trusted
+/// and whether staples and timestamps are requested (`requests`). A session that was created under
+/// one policy is not resumed under another.
 pub(crate) fn context(
     resumption: &ServerResumption,
     demand: ClientAuth,
@@ -133,11 +153,12 @@ pub(crate) fn context(
     if resumption.digests_only {
         add(b"digests only");
     }
-    // Early data of one ticket is fresh by one window, whichever server judges it: between two, a guard that is as
-    // long blind as its own window asks for would see again what was admitted by the other.
-    if resumption.max_early_data > 0 && resumption.freshness_window != limits::FRESHNESS_WINDOW {
+    // The early data of a ticket is judged by one window on all servers: with two, a guard that
+    // refuses for the time of its own window after a start could admit a replay from the other.
+    if resumption.max_early_data > 0 && resumption.freshness_window != limits::MAX_FRESHNESS_WINDOW
+    {
         add(b"freshness window");
-        add(&resumption.freshness_window.to_be_bytes());
+        add(&window_seconds(resumption.freshness_window).to_be_bytes());
     }
     if let Some(Policy::Here(verifier)) = verifier {
         verifier.authorities().iter().for_each(|name| add(name));
@@ -145,7 +166,7 @@ pub(crate) fn context(
     let verifier = verifier.filter(|_| !resumption.verify_again && demand != ClientAuth::None);
     if let Some(verifier) = verifier {
         add(b"not verified again");
-        // A certificate that demands a staple is judged by whether one was asked for. RFC 7633 4.2.3
+        // Whether a must-staple certificate is accepted depends on the request. RFC 7633 4.2.3
         add(&[u8::from(requests.0), u8::from(requests.1)]);
         add(&match fingerprint(verifier) {
             Some(trusted) => trusted,
@@ -155,8 +176,9 @@ pub(crate) fn context(
     Ok(Context::new(&hash.finish().first_chunk().copied().unwrap_or_default(), None))
 }
 
-/// Binds sessions of external pre-shared keys. A finder says later whether it still knows a key; an application
-/// that is asked for keys is not asked that, so its sessions are for nobody else.
+/// The context of sessions of external pre-shared keys. An object reports later whether it still
+/// knows a key; with [`Policy::Ask`] there is no such check, so the sessions are bound to this
+/// configuration.
 pub(crate) fn context_of_keys(
     resumption: &ServerResumption,
     keys: Option<&Policy<dyn FindPreSharedKey>>,
@@ -166,7 +188,7 @@ pub(crate) fn context_of_keys(
     Ok(Context::new(&digest, Some(&unknown(&resumption.label)?)))
 }
 
-/// What a verifier decides by, if that can be told.
+/// The fingerprint of a verifier, if it has one.
 fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]> {
     match verifier {
         Policy::Here(verifier) => verifier.fingerprint(),
@@ -174,8 +196,8 @@ fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]> {
     }
 }
 
-/// Stands for what cannot be told: the label has to tell configurations apart, and without a label nothing
-/// is shared with any other.
+/// A stand-in for an unknown fingerprint. With a label it is constant, since labels distinguish
+/// configurations; without a label it is random, so that no configuration shares sessions.
 fn unknown(label: &[u8]) -> Result<[u8; 32], ConfigError> {
     let mut unknown = [0_u8; 32];
     if label.is_empty() {
@@ -184,16 +206,16 @@ fn unknown(label: &[u8]) -> Result<[u8; 32], ConfigError> {
     Ok(unknown)
 }
 
-/// A client's side of resumption.
+/// The resumption options of a client.
 #[derive(Clone)]
 pub(crate) struct ClientResumption {
     pub(crate) store: Option<Arc<dyn ClientSessionStore>>,
     pub(crate) early_data: bool,
-    /// Whether a stored server chain is judged again before it is resumed.
+    /// Whether a server's stored chain is verified again before its session is offered.
     pub(crate) verify_again: bool,
-    /// What the application calls this configuration.
+    /// The application's label of this configuration.
     pub(crate) label: Vec<u8>,
-    /// What the sessions of this configuration are stored under, besides the server's name.
+    /// The part of the key of stored sessions that identifies the configuration.
     pub(crate) context: [u8; 32],
 }
 
@@ -209,12 +231,12 @@ impl ClientResumption {
     }
 }
 
-/// Binds sessions to a configuration: its label, its application protocols, what it trusts, what it shows, whether it asks for
-/// staples and certificate timestamps, and its pre-shared keys. A session made where more was trusted is not resumed
-/// where less is.
+/// The context of a client's sessions: a digest of the label, the application protocols, the
+/// trusted roots, the requests for staples and timestamps, and the pre-shared keys. A session of a
+/// configuration that trusts more is not offered by one that trusts less.
 ///
-/// What a verifier or a choice of credentials decides by may not be known; then the label has to tell
-/// configurations apart, and without a label nothing is shared with any other.
+/// If the verifier has no fingerprint, or the client has credentials, the label distinguishes
+/// configurations; without a label no configuration shares sessions.
 pub(crate) fn client_context(
     label: &[u8],
     common: &Common,
@@ -227,8 +249,8 @@ pub(crate) fn client_context(
     let can_tell = trusted.is_some() && !shows_credentials;
     let unknown = if can_tell { [0; 32] } else { unknown(label)? };
     let trusted = trusted.unwrap_or_default();
-    // Without a request for a staple, a certificate that demands one is accepted without it. RFC 7633 4.2.3
-    // A verifier may demand timestamps, which come only if they are asked for. RFC 6962 3.3.1
+    // Without a request for a staple, a must-staple certificate is accepted. RFC 7633 4.2.3
+    // A verifier may require timestamps, which are sent only on request. RFC 6962 3.3.1
     let staples = [u8::from(request_ocsp), u8::from(request_timestamps)];
     let fixed: [&[u8]; 4] = [label, &trusted, &unknown, &staples];
     let mut hash = Hash::new(HashAlgorithm::Sha256);
@@ -241,4 +263,30 @@ pub(crate) fn client_context(
         hash.update(&fingerprint);
     }
     Ok(hash.finish().first_chunk().copied().unwrap_or_default())
+}
+
+/// The store of TLS 1.2 sessions for clients without tickets.
+#[derive(Default)]
+pub(super) enum SessionIds {
+    /// A store of this configuration.
+    #[default]
+    Own,
+    In(Arc<dyn ServerSessionStore>),
+    None,
+}
+
+impl SessionIds {
+    /// Sets the store of a configuration that has tickets and no session store.
+    pub(super) fn apply_to(self, resumption: &mut ServerResumption) {
+        if resumption.tickets.is_none() || resumption.store.is_some() {
+            return;
+        }
+        let store: Arc<dyn ServerSessionStore> = match self {
+            Self::Own => Arc::new(ServerMemoryStore::new(limits::DEFAULT_SESSION_IDS)),
+            Self::In(store) => store,
+            Self::None => return,
+        };
+        resumption.store = Some(Policy::Here(store));
+        resumption.only_session_ids = true;
+    }
 }

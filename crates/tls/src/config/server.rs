@@ -1,6 +1,4 @@
-//! What a server offers and demands.
-//!
-//! Must not know: how a handshake goes. Next: `handshake/hello/negotiate.rs`, which holds it against a hello.
+//! The configuration of a server.
 
 use std::sync::Arc;
 
@@ -10,33 +8,53 @@ use tercel_pki::Roots;
 use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::builder::common_setters;
-use super::certificate_types;
+use super::client_auth::ClientAuth;
+use super::clock::Clock;
 use super::common::Common;
-use super::compression::CompressCertificate;
-use super::credential::{Credential, Credentials};
-use super::error::ConfigError;
-use super::policy::{
-    ChooseConfig, Clock, FindPreSharedKey, KeyLog, Policy, SelectCredential, VerifyPeer,
-};
-use super::pre_shared_key::PreSharedKey;
-use super::pre_shared_key::set::PreSharedKeys;
 use super::protocols::Protocols;
-use super::resumption::{ServerResumption, context, context_of_keys};
-use super::server_sessions::SessionIds;
-use super::verifier::{from_roots, with_raw_keys};
+use super::resumption::{ServerResumption, SessionIds, context, context_of_keys};
+use crate::auth::certificate_types;
+use crate::auth::compression::CompressCertificate;
+use crate::auth::credential::{Credential, Credentials, SelectCredential};
+use crate::auth::verifier::{from_roots, with_raw_keys};
+use crate::auth::verify_peer::VerifyPeer;
+use crate::error::config::ConfigError;
+use crate::key_log::KeyLog;
+use crate::policy::Policy;
+use crate::psk::PreSharedKey;
+use crate::psk::request::FindPreSharedKey;
+use crate::psk::set::PreSharedKeys;
 use crate::record::sealer::Padding;
-use crate::ticket::rotating::RotatingTickets;
+use crate::resumption::tickets::rotating::RotatingTickets;
+
+/// Chooses a server's configuration by the ClientHello.
+pub trait ChooseConfig: Send + Sync {
+    /// The configuration to continue with; `None` refuses the connection
+    /// (alert access_denied).
+    fn choose_config(&self, hello: &tercel_wire::ClientHello<'_>) -> Option<Arc<ServerConfig>>;
+}
 
 /// A server's configuration, shared by any number of connections.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tercel::{Credential, ServerConfig};
+///
+/// let (chain, key) = (std::fs::read("cert.pem")?, std::fs::read("key.pem")?);
+/// let credential = Credential::from_pem(&chain, &key)?;
+/// let config = ServerConfig::builder().credential(credential).alpn(&["h2", "http/1.1"]).build()?;
+/// # let _ = config; Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct ServerConfig {
     pub(crate) common: Common,
     pub(crate) credentials: Policy<dyn SelectCredential>,
-    /// The set behind `credentials`, if it is one: then it can be told which credential goes with a hello.
-    pub(crate) known_names: Option<Arc<Credentials>>,
+    /// The set behind `credentials`, if it is one: then the credential for a ClientHello is known
+    /// in advance.
+    pub(crate) credential_set: Option<Arc<Credentials>>,
     pub(crate) choose_config: Option<Policy<dyn ChooseConfig>>,
     pub(crate) pre_shared_keys: Option<Policy<dyn FindPreSharedKey>>,
-    /// There is no credential: who has no pre-shared key is not served.
+    /// Whether there is no credential: clients without a pre-shared key are refused.
     pub(crate) only_pre_shared_keys: bool,
     pub(crate) client_auth: ClientAuth,
     pub(crate) client_verifier: Option<Policy<dyn VerifyPeer>>,
@@ -50,21 +68,8 @@ pub struct ServerConfig {
     pub(crate) resumption: ServerResumption,
 }
 
-/// Whether clients show a certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum ClientAuth {
-    /// They are not asked in the handshake.
-    #[default]
-    None,
-    /// They are asked, and may decline.
-    Optional,
-    /// They are asked, and refused if they decline.
-    Required,
-}
-
 impl ServerConfig {
-    /// The authorities named to clients that are asked for a certificate. RFC 9846 4.3.4, RFC 5246 7.4.4
+    /// The authorities in a CertificateRequest. RFC 9846 4.3.4, RFC 5246 7.4.4
     pub(crate) fn authorities(&self) -> Vec<Vec<u8>> {
         match &self.client_verifier {
             Some(Policy::Here(verifier)) => verifier.authorities(),
@@ -72,21 +77,21 @@ impl ServerConfig {
         }
     }
 
-    /// Whether a session made with a certificate can be bound to it. Where credentials are asked for, or chosen by an
-    /// application's own object, nobody can tell which one a full handshake would show: such a configuration needs a label that
-    /// says which others are its equals.
+    /// Whether a session can be bound to the server's certificate. If the application selects
+    /// credentials, the configuration does not know which one a full handshake would use: then it
+    /// needs a label, which equal configurations share.
     pub(crate) fn binds_sessions(&self) -> bool {
-        self.known_names.is_some() || self.resumption.has_label()
+        self.credential_set.is_some() || self.resumption.has_label()
     }
 
-    /// A builder with safe defaults. It needs a credential, or pre-shared keys.
+    /// A builder with secure defaults. It needs a credential, or pre-shared keys.
     #[must_use]
     pub fn builder() -> ServerConfigBuilder {
         ServerConfigBuilder {
             common: Common::new(),
             own: Vec::new(),
             credentials: None,
-            known_names: None,
+            credential_set: None,
             require_known_name: false,
             choose_config: None,
             pre_shared_keys: None,
@@ -108,12 +113,12 @@ impl ServerConfig {
     }
 }
 
-/// Builds a [`ServerConfig`].
+/// A builder of a [`ServerConfig`].
 pub struct ServerConfigBuilder {
     common: Common,
     own: Vec<Credential>,
     credentials: Option<Policy<dyn SelectCredential>>,
-    known_names: Option<Arc<Credentials>>,
+    credential_set: Option<Arc<Credentials>>,
     require_known_name: bool,
     choose_config: Option<Policy<dyn ChooseConfig>>,
     pre_shared_keys: Option<Policy<dyn FindPreSharedKey>>,
@@ -136,73 +141,79 @@ pub struct ServerConfigBuilder {
 common_setters!(ServerConfigBuilder);
 
 impl ServerConfigBuilder {
-    /// Adds a credential. The first is for clients that name no host, or one that nobody here has.
+    /// Adds a credential; [`Credentials`] describes how one is selected. The first one is for
+    /// clients that send no server name, or a name that no credential has.
     #[must_use]
     pub fn credential(mut self, credential: Credential) -> Self {
         self.own.push(credential);
         self
     }
 
-    /// Chooses credentials by another object, or by asking. Sessions are then resumed only with a
-    /// [`session_context`](Self::session_context), because the configuration cannot tell which credential a full handshake
-    /// would show.
+    /// Selects credentials by an object of the application, or by a question to it. Sessions are
+    /// then resumed only with a [`session_context`](Self::session_context), because the
+    /// configuration does not know which credential a full handshake would use.
     #[must_use]
     pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
         self.credentials = Some(credentials);
-        self.known_names = None;
+        self.credential_set = None;
         self
     }
 
-    /// Chooses from a set that can be replaced while the server runs.
+    /// Selects from a set that can be replaced while the server runs.
     #[must_use]
     pub fn replaceable_credentials(mut self, credentials: Arc<Credentials>) -> Self {
-        self.known_names = Some(Arc::clone(&credentials));
+        self.credential_set = Some(Arc::clone(&credentials));
         self.credentials = Some(Policy::Here(credentials));
         self
     }
 
-    /// Refuses clients that ask for a host none of the credentials has, with `unrecognized_name`. RFC 6066 3
+    /// Refuses clients that request a host name for which there is no credential, with the alert
+    /// unrecognized_name. RFC 6066 3
     ///
-    /// For credentials that were given one by one; a set has [`Credentials::require_known_name`].
+    /// This is for credentials that were added one by one; a set has
+    /// [`Credentials::require_known_name`].
     #[must_use]
     pub fn require_known_name(mut self) -> Self {
         self.require_known_name = true;
         self
     }
 
-    /// Chooses the whole configuration by what the client says first.
+    /// Chooses the whole configuration by the ClientHello.
     #[must_use]
     pub fn choose_config(mut self, choose: Policy<dyn ChooseConfig>) -> Self {
         self.choose_config = Some(choose);
         self
     }
 
-    /// Serves clients that have one of these keys, which neither show a certificate nor are shown one: also
-    /// where client certificates are required, a key does instead. Without a credential only such clients
-    /// are served, in TLS 1.3. Default: none.
+    /// Accepts clients with one of these keys. No certificates are exchanged then; a key also
+    /// satisfies a server that requires client certificates. Without a credential, only such
+    /// clients are accepted, in TLS 1.3. Default: none.
     ///
-    /// Where a client's key goes with another hash than that of the suite we like best, another suite is
-    /// chosen. RFC 9846 4.3.11
+    /// If a client's key needs another hash than the preferred suite has, another suite is
+    /// selected. RFC 9846 4.3.11
     #[must_use]
     pub fn pre_shared_keys(self, keys: impl IntoIterator<Item = PreSharedKey>) -> Self {
         self.find_pre_shared_key(Policy::Here(Arc::new(PreSharedKeys::new(keys))))
     }
 
-    /// Finds pre-shared keys by another object, or by asking: for keys in a database, or a set of
-    /// [`PreSharedKeys`] that is to be replaced while the server runs.
+    /// Finds pre-shared keys by an object of the application, or by a question to it: for keys in a
+    /// database, or for a set of [`PreSharedKeys`] that is replaced while the server runs.
     ///
-    /// Before a session of a key is resumed, an object is asked whether it [knows](FindPreSharedKey::knows) that
-    /// key. With [`Policy::Ask`] nobody is asked that: such sessions are good until they expire, for
-    /// configurations with the same [label](Self::session_context) that ask as well, and without a label for this
-    /// configuration alone. Servers that know different keys therefore have different labels.
+    /// Before a session of a key is resumed, the object is asked whether it still
+    /// [knows](FindPreSharedKey::knows) the key. With [`Policy::Ask`] keys are not checked again:
+    /// their sessions are resumed until they expire, by configurations with [`Policy::Ask`] and an
+    /// equal [label](Self::session_context), or only by this one if it has none. Give servers that
+    /// know different keys different labels.
     #[must_use]
     pub fn find_pre_shared_key(mut self, find: Policy<dyn FindPreSharedKey>) -> Self {
         self.pre_shared_keys = Some(find);
         self
     }
 
-    /// Asks clients for certificates that end in one of these roots. With [`ClientAuth::None`] they are
-    /// asked only after the handshake, by [`crate::Connection::request_certificate`].
+    /// Requests client certificates that end in one of these roots. With [`ClientAuth::None`] they
+    /// are requested only after the handshake, by [`crate::Connection::request_certificate`]. The
+    /// last call of `client_auth`, `client_verifier` and `client_raw_keys` decides whether a
+    /// certificate is required.
     #[must_use]
     pub fn client_auth(mut self, demand: ClientAuth, roots: Roots) -> Self {
         self.client_auth = demand;
@@ -210,7 +221,9 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Asks clients for certificates and decides by another verifier, or by asking.
+    /// Requests client certificates and verifies them by an object of the application, or by a
+    /// question to it. The last call of `client_auth`, `client_verifier` and `client_raw_keys`
+    /// decides whether a certificate is required.
     #[must_use]
     pub fn client_verifier(mut self, demand: ClientAuth, verifier: Policy<dyn VerifyPeer>) -> Self {
         self.client_auth = demand;
@@ -218,9 +231,9 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Asks clients for certificates and accepts one of these raw public keys
-    /// (`SubjectPublicKeyInfo`), besides the chains that the roots or the verifier accept, if there
-    /// are any. Clients that are not asked in the handshake show no raw key after it. RFC 7250
+    /// Requests client certificates and accepts these raw public keys (`SubjectPublicKeyInfo`), in
+    /// addition to chains that the roots or the verifier accept, if there are any. Raw public keys
+    /// are not possible after the handshake unless they are requested in it. RFC 7250
     #[must_use]
     pub fn client_raw_keys(
         mut self,
@@ -232,39 +245,40 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// The forms of certificate a client may show, best first. Default: those that can be judged by
-    /// the roots, the verifier and the raw keys given. RFC 7250
+    /// The certificate types accepted from clients, best first. Default: those that the roots, the
+    /// verifier and the raw keys can verify. RFC 7250
     #[must_use]
     pub fn client_certificate_types(mut self, types: &[CertificateType]) -> Self {
         self.client_certificate_types = Some(types.to_vec());
         self
     }
 
-    /// Follows the client's order of cipher suites and groups instead of our own. Default: off.
+    /// Follows the client's order of cipher suites and groups instead of this configuration's.
+    /// Default: off.
     #[must_use]
     pub fn prefer_client_order(mut self, on: bool) -> Self {
         self.client_order = on;
         self
     }
 
-    /// Serves clients with which no application protocol is in common, as if neither had named any.
-    /// Default: off, they get no_application_protocol. RFC 7301 3.2
+    /// Accepts clients without a common application protocol, as if they had offered none. Default:
+    /// off; they are refused with no_application_protocol. RFC 7301 3.2
     #[must_use]
     pub fn ignore_unknown_alpn(mut self, on: bool) -> Self {
         self.ignore_unknown_alpn = on;
         self
     }
 
-    /// Whether clients are told that the name they asked for was understood. Default: yes. A server to
-    /// which names make no difference does not have to. RFC 6066 3
+    /// Whether the server acknowledges the requested name. Default: yes. A server that does not use
+    /// names need not. RFC 6066 3
     #[must_use]
     pub fn acknowledge_server_name(mut self, on: bool) -> Self {
         self.acknowledge_server_name = on;
         self
     }
 
-    /// Test seam. Sends as many bytes more as a client asks for with [`crate::ClientConfigBuilder::request_server_padding`], up
-    /// to 16384. Default: off.
+    /// Test seam. Sends the additional bytes that a client requests with
+    /// [`crate::client::ClientConfigBuilder::request_server_padding`], at most 16384. Default: off.
     #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]
     pub fn answer_server_padding(mut self, on: bool) -> Self {
@@ -272,10 +286,11 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// The configuration.
+    /// Builds the configuration.
     ///
     /// # Errors
-    /// If something necessary is missing or contradicts itself.
+    /// If a required option is missing, or options contradict each other: the [`ConfigError`] names
+    /// the option.
     pub fn build(self) -> Result<Arc<ServerConfig>, ConfigError> {
         let mut common = self.common.checked()?;
         if self.pre_shared_keys.is_some() && !common.has_version(ProtocolVersion::TLS1_3) {
@@ -288,10 +303,10 @@ impl ServerConfigBuilder {
         if only_pre_shared_keys {
             common.only_for_pre_shared_keys(&[HashAlgorithm::Sha256, HashAlgorithm::Sha384]);
         }
-        let mut known_names = self.known_names;
+        let mut credential_set = self.credential_set;
         let credentials = match self.credentials {
             Some(_) if self.require_known_name || !self.own.is_empty() => {
-                return Err(ConfigError::CredentialsTwice);
+                return Err(ConfigError::ConflictingCredentials);
             }
             Some(policy) => policy,
             None if self.own.is_empty()
@@ -306,11 +321,11 @@ impl ServerConfigBuilder {
                     set = set.require_known_name();
                 }
                 let set = Arc::new(set);
-                known_names = Some(Arc::clone(&set));
+                credential_set = Some(Arc::clone(&set));
                 Policy::Here(set as Arc<dyn SelectCredential>)
             }
         };
-        if let (true, Some(set)) = (self.compress_certificates_ahead, &known_names) {
+        if let (true, Some(set)) = (self.compress_certificates_ahead, &credential_set) {
             set.compress_ahead(&common.certificate_compression);
         }
         let (client_verifier, judged) =
@@ -323,12 +338,12 @@ impl ServerConfigBuilder {
             return Err(ConfigError::BadCertificateTypes);
         }
         let mut resumption = self.resumption;
-        // Who keeps sessions does not give them away as well, unless asked to.
+        // A session store replaces the default tickets.
         if self.default_tickets && resumption.tickets.is_none() && resumption.store.is_none() {
             let tickets = RotatingTickets::new(common.clock.now());
             resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
         }
-        self.session_ids.put_into(&mut resumption);
+        self.session_ids.apply_to(&mut resumption);
         if resumption.digests_only && resumption.verify_again {
             return Err(ConfigError::DigestsCannotBeVerified);
         }
@@ -343,7 +358,7 @@ impl ServerConfigBuilder {
         Ok(Arc::new(ServerConfig {
             common,
             credentials,
-            known_names,
+            credential_set,
             choose_config: self.choose_config,
             pre_shared_keys: self.pre_shared_keys,
             only_pre_shared_keys,

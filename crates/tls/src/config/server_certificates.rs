@@ -1,36 +1,41 @@
-//! What a server does about certificates besides choosing them: what goes with a client's, and when its own
-//! are compressed.
-//!
-//! Must not know: how a handshake goes. Next: [`super::server`], whose builder this is.
+//! Options for certificates on a server: extensions of CertificateRequest, and compression.
 
-use super::credential::Credential;
+use tercel_wire::{
+    CertificateRequest, CertificateRequestExtensions, CertificateType, DistinguishedName,
+    EncodeError, HandshakeMessage, List,
+};
+
 use super::server::{ServerConfig, ServerConfigBuilder};
-use crate::connection::authentication::certificate::compress_ahead;
+use crate::auth::certificate_expectations::CertificateExpectations;
+use crate::auth::compressed_certificate;
+use crate::auth::credential::Credential;
+use crate::auth::credential::certificate::compress_ahead;
+use crate::side::Side;
 
 impl ServerConfigBuilder {
-    /// Whether clients that are asked for a certificate are asked for an OCSP staple too (TLS 1.3; TLS 1.2
-    /// cannot ask). Default: no. What comes is shown to the verifier, which has its own say about what does
-    /// not come. RFC 9846 4.5.1.1
+    /// Whether a stapled OCSP response is requested with a client's certificate (TLS 1.3; TLS 1.2
+    /// has no such request). Default: no. The response is passed to the verifier, which also
+    /// decides whether a missing one is accepted. RFC 9846 4.5.1.1
     #[must_use]
     pub fn request_ocsp(mut self, request: bool) -> Self {
         self.request_ocsp = request;
         self
     }
 
-    /// Whether clients that are asked for a certificate are asked for signed certificate timestamps too
-    /// (TLS 1.3). Default: no. RFC 9846 4.5.1, RFC 6962 3.3
+    /// Whether signed certificate timestamps are requested with a client's certificate (TLS 1.3).
+    /// Default: no. RFC 9846 4.5.1, RFC 6962 3.3
     #[must_use]
     pub fn request_signed_certificate_timestamps(mut self, request: bool) -> Self {
         self.request_timestamps = request;
         self
     }
 
-    /// Makes all compressed forms of the credentials now, and of those put in place later before they are
-    /// used. Default: off, each form is made in the first handshake that needs it.
+    /// Compresses all credentials when the configuration is built, and later ones before they
+    /// replace others. Default: off; each form is made in the first handshake that needs it.
     ///
-    /// A form takes some milliseconds, for which one handshake and whatever shares its thread would wait. Off
-    /// by default, for a server with thousands of credentials would start slowly for what most of them may
-    /// never need. It has no effect on credentials that are chosen by another object, see
+    /// Compression takes some milliseconds, during which the handshake and its thread wait. It is
+    /// off by default because a server with thousands of credentials would start slowly. It has no
+    /// effect on credentials that another object selects, see
     /// [`ServerConfig::compress_certificate`]. RFC 8879 6
     #[must_use]
     pub fn compress_certificates_ahead(mut self, on: bool) -> Self {
@@ -40,8 +45,48 @@ impl ServerConfigBuilder {
 }
 
 impl ServerConfig {
-    /// Makes all compressed forms of a credential, in the ways of this configuration, so that no handshake has
-    /// to. It takes some milliseconds for each and can be done on any thread. RFC 8879 6
+    /// The requirements on a client's Certificate message.
+    pub(crate) fn certificate_expectations(
+        &self,
+        certificate_type: CertificateType,
+    ) -> CertificateExpectations<'_> {
+        CertificateExpectations {
+            side: Side::Client,
+            ocsp: self.request_ocsp,
+            timestamps: self.request_timestamps,
+            certificate_type,
+            schemes: &self.common.signature_schemes,
+            compression: self.common.offered_compression(),
+        }
+    }
+
+    /// Writes a CertificateRequest. RFC 9846 4.4.2
+    pub(crate) fn write_certificate_request(
+        &self,
+        context: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let authorities = self.authorities();
+        let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
+        let compressions = compressed_certificate::codes(self.common.offered_compression());
+        let for_certificates = self.common.certificate_signature_schemes.as_deref();
+        let message = CertificateRequest {
+            certificate_request_context: context,
+            extensions: CertificateRequestExtensions {
+                signature_algorithms: Some(List::new(&self.common.signature_schemes)),
+                signature_algorithms_cert: for_certificates.map(List::new),
+                certificate_authorities: (!names.is_empty()).then(|| List::new(&names)),
+                compress_certificate: (!compressions.is_empty()).then(|| List::new(&compressions)),
+                status_request: self.request_ocsp.then_some(()),
+                signed_certificate_timestamp: self.request_timestamps.then_some(()),
+                ..Default::default()
+            },
+        };
+        message.encode(out)
+    }
+
+    /// Compresses a credential with all algorithms of this configuration, so that no handshake has
+    /// to. It takes some milliseconds for each, and may be called on any thread. RFC 8879 6
     pub fn compress_certificate(&self, credential: &Credential) {
         compress_ahead(credential, &self.common.certificate_compression);
     }

@@ -1,52 +1,25 @@
-//! How a server lets clients come back: where sessions are, what they keep of clients, and for whom they are good.
-//!
-//! Must not know: how sessions are kept. Next: [`super::resumption`], and `handshake/resumption.rs`, which decides.
+//! Options for resumption on a server.
 
+use core::time::Duration;
 use std::sync::Arc;
 
-use super::policy::{AdmitEarlyData, Policy};
-use super::resumption::ServerResumption;
+use super::resumption::SessionIds;
 use super::server::ServerConfigBuilder;
-use crate::record::limits;
-use crate::session::store::{ForgetSession, MemoryStore, SessionStore};
-use crate::ticket::TicketSealer;
-
-/// Where sessions of TLS 1.2 are kept for clients that take no tickets.
-#[derive(Default)]
-pub(super) enum SessionIds {
-    /// In a store of the configuration's own.
-    #[default]
-    Own,
-    In(Arc<dyn SessionStore>),
-    None,
-}
-
-impl SessionIds {
-    /// Gives the store to a configuration that has tickets and no store of another kind.
-    pub(super) fn put_into(self, resumption: &mut ServerResumption) {
-        if resumption.tickets.is_none() || resumption.store.is_some() {
-            return;
-        }
-        let store: Arc<dyn SessionStore> = match self {
-            Self::Own => Arc::new(MemoryStore::new(limits::DEFAULT_SESSION_IDS)),
-            Self::In(store) => store,
-            Self::None => return,
-        };
-        resumption.store = Some(Policy::Here(store));
-        resumption.only_session_ids = true;
-    }
-}
+use crate::policy::Policy;
+use crate::resumption::replay_guard::AdmitEarlyData;
+use crate::resumption::session::store::{ForgetSession, ServerSessionStore};
+use crate::resumption::tickets::TicketSealer;
 
 impl ServerConfigBuilder {
-    /// Seals sessions into tickets with these keys. Default: keys of this configuration's own, changed
-    /// every six hours.
+    /// The keys that encrypt tickets. Default: keys of this configuration, replaced every six
+    /// hours.
     #[must_use]
     pub fn tickets(mut self, tickets: Arc<dyn TicketSealer>) -> Self {
         self.resumption.tickets = Some(tickets);
         self
     }
 
-    /// No session can be resumed, unless a store is set.
+    /// Issues no tickets. Without a session store, no session can be resumed.
     #[must_use]
     pub fn without_tickets(mut self) -> Self {
         self.default_tickets = false;
@@ -54,47 +27,46 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Keeps sessions of TLS 1.2 in this store for clients that take no tickets (curl, Erlang,
-    /// Bouncy Castle), which resume them by their session id. Clients that take tickets get
-    /// tickets, and TLS 1.3 leaves nothing here. A session whose client showed more than 8 KB of
-    /// certificates is not kept. Default: a [`MemoryStore`] of this configuration's own with room
-    /// for 4,096 sessions, some 5 MB. RFC 5246 7.3, RFC 5077 3.4
+    /// Replaces the store of TLS 1.2 sessions for clients without tickets (curl, Erlang, Bouncy
+    /// Castle), which resume by session id. It is used only with tickets and without a [session
+    /// store](Self::session_store), which stores all sessions. Clients with tickets get tickets,
+    /// and TLS 1.3 stores nothing here. A session whose client sent more than 8 KB of certificates
+    /// is not stored. Default: a [`ServerMemoryStore`](crate::session::ServerMemoryStore) of this
+    /// configuration for 4,096 sessions, about 5 MB. RFC 5246 7.3, RFC 5077 3.4
     ///
-    /// Configurations that share ticket keys can share a store, and then share its room. It is
-    /// used beside tickets only: not [without them](Self::without_tickets), nor with a
-    /// [session store](Self::session_store), which has all sessions.
+    /// Configurations that share ticket keys can share a store and its capacity.
     #[must_use]
-    pub fn session_ids(mut self, store: Arc<dyn SessionStore>) -> Self {
+    pub fn session_ids(mut self, store: Arc<dyn ServerSessionStore>) -> Self {
         self.session_ids = SessionIds::In(store);
         self
     }
 
-    /// Clients of TLS 1.2 that take no tickets are not resumed, and no session is kept here.
+    /// TLS 1.2 clients without tickets are not resumed, and no session is stored for them.
     #[must_use]
     pub fn without_session_ids(mut self) -> Self {
         self.session_ids = SessionIds::None;
         self
     }
 
-    /// Keeps sessions in a store, and gives clients names for them: each session of TLS 1.3 can then be
-    /// resumed once only. An application that is asked for them is told what to forget by
-    /// [`Self::forget_session`].
+    /// Stores sessions, and gives clients ids: each TLS 1.3 session can then be resumed only once.
+    /// If the store is [`Policy::Ask`], [`Self::forget_session`] reports which sessions to remove.
     #[must_use]
-    pub fn session_store(mut self, store: Policy<dyn SessionStore>) -> Self {
+    pub fn session_store(mut self, store: Policy<dyn ServerSessionStore>) -> Self {
         self.resumption.store = Some(store);
         self
     }
 
-    /// Seconds for which a stored session can be resumed. Default: one day, at most seven. RFC 9846 4.7.1
+    /// The time for which a stored session can be resumed, in whole seconds: a fraction is cut off.
+    /// Default: one day; at most seven. RFC 9846 4.7.1
     #[must_use]
-    pub fn session_lifetime(mut self, seconds: u32) -> Self {
-        self.resumption.lifetime = seconds;
+    pub fn session_lifetime(mut self, lifetime: Duration) -> Self {
+        self.resumption.lifetime = lifetime;
         self
     }
 
-    /// How many tickets follow a full and a resumed handshake of TLS 1.3, 0 to 10. Default: two and one.
-    /// A client that asks for another number gets that, up to 10; with a [session store](Self::session_store) no more than
-    /// these. RFC 9149
+    /// The number of tickets after a full and after a resumed TLS 1.3 handshake, 0 to 10. Default:
+    /// two and one. A client that requests another number gets that, up to 10; with a [session
+    /// store](Self::session_store) at most these. RFC 9149
     #[must_use]
     pub fn ticket_counts(mut self, after_full: u8, after_resumed: u8) -> Self {
         self.resumption.new_tickets = after_full.min(10);
@@ -102,28 +74,30 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// A label for this configuration: its sessions are resumed only under configurations with an equal label, among those that share
-    /// its ticket keys or store. Give different labels to servers behind which there are different applications.
+    /// A label of this configuration. Its sessions are resumed only under configurations with an
+    /// equal label, among those that share its ticket keys or store. Servers for different
+    /// applications need different labels; equal labels must mean the same server.
     ///
-    /// In any case a session is resumed only where a full handshake would have authenticated the same server: the credential
-    /// that the configuration would show now has the leaf that was shown when the session was made, or is valid for the name that
-    /// the client asked for then (a renewed certificate); if the client sent no name, it has the same set of names.
-    /// This cannot be told where credentials are [asked for, or chosen by an object](crate::ServerConfigBuilder::credentials) of the
-    /// application's, and where one raw public key took the place of another. Such sessions are resumed only under an equal label,
-    /// and without a label not at all: no tickets are then handed out. Equal labels have to mean the same server.
+    /// In addition, a session is resumed only where a full handshake would have authenticated the
+    /// same server. This is unknown if [the application selects
+    /// credentials](crate::server::ServerConfigBuilder::credentials): then sessions need a label,
+    /// and without one no tickets are issued. The document `docs/sessions.md` of the repository has
+    /// all rules.
     ///
-    /// What is demanded of clients is part of the context too; what is trusted is where clients are not judged
-    /// again, see [`Self::verify_resumed`].
+    /// The requirements on client certificates are part of the context too; so are the trusted
+    /// roots, if clients are not verified again, see [`Self::verify_resumed`].
     #[must_use]
     pub fn session_context(mut self, label: &[u8]) -> Self {
         self.resumption.label = label.to_vec();
         self
     }
 
-    /// Accepts early data of up to so many bytes, as far as `guard` admits it. Default: none.
+    /// Accepts at most this number of bytes of early data, as far as `guard` admits it. Default:
+    /// none.
     ///
-    /// Early data can be replayed: whoever recorded it can send it again, to another server or after the
-    /// guard has forgotten. Act on it only if doing so twice does no harm. RFC 9846 8, F.5
+    /// Early data can be replayed: an attacker who recorded it can send it again, to another server
+    /// or after the guard has removed its entry. Process it only if that is safe to do twice.
+    /// RFC 9846 8, F.5
     #[must_use]
     pub fn early_data(mut self, bytes: u32, guard: Policy<dyn AdmitEarlyData>) -> Self {
         self.resumption.max_early_data = bytes;
@@ -131,62 +105,68 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Seconds by which the age that a client tells of its ticket may be off, either way, for its early data to
-    /// count as fresh: 2 to 60, which is the default. RFC 9846 8.3
+    /// The largest difference, in either direction, between a ticket's age as the client states it
+    /// and as the server computes it, for its early data to count as fresh: 2 to 60 whole seconds.
+    /// Default: 60. RFC 9846 8.3
     ///
-    /// It has to cover what the flight takes on its way, by how much client's and server's clocks run apart over a
-    /// ticket's life, and among servers that share tickets by how much theirs differ; 10 seconds do for most. Beyond it
-    /// early data is rejected, never the handshake. A guard that knows nothing of what was admitted before it began has to be blind for
-    /// [twice as long](crate::ReplayGuard::fresh_for). Sessions for which early data is admitted are not resumed
-    /// under another window.
+    /// It has to cover the travel time of the flight, the drift between client's and server's
+    /// clocks over a ticket's life, and the difference between the clocks of servers that share
+    /// tickets; 10 seconds suffice for most. Beyond it early data is rejected, never the handshake.
+    /// A guard that does not know what was admitted before it started has to refuse for [twice as
+    /// long](crate::session::ReplayGuard::freshness_period). Sessions that admit early data are not
+    /// resumed under another window.
     #[must_use]
-    pub fn freshness_window(mut self, seconds: u32) -> Self {
-        self.resumption.freshness_window = seconds;
+    pub fn freshness_window(mut self, window: Duration) -> Self {
+        self.resumption.freshness_window = window;
         self
     }
 
-    /// Has this object told which sessions of TLS 1.2 are to be forgotten, because a connection of theirs ended with a fatal
-    /// alert, if the application is [asked](crate::Policy::Ask) for sessions. A [`SessionStore`](crate::SessionStore) is
-    /// told by its own `remove`. Default: nobody is, and such a session can be resumed for as long as it is found.
-    /// RFC 5246 7.2.2
+    /// If the store is [`Policy::Ask`](crate::Policy::Ask): the object that is notified of TLS 1.2
+    /// sessions to remove, because a connection ended with a fatal alert. A [`ServerSessionStore`]
+    /// is notified by its own `remove`. Default: none; such a session can be resumed until it is
+    /// removed otherwise. RFC 5246 7.2.2
     #[must_use]
     pub fn forget_session(mut self, told: Arc<dyn ForgetSession>) -> Self {
         self.resumption.forget = Some(told);
         self
     }
 
-    /// Judges a client's stored certificate again before its session is resumed, by today's roots, lists
-    /// and time; if it is refused, the handshake is a full one. Default: on.
+    /// Verifies a client's stored certificate again before its session is resumed, by the current
+    /// roots, revocation lists and time; if it is refused, the handshake is a full one. Default:
+    /// on.
     ///
-    /// Switched off, who was accepted once can come back for as long as the session lasts, up to seven
-    /// days, also if the certificate expires or is revoked in the meantime. Sessions are then only for
-    /// configurations that trust the same roots. With a verifier of another kind, only those with one
-    /// [label](Self::session_context) share them, and equal labels must mean equal decisions.
+    /// If this is off, a client that was accepted once can resume for the lifetime of the session,
+    /// up to seven days, even if its certificate expires or is revoked. Sessions are then bound to
+    /// the trusted roots. With a verifier of the application, only configurations with an equal
+    /// [label](Self::session_context) share sessions; give an equal label only to configurations
+    /// that accept the same clients.
     #[must_use]
     pub fn verify_resumed(mut self, on: bool) -> Self {
         self.resumption.verify_again = on;
         self
     }
 
-    /// Sessions keep no more of a client's certificates than the SHA-256 digest of the first one, which
-    /// makes tickets and stores small. Default: off.
+    /// Sessions contain only the SHA-256 digest of a client's certificate, which makes tickets and
+    /// stores small. Default: off.
     ///
-    /// After a resumption there is no chain to look at, only
-    /// [`peer_certificate_digest`](crate::Facts::peer_certificate_digest). Nor can such a client be judged
-    /// again: [`Self::verify_resumed`] has to be off. Sessions with and without chains are not resumed by a
-    /// configuration of the other kind. Raw public keys, which are small, are kept as they are.
+    /// After a resumption there is no chain, only
+    /// [`peer_certificate_digest`](crate::ConnectionInfo::peer_certificate_digest). Such a client
+    /// cannot be verified again, so [`Self::verify_resumed`] has to be off. A session with a chain
+    /// is not resumed where only digests are stored, and the reverse. Raw public keys are small and
+    /// stored as they are.
     #[must_use]
-    pub fn keep_only_certificate_digests(mut self, on: bool) -> Self {
+    pub fn store_only_certificate_digests(mut self, on: bool) -> Self {
         self.resumption.digests_only = on;
         self
     }
 
-    /// Tells clients of TLS 1.3 that they may resume under every name for which this server's certificate is
-    /// good, and lets them. Default: off, a session is for the name it was made with.
+    /// Allows TLS 1.3 clients to resume under every name for which the server's certificate is
+    /// valid, and announces it. Default: off; a session is for the name that it was created with.
     /// draft-ietf-tls-cross-sni-resumption
     ///
-    /// Under another name than the session's own, a renewed certificate has to be valid for both names. A client that sends no
-    /// name resumes only with the same leaf. Sessions of external pre-shared keys are for their own name.
+    /// Under another name, a renewed certificate has to be valid for both names. A client that
+    /// sends no name can resume only with the same certificate. Sessions of external pre-shared
+    /// keys are for their own name.
     #[must_use]
     pub fn resumption_across_names(mut self, on: bool) -> Self {
         self.resumption.across_names = on;

@@ -1,45 +1,54 @@
-//! Bytes from the transport on their way to the record layer.
-//!
-//! Lent to [`crate::Handshake::advance`] and [`crate::Receiver::open`]; between calls it belongs to the
-//! caller, who may keep one per thread. Must not know: records' meaning. Next: [`super::receiver`].
+//! [`ReceiveBuffer`]: received bytes that the record layer has not processed yet.
 
 use std::io::{self, Read};
 
 use crate::record::limits;
 
-/// A buffer of received bytes: the transport appends, the record layer consumes.
+/// A buffer of received bytes: the caller appends, the record layer consumes.
 ///
-/// It grows to one record at most, unless asked for more, and can be emptied of its memory when idle.
+/// [`crate::Handshake::advance`] and [`crate::Receiver::open`] borrow it. It grows to the size of
+/// one record, or more if the caller appends without consuming. [`Self::release`] frees its memory
+/// while the connection is idle.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut transport: &[u8] = b"bytes of a socket";
+/// let mut received = tercel::ReceiveBuffer::new();
+/// let count = received.read_from(&mut transport)?; // 0 at the end of input
+/// assert_eq!(received.unread().len(), count);
+/// # Ok(()) }
+/// ```
 #[derive(Default)]
-pub struct Received {
+pub struct ReceiveBuffer {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
 }
 
-/// What a buffer holds when first filled.
+/// Bytes of the first allocation.
 const INITIAL: usize = 4096;
 
-impl Received {
-    /// An empty buffer without memory.
+impl ReceiveBuffer {
+    /// Creates an empty buffer without allocating memory.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty buffer of this many bytes. For bulk, some multiples of 16 KiB serve well.
+    /// Creates an empty buffer with a capacity of this many bytes. For bulk transfer use a multiple
+    /// of 16 KiB.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
         Self { bytes: vec![0; bytes], start: 0, end: 0 }
     }
 
-    /// How many bytes it has memory for, unread ones included.
+    /// Returns the capacity in bytes, including unread bytes.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Appends what one `read` call gives; the number of bytes, 0 at the end of input.
+    /// Appends the bytes of one `read` call. Returns their number, 0 at the end of input.
     ///
     /// # Errors
     /// Those of the transport.
@@ -49,7 +58,8 @@ impl Received {
         Ok(count)
     }
 
-    /// Initialised room behind the unread bytes, never empty. Follow with [`Self::filled`].
+    /// Returns initialized memory after the unread bytes to write to, which is never empty. Call
+    /// [`Self::filled`] afterwards.
     pub fn spare(&mut self) -> &mut [u8] {
         if self.start == self.end {
             self.start = 0;
@@ -61,7 +71,7 @@ impl Received {
         self.bytes.get_mut(self.end..).unwrap_or_default()
     }
 
-    /// Says that this many bytes of [`Self::spare`] were written.
+    /// Appends the first `count` bytes of [`Self::spare`], which the caller has written.
     pub fn filled(&mut self, count: usize) {
         self.end = self.end.saturating_add(count).min(self.bytes.len());
     }
@@ -80,19 +90,19 @@ impl Received {
         }
     }
 
-    /// The bytes not consumed yet.
+    /// Returns the bytes that are not consumed yet.
     #[must_use]
     pub fn unread(&self) -> &[u8] {
         self.bytes.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Whether no unconsumed byte is left.
+    /// Returns whether there are no unread bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// Gives the memory back if nothing unread is in it; otherwise shrinks to what is.
+    /// Frees all memory except that of unread bytes.
     pub fn release(&mut self) {
         let rest = self.unread().to_vec();
         self.end = rest.len();
@@ -100,7 +110,7 @@ impl Received {
         self.bytes = rest;
     }
 
-    /// Consumes `count` bytes and lends them out, to be changed where they lie.
+    /// Consumes the first `count` unread bytes, and returns them for decryption in place.
     pub(crate) fn take(&mut self, count: usize) -> &mut [u8] {
         let start = self.start;
         let end = start.saturating_add(count).min(self.end);
@@ -108,7 +118,7 @@ impl Received {
         self.bytes.get_mut(start..end).unwrap_or_default()
     }
 
-    /// Lends out the first `count` unread bytes without consuming them.
+    /// Returns the first `count` unread bytes without consuming them.
     pub(crate) fn peek(&mut self, count: usize) -> &mut [u8] {
         let end = self.start.saturating_add(count).min(self.end);
         self.bytes.get_mut(self.start..end).unwrap_or_default()
@@ -123,7 +133,7 @@ impl Received {
         }
         let length = match self.bytes.len() {
             0 => INITIAL,
-            // One record fits in any case; more is held only if the caller appends without consuming.
+            // One record always fits. More is needed only if the caller appends without consuming.
             length if length < limits::MAX_RECORD => limits::MAX_RECORD,
             length => length.saturating_mul(2),
         };
@@ -131,8 +141,10 @@ impl Received {
     }
 }
 
-impl core::fmt::Debug for Received {
+impl core::fmt::Debug for ReceiveBuffer {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Received").field("unread", &self.unread().len()).finish_non_exhaustive()
+        f.debug_struct("ReceiveBuffer")
+            .field("unread", &self.unread().len())
+            .finish_non_exhaustive()
     }
 }

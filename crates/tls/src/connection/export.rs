@@ -1,6 +1,4 @@
-//! Secrets that leave a connection on purpose: exporters. RFC 9846 7.5, RFC 5705
-//!
-//! Must not know: records. Next: `keys/`; [`super::traffic_keys`], which give the connection itself away.
+//! Exporters of keying material. RFC 9846 7.5, RFC 5705
 
 use tercel_wire::{ProtocolVersion, Reader, Writer};
 
@@ -9,10 +7,18 @@ use crate::keys::suite::Suite;
 use crate::keys::tls12::Exporter12;
 use crate::keys::tls13::ExporterSecret;
 
-/// Derives keying material for other protocols from a connection.
+/// An exporter: derives keying material for other protocols from a connection. RFC 9846 7.5,
+/// RFC 5705
+///
+/// ```
+/// # fn run(connection: tercel::Connection) -> Result<(), tercel::Error> {
+/// let mut key = [0; 32];
+/// connection.exporter.export(b"EXPORTER-Channel-Binding", Some(b""), &mut key)?; // RFC 9266
+/// # Ok(()) }
+/// ```
 pub struct Exporter(Kind);
 
-/// In boxes, so that a secret is not left behind wherever the connection was moved from.
+/// Boxed, because moving a secret would leave a copy in memory.
 enum Kind {
     Tls13(Box<ExporterSecret>),
     Tls12(Box<Exporter12>),
@@ -34,7 +40,7 @@ impl Exporter {
         }
     }
 
-    /// What [`Self::write`] wrote, in a connection of this suite.
+    /// Reads what [`Self::write`] wrote for a connection with this cipher suite.
     pub(super) fn read(r: &mut Reader<'_>, suite: &Suite) -> Option<Self> {
         if suite.is_tls13() {
             return ExporterSecret::read(r).map(Self::tls13);
@@ -42,14 +48,14 @@ impl Exporter {
         Exporter12::read(r, suite).map(Self::tls12)
     }
 
-    /// Fills `out` with keying material for `label` and `context`. In TLS 1.3 no context and an empty
-    /// one give the same material, in TLS 1.2 they do not.
+    /// Fills `out` with keying material for `label` and `context`. No context and an empty one give
+    /// the same material in TLS 1.3, but not in TLS 1.2.
     ///
     /// # Errors
-    /// [`Misuse::InvalidArgument`] for lengths the protocol has no room for: an output beyond 255 hash
-    /// lengths or a label beyond 249 bytes (TLS 1.3), a context beyond 65535 bytes (TLS 1.2).
-    /// [`Misuse::NoExtendedMainSecret`] in TLS 1.2 with a peer that lacks that: the material could be
-    /// shared with another connection. RFC 7627 5.4
+    /// [`Misuse::InvalidArgument`] for an output of more than 255 hash lengths or a label of more
+    /// than 249 bytes (TLS 1.3), or a context of more than 65535 bytes (TLS 1.2).
+    /// [`Misuse::NoExtendedMainSecret`] in TLS 1.2 without the extended main secret: another
+    /// connection could have the same keying material. RFC 7627 5.4
     pub fn export(
         &self,
         label: &[u8],
@@ -69,7 +75,7 @@ impl Exporter {
         }
     }
 
-    /// Which version's exporter this is.
+    /// Returns the version of the connection.
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
         match &self.0 {

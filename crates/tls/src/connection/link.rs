@@ -1,21 +1,20 @@
-//! What the two halves of a connection share: one block of memory, with an atomic word, the keys of each, and where its
-//! session is kept.
+//! The state that a sender and a receiver share: an atomic word of signals, the keys of both, and a
+//! reference to their session in its store.
 //!
-//! The receiver sets bits of the word, the sender acts on them before its next record. Keys stay in their place from
-//! the first to the last, whatever is moved around them: a move would leave a copy behind. Each half reaches its own
-//! keys and no others, so that nobody ever waits for their lock.
-//! Must not know: records. Next: [`super::sender`], `keys/direction.rs`.
+//! The receiver sets bits of the word, and the sender acts on them before its next record. Keys are
+//! here because this allocation never moves: moving a key would leave a copy in memory. Sender and
+//! receiver access their own keys only, so their locks are never contended.
 
 use std::sync::{Arc, PoisonError};
 
 use tercel_wire::AlertDescription;
 
 use crate::keys::direction::Keys;
-use crate::session::stored::StoredSession;
+use crate::resumption::session::stored::StoredSession;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
-/// Shared by sender and receiver.
+/// The state shared by sender and receiver.
 #[derive(Clone, Default)]
 pub(crate) struct Link(Arc<Shared>);
 
@@ -24,21 +23,21 @@ struct Shared {
     word: AtomicU32,
     write: Mutex<Option<Keys>>,
     read: Mutex<Option<Keys>>,
-    /// TLS 1.2: for a session that lies in a store. Either half may have to say that it is to be forgotten.
+    /// TLS 1.2: the stored session, which an error of sender or receiver invalidates.
     stored: Mutex<Option<Arc<StoredSession>>>,
 }
 
-/// The place of one half's keys, if it has any. They are wiped with it, whatever becomes of the other half.
+/// The keys of a sender or receiver in the shared state. Dropping it wipes them.
 pub(crate) struct KeyCell<const WRITES: bool>(Link);
 
-/// What a sender's key is made of.
+/// The keys of a sender.
 pub(crate) type WriteKeys = KeyCell<true>;
 
-/// What a receiver's key is made of.
+/// The keys of a receiver.
 pub(crate) type ReadKeys = KeyCell<false>;
 
 impl<const WRITES: bool> KeyCell<WRITES> {
-    /// The place on this link, which no other may have.
+    /// The keys on this link. There must be only one value for each direction.
     pub(crate) fn on(link: &Link) -> Self {
         Self(link.clone())
     }
@@ -47,14 +46,14 @@ impl<const WRITES: bool> KeyCell<WRITES> {
         &self.0
     }
 
-    /// The keys. Let go of them before the place is looked at again.
+    /// Locks the keys. The guard has to be dropped before the next call.
     pub(crate) fn get(&self) -> MutexGuard<'_, Option<Keys>> {
         let Link(shared) = &self.0;
         let place = if WRITES { &shared.write } else { &shared.read };
         place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These in place of those before.
+    /// Replaces the keys.
     pub(crate) fn put(&self, keys: Keys) {
         *self.get() = Some(keys);
     }
@@ -79,63 +78,63 @@ const RENEGOTIATION_REFUSED: u32 = 32;
 const WRITE_CLOSED: u32 = 64;
 const ALERT_SHIFT: u32 = 8;
 
-/// What a connection goes on with elsewhere.
-const LASTING: u32 = UPDATE_REQUESTED | PEER_CLOSED | UPDATE_AWAITED | RENEGOTIATION_REFUSED;
+/// The signals that are kept when a connection is saved.
+const PERSISTENT: u32 = UPDATE_REQUESTED | PEER_CLOSED | UPDATE_AWAITED | RENEGOTIATION_REFUSED;
 
-/// What the sender finds on the link.
+/// A snapshot of the signals.
 #[derive(Clone, Copy)]
 pub(crate) struct Signals(u32);
 
 impl Link {
-    /// The peer asked for a key update in our direction. RFC 9846 4.7.3
+    /// Signals that the peer requested a key update of this side. RFC 9846 4.7.3
     pub(crate) fn request_update(&self) {
         self.0.word.fetch_or(UPDATE_REQUESTED, Ordering::Release);
     }
 
-    /// The peer sent close_notify.
+    /// Signals that the peer sent close_notify.
     pub(crate) fn peer_closed(&self) {
         self.0.word.fetch_or(PEER_CLOSED, Ordering::Release);
     }
 
-    /// The peer asked for renegotiation and is to be refused by a warning: `false` if our half is
-    /// closed and cannot send one. RFC 5246 7.2.2
+    /// Signals that a renegotiation request has to be refused by a warning alert. `false` if the
+    /// sender is closed and cannot send one. RFC 5246 7.2.2
     pub(crate) fn refuse_renegotiation(&self) -> bool {
         self.0.word.fetch_or(RENEGOTIATION_REFUSED, Ordering::AcqRel) & WRITE_CLOSED == 0
     }
 
-    /// The refusal was sent.
+    /// Clears the signal: the refusal was sent.
     pub(crate) fn renegotiation_refused(&self) {
         self.0.word.fetch_and(!RENEGOTIATION_REFUSED, Ordering::AcqRel);
     }
 
-    /// The sender sends nothing any more.
+    /// Signals that the sender is closed.
     pub(crate) fn write_closed(&self) {
         self.0.word.fetch_or(WRITE_CLOSED, Ordering::Release);
     }
 
-    /// The receiver failed; the peer is to be told, if there is something to tell.
+    /// Signals that the receiver failed, with the alert to send, if any.
     pub(crate) fn fail(&self, alert: Option<AlertDescription>) {
         let alert = alert.map_or(0, |alert| ALERT_PRESENT | u32::from(alert.0) << ALERT_SHIFT);
         self.0.word.fetch_or(FAILED | alert, Ordering::Release);
     }
 
-    /// Has the session forgotten if this connection ends with a fatal alert. RFC 5246 7.2.2
-    pub(crate) fn forget_on_alert(&self, session: Arc<StoredSession>) {
+    /// Sets the session that a fatal alert on this connection invalidates. RFC 5246 7.2.2
+    pub(crate) fn invalidate_on_alert(&self, session: Arc<StoredSession>) {
         *self.stored() = Some(session);
     }
 
-    /// The connection ends with a fatal alert, which takes its session along. RFC 5246 7.2.2
+    /// Invalidates the session, because the connection ends with a fatal alert. RFC 5246 7.2.2
     #[cold]
-    pub(crate) fn forget_session(&self) {
+    pub(crate) fn invalidate_session(&self) {
         let session = self.stored().take();
-        // A store may take its time, and nobody is to wait for that here.
+        // Called without the lock, since a store may be slow.
         if let Some(session) = session {
-            session.forget();
+            session.invalidate();
         }
     }
 
-    /// Where the session lies that is to be forgotten then.
-    pub(crate) fn to_forget(&self) -> Option<Arc<StoredSession>> {
+    /// The session that a fatal alert on this connection invalidates.
+    pub(crate) fn session_to_invalidate(&self) -> Option<Arc<StoredSession>> {
         self.stored().clone()
     }
 
@@ -143,28 +142,28 @@ impl Link {
         self.0.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// We asked the peer for a key update.
+    /// Signals that a key update was requested from the peer.
     pub(crate) fn await_update(&self) {
         self.0.word.fetch_or(UPDATE_AWAITED, Ordering::Release);
     }
 
-    /// The peer updated its key, asked or not.
+    /// Clears the signal: the peer updated its key, requested or not.
     pub(crate) fn update_arrived(&self) {
         self.0.word.fetch_and(!UPDATE_AWAITED, Ordering::AcqRel);
     }
 
-    /// Whether both are of one connection.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    /// Whether both belong to the same connection.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// A link on which these signals are set, of those that a connection goes on with.
+    /// A link with the signals of a saved connection. `None` if there are others.
     pub(crate) fn from_word(word: u32) -> Option<Self> {
-        (word & !LASTING == 0)
+        (word & !PERSISTENT == 0)
             .then(|| Self(Arc::new(Shared { word: AtomicU32::new(word), ..Shared::default() })))
     }
 
-    /// Whether there is no signal at all.
+    /// Whether no signal is set.
     pub(crate) fn is_quiet(&self) -> bool {
         self.signals().0 == 0
     }
@@ -173,7 +172,7 @@ impl Link {
         Signals(self.0.word.load(Ordering::Acquire))
     }
 
-    /// The update was made.
+    /// Clears the signal: the key was updated.
     pub(crate) fn update_done(&self) {
         self.0.word.fetch_and(!UPDATE_REQUESTED, Ordering::AcqRel);
     }
@@ -196,12 +195,12 @@ impl Signals {
         self.0 & PEER_CLOSED != 0
     }
 
-    /// Those that a connection goes on with.
-    pub(crate) fn lasting(self) -> u32 {
-        self.0 & LASTING
+    /// The signals that are kept when a connection is saved.
+    pub(crate) fn persistent(self) -> u32 {
+        self.0 & PERSISTENT
     }
 
-    /// `Some` if the receiver failed: with the alert to send, if any.
+    /// `Some` if the receiver failed, with the alert to send, if any.
     pub(crate) fn failed(self) -> Option<Option<AlertDescription>> {
         if self.0 & FAILED == 0 {
             return None;
@@ -221,7 +220,7 @@ mod tests {
     use crate::keys::suite;
 
     #[test]
-    fn a_half_s_keys_go_with_it_and_with_nobody_else() {
+    fn dropping_sender_or_receiver_wipes_its_own_keys_only() {
         let suite = suite::find(CipherSuite::TLS_AES_128_GCM_SHA256).unwrap();
         let keys = |byte| Keys::from_bytes(suite, &[byte; 32]).unwrap();
         let link = Link::default();

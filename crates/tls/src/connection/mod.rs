@@ -1,51 +1,59 @@
-//! An established connection: two independent halves and the facts.
+//! Established connections: sender, receiver, and the negotiated parameters.
 //!
-//! After the handshake TLS is a matter of events, not of sequence, so everything here is plain
-//! synchronous code. Must not know: handshakes. Next: [`sender`], [`receiver`].
+//! After the handshake, messages have no fixed order, so these are event handlers and not a
+//! coroutine.
 
-pub(crate) mod authentication;
 pub(crate) mod buffer;
+mod client_authentication;
 pub(crate) mod export;
-pub(crate) mod facts;
+pub(crate) mod handoff;
+pub(crate) mod info;
 pub(crate) mod link;
-pub(crate) mod parked;
+mod parked;
 pub(crate) mod post_handshake;
+pub(crate) mod post_handshake_auth;
 pub(crate) mod receiver;
-pub(crate) mod saved;
 pub(crate) mod sender;
-pub(crate) mod stream;
 pub(crate) mod tickets;
-pub(crate) mod traffic_keys;
-
-use authentication::requester::CertificateRequester;
-use export::Exporter;
-use facts::Facts;
-use receiver::Receiver;
-use sender::Sender;
 
 use crate::error::{Error, Misuse};
 use crate::keys::direction::Keys;
+use export::Exporter;
+use info::ConnectionInfo;
+use post_handshake_auth::requester::CertificateRequester;
+use receiver::Receiver;
+use sender::Sender;
 
-/// What a handshake leads to. Take it apart: the halves are independent values.
+/// An established connection. Its parts are independent values and can be moved apart.
+///
+/// ```
+/// use tercel::Connection;
+///
+/// # fn run(connection: Connection) {
+/// let Connection { sender, receiver, info, .. } = connection;
+/// println!("{} with {}", info.version, info.cipher_suite);
+/// # drop((sender, receiver)); }
+/// ```
 #[derive(Debug)]
 pub struct Connection {
-    /// Seals data for the peer.
+    /// Encrypts data for the peer.
     pub sender: Sender,
-    /// Opens data from the peer.
+    /// Decrypts data from the peer.
     pub receiver: Receiver,
-    /// What was agreed.
-    pub facts: Facts,
-    /// Derives keying material for other protocols.
+    /// The negotiated parameters.
+    pub info: ConnectionInfo,
+    /// The exporter of keying material. RFC 9846 7.5, RFC 5705
     pub exporter: Exporter,
-    /// The same for early data, where it was accepted or offered. RFC 9846 7.5
+    /// The early exporter, if early data was accepted. RFC 9846 7.5
     pub early_exporter: Option<Box<Exporter>>,
-    /// Server: asks for the client's certificate, if the client offered to be asked after the handshake
-    /// and the configuration says by whom clients are judged. RFC 9846 4.7.2
+    /// Server: requests the client's certificate after the handshake. `None` unless the client
+    /// offered that and the configuration has a verifier for clients. RFC 9846 4.7.2
     pub requester: Option<CertificateRequester>,
 }
 
 impl Connection {
-    /// The current traffic secrets of TLS 1.3, (of the receiver, of the sender), for tests and debugging tools.
+    /// Returns the current traffic secrets of TLS 1.3, first the receiver's, then the sender's. For
+    /// tests and debugging tools.
     ///
     /// # Errors
     /// [`Misuse::WrongVersion`] in TLS 1.2, which has no traffic secrets.
@@ -54,6 +62,9 @@ impl Connection {
             let secret = keys.and_then(Keys::traffic_secret).ok_or(Misuse::WrongVersion)?;
             Ok::<_, Error>(secret.as_bytes().to_vec())
         };
-        Ok((secret(self.receiver.post().keys().as_ref())?, secret(self.sender.keys().as_ref())?))
+        Ok((
+            secret(self.receiver.post_handshake().keys().as_ref())?,
+            secret(self.sender.keys().as_ref())?,
+        ))
     }
 }

@@ -1,18 +1,17 @@
-//! Connections that wait for long: without keys that are expanded, and without buffers.
+//! Parking of idle connections: frees expanded keys and buffers.
 //!
-//! What stays is what the key is made of; the next record makes it again. Nothing of it shows on the wire.
-//! Must not know: how a key is made. Next: `keys/direction.rs`, `record/protection.rs`.
+//! The secrets stay, and the next record derives the key from them again. The peer does not notice.
 
 use super::Connection;
 use super::link::KeyCell;
 use super::receiver::Receiver;
 use super::sender::Sender;
-use crate::error::{Error, Local};
+use crate::error::{Error, InternalError};
 use crate::record::protection::Protection;
 
 impl Connection {
-    /// Lets go of the memory that both halves can do without while nothing is sent or received: see
-    /// [`Sender::park`] and [`Receiver::park`].
+    /// Frees the memory that an idle connection does not need. See [`Sender::park`] and
+    /// [`Receiver::park`].
     pub fn park(&mut self) {
         self.sender.park();
         self.receiver.park();
@@ -20,33 +19,32 @@ impl Connection {
 }
 
 impl Sender {
-    /// Lets the expanded key go, some 560 bytes. The next record makes it again, at the price of one key
-    /// derivation; nothing else changes.
+    /// Frees the expanded key, about 560 bytes. The next record derives it again.
     pub fn park(&mut self) {
         park(self.sealer.protection_mut());
     }
 
-    /// The key is at hand afterwards.
+    /// Derives the key again if the sender is parked.
     #[inline]
     pub(super) fn wake(&mut self) -> Result<(), Error> {
-        wake(self.sealer.protection_mut(), || made_again(&self.keys))
+        wake(self.sealer.protection_mut(), || derive_protection(&self.keys))
     }
 }
 
 impl Receiver {
-    /// Lets the expanded key go, some 560 bytes, and memory that no message waits in. The next record
-    /// makes the key again; half a message stays where it is.
+    /// Frees the expanded key, about 560 bytes, and unused buffer memory. The next record derives
+    /// the key again. A partially received message is kept.
     ///
-    /// The buffer of received bytes is the caller's: see [`crate::Received::release`].
+    /// For the caller's buffer of received bytes see [`crate::ReceiveBuffer::release`].
     pub fn park(&mut self) {
         park(self.opener.protection_mut());
-        self.post.joiner.release();
+        self.post_handshake.joiner.release();
     }
 
-    /// The key is at hand afterwards.
+    /// Derives the key again if the receiver is parked.
     #[inline]
     pub(super) fn wake(&mut self) -> Result<(), Error> {
-        wake(self.opener.protection_mut(), || made_again(&self.post.keys))
+        wake(self.opener.protection_mut(), || derive_protection(&self.post_handshake.keys))
             .map_err(|error| self.fail(error))
     }
 }
@@ -60,11 +58,11 @@ fn park(protection: Option<&mut Protection>) {
 #[inline]
 fn wake(
     protection: Option<&mut Protection>,
-    make_again: impl FnOnce() -> Result<Protection, Error>,
+    derive: impl FnOnce() -> Result<Protection, Error>,
 ) -> Result<(), Error> {
     match protection {
         Some(protection) if protection.is_parked() => {
-            protection.wake(make_again()?);
+            protection.wake(derive()?);
             Ok(())
         }
         _ => Ok(()),
@@ -72,7 +70,7 @@ fn wake(
 }
 
 #[cold]
-fn made_again<const WRITES: bool>(keys: &KeyCell<WRITES>) -> Result<Protection, Error> {
-    // Where there is a key to let go, there is what it was made of.
-    keys.get().as_ref().ok_or(Local::Failed)?.protection()
+fn derive_protection<const WRITES: bool>(keys: &KeyCell<WRITES>) -> Result<Protection, Error> {
+    // A parked key has its secret here.
+    keys.get().as_ref().ok_or(InternalError::Failed)?.protection()
 }

@@ -1,9 +1,5 @@
-//! What may come after the handshake besides data: alerts, KeyUpdate, NewSessionTicket, authentication.
-//! RFC 9846 4.7, 6
-//!
-//! Events without an order, so they are handlers, not a sequence.
-//! Must not know: sockets, the sender. Next: [`super::receiver`], its only caller;
-//! [`super::authentication`].
+//! Received records after the handshake other than data: alerts, KeyUpdate, NewSessionTicket,
+//! post-handshake authentication. RFC 9846 4.7, 6
 
 use tercel_pki::Refusal;
 use tercel_wire::{
@@ -11,41 +7,43 @@ use tercel_wire::{
     KeyUpdate, KeyUpdateRequest, NewSessionTicket, ProtocolVersion,
 };
 
-use super::authentication::server::Expecting;
-use super::authentication::{Authentication, Event};
 use super::link::ReadKeys;
-use super::tickets::TicketTaker;
-use crate::config::policy::Side;
-use crate::error::{Error, Misuse, Peer};
+use super::post_handshake_auth::server::PendingRequests;
+use super::post_handshake_auth::{Authentication, Event};
+use super::tickets::TicketHandler;
+use crate::error::{Error, Misuse, PeerError};
 use crate::keys::direction::Keys;
 use crate::record::joiner::Joiner;
 use crate::record::limits;
 use crate::record::opener::Opener;
+use crate::side::Side;
 use crate::sync::MutexGuard;
 
-/// The receiver's state apart from keys.
+/// The receiver's state for post-handshake messages.
 pub(crate) struct PostHandshake {
     pub(super) side: Side,
     pub(super) version: ProtocolVersion,
-    /// Where the key comes from, again after it was parked; in TLS 1.3 the next one too.
+    /// The secrets that the opener's key is derived from, also after parking and, in TLS 1.3, for
+    /// the next key.
     pub(super) keys: ReadKeys,
-    /// Client: what takes tickets, if they are wanted.
-    pub(super) tickets: Option<Box<TicketTaker>>,
-    /// Where certificates may be asked for.
+    /// Client: stores tickets, if the configuration has a store.
+    pub(super) tickets: Option<Box<TicketHandler>>,
+    /// State of post-handshake authentication, if it is possible.
     pub(super) authentication: Option<Box<Authentication>>,
     pub(super) joiner: Joiner,
     pub(super) updates: u64,
     pub(super) updates_in_a_row: u8,
-    /// Warning alerts and refused renegotiations.
+    /// Warning alerts and refused renegotiation requests without data between them.
     pub(super) warnings_in_a_row: u8,
-    /// Whether an end without close_notify is as good as one with it. Here, for here is room for it.
+    /// Whether an end of the transport without close_notify is no error. It is here and not in the
+    /// receiver, because here it fits in padding.
     pub(crate) tolerate_truncation: bool,
 }
 
-/// What a handled record means for the receiver.
+/// The effect of a record on the receiver.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum After {
-    GoOn,
+pub(crate) enum RecordEffect {
+    Continue,
     Closed,
 }
 
@@ -54,7 +52,7 @@ impl PostHandshake {
         side: Side,
         version: ProtocolVersion,
         keys: ReadKeys,
-        tickets: Option<Box<TicketTaker>>,
+        tickets: Option<Box<TicketHandler>>,
         authentication: Option<Box<Authentication>>,
     ) -> Self {
         Self {
@@ -75,59 +73,65 @@ impl PostHandshake {
         self.keys.get()
     }
 
-    /// Application data arrived: no handshake message may be half there. RFC 9846 5.1
-    /// Only a record that carries some ends a row of records that bring nothing on.
+    /// Handles a record of application data, which is not allowed within a handshake message. An
+    /// empty one does not reset the counters of consecutive messages. RFC 9846 5.1
     pub(crate) fn application_data(&mut self, length: usize) -> Result<(), Error> {
         if length > 0 {
             self.updates_in_a_row = 0;
             self.warnings_in_a_row = 0;
-            // Tickets come ahead of data. Who has some need not hold on to the means to take more.
-            if self.tickets.as_ref().is_some_and(|taker| taker.has_some()) {
+            // Servers send tickets before data. After the first data, a client with a ticket frees
+            // the memory for further ones.
+            if self.tickets.as_ref().is_some_and(|handler| handler.has_received_ticket()) {
                 self.tickets = None;
             }
         }
         self.check_uninterrupted()
     }
 
-    /// No handshake message is half there, and no answer. RFC 9846 5.1, 4.7.2
+    /// Checks that no handshake message and no answer to a certificate request is incomplete.
+    /// RFC 9846 5.1, 4.7.2
     fn check_uninterrupted(&self) -> Result<(), Error> {
         if let Some(authentication) = &self.authentication {
             authentication.check_uninterrupted()?;
         }
-        if self.joiner.is_empty() { Ok(()) } else { Err(Peer::InterruptedHandshakeMessage.into()) }
+        if self.joiner.is_empty() {
+            Ok(())
+        } else {
+            Err(PeerError::InterruptedHandshakeMessage.into())
+        }
     }
 
-    /// What the caller has to hear before anything that follows.
+    /// The next event, which the caller has to receive before later data.
     pub(crate) fn next_event(&mut self) -> Option<Event> {
         self.authentication.as_mut()?.next_event()
     }
 
-    /// Server: where answers to requests for a certificate are expected.
-    pub(crate) fn expecting(&mut self) -> Result<&mut Expecting, Error> {
+    /// Server: the state of expected answers to certificate requests.
+    pub(crate) fn pending_requests(&mut self) -> Result<&mut PendingRequests, Error> {
         if self.version != ProtocolVersion::TLS1_3 {
             return Err(Misuse::WrongVersion.into());
         }
-        let expecting = || Box::new(Authentication::Expecting(Expecting::default()));
-        match self.authentication.get_or_insert_with(expecting).as_mut() {
-            Authentication::Expecting(expecting) => Ok(expecting),
-            Authentication::Answering(_) => Err(Misuse::InvalidArgument.into()),
+        let new = || Box::new(Authentication::Server(PendingRequests::default()));
+        match self.authentication.get_or_insert_with(new).as_mut() {
+            Authentication::Server(requests) => Ok(requests),
+            Authentication::Client(_) => Err(Misuse::InvalidArgument.into()),
         }
     }
 
-    /// Nothing of an authentication after the handshake is open: what that rests on, a running hash, cannot be
-    /// handed over.
+    /// Checks that no post-handshake authentication is possible or incomplete: its transcript hash
+    /// cannot be exported or saved.
     pub(super) fn check_idle(&self) -> Result<(), Error> {
         match self.authentication.as_deref() {
             None => Ok(()),
-            Some(Authentication::Expecting(expecting)) if expecting.is_idle() => Ok(()),
-            Some(_) => Err(Misuse::CertificateAwaited.into()),
+            Some(Authentication::Server(requests)) if requests.is_idle() => Ok(()),
+            Some(_) => Err(Misuse::CertificatePending.into()),
         }
     }
 
     pub(crate) fn refusal(&self) -> Option<&Refusal> {
         match self.authentication.as_deref()? {
-            Authentication::Expecting(expecting) => expecting.refusal(),
-            Authentication::Answering(_) => None,
+            Authentication::Server(requests) => requests.refusal(),
+            Authentication::Client(_) => None,
         }
     }
 
@@ -137,7 +141,7 @@ impl PostHandshake {
         content_type: ContentType,
         content: &[u8],
         opener: &mut Opener,
-    ) -> Result<After, Error> {
+    ) -> Result<RecordEffect, Error> {
         match content_type {
             ContentType::ALERT => self.alert(content),
             ContentType::HANDSHAKE => {
@@ -145,30 +149,30 @@ impl PostHandshake {
                 while let Some(message) = self.joiner.next()? {
                     self.message(message.bytes(), opener)?;
                 }
-                // A large message that has no place need not come whole to be refused: nobody would wait for
-                // the rest of it.
+                // A message that is not allowed is refused before the rest of it is received.
                 match self.joiner.waiting().first() {
-                    Some(kind) if !self.has_place(HandshakeType(*kind)) => {
-                        Err(Peer::UnexpectedMessage.into())
+                    Some(kind) if !self.is_handled(HandshakeType(*kind)) => {
+                        Err(PeerError::UnexpectedMessage.into())
                     }
-                    _ => Ok(After::GoOn),
+                    _ => Ok(RecordEffect::Continue),
                 }
             }
-            _ => Err(Peer::UnexpectedRecord.into()),
+            _ => Err(PeerError::UnexpectedRecord.into()),
         }
     }
 
-    fn alert(&mut self, content: &[u8]) -> Result<After, Error> {
+    fn alert(&mut self, content: &[u8]) -> Result<RecordEffect, Error> {
         let (level, description) = read_alert(content, self.version)?;
         match (level, description) {
-            (AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY) => Ok(After::Closed),
+            (AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY) => Ok(RecordEffect::Closed),
             (_, AlertDescription::CLOSE_NOTIFY) if self.version == ProtocolVersion::TLS1_3 => {
-                Ok(After::Closed)
+                Ok(RecordEffect::Closed)
             }
             _ => {
-                ignorable(level, description, self.version, &mut self.warnings_in_a_row)?;
-                // What ends nothing may not split a message either, nor an answer. RFC 9846 5.1, 4.7.2
-                self.check_uninterrupted().map(|()| After::GoOn)
+                check_ignorable(level, description, self.version, &mut self.warnings_in_a_row)?;
+                // An ignored alert is not allowed within a message or an answer, either.
+                // RFC 9846 5.1, 4.7.2
+                self.check_uninterrupted().map(|()| RecordEffect::Continue)
             }
         }
     }
@@ -191,23 +195,24 @@ impl PostHandshake {
         match (kind, self.side) {
             (HandshakeType::KEY_UPDATE, _) => self.key_update(body, opener),
             (HandshakeType::NEW_SESSION_TICKET, Side::Client) => {
-                // Who does not resume ignores tickets, but not malformed ones. RFC 9846 4.7.1
+                // Tickets are parsed even if they are not stored: a malformed one is an error.
+                // RFC 9846 4.7.1
                 let ticket = NewSessionTicket::parse(body)?;
                 if ticket.ticket_lifetime > MAX_TICKET_LIFETIME {
-                    return Err(Peer::BadTicketLifetime.into());
+                    return Err(PeerError::BadTicketLifetime.into());
                 }
-                if let Some(taker) = &mut self.tickets {
-                    taker.take(&ticket);
+                if let Some(handler) = &mut self.tickets {
+                    handler.store(&ticket);
                 }
                 Ok(())
             }
-            _ => Err(Peer::UnexpectedMessage.into()),
+            _ => Err(PeerError::UnexpectedMessage.into()),
         }
     }
 
     fn message_of_tls12(&mut self, kind: HandshakeType, body: &[u8]) -> Result<(), Error> {
         if !self.renegotiates(kind) {
-            return Err(Peer::UnexpectedMessage.into());
+            return Err(PeerError::UnexpectedMessage.into());
         }
         if kind == HandshakeType::CLIENT_HELLO {
             ClientHello::parse(body)?;
@@ -215,18 +220,21 @@ impl PostHandshake {
         self.refuse_renegotiation()
     }
 
-    /// Whether a message of this kind may come now, or what comes instead is for [`Self::message`] to say.
-    fn has_place(&self, kind: HandshakeType) -> bool {
+    /// Whether [`Self::message`] handles a message of this type.
+    fn is_handled(&self, kind: HandshakeType) -> bool {
         match (kind, self.side) {
             _ if self.version != ProtocolVersion::TLS1_3 => self.renegotiates(kind),
             (HandshakeType::KEY_UPDATE, _) | (HandshakeType::NEW_SESSION_TICKET, Side::Client) => {
                 true
             }
-            _ => self.authentication.as_ref().is_some_and(|known| known.has_place(kind)),
+            _ => self
+                .authentication
+                .as_ref()
+                .is_some_and(|authentication| authentication.is_handled(kind)),
         }
     }
 
-    /// Whether a message of this kind asks for another handshake. RFC 5246 7.4.1.1, 7.4.1.2
+    /// Whether a message of this type requests renegotiation. RFC 5246 7.4.1.1, 7.4.1.2
     fn renegotiates(&self, kind: HandshakeType) -> bool {
         let asks = match self.side {
             Side::Client => HandshakeType::HELLO_REQUEST,
@@ -235,17 +243,17 @@ impl PostHandshake {
         self.version != ProtocolVersion::TLS1_3 && kind == asks
     }
 
-    /// We grant no other handshake, and say so by a warning. The connection goes on: whether it
-    /// can do without is for the peer to decide. RFC 5246 7.2.2
+    /// Refuses renegotiation with a warning alert. The connection continues, and the peer decides
+    /// whether to close it. RFC 5246 7.2.2
     fn refuse_renegotiation(&mut self) -> Result<(), Error> {
         self.warnings_in_a_row = self.warnings_in_a_row.saturating_add(1);
         if self.warnings_in_a_row > limits::MAX_WARNING_ALERTS {
-            return Err(Peer::Renegotiation.into());
+            return Err(PeerError::Renegotiation.into());
         }
         if self.keys.link().refuse_renegotiation() {
             Ok(())
         } else {
-            Err(Peer::Renegotiation.into())
+            Err(PeerError::Renegotiation.into())
         }
     }
 
@@ -253,22 +261,22 @@ impl PostHandshake {
         let update = KeyUpdate::parse(body)?;
         self.updates_in_a_row = self.updates_in_a_row.saturating_add(1);
         if self.updates_in_a_row > limits::MAX_KEY_UPDATES_IN_A_ROW {
-            return Err(Peer::TooManyKeyUpdates.into());
+            return Err(PeerError::TooManyKeyUpdates.into());
         }
-        // Keys change at the end of a record only. RFC 9846 5.1
+        // A KeyUpdate has to be the last message in its record. RFC 9846 5.1
         if !self.joiner.is_empty() {
-            return Err(Peer::ExcessHandshakeData.into());
+            return Err(PeerError::ExcessHandshakeData.into());
         }
         let mut keys = self.keys.get();
         let Some(Keys::Tls13(secret)) = &mut *keys else {
-            return Err(Peer::UnexpectedMessage.into());
+            return Err(PeerError::UnexpectedMessage.into());
         };
         *secret = secret.next();
         opener.install(secret.protection()?);
         let link = self.keys.link();
         link.update_arrived();
         self.updates = self.updates.saturating_add(1);
-        // Past the limit a request for an update is ignored. RFC 9846 4.7.3
+        // A request for an update beyond the limit is ignored. RFC 9846 4.7.3
         if update.request_update == KeyUpdateRequest::UPDATE_REQUESTED
             && self.updates < limits::MAX_KEY_UPDATES
         {
@@ -278,33 +286,33 @@ impl PostHandshake {
     }
 }
 
-/// Seven days, in seconds. RFC 9846 4.7.1
+/// The longest lifetime of a ticket: seven days, in seconds. RFC 9846 4.7.1
 const MAX_TICKET_LIFETIME: u32 = 604_800;
 
-/// The two bytes of an alert record. RFC 9846 6
+/// Parses the content of an alert record. RFC 9846 6
 pub(crate) fn read_alert(
     content: &[u8],
     version: ProtocolVersion,
 ) -> Result<(AlertLevel, AlertDescription), Error> {
-    let [level, description] = content else { return Err(Peer::BadAlert.into()) };
+    let [level, description] = content else { return Err(PeerError::BadAlert.into()) };
     let (level, description) = (AlertLevel(*level), AlertDescription(*description));
     let known = level == AlertLevel::WARNING || level == AlertLevel::FATAL;
-    // In TLS 1.3 the level says nothing. RFC 9846 6
+    // TLS 1.3 ignores the level. RFC 9846 6
     if !known && version != ProtocolVersion::TLS1_3 {
-        return Err(Peer::IllegalAlertLevel.into());
+        return Err(PeerError::IllegalAlertLevel.into());
     }
     Ok((level, description))
 }
 
-/// `Ok` for alerts that change nothing, within limits; the error for all others.
-pub(crate) fn ignorable(
+/// `Ok` for an alert to ignore, unless there are too many; the error for any other alert.
+pub(crate) fn check_ignorable(
     level: AlertLevel,
     description: AlertDescription,
     version: ProtocolVersion,
     in_a_row: &mut u8,
 ) -> Result<(), Error> {
     let ignored = if version == ProtocolVersion::TLS1_3 {
-        // The only alert besides close_notify that is no error. RFC 9846 6.1
+        // The only alert other than close_notify that is not an error. RFC 9846 6.1
         description == AlertDescription::USER_CANCELED
     } else {
         level == AlertLevel::WARNING
@@ -314,7 +322,7 @@ pub(crate) fn ignorable(
     }
     *in_a_row = in_a_row.saturating_add(1);
     if *in_a_row > limits::MAX_WARNING_ALERTS {
-        return Err(Peer::TooManyWarningAlerts.into());
+        return Err(PeerError::TooManyWarningAlerts.into());
     }
     Ok(())
 }
@@ -325,7 +333,7 @@ mod tests {
     use crate::connection::link::Link;
 
     #[test]
-    fn empty_records_do_not_end_a_row_of_warning_alerts() {
+    fn empty_records_do_not_reset_the_count_of_warning_alerts() {
         let mut post = PostHandshake::new(
             Side::Client,
             ProtocolVersion::TLS1_2,
@@ -339,6 +347,6 @@ mod tests {
             post.application_data(0)?;
             post.handle(ContentType::ALERT, &warning, &mut opener).map(|_| ())
         });
-        assert_eq!(row, Err(Peer::TooManyWarningAlerts.into()));
+        assert_eq!(row, Err(PeerError::TooManyWarningAlerts.into()));
     }
 }

@@ -1,62 +1,96 @@
-//! The reading half of a connection.
+//! [`Receiver`]: the receiving part of a connection.
 //!
-//! Must not know: sockets, and the sender but for one atomic word. What is not application data goes
-//! to [`super::post_handshake`]. Next: [`super::sender`].
+//! [`super::post_handshake`] handles everything that is not application data.
+
+use core::fmt;
 
 use tercel_wire::ContentType;
 
-use super::authentication::Event;
-use super::authentication::client::CertificateRequested;
-use super::authentication::server::ClientCertificate;
-use super::buffer::Received;
+use super::buffer::ReceiveBuffer;
 use super::link::Link;
-use super::post_handshake::{After, PostHandshake};
+use super::post_handshake::{PostHandshake, RecordEffect};
+use super::post_handshake_auth::Event;
+use super::post_handshake_auth::client::CertificateRequested;
+use super::post_handshake_auth::server::ClientCertificate;
 use crate::error::Error;
-use crate::record::opener::{OpenedInto, Opener};
+use crate::record::opener::{OpenedContent, Opener};
 
-/// Opens application data. Independent of the [`crate::Sender`]: the two can live in two tasks.
+/// The receiving part of a connection: decrypts application data. It can be used in another task
+/// than the [`crate::Sender`].
+///
+/// ```
+/// use tercel::{Error, Opened, ReceiveBuffer, Receiver};
+///
+/// /// Appends the data of all whole records to `data`; returns whether the peer has closed.
+/// fn open(
+///     receiver: &mut Receiver,
+///     received: &mut ReceiveBuffer,
+///     data: &mut Vec<u8>,
+/// ) -> Result<bool, Error> {
+///     loop {
+///         match receiver.open(received)? {
+///             Opened::Data(piece) => data.extend_from_slice(piece),
+///             Opened::Closed => return Ok(true),
+///             _ => return Ok(false), // receive more bytes first
+///         }
+///     }
+/// }
+/// ```
 pub struct Receiver {
     pub(super) opener: Opener,
-    pub(super) post: PostHandshake,
+    pub(super) post_handshake: PostHandshake,
     pub(super) state: State,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Open,
-    /// close_notify arrived.
+    /// close_notify was received.
     Closed,
     Failed(Error),
 }
 
-/// What [`Receiver::open`] found.
-#[derive(Debug, PartialEq, Eq)]
+/// The result of [`Receiver::open`].
+#[derive(PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Opened<'a> {
-    /// Application data, decrypted where it lay in the buffer.
+    /// Application data, decrypted in place.
     Data(&'a mut [u8]),
-    /// No whole record is there: receive more.
+    /// The buffer contains no complete record: more bytes have to be received.
     More,
-    /// The peer sent close_notify: no more data will come. RFC 9846 6.1
+    /// The peer sent close_notify: no more data will follow. RFC 9846 6.1
     Closed,
-    /// Client: the server asks for our certificate, which [`crate::Sender::authenticate`] answers.
-    /// RFC 9846 4.7.2
+    /// Client: the server requests the client's certificate. [`crate::Sender::authenticate`]
+    /// answers it. RFC 9846 4.7.2
     CertificateRequested(CertificateRequested),
-    /// Server: the client answered a request for its certificate. RFC 9846 4.7.2
+    /// Server: the client answered a certificate request. RFC 9846 4.7.2
     ClientCertificate(ClientCertificate),
 }
 
-/// What [`Receiver::open_into`] found.
+/// Does not print the data.
+impl fmt::Debug for Opened<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Data(data) => write!(f, "Data({} bytes)", data.len()),
+            Self::More => f.write_str("More"),
+            Self::Closed => f.write_str("Closed"),
+            Self::CertificateRequested(request) => request.fmt(f),
+            Self::ClientCertificate(certificate) => certificate.fmt(f),
+        }
+    }
+}
+
+/// The result of [`Receiver::open_into`].
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Filled {
-    /// This many bytes of application data were written to the front of the output.
+    /// This many bytes of application data were written to the beginning of the output.
     Data(usize),
-    /// No whole record is there: receive more.
+    /// The buffer contains no complete record: more bytes have to be received.
     More,
-    /// The next record may not fit into the output: use a larger one, or [`Receiver::open`].
+    /// The next record may not fit in the output. Use a larger one, or [`Receiver::open`].
     TooSmall,
-    /// The peer sent close_notify: no more data will come. RFC 9846 6.1
+    /// The peer sent close_notify: no more data will follow. RFC 9846 6.1
     Closed,
     /// See [`Opened::CertificateRequested`].
     CertificateRequested(CertificateRequested),
@@ -65,26 +99,26 @@ pub enum Filled {
 }
 
 impl Receiver {
-    pub(crate) fn new(opener: Opener, post: PostHandshake) -> Self {
-        Self { opener, post, state: State::Open }
+    pub(crate) fn new(opener: Opener, post_handshake: PostHandshake) -> Self {
+        Self { opener, post_handshake, state: State::Open }
     }
 
-    /// Opens the next record of application data in `received`, in place.
+    /// Decrypts the next record of application data in place.
     ///
-    /// Records that carry protocol messages are handled on the way; what they call for is sent by the
-    /// [`crate::Sender`], with its next data or by its `control`.
+    /// Records before it that contain protocol messages are processed. The [`crate::Sender`] sends
+    /// the responses, before its next data or in [`crate::Sender::control`].
     ///
     /// # Errors
-    /// If the peer breaks the protocol, or sent a fatal alert. The error is final; the alert that it
-    /// calls for is sent by the sender.
-    pub fn open<'a>(&mut self, received: &'a mut Received) -> Result<Opened<'a>, Error> {
+    /// If the peer violates the protocol or sends a fatal alert. All later calls return the same
+    /// error. The sender sends the alert for it.
+    pub fn open<'a>(&mut self, received: &'a mut ReceiveBuffer) -> Result<Opened<'a>, Error> {
         loop {
             match self.state {
                 State::Open => {}
                 State::Closed => return Ok(Opened::Closed),
                 State::Failed(error) => return Err(error),
             }
-            match self.post.next_event() {
+            match self.post_handshake.next_event() {
                 None => {}
                 Some(Event::Requested(request)) => {
                     return Ok(Opened::CertificateRequested(request));
@@ -98,18 +132,22 @@ impl Receiver {
         }
     }
 
-    /// Opens the next record of application data straight into `out`, which spares a copy.
+    /// Decrypts the next record of application data into `out`, which avoids a copy by the caller.
     ///
     /// # Errors
-    /// As [`Self::open`].
-    pub fn open_into(&mut self, received: &mut Received, out: &mut [u8]) -> Result<Filled, Error> {
+    /// Those of [`Self::open`].
+    pub fn open_into(
+        &mut self,
+        received: &mut ReceiveBuffer,
+        out: &mut [u8],
+    ) -> Result<Filled, Error> {
         loop {
             match self.state {
                 State::Open => {}
                 State::Closed => return Ok(Filled::Closed),
                 State::Failed(error) => return Err(error),
             }
-            match self.post.next_event() {
+            match self.post_handshake.next_event() {
                 None => {}
                 Some(Event::Requested(request)) => {
                     return Ok(Filled::CertificateRequested(request));
@@ -128,15 +166,15 @@ impl Receiver {
             let opened = self.opener.open_into(frame, record, out);
             match opened.map_err(|error| self.fail(error))? {
                 None => {}
-                Some(OpenedInto::Into(ContentType::APPLICATION_DATA, length)) => {
-                    let whole = self.post.application_data(length);
+                Some(OpenedContent::Output(ContentType::APPLICATION_DATA, length)) => {
+                    let whole = self.post_handshake.application_data(length);
                     whole.map_err(|error| self.fail(error))?;
                     if length > 0 {
                         return Ok(Filled::Data(length));
                     }
                 }
-                Some(OpenedInto::Into(content_type, length)) => {
-                    // Not for the application: out of its buffer without a trace.
+                Some(OpenedContent::Output(content_type, length)) => {
+                    // Protocol messages are wiped from the application's buffer.
                     let region = out.get_mut(..length.saturating_add(1).min(out.len()));
                     let region = region.unwrap_or_default();
                     let handled =
@@ -144,7 +182,7 @@ impl Receiver {
                     tercel_crypto::wipe(region);
                     handled?;
                 }
-                Some(OpenedInto::Plain(opened)) => {
+                Some(OpenedContent::Input(opened)) => {
                     let content = record.get(opened.plaintext).unwrap_or_default();
                     self.handle(opened.content_type, content)?;
                 }
@@ -152,14 +190,15 @@ impl Receiver {
         }
     }
 
-    /// Says that the transport has ended.
+    /// Reports the end of the transport's input.
     ///
     /// # Errors
-    /// [`Error::Truncated`] unless close_notify came first, or the configuration tolerates it.
+    /// [`Error::Truncated`] if no close_notify was received and the configuration does not tolerate
+    /// that. RFC 9846 6.1
     pub fn end_of_input(&mut self) -> Result<(), Error> {
         match self.state {
             State::Closed => Ok(()),
-            State::Open if self.post.tolerate_truncation => {
+            State::Open if self.post_handshake.tolerate_truncation => {
                 self.state = State::Closed;
                 Ok(())
             }
@@ -171,36 +210,36 @@ impl Receiver {
         }
     }
 
-    /// Records opened under the current key.
+    /// Returns the number of records opened under the current key.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.opener.sequence()
     }
 
-    /// The output length with which [`Self::open_into`] takes any record.
+    /// Returns the output length that is sufficient for [`Self::open_into`] with any record.
     #[must_use]
     pub fn max_opened_length(&self) -> usize {
         crate::record::limits::MAX_PROTECTED_TLS12
     }
 
-    pub(crate) fn post_mut(&mut self) -> &mut PostHandshake {
-        &mut self.post
+    pub(crate) fn post_handshake_mut(&mut self) -> &mut PostHandshake {
+        &mut self.post_handshake
     }
 
     pub(crate) fn link(&self) -> &Link {
-        self.post.keys.link()
+        self.post_handshake.keys.link()
     }
 
-    pub(crate) fn post(&self) -> &PostHandshake {
-        &self.post
+    pub(crate) fn post_handshake(&self) -> &PostHandshake {
+        &self.post_handshake
     }
 
-    /// Opens one record. `None`: not there yet. The range, if it is application data, lies within the
-    /// record, which then is still the first thing unread.
+    /// Opens one record, and returns its length. `None` if it is incomplete. For application data
+    /// it also returns the range of the plaintext in the record, and does not consume the record.
     #[allow(clippy::type_complexity)]
     fn next(
         &mut self,
-        received: &mut Received,
+        received: &mut ReceiveBuffer,
     ) -> Result<Option<(usize, Option<core::ops::Range<usize>>)>, Error> {
         let framed = self.opener.frame(received.unread());
         let Some(frame) = framed.map_err(|error| self.fail(error))? else { return Ok(None) };
@@ -216,7 +255,7 @@ impl Receiver {
             Err(error) => return Err(self.fail(error)),
         };
         if opened.content_type == ContentType::APPLICATION_DATA && self.opener.is_protected() {
-            let whole = self.post.application_data(opened.plaintext.len());
+            let whole = self.post_handshake.application_data(opened.plaintext.len());
             whole.map_err(|error| self.fail(error))?;
             if !opened.plaintext.is_empty() {
                 return Ok(Some((frame.total, Some(opened.plaintext))));
@@ -231,11 +270,11 @@ impl Receiver {
         Ok(Some((frame.total, None)))
     }
 
-    /// What is not for the application. Apart from the way of data, which is the shorter for it.
+    /// Handles a record that is not application data.
     #[cold]
     fn handle(&mut self, content_type: ContentType, content: &[u8]) -> Result<(), Error> {
-        let after = self.post.handle(content_type, content, &mut self.opener);
-        if after.map_err(|error| self.fail(error))? == After::Closed {
+        let effect = self.post_handshake.handle(content_type, content, &mut self.opener);
+        if effect.map_err(|error| self.fail(error))? == RecordEffect::Closed {
             self.state = State::Closed;
             self.link().peer_closed();
         }
@@ -246,7 +285,7 @@ impl Receiver {
     pub(super) fn fail(&mut self, error: Error) -> Error {
         self.state = State::Failed(error);
         self.link().fail(error.alert());
-        self.link().forget_session();
+        self.link().invalidate_session();
         error
     }
 }

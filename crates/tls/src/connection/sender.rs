@@ -1,6 +1,4 @@
-//! The writing half of a connection.
-//!
-//! Must not know: sockets, and the receiver but for one atomic word. Next: [`super::receiver`].
+//! [`Sender`]: the sending part of a connection.
 
 use tercel_wire::{
     AlertDescription, AlertLevel, ContentType, HandshakeMessage, KeyUpdate, KeyUpdateRequest,
@@ -8,22 +6,32 @@ use tercel_wire::{
 };
 
 use super::link::{Link, WriteKeys};
-use crate::error::{Error, Local, Misuse};
+use crate::error::{Error, InternalError, Misuse};
 use crate::keys::direction::{Keys, NewKeys};
 use crate::keys::tls13::TrafficSecret;
 use crate::record::limits;
 use crate::record::sealer::Sealer;
 use crate::sync::MutexGuard;
 
-/// Seals application data. Independent of the [`crate::Receiver`]: the two can live in two tasks.
+/// The sending part of a connection: encrypts application data. It can be used in another task than
+/// the [`crate::Receiver`].
+///
+/// ```
+/// # fn run(mut sender: tercel::Sender) -> Result<(), tercel::Error> {
+/// let mut records = Vec::new();
+/// sender.seal_to(b"the last message", &mut records)?;
+/// sender.close(&mut records)?; // appends close_notify; then the caller sends `records`
+/// # Ok(()) }
+/// ```
 pub struct Sender {
     pub(super) sealer: Sealer,
     pub(super) version: ProtocolVersion,
-    /// Where the key comes from, again after [`Self::park`]; in TLS 1.3 the next one too.
+    /// The secrets that the sealer's key is derived from, also after [`Self::park`] and, in TLS
+    /// 1.3, for the next key.
     pub(super) keys: WriteKeys,
     pub(super) updates: u64,
     pub(super) state: State,
-    /// Client, early data: bytes that may still be sent. RFC 9846 4.3.10
+    /// Client: the remaining bytes of early data. `None` if this is no early data. RFC 9846 4.3.10
     pub(super) allowance: Option<u32>,
 }
 
@@ -34,16 +42,16 @@ pub(super) enum State {
     Closed,
 }
 
-/// What [`Sender::seal`] did.
+/// The result of [`Sender::seal`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
-    /// Bytes of plaintext that are in records now.
+    /// Bytes of plaintext that were encrypted.
     pub consumed: usize,
-    /// Bytes of output to send.
+    /// Bytes of output that have to be sent.
     pub written: usize,
 }
 
-/// Room that pending messages may need ahead of data: a key update or an alert, and what protects it.
+/// Bytes of output that pending messages can need: the record of a key update or an alert.
 const CONTROL_ROOM: usize = limits::HEADER + 64;
 
 impl Sender {
@@ -51,7 +59,7 @@ impl Sender {
         Self { sealer, version, keys, updates: 0, state: State::Open, allowance: None }
     }
 
-    /// A handshake sends through the same value that will be the connection's.
+    /// The sealer, which the handshake uses, too.
     pub(crate) fn sealer(&mut self) -> Result<&mut Sealer, Error> {
         self.wake()?;
         Ok(&mut self.sealer)
@@ -61,7 +69,7 @@ impl Sender {
         self.version = version;
     }
 
-    /// Seals under these keys from here on.
+    /// Changes to these keys.
     pub(crate) fn install(&mut self, keys: NewKeys) -> Result<(), Error> {
         self.sealer.replace(|place| keys.replace(place))?;
         self.keys.put(keys.into_keys());
@@ -69,13 +77,13 @@ impl Sender {
         Ok(())
     }
 
-    /// What is sealed from here on is early data, up to so many bytes.
-    pub(crate) fn limit_to(&mut self, bytes: u32) {
+    /// Limits the data that is sealed from now on: early data.
+    pub(crate) fn limit_early_data(&mut self, bytes: u32) {
         self.allowance = Some(bytes);
     }
 
-    /// Early data is over before it began: back to the clear.
-    pub(crate) fn abandon_key(&mut self) {
+    /// Removes the early data key: subsequent records are plaintext.
+    pub(crate) fn remove_key(&mut self) {
         self.sealer.uninstall();
         self.keys.clear();
         self.allowance = None;
@@ -85,18 +93,19 @@ impl Sender {
         self.keys.link()
     }
 
-    /// Seals from the front of `plaintext` into `out`, as many records as fit.
+    /// Encrypts the beginning of `plaintext` into as many records as fit in `out`.
     ///
-    /// Pending protocol messages (the answer to a key update, an alert) go first. If `consumed` is less
-    /// than the plaintext's length, send what was written and call again.
+    /// Pending protocol messages, such as a key update or an alert, are written before it. If
+    /// `consumed` is less than the length of `plaintext`, call this again with the rest after the
+    /// output was sent.
     ///
     /// # Errors
-    /// [`Misuse::OutputTooSmall`] if not even one byte fits, or not all that is pending, which then
-    /// stays so; [`Local::Closed`] after [`Self::close`];
-    /// [`Local::Failed`] after a failure of the receiver, whose alert was written by an earlier call.
+    /// [`Misuse::OutputTooSmall`] if no byte of data fits, or not all pending messages, which then
+    /// remain pending. [`InternalError::Closed`] after [`Self::close`]. [`InternalError::Failed`]
+    /// after an error of the receiver, whose alert was written by an earlier call.
     pub fn seal(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {
-        if !self.is_free() {
-            return self.seal_with_care(plaintext, out);
+        if !self.is_unrestricted() {
+            return self.seal_with_checks(plaintext, out);
         }
         let (consumed, written) =
             self.sealer.seal(ContentType::APPLICATION_DATA, plaintext, out)?;
@@ -106,21 +115,21 @@ impl Sender {
         Ok(Sealed { consumed, written })
     }
 
-    /// Whether data can be sealed without a thought of anything else: small records are worth the question.
-    fn is_free(&self) -> bool {
+    /// Whether data can be sealed without further checks: a fast path for small records.
+    fn is_unrestricted(&self) -> bool {
         self.state == State::Open
             && self.allowance.is_none()
             && self.link().is_quiet()
             && self.sealer.is_ready()
     }
 
-    /// [`Self::seal`] where something else may have to come first, or a limit be kept.
+    /// [`Self::seal`] with pending messages or a limit of early data.
     #[inline(never)]
-    fn seal_with_care(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {
+    fn seal_with_checks(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {
         self.require_open()?;
         let mut before = 0;
         if self.is_pending() {
-            // Nothing that was changed for a record may be lost with it.
+            // Checked first, since writing the messages changes keys and signals.
             if out.len() < CONTROL_ROOM {
                 return Err(Misuse::OutputTooSmall.into());
             }
@@ -137,40 +146,43 @@ impl Sender {
             }
         }
         let room = out.get_mut(before..).unwrap_or_default();
-        let plaintext = self.allowed(plaintext)?;
+        let plaintext = self.within_limit(plaintext)?;
         self.wake()?;
         let (consumed, written) =
             self.sealer.seal(ContentType::APPLICATION_DATA, plaintext, room)?;
-        self.spend(consumed);
+        self.count_early_data(consumed);
         if consumed == 0 && before == 0 && !plaintext.is_empty() {
             return Err(Misuse::OutputTooSmall.into());
         }
         Ok(Sealed { consumed, written: before.saturating_add(written) })
     }
 
-    /// Seals all of `plaintext` onto the end of `out`.
+    /// Encrypts all of `plaintext`, and appends the records to `out`.
     ///
     /// # Errors
-    /// As [`Self::seal`].
+    /// Those of [`Self::seal`]; [`InternalError::EarlyDataLimit`] if it exceeds
+    /// [`Self::early_data_left`].
     pub fn seal_to(&mut self, plaintext: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         self.control(out)?;
         self.require_open()?;
         if self.early_data_left().is_some_and(|left| left < plaintext.len()) {
-            return Err(Local::EarlyDataLimit.into());
+            return Err(InternalError::EarlyDataLimit.into());
         }
         self.wake()?;
         self.sealer.seal_to(ContentType::APPLICATION_DATA, plaintext, out)?;
-        self.spend(plaintext.len());
+        self.count_early_data(plaintext.len());
         Ok(())
     }
 
-    /// Client, early data: how many more bytes may be sent; `None` if there is no such limit.
+    /// Client: returns how many more bytes of early data may be sent. `None` if this is no early
+    /// data.
     #[must_use]
     pub fn early_data_left(&self) -> Option<usize> {
         self.allowance.map(|left| usize::try_from(left).unwrap_or(usize::MAX))
     }
 
-    /// The output length that surely takes `length` bytes of plaintext in one call of [`Self::seal`].
+    /// Returns an output length that is sufficient for [`Self::seal`] with `length` bytes of
+    /// plaintext.
     #[must_use]
     pub fn sealed_length(&self, length: usize) -> usize {
         let fragment = usize::from(self.sealer.max_fragment()).max(1);
@@ -181,14 +193,14 @@ impl Sender {
             .saturating_add(CONTROL_ROOM)
     }
 
-    /// The most plaintext bytes one record carries.
+    /// Returns the maximum plaintext bytes of a record.
     #[must_use]
     pub fn max_fragment(&self) -> usize {
         usize::from(self.sealer.max_fragment())
     }
 
-    /// Appends what is pending without data: the answer to a key update, an alert after a failure of
-    /// the receiver, and in TLS 1.2 the answer to close_notify. Cheap if nothing is.
+    /// Appends pending messages to `out`: a requested key update, the alert after an error of the
+    /// receiver, the refusal of renegotiation, and in TLS 1.2 the answer to close_notify.
     ///
     /// # Errors
     /// If a cryptographic operation fails.
@@ -199,22 +211,23 @@ impl Sender {
         Ok(())
     }
 
-    /// Appends close_notify. Nothing can be sealed afterwards; a second call does nothing. RFC 9846 6.1
+    /// Appends close_notify to `out`. No data can be sent afterwards. Further calls have no effect.
+    /// RFC 9846 6.1
     ///
     /// # Errors
     /// If a cryptographic operation fails.
     pub fn close(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         self.control(out)?;
         if self.state == State::Open {
-            self.last_alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out)?;
+            self.close_with_alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out)?;
         }
         Ok(())
     }
 
-    /// Appends a fatal alert of the application's choice, and closes.
+    /// Appends an alert to `out`, and closes the connection.
     ///
-    /// Three alerts are no errors, and are sent as the warnings that they are: `user_canceled` and
-    /// `no_renegotiation` ahead of a `close_notify`, and that alone. RFC 5246 7.2, RFC 9846 6.1
+    /// Three alerts are sent as warnings: `close_notify` alone, `user_canceled` and
+    /// `no_renegotiation` before a `close_notify`. All others are fatal. RFC 5246 7.2, RFC 9846 6.1
     ///
     /// # Errors
     /// If a cryptographic operation fails.
@@ -225,21 +238,23 @@ impl Sender {
         match alert {
             AlertDescription::CLOSE_NOTIFY => self.close(out),
             AlertDescription::USER_CANCELED | AlertDescription::NO_RENEGOTIATION => {
-                self.warn(alert, out)?;
+                self.send_warning(alert, out)?;
                 self.close(out)
             }
             _ => {
-                self.link().forget_session();
-                self.last_alert(AlertLevel::FATAL, alert, out)
+                self.link().invalidate_session();
+                self.close_with_alert(AlertLevel::FATAL, alert, out)
             }
         }
     }
 
-    /// Appends a `KeyUpdate` and changes to the next key; `request` asks the peer to do the same, unless
-    /// it was asked before and has not done so yet. RFC 9846 4.7.3
+    /// Appends a `KeyUpdate` to `out` and changes to the next key. `request` requests the same of
+    /// the peer, unless an earlier request is outstanding. RFC 9846 4.7.3
     ///
     /// # Errors
-    /// [`Misuse::WrongVersion`] in TLS 1.2.
+    /// [`Misuse::WrongVersion`] in TLS 1.2. [`InternalError::KeyExhausted`] if no more updates are
+    /// allowed.
+    /// [`InternalError::Closed`] after [`Self::close`].
     pub fn update_key(&mut self, request: bool, out: &mut Vec<u8>) -> Result<(), Error> {
         self.require_open()?;
         if !request || self.link().signals().update_awaited() {
@@ -250,7 +265,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Records sealed under the current key.
+    /// Returns the number of records sealed under the current key.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.sealer.sequence()
@@ -260,15 +275,16 @@ impl Sender {
         self.keys.get()
     }
 
-    /// Seals handshake messages made under the secret of the moment, of which no update of the key may
-    /// part any from the others, if `link` is this connection's. Gives what `make` gives beside them.
+    /// Seals handshake messages that `make` creates with the current traffic secret. No key update
+    /// can come between them. Returns the second value of `make`. `link` has to be that of this
+    /// connection.
     pub(crate) fn seal_messages<T>(
         &mut self,
         link: &Link,
         make: impl FnOnce(&TrafficSecret) -> Result<(Vec<u8>, T), Error>,
         out: &mut Vec<u8>,
     ) -> Result<T, Error> {
-        if !self.link().is(link) {
+        if !self.link().is_same(link) {
             return Err(Misuse::InvalidArgument.into());
         }
         self.control(out)?;
@@ -284,35 +300,37 @@ impl Sender {
     pub(super) fn require_open(&self) -> Result<(), Error> {
         match self.state {
             State::Open => Ok(()),
-            State::Closed if self.link().signals().failed().is_some() => Err(Local::Failed.into()),
-            State::Closed => Err(Local::Closed.into()),
+            State::Closed if self.link().signals().failed().is_some() => {
+                Err(InternalError::Failed.into())
+            }
+            State::Closed => Err(InternalError::Closed.into()),
         }
     }
 
-    /// The part of `plaintext` that early data has room for.
-    fn allowed<'p>(&self, plaintext: &'p [u8]) -> Result<&'p [u8], Error> {
+    /// The part of `plaintext` within the limit of early data.
+    fn within_limit<'p>(&self, plaintext: &'p [u8]) -> Result<&'p [u8], Error> {
         match self.early_data_left() {
-            Some(0) if !plaintext.is_empty() => Err(Local::EarlyDataLimit.into()),
+            Some(0) if !plaintext.is_empty() => Err(InternalError::EarlyDataLimit.into()),
             Some(left) => Ok(plaintext.get(..left).unwrap_or(plaintext)),
             None => Ok(plaintext),
         }
     }
 
-    fn spend(&mut self, bytes: usize) {
+    fn count_early_data(&mut self, bytes: usize) {
         if let Some(left) = &mut self.allowance {
             *left = left.saturating_sub(u32::try_from(bytes).unwrap_or(u32::MAX));
         }
     }
 
-    /// Whether there is something to say ahead of data.
+    /// Whether a message has to be sent before data.
     pub(super) fn is_pending(&self) -> bool {
         let signals = self.link().signals();
         let tls13 = self.version == ProtocolVersion::TLS1_3;
-        let said = signals.failed().is_some()
+        let signaled = signals.failed().is_some()
             || signals.update_requested()
             || signals.renegotiation_to_refuse()
             || (signals.peer_closed() && !tls13);
-        said || (self.sealer.key_nearly_spent() && tls13)
+        signaled || (self.sealer.key_nearly_spent() && tls13)
     }
 
     fn write_pending(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
@@ -320,19 +338,20 @@ impl Sender {
         if let Some(alert) = signals.failed() {
             self.state = State::Closed;
             if let Some(alert) = alert {
-                self.last_alert(AlertLevel::FATAL, alert, out)?;
+                self.close_with_alert(AlertLevel::FATAL, alert, out)?;
             }
             return Ok(());
         }
         let tls13 = self.version == ProtocolVersion::TLS1_3;
         if signals.peer_closed() && !tls13 {
-            // In TLS 1.2 a close is answered at once, in TLS 1.3 it ends one direction only. RFC 5246 7.2.1
-            return self.last_alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out);
+            // A TLS 1.2 side answers close_notify immediately. In TLS 1.3 it closes one direction
+            // only. RFC 5246 7.2.1
+            return self.close_with_alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out);
         }
         if signals.renegotiation_to_refuse() {
-            // It is always a warning. RFC 5246 7.2.2
+            // no_renegotiation is always a warning. RFC 5246 7.2.2
             self.link().renegotiation_refused();
-            self.warn(AlertDescription::NO_RENEGOTIATION, out)?;
+            self.send_warning(AlertDescription::NO_RENEGOTIATION, out)?;
         }
         if signals.update_requested() {
             self.link().update_done();
@@ -345,9 +364,9 @@ impl Sender {
     }
 
     fn write_update(&mut self, request: KeyUpdateRequest, out: &mut Vec<u8>) -> Result<(), Error> {
-        // There is no KeyUpdate among early data. RFC 9846 4.7.3
+        // No KeyUpdate is allowed before the handshake is complete. RFC 9846 4.7.3
         if self.allowance.is_some() {
-            return Err(Local::KeyExhausted.into());
+            return Err(InternalError::KeyExhausted.into());
         }
         self.wake()?;
         let mut keys = self.keys.get();
@@ -355,7 +374,7 @@ impl Sender {
             return Err(Misuse::WrongVersion.into());
         };
         if self.updates >= limits::MAX_KEY_UPDATES {
-            return Err(Local::KeyExhausted.into());
+            return Err(InternalError::KeyExhausted.into());
         }
         let mut message = Vec::new();
         KeyUpdate { request_update: request }.encode(&mut message)?;
@@ -366,14 +385,14 @@ impl Sender {
         Ok(())
     }
 
-    /// An alert that ends nothing.
-    fn warn(&mut self, alert: AlertDescription, out: &mut Vec<u8>) -> Result<(), Error> {
+    /// Sends a warning alert.
+    fn send_warning(&mut self, alert: AlertDescription, out: &mut Vec<u8>) -> Result<(), Error> {
         self.wake()?;
         self.sealer.seal_to(ContentType::ALERT, &[AlertLevel::WARNING.0, alert.0], out)
     }
 
-    /// An alert behind which nothing is sent.
-    fn last_alert(
+    /// Sends the last alert and closes.
+    fn close_with_alert(
         &mut self,
         level: AlertLevel,
         description: AlertDescription,

@@ -1,44 +1,41 @@
-//! A client's end of NewSessionTicket: what the connection must remember to make sessions of tickets.
-//! RFC 9846 4.7.1
-//!
-//! Must not know: how sessions are stored. Next: `session/state.rs`.
+//! Processing of NewSessionTicket by a client. RFC 9846 4.7.1
 
 use std::sync::Arc;
 
 use tercel_wire::{NewSessionTicket, TlsFlags};
 
-use crate::config::policy::Clock;
+use crate::config::clock::Clock;
 use crate::keys::tls13::ResumptionSecret;
 use crate::record::limits;
-use crate::session::client_store::{ClientSessionKey, ClientSessionStore};
-use crate::session::state::Session;
+use crate::resumption::session::Session;
+use crate::resumption::session::client_store::{ClientSessionKey, ClientSessionStore};
 
-/// Tickets of one connection that are looked at; a server has no reason to send more.
+/// Tickets that a client processes in one connection. A server has no reason to send more.
 pub(crate) const MAX_TICKETS: u8 = 16;
 
-/// Makes a session of each ticket and stores it.
-pub(crate) struct TicketTaker {
+/// Creates a session from each ticket and stores it.
+pub(crate) struct TicketHandler {
     pub(crate) secret: ResumptionSecret,
     pub(crate) template: Session,
     pub(crate) key: ClientSessionKey,
     pub(crate) store: Arc<dyn ClientSessionStore>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Tickets that will still be looked at.
+    /// Remaining tickets to process.
     pub(crate) left: u8,
 }
 
-impl TicketTaker {
-    /// Whether a ticket came.
-    pub(crate) fn has_some(&self) -> bool {
+impl TicketHandler {
+    /// Whether a ticket was received.
+    pub(crate) fn has_received_ticket(&self) -> bool {
         self.left < MAX_TICKETS
     }
 
-    /// Takes a ticket; one that cannot be used is passed over.
-    pub(crate) fn take(&mut self, ticket: &NewSessionTicket<'_>) {
+    /// Stores a session with this ticket, unless the ticket cannot be used.
+    pub(crate) fn store(&mut self, ticket: &NewSessionTicket<'_>) {
         let Some(left) = self.left.checked_sub(1) else { return };
         self.left = left;
-        // A lifetime of zero means: discard at once. RFC 9846 4.7.1
-        if ticket.ticket_lifetime == 0 || ticket.ticket.len() > limits::MAX_KEPT_TICKET {
+        // A ticket with a lifetime of zero is discarded. RFC 9846 4.7.1
+        if ticket.ticket_lifetime == 0 || ticket.ticket.len() > limits::MAX_TICKET_LENGTH {
             return;
         }
         let session = &mut self.template;

@@ -1,20 +1,18 @@
-//! What the peer is told: each error's alert. RFC 9846 6.2, RFC 5246 7.2.2
-//!
-//! Must not know: how an alert is sent. Next: `handshake/mod.rs`, which does that in a handshake; `connection/`.
+//! The alert that is sent for each error. RFC 9846 6.2, RFC 5246 7.2.2
 
 use tercel_pki::RefusalReason;
 use tercel_wire::{AlertDescription, DecodeError};
 
-use super::{Error, Local, Peer};
+use super::{Error, InternalError, PeerError};
 
 impl Error {
-    /// The alert that tells the peer about this error, or `None` if nothing is to be sent.
+    /// Returns the alert to send for this error, or `None` if none is sent.
     #[must_use]
     pub fn alert(self) -> Option<AlertDescription> {
         match self {
             Self::Peer(peer) => Some(peer.alert()),
             Self::Refused(reason) => Some(refusal_alert(reason)),
-            Self::Local(local) => local.alert(),
+            Self::Internal(internal) => internal.alert(),
             Self::AlertReceived(_)
             | Self::Truncated
             | Self::ClosedInHandshake
@@ -23,8 +21,8 @@ impl Error {
     }
 }
 
-impl Peer {
-    /// The alert for this violation.
+impl PeerError {
+    /// Returns the alert to send for this error.
     #[must_use]
     pub fn alert(self) -> AlertDescription {
         use AlertDescription as A;
@@ -41,20 +39,19 @@ impl Peer {
             | Self::InterruptedAuthentication
             | Self::TooMuchSkippedEarlyData
             | Self::ExcessHandshakeData
-            // no_renegotiation is always a warning, and ends nothing. RFC 5246 7.2.2
+            // Not no_renegotiation, which is always a warning. RFC 5246 7.2.2
             | Self::Renegotiation
             | Self::InterruptedHandshakeMessage
             | Self::MissingContentType
             | Self::SecondRetry
-            | Self::TooMuchEarlyData
-            | Self::UnexpectedEarlyData => A::UNEXPECTED_MESSAGE,
+            | Self::TooMuchEarlyData => A::UNEXPECTED_MESSAGE,
             Self::PlainHttp
             | Self::WrongVersionForEarlyData
             | Self::WrongRecordVersion
             | Self::UnsupportedVersion => A::PROTOCOL_VERSION,
             Self::RecordTooLong => A::RECORD_OVERFLOW,
             Self::BadRecordMac => A::BAD_RECORD_MAC,
-            // A length out of its range is a matter of form. RFC 9846 6
+            // A length out of range is a decode error. RFC 9846 6
             Self::MessageTooLong | Self::TooManyWarningAlerts | Self::BadAlert => A::DECODE_ERROR,
             Self::WrongVersionChosen
             | Self::Downgrade
@@ -66,8 +63,8 @@ impl Peer {
             | Self::WrongSignatureScheme
             | Self::WrongCertificateType
             | Self::WrongApplicationProtocol
-            | Self::PointlessRetry
-            | Self::PointlessCertificateType
+            | Self::UnnecessaryRetry
+            | Self::UnnecessaryCertificateType
             | Self::IllegalAlertLevel
             | Self::SecondHelloChanged
             | Self::SessionIdNotEchoed
@@ -79,7 +76,7 @@ impl Peer {
             | Self::UncompressedCertificateTooLong
             | Self::BadTicketLifetime => A::ILLEGAL_PARAMETER,
             Self::InappropriateFallback => A::INAPPROPRIATE_FALLBACK,
-            // The client could have had one in common with us. RFC 9846 4.2.1
+            // No acceptable set of parameters could be negotiated. RFC 9846 4.2.1
             Self::UnknownPreSharedKey
             | Self::NoSharedCipherSuite
             | Self::NoSharedGroup
@@ -100,27 +97,26 @@ impl Peer {
             Self::CertificateRequired => A::CERTIFICATE_REQUIRED,
             Self::EmptyCertificate | Self::BadRawPublicKey => A::DECODE_ERROR,
             Self::NoCommonCertificateType => A::UNSUPPORTED_CERTIFICATE,
-            Self::BadCertificateStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
         }
     }
 }
 
-impl Peer {
-    /// Why a Finished with a `verify_data` of `length` bytes is refused, where it has `expected`
-    /// ones: of another length it is malformed. RFC 9846 4.5.3, 6, RFC 5246 7.4.9
+impl PeerError {
+    /// The error for a Finished that does not match: its `verify_data` has `length` bytes. If that
+    /// is not the `expected` number, the message is malformed. RFC 9846 4.5.3, 6, RFC 5246 7.4.9
     pub(crate) fn wrong_finished(length: usize, expected: usize) -> Self {
         if length == expected {
-            Self::BadFinished
+            PeerError::BadFinished
         } else {
             Self::Decode(DecodeError::InvalidLength)
         }
     }
 }
 
-impl Local {
+impl InternalError {
     fn alert(self) -> Option<AlertDescription> {
         match self {
-            Self::Crypto(_) | Self::Encode | Self::SigningFailed => {
+            Self::Crypto(_) | Self::Encode | Self::Internal | Self::SigningFailed => {
                 Some(AlertDescription::INTERNAL_ERROR)
             }
             Self::NoCredential => Some(AlertDescription::HANDSHAKE_FAILURE),
@@ -147,13 +143,13 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         R::UnknownIssuer | R::SelfSigned => A::UNKNOWN_CA,
         R::Revoked => A::CERTIFICATE_REVOKED,
         // RFC 6066 8
-        R::UnsatisfactoryStatus
+        R::StapleRejected
         | R::MissingStaple
         | R::StapleRequired
         | R::StapleMalformed
         | R::StapleUnsuccessful
         | R::StapleUntrusted
-        | R::StapleForAnother
+        | R::StapleForOtherCertificate
         | R::StapleNotYetValid { .. }
         | R::StapleExpired { .. }
         | R::StapleUnknownStatus => A::BAD_CERTIFICATE_STATUS_RESPONSE,
@@ -163,12 +159,13 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         | R::UntrustedRawKey
         | R::Other => A::CERTIFICATE_UNKNOWN,
         R::ByVerifier { alert } => chosen_alert(AlertDescription(alert)),
-        // The rest, and reasons that a later version of the crate may add, speak of a bad certificate.
+        // All other reasons, and those that later versions of the crate add, are faults of the
+        // certificate.
         _ => A::BAD_CERTIFICATE,
     }
 }
 
-/// The alert that a verifier wants, if it tells of a peer that is not acceptable.
+/// The alert that a verifier chose, if it is one for a refused peer.
 fn chosen_alert(alert: AlertDescription) -> AlertDescription {
     use AlertDescription as A;
     match alert {

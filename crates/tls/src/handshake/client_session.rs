@@ -1,29 +1,27 @@
-//! A client's sessions: which one to offer, and what to keep of a new one, in both versions.
-//!
-//! Must not know: messages. Next: `session/client_store.rs`, `connection/tickets.rs`.
+//! A client's sessions in both versions: which one to offer, and how new ones are stored.
 
 use std::sync::Arc;
 
 use pki_types::ServerName;
 use tercel_wire::ProtocolVersion;
 
-use super::flow::Flow;
 use super::identity;
+use super::runtime::flow::Flow;
 use crate::config::client::ClientConfig;
-use crate::config::policy::Side;
-use crate::connection::facts::Facts;
-use crate::connection::tickets::{MAX_TICKETS, TicketTaker};
+use crate::connection::info::ConnectionInfo;
+use crate::connection::tickets::{MAX_TICKETS, TicketHandler};
 use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::ResumptionSecret;
 use crate::record::limits;
-use crate::session::client_store::ClientSessionKey;
-use crate::session::client_value::ClientSession;
-use crate::session::state::Session;
-use crate::session::stored::StoredSession;
+use crate::resumption::session::Session;
+use crate::resumption::session::client_session::ClientSession;
+use crate::resumption::session::client_store::ClientSessionKey;
+use crate::resumption::session::stored::StoredSession;
+use crate::side::Side;
 
-/// The stored session to offer, judged again if the configuration says so, or if it was made under another
-/// name.
+/// The stored session to offer. The server's certificate is verified again if that is configured,
+/// or if the session was established under another name.
 pub(crate) async fn offerable(
     flow: &mut Flow,
     config: &ClientConfig,
@@ -31,7 +29,7 @@ pub(crate) async fn offerable(
 ) -> Result<Option<Box<Session>>, Error> {
     let Some(session) = take(config, to) else { return Ok(None) };
     let elsewhere = session.server_name.as_deref() != Some(&*to.server_name.to_str());
-    // Whom a session under another name was made with, only a chain can say.
+    // Under another name, only a certificate chain can be verified.
     if elsewhere && (!session.across_names || session.peer_chain.is_empty()) {
         return Ok(None);
     }
@@ -40,30 +38,31 @@ pub(crate) async fn offerable(
     }
     let (name, now) = (Some(&to.server_name), config.common.clock.now());
     let peer = session.peer(Side::Server, name, config.request_ocsp, now);
-    let verdict = identity::judge(flow, &config.verifier, &peer).await?;
-    Ok(verdict.is_ok().then_some(session))
+    let result = identity::verify_identity(flow, &config.verifier, &peer).await?;
+    Ok(result.is_ok().then_some(session))
 }
 
-/// The stored session, if one fits the configuration as it is now.
+/// Takes a stored session that fits the current configuration.
 fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
     let store = config.resumption.store.as_ref()?;
     let now = config.common.clock.now();
     let mut session = store.take_session(to, now)?.into_inner();
-    if !session.is_fresh(now) || !can_be_named(&session) {
+    if !session.is_unexpired(now) || !can_be_named(&session) {
         return None;
     }
-    // It may have been forgotten where it lay before. RFC 5246 7.2.2
+    // It may have been invalidated through another store. RFC 5246 7.2.2
     if StoredSession::has_forgotten(&session) {
         return None;
     }
-    // The server's certificate bounds what was made with it.
+    // A session must not be used after the server's certificate has expired.
     if let Some(leaf) = session.peer_chain.first() {
         let look = || tercel_pki::not_after(leaf).map_or(0, |end| end.as_secs());
-        if *session.chain_ends.get_or_insert_with(look) < now.as_secs() {
+        if *session.chain_expires.get_or_insert_with(look) < now.as_secs() {
             return None;
         }
     }
-    // A full handshake would accept neither another form of certificate nor another main secret. RFC 7250, RFC 7627 5.2
+    // A full handshake would not accept another type of certificate, nor a main secret without
+    // the extension if that is required. RFC 7250, RFC 7627 5.2
     let takes_form = !session.has_peer()
         || config.server_certificate_types.contains(&session.server_certificate_type());
     if !takes_form || (config.common.require_extended_main_secret && !session.extended) {
@@ -73,45 +72,45 @@ fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
     (offered && config.common.allows(&session)).then_some(session)
 }
 
-/// Whether a hello has room for the ticket or the id.
+/// Whether the ticket or session ID fits in a ClientHello.
 fn can_be_named(session: &Session) -> bool {
     let is_ticket = session.by_ticket || session.version == ProtocolVersion::TLS1_3;
-    let most = if is_ticket { limits::MAX_KEPT_TICKET } else { MAX_SESSION_ID };
+    let most = if is_ticket { limits::MAX_TICKET_LENGTH } else { MAX_SESSION_ID };
     (1..=most).contains(&session.identity.len())
 }
 
 /// `opaque SessionID<0..32>`. RFC 5246 7.4.1.2
 const MAX_SESSION_ID: usize = 32;
 
-/// A session after this handshake; the secret and what belongs to one ticket are still to come.
+/// A new session of this handshake, whose secret and ticket the caller has to set.
 pub(crate) fn template(
     config: &ClientConfig,
     name: &ServerName<'_>,
-    facts: &Facts,
+    info: &ConnectionInfo,
     suite: &'static Suite,
     authenticated: Option<u64>,
 ) -> Session {
     let now = config.common.clock.now().as_secs();
-    let mut session = Session::of(suite, facts, now, authenticated);
+    let mut session = info.to_session(suite, now, authenticated);
     session.server_name = Some(name.to_str().into_owned());
-    session.ocsp_response.clone_from(&facts.ocsp_response);
-    session.signed_certificate_timestamps.clone_from(&facts.signed_certificate_timestamps);
+    session.ocsp_response.clone_from(&info.ocsp_response);
+    session.signed_certificate_timestamps.clone_from(&info.signed_certificate_timestamps);
     session
 }
 
-/// What takes the tickets of a connection of TLS 1.3.
-pub(crate) fn taker(
+/// The receiver of a TLS 1.3 connection's tickets, if sessions are stored.
+pub(crate) fn ticket_handler(
     config: &ClientConfig,
     to: &ClientSessionKey,
-    facts: &Facts,
+    info: &ConnectionInfo,
     suite: &'static Suite,
     authenticated: Option<u64>,
     secret: impl FnOnce() -> Option<ResumptionSecret>,
-) -> Option<Box<TicketTaker>> {
+) -> Option<Box<TicketHandler>> {
     let store = config.resumption.store.as_ref()?;
-    Some(Box::new(TicketTaker {
+    Some(Box::new(TicketHandler {
         secret: secret()?,
-        template: template(config, &to.server_name, facts, suite, authenticated),
+        template: template(config, &to.server_name, info, suite, authenticated),
         key: to.clone(),
         store: Arc::clone(store),
         clock: Arc::clone(&config.common.clock),
@@ -119,17 +118,18 @@ pub(crate) fn taker(
     }))
 }
 
-/// Seconds for which a session known by its id is worth trying. RFC 5246 F.1.4
+/// Seconds for which a client offers a session by its ID. RFC 5246 F.1.4
 pub(crate) const LIFETIME_OF_ID: u32 = 86_400;
 
-/// A session of TLS 1.2 under its new ticket. A hint of zero leaves the time to us. RFC 5077 3.3
+/// A TLS 1.2 session with its new ticket. If the lifetime hint is 0, the client chooses the
+/// lifetime. RFC 5077 3.3
 pub(crate) fn under_ticket(
     config: &ClientConfig,
     mut session: Box<Session>,
     (hint, ticket): (u32, Vec<u8>),
 ) -> Option<Box<Session>> {
-    // An empty ticket is none. RFC 5077 3.3
-    if ticket.is_empty() || ticket.len() > limits::MAX_KEPT_TICKET {
+    // An empty ticket means that the server sends none. RFC 5077 3.3
+    if ticket.is_empty() || ticket.len() > limits::MAX_TICKET_LENGTH {
         return None;
     }
     session.identity = ticket;
@@ -139,8 +139,8 @@ pub(crate) fn under_ticket(
     Some(session)
 }
 
-/// Keeps a session of TLS 1.2, if there is one, once its handshake is complete: what failed leaves none, and what
-/// fails later takes it along. RFC 5246 7.2.2
+/// Stores a TLS 1.2 session once its handshake is complete. It is removed again if the connection
+/// ends with a fatal alert. RFC 5246 7.2.2
 pub(crate) fn keep(
     flow: &mut Flow,
     config: &ClientConfig,
@@ -149,8 +149,8 @@ pub(crate) fn keep(
 ) -> Result<(), Error> {
     let (Some(store), Some(session)) = (&config.resumption.store, session) else { return Ok(()) };
     let stored = StoredSession::of_client(&session, store, to);
-    flow.forget_on_alert(Arc::clone(&stored))?;
-    stored.put_back(|| {
+    flow.invalidate_on_alert(Arc::clone(&stored))?;
+    stored.put_unless_invalidated(|| {
         let expires = session.expires();
         store.put_session(to, ClientSession::new(session), expires);
     });
@@ -160,9 +160,9 @@ pub(crate) fn keep(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::policy::Policy;
-    use crate::config::verifier::AcceptAnyPeer;
+    use crate::auth::verifier::AcceptAnyPeer;
     use crate::keys::suite;
+    use crate::policy::Policy;
     use tercel_crypto::Secret;
     use tercel_wire::{CipherSuite, NamedGroup};
 
@@ -173,13 +173,12 @@ mod tests {
         ClientConfig::builder()
             .versions(&[ProtocolVersion::TLS1_2])
             .cipher_suites(&[OURS])
-            .unwrap()
             .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
             .build()
             .unwrap()
     }
 
-    /// Whether a stored session that was changed like this is taken.
+    /// Whether a stored session is taken after this change.
     fn is_taken(change: impl FnOnce(&mut Session)) -> bool {
         is_taken_by(&config(), change)
     }
@@ -191,8 +190,8 @@ mod tests {
             config.resumption.context,
         );
         let suite = suite::find(OURS).unwrap();
-        let facts = Facts::new(ProtocolVersion::TLS1_2, OURS);
-        let mut session = template(config, &to.server_name, &facts, suite, None);
+        let info = ConnectionInfo::new(ProtocolVersion::TLS1_2, OURS);
+        let mut session = template(config, &to.server_name, &info, suite, None);
         session.secret = Secret::new(&[7; 48]);
         session.lifetime = 100;
         session.identity = vec![1; MAX_SESSION_ID];
@@ -204,9 +203,9 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_taken_only_if_a_hello_can_name_it() {
+    fn a_session_is_taken_only_if_its_identity_fits_in_a_client_hello() {
         assert!(is_taken(|_| {}));
-        for (by_ticket, most) in [(false, MAX_SESSION_ID), (true, limits::MAX_KEPT_TICKET)] {
+        for (by_ticket, most) in [(false, MAX_SESSION_ID), (true, limits::MAX_TICKET_LENGTH)] {
             for (length, taken) in [(0, false), (1, true), (most, true), (most + 1, false)] {
                 let named = is_taken(|session| {
                     session.by_ticket = by_ticket;

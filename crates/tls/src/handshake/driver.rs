@@ -1,30 +1,31 @@
-//! Between a coroutine and its transport of records: feeds it messages, and lends it the records to send through.
+//! Connects a coroutine with the record layer: passes messages to it, and lets it send.
 //!
-//! Another transport (QUIC's CRYPTO frames) would replace this file and [`super::records`], and leave the
-//! coroutines as they are. Must not know: what the messages say. Next: [`super::flow`].
+//! QUIC's CRYPTO frames would be a second [`super::runtime::mailbox::Transport`] with a driver of
+//! its own, and leave the coroutines as they are.
 
 use tercel_pki::Refusal;
 use tercel_wire::AlertDescription;
 
-use super::flow::{Line, Post, Wanted};
-use super::question::{Answer, Question};
-use super::records::{Fed, Records, Window};
-use super::running::Running;
-use crate::config::policy::Side;
+use super::question::{AnswerValue, Question};
+use super::runtime::command::Wanted;
+use super::runtime::mailbox::{Mailbox, Transport};
+use super::runtime::records::{Input, Records, Window};
+use super::task::Task;
 use crate::connection::Connection;
-use crate::connection::buffer::Received;
-use crate::connection::facts::Facts;
+use crate::connection::buffer::ReceiveBuffer;
+use crate::connection::info::ConnectionInfo;
 use crate::connection::sender::Sender;
 use crate::error::{Error, Misuse};
+use crate::side::Side;
 
-/// A handshake on its way, over records.
+/// A handshake over records.
 pub(crate) struct Driver {
-    running: Running,
-    /// Absent only while the coroutine runs. The records are in it.
-    post: Option<Box<Post>>,
+    task: Task,
+    /// Contains the records. Absent only while the coroutine runs.
+    mailbox: Option<Box<Mailbox>>,
 }
 
-/// Where a handshake stopped.
+/// Why a handshake stopped.
 pub(crate) enum Step {
     Receive,
     EarlyData(Vec<u8>),
@@ -33,79 +34,79 @@ pub(crate) enum Step {
 }
 
 impl Driver {
-    pub(crate) fn new(side: Side, running: Running) -> Self {
-        let post = Box::new(Post::new(Line::Records(Records::new(side))));
-        Self { running, post: Some(post) }
+    pub(crate) fn new(side: Side, task: Task) -> Self {
+        let mailbox = Box::new(Mailbox::new(Transport::Records(Records::new(side))));
+        Self { task, mailbox: Some(mailbox) }
     }
 
     pub(crate) fn advance(
         &mut self,
-        received: &mut Received,
+        received: &mut ReceiveBuffer,
         out: &mut Vec<u8>,
     ) -> Result<Step, Error> {
         loop {
             let ended = self.resume(out)?;
-            let post = self.post()?;
+            let mailbox = self.mailbox()?;
             if ended {
-                // A sequence ends with a connection or an error; the other error is for the compiler.
-                let connection = post.connection.take().ok_or(Misuse::HandshakeOver)?;
+                // A coroutine ends with a connection or an error; this error is unreachable.
+                let connection = mailbox.connection.take().ok_or(Misuse::HandshakeEnded)?;
                 return Ok(Step::Connected(connection));
             }
-            let wanted = post.wanted;
+            let wanted = mailbox.wanted;
             if wanted == Some(Wanted::Answer) {
-                if let Some(question) = post.question.take() {
+                if let Some(question) = mailbox.question.take() {
                     return Ok(Step::Ask(*question));
                 }
             }
-            match post.line.records()?.feed(wanted, received)? {
-                Fed::Message(message) => post.message = Some(message),
-                Fed::ChangeCipherSpec => post.change_cipher_spec = true,
-                Fed::EarlyData(bytes) => return Ok(Step::EarlyData(bytes)),
-                Fed::NotYet => return Ok(Step::Receive),
+            match mailbox.transport.records()?.feed(wanted, received)? {
+                Input::Message(message) => mailbox.message = Some(message),
+                Input::ChangeCipherSpec => mailbox.change_cipher_spec = true,
+                Input::EarlyData(bytes) => return Ok(Step::EarlyData(bytes)),
+                Input::Incomplete => return Ok(Step::Receive),
             }
         }
     }
 
-    /// Seals a fatal alert as the last thing this handshake says.
+    /// Sends a fatal alert, which ends the handshake.
     pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
         if let Ok(records) = self.records() {
             records.alert(alert, out);
         }
     }
 
-    /// Seals close_notify as the last thing this handshake says.
+    /// Sends close_notify, which ends the handshake.
     pub(crate) fn close_notify(&mut self, out: &mut Vec<u8>) {
         if let Ok(records) = self.records() {
             records.close_notify(out);
         }
     }
 
-    /// Leaves the application's answer for the coroutine.
-    pub(crate) fn answer(&mut self, answer: Answer) -> Result<(), Error> {
-        self.post()?.answer = Some(answer);
+    /// Passes the application's answer to the coroutine.
+    pub(crate) fn answer(&mut self, answer: AnswerValue) -> Result<(), Error> {
+        self.mailbox()?.answer = Some(answer);
         Ok(())
     }
 
-    /// Why the peer was refused.
+    /// Takes the details of a refusal.
     pub(crate) fn take_refusal(&mut self) -> Option<Box<Refusal>> {
-        self.post.as_mut()?.refusal.take()
+        self.mailbox.as_mut()?.refusal.take()
     }
 
-    /// What was agreed with a client whose early data is being read.
-    pub(crate) fn early_facts(&mut self) -> Option<&Facts> {
-        self.records().ok()?.early_facts()
+    /// What was negotiated, while a client's early data is read.
+    pub(crate) fn early_info(&mut self) -> Option<&ConnectionInfo> {
+        self.records().ok()?.early_info()
     }
 
-    /// What an application may send through, if it may now.
+    /// The sender, if the application may use it now.
     pub(crate) fn sender(&mut self, window: Window) -> Option<&mut Sender> {
         self.records().ok()?.sender(window)
     }
 
-    /// Runs the coroutine up to its next wait or its end, with the records in its hands, and sends what it
-    /// leaves to be sent. Whether it has ended.
+    /// Runs the coroutine to its next wait or its end, and sends what it leaves in the flight.
+    /// Returns whether it has ended.
     fn resume(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
         self.records()?.swap_out(out);
-        let ended = self.running.resume(&mut self.post);
+        let ended = self.task.resume(&mut self.mailbox);
         let records = self.records()?;
         let sent = records.send_flight();
         records.swap_out(out);
@@ -114,11 +115,11 @@ impl Driver {
     }
 
     fn records(&mut self) -> Result<&mut Records, Error> {
-        self.post()?.line.records()
+        self.mailbox()?.transport.records()
     }
 
-    /// It is here whenever the coroutine does not run; the error is for the compiler.
-    fn post(&mut self) -> Result<&mut Post, Error> {
-        self.post.as_deref_mut().ok_or_else(|| Misuse::HandshakeOver.into())
+    /// Always present while the coroutine does not run; the error is unreachable.
+    fn mailbox(&mut self) -> Result<&mut Mailbox, Error> {
+        self.mailbox.as_deref_mut().ok_or_else(|| Misuse::HandshakeEnded.into())
     }
 }

@@ -1,6 +1,4 @@
-//! Who the peer is, and who we are: the questions VerifyPeer and SelectCredential, in both versions.
-//!
-//! Must not know: which message carries a certificate. Next: `config/policy.rs`.
+//! Verification of the peer and selection of a credential, in both versions.
 
 use std::sync::Arc;
 
@@ -8,47 +6,51 @@ use pki_types::{ServerName, UnixTime};
 use tercel_pki::Refusal;
 use tercel_wire::{ClientHello, ProtocolVersion, SignatureScheme};
 
-use super::flow::{Flow, Message, wrong_answer};
-use super::hello::negotiate;
+use super::negotiate;
 use super::question::{
-    Answer, Question, RequestSource, SelectCredentialQuestion, VerifyPeerQuestion,
+    AnswerValue, Question, RequestSource, SelectCredentialQuestion, VerifyPeerQuestion,
 };
-use crate::config::credential::{Credential, CredentialRequest};
-use crate::config::policy::{PeerIdentity, Policy, SelectCredential, VerifyPeer};
+use super::runtime::flow::{Flow, wrong_answer};
+use crate::auth::credential::{Credential, CredentialRequest, SelectCredential};
+use crate::auth::verify_peer::{PeerIdentity, VerifyPeer};
 use crate::config::server::ServerConfig;
-pub(crate) use crate::connection::authentication::shown::Shown;
-use crate::error::{Error, Peer};
-use crate::session::state::Session;
+use crate::error::{Error, PeerError};
+use crate::policy::Policy;
+use crate::record::joiner::Message;
+use crate::resumption::session::Session;
 
-/// Has the peer's chain judged; a refusal ends the handshake.
+pub(crate) use crate::auth::peer_certificate::PeerCertificate;
+
+/// Verifies the peer; a refusal ends the handshake.
 pub(crate) async fn verify(
     flow: &mut Flow,
     policy: &Policy<dyn VerifyPeer>,
-    shown: &Shown,
+    certificate: &PeerCertificate,
     server_name: Option<&ServerName<'static>>,
     now: UnixTime,
 ) -> Result<(), Error> {
-    let verdict = judge(flow, policy, &shown.identity(server_name, now)).await?;
-    verdict.map_err(|refusal| flow.refuse(refusal))
+    let result = verify_identity(flow, policy, &certificate.identity(server_name, now)).await?;
+    result.map_err(|refusal| flow.refuse(refusal))
 }
 
-/// Has the peer's chain judged.
-pub(crate) async fn judge(
+/// Verifies the peer, and returns a refusal as a value.
+pub(crate) async fn verify_identity(
     flow: &mut Flow,
     policy: &Policy<dyn VerifyPeer>,
-    shown: &PeerIdentity<'_>,
+    peer: &PeerIdentity<'_>,
 ) -> Result<Result<(), Box<Refusal>>, Error> {
     if let Policy::Here(verifier) = policy {
-        return Ok(verifier.verify_peer(shown));
+        return Ok(verifier.verify_peer(peer));
     }
-    match flow.ask(Question::VerifyPeer(VerifyPeerQuestion::of(shown))).await {
-        Answer::Peer(verdict) => Ok(verdict),
+    match flow.ask(Question::VerifyPeer(VerifyPeerQuestion::of(peer))).await {
+        AnswerValue::Peer(result) => Ok(result),
         _ => Err(wrong_answer()),
     }
 }
 
-/// The credential that a full handshake would show to the client of one hello. It is chosen at most once, however many sessions
-/// the client names, and only where the choice is made by a set of credentials.
+/// The credential that a full handshake with this ClientHello would use. It is selected at most
+/// once, even if the client offers several sessions, and only if a set of credentials makes the
+/// selection.
 pub(crate) struct CredentialForHello<'h> {
     pub(crate) config: &'h ServerConfig,
     pub(crate) hello: &'h ClientHello<'h>,
@@ -65,34 +67,38 @@ impl<'h> CredentialForHello<'h> {
         Self { config, hello, version, chosen: None }
     }
 
-    /// Whether a full handshake would authenticate the same server as the one behind the session: with the same leaf, or with a
-    /// certificate for the name that the session was made under. If the application chooses credentials itself, this is not known
-    /// in advance; then both configurations need the same label, which is part of the session's context.
+    /// Whether a full handshake would authenticate the same server as the session's original one:
+    /// with the same end-entity certificate, or with a certificate for the session's server name.
+    /// If the application selects credentials itself, this cannot be determined in advance. Then
+    /// both configurations need the same label, which is part of the session's context.
     pub(crate) fn authenticates(&mut self, session: &Session) -> bool {
-        let Some(set) = &self.config.known_names else {
+        let Some(set) = &self.config.credential_set else {
             return self.config.resumption.has_label();
         };
-        let Some(shown) = session.credential else { return false };
+        let Some(original) = session.credential else { return false };
         let has_server_name = session.server_name.is_some();
         let Self { config, hello, version, chosen } = self;
         let name = negotiate::server_name(hello);
-        // A server with one certificate can show no other, so what the client can verify makes no difference.
+        // A server with one certificate has no choice, whatever the client can verify.
         let takes_certificates = hello.extensions.server_certificate_type.is_none();
-        if takes_certificates && set.shows_only(shown, has_server_name) && !set.refuses_name(name) {
+        if takes_certificates
+            && set.contains_only(original, has_server_name)
+            && !set.refuses_name(name)
+        {
             return true;
         }
         let choose =
             || set.select_credential(&negotiate::request_to_resume(hello, *version, config));
         let Some(credential) = chosen.get_or_insert_with(choose) else { return false };
-        if credential.id().in_session(has_server_name) == shown {
+        if credential.id().in_session(has_server_name) == original {
             return true;
         }
-        // A raw public key names nobody: whether another one has taken its place cannot be told. RFC 7250
+        // A raw public key has no name, so whether another key replaces it is unknown. RFC 7250
         if credential.raw_key().is_some() || session.server_raw_key {
             return config.resumption.has_label();
         }
         match (&session.server_name, name) {
-            // Two names where tickets are good for all names of a certificate.
+            // The names differ only where tickets are valid for all names of a certificate.
             (Some(made_under), Some(asked)) => {
                 credential.covers(made_under) && (made_under == asked || credential.covers(asked))
             }
@@ -101,7 +107,7 @@ impl<'h> CredentialForHello<'h> {
     }
 }
 
-/// Has the credential chosen that a server shows to this client, and the scheme it signs with.
+/// Selects the credential for this client, and the scheme to sign with.
 pub(crate) async fn select_for_client(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
@@ -116,11 +122,11 @@ pub(crate) async fn select_for_client(
     };
     let credential = select(flow, &config.credentials, request, source).await?;
     let credential = credential.ok_or_else(|| negotiate::no_credential(hello, config))?;
-    let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
+    let scheme = request.scheme_for(&credential).ok_or(PeerError::NoCommonSignatureScheme)?;
     Ok((credential, scheme))
 }
 
-/// Has one of our own credentials chosen.
+/// Selects a credential.
 pub(crate) async fn select(
     flow: &mut Flow,
     policy: &Policy<dyn SelectCredential>,
@@ -132,7 +138,7 @@ pub(crate) async fn select(
     }
     let question = SelectCredentialQuestion { source: source() };
     match flow.ask(Question::SelectCredential(question)).await {
-        Answer::Credential(credential) => Ok(credential),
+        AnswerValue::Credential(credential) => Ok(credential),
         _ => Err(wrong_answer()),
     }
 }

@@ -1,61 +1,57 @@
-//! From nothing to a connection: the sans-IO handshake.
+//! Handshakes without I/O.
 //!
-//! [`Handshake::advance`] opens records, hands whole messages to a coroutine that reads like the
-//! RFC's figure, and carries out what it orders. An error becomes an alert here and nowhere else.
-//! Must not know: sockets, clocks. Next: [`driver`], then `tls13/server.rs`.
+//! [`Handshake::advance`] opens records, passes whole messages to a coroutine that follows the
+//! RFC's figure, and carries out its commands. An error becomes an alert here and nowhere else.
 
+pub(crate) mod certificate_type;
+pub(crate) mod client_hello;
 pub(crate) mod client_session;
-pub(crate) mod coroutine;
-pub(crate) mod driver;
-pub(crate) mod established;
-pub(crate) mod few;
-pub(crate) mod flow;
-pub(crate) mod hello;
+mod driver;
 pub(crate) mod identity;
-pub(crate) mod log;
+pub(crate) mod negotiate;
 pub(crate) mod pre_shared_key;
 pub(crate) mod question;
-pub(crate) mod record_limits;
-pub(crate) mod records;
 pub(crate) mod resumption;
-pub(crate) mod running;
+pub(crate) mod runtime;
+pub(crate) mod secret_log;
+pub(crate) mod short_list;
 pub(crate) mod signature;
+pub(crate) mod start;
+pub(crate) mod task;
 pub(crate) mod tls12;
 pub(crate) mod tls13;
 pub(crate) mod transcript;
 
 use core::mem;
-use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use pki_types::ServerName;
 use tercel_pki::Refusal;
-use tercel_wire::ProtocolVersion;
 
 use crate::config::client::ClientConfig;
-use crate::config::policy::Side;
 use crate::config::server::ServerConfig;
 use crate::connection::Connection;
-use crate::connection::buffer::Received;
-use crate::connection::facts::Facts;
+use crate::connection::buffer::ReceiveBuffer;
+use crate::connection::info::ConnectionInfo;
 use crate::connection::sender::Sender;
-use crate::connection::stream::{Stream, may_pass, send_all, to_io};
 use crate::error::{Error, Misuse};
-use crate::session::client_store::ClientSessionKey;
+use crate::resumption::session::client_store::ClientSessionKey;
+use crate::side::Side;
 use driver::{Driver, Step};
-use question::{Answer, Question};
-use records::Window;
-use running::Running;
+use question::{Answer, Question, QuestionKind};
+use runtime::records::Window;
+use task::Task;
 
-/// A handshake under way.
+/// A handshake in progress.
 ///
-/// Give it what was received, send what it writes, and do what it says next:
+/// The caller passes received bytes to [`Self::advance`], sends what that writes, and then acts on
+/// the returned [`Next`]:
 ///
 /// ```no_run
-/// # use tercel::{Handshake, Next, Received, Connection, Error};
-/// # fn run(mut handshake: Handshake, mut receive: impl FnMut(&mut Received) -> usize,
+/// # use tercel::{Handshake, Next, ReceiveBuffer, Connection, Error};
+/// # fn run(mut handshake: Handshake, mut receive: impl FnMut(&mut ReceiveBuffer) -> usize,
 /// #     mut send_all: impl FnMut(&mut Vec<u8>)) -> Result<Connection, Error> {
-/// let (mut received, mut out) = (Received::new(), Vec::new());
+/// let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
 /// let connection = loop {
 ///     let step = handshake.advance(&mut received, &mut out);
 ///     send_all(&mut out); // always: after an error there is an alert in it
@@ -72,77 +68,82 @@ use running::Running;
 /// # Ok(connection) }
 /// ```
 pub struct Handshake {
-    side: Side,
+    pub(crate) side: Side,
     stage: Stage,
-    /// The kind of question that is open.
-    open: Option<Kind>,
+    /// The kind of the unanswered question.
+    pending: Option<QuestionKind>,
     refusal: Option<Box<Refusal>>,
-    /// Where [`Handshake::complete`] was when its transport would have blocked.
-    interrupted: Option<Box<Transfer>>,
+    /// The state of [`Handshake::complete`] when its transport would have blocked.
+    pub(crate) interrupted: Option<Box<Transfer>>,
 }
 
-/// What [`Handshake::complete`] has received and not read, and has to send.
+/// Buffers of [`Handshake::complete`]: bytes received and not read, and bytes to send.
 #[derive(Default)]
-struct Transfer {
-    received: Received,
-    out: Vec<u8>,
-    /// Something was sent, or is to be, and not flushed since.
-    unflushed: bool,
-    /// What follows once all of `out` is sent.
-    step: Option<Result<Next, Error>>,
+pub(crate) struct Transfer {
+    pub(crate) received: ReceiveBuffer,
+    pub(crate) out: Vec<u8>,
+    /// Whether the transport has to be flushed after `out` is sent.
+    pub(crate) unflushed: bool,
+    /// The step to take after all of `out` is sent.
+    pub(crate) step: Option<Result<Next, Error>>,
 }
 
 enum Stage {
-    /// Nobody has said anything yet, and until then there is nothing else to hold.
-    Silent(Beginning),
-    UnderWay(Driver),
-    Over,
+    /// Neither sent nor received a byte, so the other state is not allocated yet.
+    NotStarted(Arguments),
+    Running(Driver),
+    Ended,
 }
 
-/// What a handshake begins with.
-enum Beginning {
-    /// As soon as it is advanced.
+/// The arguments of a handshake that has not started.
+enum Arguments {
+    /// Starts at the first call of `advance`.
     Client(Arc<ClientConfig>, ClientSessionKey),
-    /// With what a client says.
+    /// Starts when bytes of a client arrive.
     Server(Arc<ServerConfig>),
 }
 
-/// What to do next.
-#[derive(Debug)]
+/// The caller's next step.
 #[non_exhaustive]
 pub enum Next {
-    /// Receive more and call [`Handshake::advance`] again.
+    /// Receive more bytes and call [`Handshake::advance`] again.
     Receive,
-    /// Answer with [`Handshake::answer`], then call [`Handshake::advance`] again.
+    /// Answer the question with [`Handshake::answer`], then call [`Handshake::advance`] again.
     Answer(Question),
-    /// Server: early data, which may be a replay. RFC 9846 8
+    /// Server: a piece of early data, which may be a replay. RFC 9846 8
     EarlyData(Vec<u8>),
     /// The handshake is complete.
     Connected(Box<Connection>),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Config,
-    Session,
-    PreSharedKey,
-    EarlyData,
-    Credential,
-    Signature,
-    Peer,
+/// Without early data itself.
+impl core::fmt::Debug for Next {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Receive => f.write_str("Receive"),
+            Self::Answer(question) => write!(f, "Answer({question:?})"),
+            Self::EarlyData(data) => write!(f, "EarlyData({} bytes)", data.len()),
+            Self::Connected(connection) => f.debug_tuple("Connected").field(connection).finish(),
+        }
+    }
 }
 
 impl Handshake {
-    /// A client's handshake with the server of this name. It takes no memory before it is advanced.
+    /// A client's handshake with the server of this name. It allocates no memory before the first
+    /// call of [`Self::advance`].
     #[must_use]
     pub fn client(config: Arc<ClientConfig>, server: ServerName<'static>) -> Self {
         Self::client_to(config, server, None)
     }
 
-    /// A client's handshake with the server of this name at this port: sessions with it are kept apart from
-    /// those with servers at other ports, and from those of [`Self::client`].
+    /// A client's handshake with the server of this name at this port. Its sessions are stored
+    /// separately from those with other ports, and from those of [`Self::client`].
     #[must_use]
-    pub fn client_at(config: Arc<ClientConfig>, server: ServerName<'static>, port: u16) -> Self {
+    pub fn client_with_port(
+        config: Arc<ClientConfig>,
+        server: ServerName<'static>,
+        port: u16,
+    ) -> Self {
         Self::client_to(config, server, Some(port))
     }
 
@@ -152,33 +153,33 @@ impl Handshake {
         port: Option<u16>,
     ) -> Self {
         let to = ClientSessionKey::new(server, port, config.resumption.context);
-        Self::new(Beginning::Client(config, to))
+        Self::new(Arguments::Client(config, to))
     }
 
-    /// A server's handshake with whoever connected. It takes no memory before something was received.
+    /// A server's handshake. It allocates no memory before the first bytes are received.
     #[must_use]
     pub fn server(config: Arc<ServerConfig>) -> Self {
-        Self::new(Beginning::Server(config))
+        Self::new(Arguments::Server(config))
     }
 
-    fn new(beginning: Beginning) -> Self {
-        let side = match beginning {
-            Beginning::Client(..) => Side::Client,
-            Beginning::Server(_) => Side::Server,
+    fn new(arguments: Arguments) -> Self {
+        let side = match arguments {
+            Arguments::Client(..) => Side::Client,
+            Arguments::Server(_) => Side::Server,
         };
-        let (stage, open) = (Stage::Silent(beginning), None);
-        Self { side, stage, open, refusal: None, interrupted: None }
+        let (stage, pending) = (Stage::NotStarted(arguments), None);
+        Self { side, stage, pending, refusal: None, interrupted: None }
     }
 
-    /// Takes the memory that a handshake needs.
-    fn begin(&mut self) {
-        self.stage = match mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Silent(beginning) => {
-                let running = match beginning {
-                    Beginning::Client(config, to) => Running::client(config, to),
-                    Beginning::Server(config) => Running::server(config),
+    /// Starts the handshake, which allocates its memory.
+    fn start(&mut self) {
+        self.stage = match mem::replace(&mut self.stage, Stage::Ended) {
+            Stage::NotStarted(arguments) => {
+                let task = match arguments {
+                    Arguments::Client(config, to) => Task::client(config, to),
+                    Arguments::Server(config) => Task::server(config),
                 };
-                Stage::UnderWay(Driver::new(self.side, running))
+                Stage::Running(Driver::new(self.side, task))
             }
             stage => stage,
         };
@@ -186,202 +187,118 @@ impl Handshake {
 
     fn driver(&mut self) -> Option<&mut Driver> {
         match &mut self.stage {
-            Stage::UnderWay(driver) => Some(driver),
-            Stage::Silent(_) | Stage::Over => None,
+            Stage::Running(driver) => Some(driver),
+            Stage::NotStarted(_) | Stage::Ended => None,
         }
     }
 
-    /// Goes on with what is in `received`, and appends to `out` what is to be sent: also after an
-    /// error, when it may be an alert.
+    /// Continues the handshake with the bytes in `received`, and appends bytes to send to `out`.
+    /// After an error, too, these have to be sent, since they may contain an alert.
     ///
     /// # Errors
-    /// Whatever ended the handshake. The error is final.
-    pub fn advance(&mut self, received: &mut Received, out: &mut Vec<u8>) -> Result<Next, Error> {
-        if self.open.is_some() {
+    /// The reason why the handshake failed. It cannot be continued.
+    pub fn advance(
+        &mut self,
+        received: &mut ReceiveBuffer,
+        out: &mut Vec<u8>,
+    ) -> Result<Next, Error> {
+        if self.pending.is_some() {
             return Err(Misuse::QuestionOpen.into());
         }
-        if let Stage::Silent(beginning) = &self.stage {
-            if matches!(beginning, Beginning::Server(_)) && received.is_empty() {
+        if let Stage::NotStarted(arguments) = &self.stage {
+            if matches!(arguments, Arguments::Server(_)) && received.is_empty() {
                 return Ok(Next::Receive);
             }
-            self.begin();
+            self.start();
         }
-        let driver = self.driver().ok_or(Misuse::HandshakeOver)?;
+        let driver = self.driver().ok_or(Misuse::HandshakeEnded)?;
         match driver.advance(received, out) {
             Ok(Step::Receive) => Ok(Next::Receive),
             Ok(Step::EarlyData(bytes)) => Ok(Next::EarlyData(bytes)),
             Ok(Step::Ask(question)) => {
-                self.open = Some(kind_of(&question));
+                self.pending = Some(question.kind());
                 Ok(Next::Answer(question))
             }
             Ok(Step::Connected(connection)) => {
-                self.stage = Stage::Over;
+                self.stage = Stage::Ended;
                 Ok(Next::Connected(connection))
             }
             Err(error) => {
                 match error.alert() {
                     Some(alert) => driver.alert(alert, out),
-                    // Each side says so before it closes. RFC 5246 7.2.1, RFC 9846 6.1
+                    // A close_notify is answered with one. RFC 5246 7.2.1, RFC 9846 6.1
                     None if error == Error::ClosedInHandshake => driver.close_notify(out),
                     None => {}
                 }
                 let refusal = driver.take_refusal();
                 self.refusal = refusal;
-                self.stage = Stage::Over;
+                self.stage = Stage::Ended;
                 Err(error)
             }
         }
     }
 
-    /// Answers the open question.
+    /// Answers the question of [`Next::Answer`].
     ///
     /// # Errors
-    /// [`Misuse::WrongAnswer`] if none is open or the answer is of another kind.
+    /// [`Misuse::WrongAnswer`] if there is no question, or the answer is of another kind.
     pub fn answer(&mut self, answer: Answer) -> Result<(), Error> {
-        if matches!(self.stage, Stage::Over) {
-            return Err(Misuse::HandshakeOver.into());
+        if matches!(self.stage, Stage::Ended) {
+            return Err(Misuse::HandshakeEnded.into());
         }
-        let kind = match &answer {
-            Answer::Config(_) => Kind::Config,
-            Answer::Session(_) => Kind::Session,
-            Answer::PreSharedKey(_) => Kind::PreSharedKey,
-            Answer::EarlyData(_) => Kind::EarlyData,
-            Answer::Credential(_) => Kind::Credential,
-            Answer::Signature(_) => Kind::Signature,
-            Answer::Peer(_) => Kind::Peer,
-        };
-        if self.open != Some(kind) {
+        let Answer(value) = answer;
+        if self.pending != Some(value.kind()) {
             return Err(Misuse::WrongAnswer.into());
         }
-        self.open = None;
+        self.pending = None;
         match self.driver() {
-            Some(driver) => driver.answer(answer),
+            Some(driver) => driver.answer(value),
             None => Ok(()),
         }
     }
 
-    /// Says that the transport has ended, which ends the handshake.
+    /// Reports the end of the transport's input, which ends the handshake.
     ///
     /// # Errors
-    /// Always: [`Error::Truncated`], or [`Misuse::HandshakeOver`].
+    /// Always: [`Error::Truncated`], or [`Misuse::HandshakeEnded`].
     pub fn end_of_input(&mut self) -> Result<(), Error> {
-        match mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Over => Err(Misuse::HandshakeOver.into()),
-            Stage::Silent(_) | Stage::UnderWay(_) => Err(Error::Truncated),
+        match mem::replace(&mut self.stage, Stage::Ended) {
+            Stage::Ended => Err(Misuse::HandshakeEnded.into()),
+            Stage::NotStarted(_) | Stage::Running(_) => Err(Error::Truncated),
         }
     }
 
-    /// The chain and the names behind [`Error::Refused`]; `None` also if the leaf alone was reason enough.
+    /// Details of [`Error::Refused`]: the chain and the names. `None` also if the end-entity
+    /// certificate alone was the reason.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_deref()
     }
 
-    /// Client: seals early data, once a session that allows it is being resumed. RFC 9846 4.3.10
+    /// Client: the sender of early data. `None` unless a session that allows it is offered.
+    /// RFC 9846 4.3.10
     pub fn early_sender(&mut self) -> Option<&mut Sender> {
         self.driver()?.sender(Window::Early)
     }
 
-    /// Server: what was agreed with a client whose early data was accepted, from its first piece until the handshake is
-    /// complete. It says who it is with by the session that is resumed; the client has not shown that it is there.
+    /// Server: what was negotiated with a client whose early data is accepted. Present from the
+    /// first piece of early data until the handshake is complete. The client's identity is that of
+    /// the resumed session; since early data may be a replay, the client may not be present.
     /// RFC 9846 8
     #[must_use]
-    pub fn early_facts(&mut self) -> Option<&Facts> {
-        self.driver()?.early_facts()
+    pub fn early_info(&mut self) -> Option<&ConnectionInfo> {
+        self.driver()?.early_info()
     }
 
-    /// Server: seals data ahead of the client's Finished, to a client not yet authenticated. RFC 9846 4.5.3
+    /// Server: the sender of data before the client's Finished, to a client that is not yet
+    /// authenticated. RFC 9846 4.5.3
     pub fn half_rtt_sender(&mut self) -> Option<&mut Sender> {
         self.driver()?.sender(Window::HalfRtt)
-    }
-
-    /// Runs the handshake over a blocking transport. Questions are not answered: use
-    /// [`Self::advance`] with a configuration that asks.
-    ///
-    /// A transport that would block, or times out, loses nothing: the error is the transport's, and the next call goes on
-    /// from there with the same transport, or another one for the same bytes. `transport` can be a reference for that, such as
-    /// `&TcpStream`. A reason to fail is told when the alert was sent, and at once if it cannot be.
-    ///
-    /// # Errors
-    /// Those of the transport, and [`Error`] as the inner error of an [`io::Error`].
-    pub fn complete<T: Read + Write>(&mut self, transport: T) -> io::Result<Stream<T>> {
-        let mut transfer = self.interrupted.take().unwrap_or_default();
-        let result = self.complete_from(&mut transfer, transport);
-        if result.as_ref().is_err_and(may_pass) {
-            self.interrupted = Some(transfer);
-        }
-        result
-    }
-
-    fn complete_from<T: Read + Write>(
-        &mut self,
-        transfer: &mut Transfer,
-        mut transport: T,
-    ) -> io::Result<Stream<T>> {
-        loop {
-            let Transfer { received, out, unflushed, step } = &mut *transfer;
-            let next = match step.take() {
-                Some(interrupted) => interrupted,
-                None => self.advance(received, out),
-            };
-            let next = match next {
-                // A server of TLS 1.3 ends with tickets: that they cannot be sent is no error of the handshake.
-                Ok(Next::Connected(connection)) if ends_with_tickets(self.side, &connection) => {
-                    let (received, out) = (mem::take(received), mem::take(out));
-                    return Ok(Stream::with_unsent(transport, *connection, received, out));
-                }
-                next => next,
-            };
-            *unflushed |= !out.is_empty();
-            let sent = match unflushed {
-                true => send_all(&mut transport, out).and_then(|()| transport.flush()),
-                false => Ok(()),
-            };
-            if let Err(error) = sent {
-                if may_pass(&error) {
-                    *step = Some(next);
-                    return Err(error);
-                }
-                // Why the handshake failed says more than why the alert cannot be sent.
-                return Err(next.map_err(to_io).err().unwrap_or(error));
-            }
-            *unflushed = false;
-            match next.map_err(to_io)? {
-                Next::Receive => match received.read_from(&mut transport) {
-                    Ok(0) => self.end_of_input().map_err(to_io)?,
-                    Ok(_) => {}
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
-                },
-                Next::Connected(connection) => {
-                    return Ok(Stream::new(transport, *connection, mem::take(received)));
-                }
-                Next::Answer(_) | Next::EarlyData(_) => {
-                    return Err(to_io(Misuse::QuestionOpen.into()));
-                }
-            }
-        }
     }
 }
 
 impl core::fmt::Debug for Handshake {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Handshake").field("open", &self.open).finish_non_exhaustive()
-    }
-}
-
-fn ends_with_tickets(side: Side, connection: &Connection) -> bool {
-    side == Side::Server && connection.facts.version == ProtocolVersion::TLS1_3
-}
-
-fn kind_of(question: &Question) -> Kind {
-    match question {
-        Question::ChooseConfig(_) => Kind::Config,
-        Question::FindSession(_) => Kind::Session,
-        Question::FindPreSharedKey(_) => Kind::PreSharedKey,
-        Question::AdmitEarlyData(_) => Kind::EarlyData,
-        Question::SelectCredential(_) => Kind::Credential,
-        Question::Sign(_) => Kind::Signature,
-        Question::VerifyPeer(_) => Kind::Peer,
+        f.debug_struct("Handshake").field("pending", &self.pending).finish_non_exhaustive()
     }
 }

@@ -1,9 +1,9 @@
-//! The handshake's stops for the application: owned questions, and the answers to them.
+//! Questions to the application, and its answers.
 //!
-//! A question owns its data and is `Send + 'static`: it can travel to another thread or wait for a
-//! remote service. Each corresponds to one trait of [`crate::config::policy`].
-//! Must not know: how the handshake waits. Next: [`super::flow`].
+//! A question owns its data and is `Send + 'static`, so that another thread or a remote service can
+//! answer it. Each corresponds to one policy trait, such as [`SelectCredential`].
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
@@ -14,95 +14,232 @@ use tercel_wire::{
     ProtocolVersion, SignatureScheme,
 };
 
-use crate::config::certificate_types;
-use crate::config::credential::{Credential, CredentialRequest, Known};
-use crate::config::policy::{
-    ChooseConfig, FindPreSharedKey, PeerIdentity, SelectCredential, Side, VerifyPeer,
-};
-use crate::config::pre_shared_key::PreSharedKey;
-use crate::config::pre_shared_key::request::PreSharedKeyRequest;
-use crate::config::scheme::SchemeSet;
-use crate::config::server::ServerConfig;
-use crate::connection::authentication::certificate::credential_request;
-use crate::handshake::flow::Message;
-use crate::handshake::hello::negotiate;
-use crate::handshake::pre_shared_key;
+use super::negotiate;
+use crate::auth::certificate_types;
+use crate::auth::credential::request::credential_request;
+use crate::auth::credential::{Credential, CredentialRequest, PeerLists, SelectCredential};
+use crate::auth::verify_peer::{PeerIdentity, VerifyPeer};
+use crate::config::server::{ChooseConfig, ServerConfig};
+use crate::keys::scheme::SchemeSet;
+use crate::psk::PreSharedKey;
+use crate::psk::request::{FindPreSharedKey, PreSharedKeyRequest};
+use crate::record::joiner::Message;
+use crate::side::Side;
 
-/// What the handshake wants to know before it goes on.
+/// A decision that the application has to make before the handshake continues.
+///
+/// Each question has a method `answer`, which takes a value, and most have `resolve`, which takes
+/// it from a policy. The result is passed to [`crate::Handshake::answer`].
+///
+/// ```
+/// use tercel::{Answer, Question, crypto::Signer, certificates::VerifyPeer};
+///
+/// fn answer(question: &Question, key: &dyn Signer, verifier: &dyn VerifyPeer) -> Option<Answer> {
+///     match question {
+///         Question::Sign(question) => Some(question.resolve(key)),
+///         Question::VerifyPeer(question) => Some(question.resolve(verifier)),
+///         Question::AdmitEarlyData(question) => Some(question.answer(false)),
+///         _ => None, // not configured as `Policy::Ask`
+///     }
+/// }
+/// ```
 #[non_exhaustive]
 pub enum Question {
-    /// Which configuration? [`Answer::Config`]
+    /// Server: the configuration for this ClientHello.
     ChooseConfig(ChooseConfigQuestion),
-    /// Is this session known? [`Answer::Session`]
+    /// Server: the stored session with this ID.
     FindSession(FindSessionQuestion),
-    /// Which of these pre-shared keys is known? [`Answer::PreSharedKey`]
+    /// Server: the pre-shared key for one of these identities.
     FindPreSharedKey(FindPreSharedKeyQuestion),
-    /// May early data be accepted? [`Answer::EarlyData`]
+    /// Server: whether early data is admitted.
     AdmitEarlyData(AdmitEarlyDataQuestion),
-    /// Which certificate? [`Answer::Credential`]
+    /// The credential to authenticate with.
     SelectCredential(SelectCredentialQuestion),
-    /// Sign this, please. [`Answer::Signature`]
+    /// A signature by a key that is not in the credential.
     Sign(SignQuestion),
-    /// Is this peer to be trusted? [`Answer::Peer`]
+    /// Whether the peer is trusted.
     VerifyPeer(VerifyPeerQuestion),
 }
 
-/// The answer to a [`Question`], handed to [`crate::Handshake::answer`].
-#[non_exhaustive]
-pub enum Answer {
-    /// The configuration to go on with; `None` refuses the connection.
+/// The answer to a [`Question`], made by its method `answer`, for [`crate::Handshake::answer`].
+pub struct Answer(pub(crate) AnswerValue);
+
+impl core::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Answer({:?})", self.0.kind())
+    }
+}
+
+/// The value of an [`Answer`].
+pub(crate) enum AnswerValue {
     Config(Option<Arc<ServerConfig>>),
-    /// The stored session, or `None`.
     Session(Option<Vec<u8>>),
-    /// The pre-shared key, or `None` if none is known.
     PreSharedKey(Option<Arc<PreSharedKey>>),
-    /// Whether early data is admitted.
     EarlyData(bool),
-    /// The credential, or `None` if none fits.
     Credential(Option<Arc<Credential>>),
-    /// The signature, or `None` if signing failed.
     Signature(Option<Vec<u8>>),
-    /// Whether the peer is trusted.
     Peer(Result<(), Box<Refusal>>),
 }
 
-fn parse(hello: &Message) -> Option<ClientHello<'_>> {
-    ClientHello::parse(hello.body()).ok()
+/// The kind of a question and of its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QuestionKind {
+    ChooseConfig,
+    FindSession,
+    FindPreSharedKey,
+    AdmitEarlyData,
+    SelectCredential,
+    Sign,
+    VerifyPeer,
+}
+
+impl AnswerValue {
+    pub(crate) fn kind(&self) -> QuestionKind {
+        match self {
+            Self::Config(_) => QuestionKind::ChooseConfig,
+            Self::Session(_) => QuestionKind::FindSession,
+            Self::PreSharedKey(_) => QuestionKind::FindPreSharedKey,
+            Self::EarlyData(_) => QuestionKind::AdmitEarlyData,
+            Self::Credential(_) => QuestionKind::SelectCredential,
+            Self::Signature(_) => QuestionKind::Sign,
+            Self::Peer(_) => QuestionKind::VerifyPeer,
+        }
+    }
+}
+
+impl Question {
+    pub(crate) fn kind(&self) -> QuestionKind {
+        match self {
+            Self::ChooseConfig(_) => QuestionKind::ChooseConfig,
+            Self::FindSession(_) => QuestionKind::FindSession,
+            Self::FindPreSharedKey(_) => QuestionKind::FindPreSharedKey,
+            Self::AdmitEarlyData(_) => QuestionKind::AdmitEarlyData,
+            Self::SelectCredential(_) => QuestionKind::SelectCredential,
+            Self::Sign(_) => QuestionKind::Sign,
+            Self::VerifyPeer(_) => QuestionKind::VerifyPeer,
+        }
+    }
+}
+
+/// Defines a question's methods that make its answer.
+macro_rules! answered_by {
+    ($question:ident, $variant:ident, $value:ty, $meaning:literal) => {
+        impl $question {
+            #[doc = concat!("The answer: ", $meaning)]
+            #[must_use]
+            pub fn answer(&self, value: $value) -> Answer {
+                Self::answer_from(value)
+            }
+
+            /// Like [`Self::answer`], for callers that no longer have the question.
+            #[must_use]
+            pub fn answer_from(value: $value) -> Answer {
+                Answer(AnswerValue::$variant(value))
+            }
+        }
+    };
+}
+
+answered_by!(
+    ChooseConfigQuestion,
+    Config,
+    Option<Arc<ServerConfig>>,
+    "the configuration to continue with; `None` refuses the connection."
+);
+answered_by!(
+    FindSessionQuestion,
+    Session,
+    Option<Vec<u8>>,
+    "the bytes of [`NewSession::session`](crate::session::NewSession::session) stored under this id, or `None`."
+);
+answered_by!(
+    FindPreSharedKeyQuestion,
+    PreSharedKey,
+    Option<Arc<PreSharedKey>>,
+    "the pre-shared key, or `None` if none of those offered is known."
+);
+answered_by!(AdmitEarlyDataQuestion, EarlyData, bool, "whether early data is admitted.");
+answered_by!(
+    SelectCredentialQuestion,
+    Credential,
+    Option<Arc<Credential>>,
+    "the credential, or `None` if none fits."
+);
+answered_by!(
+    SignQuestion,
+    Signature,
+    Option<Vec<u8>>,
+    "the signature, or `None` if signing failed."
+);
+answered_by!(
+    VerifyPeerQuestion,
+    Peer,
+    Result<(), Box<Refusal>>,
+    "whether the peer is trusted, or why not."
+);
+
+/// The ClientHello in a message that was parsed before the question was asked. The default is
+/// unreachable; it saves callers an error that cannot occur.
+fn hello(message: &Message) -> ClientHello<'_> {
+    ClientHello::parse(message.body()).unwrap_or_default()
 }
 
 /// See [`Question::ChooseConfig`].
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tercel::{Error, Handshake, ServerConfig, questions::ChooseConfigQuestion};
+/// # fn run(handshake: &mut Handshake, question: ChooseConfigQuestion,
+/// #     http: Arc<ServerConfig>, other: Arc<ServerConfig>) -> Result<(), Error> {
+/// let offers_alpn = question.client_hello().extensions.alpn.is_some();
+/// handshake.answer(question.answer(Some(if offers_alpn { http } else { other })))?;
+/// # Ok(()) }
+/// ```
 pub struct ChooseConfigQuestion {
     pub(crate) hello: Message,
 }
 
 impl ChooseConfigQuestion {
-    /// What the client said. `None` never occurs: the hello was parsed before the question was asked.
+    /// The ClientHello. Each call parses it again.
     #[must_use]
-    pub fn client_hello(&self) -> Option<ClientHello<'_>> {
-        parse(&self.hello)
+    pub fn client_hello(&self) -> ClientHello<'_> {
+        hello(&self.hello)
     }
 
     /// Answers as `policy` would.
     #[must_use]
     pub fn resolve(&self, policy: &dyn ChooseConfig) -> Answer {
-        Answer::Config(self.client_hello().and_then(|hello| policy.choose_config(&hello)))
+        self.answer(policy.choose_config(&self.client_hello()))
     }
 }
 
 /// See [`Question::FindSession`].
+///
+/// ```
+/// # use std::collections::HashMap;
+/// # use tercel::{Error, Handshake, questions::FindSessionQuestion};
+/// # fn run(handshake: &mut Handshake, question: FindSessionQuestion,
+/// #     sessions: &mut HashMap<Vec<u8>, Vec<u8>>) -> Result<(), Error> {
+/// let session = match question.is_single_use() {
+///     true => sessions.remove(question.identity()),
+///     false => sessions.get(question.identity()).cloned(),
+/// };
+/// handshake.answer(question.answer(session))?;
+/// # Ok(()) }
+/// ```
 pub struct FindSessionQuestion {
     pub(crate) identity: Vec<u8>,
     pub(crate) single_use: bool,
 }
 
 impl FindSessionQuestion {
-    /// The session id or ticket.
+    /// The session ID or ticket.
     #[must_use]
     pub fn identity(&self) -> &[u8] {
         &self.identity
     }
 
-    /// Whether the session must be taken from its store, so that no one else gets it (TLS 1.3).
+    /// Whether the session must be removed from its store, so that it is used only once (TLS 1.3).
     #[must_use]
     pub fn is_single_use(&self) -> bool {
         self.single_use
@@ -110,89 +247,127 @@ impl FindSessionQuestion {
 }
 
 /// See [`Question::FindPreSharedKey`].
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tercel::{Error, Handshake, psk::PreSharedKey, questions::FindPreSharedKeyQuestion};
+/// # fn run(handshake: &mut Handshake, question: FindPreSharedKeyQuestion,
+/// #     known: &[Arc<PreSharedKey>]) -> Result<(), Error> {
+/// let request = question.request();
+/// let key = request.identities().find_map(|identity| {
+///     known.iter().find(|key| key.identity() == identity && request.fits(key))
+/// });
+/// handshake.answer(question.answer(key.cloned()))?;
+/// # Ok(()) }
+/// ```
 pub struct FindPreSharedKeyQuestion {
     pub(crate) hello: Message,
     pub(crate) hashes: Vec<HashAlgorithm>,
 }
 
 impl FindPreSharedKeyQuestion {
-    /// What the client offers. `None` never occurs: the hello was parsed before the question was asked.
+    /// The identities that the client offers, and the requirements for a key. Each call parses the
+    /// ClientHello again.
     #[must_use]
-    pub fn request(&self) -> Option<PreSharedKeyRequest<'_>> {
-        pre_shared_key::request(&parse(&self.hello)?, &self.hashes)
+    pub fn request(&self) -> PreSharedKeyRequest<'_> {
+        negotiate::pre_shared_key_request(&hello(&self.hello), &self.hashes)
     }
 
     /// Answers as `policy` would.
     #[must_use]
     pub fn resolve(&self, policy: &dyn FindPreSharedKey) -> Answer {
-        Answer::PreSharedKey(
-            self.request().and_then(|request| policy.find_pre_shared_key(&request)),
-        )
+        self.answer(policy.find_pre_shared_key(&self.request()))
     }
 }
 
 /// See [`Question::AdmitEarlyData`].
+///
+/// ```
+/// # use tercel::{Error, Handshake, questions::AdmitEarlyDataQuestion, session::AdmitEarlyData};
+/// # fn run(handshake: &mut Handshake, question: AdmitEarlyDataQuestion,
+/// #     guard: &dyn AdmitEarlyData) -> Result<(), Error> {
+/// let admitted = guard.admit_early_data(question.unique(), question.checked_at());
+/// handshake.answer(question.answer(admitted))?;
+/// # Ok(()) }
+/// ```
 pub struct AdmitEarlyDataQuestion {
     pub(crate) unique: Vec<u8>,
-    pub(crate) judged_at: UnixTime,
-    pub(crate) freshness_window: u32,
+    pub(crate) checked_at: UnixTime,
+    pub(crate) freshness_window: Duration,
 }
 
 impl AdmitEarlyDataQuestion {
-    /// When it was found to be fresh, by the configuration's clock. A guard that answers later, or by another clock,
-    /// has to take the difference into account. RFC 9846 8.3
+    /// The time, by the configuration's clock, at which the early data counted as fresh. A guard
+    /// that answers later or uses another clock has to account for the difference. RFC 9846 8.3
     #[must_use]
-    pub fn judged_at(&self) -> UnixTime {
-        self.judged_at
+    pub fn checked_at(&self) -> UnixTime {
+        self.checked_at
     }
 
-    /// The [freshness window](crate::ServerConfigBuilder::freshness_window) that it was judged by, in seconds: for
-    /// [twice as long](crate::ReplayGuard::fresh_for) the value has to be remembered.
+    /// The [freshness window](crate::server::ServerConfigBuilder::freshness_window) of the
+    /// configuration.
+    /// [`freshness_period`](crate::session::ReplayGuard::freshness_period) returns for how long the
+    /// value has to be remembered.
     #[must_use]
-    pub fn freshness_window(&self) -> u32 {
+    pub fn freshness_window(&self) -> Duration {
         self.freshness_window
     }
 
-    /// The value that must be admitted once only.
+    /// The value that must be admitted only once.
     #[must_use]
     pub fn unique(&self) -> &[u8] {
         &self.unique
     }
 }
 
-/// Where a credential request comes from.
+/// The message from which a credential request is made.
 pub(crate) enum RequestSource {
-    /// A server looks at the hello; the suites decide which keys fit.
+    /// Server: the ClientHello, whose suites determine the usable keys.
     Hello { hello: Message, version: ProtocolVersion, config: Arc<ServerConfig> },
-    /// A client looks at a `CertificateRequest`.
+    /// Client: a `CertificateRequest`.
     Request { message: Message, version: ProtocolVersion, certificate_type: CertificateType },
 }
 
 /// See [`Question::SelectCredential`].
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tercel::{Credential, Error, Handshake, questions::SelectCredentialQuestion};
+/// # fn run(handshake: &mut Handshake, question: SelectCredentialQuestion,
+/// #     find: impl Fn(&str) -> Option<Arc<Credential>>) -> Result<(), Error> {
+/// let request = question.request();
+/// let found = request.server_name.and_then(find);
+/// let usable = found.filter(|credential| request.scheme_for(credential).is_some());
+/// handshake.answer(question.answer(usable))?;
+/// # Ok(()) }
+/// ```
 pub struct SelectCredentialQuestion {
     pub(crate) source: RequestSource,
 }
 
 impl SelectCredentialQuestion {
-    /// What the credential must fit. `None` never occurs: the message was parsed before.
+    /// The requirements for the credential.
     ///
-    /// Each call reads the peer's message again, which may have 64 KB: call it once, not for each credential.
+    /// Each call parses the peer's message, which may have 64 KB, so it should be called once and
+    /// not for each credential.
     #[must_use]
-    pub fn request(&self) -> Option<CredentialRequest<'_>> {
-        match &self.source {
-            RequestSource::Hello { hello, version, config } => {
-                negotiate::credential_request(&parse(hello)?, *version, config)
+    pub fn request(&self) -> CredentialRequest<'_> {
+        // The message was parsed before the question was asked, so the default is unreachable.
+        let (request, side) = match &self.source {
+            RequestSource::Hello { hello: message, version, config } => {
+                (negotiate::credential_request(&hello(message), *version, config), Side::Server)
             }
             RequestSource::Request { message, version, certificate_type } => {
-                request_from_message(message.body(), *version, *certificate_type)
+                (request_from_message(message.body(), *version, *certificate_type), Side::Client)
             }
-        }
+        };
+        request.unwrap_or_else(|| CredentialRequest::that_nothing_matches(side))
     }
 
     /// Answers as `policy` would.
     #[must_use]
     pub fn resolve(&self, policy: &dyn SelectCredential) -> Answer {
-        Answer::Credential(self.request().and_then(|request| policy.select_credential(&request)))
+        self.answer(policy.select_credential(&self.request()))
     }
 }
 
@@ -207,12 +382,12 @@ pub(crate) fn request_from_message(
     }
     let request = CertificateRequestTls12::parse(body).ok()?;
     let schemes = request.supported_signature_algorithms;
-    let certificate_types = certificate_types::only(certificate_type);
+    let certificate_types = certificate_types::list_of(certificate_type);
     Some(CredentialRequest {
         side: Side::Client,
         version,
         server_name: None,
-        known: Known::of(SchemeSet::of(schemes), None, None, certificate_types),
+        known: PeerLists::of(SchemeSet::of(schemes), None, None, certificate_types),
         signature_schemes: schemes,
         certificate_signature_schemes: None,
         groups: None,
@@ -224,6 +399,15 @@ pub(crate) fn request_from_message(
 }
 
 /// See [`Question::Sign`].
+///
+/// ```
+/// # use tercel::{Error, Handshake, questions::SignQuestion, wire::SignatureScheme};
+/// # fn run(handshake: &mut Handshake, question: SignQuestion,
+/// #     vault: impl Fn(SignatureScheme, &[u8]) -> Option<Vec<u8>>) -> Result<(), Error> {
+/// let signature = vault(question.scheme(), question.content());
+/// handshake.answer(question.answer(signature))?;
+/// # Ok(()) }
+/// ```
 pub struct SignQuestion {
     pub(crate) credential: Arc<Credential>,
     pub(crate) scheme: SignatureScheme,
@@ -249,15 +433,24 @@ impl SignQuestion {
         &self.content
     }
 
-    /// Answers with a key at hand.
+    /// Answers with a signature by `signer`.
     #[must_use]
     pub fn resolve(&self, signer: &dyn tercel_crypto::Signer) -> Answer {
-        let algorithm = crate::config::scheme::algorithm(self.scheme);
-        Answer::Signature(algorithm.and_then(|a| signer.sign(a, &self.content).ok()))
+        let algorithm = crate::keys::scheme::algorithm(self.scheme);
+        self.answer(algorithm.and_then(|algorithm| signer.sign(algorithm, &self.content).ok()))
     }
 }
 
 /// See [`Question::VerifyPeer`].
+///
+/// ```
+/// # use tercel::{Error, Handshake, certificates::VerifyPeer, questions::VerifyPeerQuestion};
+/// # fn run(handshake: &mut Handshake, question: VerifyPeerQuestion, verifier: &dyn VerifyPeer)
+/// #     -> Result<(), Error> {
+/// let trusted = verifier.verify_peer(&question.identity());
+/// handshake.answer(question.answer(trusted))?;
+/// # Ok(()) }
+/// ```
 pub struct VerifyPeerQuestion {
     pub(crate) side: Side,
     pub(crate) chain: Vec<CertificateDer<'static>>,
@@ -270,21 +463,21 @@ pub struct VerifyPeerQuestion {
 }
 
 impl VerifyPeerQuestion {
-    pub(crate) fn of(shown: &PeerIdentity<'_>) -> Self {
+    pub(crate) fn of(peer: &PeerIdentity<'_>) -> Self {
         let key = |key: &[u8]| SubjectPublicKeyInfoDer::from(key.to_vec());
         Self {
-            side: shown.side,
-            chain: shown.chain.iter().map(|certificate| certificate.clone().into_owned()).collect(),
-            raw_public_key: shown.raw_public_key.map(key),
-            server_name: shown.server_name.map(ServerName::to_owned),
-            ocsp_requested: shown.ocsp_requested,
-            ocsp_response: shown.ocsp_response.map(<[u8]>::to_vec),
-            signed_certificate_timestamps: shown.signed_certificate_timestamps.map(<[u8]>::to_vec),
-            now: shown.now,
+            side: peer.side,
+            chain: peer.chain.iter().map(|certificate| certificate.clone().into_owned()).collect(),
+            raw_public_key: peer.raw_public_key.map(key),
+            server_name: peer.server_name.map(ServerName::to_owned),
+            ocsp_requested: peer.ocsp_requested,
+            ocsp_response: peer.ocsp_response.map(<[u8]>::to_vec),
+            signed_certificate_timestamps: peer.signed_certificate_timestamps.map(<[u8]>::to_vec),
+            now: peer.now,
         }
     }
 
-    /// What the peer showed.
+    /// The identity that the peer presented.
     #[must_use]
     pub fn identity(&self) -> PeerIdentity<'_> {
         PeerIdentity {
@@ -302,20 +495,12 @@ impl VerifyPeerQuestion {
     /// Answers as `policy` would.
     #[must_use]
     pub fn resolve(&self, policy: &dyn VerifyPeer) -> Answer {
-        Answer::Peer(policy.verify_peer(&self.identity()))
+        self.answer(policy.verify_peer(&self.identity()))
     }
 }
 
 impl core::fmt::Debug for Question {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::ChooseConfig(_) => "ChooseConfig",
-            Self::FindSession(_) => "FindSession",
-            Self::FindPreSharedKey(_) => "FindPreSharedKey",
-            Self::AdmitEarlyData(_) => "AdmitEarlyData",
-            Self::SelectCredential(_) => "SelectCredential",
-            Self::Sign(_) => "Sign",
-            Self::VerifyPeer(_) => "VerifyPeer",
-        })
+        self.kind().fmt(f)
     }
 }

@@ -1,28 +1,26 @@
-//! What the key schedule of TLS 1.3 comes to before anything secret goes in: the same in every handshake.
+//! Values of the TLS 1.3 key schedule that do not depend on secrets, computed once per process.
 //! RFC 9846 7.1
-//!
-//! Must not know: secrets; everyone can compute all of this. Next: [`super::tls13`].
 
 use std::sync::LazyLock;
 
 use tercel_crypto::{Digest, Hash, HashAlgorithm, HmacKey, Prk};
 
-use super::tls13::label::derive_secret;
+use super::label::derive_secret;
 
-/// The constants of one hash function, ready for use.
+/// The constants for one hash function.
 pub(super) struct Constants {
-    /// The hash of no messages.
+    /// The hash of the empty string.
     pub(super) empty: Digest,
-    /// The salt of an early secret.
+    /// The salt of the early secret: zeros.
     pub(super) zeros: HmacKey,
     /// The early secret without a pre-shared key.
     pub(super) early_secret: Prk,
-    /// What that leaves as the salt of the handshake secret.
+    /// The salt of the handshake secret without a pre-shared key.
     pub(super) derived: HmacKey,
 }
 
 impl Constants {
-    /// Those of this hash function, computed when they are first wanted.
+    /// The constants for this hash function, computed at first use.
     pub(super) fn of(hash: HashAlgorithm) -> &'static Self {
         match hash {
             HashAlgorithm::Sha384 => &SHA384,
@@ -50,7 +48,7 @@ static SHA512: LazyLock<Constants> = LazyLock::new(|| Constants::compute(HashAlg
 mod tests {
     use super::*;
 
-    /// RFC 8448 3 prints both for SHA-256.
+    /// RFC 8448 3 contains both values for SHA-256.
     #[test]
     fn the_constants_are_those_of_the_published_trace() {
         let constants = Constants::of(HashAlgorithm::Sha256);

@@ -1,24 +1,24 @@
-//! The keys of one direction, in either version: what is kept so that a key can be made, and made again.
-//!
-//! Must not know: which direction it is, connections. Next: [`super::tls13`], [`super::tls12`].
+//! The secrets of one direction in either version, from which its record protection is made.
 
-use tercel_crypto::{AeadAlgorithm, ShortSecret};
+use tercel_crypto::ShortSecret;
 
 use super::suite::Suite;
 use super::tls13::TrafficSecret;
+use super::write_key::WriteKey;
 use crate::error::Error;
 use crate::record::protection::{Construction, Protection};
 
-/// Keys of one direction. A secret, so that a transport other than records can make its own keys from it.
+/// The secret or key of one direction. In TLS 1.3 the traffic secret, so that a transport other
+/// than records can derive keys of its own.
 pub(crate) enum Keys {
     Tls13(TrafficSecret),
-    /// TLS 1.3, while the handshake lasts: expanded already, for these are never updated.
+    /// TLS 1.3 handshake keys: key and IV, since these secrets are never updated.
     Handshake13(WriteKey),
     Tls12(WriteKey),
 }
 
 impl Keys {
-    /// What protects records from here on.
+    /// Record protection with these keys, starting at sequence number 0.
     pub(crate) fn protection(&self) -> Result<Protection, Error> {
         match self {
             Self::Tls13(secret) => secret.protection(),
@@ -27,7 +27,7 @@ impl Keys {
         }
     }
 
-    /// What protects records after so many of them, with the key still to be made.
+    /// Parked record protection, which has protected `sequence` records.
     pub(crate) fn parked(&self, sequence: u64) -> Protection {
         let (algorithm, construction) = match self {
             Self::Tls13(secret) => (secret.algorithm(), Construction::Tls13),
@@ -37,7 +37,7 @@ impl Keys {
         Protection::parked(algorithm, construction, sequence)
     }
 
-    /// Key and IV as bytes.
+    /// A copy of key and IV.
     pub(crate) fn write_key(&self) -> WriteKey {
         match self {
             Self::Tls13(secret) => secret.write_key(),
@@ -45,7 +45,7 @@ impl Keys {
         }
     }
 
-    /// TLS 1.3, once the handshake is over: the traffic secret.
+    /// The application traffic secret of TLS 1.3.
     pub(crate) fn traffic_secret(&self) -> Option<&TrafficSecret> {
         match self {
             Self::Tls13(secret) => Some(secret),
@@ -57,7 +57,7 @@ impl Keys {
         !matches!(self, Self::Tls12(_))
     }
 
-    /// All of it.
+    /// The secret, or key and IV, as bytes.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Tls13(secret) => secret.as_bytes(),
@@ -65,7 +65,7 @@ impl Keys {
         }
     }
 
-    /// Out of what [`Self::as_bytes`] gave, if that is as long as this suite's is.
+    /// Restores what [`Self::as_bytes`] returned. `None` if the length is wrong for this suite.
     pub(crate) fn from_bytes(suite: &'static Suite, bytes: &[u8]) -> Option<Self> {
         if suite.is_tls13() {
             return TrafficSecret::from_bytes(suite, bytes).map(Self::Tls13);
@@ -78,23 +78,23 @@ impl Keys {
     }
 }
 
-/// Keys that are to be used from here on.
+/// Keys to be installed.
 pub(crate) struct NewKeys {
     keys: Keys,
-    /// What the traffic secret leads to, if it was made together with the other direction's.
-    ready: Option<WriteKey>,
+    /// Key and IV of the traffic secret, if they were derived together with the other direction's.
+    write_key: Option<WriteKey>,
 }
 
 impl NewKeys {
-    /// TLS 1.3, once the handshake is over: a traffic secret and what it leads to.
+    /// An application traffic secret of TLS 1.3, and its key and IV.
     pub(crate) fn tls13(secret: TrafficSecret, write_key: WriteKey) -> Self {
-        Self { keys: Keys::Tls13(secret), ready: Some(write_key) }
+        Self { keys: Keys::Tls13(secret), write_key: Some(write_key) }
     }
 
-    /// What protects records from here on, in place of what did before.
+    /// Installs these keys in `place`, where they replace the previous record protection.
     pub(crate) fn replace(&self, place: &mut Option<Protection>) -> Result<(), Error> {
         let (expanded, construction);
-        let made = match (&self.ready, &self.keys) {
+        let made = match (&self.write_key, &self.keys) {
             (_, Keys::Tls12(key)) => {
                 construction = Construction::tls12(key.algorithm);
                 key
@@ -124,56 +124,7 @@ impl NewKeys {
 
 impl From<Keys> for NewKeys {
     fn from(keys: Keys) -> Self {
-        Self { keys, ready: None }
-    }
-}
-
-/// One direction's write_key and write_iv. RFC 9846 7.3, RFC 5246 6.3
-pub(crate) struct WriteKey {
-    algorithm: AeadAlgorithm,
-    /// The key, then the IV.
-    bytes: ShortSecret,
-}
-
-impl WriteKey {
-    /// `write` fills in a key and an IV of these lengths.
-    pub(crate) fn with(
-        algorithm: AeadAlgorithm,
-        iv_len: usize,
-        write: impl FnOnce(&mut [u8], &mut [u8]),
-    ) -> Self {
-        let length = algorithm.key_len().saturating_add(iv_len);
-        let bytes = ShortSecret::with(length, |bytes| {
-            let (key, iv) = bytes.split_at_mut(algorithm.key_len());
-            write(key, iv);
-        });
-        Self { algorithm, bytes }
-    }
-
-    /// Of a key with its IV behind it, [`Self::tls13_length`] bytes.
-    pub(crate) fn tls13(algorithm: AeadAlgorithm, bytes: ShortSecret) -> Self {
-        Self { algorithm, bytes }
-    }
-
-    /// Bytes of a key and its IV in TLS 1.3. RFC 9846 5.3
-    pub(crate) fn tls13_length(algorithm: AeadAlgorithm) -> usize {
-        algorithm.key_len().saturating_add(AeadAlgorithm::NONCE_LEN)
-    }
-
-    pub(crate) fn algorithm(&self) -> AeadAlgorithm {
-        self.algorithm
-    }
-
-    pub(crate) fn key(&self) -> &[u8] {
-        self.bytes.as_bytes().get(..self.algorithm.key_len()).unwrap_or_default()
-    }
-
-    pub(crate) fn iv(&self) -> &[u8] {
-        self.bytes.as_bytes().get(self.algorithm.key_len()..).unwrap_or_default()
-    }
-
-    pub(crate) fn duplicate(&self) -> Self {
-        Self { algorithm: self.algorithm, bytes: self.bytes.duplicate() }
+        Self { keys, write_key: None }
     }
 }
 
@@ -181,9 +132,10 @@ impl WriteKey {
 mod tests {
     use super::*;
     use crate::keys::suite;
+    use tercel_crypto::AeadAlgorithm;
 
     #[test]
-    fn keys_of_every_suite_come_back_from_their_bytes_and_from_no_others() {
+    fn keys_of_every_suite_are_restored_only_from_bytes_of_their_length() {
         for suite in &suite::ALL {
             let length = match (suite.is_tls13(), suite.aead) {
                 (true, _) => suite.hash.output_len(),

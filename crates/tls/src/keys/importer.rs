@@ -1,13 +1,11 @@
-//! The importer of external pre-shared keys: one key for each protocol and hash. RFC 9258 5.1
-//!
-//! Must not know: what an identity is made of. Next: [`super::tls13`], where the key goes in.
+//! Import of external pre-shared keys: derives a key for each protocol and hash. RFC 9258 5.1
 
 use tercel_crypto::{HashAlgorithm, Prk, Secret};
 
-use super::tls13::label::expand_label;
+use super::label::expand_label;
 
-/// The imported key of this identity. `hash` belongs to the external key, `target` to the suites that the
-/// imported one is for.
+/// Derives the imported key with this identity. `hash` belongs to the external key, and `target` to
+/// the suites with which the imported key is used.
 pub(crate) fn imported_key(
     hash: HashAlgorithm,
     external_key: &[u8],
@@ -28,8 +26,8 @@ mod tests {
     use crate::keys::suite;
     use crate::keys::tls13::{EarlySecret, PskKind};
 
-    /// Every step of RFC 9258 5.1 by hand, of HMAC and a hash alone. The one block that HKDF-Expand needs
-    /// here is longer than what is wanted, or as long.
+    /// The steps of RFC 9258 5.1 with HMAC and a hash only. HKDF-Expand needs one block here, since
+    /// the output is not longer than the hash.
     fn by_hand(hash: HashAlgorithm, key: &[u8], identity: &[u8], length: u8) -> Vec<u8> {
         let zeros = [0_u8; 48];
         let epskx = HmacKey::new(hash, &zeros[..hash.output_len()]).sign(&[key]);
@@ -50,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn the_derivation_is_that_of_the_rfc() {
+    fn the_import_is_that_of_the_rfc() {
         let (key, identity) = (&[9; 20], b"\0\x02ab\0\0\x03\x04\0\x01");
         let (short, long) = (HashAlgorithm::Sha256, HashAlgorithm::Sha384);
         for (hash, target) in [(short, short), (long, short), (long, long)] {
@@ -61,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binder_says_where_its_key_comes_from() {
+    fn a_binder_depends_on_the_origin_of_its_key() {
         let hash = HashAlgorithm::Sha256;
         let suite = suite::find(CipherSuite::TLS_AES_128_GCM_SHA256).unwrap();
         let hello = Hash::digest(hash, &[b"a hello without its binders"]);

@@ -1,11 +1,12 @@
-//! From shared secrets to traffic keys.
-//!
-//! Must not know: messages, connections. One file a version; each stage of a schedule is a type.
-//! Next: [`tls13`], then [`tls12`]; [`direction`] is what they lead to.
+//! Key schedules of both versions, cipher suites, groups and signature schemes.
 
 mod constants;
 pub(crate) mod direction;
+pub(crate) mod group;
 pub(crate) mod importer;
+pub(crate) mod label;
+pub(crate) mod scheme;
 pub(crate) mod suite;
 pub(crate) mod tls12;
 pub(crate) mod tls13;
+pub(crate) mod write_key;

@@ -1,24 +1,22 @@
-//! The cipher suites and what each stands for.
-//!
-//! Must not know: which of them a configuration likes. Next: [`super::tls13`], [`super::tls12`].
+//! Cipher suites and their parameters.
 
 use tercel_crypto::{AeadAlgorithm, HashAlgorithm};
 use tercel_wire::CipherSuite;
 
-/// What proves the server's identity in a TLS 1.2 suite.
+/// The server's authentication in a TLS 1.2 suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Authentication {
     Rsa,
     Ecdsa,
 }
 
-/// A cipher suite: its code point and its parts.
+/// A cipher suite.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Suite {
     pub(crate) code: CipherSuite,
     pub(crate) aead: AeadAlgorithm,
     pub(crate) hash: HashAlgorithm,
-    /// `None`: a suite of TLS 1.3, which says nothing of authentication. RFC 9846 B.4
+    /// `None` for a suite of TLS 1.3, which does not determine authentication. RFC 9846 B.4
     pub(crate) authentication: Option<Authentication>,
 }
 
@@ -28,13 +26,13 @@ impl Suite {
     }
 }
 
-/// The suite behind a code point, if we have it.
+/// The suite with this code point, if it is supported.
 pub(crate) fn find(code: CipherSuite) -> Option<&'static Suite> {
-    ALL.get(usize::from(place(code)?))
+    ALL.get(usize::from(index(code)?))
 }
 
-/// Where in [`ALL`] the suite of a code point stands: without a search, for a peer's list may be long.
-pub(crate) fn place(code: CipherSuite) -> Option<u8> {
+/// The index of a suite in [`ALL`], without a search, since a peer's list may be long.
+pub(crate) fn index(code: CipherSuite) -> Option<u8> {
     Some(match code {
         CipherSuite::TLS_AES_128_GCM_SHA256 => 0,
         CipherSuite::TLS_AES_256_GCM_SHA384 => 1,
@@ -58,7 +56,7 @@ const fn suite(
     Suite { code, aead, hash, authentication }
 }
 
-/// Every suite, in the order that a configuration without wishes of its own prefers.
+/// All supported suites, in the default order of preference.
 pub(crate) static ALL: [Suite; 9] = [
     suite(
         CipherSuite::TLS_AES_128_GCM_SHA256,
@@ -120,13 +118,14 @@ pub(crate) static ALL: [Suite; 9] = [
 mod tests {
     use super::*;
 
+    /// RFC 9846 B.4
     #[test]
-    fn every_suite_is_found_in_its_place() {
-        for (place_of, suite) in (0..).zip(&ALL) {
-            assert_eq!(place(suite.code), Some(place_of));
+    fn every_suite_is_found_at_its_index() {
+        for (expected, suite) in (0..).zip(&ALL) {
+            assert_eq!(index(suite.code), Some(expected));
             assert_eq!(find(suite.code), Some(suite));
         }
-        let known = CipherSuite::NAMED.iter().filter(|code| place(**code).is_some()).count();
+        let known = CipherSuite::NAMED.iter().filter(|code| index(**code).is_some()).count();
         assert_eq!(known, ALL.len());
     }
 }

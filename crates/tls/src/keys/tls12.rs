@@ -1,17 +1,15 @@
 //! The key schedule of TLS 1.2: main secret, key block, Finished. RFC 5246 5, 6.3, 8.1; RFC 7627
-//!
-//! Must not know: messages, sockets. "Main secret" is what RFC 5246 calls the master secret.
-//! Next: `handshake/tls12/`.
 
 use tercel_crypto::{Digest, HashAlgorithm, PrfRun, Secret, SharedSecret, ShortSecret, Tls12Prf};
 use tercel_wire::{Reader, Writer};
 
-use super::direction::{Keys, WriteKey};
+use super::direction::Keys;
 use super::suite::Suite;
+use super::write_key::WriteKey;
 use crate::error::{Error, Misuse};
 use crate::record::protection::Construction;
 
-/// The main secret, keyed once for all that is derived from it.
+/// The main secret of TLS 1.2, with the PRF keyed by it.
 pub(crate) struct MainSecret12 {
     prf: Tls12Prf,
     secret: Secret,
@@ -25,7 +23,7 @@ const MAIN_SECRET: usize = 48;
 pub(crate) const VERIFY_DATA: usize = 12;
 
 impl MainSecret12 {
-    /// The extended main secret, bound to the handshake so far. RFC 7627 4
+    /// The extended main secret, which is bound to the handshake's messages. RFC 7627 4
     pub(crate) fn extended(
         suite: &'static Suite,
         shared: &SharedSecret,
@@ -34,7 +32,7 @@ impl MainSecret12 {
         Self::derive(suite, shared, b"extended master secret", &[session_hash])
     }
 
-    /// The main secret without that binding. RFC 5246 8.1
+    /// The main secret without the extension, bound only to the randoms. RFC 5246 8.1
     pub(crate) fn plain(
         suite: &'static Suite,
         shared: &SharedSecret,
@@ -59,32 +57,34 @@ impl MainSecret12 {
         self.secret.as_bytes()
     }
 
-    /// The keys, and the client's `verify_data` over this transcript hash: of a full handshake, where that comes first.
+    /// The keys and the client's `verify_data` over `transcript`, for a full handshake, in which
+    /// the client sends Finished first.
     pub(crate) fn keys_and_client_finished(
         &self,
         randoms: &Randoms,
         transcript: &Digest,
     ) -> (DirectionKeys, VerifyData) {
-        self.keys_beside(randoms, |run| self.verify_data(CLIENT, transcript, Some(run)))
+        self.derive_keys(randoms, |run| self.verify_data(CLIENT, transcript, Some(run)))
     }
 
-    /// The keys, and the `verify_data` of (server, client): of an abbreviated handshake, where the server's is over
-    /// `transcript` and the client's over what `behind` makes of that. RFC 5246 7.3
+    /// The keys, and the `verify_data` of server and client, for an abbreviated handshake. The
+    /// server's covers `transcript`. The client's covers the hash that `hash_with_server_finished`
+    /// returns, which includes the server's Finished. RFC 5246 7.3
     pub(crate) fn keys_and_both_finished(
         &self,
         randoms: &Randoms,
         transcript: &Digest,
-        behind: impl FnOnce(&VerifyData) -> Digest,
+        hash_with_server_finished: impl FnOnce(&VerifyData) -> Digest,
     ) -> (DirectionKeys, VerifyData, VerifyData) {
-        let (keys, (server, client)) = self.keys_beside(randoms, |run| {
+        let (keys, (server, client)) = self.derive_keys(randoms, |run| {
             let server = self.verify_data(SERVER, transcript, Some(run));
-            (server, self.verify_data(CLIENT, &behind(&server), Some(run)))
+            (server, self.verify_data(CLIENT, &hash_with_server_finished(&server), Some(run)))
         });
         (keys, server, client)
     }
 
-    /// The keys, while `finished` makes what does not depend on them. RFC 5246 6.3
-    fn keys_beside<T>(
+    /// Derives the keys, interleaved with the independent computations of `finished`. RFC 5246 6.3
+    fn derive_keys<T>(
         &self,
         randoms: &Randoms,
         finished: impl FnOnce(&mut PrfRun<'_>) -> T,
@@ -124,42 +124,43 @@ impl MainSecret12 {
         &self,
         label: &[u8],
         transcript: &Digest,
-        beside: Option<&mut PrfRun<'_>>,
+        run: Option<&mut PrfRun<'_>>,
     ) -> VerifyData {
         let (mut out, seed): (_, [&[u8]; 1]) = ([0; VERIFY_DATA], [transcript]);
-        match beside {
+        match run {
             None => self.prf.fill(label, &seed, &mut out),
-            Some(run) => self.prf.begin(label, &seed, &mut out).finish_beside(run),
+            Some(run) => self.prf.begin(label, &seed, &mut out).finish_with(run),
         }
         out
     }
 }
 
-/// The two randoms of a handshake.
+/// Client random and server random of a handshake.
 pub(crate) struct Randoms {
     pub(crate) client: [u8; 32],
     pub(crate) server: [u8; 32],
 }
 
-/// The keys of what each side writes.
+/// The write keys of both sides.
 pub(crate) struct DirectionKeys {
     pub(crate) client: Keys,
     pub(crate) server: Keys,
 }
 
-/// What a Finished says. RFC 5246 7.4.9
+/// The `verify_data` of a Finished. RFC 5246 7.4.9
 pub(crate) type VerifyData = [u8; VERIFY_DATA];
 
 const CLIENT: &[u8] = b"client finished";
 const SERVER: &[u8] = b"server finished";
 
-/// What stays of a TLS 1.2 handshake for exporters. RFC 5705
+/// The exporter of a TLS 1.2 connection. RFC 5705
 ///
-/// The main secret, not yet keyed: few connections export, all of them keep this.
+/// It has the main secret only, and no keyed PRF, since all connections keep it and few use it.
 pub(crate) struct Exporter12 {
     secret: ShortSecret,
     hash: HashAlgorithm,
-    /// Only an extended main secret is this connection's alone. RFC 7627 5.4
+    /// Whether exporting is allowed: only an extended main secret is unique to the connection.
+    /// RFC 7627 5.4
     extended: bool,
     client_random: [u8; 32],
     server_random: [u8; 32],
@@ -183,7 +184,7 @@ impl Exporter12 {
         w.bytes(&self.server_random);
     }
 
-    /// What [`Self::write`] wrote, in a connection of this suite.
+    /// Reads what [`Self::write`] wrote, for a connection with this suite.
     pub(crate) fn read(r: &mut Reader<'_>, suite: &Suite) -> Option<Self> {
         let secret = r.opaque8().ok().filter(|secret| secret.len() == MAIN_SECRET)?;
         let extended = match r.u8().ok()? {
@@ -196,7 +197,8 @@ impl Exporter12 {
         Some(Self { secret, hash, extended, client_random, server_random })
     }
 
-    /// Unlike in TLS 1.3, no context and an empty context differ. RFC 5705 4
+    /// Exports keying material. Unlike in TLS 1.3, an absent context differs from an empty one.
+    /// RFC 5705 4
     pub(crate) fn export(
         &self,
         label: &[u8],
@@ -221,12 +223,12 @@ impl Exporter12 {
 
 #[cfg(test)]
 mod tests {
-    use tercel_crypto::Hash;
+    use tercel_crypto::{Hash, KeyExchange, KeyExchangeAlgorithm};
 
     use super::*;
     use crate::keys::suite;
 
-    /// Each value alone, as RFC 5246 5, 6.3 and 7.4.9 put it.
+    /// Compares with each value computed separately, as RFC 5246 5, 6.3 and 7.4.9 define it.
     #[test]
     fn what_is_made_at_once_is_what_is_made_alone() {
         let randoms = Randoms { client: [1; 32], server: [2; 32] };
@@ -263,6 +265,37 @@ mod tests {
             check(&keys);
             assert_eq!((&first[..], &second[..]), (&*server, &*client), "{suite:?}");
             assert_eq!(main.server_verify_data(&over_hello), *server, "{suite:?}");
+        }
+    }
+
+    /// RFC 5246 8.1, RFC 7627 4
+    #[test]
+    fn an_extended_main_secret_is_bound_to_the_session_hash_and_a_plain_one_to_the_randoms() {
+        let algorithm = KeyExchangeAlgorithm::X25519;
+        let client = KeyExchange::generate(algorithm).unwrap();
+        let (_, shared) = KeyExchange::respond(algorithm, client.public_share()).unwrap();
+        for suite in suite::ALL.iter().filter(|suite| !suite.is_tls13()) {
+            let premaster = Tls12Prf::new(suite.hash, shared.as_bytes());
+            let mut expected = [0; MAIN_SECRET];
+            let session_hash = Hash::digest(suite.hash, &[b"messages"]);
+            premaster.fill(b"extended master secret", &[&session_hash], &mut expected);
+            let extended = MainSecret12::extended(suite, &shared, &session_hash);
+            assert_eq!(extended.as_bytes(), expected, "{suite:?}");
+            premaster.fill(b"master secret", &[&[1; 32], &[2; 32]], &mut expected);
+            let plain = MainSecret12::plain(suite, &shared, &[1; 32], &[2; 32]);
+            assert_eq!(plain.as_bytes(), expected, "{suite:?}");
+        }
+    }
+
+    /// RFC 7627 5.4
+    #[test]
+    fn nothing_is_exported_from_a_plain_main_secret() {
+        let suite = suite::ALL.iter().find(|suite| !suite.is_tls13()).unwrap();
+        let main = MainSecret12::resumed(suite, Secret::new(&[3; MAIN_SECRET]));
+        for (extended, expected) in [(true, Ok(())), (false, Err(Misuse::NoExtendedMainSecret))] {
+            let exporter = Exporter12::new(&main, [1; 32], [2; 32], extended);
+            let exported = exporter.export(b"label", None, &mut [0; 32]);
+            assert_eq!(exported, expected.map_err(Error::from));
         }
     }
 }

@@ -1,35 +1,38 @@
-//! Where one record ends and the next begins.
+//! Record framing: checks the header of the next record and finds where the record ends.
 //!
-//! Must not know: keys, messages. It sees five bytes and decides whether the rest may come.
-//! Next: [`super::opener`], which opens what was framed here.
+//! A record is refused by its five header bytes, before its fragment is received.
 
 use tercel_wire::{ContentType, ProtocolVersion, RecordHeader};
 
 use super::limits;
-use crate::error::{Error, Peer};
+use crate::error::{Error, PeerError};
 
-/// The header of a record that is wholly there.
+/// The content type and length of a completely received record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub(crate) content_type: ContentType,
-    /// Header and fragment.
+    /// Length of header and fragment.
     pub(crate) total: usize,
 }
 
-/// How strictly the header's version and length are read.
+/// The negotiated version, which determines the allowed header versions and lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expect {
-    /// Nothing is negotiated: any 3.x. RFC 9846 5.1 and appendix E
+pub(crate) enum RecordVersion {
+    /// No version is negotiated yet: any 3.x is accepted. RFC 9846 5.1 and appendix E
     AnyVersion,
-    /// TLS 1.2 is negotiated.
+    /// TLS 1.2 is negotiated: the header has to contain 3.3.
     Tls12,
-    /// TLS 1.3 is negotiated: the version is ignored. RFC 9846 5.1
+    /// TLS 1.3 is negotiated: the header's version is ignored. RFC 9846 5.1
     Tls13,
 }
 
 /// The first record in `bytes`, or `None` if more bytes are needed.
 #[inline(always)]
-pub(crate) fn first(bytes: &[u8], expect: Expect, protected: bool) -> Result<Option<Frame>, Error> {
+pub(crate) fn first(
+    bytes: &[u8],
+    version: RecordVersion,
+    protected: bool,
+) -> Result<Option<Frame>, Error> {
     let Some(header) = bytes.first_chunk::<{ limits::HEADER }>() else {
         return Ok(None);
     };
@@ -40,30 +43,30 @@ pub(crate) fn first(bytes: &[u8], expect: Expect, protected: bool) -> Result<Opt
         | ContentType::ALERT
         | ContentType::HANDSHAKE
         | ContentType::APPLICATION_DATA => {}
-        _ if expect == Expect::AnyVersion && looks_like_http(bytes) => {
-            return Err(Peer::PlainHttp.into());
+        _ if version == RecordVersion::AnyVersion && looks_like_http(bytes) => {
+            return Err(PeerError::PlainHttp.into());
         }
-        _ => return Err(Peer::UnknownContentType.into()),
+        _ => return Err(PeerError::UnknownContentType.into()),
     }
-    let version_fits = match expect {
-        Expect::AnyVersion => header.legacy_record_version.0 >> 8 == 3,
-        Expect::Tls12 => header.legacy_record_version == ProtocolVersion::TLS1_2,
-        Expect::Tls13 => true,
+    let version_fits = match version {
+        RecordVersion::AnyVersion => header.legacy_record_version.0 >> 8 == 3,
+        RecordVersion::Tls12 => header.legacy_record_version == ProtocolVersion::TLS1_2,
+        RecordVersion::Tls13 => true,
     };
     if !version_fits {
-        return Err(Peer::WrongRecordVersion.into());
+        return Err(PeerError::WrongRecordVersion.into());
     }
-    let longest = match (protected, expect) {
-        // Early data ahead of a second ClientHello is protected, though not for us. RFC 9846 4.3.10
-        (false, Expect::Tls13) if header.content_type == ContentType::APPLICATION_DATA => {
+    let longest = match (protected, version) {
+        // Rejected early data, which may precede a second ClientHello. RFC 9846 4.3.10
+        (false, RecordVersion::Tls13) if header.content_type == ContentType::APPLICATION_DATA => {
             limits::MAX_PROTECTED_TLS13
         }
         (false, _) => limits::MAX_FRAGMENT,
-        (true, Expect::Tls13) => limits::MAX_PROTECTED_TLS13,
+        (true, RecordVersion::Tls13) => limits::MAX_PROTECTED_TLS13,
         (true, _) => limits::MAX_PROTECTED_TLS12,
     };
     if length > longest {
-        return Err(Peer::RecordTooLong.into());
+        return Err(PeerError::RecordTooLong.into());
     }
     let total = length.saturating_add(limits::HEADER);
     if bytes.len() < total {

@@ -1,8 +1,7 @@
-//! Whole handshake messages out of record fragments.
+//! Reassembly of handshake messages from record fragments.
 //!
-//! A fragment that holds whole messages is copied once, and they share the copy. A message that is split
-//! grows with what has arrived, never ahead of it, and never past its kind's limit.
-//! Must not know: what the messages say. Next: [`super::limits::message_body`].
+//! A fragment that contains whole messages is copied once, and the messages share the copy. A
+//! buffer for a split message grows only as bytes arrive, up to the limit for the message's type.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -10,30 +9,30 @@ use std::sync::Arc;
 use tercel_wire::{HandshakeType, MessageHeader};
 
 use super::limits;
-use crate::error::{Error, Peer};
+use crate::error::{Error, PeerError};
 
-/// Bytes of handshake messages that are not complete yet, or not asked for yet.
+/// Handshake bytes that were received and not yet returned as messages.
 pub(crate) enum Joiner {
-    /// Begins with a whole message, or did: so many bytes at the front were handed out.
+    /// A fragment that began with a whole message, and how many of its bytes were returned.
     Whole(Arc<[u8]>, usize),
-    /// Grows until its first message is whole; empty if nothing waits here.
+    /// The beginning of a split message; empty if no byte is pending.
     Partial(Vec<u8>),
 }
 
 /// A handshake message, header included.
 #[derive(Clone)]
-pub(crate) struct Message(Form);
+pub(crate) struct Message(Storage);
 
 #[derive(Clone)]
-enum Form {
-    /// With all messages that came in the same record.
+enum Storage {
+    /// A range of the copy that all messages of one record share.
     Shared(Arc<[u8]>, Range<usize>),
-    /// Alone and short: so many bytes of these.
-    Short([u8; SHORT], usize),
+    /// A short message without an allocation, and its length.
+    Inline([u8; MAX_INLINE], usize),
 }
 
-/// A Finished with the longest hash.
-const SHORT: usize = MESSAGE_HEADER + 48;
+/// The longest message stored inline: a Finished with the longest hash.
+const MAX_INLINE: usize = MESSAGE_HEADER + 48;
 
 /// Bytes of a handshake message before its body.
 const MESSAGE_HEADER: usize = 4;
@@ -54,32 +53,33 @@ impl Joiner {
         };
     }
 
-    /// The content of a record that is one short message and nothing else, if nothing waits here.
-    pub(crate) fn pass_short(&self, fragment: &[u8]) -> Result<Option<Message>, Error> {
-        if fragment.len() > SHORT || !self.is_empty() {
+    /// Returns the fragment as a message if it is exactly one short message and no bytes are
+    /// pending.
+    pub(crate) fn short_message(&self, fragment: &[u8]) -> Result<Option<Message>, Error> {
+        if fragment.len() > MAX_INLINE || !self.is_empty() {
             return Ok(None);
         }
         let whole = first_length(fragment)? == Some(fragment.len());
         Ok(whole.then(|| {
-            let mut bytes = [0; SHORT];
+            let mut bytes = [0; MAX_INLINE];
             for (to, from) in bytes.iter_mut().zip(fragment) {
                 *to = *from;
             }
-            Message(Form::Short(bytes, fragment.len()))
+            Message(Storage::Inline(bytes, fragment.len()))
         }))
     }
 
-    /// No byte of a next message waits here: keys may change. RFC 9846 5.1
+    /// Whether no bytes are pending, which a change of keys requires. RFC 9846 5.1
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting().is_empty()
     }
 
-    /// Holds no more memory than what waits here needs.
+    /// Frees the memory that the pending bytes do not need.
     pub(crate) fn release(&mut self) {
         *self = Self::Partial(self.waiting().to_vec());
     }
 
-    /// The bytes that were not handed out.
+    /// The pending bytes: received, and not yet returned as messages.
     pub(crate) fn waiting(&self) -> &[u8] {
         match self {
             Self::Whole(shared, taken) => shared.get(*taken..).unwrap_or_default(),
@@ -98,7 +98,7 @@ impl Joiner {
         if end < shared.len() {
             *self = Self::Whole(Arc::clone(&shared), end);
         }
-        Ok(Some(Message(Form::Shared(shared, start..end))))
+        Ok(Some(Message(Storage::Shared(shared, start..end))))
     }
 }
 
@@ -108,13 +108,13 @@ impl Default for Joiner {
     }
 }
 
-/// The length of the message at the front, header included, once all of it is there.
+/// The length of the first message, header included, if the message is complete.
 fn first_length(bytes: &[u8]) -> Result<Option<usize>, Error> {
     let Some(header) = bytes.first_chunk::<MESSAGE_HEADER>() else { return Ok(None) };
     let header = MessageHeader::parse(header);
     let body = header.length as usize;
     if body > limits::message_body(header.handshake_type) {
-        return Err(Peer::MessageTooLong.into());
+        return Err(PeerError::MessageTooLong.into());
     }
     let total = body.saturating_add(MESSAGE_HEADER);
     Ok((total <= bytes.len()).then_some(total))
@@ -130,16 +130,16 @@ impl Message {
         self.bytes().get(MESSAGE_HEADER..).unwrap_or_default()
     }
 
-    /// The message with its header, as the transcript wants it.
+    /// The message with its header, as it enters the transcript hash.
     pub(crate) fn bytes(&self) -> &[u8] {
         match &self.0 {
-            Form::Shared(shared, range) => shared.get(range.clone()).unwrap_or_default(),
-            Form::Short(bytes, length) => bytes.get(..*length).unwrap_or_default(),
+            Storage::Shared(shared, range) => shared.get(range.clone()).unwrap_or_default(),
+            Storage::Inline(bytes, length) => bytes.get(..*length).unwrap_or_default(),
         }
     }
 
     pub(crate) fn require(&self, kind: HandshakeType) -> Result<(), Error> {
-        if self.kind() == kind { Ok(()) } else { Err(Peer::UnexpectedMessage.into()) }
+        if self.kind() == kind { Ok(()) } else { Err(PeerError::UnexpectedMessage.into()) }
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_out_whole_however_they_are_cut() {
+    fn messages_are_reassembled_from_fragments_of_any_length() {
         let all = messages(&[3, 0, 60, 1]);
         for cut in 1..=all.len() {
             let mut joiner = Joiner::default();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_pushed_before_the_last_message_was_taken_stays_in_order() {
+    fn fragments_pushed_while_messages_are_pending_stay_in_order() {
         let mut joiner = Joiner::default();
         let (first, second) = (messages(&[1, 2]), messages(&[3]));
         let (now, later) = second.split_at(2);
@@ -191,32 +191,32 @@ mod tests {
         let mut joiner = Joiner::default();
         joiner.push(&messages(&[1, 2]));
         let (first, second) = (joiner.next().unwrap().unwrap(), joiner.next().unwrap().unwrap());
-        let (Form::Shared(first, _), Form::Shared(second, _)) = (first.0, second.0) else {
-            panic!("a copy of its own")
+        let (Storage::Shared(first, _), Storage::Shared(second, _)) = (first.0, second.0) else {
+            panic!("the messages do not share a copy")
         };
         assert!(Arc::ptr_eq(&first, &second));
         assert_eq!(Arc::strong_count(&first), 2);
     }
 
     #[test]
-    fn a_short_message_alone_passes_by() {
+    fn a_short_message_alone_is_returned_without_an_allocation() {
         let mut joiner = Joiner::default();
         let finished = messages(&[48]);
-        let passed = joiner.pass_short(&finished).unwrap().unwrap();
+        let passed = joiner.short_message(&finished).unwrap().unwrap();
         assert_eq!((passed.bytes(), passed.kind().0), (&*finished, 20));
-        let passes = |joiner: &Joiner, bytes: &[u8]| joiner.pass_short(bytes).unwrap().is_some();
+        let passes = |joiner: &Joiner, bytes: &[u8]| joiner.short_message(bytes).unwrap().is_some();
         assert!(!passes(&joiner, &messages(&[49])));
         assert!(!passes(&joiner, &messages(&[3, 3])) && !passes(&joiner, &finished[..51]));
-        assert!(!passes(&joiner, &[]) && joiner.pass_short(&[11, 255, 0, 0]).is_err());
+        assert!(!passes(&joiner, &[]) && joiner.short_message(&[11, 255, 0, 0]).is_err());
         joiner.push(&[20]);
         assert!(!passes(&joiner, &finished));
     }
 
     #[test]
-    fn a_message_too_long_for_its_kind_is_refused_by_its_header() {
+    fn a_message_too_long_for_its_type_is_refused_by_its_header() {
         let mut joiner = Joiner::default();
         joiner.push(&[&messages(&[1])[..], &[20, 0, 0, 65]].concat());
         assert!(joiner.next().unwrap().is_some());
-        assert_eq!(joiner.next().err(), Some(Peer::MessageTooLong.into()));
+        assert_eq!(joiner.next().err(), Some(PeerError::MessageTooLong.into()));
     }
 }

@@ -1,7 +1,4 @@
-//! Records: framing, protection, and putting messages together again.
-//!
-//! Must not know: handshakes, connections, key schedules. What it is given are keys, what it is
-//! handed are bytes of a type. Next: [`sealer`] and [`opener`], the two directions.
+//! Record layer: framing, protection, and reassembly of handshake messages.
 
 pub(crate) mod frame;
 pub(crate) mod joiner;

@@ -1,49 +1,47 @@
-//! The reading direction: records in, typed plaintext out. RFC 9846 5.2, 5.4
-//!
-//! Must not know: what a message means. Next: [`super::joiner`] puts handshake messages together.
+//! Receiving side of record protection: turns records into plaintext. RFC 9846 5.2, 5.4
 
 use core::ops::Range;
 
 use tercel_wire::ContentType;
 
-use super::frame::{self, Expect, Frame};
-use super::limits;
+use super::frame::{Frame, RecordVersion};
 use super::protection::{Construction, Protection};
-use crate::error::{Error, Peer};
+use super::{frame, limits};
+use crate::error::{Error, PeerError};
 
-/// Opens records under the current key, or none.
+/// Opens records with the current key, or reads plaintext records while no key is installed.
 pub(crate) struct Opener {
     protection: Option<Protection>,
-    expect: Expect,
-    /// Plaintext bytes a record may carry: our own `record_size_limit`. RFC 8449 4
+    version: RecordVersion,
+    /// Plaintext bytes that a record may carry: this side's `record_size_limit`. RFC 8449 4
     max_plaintext: u16,
-    /// Bytes of undecryptable early data that may still be passed over. RFC 9846 4.3.10
+    /// Bytes of rejected early data that may still be skipped. RFC 9846 4.3.10
     skip: Option<u32>,
-    /// Whether a plain alert may still come although there are keys.
+    /// Whether an unprotected alert is still accepted although a key is installed.
     plain_alert: bool,
     empty_records: u8,
 }
 
-/// What one record turned out to be.
+/// The content of one record.
 pub(crate) struct Opened {
     pub(crate) content_type: ContentType,
-    /// Where in the record the plaintext lies.
+    /// Position of the plaintext in the record.
     pub(crate) plaintext: Range<usize>,
 }
 
-/// What [`Opener::open_into`] did with a record.
-pub(crate) enum OpenedInto {
-    /// Plaintext of this type lies at the front of the output.
-    Into(ContentType, usize),
-    /// The record was not protected: it is still where it was.
-    Plain(Opened),
+/// Result of [`Opener::open_into`].
+pub(crate) enum OpenedContent {
+    /// The output begins with this many bytes of plaintext of this type.
+    Output(ContentType, usize),
+    /// The record was not protected: its content is still in the input.
+    Input(Opened),
 }
 
 impl Opener {
     pub(crate) fn new() -> Self {
         Self {
             protection: None,
-            expect: Expect::AnyVersion,
+            version: RecordVersion::AnyVersion,
             max_plaintext: 1 << 14,
             skip: None,
             plain_alert: false,
@@ -51,8 +49,8 @@ impl Opener {
         }
     }
 
-    pub(crate) fn expect(&mut self, expect: Expect) {
-        self.expect = expect;
+    pub(crate) fn set_version(&mut self, version: RecordVersion) {
+        self.version = version;
     }
 
     pub(crate) fn set_max_plaintext(&mut self, bytes: u16) {
@@ -63,7 +61,7 @@ impl Opener {
         self.max_plaintext
     }
 
-    /// Records without content since the last one that had some.
+    /// Consecutive records without content up to now.
     pub(crate) fn empty_records(&self) -> u8 {
         self.empty_records
     }
@@ -77,7 +75,7 @@ impl Opener {
         self.plain_alert = false;
     }
 
-    /// Has the key replaced where it is.
+    /// Replaces the key in place, which saves a move of the expanded key.
     pub(crate) fn replace(
         &mut self,
         with: impl FnOnce(&mut Option<Protection>) -> Result<(), Error>,
@@ -86,9 +84,10 @@ impl Opener {
         with(&mut self.protection)
     }
 
-    /// A server's first keys: a client that cannot read our first flight has none to say so under.
-    /// Over with the first record that opens, and with the next key: else anyone on the way could
-    /// close the connection. RFC 9846 6.1
+    /// Accepts an unprotected alert although a key is installed: a client that cannot read the
+    /// server's first flight has no key to protect its alert. The first record that opens and the
+    /// next key end this, since otherwise a network attacker could close the connection.
+    /// RFC 9846 6.1
     pub(crate) fn expect_plain_alert(&mut self) {
         self.plain_alert = true;
     }
@@ -97,7 +96,7 @@ impl Opener {
         self.protection.is_some()
     }
 
-    /// The key and its place, to be parked and woken.
+    /// The current protection, whose key is to be freed or restored.
     pub(crate) fn protection_mut(&mut self) -> Option<&mut Protection> {
         self.protection.as_mut()
     }
@@ -106,23 +105,23 @@ impl Opener {
         self.protection.as_ref().map_or(0, Protection::sequence)
     }
 
-    /// Pass over early data that we do not accept.
+    /// Skips up to `bytes` bytes of rejected early data.
     pub(crate) fn skip_early_data(&mut self, bytes: u32) {
         self.skip = Some(bytes);
     }
 
-    /// After this point a record that does not open is an error again.
+    /// Makes a record that does not open an error again.
     pub(crate) fn stop_skipping(&mut self) {
         self.skip = None;
     }
 
-    /// The first whole record in `bytes`.
+    /// The frame of the first record in `bytes`, or `None` if the record is incomplete.
     #[inline(always)]
     pub(crate) fn frame(&self, bytes: &[u8]) -> Result<Option<Frame>, Error> {
-        frame::first(bytes, self.expect, self.is_protected())
+        frame::first(bytes, self.version, self.is_protected())
     }
 
-    /// Opens `record` where it lies. `None`: the record carries nothing and is to be dropped.
+    /// Opens `record` in place. `None`: the record was skipped.
     pub(crate) fn open(
         &mut self,
         frame: Frame,
@@ -139,7 +138,7 @@ impl Opener {
         let Some(protection) = &mut self.protection else { return Ok(None) };
         let range = match protection.open(frame.content_type, record) {
             Ok(range) => range,
-            Err(error) => return self.pass_over(error, record.len()).map(|()| None),
+            Err(error) => return self.skip_record(error, record.len()).map(|()| None),
         };
         self.skip = None;
         self.plain_alert = false;
@@ -150,19 +149,19 @@ impl Opener {
         Ok(Some(Opened { content_type, plaintext: range.start..end }))
     }
 
-    /// Opens `record` straight into `out`, which has room for [`Self::room_needed`] bytes.
+    /// Opens `record` into `out`, which has room for at least [`Self::room_needed`] bytes.
     pub(crate) fn open_into(
         &mut self,
         frame: Frame,
         record: &mut [u8],
         out: &mut [u8],
-    ) -> Result<Option<OpenedInto>, Error> {
+    ) -> Result<Option<OpenedContent>, Error> {
         let Some(construction) = self.construction() else {
-            return Ok(self.open_plain(frame, record.len())?.map(OpenedInto::Plain));
+            return Ok(self.open_plain(frame, record.len())?.map(OpenedContent::Input));
         };
         if construction == Construction::Tls13 {
             if let Some(plain) = self.open_plain_in_tls13(frame, record.len())? {
-                return Ok(Some(OpenedInto::Plain(plain)));
+                return Ok(Some(OpenedContent::Input(plain)));
             }
         }
         let Some(protection) = &mut self.protection else { return Ok(None) };
@@ -171,7 +170,7 @@ impl Opener {
         let plaintext = out.get(..length).unwrap_or_default();
         let (content_type, length) = self.inner_type(construction, frame, plaintext)?;
         self.count_empty(content_type, length)?;
-        Ok(Some(OpenedInto::Into(content_type, length)))
+        Ok(Some(OpenedContent::Output(content_type, length)))
     }
 
     /// Bytes that [`Self::open_into`] may write for a record of `total` bytes.
@@ -190,16 +189,17 @@ impl Opener {
 
     fn open_plain(&mut self, frame: Frame, total: usize) -> Result<Option<Opened>, Error> {
         if frame.content_type == ContentType::APPLICATION_DATA {
-            // Early data ahead of a second ClientHello. RFC 9846 4.3.10
-            return self.pass_over(Peer::UnexpectedRecord.into(), total).map(|()| None);
+            // Rejected early data before a second ClientHello. RFC 9846 4.3.10
+            return self.skip_record(PeerError::UnexpectedRecord.into(), total).map(|()| None);
         }
         self.count_empty(frame.content_type, total.saturating_sub(limits::HEADER))?;
         Ok(Some(Opened { content_type: frame.content_type, plaintext: limits::HEADER..total }))
     }
 
-    /// Under TLS 1.3 keys only two kinds of record stay plain: the compatibility change_cipher_spec,
-    /// and the alert of a client that could not read our first flight. A later plain alert could be
-    /// anybody's, and a close_notify of anybody would cut data short unseen. RFC 9846 6.1
+    /// Once TLS 1.3 keys are installed, only two kinds of record may be unprotected: the
+    /// compatibility change_cipher_spec, and the alert of a client that could not read the server's
+    /// first flight. A later unprotected alert could be forged, and a forged close_notify would
+    /// truncate the data unnoticed. RFC 9846 6.1
     fn open_plain_in_tls13(&mut self, frame: Frame, total: usize) -> Result<Option<Opened>, Error> {
         match frame.content_type {
             ContentType::APPLICATION_DATA => Ok(None),
@@ -207,19 +207,19 @@ impl Opener {
             ContentType::ALERT if self.plain_alert && total == limits::HEADER + 2 => {
                 self.open_plain(frame, total)
             }
-            _ => Err(Peer::UnexpectedRecord.into()),
+            _ => Err(PeerError::UnexpectedRecord.into()),
         }
     }
 
-    fn pass_over(&mut self, error: Error, total: usize) -> Result<(), Error> {
+    fn skip_record(&mut self, error: Error, total: usize) -> Result<(), Error> {
         let Some(budget) = self.skip else { return Err(error) };
         let total = u32::try_from(total).unwrap_or(u32::MAX);
         let Some(left) = budget.checked_sub(total) else {
-            return Err(Peer::TooMuchSkippedEarlyData.into());
+            return Err(PeerError::TooMuchSkippedEarlyData.into());
         };
         self.skip = Some(left);
         if let Some(protection) = &mut self.protection {
-            protection.take_back();
+            protection.rewind();
         }
         Ok(())
     }
@@ -234,41 +234,42 @@ impl Opener {
         let limit = usize::from(self.max_plaintext);
         if construction != Construction::Tls13 {
             if plaintext.len() > limit {
-                return Err(Peer::RecordTooLong.into());
+                return Err(PeerError::RecordTooLong.into());
             }
             return Ok((frame.content_type, plaintext.len()));
         }
-        // Content, type and padding together are what the limit counts. RFC 8449 4
+        // The limit includes content, content type and padding. RFC 8449 4
         if plaintext.len() > limit.saturating_add(1) {
-            return Err(Peer::RecordTooLong.into());
+            return Err(PeerError::RecordTooLong.into());
         }
         let last = plaintext.iter().rposition(|byte| *byte != 0);
         let Some((length, inner)) = last.and_then(|at| Some((at, *plaintext.get(at)?))) else {
-            return Err(Peer::MissingContentType.into());
+            return Err(PeerError::MissingContentType.into());
         };
         match ContentType(inner) {
             ContentType::ALERT | ContentType::HANDSHAKE | ContentType::APPLICATION_DATA => {
                 Ok((ContentType(inner), length))
             }
-            _ => Err(Peer::UnexpectedRecord.into()),
+            _ => Err(PeerError::UnexpectedRecord.into()),
         }
     }
 
-    /// Zero-length handshake and alert fragments are illegal in TLS 1.3, floods of any kind always. RFC 9846 5.1
+    /// Refuses empty handshake and alert fragments in TLS 1.3, and too many consecutive empty
+    /// records in any version. RFC 9846 5.1
     fn count_empty(&mut self, content_type: ContentType, length: usize) -> Result<(), Error> {
         if length > 0 {
-            // An alert brings nothing on, so it does not end a row of empty records.
+            // An alert makes no progress either, so it does not reset the count.
             if content_type != ContentType::ALERT {
                 self.empty_records = 0;
             }
             return Ok(());
         }
-        if self.expect == Expect::Tls13 && content_type != ContentType::APPLICATION_DATA {
-            return Err(Peer::UnexpectedMessage.into());
+        if self.version == RecordVersion::Tls13 && content_type != ContentType::APPLICATION_DATA {
+            return Err(PeerError::UnexpectedMessage.into());
         }
         self.empty_records = self.empty_records.saturating_add(1);
         if self.empty_records > limits::MAX_EMPTY_RECORDS {
-            return Err(Peer::TooManyEmptyRecords.into());
+            return Err(PeerError::TooManyEmptyRecords.into());
         }
         Ok(())
     }
@@ -279,12 +280,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alerts_do_not_end_a_row_of_empty_records() {
+    fn alerts_do_not_reset_the_count_of_empty_records() {
         let mut opener = Opener::new();
         let row = (0..1000).try_for_each(|_| {
             opener.count_empty(ContentType::APPLICATION_DATA, 0)?;
             opener.count_empty(ContentType::ALERT, 2)
         });
-        assert_eq!(row, Err(Peer::TooManyEmptyRecords.into()));
+        assert_eq!(row, Err(PeerError::TooManyEmptyRecords.into()));
     }
 }

@@ -1,27 +1,26 @@
-//! One key and what surrounds it: nonce, additional data, sequence number. RFC 9846 5.2-5.3, RFC 5288, RFC 7905
-//!
-//! Must not know: content types' meaning, buffers, who negotiated the key.
-//! Next: [`super::sealer`] and [`super::opener`] are its two users.
+//! Record protection in one direction: key, nonce, additional data and sequence number.
+//! RFC 9846 5.2-5.3, RFC 5288, RFC 7905
 
 use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError};
 use tercel_wire::ContentType;
 
 use super::limits;
-use crate::error::{Error, Local, Peer};
+use crate::error::{Error, InternalError, PeerError};
 
-/// How a version forms nonces and additional data.
+/// How a protocol version and AEAD form nonces and additional data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Construction {
-    /// RFC 9846 5.3: nonce is IV xor sequence; inner content type; header is the additional data.
+    /// RFC 9846 5.2, 5.3: the nonce is the IV xor the sequence number, the content type is
+    /// encrypted, and the header is the additional data.
     Tls13,
-    /// RFC 5288: four fixed bytes and eight explicit ones in the record.
+    /// RFC 5288: the nonce has four fixed bytes and eight explicit ones, which the record contains.
     Tls12Gcm,
-    /// RFC 7905: nonce as in 1.3; additional data as in 1.2.
+    /// RFC 7905: nonce as in TLS 1.3, additional data as in TLS 1.2.
     Tls12ChaCha,
 }
 
 impl Construction {
-    /// The one of TLS 1.2 for this algorithm.
+    /// The construction of TLS 1.2 for this algorithm.
     pub(crate) fn tls12(algorithm: AeadAlgorithm) -> Self {
         match algorithm {
             AeadAlgorithm::ChaCha20Poly1305 => Self::Tls12ChaCha,
@@ -29,7 +28,7 @@ impl Construction {
         }
     }
 
-    /// Bytes of the IV that a key comes with. RFC 9846 5.3, RFC 5288 3, RFC 7905 2
+    /// Bytes of the IV from the key schedule. RFC 9846 5.3, RFC 5288 3, RFC 7905 2
     pub(crate) fn iv_len(self) -> usize {
         match self {
             Self::Tls13 | Self::Tls12ChaCha => AeadAlgorithm::NONCE_LEN,
@@ -38,13 +37,13 @@ impl Construction {
     }
 }
 
-/// Bytes of every suite's authentication tag.
+/// Bytes of the authentication tag, which is the same for all suites.
 const TAG_LEN: usize = AeadAlgorithm::TAG_LEN;
 
 /// Bytes of the explicit nonce of RFC 5288.
 pub(crate) const EXPLICIT_NONCE: usize = 8;
 
-/// A key in one direction.
+/// Record protection in one direction.
 pub(crate) struct Protection {
     /// `None` while parked.
     key: Option<AeadKey>,
@@ -54,8 +53,9 @@ pub(crate) struct Protection {
     algorithm: AeadAlgorithm,
 }
 
-/// The text of both ways to seal, by what is to be done with key, nonce, additional data and the place of the
-/// ciphertext. A closure would not be inlined, at the price of 60 instructions for each record.
+/// The common part of `seal` and `seal_in_place`, which differ in the block that is run with key,
+/// nonce, additional data and output. A closure would not be inlined and would cost 60
+/// instructions for each record.
 macro_rules! seal_with {
     (
         $this:ident, $content_type:ident, $length:expr, $out:ident,
@@ -64,7 +64,7 @@ macro_rules! seal_with {
         let ($key, sequence) = ($this.key.as_ref().ok_or(PARKED)?, $this.sequence);
         $this.sequence = next_sequence(sequence)?;
         let (header, $body) =
-            $out.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(Local::Encode)?;
+            $out.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(InternalError::Encode)?;
         match $this.construction {
             Construction::Tls13 => {
                 let ($nonce, $aad) = (&xor_nonce(&$this.iv, sequence), &*header);
@@ -77,7 +77,7 @@ macro_rules! seal_with {
             }
             Construction::Tls12Gcm => {
                 let (explicit, $body) =
-                    $body.split_first_chunk_mut::<EXPLICIT_NONCE>().ok_or(Local::Encode)?;
+                    $body.split_first_chunk_mut::<EXPLICIT_NONCE>().ok_or(InternalError::Encode)?;
                 *explicit = sequence.to_be_bytes();
                 let $nonce = &explicit_nonce(&$this.iv, *explicit);
                 let $aad = &tls12_aad(sequence, $content_type, $length);
@@ -108,11 +108,11 @@ impl Protection {
         write_iv: &[u8],
     ) -> Result<Self, Error> {
         let key = Some(AeadKey::new(algorithm, key)?);
-        Ok(Self { key, iv: whole_iv(write_iv), sequence: 0, construction, algorithm })
+        Ok(Self { key, iv: padded_iv(write_iv), sequence: 0, construction, algorithm })
     }
 
-    /// Puts another key in the place of the one in `place`, if there is one: in the same memory, from
-    /// sequence number 0 on. After an error the old one is parked.
+    /// Replaces the key in `place`, reuses its memory, and starts at sequence number 0. After an
+    /// error the old key is parked.
     pub(crate) fn replace(
         place: &mut Option<Self>,
         algorithm: AeadAlgorithm,
@@ -125,12 +125,12 @@ impl Protection {
             return Ok(());
         };
         let key = Some(old.renew(algorithm, key)?);
-        let iv = whole_iv(write_iv);
+        let iv = padded_iv(write_iv);
         *place = Some(Self { key, iv, sequence: 0, construction, algorithm });
         Ok(())
     }
 
-    /// One without its key, after so many records.
+    /// A parked protection, which has no key and has protected `sequence` records.
     pub(crate) fn parked(
         algorithm: AeadAlgorithm,
         construction: Construction,
@@ -139,7 +139,7 @@ impl Protection {
         Self { key: None, iv: [0; 12], sequence, construction, algorithm }
     }
 
-    /// Lets the key go. Until [`Self::wake`] nothing can be sealed or opened.
+    /// Frees the expanded key. Records cannot be sealed or opened before [`Self::wake`].
     pub(crate) fn park(&mut self) {
         self.key = None;
     }
@@ -148,7 +148,7 @@ impl Protection {
         self.key.is_none()
     }
 
-    /// Goes on where it was parked, with the same key made again.
+    /// Restores a parked key, with its sequence number.
     pub(crate) fn wake(&mut self, made_again: Self) {
         *self = Self { sequence: self.sequence, ..made_again };
     }
@@ -168,19 +168,19 @@ impl Protection {
     }
 
     /// Bytes between the header of a record and its ciphertext.
-    pub(crate) fn head(&self) -> usize {
+    pub(crate) fn explicit_length(&self) -> usize {
         match self.construction {
             Construction::Tls13 | Construction::Tls12ChaCha => 0,
             Construction::Tls12Gcm => EXPLICIT_NONCE,
         }
     }
 
-    /// Records protected so far.
+    /// Sequence number of the next record.
     pub(crate) fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Whether the key is at hand, and not [nearly spent](Self::nearly_spent).
+    /// Whether the key is not parked and not [nearly spent](Self::nearly_spent).
     pub(crate) fn is_ready(&self) -> bool {
         self.key.is_some() && !self.nearly_spent()
     }
@@ -198,7 +198,7 @@ impl Protection {
         self.sequence = sequence;
     }
 
-    /// Seals `plaintext` and `inner` (TLS 1.3: content type and padding) behind the header in `out`.
+    /// Seals `plaintext` and `inner` (TLS 1.3: content type and padding) after the header in `out`.
     ///
     /// `out` is exactly the record; its five header bytes are already written.
     #[inline(always)]
@@ -215,8 +215,8 @@ impl Protection {
         Ok(())
     }
 
-    /// The same with a plaintext of this length that lies in `out` already, where it is sealed:
-    /// [`Self::head`] bytes behind the header.
+    /// Like [`Self::seal`], with a plaintext of `length` bytes that `out` already contains,
+    /// [`Self::explicit_length`] bytes after the header.
     pub(crate) fn seal_in_place(
         &mut self,
         content_type: ContentType,
@@ -230,7 +230,8 @@ impl Protection {
         Ok(())
     }
 
-    /// Opens `record` (header included) in place; the plaintext's place within `record`.
+    /// Opens `record` (header included) in place. Returns the position of the plaintext in
+    /// `record`.
     #[inline(always)]
     pub(crate) fn open(
         &mut self,
@@ -239,7 +240,7 @@ impl Protection {
     ) -> Result<core::ops::Range<usize>, Error> {
         let (key, sequence) = (self.key.as_ref().ok_or(PARKED)?, self.sequence);
         self.sequence = next_sequence(sequence)?;
-        let short = Error::Peer(Peer::BadRecordMac);
+        let short = Error::Peer(PeerError::BadRecordMac);
         let (header, body) = record.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(short)?;
         let (start, opened) = match self.construction {
             Construction::Tls13 => {
@@ -265,7 +266,8 @@ impl Protection {
         Ok(start..start.saturating_add(length))
     }
 
-    /// Opens `record` into `out`; how many bytes were written. TLS 1.3: inner type and padding included.
+    /// Opens `record` into `out`. Returns the number of bytes written, which in TLS 1.3 include the
+    /// inner content type and padding.
     #[inline(always)]
     pub(crate) fn open_into(
         &mut self,
@@ -275,7 +277,7 @@ impl Protection {
     ) -> Result<usize, Error> {
         let (key, sequence) = (self.key.as_ref().ok_or(PARKED)?, self.sequence);
         self.sequence = next_sequence(sequence)?;
-        let short = Error::Peer(Peer::BadRecordMac);
+        let short = Error::Peer(PeerError::BadRecordMac);
         let (header, body) = record.split_first_chunk::<{ limits::HEADER }>().ok_or(short)?;
         let opened = match self.construction {
             Construction::Tls13 => key.open(&xor_nonce(&self.iv, sequence), header, body, out),
@@ -294,17 +296,17 @@ impl Protection {
         opened.map_err(|_| short)
     }
 
-    /// A record that did not authenticate and is passed over does not count. RFC 9846 4.3.10
-    pub(crate) fn take_back(&mut self) {
+    /// Does not count the last record, which did not authenticate and is skipped. RFC 9846 4.3.10
+    pub(crate) fn rewind(&mut self) {
         self.sequence = self.sequence.saturating_sub(1);
     }
 }
 
-/// Connections wake a key before they use it.
-const PARKED: Error = Error::Local(Local::Crypto(CryptoError::InvalidKey));
+/// A parked key was used: an internal error, since connections restore keys before using them.
+const PARKED: Error = Error::Internal(InternalError::Crypto(CryptoError::InvalidKey));
 
-/// An IV with room behind it for what is explicit in the record.
-fn whole_iv(write_iv: &[u8]) -> [u8; 12] {
+/// The IV, zero-padded where TLS 1.2 AES-GCM has the explicit nonce of each record.
+fn padded_iv(write_iv: &[u8]) -> [u8; 12] {
     let mut iv = [0; 12];
     for (to, from) in iv.iter_mut().zip(write_iv) {
         *to = *from;
@@ -312,13 +314,13 @@ fn whole_iv(write_iv: &[u8]) -> [u8; 12] {
     iv
 }
 
-/// Sequence numbers never wrap. RFC 9846 5.3
+/// The following sequence number, which must not wrap. RFC 9846 5.3
 #[inline]
 fn next_sequence(sequence: u64) -> Result<u64, Error> {
-    sequence.checked_add(1).ok_or(Local::KeyExhausted.into())
+    sequence.checked_add(1).ok_or(InternalError::KeyExhausted.into())
 }
 
-/// The IV xor the sequence number, both as numbers of its length. RFC 9846 5.3
+/// The IV xor the sequence number, which is left-padded to the IV's length. RFC 9846 5.3
 #[inline]
 fn xor_nonce(iv: &[u8; 12], sequence: u64) -> [u8; 12] {
     let [a, b, c, d, rest @ ..] = *iv;
@@ -333,7 +335,7 @@ fn explicit_nonce(iv: &[u8; 12], explicit: [u8; EXPLICIT_NONCE]) -> [u8; 12] {
     [a, b, c, d, e, f, g, h, i, j, k, l]
 }
 
-/// RFC 5246 6.2.3.3
+/// Additional data of a TLS 1.2 record. RFC 5246 6.2.3.3
 #[inline]
 fn tls12_aad(sequence: u64, content_type: ContentType, length: usize) -> [u8; 13] {
     let s = sequence.to_be_bytes();

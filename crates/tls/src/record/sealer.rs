@@ -1,35 +1,34 @@
-//! The writing direction: plaintext in, records out. RFC 9846 5.1, 5.2, 5.4
+//! Sending side of record protection: turns plaintext into records. RFC 9846 5.1, 5.2, 5.4
 //!
-//! Must not know: what a handshake is. Reads straight from the caller's bytes and writes straight into
-//! the caller's buffer. Next: [`super::protection`].
+//! Plaintext is sealed from the caller's bytes into the caller's buffer, without a copy between.
 
 use tercel_wire::ContentType;
 
 use super::limits;
 use super::protection::{Construction, Protection};
-use crate::error::{Error, Local};
+use crate::error::{Error, InternalError};
 
-/// How much padding protected records of TLS 1.3 get. RFC 9846 5.4
+/// Padding of protected records in TLS 1.3. RFC 9846 5.4
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Padding {
-    /// None.
+    /// No padding.
     #[default]
     None,
-    /// Up to the next multiple of this many bytes (at most 4096), as far as the record has room.
+    /// Pads each record to a multiple of this many bytes (at most 4096), as far as it has room.
     Block(u16),
 }
 
 /// The largest block of [`Padding::Block`].
 const MAX_PADDING_BLOCK: usize = 4096;
 
-/// Seals records under the current key, or none.
+/// Seals records with the current key, or writes plaintext records while no key is installed.
 pub(crate) struct Sealer {
     protection: Option<Protection>,
-    /// Plaintext bytes a record may carry.
+    /// Plaintext bytes that a record may carry.
     max_fragment: u16,
     padding: Padding,
-    /// The version the header shows: 3.1 in a first `ClientHello`, 3.3 ever after. RFC 9846 5.1
+    /// The version in the header: 3.1 in a first `ClientHello`, then 3.3. RFC 9846 5.1
     version: [u8; 2],
 }
 
@@ -50,7 +49,7 @@ impl Sealer {
         self.padding
     }
 
-    /// The most plaintext bytes a record carries from now on.
+    /// Limits the plaintext bytes of later records.
     pub(crate) fn set_max_fragment(&mut self, bytes: u16) {
         self.max_fragment = bytes.clamp(1, 1 << 14);
     }
@@ -63,7 +62,7 @@ impl Sealer {
         self.protection = Some(protection);
     }
 
-    /// Has the key replaced where it is.
+    /// Replaces the key in place, which saves a move of the expanded key.
     pub(crate) fn replace(
         &mut self,
         with: impl FnOnce(&mut Option<Protection>) -> Result<(), Error>,
@@ -75,17 +74,17 @@ impl Sealer {
         self.protection = None;
     }
 
-    /// Whether the key should be replaced before many more records.
+    /// Whether the key is close to its usage limit and should be updated.
     pub(crate) fn key_nearly_spent(&self) -> bool {
         self.protection.as_ref().is_some_and(Protection::nearly_spent)
     }
 
-    /// Whether there is a key that many more records can be sealed under, and at once.
+    /// Whether a key is installed, not parked, and not close to its usage limit.
     pub(crate) fn is_ready(&self) -> bool {
         self.protection.as_ref().is_some_and(Protection::is_ready)
     }
 
-    /// The key and its place, to be parked and woken.
+    /// The current protection, whose key is to be freed or restored.
     pub(crate) fn protection_mut(&mut self) -> Option<&mut Protection> {
         self.protection.as_mut()
     }
@@ -94,17 +93,17 @@ impl Sealer {
         self.protection.as_ref().map_or(0, Protection::sequence)
     }
 
-    /// Bytes an unpadded record with `length` bytes of plaintext takes.
+    /// Bytes of an unpadded record with `length` bytes of plaintext.
     pub(crate) fn record_length(&self, length: usize) -> usize {
         length.saturating_add(self.overhead())
     }
 
-    /// Bytes a record with `length` bytes of application data takes, padding included.
+    /// Bytes of a record with `length` bytes of application data, padding included.
     pub(crate) fn padded_length(&self, length: usize) -> usize {
         self.record_length(length).saturating_add(self.padding_for(length))
     }
 
-    /// Seals as much of `plaintext` as `out` has room for; (bytes consumed, bytes written).
+    /// Seals as much of `plaintext` as `out` has room for. Returns (bytes consumed, bytes written).
     pub(crate) fn seal(
         &mut self,
         content_type: ContentType,
@@ -120,7 +119,7 @@ impl Sealer {
             if length == 0 {
                 break;
             }
-            // Padding goes as far as there is room: for the data there is. RFC 9846 5.4
+            // If `out` has no room for both, data takes precedence over padding. RFC 9846 5.4
             let padding = self.padding_for(length).min(fits.saturating_sub(length));
             let total = overhead.saturating_add(length).saturating_add(padding);
             let Some((fragment, after)) = rest.split_at_checked(length) else { break };
@@ -147,29 +146,29 @@ impl Sealer {
             let total = self.record_length(fragment.len()).saturating_add(padding);
             let start = out.len();
             out.resize(start.saturating_add(total), 0);
-            let record = out.get_mut(start..).ok_or(Local::Encode)?;
+            let record = out.get_mut(start..).ok_or(InternalError::Encode)?;
             self.seal_record(content_type, fragment, padding, record)?;
         }
         Ok(())
     }
 
-    /// Makes room at the end of `out` for what stands before the plaintext of a record, which may be appended
-    /// piece by piece: where the record begins.
-    pub(crate) fn begin(&self, out: &mut Vec<u8>) -> usize {
+    /// Reserves space at the end of `out` for the bytes of a record before its plaintext, which the
+    /// caller then appends in pieces. Returns the position at which the record begins.
+    pub(crate) fn begin_record(&self, out: &mut Vec<u8>) -> usize {
         let start = out.len();
-        out.resize(start.saturating_add(self.head()), 0);
+        out.resize(start.saturating_add(self.prefix_length()), 0);
         start
     }
 
-    /// Seals what was appended behind such a room: where it lies, unless it is too much for one record. Of nothing
-    /// no record is made, and after an error it is for the caller to remove what is left.
-    pub(crate) fn seal_begun(
+    /// Seals the plaintext appended since [`Self::begin_record`], in place if it fits in one
+    /// record. Writes no record if it is empty. After an error the caller has to truncate `out`.
+    pub(crate) fn finish_record(
         &mut self,
         content_type: ContentType,
         start: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        let body = start.saturating_add(self.head());
+        let body = start.saturating_add(self.prefix_length());
         let length = out.len().saturating_sub(body);
         if length > usize::from(self.max_fragment) {
             let plaintext = out.split_off(body);
@@ -181,13 +180,13 @@ impl Sealer {
             return Ok(());
         }
         out.resize(start.saturating_add(self.record_length(length)), 0);
-        let record = out.get_mut(start..).ok_or(Local::Encode)?;
+        let record = out.get_mut(start..).ok_or(InternalError::Encode)?;
         self.seal_in_place(content_type, length, record)
     }
 
-    /// Bytes of a record before its plaintext, or what that becomes.
-    fn head(&self) -> usize {
-        let protection = self.protection.as_ref().map_or(0, Protection::head);
+    /// Bytes of a record before its plaintext or ciphertext.
+    fn prefix_length(&self) -> usize {
+        let protection = self.protection.as_ref().map_or(0, Protection::explicit_length);
         protection.saturating_add(limits::HEADER)
     }
 
@@ -196,7 +195,7 @@ impl Sealer {
         protection.saturating_add(limits::HEADER)
     }
 
-    /// One record, of exactly the length that takes.
+    /// Seals one record that fills `record`.
     #[inline(always)]
     fn seal_record(
         &mut self,
@@ -206,14 +205,14 @@ impl Sealer {
         record: &mut [u8],
     ) -> Result<(), Error> {
         let body = record.len().saturating_sub(limits::HEADER);
-        let length = u16::try_from(body).map_err(|_| Local::Encode)?.to_be_bytes();
+        let length = u16::try_from(body).map_err(|_| InternalError::Encode)?.to_be_bytes();
         let (header, rest) =
-            record.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(Local::Encode)?;
+            record.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(InternalError::Encode)?;
         let [major, minor] = self.version;
         let [high, low] = length;
         let Some(protection) = &mut self.protection else {
             *header = [content_type.0, major, minor, high, low];
-            rest.get_mut(..fragment.len()).ok_or(Local::Encode)?.copy_from_slice(fragment);
+            rest.get_mut(..fragment.len()).ok_or(InternalError::Encode)?.copy_from_slice(fragment);
             return Ok(());
         };
         if protection.construction() != Construction::Tls13 {
@@ -227,7 +226,7 @@ impl Sealer {
         seal_padded(protection, content_type, fragment, padding, record)
     }
 
-    /// One record with a plaintext of this length where it belongs, without padding.
+    /// Seals one unpadded record that fills `record` and already contains the plaintext.
     fn seal_in_place(
         &mut self,
         content_type: ContentType,
@@ -235,8 +234,8 @@ impl Sealer {
         record: &mut [u8],
     ) -> Result<(), Error> {
         let body = record.len().saturating_sub(limits::HEADER);
-        let [high, low] = u16::try_from(body).map_err(|_| Local::Encode)?.to_be_bytes();
-        let header = record.first_chunk_mut::<{ limits::HEADER }>().ok_or(Local::Encode)?;
+        let [high, low] = u16::try_from(body).map_err(|_| InternalError::Encode)?.to_be_bytes();
+        let header = record.first_chunk_mut::<{ limits::HEADER }>().ok_or(InternalError::Encode)?;
         let Some(protection) = &mut self.protection else {
             let [major, minor] = self.version;
             *header = [content_type.0, major, minor, high, low];
@@ -262,7 +261,7 @@ impl Sealer {
     }
 }
 
-/// Apart from the others, so that only padded records need the room.
+/// Seals a padded record. A separate function, so that only padded records need the stack space.
 #[cold]
 #[inline(never)]
 fn seal_padded(
@@ -276,7 +275,7 @@ fn seal_padded(
     if let Some(first) = inner.first_mut() {
         *first = content_type.0;
     }
-    let inner = inner.get(..padding.saturating_add(1)).ok_or(Local::Encode)?;
+    let inner = inner.get(..padding.saturating_add(1)).ok_or(InternalError::Encode)?;
     protection.seal(content_type, fragment, inner, record)
 }
 
@@ -287,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_where_it_lies_is_what_is_sealed_from_elsewhere() {
+    fn sealing_in_place_gives_the_same_records_as_sealing_a_copy() {
         const GCM: AeadAlgorithm = AeadAlgorithm::Aes128Gcm;
         const CHACHA: AeadAlgorithm = AeadAlgorithm::ChaCha20Poly1305;
         let protections: [fn() -> Option<Protection>; 4] = [
@@ -303,13 +302,13 @@ mod tests {
                 ..Sealer::new()
             });
             let (mut expected, mut out) = (vec![7], vec![7]);
-            // The last ones are too much for one record.
+            // 101 and 250 bytes do not fit in one record.
             for length in [0, 1, 99, 100, 101, 250] {
                 let content: Vec<u8> = (0..length).collect();
                 one.seal_to(ContentType::HANDSHAKE, &content, &mut expected).unwrap();
-                let start = other.begin(&mut out);
+                let start = other.begin_record(&mut out);
                 content.chunks(3).for_each(|piece| out.extend_from_slice(piece));
-                other.seal_begun(ContentType::HANDSHAKE, start, &mut out).unwrap();
+                other.finish_record(ContentType::HANDSHAKE, start, &mut out).unwrap();
                 assert_eq!(out, expected, "{length} bytes");
             }
         }

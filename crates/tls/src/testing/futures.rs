@@ -1,48 +1,48 @@
-//! What a handshake costs while it waits, and that it can wait on any thread.
-//!
-//! What it is for: pinning the size of the two coroutines, which hold a whole exchange.
-//! Must not know: what they do. Next: `handshake/coroutine.rs`.
+//! The memory of a handshake while it waits, and that it may wait on any thread.
 
-use super::adversary::any_scene;
 use super::measure::{FUTURE_LIMIT, future_sizes};
-use crate::config::policy::Side;
-use crate::handshake::flow::{Flow, Line, Post, Wanted};
-use crate::handshake::records::Records;
-use crate::handshake::running::Running;
-use crate::handshake::{Handshake, hello};
-use crate::session::client_store::ClientSessionKey;
+use super::misbehaving_peer::any_case;
+use crate::handshake::runtime::command::Wanted;
+use crate::handshake::runtime::flow::Flow;
+use crate::handshake::runtime::mailbox::{Mailbox, Transport};
+use crate::handshake::runtime::records::Records;
+use crate::handshake::task::Task;
+use crate::handshake::{Handshake, start};
+use crate::resumption::session::client_store::ClientSessionKey;
+use crate::side::Side;
 use crate::{
-    Answer, ClientSession, Connection, Next, Question, Receiver, Sender, ServerSession, Stream,
+    Answer, Connection, Next, Question, Receiver, Sender, Stream,
+    session::{ClientSession, ServerSession},
 };
 
-/// More than this, if it is not needed before the peer has spoken.
-const MOST_SILENT: usize = 2048;
+/// The limit for memory that is held before the peer has sent anything.
+const LIMIT_BEFORE_PEER_DATA: usize = 2048;
 
 #[test]
 fn a_handshake_future_is_small() {
-    let scene = any_scene();
+    let case = any_case();
     let to = ClientSessionKey::new("localhost".try_into().unwrap(), None, [0; 32]);
-    let client = hello::client(Flow::default(), scene.client(), to);
+    let client = start::client(Flow::default(), case.client(), to);
     let sizes = future_sizes();
     let measured = |name| sizes.iter().find(|(each, _)| *each == name).map(|(_, size)| *size);
     assert_eq!(measured("client"), Some(size_of_val(&client)));
-    // Something must be there, or the wrong thing was measured.
+    // A lower limit shows that the right type was measured.
     assert!(sizes.iter().all(|(_, size)| (256..=FUTURE_LIMIT).contains(size)), "{sizes:?}");
-    // What is held of everyone who has not said anything yet; a server holds no future for those.
-    assert!(measured("client") <= Some(MOST_SILENT), "{sizes:?}");
+    // A client holds this before the server has sent anything; a server holds no future then.
+    assert!(measured("client") <= Some(LIMIT_BEFORE_PEER_DATA), "{sizes:?}");
 }
 
 #[test]
-fn a_server_has_no_future_before_a_hello_is_whole() {
-    let mut running = Running::server(any_scene().server());
-    let mut post = Some(Box::new(Post::new(Line::Records(Records::new(Side::Server)))));
+fn a_server_has_no_future_before_a_complete_client_hello() {
+    let mut running = Task::server(any_case().server());
+    let mut post = Some(Box::new(Mailbox::new(Transport::Records(Records::new(Side::Server)))));
     assert!(running.resume(&mut post).is_none());
     assert_eq!(post.unwrap().wanted, Some(Wanted::Message));
-    assert!(matches!(running, Running::Listening(Some(_))));
+    assert!(matches!(running, Task::AwaitingClientHello(Some(_))));
 }
 
 #[test]
-fn what_the_caller_holds_can_go_to_another_thread() {
+fn values_of_the_caller_are_send() {
     fn send<T: Send>() {}
     send::<Handshake>();
     send::<Next>();

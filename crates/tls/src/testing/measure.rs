@@ -1,23 +1,24 @@
-//! What the design decided by numbers: a future's size, a resume's cost. For `just size` and `just count`.
-//!
-//! In tests, so that no build of the library has it. Next: `handshake/coroutine.rs`.
+//! Figures on which the design is based, for `just size` and `just count`: the sizes of futures,
+//! the cost of a resume.
 
 use core::hint::black_box;
 
-use crate::config::policy::Side;
-use crate::handshake::coroutine::Coroutine;
-use crate::handshake::flow::{Flow, Line, Post, Wanted};
-use crate::handshake::records::Records;
-use crate::handshake::{hello, tls12, tls13};
+use crate::handshake::runtime::command::Wanted;
+use crate::handshake::runtime::coroutine::Coroutine;
+use crate::handshake::runtime::flow::Flow;
+use crate::handshake::runtime::mailbox::{Mailbox, Transport};
+use crate::handshake::runtime::records::Records;
+use crate::handshake::{start, tls12, tls13};
 use crate::record::joiner::Joiner;
+use crate::side::Side;
 
-/// The most a handshake's future may take.
+/// The size limit of a handshake's future.
 pub(super) const FUTURE_LIMIT: usize = 4096;
 
 #[test]
 #[ignore = "prints, for `just size`"]
 fn print_future_sizes() {
-    // On a line of its own.
+    // Begins a line of its own.
     println!();
     println!("handshake futures (limit {FUTURE_LIMIT} bytes)");
     for (side, size) in future_sizes() {
@@ -25,7 +26,7 @@ fn print_future_sizes() {
     }
 }
 
-/// As often as the variable `TERCEL_RESUMES` says.
+/// Runs as often as the variable `TERCEL_RESUMES` says.
 #[test]
 #[ignore = "for tools/count.sh, which counts its instructions"]
 fn resumes_of_an_empty_coroutine() {
@@ -33,19 +34,23 @@ fn resumes_of_an_empty_coroutine() {
     resume_empty(times.parse().expect("a number"));
 }
 
-/// The bytes of each side's future, and of those that it holds in boxes for a while, found without running
-/// them.
+/// The sizes of each side's future, and of those that it temporarily holds in boxes, computed
+/// without running them.
 pub(super) fn future_sizes() -> [(&'static str, usize); 8] {
     [
-        ("client", size_of_future3(hello::client)),
+        ("client", size_of_future3(start::client)),
         ("client-1.3", size_of_future4(tls13::client::handshake)),
-        ("client-1.2", size_of_future5(tls12::client::full)),
-        ("client-1.2-resumed", size_of_future5(tls12::resumption::resume)),
+        ("client-1.2", size_of_future2(tls12::client::full_handshake)),
+        ("client-1.2-resumed", size_of_future2(tls12::client::abbreviated_handshake)),
         ("server-1.3", size_of_future3(tls13::server::handshake)),
-        ("server-1.3-first-flight", size_of_future4(tls13::first_flight::send_first_flight)),
+        ("server-1.3-first-flight", size_of_future3(tls13::server::send_first_flight)),
         ("server-1.2", size_of_future3(tls12::server::handshake)),
-        ("server-1.2-awaiting", size_of_future3(tls12::server::finish)),
+        ("server-1.2-awaiting", size_of_future4(tls12::server::finish)),
     ]
+}
+
+fn size_of_future2<A, B, F: Future + Send>(_: impl Fn(A, B) -> F) -> usize {
+    size_of::<F>()
 }
 
 fn size_of_future3<A, B, C, F: Future + Send>(_: impl Fn(A, B, C) -> F) -> usize {
@@ -56,14 +61,10 @@ fn size_of_future4<A, B, C, D, F: Future + Send>(_: impl Fn(A, B, C, D) -> F) ->
     size_of::<F>()
 }
 
-fn size_of_future5<A, B, C, D, E, F: Future + Send>(_: impl Fn(A, B, C, D, E) -> F) -> usize {
-    size_of::<F>()
-}
-
-/// What the coroutine costs by itself: a poll, the post box there and back, a message in.
+/// The cost of the coroutine itself: a poll, the mailbox in and out, a message in.
 #[inline(never)]
 fn resume_empty(times: usize) {
-    let mut post = Some(Box::new(Post::new(Line::Records(Records::new(Side::Server)))));
+    let mut post = Some(Box::new(Mailbox::new(Transport::Records(Records::new(Side::Server)))));
     let mut flow = Flow::default();
     let mut coroutine = Coroutine::<()>::new(|| async move {
         loop {
@@ -73,10 +74,10 @@ fn resume_empty(times: usize) {
     let mut joiner = Joiner::default();
     for _ in 0..times {
         black_box(coroutine.resume(&mut post));
-        let Some(letters) = &mut post else { return };
-        if letters.wanted == Some(Wanted::Message) {
+        let Some(mailbox) = &mut post else { return };
+        if mailbox.wanted == Some(Wanted::Message) {
             joiner.push(&[0; 4]);
-            letters.message = joiner.next().ok().flatten();
+            mailbox.message = joiner.next().ok().flatten();
         }
     }
 }

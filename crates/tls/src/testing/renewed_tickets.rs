@@ -1,7 +1,7 @@
-//! A server that renews tickets of TLS 1.2 when it resumes, as ours never does.
+//! A server that renews tickets of TLS 1.2 when it resumes, which the library's never does: what a
+//! client stores of a resumed session, with a new ticket and without.
 //!
-//! What it is for: what a client keeps of a resumed session, with a new ticket and without. The server is written out
-//! here, with the session's secret in hand. Must not know: how the client does it. Next: `handshake/tls12/resumption.rs`.
+//! The test implements the server, with the secret of the session.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
@@ -12,47 +12,49 @@ use tercel_wire::{
     ProtocolName, ProtocolVersion, ServerHello, ServerHelloExtensions,
 };
 
-use super::adversary::{credential, name};
-use crate::config::credential::Credential;
-use crate::config::policy::{Clock, Policy};
-use crate::config::verifier::AcceptAnyPeer;
+use super::misbehaving_peer::{credential, name};
+use crate::auth::credential::Credential;
+use crate::auth::verifier::AcceptAnyPeer;
+use crate::config::clock::Clock;
 use crate::connection::Connection;
-use crate::connection::buffer::Received;
-use crate::error::{Error, Peer};
+use crate::connection::buffer::ReceiveBuffer;
+use crate::error::{Error, PeerError};
 use crate::handshake::client_session::LIFETIME_OF_ID;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{Handshake, Next};
 use crate::keys::suite;
 use crate::keys::tls12::{MainSecret12, Randoms};
+use crate::policy::Policy;
 use crate::record::limits;
 use crate::record::sealer::Sealer;
-use crate::session::client_store::{ClientMemoryStore, ClientSessionKey, ClientSessionStore};
-use crate::session::client_value::ClientSession;
-use crate::session::state::Session;
+use crate::resumption::client_memory_store::ClientMemoryStore;
+use crate::resumption::session::Session;
+use crate::resumption::session::client_session::ClientSession;
+use crate::resumption::session::client_store::{ClientSessionKey, ClientSessionStore};
 use crate::{ClientConfig, ServerConfig};
 
 const BEGIN: u64 = 1_800_000_000;
 const HOUR: u64 = 3600;
 
-struct Hand(Mutex<u64>);
+struct ManualClock(Mutex<u64>);
 
-impl Clock for Hand {
+impl Clock for ManualClock {
     fn now(&self) -> UnixTime {
         UnixTime::since_unix_epoch(Duration::from_secs(*self.0.lock().unwrap()))
     }
 }
 
-/// A client that has been at a server once.
-struct Guest {
-    clock: Arc<Hand>,
+/// A client that has connected to a server once.
+struct TestClient {
+    clock: Arc<ManualClock>,
     store: Arc<ClientMemoryStore>,
     config: Arc<ClientConfig>,
 }
 
-/// What a server says besides.
+/// What a server sends in addition.
 #[derive(Clone, Copy, Default)]
-struct Says<'a> {
-    /// In a resumed handshake: lifetime hint and ticket.
+struct ServerOptions<'a> {
+    /// Lifetime hint and ticket of a resumed handshake.
     ticket: Option<(u32, &'a [u8])>,
     alpn: Option<&'a [u8]>,
     wrong_finished: bool,
@@ -60,13 +62,13 @@ struct Says<'a> {
     another_suite: bool,
 }
 
-impl Guest {
+impl TestClient {
     fn new() -> Self {
         Self::of(credential())
     }
 
     fn of(credential: Credential) -> Self {
-        let clock = Arc::new(Hand(Mutex::new(BEGIN)));
+        let clock = Arc::new(ManualClock(Mutex::new(BEGIN)));
         let store = Arc::new(ClientMemoryStore::default());
         let config = ClientConfig::builder()
             .versions(&[ProtocolVersion::TLS1_2])
@@ -78,14 +80,14 @@ impl Guest {
             .unwrap();
         let server = ServerConfig::builder().credential(credential).clock(clock.clone());
         let server = Handshake::server(server.alpn(&["first"]).build().unwrap());
-        let guest = Self { clock, store, config };
-        guest.first_visit(server);
-        guest
+        let client = Self { clock, store, config };
+        client.first_visit(server);
+        client
     }
 
     fn first_visit(&self, mut server: Handshake) {
         let mut client = Handshake::client(self.config.clone(), name());
-        let (mut to_client, mut to_server) = (Received::new(), Received::new());
+        let (mut to_client, mut to_server) = (ReceiveBuffer::new(), ReceiveBuffer::new());
         for _ in 0..3 {
             let mut out = Vec::new();
             client.advance(&mut to_client, &mut out).unwrap();
@@ -98,14 +100,14 @@ impl Guest {
         }
     }
 
-    /// Comes back to a server that resumes.
-    fn visit(&self, says: Says<'_>) -> Result<Connection, Error> {
+    /// Connects to a server that resumes.
+    fn visit(&self, options: ServerOptions<'_>) -> Result<Connection, Error> {
         let session = self.session().unwrap();
         let mut client = Handshake::client(self.config.clone(), name());
-        let (mut received, mut out) = (Received::new(), Vec::new());
+        let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
         client.advance(&mut received, &mut out)?;
-        assert!(self.session().is_none(), "while it is used nobody else has it");
-        received.extend(&resuming_flight(&out, &session, says));
+        assert!(self.session().is_none(), "it is not stored while in use");
+        received.extend(&resuming_flight(&out, &session, options));
         out.clear();
         match client.advance(&mut received, &mut out)? {
             Next::Connected(connection) => Ok(*connection),
@@ -113,18 +115,18 @@ impl Guest {
         }
     }
 
-    /// Whether the session is offered, which stays where it is.
+    /// Whether the session is offered. It stays in the store.
     fn offers(&self) -> bool {
         let bytes = self.bytes();
         let mut hello = Vec::new();
         let mut client = Handshake::client(self.config.clone(), name());
-        client.advance(&mut Received::new(), &mut hello).unwrap();
+        client.advance(&mut ReceiveBuffer::new(), &mut hello).unwrap();
         self.store.put(&self.key(), bytes, self.clock.now_and(100 * HOUR));
         let hello = ClientHello::parse(&hello[limits::HEADER + 4..]).unwrap();
         hello.extensions.session_ticket.is_some_and(|ticket| !ticket.is_empty())
     }
 
-    /// What is kept, which stays there, for longer than it should.
+    /// The stored session, with a late expiry. It stays in the store.
     fn session(&self) -> Option<Session> {
         let key = self.key();
         let session = self.store.take_session(&key, self.clock.now())?;
@@ -143,7 +145,7 @@ impl Guest {
     }
 }
 
-impl Hand {
+impl ManualClock {
     fn turn(&self, seconds: u64) {
         *self.0.lock().unwrap() += seconds;
     }
@@ -153,14 +155,14 @@ impl Hand {
     }
 }
 
-/// All that a server says to this ClientHello up to its Finished.
-fn resuming_flight(hello: &[u8], session: &Session, says: Says<'_>) -> Vec<u8> {
+/// All that a server sends after this ClientHello up to its Finished.
+fn resuming_flight(hello: &[u8], session: &Session, options: ServerOptions<'_>) -> Vec<u8> {
     let message = &hello[limits::HEADER..];
     let hello = ClientHello::parse(&message[4..]).unwrap();
     let suite = session.suite;
     let mut others = hello.cipher_suites.iter().filter(|code| *code != suite.code);
     let other = others.find(|code| suite::find(*code).is_some()).unwrap();
-    let code = if says.another_suite { other } else { suite.code };
+    let code = if options.another_suite { other } else { suite.code };
     let answer = ServerHello {
         legacy_version: ProtocolVersion::TLS1_2,
         random: &[9; 32],
@@ -168,16 +170,16 @@ fn resuming_flight(hello: &[u8], session: &Session, says: Says<'_>) -> Vec<u8> {
         cipher_suite: code,
         compression_method: CompressionMethod::NULL,
         extensions: ServerHelloExtensions {
-            alpn: says.alpn.map(ProtocolName),
-            extended_master_secret: (!says.loses_extended_main_secret).then_some(()),
-            session_ticket: says.ticket.map(|_| ()),
+            alpn: options.alpn.map(ProtocolName),
+            extended_master_secret: (!options.loses_extended_main_secret).then_some(()),
+            session_ticket: options.ticket.map(|_| ()),
             renegotiation_info: Some(&[]),
             ..Default::default()
         },
     };
     let mut flight = Vec::new();
     answer.encode(&mut flight).unwrap();
-    if let Some((ticket_lifetime_hint, ticket)) = says.ticket {
+    if let Some((ticket_lifetime_hint, ticket)) = options.ticket {
         NewSessionTicketTls12 { ticket_lifetime_hint, ticket }.encode(&mut flight).unwrap();
     }
     let mut transcript = Transcript::new(suite.hash);
@@ -187,7 +189,7 @@ fn resuming_flight(hello: &[u8], session: &Session, says: Says<'_>) -> Vec<u8> {
     let randoms = Randoms { client: *hello.random, server: [9; 32] };
     let (keys, _) = main.keys_and_client_finished(&randoms, &transcript.digest());
     let mut verify_data = main.server_verify_data(&transcript.digest());
-    verify_data[0] ^= u8::from(says.wrong_finished);
+    verify_data[0] ^= u8::from(options.wrong_finished);
     let (mut sealer, mut out) = (Sealer::new(), Vec::new());
     sealer.seal_to(ContentType::HANDSHAKE, &flight, &mut out).unwrap();
     sealer.seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], &mut out).unwrap();
@@ -198,21 +200,26 @@ fn resuming_flight(hello: &[u8], session: &Session, says: Says<'_>) -> Vec<u8> {
     out
 }
 
+/// RFC 5246 F.1.4
 #[test]
-fn a_renewed_ticket_takes_the_place_of_the_old_one() {
-    let guest = Guest::new();
-    let before = guest.session().unwrap();
+fn a_renewed_ticket_replaces_the_old_one() {
+    let client = TestClient::new();
+    let before = client.session().unwrap();
     for (visit, hint) in [(1, 7200), (2, 0)] {
-        guest.clock.turn(HOUR);
+        client.clock.turn(HOUR);
         let ticket = [visit; 50];
-        let says = Says { ticket: Some((hint, &ticket)), alpn: Some(b"second"), ..Says::default() };
-        assert!(guest.visit(says).unwrap().facts.resumed);
-        let kept = guest.session().unwrap();
+        let options = ServerOptions {
+            ticket: Some((hint, &ticket)),
+            alpn: Some(b"second"),
+            ..ServerOptions::default()
+        };
+        assert!(client.visit(options).unwrap().info.resumed);
+        let kept = client.session().unwrap();
         assert_eq!(kept.identity, ticket);
         assert_eq!(kept.created, BEGIN + u64::from(visit) * HOUR);
         assert_eq!(kept.lifetime, if hint == 0 { LIFETIME_OF_ID } else { hint });
         assert_eq!(kept.alpn.as_deref(), Some(&b"second"[..]));
-        // The same session in all else; above all nobody has shown who he is since.
+        // Everything else is the same session; in particular the time of authentication.
         assert!(kept.by_ticket && kept.authenticated == before.authenticated);
         assert!(kept.secret.as_bytes() == before.secret.as_bytes());
         assert_eq!((kept.suite.code, kept.extended), (before.suite.code, before.extended));
@@ -224,62 +231,71 @@ fn a_renewed_ticket_takes_the_place_of_the_old_one() {
 }
 
 #[test]
-fn without_a_new_ticket_the_session_stays_as_it_is() {
-    let guest = Guest::new();
-    let before = guest.bytes();
+fn without_a_new_ticket_the_session_is_unchanged() {
+    let client = TestClient::new();
+    let before = client.bytes();
     for _ in 0..2 {
-        guest.clock.turn(HOUR);
-        guest.visit(Says { alpn: Some(b"first"), ..Says::default() }).unwrap();
-        assert!(guest.bytes() == before);
+        client.clock.turn(HOUR);
+        client.visit(ServerOptions { alpn: Some(b"first"), ..ServerOptions::default() }).unwrap();
+        assert!(client.bytes() == before);
     }
 }
 
 /// RFC 5077 3.3
 #[test]
-fn a_ticket_that_cannot_be_used_leaves_no_session() {
-    for ticket in [&[][..], &[1; limits::MAX_KEPT_TICKET + 1]] {
-        let guest = Guest::new();
-        guest.visit(Says { ticket: Some((7200, ticket)), ..Says::default() }).unwrap();
-        assert!(guest.session().is_none());
+fn an_unusable_ticket_leaves_no_session() {
+    for ticket in [&[][..], &[1; limits::MAX_TICKET_LENGTH + 1]] {
+        let client = TestClient::new();
+        client
+            .visit(ServerOptions { ticket: Some((7200, ticket)), ..ServerOptions::default() })
+            .unwrap();
+        assert!(client.session().is_none());
     }
 }
 
 /// RFC 5246 7.2.2, 7.4.1.3; RFC 7627 5.3
 #[test]
-fn who_resumes_wrongly_leaves_no_session() {
-    let good = Says { ticket: Some((7200, &[1; 50])), ..Says::default() };
-    for (says, error) in [
-        (Says { wrong_finished: true, ..good }, Peer::BadFinished),
-        (Says { loses_extended_main_secret: true, ..good }, Peer::ExtendedMainSecretLost),
-        (Says { another_suite: true, ..good }, Peer::WrongCipherSuiteChosen),
+fn an_invalid_resumption_leaves_no_session() {
+    let good = ServerOptions { ticket: Some((7200, &[1; 50])), ..ServerOptions::default() };
+    for (options, error) in [
+        (ServerOptions { wrong_finished: true, ..good }, PeerError::BadFinished),
+        (
+            ServerOptions { loses_extended_main_secret: true, ..good },
+            PeerError::ExtendedMainSecretLost,
+        ),
+        (ServerOptions { another_suite: true, ..good }, PeerError::WrongCipherSuiteChosen),
     ] {
-        let guest = Guest::new();
-        assert_eq!(guest.visit(says).err(), Some(Error::Peer(error)));
-        assert!(guest.session().is_none(), "{error:?}");
+        let client = TestClient::new();
+        assert_eq!(client.visit(options).err(), Some(Error::Peer(error)));
+        assert!(client.session().is_none(), "{error:?}");
     }
 }
 
-/// The end of the session is looked at wherever it was kept. RFC 5077 3.3
+/// The expiry of a session is checked, whatever the store does. RFC 5077 3.3
 #[test]
-fn an_old_session_is_not_offered_whatever_the_store_thinks() {
-    let guest = Guest::new();
-    guest.visit(Says { ticket: Some((7200, &[1; 50])), ..Says::default() }).unwrap();
-    guest.clock.turn(7199);
-    assert!(guest.offers());
-    guest.clock.turn(1);
-    assert!(!guest.offers());
+fn an_expired_session_from_a_store_is_not_offered() {
+    let client = TestClient::new();
+    client
+        .visit(ServerOptions { ticket: Some((7200, &[1; 50])), ..ServerOptions::default() })
+        .unwrap();
+    client.clock.turn(7199);
+    assert!(client.offers());
+    client.clock.turn(1);
+    assert!(!client.offers());
 }
 
-/// However often a ticket is renewed, the server has shown who it is once.
+/// Renewed tickets do not extend the time since the server was authenticated.
 #[test]
-fn renewed_tickets_do_not_make_a_session_younger() {
-    let guest = Guest::new();
+fn renewed_tickets_do_not_extend_a_session() {
+    let client = TestClient::new();
     let mut visits = 0_u32;
-    while guest.session().is_some() && guest.offers() {
-        guest.visit(Says { ticket: Some((7200, &[1; 50])), ..Says::default() }).unwrap();
-        guest.clock.turn(HOUR);
+    while client.session().is_some() && client.offers() {
+        client
+            .visit(ServerOptions { ticket: Some((7200, &[1; 50])), ..ServerOptions::default() })
+            .unwrap();
+        client.clock.turn(HOUR);
         visits += 1;
-        assert!(visits <= 7 * 24, "a session without end");
+        assert!(visits <= 7 * 24, "the session does not expire");
     }
     assert!(visits > 1);
 }
@@ -288,16 +304,20 @@ fn renewed_tickets_do_not_make_a_session_younger() {
 fn a_session_ends_with_the_certificate_of_its_server() {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-    // 16 hours after the beginning.
+    // 16 hours after the start.
     params.not_after = rcgen::date_time_ymd(2027, 1, 16);
     let certificate = params.self_signed(&key).unwrap().der().clone();
     let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
-    let guest = Guest::of(Credential::new(vec![certificate], &key).unwrap());
-    guest.visit(Says { ticket: Some((48 * 3600, &[1; 50])), ..Says::default() }).unwrap();
-    guest.clock.turn(16 * HOUR);
-    assert!(guest.offers());
-    // Also where somebody has looked before.
-    guest.visit(Says { ticket: Some((48 * 3600, &[2; 50])), ..Says::default() }).unwrap();
-    guest.clock.turn(1);
-    assert!(!guest.offers());
+    let client = TestClient::of(Credential::new(vec![certificate], &key).unwrap());
+    client
+        .visit(ServerOptions { ticket: Some((48 * 3600, &[1; 50])), ..ServerOptions::default() })
+        .unwrap();
+    client.clock.turn(16 * HOUR);
+    assert!(client.offers());
+    // Also after a lookup.
+    client
+        .visit(ServerOptions { ticket: Some((48 * 3600, &[2; 50])), ..ServerOptions::default() })
+        .unwrap();
+    client.clock.turn(1);
+    assert!(!client.offers());
 }

@@ -1,7 +1,6 @@
-//! How many tickets a client gets that says how many it would like. RFC 9149 3
+//! The number of tickets for a client that sends ticket_request. RFC 9149 3
 //!
-//! What it is for: our clients never say, and a word that is added on the way breaks the handshake. Must not know: what a
-//! ticket holds. Next: `handshake/tls13/resumption.rs`.
+//! The library's client does not send it, and adding it to a ClientHello would break the handshake.
 
 use std::sync::Arc;
 
@@ -10,30 +9,34 @@ use tercel_wire::{
     TicketRequest,
 };
 
-use super::adversary::any_scene;
-use crate::config::policy::Policy;
-use crate::connection::facts::Facts;
+use super::misbehaving_peer::any_case;
+use crate::connection::info::ConnectionInfo;
 use crate::handshake::tls13::resumption::tickets_to_send;
+use crate::policy::Policy;
 use crate::record::limits;
-use crate::{Handshake, MemoryStore, Received, RotatingTickets, ServerConfig, ServerConfigBuilder};
+use crate::{
+    Handshake, ReceiveBuffer, ServerConfig,
+    server::ServerConfigBuilder,
+    session::{RotatingTickets, ServerMemoryStore},
+};
 
-/// What a client gets that says this, after a full and after a resumed handshake.
-fn given(server: &ServerConfig, said: Option<(u8, u8)>) -> [u8; 2] {
+/// The number of tickets for this request, after a full and after a resumed handshake.
+fn given(server: &ServerConfig, request: Option<(u8, u8)>) -> [u8; 2] {
     let mut sent = Vec::new();
     let name = "localhost".try_into().unwrap();
-    let mut client = Handshake::client(any_scene().client(), name);
-    client.advance(&mut Received::new(), &mut sent).unwrap();
+    let mut client = Handshake::client(any_case().client(), name);
+    client.advance(&mut ReceiveBuffer::new(), &mut sent).unwrap();
     let mut hello = ClientHello::parse(&sent[limits::HEADER + 4..]).unwrap();
     let modes = [PskKeyExchangeMode::PSK_DHE_KE];
-    hello.extensions.psk_key_exchange_modes = Some(List::of(&modes));
-    hello.extensions.ticket_request = said.map(|(new_session_count, resumption_count)| {
+    hello.extensions.psk_key_exchange_modes = Some(List::new(&modes));
+    hello.extensions.ticket_request = request.map(|(new_session_count, resumption_count)| {
         TicketRequest { new_session_count, resumption_count }
     });
     [false, true].map(|resumed| {
         let suite = CipherSuite::TLS_AES_128_GCM_SHA256;
-        let mut facts = Facts::new(ProtocolVersion::TLS1_3, suite);
-        facts.resumed = resumed;
-        tickets_to_send(server, &hello, &facts, true)
+        let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_3, suite);
+        info.resumed = resumed;
+        tickets_to_send(server, &hello, &info, true)
     })
 }
 
@@ -42,7 +45,7 @@ fn server(builder: ServerConfigBuilder) -> Arc<ServerConfig> {
 }
 
 #[test]
-fn a_client_that_keeps_them_itself_gets_as_many_as_it_likes_up_to_ten() {
+fn a_client_gets_the_requested_number_of_tickets_up_to_ten() {
     let tickets = Arc::new(RotatingTickets::new(pki_types::UnixTime::now()).unwrap());
     let config = |builder: ServerConfigBuilder| server(builder.tickets(tickets.clone()));
     let sealing = config(ServerConfig::builder());
@@ -55,8 +58,8 @@ fn a_client_that_keeps_them_itself_gets_as_many_as_it_likes_up_to_ten() {
 }
 
 #[test]
-fn of_sessions_in_a_store_it_gets_no_more_than_the_configuration_gives() {
-    for store in [Policy::Here(Arc::new(MemoryStore::new(10)) as _), Policy::Ask] {
+fn the_number_of_stored_sessions_is_that_of_the_configuration() {
+    for store in [Policy::Here(Arc::new(ServerMemoryStore::new(10)) as _), Policy::Ask] {
         let config = |builder: ServerConfigBuilder| server(builder.session_store(store.clone()));
         let storing = config(ServerConfig::builder());
         assert_eq!(given(&storing, None), [2, 1]);

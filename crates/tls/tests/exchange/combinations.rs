@@ -1,9 +1,6 @@
-//! Every version, kind of key, suite, group and demand for client certificates, with each other.
-//!
-//! For: showing that the parts combine freely. Must not know: the rarer options.
-//! Next: `negotiation.rs`.
+//! Every version, key type, suite, group and policy for client certificates, in combination.
 
-use tercel::ClientAuth;
+use tercel::server::ClientAuth;
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
 
 use crate::identity::{KINDS, Kind, NAME, client, credential, roots};
@@ -60,7 +57,8 @@ fn tls12() {
     }
 }
 
-/// Each suite with each group, each demand for a certificate, and a client with and without one.
+/// Each suite with each group, each policy for client certificates, and a client with and without
+/// one.
 fn all(version: ProtocolVersion, kind: Kind, suites: &[CipherSuite], groups: &[NamedGroup]) {
     let demands = [
         (ClientAuth::None, true),
@@ -86,7 +84,7 @@ fn one(
     shows: bool,
 ) {
     let what = format!("{version:?} {kind:?} {suite:?} {group:?} {demand:?} {shows}");
-    // A curve that signs a certificate must be among the groups of a TLS 1.2 client. RFC 8422 5.1
+    // The curve of a certificate's key must be among the groups of a TLS 1.2 client. RFC 8422 5.1
     let mut groups = vec![group];
     groups.extend(CLASSIC.iter().filter(|classic| **classic != group));
     let mut client = client().versions(&[version]).groups(&groups);
@@ -95,7 +93,6 @@ fn one(
     }
     let server = tercel::ServerConfig::builder()
         .cipher_suites(&[suite])
-        .unwrap()
         .groups(&[group])
         .credential(credential(kind))
         .client_auth(demand, roots())
@@ -105,7 +102,7 @@ fn one(
         .connect()
         .unwrap_or_else(|failure| panic!("{what}: {failure:?}"));
 
-    let (client, server) = (&ends.client.connection.facts, &ends.server.connection.facts);
+    let (client, server) = (&ends.client.connection.info, &ends.server.connection.info);
     assert_eq!((client.version, server.version), (version, version), "{what}");
     assert_eq!((client.cipher_suite, server.cipher_suite), (suite, suite), "{what}");
     assert_eq!((client.group, server.group), (Some(group), Some(group)), "{what}");

@@ -1,30 +1,32 @@
-//! Certificate compression: who sends what to whom, and what a peer can get wrong. RFC 8879
+//! Certificate compression: which side compresses with what, and the peer's faults. RFC 8879
 //!
-//! For: both directions, with the library's algorithms and with an application's own.
-//! Must not know: how bytes are compressed. Next: `pair.rs`.
+//! Both directions, with the library's algorithms and with one of the application.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tercel::wire::{AlertDescription, CertificateCompressionAlgorithm, ProtocolVersion};
 use tercel::{
-    ClientAuth, ClientConfigBuilder, CompressCertificate, ConfigError, Credential,
-    DecompressionFailed, Error, Peer, ServerConfigBuilder, Side,
+    Credential, Error, Side,
+    certificates::{CompressCertificate, DecompressionFailed},
+    client::ClientConfigBuilder,
+    error::{ConfigError, PeerError},
+    server::{ClientAuth, ServerConfigBuilder},
 };
 
 use crate::identity::{Kind, NAME, client, credential, roots, server};
 use crate::pair::{Ends, Failure, Pair};
 
-/// An application's own: every certificate is "compressed" to itself and one byte.
-struct Longer {
+/// An algorithm of the application, which adds one byte to the certificate.
+struct OneByteLonger {
     code: u16,
     compressed: AtomicUsize,
     decompressed: AtomicUsize,
-    /// What comes before the certificate, and what a reader expects there.
+    /// The byte that is added, and the byte that a reader expects.
     marks: (u8, u8),
 }
 
-impl Longer {
+impl OneByteLonger {
     fn new(code: u16) -> Arc<Self> {
         Self::with_marks(code, (5, 5))
     }
@@ -39,7 +41,7 @@ impl Longer {
     }
 }
 
-impl CompressCertificate for Longer {
+impl CompressCertificate for OneByteLonger {
     fn algorithm(&self) -> CertificateCompressionAlgorithm {
         CertificateCompressionAlgorithm(self.code)
     }
@@ -60,7 +62,7 @@ impl CompressCertificate for Longer {
     }
 }
 
-fn only(algorithm: &Arc<Longer>) -> Vec<Arc<dyn CompressCertificate>> {
+fn only(algorithm: &Arc<OneByteLonger>) -> Vec<Arc<dyn CompressCertificate>> {
     vec![Arc::clone(algorithm) as Arc<dyn CompressCertificate>]
 }
 
@@ -68,7 +70,7 @@ fn connect(client: ClientConfigBuilder, server: ServerConfigBuilder) -> Result<E
     Pair::new(&client.build().unwrap(), &server.build().unwrap(), NAME).connect()
 }
 
-/// Bytes that a server sends up to its Finished, with this choice of the client.
+/// The number of bytes that a server sends up to its Finished, with this setting of the client.
 fn server_flight(offer: bool) -> usize {
     let server = tercel::ServerConfig::builder().credential(large_credential()).build().unwrap();
     let client = client().offer_certificate_compression(offer).build().unwrap();
@@ -80,7 +82,7 @@ fn server_flight(offer: bool) -> usize {
 
 #[test]
 #[cfg(any(feature = "brotli", feature = "zstd"))]
-fn a_chain_gets_smaller_if_the_client_wants_it() {
+fn a_chain_gets_smaller_if_the_client_offers_compression() {
     let (plain, compressed) = (server_flight(false), server_flight(true));
     assert!(compressed + 300 < plain, "{compressed} {plain}");
 }
@@ -91,19 +93,18 @@ fn without_algorithms_nothing_is_compressed() {
     assert!(server_flight(false).abs_diff(server_flight(true)) < 20);
 }
 
-/// A credential whose certificate gets smaller by any compression.
+/// A credential whose certificate gets smaller with any compression.
 fn large_credential() -> Credential {
     let names: Vec<String> = (0..40).map(|host| format!("host{host}.{NAME}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).chain([NAME]).collect();
     crate::identity::credential_for(Kind::P256, &names)
 }
 
-/// There are peers that compress a certificate anew for their transcript, and deflate has many
-/// encodings.
+/// Some peers compress a certificate again for their transcript, and deflate has many encodings.
 #[test]
 fn by_default_neither_side_sends_zlib() {
     let zlib = CertificateCompressionAlgorithm::ZLIB.0;
-    let (ours, theirs) = (Longer::new(zlib), Longer::new(zlib));
+    let (ours, theirs) = (OneByteLonger::new(zlib), OneByteLonger::new(zlib));
     let client = self::client()
         .certificate_compression(only(&ours))
         .offer_certificate_compression(true)
@@ -124,14 +125,14 @@ fn by_default_neither_side_sends_zlib() {
     assert_eq!((ours.uses(), theirs.uses()), ((0, 0), (0, 0)));
 }
 
-/// A server that names zlib has it used, and by default a client reads it.
+/// A server that configures zlib uses it, and a client decompresses it by default.
 #[test]
 #[cfg(feature = "zlib")]
-fn zlib_is_sent_where_it_is_named_and_read_by_default() {
+fn zlib_is_sent_if_configured_and_read_by_default() {
     let flight = |offer| {
         let server = tercel::ServerConfig::builder()
             .credential(large_credential())
-            .certificate_compression(vec![Arc::new(tercel::Zlib)])
+            .certificate_compression(vec![Arc::new(tercel::certificates::Zlib)])
             .build()
             .unwrap();
         let client = client().offer_certificate_compression(offer).build().unwrap();
@@ -144,8 +145,8 @@ fn zlib_is_sent_where_it_is_named_and_read_by_default() {
 }
 
 #[test]
-fn both_sides_compress_for_each_other() {
-    let (ours, theirs) = (Longer::new(0xff01), Longer::new(0xff01));
+fn both_sides_compress_their_certificates() {
+    let (ours, theirs) = (OneByteLonger::new(0xff01), OneByteLonger::new(0xff01));
     let client = client()
         .certificate_compression(only(&ours))
         .offer_certificate_compression(true)
@@ -155,14 +156,14 @@ fn both_sides_compress_for_each_other() {
         .offer_certificate_compression(true)
         .client_auth(ClientAuth::Required, roots());
     let mut ends = connect(client, server).unwrap();
-    assert_eq!(ends.server.connection.facts.peer_chain().len(), 1);
+    assert_eq!(ends.server.connection.info.peer_chain().len(), 1);
     ends.talk();
     assert_eq!((ours.uses(), theirs.uses()), ((1, 1), (1, 1)));
 }
 
 #[test]
 fn a_credential_is_compressed_once_for_each_form() {
-    let algorithm = Longer::new(0xff01);
+    let algorithm = OneByteLonger::new(0xff01);
     let shared = credential(Kind::P256)
         .ocsp_response(vec![1; 100])
         .signed_certificate_timestamps(vec![0, 4, 0, 2, 8, 9])
@@ -172,7 +173,7 @@ fn a_credential_is_compressed_once_for_each_form() {
         .certificate_compression(only(&algorithm))
         .build()
         .unwrap();
-    let reader = Longer::new(0xff01);
+    let reader = OneByteLonger::new(0xff01);
     for (forms, ocsp, timestamps) in
         [(1, false, false), (2, true, false), (3, false, true), (4, true, true)]
     {
@@ -185,10 +186,10 @@ fn a_credential_is_compressed_once_for_each_form() {
             .unwrap();
         for _ in 0..3 {
             let ends = Pair::new(&client, &server, NAME).connect().unwrap();
-            let facts = ends.client.connection.facts;
-            assert_eq!(facts.ocsp_response, ocsp.then(|| vec![1; 100]));
+            let info = ends.client.connection.info;
+            assert_eq!(info.ocsp_response, ocsp.then(|| vec![1; 100]));
             let expected = timestamps.then(|| vec![0, 4, 0, 2, 8, 9]);
-            assert_eq!(facts.signed_certificate_timestamps, expected);
+            assert_eq!(info.signed_certificate_timestamps, expected);
         }
         assert_eq!(algorithm.uses(), (forms, 0));
     }
@@ -196,15 +197,15 @@ fn a_credential_is_compressed_once_for_each_form() {
 }
 
 #[test]
-fn certificates_can_be_compressed_before_anybody_connects() {
+fn certificates_can_be_compressed_before_the_first_handshake() {
     let shared = || {
         credential(Kind::P256)
             .ocsp_response(vec![1; 100])
             .signed_certificate_timestamps(vec![0, 4, 0, 2, 8, 9])
             .unwrap()
     };
-    let algorithm = Longer::new(0xff01);
-    let set = Arc::new(tercel::Credentials::new(vec![shared()]));
+    let algorithm = OneByteLonger::new(0xff01);
+    let set = Arc::new(tercel::certificates::Credentials::new(vec![shared()]));
     let server = tercel::ServerConfig::builder()
         .replaceable_credentials(Arc::clone(&set))
         .certificate_compression(only(&algorithm))
@@ -213,24 +214,24 @@ fn certificates_can_be_compressed_before_anybody_connects() {
         .unwrap();
     let connect = |ocsp, timestamps| {
         let client = client()
-            .certificate_compression(only(&Longer::new(0xff01)))
+            .certificate_compression(only(&OneByteLonger::new(0xff01)))
             .offer_certificate_compression(true)
             .request_ocsp(ocsp)
             .request_signed_certificate_timestamps(timestamps)
             .build()
             .unwrap();
-        Pair::new(&client, &server, NAME).connect().unwrap().client.connection.facts
+        Pair::new(&client, &server, NAME).connect().unwrap().client.connection.info
     };
     let connect_in_all_ways = || {
         for (ocsp, timestamps) in [(false, false), (true, false), (false, true), (true, true)] {
             connect(ocsp, timestamps);
         }
     };
-    // Each form once, and none of them by a handshake.
+    // Each form was compressed once, and none of them by a handshake.
     assert_eq!(algorithm.uses().0, 4);
     connect_in_all_ways();
     assert_eq!(algorithm.uses().0, 4);
-    // A staple that is renewed, and a credential that is new, are ready before they are used.
+    // A renewed OCSP response or a new credential is compressed before it is used.
     let leaf = connect(true, true).take_peer_chain().remove(0);
     assert!(set.renew_ocsp_response(&leaf, &[2; 50]));
     assert_eq!(algorithm.uses().0, 8);
@@ -239,7 +240,7 @@ fn certificates_can_be_compressed_before_anybody_connects() {
     assert_eq!(algorithm.uses().0, 9);
     connect_in_all_ways();
     assert_eq!(algorithm.uses().0, 9);
-    // By hand, for credentials that come from elsewhere.
+    // Called explicitly, for credentials that the configuration does not know.
     let own = shared();
     server.compress_certificate(&own);
     assert_eq!(algorithm.uses().0, 13);
@@ -249,18 +250,18 @@ fn certificates_can_be_compressed_before_anybody_connects() {
 
 #[test]
 fn nothing_is_compressed_ahead_by_default() {
-    let algorithm = Longer::new(0xff01);
+    let algorithm = OneByteLonger::new(0xff01);
     server().certificate_compression(only(&algorithm)).build().unwrap();
     assert_eq!(algorithm.uses(), (0, 0));
 }
 
 #[test]
-fn it_is_not_used_unasked_or_without_a_common_algorithm_or_before_tls13() {
+fn compression_needs_an_offer_a_common_algorithm_and_tls13() {
     let everyone = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
     for (offer, code, versions) in
         [(false, 0xff01, &everyone[..]), (true, 0xff02, &everyone), (true, 0xff01, &everyone[1..])]
     {
-        let (ours, theirs) = (Longer::new(code), Longer::new(0xff01));
+        let (ours, theirs) = (OneByteLonger::new(code), OneByteLonger::new(0xff01));
         let client = client()
             .versions(versions)
             .certificate_compression(only(&ours))
@@ -273,8 +274,8 @@ fn it_is_not_used_unasked_or_without_a_common_algorithm_or_before_tls13() {
 
 #[test]
 fn the_sender_s_order_decides() {
-    let (first, second) = (Longer::new(0xff01), Longer::new(0xff02));
-    let in_order = |a: &Arc<Longer>, b: &Arc<Longer>| [only(a), only(b)].concat();
+    let (first, second) = (OneByteLonger::new(0xff01), OneByteLonger::new(0xff02));
+    let in_order = |a: &Arc<OneByteLonger>, b: &Arc<OneByteLonger>| [only(a), only(b)].concat();
     let client = client()
         .certificate_compression(in_order(&second, &first))
         .offer_certificate_compression(true);
@@ -284,10 +285,10 @@ fn the_sender_s_order_decides() {
 }
 
 #[test]
-fn a_certificate_that_does_not_decompress_is_a_bad_one() {
+fn a_certificate_that_does_not_decompress_is_refused() {
     for side in [Side::Server, Side::Client] {
-        let liar = || Longer::with_marks(0xff01, (6, 6));
-        let honest = || Longer::new(0xff01);
+        let liar = || OneByteLonger::with_marks(0xff01, (6, 6));
+        let honest = || OneByteLonger::new(0xff01);
         let (of_client, of_server) = match side {
             Side::Server => (honest(), liar()),
             Side::Client => (liar(), honest()),
@@ -301,20 +302,21 @@ fn a_certificate_that_does_not_decompress_is_a_bad_one() {
             .offer_certificate_compression(true)
             .client_auth(ClientAuth::Required, roots());
         let failure = connect(client, server).unwrap_err();
-        let refused = Some(Error::Peer(Peer::BadCompressedCertificate));
-        let told = Some(Error::AlertReceived(AlertDescription::BAD_CERTIFICATE));
+        let refused = Some(Error::Peer(PeerError::BadCompressedCertificate));
+        let reported = Some(Error::AlertReceived(AlertDescription::BAD_CERTIFICATE));
         match side {
-            Side::Server => assert_eq!(failure, Failure { client: refused, server: told }),
-            // The client was through before the server looked.
+            Side::Server => assert_eq!(failure, Failure { client: refused, server: reported }),
+            // The client completed its handshake before the server read the certificate.
             Side::Client => assert_eq!(failure.server, refused),
         }
     }
 }
 
 #[test]
-fn a_credential_replaced_is_compressed_anew() {
-    let algorithm = Longer::new(0xff01);
-    let credentials = Arc::new(tercel::Credentials::new(vec![credential(Kind::P256)]));
+fn a_replaced_credential_is_compressed_again() {
+    let algorithm = OneByteLonger::new(0xff01);
+    let credentials =
+        Arc::new(tercel::certificates::Credentials::new(vec![credential(Kind::P256)]));
     let server = tercel::ServerConfig::builder()
         .replaceable_credentials(Arc::clone(&credentials))
         .certificate_compression(only(&algorithm))
@@ -331,14 +333,14 @@ fn a_credential_replaced_is_compressed_anew() {
         let expected = leaf(&next);
         credentials.replace(vec![next]);
         let ends = Pair::new(&client, &server, NAME).connect().unwrap();
-        assert_eq!(ends.client.connection.facts.peer_chain()[0], expected);
+        assert_eq!(ends.client.connection.info.peer_chain()[0], expected);
     }
     assert_eq!(algorithm.uses(), (2, 2));
 }
 
 #[test]
-fn two_algorithms_with_one_code_are_no_configuration() {
-    let twice = [only(&Longer::new(1)), only(&Longer::new(1))].concat();
+fn two_algorithms_with_one_code_are_refused() {
+    let twice = [only(&OneByteLonger::new(1)), only(&OneByteLonger::new(1))].concat();
     let refused = client().certificate_compression(twice).build().err();
     assert_eq!(refused, Some(ConfigError::BadCertificateCompression));
 }

@@ -1,13 +1,11 @@
-//! A retry that asks for a cookie and nothing else.
-//!
-//! For: what a second ClientHello may change then. Must not know: what the cookie means. Next: `negotiation.rs`.
+//! A HelloRetryRequest with a cookie only, and what the second ClientHello may then change.
 
 use tercel::pki_types::ServerName;
-use tercel::wire::{
-    CipherSuite, ClientHello, CompressionMethod, ExtensionType, HandshakeMessage, ProtocolVersion,
-    ServerHello, ServerHelloExtensions,
+use tercel::wire::{CipherSuite, ClientHello, ProtocolVersion};
+use tercel::{Handshake, Next, ReceiveBuffer};
+use tercel_wire::{
+    CompressionMethod, ExtensionType, HandshakeMessage, ServerHello, ServerHelloExtensions,
 };
-use tercel::{Handshake, Next, Received};
 
 use crate::identity::{NAME, client};
 use crate::pair::records;
@@ -17,7 +15,7 @@ fn a_second_hello_that_adds_a_cookie_changes_nothing_else() {
     for reserved in [false, true] {
         let config = client().grease(reserved).build().unwrap();
         let mut handshake = Handshake::client(config, ServerName::try_from(NAME).unwrap());
-        let (mut received, mut out) = (Received::new(), Vec::new());
+        let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
         assert!(matches!(handshake.advance(&mut received, &mut out), Ok(Next::Receive)));
         let (_, first) = records(&out).swap_remove(0);
         let hello = ClientHello::parse(&first[4..]).unwrap();
@@ -47,7 +45,7 @@ fn a_second_hello_that_adds_a_cookie_changes_nothing_else() {
         assert_eq!(again.extensions.cookie, Some(&b"a cookie"[..]));
         assert_eq!(again.random, hello.random);
         assert_eq!(again.cipher_suites, hello.cipher_suites);
-        // Shares are replaced only where a group was asked for. RFC 9846 4.2.2
+        // Key shares are replaced only if a group was requested. RFC 9846 4.2.2
         let cookie = |(kind, _): &(ExtensionType, &[u8])| *kind == ExtensionType::COOKIE;
         let before: Vec<_> = hello.extensions.received.iter().collect();
         let mut after: Vec<_> = again.extensions.received.iter().collect();

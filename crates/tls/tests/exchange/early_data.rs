@@ -1,6 +1,5 @@
-//! Early data: read early, passed over, rejected; never twice, and never more than allowed. RFC 9846 8
-//!
-//! Must not know: how a guard remembers. Next: `replay.rs`.
+//! Early data: accepted, skipped, rejected; never read twice, and never more than allowed.
+//! RFC 9846 8
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +7,20 @@ use std::time::Duration;
 use tercel::pki_types::UnixTime;
 use tercel::wire::{CipherSuite, ProtocolVersion};
 use tercel::{
-    AdmitEarlyData, ClientConfig, Clock, Connection, EarlyData, Handshake, Local, Next, Peer,
-    Policy, Received, ReplayGuard, ServerConfig,
+    ClientConfig, Connection, EarlyData, Handshake, Next, Policy, ReceiveBuffer, ServerConfig,
+    clock::Clock,
+    error::{InternalError, PeerError},
+    session::{AdmitEarlyData, ReplayGuard},
 };
 
 use crate::identity::{client, server};
 use crate::pair::Pair;
-use crate::resumption::Dial;
+use crate::resumption::ManualClock;
 
-/// Says yes once for each value.
-struct Once(ReplayGuard);
+/// Accepts each value once.
+struct SingleUse(ReplayGuard);
 
-impl AdmitEarlyData for Once {
+impl AdmitEarlyData for SingleUse {
     fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool {
         let expires = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs() + 120));
         self.0.insert_once(unique, expires, now)
@@ -28,22 +29,23 @@ impl AdmitEarlyData for Once {
 
 pub(crate) fn guard() -> Policy<dyn AdmitEarlyData> {
     let long_ago = UnixTime::since_unix_epoch(Duration::from_secs(0));
-    Policy::Here(Arc::new(Once(ReplayGuard::new(100, long_ago))))
+    Policy::Here(Arc::new(SingleUse(ReplayGuard::new(100, long_ago))))
 }
 
-/// What became of one visit with early data.
+/// The result of a connection with early data.
 #[derive(Debug, PartialEq, Eq)]
 struct Early {
     resumed: bool,
     client: EarlyData,
     server: EarlyData,
-    /// What the server read before the handshake was complete.
+    /// The data that the server read before the handshake was complete.
     read: Vec<u8>,
-    /// What the client read, sent by the server ahead of the client's Finished and after.
+    /// The data that the client read, sent by the server before and after the client's Finished.
     answered: Vec<u8>,
 }
 
-/// A visit in which the client says `words` early if it can; the hello can be played twice.
+/// A connection on which the client sends early data if it can. Also returns the ClientHello to
+/// replay.
 fn early_visit(
     client_config: &Arc<ClientConfig>,
     server_config: &Arc<ServerConfig>,
@@ -52,7 +54,7 @@ fn early_visit(
     let mut client =
         Handshake::client(Arc::clone(client_config), "server.example".try_into().unwrap());
     let mut server = Handshake::server(Arc::clone(server_config));
-    let (mut to_client, mut to_server) = (Received::new(), Received::new());
+    let (mut to_client, mut to_server) = (ReceiveBuffer::new(), ReceiveBuffer::new());
     let mut out = Vec::new();
     assert!(matches!(client.advance(&mut to_client, &mut out), Ok(Next::Receive)));
     if let Some(sender) = client.early_sender() {
@@ -95,18 +97,18 @@ fn early_visit(
         answered.extend_from_slice(data);
     }
     let early = Early {
-        resumed: of_client.facts.resumed,
-        client: of_client.facts.early_data,
-        server: of_server.facts.early_data,
+        resumed: of_client.info.resumed,
+        client: of_client.info.early_data,
+        server: of_server.info.early_data,
         read,
         answered,
     };
-    // What became of early data outlasts the process.
+    // The result of early data is part of a saved connection.
     let saved = (of_client.save().unwrap(), of_server.save().unwrap());
     let of_client = Connection::restore_client(&saved.0, client_config).unwrap();
     let of_server = Connection::restore_server(&saved.1, server_config).unwrap();
-    assert_eq!(of_client.facts.early_data, early.client);
-    assert_eq!(of_server.facts.early_data, early.server);
+    assert_eq!(of_client.info.early_data, early.client);
+    assert_eq!(of_server.info.early_data, early.server);
     if early.client == EarlyData::Accepted {
         let (mut ours, mut theirs) = ([0; 32], [1; 32]);
         of_client.early_exporter.unwrap().export(b"x", None, &mut ours).unwrap();
@@ -116,8 +118,9 @@ fn early_visit(
     (early, first_flight)
 }
 
+/// RFC 9846 2, 4.6
 #[test]
-fn early_data_is_read_early() {
+fn early_data_is_read_before_the_handshake_is_complete() {
     let client = client().early_data(true).build().unwrap();
     let server = server().early_data(14336, guard()).build().unwrap();
     let (first, _) = early_visit(&client, &server, b"early");
@@ -131,11 +134,11 @@ fn early_data_is_read_early() {
 }
 
 #[test]
-fn early_data_without_a_guard_is_passed_over() {
-    let dial = Dial::new();
+fn early_data_without_a_replay_guard_is_skipped() {
+    let clock = ManualClock::new();
     let client = client().early_data(true).build().unwrap();
-    let refuses = Policy::Here(Arc::new(Never) as Arc<dyn AdmitEarlyData>);
-    let server = server().early_data(14336, refuses).clock(dial).build().unwrap();
+    let refuses = Policy::Here(Arc::new(RejectAll) as Arc<dyn AdmitEarlyData>);
+    let server = server().early_data(14336, refuses).clock(clock).build().unwrap();
     early_visit(&client, &server, b"early");
     let (second, _) = early_visit(&client, &server, b"early");
     assert_eq!((second.resumed, second.client), (true, EarlyData::Rejected));
@@ -144,10 +147,10 @@ fn early_data_without_a_guard_is_passed_over() {
     assert_eq!(second.answered, b"half whole");
 }
 
-/// Says no.
-pub(crate) struct Never;
+/// Rejects all early data.
+pub(crate) struct RejectAll;
 
-impl AdmitEarlyData for Never {
+impl AdmitEarlyData for RejectAll {
     fn admit_early_data(&self, _: &[u8], _: UnixTime) -> bool {
         false
     }
@@ -160,7 +163,7 @@ fn a_replayed_flight_is_not_read_twice() {
     early_visit(&client, &server, b"early");
     let (second, flight) = early_visit(&client, &server, b"pay once");
     assert_eq!(second.read, b"pay once");
-    let mut replayed = Received::new();
+    let mut replayed = ReceiveBuffer::new();
     replayed.extend(&flight);
     let mut handshake = Handshake::server(server);
     let step = handshake.advance(&mut replayed, &mut Vec::new());
@@ -171,7 +174,7 @@ fn a_replayed_flight_is_not_read_twice() {
 fn early_data_is_rejected_when_the_protocol_changed() {
     let first = client().early_data(true).alpn(&["a", "b"]).session_context(b"x");
     let client = first.build().unwrap();
-    let tickets = Arc::new(tercel::RotatingTickets::new(UnixTime::now()).unwrap());
+    let tickets = Arc::new(tercel::session::RotatingTickets::new(UnixTime::now()).unwrap());
     let server = |protocol: &str| {
         let tickets = Arc::clone(&tickets);
         server().tickets(tickets).alpn(&[protocol]).early_data(14336, guard()).build().unwrap()
@@ -181,14 +184,15 @@ fn early_data_is_rejected_when_the_protocol_changed() {
     assert_eq!((second.resumed, second.client), (true, EarlyData::Rejected));
 }
 
-/// The session is good under any suite with its hash, its early data is not. RFC 9846 4.3.10, 4.3.11
+/// The session is resumed with any suite of its hash, but its early data is not accepted.
+/// RFC 9846 4.3.10, 4.3.11
 #[test]
 fn early_data_is_rejected_when_the_suite_changed() {
     let client = client().early_data(true).build().unwrap();
-    let tickets = Arc::new(tercel::RotatingTickets::new(UnixTime::now()).unwrap());
+    let tickets = Arc::new(tercel::session::RotatingTickets::new(UnixTime::now()).unwrap());
     let server = |suite| {
         let server = server().tickets(tickets.clone()).early_data(14336, guard());
-        server.cipher_suites(&[suite]).unwrap().build().unwrap()
+        server.cipher_suites(&[suite]).build().unwrap()
     };
     early_visit(&client, &server(CipherSuite::TLS_AES_128_GCM_SHA256), b"early");
     let other = server(CipherSuite::TLS_CHACHA20_POLY1305_SHA256);
@@ -197,7 +201,7 @@ fn early_data_is_rejected_when_the_suite_changed() {
 }
 
 #[test]
-fn a_session_without_a_protocol_has_early_data_whatever_is_on_offer() {
+fn a_session_without_a_protocol_allows_early_data_with_any_offer() {
     let client = client().early_data(true).alpn(&["a"]).build().unwrap();
     let server = server().early_data(14336, guard()).build().unwrap();
     early_visit(&client, &server, b"early");
@@ -206,10 +210,10 @@ fn a_session_without_a_protocol_has_early_data_whatever_is_on_offer() {
 }
 
 #[test]
-fn early_data_that_a_retry_rejects_is_known_to_both_sides() {
+fn both_sides_report_early_data_that_a_retry_rejected() {
     let p256 = [tercel::wire::NamedGroup::SECP256R1];
     let client = client().early_data(true).key_shares(&p256).build().unwrap();
-    let tickets = Arc::new(tercel::RotatingTickets::new(UnixTime::now()).unwrap());
+    let tickets = Arc::new(tercel::session::RotatingTickets::new(UnixTime::now()).unwrap());
     let server = |group| {
         let tickets = Arc::clone(&tickets);
         server().tickets(tickets).groups(&[group]).early_data(14336, guard()).build().unwrap()
@@ -221,17 +225,18 @@ fn early_data_that_a_retry_rejects_is_known_to_both_sides() {
     assert!(second.resumed && second.read.is_empty());
 }
 
-/// A server without early data has to bear what another one has promised, in records of any size.
+/// A server without early data must skip what another one has allowed, in records of any size.
 /// RFC 9846 4.3.10
 #[test]
-fn early_data_that_another_server_promised_is_passed_over() {
+fn early_data_that_another_server_allowed_is_skipped() {
     let (p256, p384) =
         ([tercel::wire::NamedGroup::SECP256R1], [tercel::wire::NamedGroup::SECP384R1]);
     for (group, fragment) in [(p256, 1 << 14), (p256, 64), (p384, 1 << 14), (p384, 64)] {
         let client = client().early_data(true).key_shares(&p256).max_fragment(fragment);
         let client = client.build().unwrap();
-        let tickets = Arc::new(tercel::RotatingTickets::new(UnixTime::now()).unwrap());
-        let server = || server().tickets(Arc::clone(&tickets) as Arc<dyn tercel::TicketSealer>);
+        let tickets = Arc::new(tercel::session::RotatingTickets::new(UnixTime::now()).unwrap());
+        let server =
+            || server().tickets(Arc::clone(&tickets) as Arc<dyn tercel::session::TicketSealer>);
         let promises = server().groups(&p256).early_data(1 << 17, guard()).build().unwrap();
         early_visit(&client, &promises, b"early");
         let without = server().groups(&group).build().unwrap();
@@ -243,20 +248,21 @@ fn early_data_that_another_server_promised_is_passed_over() {
 
 /// RFC 9846 4.3.10
 #[test]
-fn early_data_that_is_passed_over_comes_to_an_end() {
+fn skipped_early_data_is_limited() {
     let p256 = [tercel::wire::NamedGroup::SECP256R1];
     let client = client().early_data(true).key_shares(&p256).build().unwrap();
-    let tickets = Arc::new(tercel::RotatingTickets::new(UnixTime::now()).unwrap());
-    let server = || server().tickets(Arc::clone(&tickets) as Arc<dyn tercel::TicketSealer>);
+    let tickets = Arc::new(tercel::session::RotatingTickets::new(UnixTime::now()).unwrap());
+    let server =
+        || server().tickets(Arc::clone(&tickets) as Arc<dyn tercel::session::TicketSealer>);
     let promises = server().groups(&p256).early_data(100, guard()).build().unwrap();
     early_visit(&client, &promises, b"early");
     let (_, flight) = early_visit(&client, &promises, b"early");
-    // A header, a content type and a tag are the least there is, 2^14 bytes between them the most.
+    // The shortest record has a content type and a tag, the longest 2^14 bytes more.
     for length in [17, 17 + (1 << 14)] {
         for group in [tercel::wire::NamedGroup::SECP256R1, tercel::wire::NamedGroup::SECP384R1] {
             let without = server().groups(&[group]).build().unwrap();
             let mut handshake = Handshake::server(without);
-            let mut received = Received::new();
+            let mut received = ReceiveBuffer::new();
             received.extend(&flight);
             handshake.advance(&mut received, &mut Vec::new()).unwrap();
             let [.., high, low] = usize::to_be_bytes(length);
@@ -269,15 +275,16 @@ fn early_data_that_is_passed_over_comes_to_an_end() {
                     Err(error) => break error,
                 }
             };
-            assert_eq!(error, Peer::TooMuchSkippedEarlyData.into());
+            assert_eq!(error, PeerError::TooMuchSkippedEarlyData.into());
             assert!((200_000..300_000).contains(&passed), "{length}: {passed}");
         }
     }
 }
 
+/// RFC 9846 4.3.11.1
 #[test]
-fn early_data_with_an_age_that_does_not_fit_is_rejected() {
-    let (ours, theirs) = (Dial::new(), Dial::new());
+fn early_data_with_a_wrong_ticket_age_is_rejected() {
+    let (ours, theirs) = (ManualClock::new(), ManualClock::new());
     let client =
         client().early_data(true).clock(Arc::clone(&ours) as Arc<dyn Clock>).build().unwrap();
     let server = server()
@@ -286,39 +293,39 @@ fn early_data_with_an_age_that_does_not_fit_is_rejected() {
         .build()
         .unwrap();
     early_visit(&client, &server, b"early");
-    // The flight was held back for five minutes on its way.
-    theirs.turn(300);
+    // The flight was delayed by five minutes.
+    theirs.advance_by(300);
     let (second, _) = early_visit(&client, &server, b"early");
     assert_eq!((second.resumed, second.client), (true, EarlyData::Rejected));
 }
 
-/// What was said early cannot be taken back. RFC 9846 E.3
+/// Early data that was sent cannot be taken back. RFC 9846 E.3
 #[test]
-fn who_offered_early_data_takes_no_older_version() {
+fn a_client_that_offered_early_data_refuses_tls12() {
     let client = client().early_data(true).build().unwrap();
     let newer = server().early_data(100, guard()).build().unwrap();
     early_visit(&client, &newer, b"early");
     let older = server().versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
     let failure = Pair::new(&client, &older, "server.example").connect().unwrap_err();
-    assert_eq!(failure.client, Some(Peer::WrongVersionForEarlyData.into()));
+    assert_eq!(failure.client, Some(PeerError::WrongVersionForEarlyData.into()));
 }
 
 #[test]
-fn early_data_ends_at_its_limit() {
+fn early_data_is_limited() {
     let client = client().early_data(true).build().unwrap();
     let server = server().early_data(100, guard()).build().unwrap();
     early_visit(&client, &server, b"early");
     let mut handshake = Handshake::client(client, "server.example".try_into().unwrap());
     let mut out = Vec::new();
-    handshake.advance(&mut Received::new(), &mut out).unwrap();
+    handshake.advance(&mut ReceiveBuffer::new(), &mut out).unwrap();
     let sender = handshake.early_sender().unwrap();
     assert_eq!(sender.early_data_left(), Some(100));
     sender.seal_to(&[7; 60], &mut out).unwrap();
     assert!(sender.seal_to(&[7; 60], &mut out).is_err());
     assert_eq!(sender.early_data_left(), Some(40));
-    // The other door lets through what there is room for.
+    // The other function sends as much as there is room for.
     let mut room = [0; 500];
     let sealed = sender.seal(&[7; 60], &mut room).unwrap();
     assert_eq!((sealed.consumed, sender.early_data_left()), (40, Some(0)));
-    assert_eq!(sender.seal(&[7; 60], &mut room), Err(Local::EarlyDataLimit.into()));
+    assert_eq!(sender.seal(&[7; 60], &mut room), Err(InternalError::EarlyDataLimit.into()));
 }

@@ -1,23 +1,20 @@
-//! Reserved values in a ClientHello: where they stand, and when they change. RFC 8701
+//! Reserved values in a ClientHello: their positions, and when they change. RFC 8701
 //!
-//! What a server must not make of them is in `src/testing/adversary/`. Must not know: how a hello is written.
-//! Next: `negotiation.rs`.
+//! `src/testing/misbehaving_peer/` tests that a server does not select them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use tercel::pki_types::ServerName;
-use tercel::wire::{
-    CipherSuite, ClientHello, ExtensionType, HandshakeMessage, List, NamedGroup, ProtocolName,
-    ProtocolVersion, PskKeyExchangeMode, SignatureScheme,
-};
-use tercel::{ClientConfig, ClientConfigBuilder, Handshake, Received};
+use tercel::wire::{CipherSuite, ClientHello, List, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel::{ClientConfig, Handshake, ReceiveBuffer, client::ClientConfigBuilder};
+use tercel_wire::{ExtensionType, HandshakeMessage, ProtocolName, PskKeyExchangeMode};
 
 use crate::identity::{NAME, client, plain, server};
 use crate::pair::{Pair, first_message, records};
 use crate::resumption::visit;
 
-/// The reserved values of a hello. Each list has one, which stands first.
+/// The reserved values of a ClientHello. Each list has one, which is first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Reserved {
     cipher_suite: CipherSuite,
@@ -35,7 +32,7 @@ impl Reserved {
     fn of(body: &[u8]) -> Self {
         let hello = ClientHello::parse(body).unwrap();
         let all = &hello.extensions;
-        // No type twice in a block. RFC 9846 4.3
+        // No type occurs twice in a block. RFC 9846 4.3
         let types: Vec<_> = all.types().collect();
         assert_eq!(types.iter().collect::<HashSet<_>>().len(), types.len());
         let extensions: Vec<_> = types.into_iter().filter(|kind| kind.is_grease()).collect();
@@ -60,11 +57,11 @@ impl Reserved {
     }
 }
 
-fn listed<'a, T: tercel::wire::Element<'a>>(list: Option<List<'a, T>>) -> Option<Vec<T>> {
+fn listed<'a, T: tercel_wire::Element<'a>>(list: Option<List<'a, T>>) -> Option<Vec<T>> {
     list.map(|list| list.iter().collect())
 }
 
-/// The one reserved value of a list, which stands first.
+/// The reserved value of a list, which is first and the only one.
 fn first<T: Copy + std::fmt::Debug>(list: &[T], is_reserved: impl Fn(&T) -> bool) -> T {
     let places: Vec<_> = (0..list.len()).filter(|place| is_reserved(&list[*place])).collect();
     assert_eq!(places, [0], "{list:?}");
@@ -81,24 +78,24 @@ fn greased() -> ClientConfigBuilder {
         .grease(true)
 }
 
-/// What a client says first.
+/// The ClientHello of a client.
 fn hello_of(config: &Arc<ClientConfig>) -> Vec<u8> {
     let to = ServerName::try_from(NAME).unwrap();
     let mut out = Vec::new();
-    Handshake::client(Arc::clone(config), to).advance(&mut Received::new(), &mut out).unwrap();
+    Handshake::client(Arc::clone(config), to).advance(&mut ReceiveBuffer::new(), &mut out).unwrap();
     first_message(&out)
 }
 
 #[test]
-fn reserved_values_stand_first_in_every_list_that_may_have_one() {
+fn reserved_values_are_first_in_every_list_that_may_have_one() {
     let reserved = Reserved::of(&hello_of(&greased().build().unwrap()));
-    // A share is for a group that is listed. RFC 9846 4.3.8
+    // A key share is for a group that is listed. RFC 9846 4.3.8
     assert_eq!(reserved.share, Some(reserved.group));
     let Reserved { version, scheme_of_certificates, protocol, mode, .. } = reserved;
     assert!(version.is_some() && scheme_of_certificates.is_some());
     assert!(protocol.is_some() && mode.is_some());
 
-    // What is not offered gets no reserved value of its own.
+    // A list that is not sent gets no reserved value.
     let old = client().versions(&[ProtocolVersion::TLS1_2]).grease(true).build().unwrap();
     let reserved = Reserved::of(&hello_of(&old));
     assert_eq!((reserved.version, reserved.share), (None, None));
@@ -106,7 +103,7 @@ fn reserved_values_stand_first_in_every_list_that_may_have_one() {
 }
 
 #[test]
-fn a_client_that_is_not_told_to_sends_no_reserved_value() {
+fn by_default_a_client_sends_no_reserved_value() {
     let body = hello_of(&greased().grease(false).build().unwrap());
     let hello = ClientHello::parse(&body).unwrap();
     let all = &hello.extensions;
@@ -120,8 +117,8 @@ fn a_client_that_is_not_told_to_sends_no_reserved_value() {
 fn each_connection_draws_its_own_values() {
     let config = greased().build().unwrap();
     let all: Vec<_> = (0..64).map(|_| Reserved::of(&hello_of(&config))).collect();
-    // Sixteen values, or eight of the modes: with 64 draws there are fewer than four of them only if they are
-    // not drawn.
+    // There are sixteen values, or eight of the modes. In 64 random draws there are fewer than four
+    // different ones only if they are not random.
     fn many<T: Eq + std::hash::Hash>(all: &[Reserved], what: impl Fn(&Reserved) -> T) -> bool {
         all.iter().map(what).collect::<HashSet<_>>().len() >= 4
     }
@@ -133,12 +130,12 @@ fn each_connection_draws_its_own_values() {
     assert!(many(&all, |reserved| reserved.mode));
     assert!(many(&all, |reserved| reserved.extensions[0]));
     assert!(many(&all, |reserved| reserved.extensions[1]));
-    // One is not derived from another.
+    // Each value is drawn independently.
     assert!(many(&all, |reserved| reserved.group.0 ^ reserved.scheme.0));
     assert!(many(&all, |reserved| reserved.group.0 ^ reserved.cipher_suite.0));
 }
 
-/// The share for the group that was asked for stands alone; nothing else of the first hello changes.
+/// The only key share is for the requested group, and nothing else changes. RFC 9846 4.2.2
 /// RFC 9846 4.2.2
 #[test]
 fn a_second_hello_has_the_values_of_the_first() {
@@ -148,7 +145,7 @@ fn a_second_hello_has_the_values_of_the_first() {
         let mut sent = Vec::new();
         let pair = Pair::new(&client, &server, NAME);
         let mut ends = pair.tap_to_server(|bytes| sent.push(bytes.clone())).connect().unwrap();
-        assert!(ends.client.connection.facts.retried);
+        assert!(ends.client.connection.info.retried);
         ends.talk();
         let bodies: Vec<Vec<u8>> = sent
             .iter()
@@ -171,7 +168,7 @@ fn a_second_hello_has_the_values_of_the_first() {
 }
 
 #[test]
-fn sessions_are_resumed_beside_reserved_values() {
+fn sessions_are_resumed_with_reserved_values() {
     for version in [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3] {
         let client = greased().versions(&[version]).shuffle_extensions(true).build().unwrap();
         let server = server().alpn(&[b"h2"]).build().unwrap();

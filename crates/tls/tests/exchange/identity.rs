@@ -1,7 +1,5 @@
-//! Certificates for tests, made on the spot.
-//!
-//! For: a root, leaves of every kind of key, the configurations most tests begin with, and the
-//! connection they lead to. Must not know: what is done with it. Next: `pair.rs`.
+//! Certificates for tests, generated at run time, and the configurations and connections that most
+//! tests begin with: a root, and leaves with keys of every type.
 
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -9,11 +7,14 @@ use rcgen::{CertificateParams, Issuer, KeyPair};
 use tercel::pki::Roots;
 use tercel::pki_types::{CertificateDer, PrivateKeyDer};
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientConfig, ClientConfigBuilder, Credential, ServerConfig, ServerConfigBuilder};
+use tercel::{
+    ClientConfig, Credential, ServerConfig, client::ClientConfigBuilder,
+    server::ServerConfigBuilder,
+};
 
 use crate::pair::{Ends, Pair};
 
-/// The kinds of key a leaf can have.
+/// The types of keys of leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Rsa2048,
@@ -26,10 +27,10 @@ pub(crate) enum Kind {
 pub(crate) const KINDS: [Kind; 5] =
     [Kind::Rsa2048, Kind::P256, Kind::P384, Kind::P521, Kind::Ed25519];
 
-/// The name that leaves have unless they are asked for another.
+/// The default name of leaves.
 pub(crate) const NAME: &str = "server.example";
 
-/// The roots to trust.
+/// The trusted roots.
 pub(crate) fn roots() -> Roots {
     let mut roots = Roots::new();
     roots.add_der(&AUTHORITY.root).unwrap();
@@ -46,7 +47,7 @@ pub(crate) fn credential(kind: Kind) -> Credential {
     credential_for(kind, &[NAME])
 }
 
-/// A credential whose leaf demands a stapled OCSP response. RFC 7633
+/// A credential whose leaf requires a stapled OCSP response. RFC 7633
 pub(crate) fn must_staple(kind: Kind) -> Credential {
     let mut params = CertificateParams::new(vec![NAME.to_owned()]).unwrap();
     let oid = [1, 3, 6, 1, 5, 5, 7, 1, 24];
@@ -57,7 +58,7 @@ pub(crate) fn must_staple(kind: Kind) -> Credential {
     Credential::new(chain, &PrivateKeyDer::Pkcs8(key.into())).unwrap()
 }
 
-/// The authority's certificate and key (PKCS#8), to speak in its name.
+/// The authority's certificate and private key (PKCS#8), for signing in its name.
 pub(crate) fn authority() -> (CertificateDer<'static>, Vec<u8>) {
     (AUTHORITY.root.clone(), AUTHORITY.issuer.key().serialize_der())
 }
@@ -83,12 +84,12 @@ pub(crate) fn server() -> ServerConfigBuilder {
     ServerConfig::builder().credential(credential(Kind::P256))
 }
 
-/// What most tests need: both sides with nothing but defaults.
+/// A client and a server with default options.
 pub(crate) fn plain() -> (Arc<ClientConfig>, Arc<ServerConfig>) {
     (client().build().unwrap(), server().build().unwrap())
 }
 
-/// Both ends of a connection of this version, by defaults.
+/// Both ends of a connection of this version, with default options.
 pub(crate) fn connect(version: ProtocolVersion) -> Ends {
     let client = client().versions(&[version]).build().unwrap();
     Pair::new(&client, &server().build().unwrap(), NAME).connect().unwrap()
@@ -108,7 +109,7 @@ static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| {
     Authority { root: root.der().clone(), issuer: Issuer::new(params, key) }
 });
 
-/// One key of each kind serves all tests: an RSA key takes long to make.
+/// The private key of a type. All tests use the same, because generating an RSA key is slow.
 fn key(kind: Kind) -> Vec<u8> {
     static KEYS: Mutex<Vec<(Kind, Vec<u8>)>> = Mutex::new(Vec::new());
     let mut keys = KEYS.lock().unwrap();

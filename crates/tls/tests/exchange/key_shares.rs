@@ -1,15 +1,12 @@
-//! Which key shares of a ClientHello a server takes: in any order, for groups that are listed, one each.
+//! Which key shares of a ClientHello a server accepts: in any order, for listed groups, one each.
 //!
-//! For: hellos that our own client would not write, shown to a server alone. Must not know: configurations beyond
-//! groups. Next: `negotiation.rs`.
+//! A server receives ClientHellos that Tercel's client does not send.
 
 use std::sync::Arc;
 
-use tercel::wire::{
-    AlertDescription, ClientHello, DecodeError, HandshakeMessage, KeyShareEntry, List, NamedGroup,
-    ServerHello,
-};
-use tercel::{Error, Handshake, Peer, Received, ServerConfig};
+use tercel::wire::{AlertDescription, ClientHello, DecodeError, List, NamedGroup};
+use tercel::{Error, Handshake, ReceiveBuffer, ServerConfig, error::PeerError};
+use tercel_wire::{HandshakeMessage, KeyShareEntry, ServerHello};
 
 use crate::identity::{NAME, client, server};
 
@@ -22,7 +19,8 @@ const P521: NamedGroup = NamedGroup::SECP521R1;
 #[test]
 fn shares_are_accepted_in_any_order() {
     let server = server().build().unwrap();
-    // The first is what rustls 0.23 sends once it remembers from a retry that a server likes the hybrid.
+    // rustls 0.23 sends the first after it has learnt from a retry that a server prefers the
+    // hybrid.
     let cases: [(&[NamedGroup], &[NamedGroup]); 4] = [
         (&[X25519, P256, P384, MLKEM], &[MLKEM, X25519]),
         (&[MLKEM, X25519, P256, P384], &[MLKEM, X25519]),
@@ -35,9 +33,9 @@ fn shares_are_accepted_in_any_order() {
     }
 }
 
-/// The share comes late, and is not asked for again.
+/// A share that is out of order is used, without a retry.
 #[test]
-fn a_share_out_of_order_saves_the_retry() {
+fn a_share_out_of_order_is_used() {
     let server = server().groups(&[X25519]).build().unwrap();
     let groups = [X25519, P256, MLKEM];
     assert_eq!(answer(&server, &groups, &[MLKEM, P256, X25519]), Ok((X25519, false)));
@@ -45,18 +43,18 @@ fn a_share_out_of_order_saves_the_retry() {
 }
 
 #[test]
-fn a_share_for_a_group_that_is_not_listed_is_refused() {
+fn a_share_for_an_unlisted_group_is_refused() {
     let server = server().build().unwrap();
-    let refused = Err(Peer::IllegalParameter.into());
+    let refused = Err(PeerError::IllegalParameter.into());
     assert_eq!(answer(&server, &[X25519, P256], &[X25519, MLKEM]), refused);
     assert_eq!(answer(&server, &[X25519, P256], &[P384, X25519]), refused);
-    // More shares than are searched for one by one.
+    // More shares than are compared one by one.
     assert_eq!(
         answer(&server, &[MLKEM, X25519, P256, P384], &[P384, P256, X25519, MLKEM, P521]),
         refused
     );
     assert_eq!(
-        Error::from(Peer::IllegalParameter).alert(),
+        Error::from(PeerError::IllegalParameter).alert(),
         Some(AlertDescription::ILLEGAL_PARAMETER)
     );
 }
@@ -69,7 +67,7 @@ fn two_shares_for_one_group_are_refused() {
     assert_eq!(Error::from(twice).alert(), Some(AlertDescription::ILLEGAL_PARAMETER));
 }
 
-/// The group that a server answers a hello with these groups and shares with, and whether it is a retry.
+/// The group that a server selects for these groups and shares, and whether it sends a retry.
 fn answer(
     server: &Arc<ServerConfig>,
     groups: &[NamedGroup],
@@ -79,17 +77,17 @@ fn answer(
     let client = client().groups(&all).key_shares(&all).build().unwrap();
     let mut client = Handshake::client(client, NAME.try_into().unwrap());
     let mut out = Vec::new();
-    client.advance(&mut Received::new(), &mut out).unwrap();
+    client.advance(&mut ReceiveBuffer::new(), &mut out).unwrap();
     let mut hello = ClientHello::parse(&out[9..]).unwrap();
     let made: Vec<KeyShareEntry<'_>> = hello.extensions.key_share.unwrap().iter().collect();
     let of = |group: &NamedGroup| *made.iter().find(|share| share.group == *group).unwrap();
     let shares: Vec<_> = shares.iter().map(of).collect();
-    hello.extensions.supported_groups = Some(List::of(groups));
-    hello.extensions.key_share = Some(List::of(&shares));
+    hello.extensions.supported_groups = Some(List::new(groups));
+    hello.extensions.key_share = Some(List::new(&shares));
     let mut message = Vec::new();
     hello.encode(&mut message).unwrap();
     let length = u16::try_from(message.len()).unwrap().to_be_bytes();
-    let mut received = Received::new();
+    let mut received = ReceiveBuffer::new();
     received.extend(&[&[22, 3, 1], &length[..], &message].concat());
     let mut flight = Vec::new();
     let mut server = Handshake::server(Arc::clone(server));

@@ -1,47 +1,52 @@
-//! Both sides over the public interface, in one thread and without sockets.
+//! Both sides through the public interface, in one thread and without sockets.
 //!
-//! For: what an application sees of handshakes and connections. Must not know: the crate's inside;
-//! peers that break the rules under the right keys are in `src/testing/`.
-//! Modules for debug assertions only need test seams, which no other build has (CONTRIBUTING.md, "Test seams").
-//! Next: `pair.rs` and `identity.rs`, which all of these use; then `combinations.rs`.
+//! The tests check what an application observes of handshakes and connections. Modules for debug
+//! assertions only need test seams, which no other build has (CONTRIBUTING.md, "Test seams").
 
 #[path = "../../../pki/tests/ocsp_maker/mod.rs"]
 mod ocsp_maker;
 
-mod after_alerts;
-mod asked_stores;
+mod application_session_stores;
 mod certificates;
-mod choice;
+mod client_store_updates;
+mod close_notify;
 mod combinations;
 mod compression;
+mod config_errors;
+mod config_options;
 mod cookie;
-mod decisions;
+mod credential_selection;
+mod debug_output;
+mod durations;
 mod early_data;
-mod endings;
-mod forged;
-mod freshness;
+mod early_data_rejection;
+mod forged_sessions;
+mod freshness_window;
 mod grease;
 mod identity;
+mod ignored_extensions;
 mod key_shares;
 mod ml_dsa;
+mod names_and_versions;
 mod negotiation;
-mod nested;
+mod nested_handshakes;
+mod ocsp_renewal;
 mod pair;
 #[cfg(debug_assertions)]
 mod parked;
-mod pending;
-mod ports;
+mod pem_credentials;
+mod pending_records;
 mod post_handshake_auth;
 mod pre_shared_keys;
-mod put_back;
+mod public_roots;
 mod questions;
 mod raw_public_keys;
 #[cfg(debug_assertions)]
-mod reads;
-mod renewal;
+mod read_sizes;
+mod refusal_explanations;
 mod replay;
-mod resumed_trust;
 mod resumption;
+mod resumption_trust;
 mod rotation;
 #[cfg(debug_assertions)]
 mod saved;
@@ -49,14 +54,17 @@ mod secrets;
 mod server_sessions;
 mod session_binding;
 mod session_ids;
+mod sessions_after_alerts;
+mod sessions_by_port;
 mod signatures;
 mod sizes;
 mod staples;
-mod strangers;
+mod stream_connect_accept;
 mod streams;
+mod thread_safety;
 mod traffic_keys;
-mod unrecognized;
+mod unauthenticated_records;
 mod updates;
 mod virtual_hosts;
-mod wishes;
 mod would_block;
+mod wrong_answers;

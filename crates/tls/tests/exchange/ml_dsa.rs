@@ -1,14 +1,14 @@
-//! ML-DSA credentials: chains that are ML-DSA from root to leaf, in TLS 1.3 and nowhere else.
+//! ML-DSA credentials: chains with ML-DSA from root to leaf, in TLS 1.3 only.
 //!
-//! For: showing that certificates, handshake signatures and negotiation know the algorithm.
-//! Must not know: vectors; those are with the crate `tercel-crypto`. Next: `pair.rs`.
+//! Certificates, handshake signatures and negotiation must support the algorithm.
 
 use rcgen::{BasicConstraints, CertificateParams, Issuer, KeyPair, SignatureAlgorithm};
 use tercel::crypto::KeyKind;
 use tercel::pki::{RefusalReason, Roots};
 use tercel::pki_types::PrivateKeyDer;
-use tercel::wire::{ClientHello, HandshakeMessage, ProtocolVersion, SignatureScheme};
-use tercel::{ClientAuth, ClientConfig, Credential, Error, Peer, ServerConfig};
+use tercel::wire::{ClientHello, ProtocolVersion, SignatureScheme};
+use tercel::{ClientConfig, Credential, Error, ServerConfig, error::PeerError, server::ClientAuth};
+use tercel_wire::HandshakeMessage;
 
 use crate::identity::{self, Kind, NAME};
 use crate::pair::{Pair, records};
@@ -59,11 +59,11 @@ fn both_sides_authenticate_with_each_parameter_set() {
         let (client, server) = (client.build().unwrap(), server.build().unwrap());
         let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
         for end in [&ends.client, &ends.server] {
-            let facts = &end.connection.facts;
-            assert_eq!(facts.version, ProtocolVersion::TLS1_3);
-            assert_eq!(facts.own_signature_scheme, Some(scheme));
-            assert_eq!(facts.peer_signature_scheme, Some(scheme));
-            assert_eq!(facts.peer_chain().len(), 2);
+            let info = &end.connection.info;
+            assert_eq!(info.version, ProtocolVersion::TLS1_3);
+            assert_eq!(info.own_signature_scheme, Some(scheme));
+            assert_eq!(info.peer_signature_scheme, Some(scheme));
+            assert_eq!(info.peer_chain().len(), 2);
         }
         ends.talk();
     }
@@ -76,23 +76,23 @@ fn a_chain_of_another_authority_is_refused() {
     let client = ClientConfig::builder().roots(others).build().unwrap();
     let server = ServerConfig::builder().credential(credential).build().unwrap();
     let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
-    // Both roots have one name, so a path is tried and its signature is wrong.
+    // Both roots have the same name, so a path is built and its signature does not verify.
     assert_eq!(failure.client, Some(Error::Refused(RefusalReason::BadSignature)));
 }
 
 #[test]
-fn tls12_does_not_know_it() {
+fn ml_dsa_is_not_used_in_tls12() {
     let (credential, roots) = identity(SignatureScheme::MLDSA44);
     assert_eq!(credential.kind(), KeyKind::MlDsa44);
     let versions = [ProtocolVersion::TLS1_2];
     let client = ClientConfig::builder().roots(roots).versions(&versions).build().unwrap();
     let server = ServerConfig::builder().credential(credential).build().unwrap();
     let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
-    assert_eq!(failure.server, Some(Error::Peer(Peer::NoCommonSignatureScheme)));
+    assert_eq!(failure.server, Some(Error::Peer(PeerError::NoCommonSignatureScheme)));
 }
 
 #[test]
-fn it_is_offered_last_and_with_tls13_only() {
+fn ml_dsa_is_offered_last_and_with_tls13_only() {
     for (version, offered) in [(ProtocolVersion::TLS1_3, true), (ProtocolVersion::TLS1_2, false)] {
         let client = identity::client().versions(&[version]).build().unwrap();
         let server = identity::server().build().unwrap();
@@ -109,17 +109,17 @@ fn it_is_offered_last_and_with_tls13_only() {
 }
 
 #[test]
-fn a_server_with_both_shows_it_only_to_who_can_verify_it() {
+fn ml_dsa_is_only_sent_to_clients_that_can_verify_it() {
     let (credential, roots) = identity(SignatureScheme::MLDSA65);
     let classic = identity::credential(Kind::P256);
     let server = ServerConfig::builder().credential(credential).credential(classic);
     let server = server.build().unwrap();
     let modern = ClientConfig::builder().roots(roots).build().unwrap();
     let ends = Pair::new(&modern, &server, NAME).connect().unwrap();
-    let facts = ends.client.connection.facts;
-    assert_eq!(facts.peer_signature_scheme, Some(SignatureScheme::MLDSA65));
+    let info = ends.client.connection.info;
+    assert_eq!(info.peer_signature_scheme, Some(SignatureScheme::MLDSA65));
     let old = identity::client().signature_schemes(&[SignatureScheme::ECDSA_SECP256R1_SHA256]);
     let ends = Pair::new(&old.build().unwrap(), &server, NAME).connect().unwrap();
-    let facts = ends.client.connection.facts;
-    assert_eq!(facts.peer_signature_scheme, Some(SignatureScheme::ECDSA_SECP256R1_SHA256));
+    let info = ends.client.connection.info;
+    assert_eq!(info.peer_signature_scheme, Some(SignatureScheme::ECDSA_SECP256R1_SHA256));
 }

@@ -1,13 +1,13 @@
-//! What the two sides agree on, and what they say when they cannot.
+//! What the two sides negotiate, and their alerts if they cannot.
 //!
-//! For: versions, names, protocols, groups and the options of a ClientHello, by their outcome.
-//! Must not know: what the messages look like, but for a byte on the wire where it is the point.
-//! Next: `secrets.rs`.
+//! Versions, names, protocols, groups and the options of a ClientHello.
 
 use std::collections::HashSet;
 
 use tercel::wire::{AlertDescription, CipherSuite, NamedGroup, ProtocolVersion};
-use tercel::{ClientAuth, Credential, Error, Handshake, Peer, Received, ServerConfig};
+use tercel::{
+    Credential, Error, Handshake, ReceiveBuffer, ServerConfig, error::PeerError, server::ClientAuth,
+};
 
 use crate::identity::{Kind, NAME, client, credential, credential_for, plain, server};
 use crate::pair::{Ends, Failure, Pair, records};
@@ -16,7 +16,7 @@ const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
 
 #[test]
-fn the_highest_common_version_is_taken() {
+fn the_highest_common_version_is_selected() {
     let cases: [(&[ProtocolVersion], &[ProtocolVersion], _); 5] = [
         (&[TLS13, TLS12], &[TLS13, TLS12], TLS13),
         (&[TLS12, TLS13], &[TLS12, TLS13], TLS13),
@@ -28,13 +28,14 @@ fn the_highest_common_version_is_taken() {
         let client = client().versions(ours).build().unwrap();
         let server = server().versions(theirs).build().unwrap();
         let ends = Pair::new(&client, &server, NAME).connect().unwrap();
-        assert_eq!(ends.client.connection.facts.version, expected);
+        assert_eq!(ends.client.connection.info.version, expected);
     }
 }
 
 #[test]
-fn a_server_that_could_do_better_says_so_and_the_client_believes_it() {
-    // Someone on the way hides supported_versions, so that the server takes TLS 1.2. RFC 9846 4.2.3
+fn a_client_detects_a_downgrade_by_the_servers_random() {
+    // An attacker on the path hides supported_versions, so that the server selects TLS 1.2.
+    // RFC 9846 4.2.3
     let (client, server) = plain();
     let failure = Pair::new(&client, &server, NAME)
         .tap_to_server(|bytes| {
@@ -45,12 +46,12 @@ fn a_server_that_could_do_better_says_so_and_the_client_believes_it() {
         })
         .connect()
         .unwrap_err();
-    assert_eq!(failure.client, Some(Peer::Downgrade.into()));
+    assert_eq!(failure.client, Some(PeerError::Downgrade.into()));
     refused_by_client(failure, AlertDescription::ILLEGAL_PARAMETER);
 }
 
 #[test]
-fn no_common_version_is_told() {
+fn no_common_version_is_a_protocol_version_alert() {
     for (ours, theirs) in [(TLS12, TLS13), (TLS13, TLS12)] {
         let client = client().versions(&[ours]).build().unwrap();
         let server = server().versions(&[theirs]).build().unwrap();
@@ -60,18 +61,18 @@ fn no_common_version_is_told() {
 }
 
 #[test]
-fn what_is_wrong_with_a_hello_goes_before_its_version() {
+fn a_malformed_hello_is_refused_before_its_version() {
     let (_, server) = plain();
     let groups_cut: &[u8] = &[0, 5, 0, 10, 0, 1, 0xff];
     for (extensions, alert) in [
         (&[][..], AlertDescription::PROTOCOL_VERSION),
         (groups_cut, AlertDescription::DECODE_ERROR),
     ] {
-        // A hello of TLS 1.1.
+        // A ClientHello of TLS 1.1.
         let suites_and_compression = [0, 2, 0xc0, 0x2f, 1, 0];
         let body = [&[3, 2][..], &[7; 32], &[0], &suites_and_compression, extensions].concat();
         let length = u8::try_from(body.len()).unwrap();
-        let mut received = Received::new();
+        let mut received = ReceiveBuffer::new();
         received.extend(&[&[22, 3, 1, 0, length + 4, 1, 0, 0, length], &body[..]].concat());
         let mut out = Vec::new();
         let error = Handshake::server(server.clone()).advance(&mut received, &mut out).unwrap_err();
@@ -80,6 +81,7 @@ fn what_is_wrong_with_a_hello_goes_before_its_version() {
     }
 }
 
+/// RFC 7507 3
 #[test]
 fn a_fallback_that_was_not_needed_is_inappropriate() {
     let client = |on| client().versions(&[TLS12]).fallback_scsv(on).build().unwrap();
@@ -103,8 +105,8 @@ fn no_common_suite_or_group_is_a_handshake_failure() {
                 CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
             ),
         };
-        let ours = client().versions(&[version]).cipher_suites(&[aes]).unwrap().build().unwrap();
-        let theirs = server().cipher_suites(&[chacha]).unwrap().build().unwrap();
+        let ours = client().versions(&[version]).cipher_suites(&[aes]).build().unwrap();
+        let theirs = server().cipher_suites(&[chacha]).build().unwrap();
         let failure = Pair::new(&ours, &theirs, NAME).connect().unwrap_err();
         refused_by_server(failure, AlertDescription::HANDSHAKE_FAILURE);
 
@@ -117,31 +119,31 @@ fn no_common_suite_or_group_is_a_handshake_failure() {
 }
 
 #[test]
-fn a_share_for_another_group_is_asked_for_once() {
+fn a_share_for_another_group_is_requested_once() {
     let server = server().groups(&[NamedGroup::SECP384R1]).build().unwrap();
     for compatible in [true, false] {
         let client = client().middlebox_compatibility(compatible).build().unwrap();
         let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
         for end in [&ends.client, &ends.server] {
-            assert!(end.connection.facts.retried);
-            assert_eq!(end.connection.facts.group, Some(NamedGroup::SECP384R1));
+            assert!(end.connection.info.retried);
+            assert_eq!(end.connection.info.group, Some(NamedGroup::SECP384R1));
         }
         ends.talk();
     }
 }
 
 #[test]
-fn the_classic_half_of_a_hybrid_is_a_share_of_its_own() {
+fn the_classic_half_of_a_hybrid_is_a_separate_share() {
     let client = client().build().unwrap();
     let server = server().groups(&[NamedGroup::X25519]).build().unwrap();
     let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
-    assert!(!ends.client.connection.facts.retried);
-    assert_eq!(ends.client.connection.facts.group, Some(NamedGroup::X25519));
+    assert!(!ends.client.connection.info.retried);
+    assert_eq!(ends.client.connection.info.group, Some(NamedGroup::X25519));
     ends.talk();
 }
 
 #[test]
-fn application_protocols_go_by_the_servers_wish() {
+fn the_servers_order_of_application_protocols_decides() {
     for version in [TLS13, TLS12] {
         let connect = |ours: &[&str], theirs: &[&str], ignore| {
             let client = client().versions(&[version]).alpn(ours).build().unwrap();
@@ -149,8 +151,8 @@ fn application_protocols_go_by_the_servers_wish() {
             Pair::new(&client, &server, NAME).connect()
         };
         let agreed = |ends: Ends| {
-            assert_eq!(ends.client.connection.facts.alpn, ends.server.connection.facts.alpn);
-            ends.client.connection.facts.alpn
+            assert_eq!(ends.client.connection.info.alpn, ends.server.connection.info.alpn);
+            ends.client.connection.info.alpn
         };
         let h2 = agreed(connect(&["http/1.1", "h2"], &["h2", "http/1.1"], false).unwrap());
         assert_eq!(h2.as_deref(), Some(&b"h2"[..]));
@@ -163,7 +165,7 @@ fn application_protocols_go_by_the_servers_wish() {
 }
 
 #[test]
-fn the_name_asked_for_chooses_the_credential() {
+fn the_server_name_selects_the_credential() {
     let names = ["first.example", "second.example", "*.wild.example"];
     for version in [TLS13, TLS12] {
         let build = |strict: bool| {
@@ -179,7 +181,7 @@ fn the_name_asked_for_chooses_the_credential() {
                 Pair::new(&client, &build(strict), name).connect().unwrap();
             }
         }
-        // An unknown name gets the first credential, which the client does not take.
+        // An unknown name gets the first credential, which the client refuses.
         let failure = Pair::new(&client, &build(false), "third.example").connect().unwrap_err();
         assert!(matches!(failure.client, Some(Error::Refused(_))), "{failure:?}");
         refused_by_client(failure, AlertDescription::BAD_CERTIFICATE);
@@ -195,26 +197,27 @@ fn an_ip_address_is_verified_and_not_sent() {
         let server = ServerConfig::builder().credential(credential).build().unwrap();
         let client = client().versions(&[version]).build().unwrap();
         let ends = Pair::new(&client, &server, address).connect().unwrap();
-        assert_eq!(ends.server.connection.facts.server_name, None);
+        assert_eq!(ends.server.connection.info.server_name, None);
         let failure = Pair::new(&client, &server, "192.0.2.1").connect().unwrap_err();
         refused_by_client(failure, AlertDescription::BAD_CERTIFICATE);
     }
 }
 
 #[test]
-fn a_name_can_be_kept_back() {
+fn a_name_can_be_omitted() {
     let client = client().send_server_name(false).build().unwrap();
     let mut seen = Vec::new();
     let ends = Pair::new(&client, &plain().1, NAME)
         .tap_to_server(|bytes| seen.extend_from_slice(bytes))
         .connect()
         .unwrap();
-    assert_eq!(ends.server.connection.facts.server_name, None);
+    assert_eq!(ends.server.connection.info.server_name, None);
     assert!(!contains(&seen, NAME.as_bytes()));
 }
 
+/// RFC 5246 7.4.6
 #[test]
-fn a_certificate_that_is_demanded_has_to_be_shown() {
+fn a_required_certificate_must_be_sent() {
     for (version, alert) in [
         (TLS13, AlertDescription::CERTIFICATE_REQUIRED),
         (TLS12, AlertDescription::HANDSHAKE_FAILURE),
@@ -228,8 +231,8 @@ fn a_certificate_that_is_demanded_has_to_be_shown() {
 }
 
 #[test]
-fn a_client_signs_only_if_it_has_the_scheme() {
-    // A server that verifies RSA only, and a client that has but a P-256 key, shows nothing.
+fn a_client_without_a_common_scheme_sends_no_certificate() {
+    // The server verifies RSA only, and the client has only a P-256 key.
     let rsa = [tercel::wire::SignatureScheme::RSA_PSS_RSAE_SHA256];
     let server = ServerConfig::builder()
         .credential(credential(Kind::Rsa2048))
@@ -239,11 +242,11 @@ fn a_client_signs_only_if_it_has_the_scheme() {
         .unwrap();
     let client = client().credential(credential(Kind::P256)).build().unwrap();
     let ends = Pair::new(&client, &server, NAME).connect().unwrap();
-    assert!(ends.server.connection.facts.peer_chain().is_empty());
+    assert!(ends.server.connection.info.peer_chain().is_empty());
 }
 
 #[test]
-fn shuffled_extensions_come_in_other_orders() {
+fn shuffled_extensions_have_different_orders() {
     let order = |shuffle: bool| {
         let client = client().shuffle_extensions(shuffle).build().unwrap();
         let mut hello = Vec::new();
@@ -265,31 +268,32 @@ fn shuffled_extensions_come_in_other_orders() {
 }
 
 #[test]
-fn hot_replacement_changes_what_new_handshakes_see_and_nothing_else() {
-    let set = std::sync::Arc::new(tercel::Credentials::new(vec![credential(Kind::P256)]));
+fn replaced_credentials_apply_to_new_handshakes_only() {
+    let set =
+        std::sync::Arc::new(tercel::certificates::Credentials::new(vec![credential(Kind::P256)]));
     let server = ServerConfig::builder().replaceable_credentials(set.clone()).build().unwrap();
-    // A resumed session shows no credential.
+    // A resumed session sends no credential.
     let client = client().without_resumption().build().unwrap();
     let mut before = Pair::new(&client, &server, NAME).connect().unwrap();
     set.replace(vec![credential(Kind::Ed25519)]);
     let mut after = Pair::new(&client, &server, NAME).connect().unwrap();
-    let leaf = |ends: &Ends| ends.client.connection.facts.peer_chain()[0].clone();
+    let leaf = |ends: &Ends| ends.client.connection.info.peer_chain()[0].clone();
     assert_ne!(leaf(&before), leaf(&after));
     before.talk();
     after.talk();
-    // Without any credential there is nothing to show.
+    // Without a credential there is nothing to send.
     set.replace(Vec::<Credential>::new());
     let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
     assert_eq!(failure.server.and_then(Error::alert), Some(AlertDescription::HANDSHAKE_FAILURE));
 }
 
-/// The server refused with this alert, and the client heard it.
+/// The server refused with this alert, which the client received.
 fn refused_by_server(failure: Failure, alert: AlertDescription) {
     assert_eq!(failure.server.and_then(Error::alert), Some(alert), "{failure:?}");
     assert_eq!(failure.client, Some(Error::AlertReceived(alert)));
 }
 
-/// The client refused with this alert, and the server heard it.
+/// The client refused with this alert, which the server received.
 fn refused_by_client(failure: Failure, alert: AlertDescription) {
     assert_eq!(failure.client.and_then(Error::alert), Some(alert), "{failure:?}");
     assert_eq!(failure.server, Some(Error::AlertReceived(alert)));

@@ -1,32 +1,32 @@
-//! A client and a server in one thread, and the wire between them.
+//! A client and a server in one thread, connected in memory.
 //!
-//! For: driving two handshakes against each other, with any delivery and with a tap on each
-//! direction, and moving data afterwards. Must not know: configurations. Next: `identity.rs`.
+//! Runs two handshakes against each other, with any delivery and with a tap on each direction, and
+//! transfers data afterwards.
 
 use std::sync::Arc;
 
 use tercel::pki_types::ServerName;
 use tercel::{
-    Answer, ClientConfig, Connection, Error, Handshake, Next, Opened, Question, Received,
+    Answer, ClientConfig, Connection, Error, Handshake, Next, Opened, Question, ReceiveBuffer,
     ServerConfig, Side,
 };
 
-/// How many bytes arrive at a time.
+/// How many bytes are delivered at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Delivery {
     /// All that was sent.
     Whole,
     /// One.
     Bytes,
-    /// Now few, now many, by dice that fall the same way for the same seed.
+    /// A random number, which is repeatable for a seed.
     Pieces(u64),
 }
 
-/// Sees what one side sends, and may change it.
+/// Receives what one side sends, and may change it.
 type Tap<'t> = Box<dyn FnMut(&mut Vec<u8>) + 't>;
 type Resolve<'t> = Box<dyn FnMut(Side, Question) -> Answer + 't>;
 
-/// Two handshakes about to meet.
+/// Two handshakes before their start.
 pub(crate) struct Pair<'t> {
     client: Handshake,
     server: Handshake,
@@ -36,21 +36,21 @@ pub(crate) struct Pair<'t> {
     resolve: Resolve<'t>,
 }
 
-/// Two ends of a connection.
+/// Both ends of a connection.
 #[derive(Debug)]
 pub(crate) struct Ends {
     pub(crate) client: End,
     pub(crate) server: End,
 }
 
-/// One end, and what it has received and not read.
+/// One end, and its received bytes that were not read.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) connection: Connection,
-    pub(crate) received: Received,
+    pub(crate) received: ReceiveBuffer,
 }
 
-/// How a handshake failed on each side that knows of it.
+/// How a handshake failed, for each side that reports an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) client: Option<Error>,
@@ -70,7 +70,7 @@ impl<'t> Pair<'t> {
         }
     }
 
-    /// Two handshakes whose client tells servers apart by their ports.
+    /// Two handshakes whose client distinguishes servers by port.
     pub(crate) fn at(
         client: &Arc<ClientConfig>,
         server: &Arc<ServerConfig>,
@@ -78,7 +78,7 @@ impl<'t> Pair<'t> {
         port: u16,
     ) -> Self {
         let to = ServerName::try_from(name.to_owned()).unwrap();
-        let at = Handshake::client_at(Arc::clone(client), to, port);
+        let at = Handshake::client_with_port(Arc::clone(client), to, port);
         Self { client: at, ..Self::new(client, server, name) }
     }
 
@@ -102,7 +102,7 @@ impl<'t> Pair<'t> {
         self
     }
 
-    /// Runs both to their end.
+    /// Runs both handshakes to completion.
     pub(crate) fn connect(self) -> Result<Ends, Failure> {
         let Self { client, server, delivery, mut to_server, mut to_client, mut resolve } = self;
         let mut client = Party::new(Side::Client, client, delivery);
@@ -135,20 +135,20 @@ struct Party {
     side: Side,
     handshake: Handshake,
     delivery: Delivery,
-    /// Sent to this party, and still on its way.
+    /// Sent to this party, and not yet delivered.
     wire: Vec<u8>,
-    received: Received,
+    received: ReceiveBuffer,
     result: Option<Result<Connection, Error>>,
     idle: bool,
 }
 
 impl Party {
     fn new(side: Side, handshake: Handshake, delivery: Delivery) -> Self {
-        let (wire, received) = (Vec::new(), Received::new());
+        let (wire, received) = (Vec::new(), ReceiveBuffer::new());
         Self { side, handshake, delivery, wire, received, result: None, idle: false }
     }
 
-    /// Goes as far as it can; what it sends.
+    /// Advances as far as possible; returns what was sent.
     fn step(&mut self, resolve: &mut Resolve<'_>, tap: &mut Tap<'_>) -> Vec<u8> {
         let mut out = Vec::new();
         while self.result.is_none() {
@@ -168,7 +168,7 @@ impl Party {
         out
     }
 
-    /// Takes the next bytes off the wire. `false`: there are none, or no one to take them.
+    /// Delivers the next bytes. `false` if there are none, or this party has ended.
     fn receive(&mut self) -> bool {
         let count = self.delivery.next(self.wire.len());
         self.idle = count == 0;
@@ -187,13 +187,13 @@ impl Party {
 }
 
 impl Delivery {
-    /// How many of these bytes arrive now.
+    /// How many of the available bytes are delivered.
     fn next(&mut self, available: usize) -> usize {
         match self {
             Self::Whole => available,
             Self::Bytes => available.min(1),
             Self::Pieces(state) => {
-                // A linear congruential generator is dice enough.
+                // A linear congruential generator is random enough.
                 *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let most = [1, 3, 17, 200, 5000][(*state >> 60) as usize % 5];
                 available.min(1 + (*state >> 33) as usize % most)
@@ -211,7 +211,7 @@ impl Ends {
         to.read(&wire, delivery).unwrap()
     }
 
-    /// The two ends, this side first.
+    /// Both ends, this side first.
     pub(crate) fn both(&mut self, first: Side) -> (&mut End, &mut End) {
         match first {
             Side::Client => (&mut self.client, &mut self.server),
@@ -219,7 +219,7 @@ impl Ends {
         }
     }
 
-    /// Data goes both ways.
+    /// Transfers data in both directions.
     pub(crate) fn talk(&mut self) {
         assert_eq!(self.transfer(Side::Client, b"question", Delivery::Whole), b"question");
         assert_eq!(self.transfer(Side::Server, b"answer", Delivery::Whole), b"answer");
@@ -227,7 +227,7 @@ impl Ends {
 }
 
 impl End {
-    /// Everything that can be read out of `wire`, delivered so.
+    /// Reads all data in `wire`, with this delivery.
     pub(crate) fn read(
         &mut self,
         mut wire: &[u8],
@@ -248,7 +248,7 @@ impl End {
     }
 }
 
-/// The records in these bytes: type and fragment of each.
+/// The records in these bytes: type and fragment.
 pub(crate) fn records(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let mut records = Vec::new();
     while let Some((header, rest)) = bytes.split_first_chunk::<5>() {
@@ -259,7 +259,7 @@ pub(crate) fn records(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     records
 }
 
-/// The body of the handshake message with which these bytes begin.
+/// The body of the handshake message at the start of these bytes.
 pub(crate) fn first_message(bytes: &[u8]) -> Vec<u8> {
     let content: Vec<u8> = records(bytes).into_iter().flat_map(|(_, fragment)| fragment).collect();
     let length = usize::from(u16::from_be_bytes([content[2], content[3]]));

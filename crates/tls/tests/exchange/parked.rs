@@ -1,13 +1,11 @@
-//! Connections that are parked at any moment, beside twins that never are.
-//!
-//! For: the promise that parking shows nowhere but in memory. Must not know: what parking lets go of; how
-//! much that is stands in `../limits.rs`. Next: `saved.rs`.
+//! Connections that are parked at any time behave like those that are not parked, apart from their
+//! memory.
 
 use std::sync::Arc;
 
-use tercel::crypto::deterministic::with_seed;
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
-use tercel::{ClientConfig, Opened, Received, ServerConfig, Side, Stream};
+use tercel::{ClientConfig, Opened, ReceiveBuffer, ServerConfig, Side, Stream};
+use tercel_crypto::deterministic::with_seed;
 
 use crate::identity::{Kind, NAME, client, connect, credential};
 use crate::pair::{Delivery, End, Ends, Pair};
@@ -22,16 +20,16 @@ const SUITES: [(ProtocolVersion, CipherSuite); 6] = [
 ];
 
 #[test]
-fn parking_at_any_moment_changes_nothing_on_the_wire() {
+fn parking_at_any_time_changes_nothing_on_the_wire() {
     for (version, suite) in SUITES {
         let (client, server) = configs(suite);
         let connect = || Pair::new(&client, &server, NAME).connect().unwrap();
         let (expected, plain) = with_seed(7, || play(connect(), version, |_, _| {}));
         assert!(expected.len() > 10_000, "{suite:?}");
         for seed in 0..20 {
-            let mut dice = Dice(seed);
+            let mut random = Random(seed);
             let (wire, exported) = with_seed(7, || {
-                play(connect(), version, |client, server| match dice.below(8) {
+                play(connect(), version, |client, server| match random.below(8) {
                     0 => client.connection.park(),
                     1 => server.connection.park(),
                     2 => client.connection.sender.park(),
@@ -44,22 +42,22 @@ fn parking_at_any_moment_changes_nothing_on_the_wire() {
                     _ => {}
                 })
             });
-            assert!(wire == expected, "{suite:?}, parked by dice {seed}");
-            assert_eq!(exported, plain, "{suite:?}, parked by dice {seed}");
+            assert!(wire == expected, "{suite:?}, parked with seed {seed}");
+            assert_eq!(exported, plain, "{suite:?}, parked with seed {seed}");
         }
     }
 }
 
 #[test]
-fn half_a_message_outlasts_parking() {
-    // Tickets in records of 64 bytes, each byte followed by a rest.
+fn a_partial_message_survives_parking() {
+    // Tickets in records of 64 bytes, delivered in single bytes, with a park after each.
     let server = ServerConfig::builder().credential(credential(Kind::P256)).max_fragment(64);
     let (client, server) = (client().build().unwrap(), server.build().unwrap());
     let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
     let mut wire = ends.client.received.unread().to_vec();
-    assert!(wire.len() > 300, "tickets are on their way");
+    assert!(wire.len() > 300, "tickets are in transit");
     ends.server.connection.sender.seal_to(b"data", &mut wire).unwrap();
-    ends.client.received = Received::new();
+    ends.client.received = ReceiveBuffer::new();
     let mut data = Vec::new();
     for byte in wire {
         let End { connection, received } = &mut ends.client;
@@ -72,17 +70,17 @@ fn half_a_message_outlasts_parking() {
     }
     assert_eq!(data, b"data");
     let ends = Pair::new(&client, &server, NAME).connect().unwrap();
-    assert!(ends.client.connection.facts.resumed, "the tickets were taken");
+    assert!(ends.client.connection.info.resumed, "the tickets were stored");
 }
 
 #[test]
-fn half_rtt_data_may_be_parked_before() {
-    // The sender that is lent during a handshake is the one the handshake goes on with.
+fn a_half_rtt_sender_may_be_parked() {
+    // The handshake continues with the sender that it gave access to.
     let server_config = ServerConfig::builder().credential(credential(Kind::P256)).build().unwrap();
     let client_config = client().build().unwrap();
     let mut server = tercel::Handshake::server(server_config);
     let mut client = tercel::Handshake::client(client_config, NAME.try_into().unwrap());
-    let (mut to_server, mut to_client) = (Received::new(), Received::new());
+    let (mut to_server, mut to_client) = (ReceiveBuffer::new(), ReceiveBuffer::new());
     let mut out = Vec::new();
     client.advance(&mut to_client, &mut out).unwrap();
     to_server.extend(&out);
@@ -105,7 +103,7 @@ fn half_rtt_data_may_be_parked_before() {
     };
     to_client.extend(&out);
     assert_eq!(client.receiver.open(&mut to_client), Ok(Opened::Data(&mut b"early".to_vec())));
-    assert_eq!(client.receiver.open(&mut to_client), Ok(Opened::More), "tickets open too");
+    assert_eq!(client.receiver.open(&mut to_client), Ok(Opened::More), "tickets are opened, too");
 }
 
 #[test]
@@ -118,17 +116,17 @@ fn a_parked_connection_fails_and_ends_like_any_other() {
         ends.server.connection.sender.seal_to(b"data", &mut wire).unwrap();
         *wire.last_mut().unwrap() ^= 1;
         let error = ends.client.read(&wire, Delivery::Whole).unwrap_err();
-        assert_eq!(error, tercel::Peer::BadRecordMac.into());
+        assert_eq!(error, tercel::error::PeerError::BadRecordMac.into());
         ends.client.connection.park();
         let mut alert = Vec::new();
         ends.client.connection.sender.control(&mut alert).unwrap();
-        let told = ends.server.read(&alert, Delivery::Whole).unwrap_err();
-        assert_eq!(told, tercel::Error::AlertReceived(error.alert().unwrap()));
+        let reported = ends.server.read(&alert, Delivery::Whole).unwrap_err();
+        assert_eq!(reported, tercel::Error::AlertReceived(error.alert().unwrap()));
     }
 }
 
 #[test]
-fn a_parked_stream_keeps_what_is_unread() {
+fn a_parked_stream_keeps_unread_data() {
     let mut ends = connect(ProtocolVersion::TLS1_3);
     let mut wire = Vec::new();
     ends.server.connection.sender.seal_to(&[3; 1000], &mut wire).unwrap();
@@ -144,37 +142,37 @@ fn a_parked_stream_keeps_what_is_unread() {
     assert_eq!((&out[..1000], &out[1000..]), (&[3; 1000][..], &[4; 1000][..]));
 }
 
-/// Configurations whose handshakes are the same for the same seed: no signature is made by chance.
+/// Configurations whose handshakes are repeatable for a seed: no signature is randomized.
 fn configs(suite: CipherSuite) -> (Arc<ClientConfig>, Arc<ServerConfig>) {
-    let client = client().cipher_suites(&[suite]).unwrap().groups(&[NamedGroup::X25519]);
+    let client = client().cipher_suites(&[suite]).groups(&[NamedGroup::X25519]);
     let server = ServerConfig::builder().credential(credential(Kind::Ed25519));
     (client.without_resumption().build().unwrap(), server.build().unwrap())
 }
 
-/// Data both ways, key updates of every kind, closure; `meanwhile` is called between all steps.
-/// All bytes that were sent, and what was exported.
+/// Data in both directions, all kinds of key updates, closure; `meanwhile` is called between all
+/// steps. Returns all sent bytes, and what was exported.
 pub(crate) fn play(
     mut ends: Ends,
     version: ProtocolVersion,
     mut meanwhile: impl FnMut(&mut End, &mut End),
 ) -> (Vec<u8>, [u8; 32]) {
-    let (mut all, mut dice) = (Vec::new(), Dice(99));
+    let (mut all, mut random) = (Vec::new(), Random(99));
     for round in 0..60 {
-        let side = [Side::Client, Side::Server][dice.below(2)];
+        let side = [Side::Client, Side::Server][random.below(2)];
         let mut wire = Vec::new();
-        let data: Vec<u8> = (0..dice.below(900)).map(|at| at.to_le_bytes()[0]).collect();
+        let data: Vec<u8> = (0..random.below(900)).map(|at| at.to_le_bytes()[0]).collect();
         meanwhile(&mut ends.client, &mut ends.server);
         let (from, _) = ends.both(side);
-        if version == ProtocolVersion::TLS1_3 && dice.below(3) == 0 {
-            let request = dice.below(2) == 0;
+        if version == ProtocolVersion::TLS1_3 && random.below(3) == 0 {
+            let request = random.below(2) == 0;
             from.connection.sender.update_key(request, &mut wire).unwrap();
         }
         meanwhile(&mut ends.client, &mut ends.server);
         let (from, _) = ends.both(side);
         from.connection.sender.seal_to(&data, &mut wire).unwrap();
         all.extend_from_slice(&wire);
-        // In two pieces, with a rest between them.
-        let (now, later) = wire.split_at(dice.below(wire.len() + 1));
+        // In two parts.
+        let (now, later) = wire.split_at(random.below(wire.len() + 1));
         let mut read = ends.both(side).1.read(now, Delivery::Whole).unwrap();
         meanwhile(&mut ends.client, &mut ends.server);
         read.extend(ends.both(side).1.read(later, Delivery::Pieces(round)).unwrap());
@@ -191,10 +189,10 @@ pub(crate) fn play(
     (all, exported)
 }
 
-/// Dice that fall the same way for the same seed.
-pub(crate) struct Dice(pub(crate) u64);
+/// A random number generator that is repeatable for a seed.
+pub(crate) struct Random(pub(crate) u64);
 
-impl Dice {
+impl Random {
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
         (self.0 >> 33) as usize % bound

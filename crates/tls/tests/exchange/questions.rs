@@ -1,17 +1,20 @@
-//! Every decision left open, and answered from outside.
-//!
-//! For: each policy as a question, with each answer, and the misuse of the door.
-//! Must not know: how an object inside would have answered faster. Next: `pair.rs`.
+//! Every decision as a question that the application answers, and misuse of answers.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use tercel::crypto::SigningKey;
 use tercel::pki_types::ServerName;
+use tercel::questions::{
+    AdmitEarlyDataQuestion, ChooseConfigQuestion, SelectCredentialQuestion, SignQuestion,
+};
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
-    AcceptAnyPeer, Answer, ChainPolicy, ClientAuth, Credential, Credentials, Error, Handshake,
-    Local, Misuse, Next, Policy, Question, Received, ServerConfig, Side,
+    Answer, Credential, Error, Handshake, Next, Policy, Question, ReceiveBuffer, ServerConfig,
+    Side,
+    certificates::{AcceptAnyPeer, ChainPolicy, Credentials},
+    error::{InternalError, Misuse},
+    server::ClientAuth,
 };
 
 use crate::identity::{Kind, NAME, client, credential, leaf, plain, roots, server};
@@ -20,7 +23,7 @@ use crate::pair::{Delivery, Pair};
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
 
 #[test]
-fn every_question_asked_and_answered() {
+fn every_policy_can_be_a_question() {
     for version in BOTH_VERSIONS {
         for delivery in [Delivery::Whole, Delivery::Bytes] {
             let (chain, key) = leaf(Kind::P256, &[NAME]);
@@ -46,15 +49,15 @@ fn every_question_asked_and_answered() {
                     asked.borrow_mut().push((side, format!("{question:?}")));
                     match question {
                         Question::ChooseConfig(question) => {
-                            let hello = question.client_hello().unwrap();
+                            let hello = question.client_hello();
                             assert!(hello.extensions.server_name.is_some());
-                            Answer::Config(Some(settled.clone()))
+                            question.answer(Some(settled.clone()))
                         }
                         Question::SelectCredential(question) => {
-                            let request = question.request().unwrap();
+                            let request = question.request();
                             assert_eq!((request.side, request.version), (side, version));
                             assert!(request.scheme_for(&credential).is_some());
-                            Answer::Credential(Some(credential.clone()))
+                            question.answer(Some(credential.clone()))
                         }
                         Question::Sign(question) => {
                             assert_eq!(question.credential().chain(), credential.chain());
@@ -84,7 +87,7 @@ fn every_question_asked_and_answered() {
 }
 
 #[test]
-fn no_is_an_answer() {
+fn every_question_can_be_answered_with_a_refusal() {
     for version in BOTH_VERSIONS {
         let ours = client().versions(&[version]).build().unwrap();
         let refuse = |server: &Arc<ServerConfig>, answer: fn() -> Answer| {
@@ -95,40 +98,40 @@ fn no_is_an_answer() {
             failure.server.unwrap()
         };
         let undecided = ServerConfig::builder().choose_config(Policy::Ask).build().unwrap();
-        let error = refuse(&undecided, || Answer::Config(None));
-        assert_eq!(error, Local::RefusedByApplication.into());
+        let error = refuse(&undecided, || ChooseConfigQuestion::answer_from(None));
+        assert_eq!(error, InternalError::RefusedByApplication.into());
 
         let asking = ServerConfig::builder().credentials(Policy::Ask).build().unwrap();
-        let error = refuse(&asking, || Answer::Credential(None));
+        let error = refuse(&asking, || SelectCredentialQuestion::answer_from(None));
         assert_eq!(error.alert(), Some(AlertDescription::HANDSHAKE_FAILURE));
 
         let (chain, _) = leaf(Kind::P256, &[NAME]);
         let remote = Credential::remote(chain).unwrap();
         let remote = ServerConfig::builder().credential(remote).build().unwrap();
-        let error = refuse(&remote, || Answer::Signature(None));
-        assert_eq!(error, Local::SigningFailed.into());
+        let error = refuse(&remote, || SignQuestion::answer_from(None));
+        assert_eq!(error, InternalError::SigningFailed.into());
     }
 }
 
 #[test]
-fn a_client_may_have_no_certificate_to_show() {
+fn a_client_may_answer_without_a_certificate() {
     for version in BOTH_VERSIONS {
         let client = client().versions(&[version]).credentials(Policy::Ask).build().unwrap();
         let server = server().client_auth(ClientAuth::Optional, roots()).build().unwrap();
         let ends = Pair::new(&client, &server, NAME)
-            .answering(|_, _| Answer::Credential(None))
+            .answering(|_, _| SelectCredentialQuestion::answer_from(None))
             .connect()
             .unwrap();
-        assert!(ends.server.connection.facts.peer_chain().is_empty());
+        assert!(ends.server.connection.info.peer_chain().is_empty());
     }
 }
 
 #[test]
-fn a_refused_peer_is_told_why() {
-    let strangers = {
+fn a_refused_peer_receives_the_alert() {
+    let unrelated_peers = {
         let mut roots = tercel::pki::Roots::new();
-        let stranger = rcgen::generate_simple_self_signed(vec!["stranger".to_owned()]).unwrap();
-        roots.add_der(stranger.cert.der()).unwrap();
+        let unrelated = rcgen::generate_simple_self_signed(vec!["unrelated".to_owned()]).unwrap();
+        roots.add_der(unrelated.cert.der()).unwrap();
         Arc::new(ChainPolicy::new(roots).unwrap())
     };
     for version in BOTH_VERSIONS {
@@ -139,14 +142,14 @@ fn a_refused_peer_is_told_why() {
             .unwrap();
         let failure = Pair::new(&client, &plain().1, NAME)
             .answering(|_, question| match question {
-                Question::VerifyPeer(question) => question.resolve(&*strangers),
+                Question::VerifyPeer(question) => question.resolve(&*unrelated_peers),
                 other => panic!("{other:?}"),
             })
             .connect()
             .unwrap_err();
         assert!(matches!(failure.client, Some(Error::Refused(_))), "{failure:?}");
-        let told = Error::AlertReceived(AlertDescription::UNKNOWN_CA);
-        assert_eq!(failure.server, Some(told));
+        let reported = Error::AlertReceived(AlertDescription::UNKNOWN_CA);
+        assert_eq!(failure.server, Some(reported));
     }
 }
 
@@ -156,7 +159,7 @@ fn the_refusal_keeps_the_details() {
     let mut client = Handshake::client(config, ServerName::try_from(wrong).unwrap());
     let mut server = Handshake::server(plain().1);
     assert!(client.refusal().is_none());
-    let (mut to_client, mut to_server) = (Received::new(), Received::new());
+    let (mut to_client, mut to_server) = (ReceiveBuffer::new(), ReceiveBuffer::new());
     let mut out = Vec::new();
     let error = loop {
         let step = client.advance(&mut to_client, &mut out);
@@ -176,39 +179,43 @@ fn the_refusal_keeps_the_details() {
 }
 
 #[test]
-fn the_door_is_for_one_question_at_a_time() {
+fn an_answer_must_fit_the_open_question() {
     let server = ServerConfig::builder().choose_config(Policy::Ask).build().unwrap();
     let mut client = Handshake::client(plain().0, ServerName::try_from(NAME).unwrap());
     let mut server = Handshake::server(server);
-    let (mut received, mut out) = (Received::new(), Vec::new());
+    let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
     let wrong = Error::from(Misuse::WrongAnswer);
-    assert_eq!(server.answer(Answer::EarlyData(true)), Err(wrong), "nothing was asked");
-    client.advance(&mut Received::new(), &mut out).unwrap();
+    assert_eq!(
+        server.answer(AdmitEarlyDataQuestion::answer_from(true)),
+        Err(wrong),
+        "there is no question"
+    );
+    client.advance(&mut ReceiveBuffer::new(), &mut out).unwrap();
     received.extend(&out);
     out.clear();
     assert!(matches!(server.advance(&mut received, &mut out), Ok(Next::Answer(_))));
     let open = Error::from(Misuse::QuestionOpen);
     assert_eq!(server.advance(&mut received, &mut out).unwrap_err(), open);
-    assert_eq!(server.answer(Answer::Signature(None)), Err(wrong));
-    // Neither mistake has done any harm.
-    server.answer(Answer::Config(Some(plain().1))).unwrap();
-    assert_eq!(server.answer(Answer::Config(None)), Err(wrong));
+    assert_eq!(server.answer(SignQuestion::answer_from(None)), Err(wrong));
+    // Neither mistake affects the handshake.
+    server.answer(ChooseConfigQuestion::answer_from(Some(plain().1))).unwrap();
+    assert_eq!(server.answer(ChooseConfigQuestion::answer_from(None)), Err(wrong));
     assert!(matches!(server.advance(&mut received, &mut out), Ok(Next::Receive)));
     assert!(!out.is_empty());
 
     assert_eq!(server.end_of_input(), Err(Error::Truncated));
-    let over = Error::from(Misuse::HandshakeOver);
+    let over = Error::from(Misuse::HandshakeEnded);
     assert_eq!(server.end_of_input(), Err(over));
     assert_eq!(server.advance(&mut received, &mut out).unwrap_err(), over);
-    assert_eq!(server.answer(Answer::Config(None)), Err(over));
+    assert_eq!(server.answer(ChooseConfigQuestion::answer_from(None)), Err(over));
 }
 
 #[test]
-fn an_object_inside_answers_without_a_question() {
+fn a_policy_object_answers_without_a_question() {
     let set = Credentials::new(vec![credential(Kind::P256)]);
     let settled = plain().1;
     struct Always(Arc<ServerConfig>);
-    impl tercel::ChooseConfig for Always {
+    impl tercel::server::ChooseConfig for Always {
         fn choose_config(&self, _: &tercel::wire::ClientHello<'_>) -> Option<Arc<ServerConfig>> {
             Some(self.0.clone())
         }

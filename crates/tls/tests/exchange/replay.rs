@@ -1,8 +1,5 @@
-//! A recorded 0-RTT flight sent again: to the same server, to one that shares its memory, to one that has
-//! forgotten, and from many threads at once. RFC 9846 8
-//!
-//! Must not know: binders and how a guard remembers. Next: `freshness.rs` for windows of other widths,
-//! `early_data.rs` for early data that goes well.
+//! A recorded 0-RTT flight is replayed: to the same server, to one that shares its replay guard, to
+//! one whose guard has restarted, and by many threads at once. RFC 9846 8
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -10,22 +7,27 @@ use std::thread;
 use std::time::Duration;
 
 use tercel::pki_types::UnixTime;
-use tercel::wire::{HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
+use tercel::wire::ProtocolVersion;
 use tercel::{
-    AdmitEarlyData, ClientConfig, Clock, EarlyData, Handshake, MemoryStore, Next, Opened, Policy,
-    Received, ReplayGuard, RotatingTickets, ServerConfig, SharedTickets, TicketKey, TicketKeySet,
+    ClientConfig, EarlyData, Handshake, Next, Opened, Policy, ReceiveBuffer, ServerConfig,
+    clock::Clock,
+    session::{
+        AdmitEarlyData, ReplayGuard, RotatingTickets, ServerMemoryStore, SharedTickets, TicketKey,
+        TicketKeySet,
+    },
 };
+use tercel_wire::{HandshakeMessage, HandshakeType, ServerHello};
 
 use crate::identity::{NAME, client, server};
 use crate::pair::records;
-use crate::resumption::Dial;
+use crate::resumption::ManualClock;
 
-/// Some seconds more than early data counts as fresh, on either side of its time.
+/// Some seconds more than the time for which early data is fresh, in both directions.
 const WINDOW: u64 = 130;
 
-/// How servers keep sessions.
+/// Where servers store sessions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kept {
+pub(crate) enum Storage {
     /// In tickets, under keys of one process.
     OwnKeys,
     /// In tickets, under keys that a fleet shares.
@@ -33,12 +35,12 @@ pub(crate) enum Kept {
     Store,
 }
 
-const KEPT: [Kept; 3] = [Kept::OwnKeys, Kept::SharedKeys, Kept::Store];
+const STORAGES: [Storage; 3] = [Storage::OwnKeys, Storage::SharedKeys, Storage::Store];
 
-/// Says yes to everything: what refuses a replay then is that a stored session can be used once.
-struct Always;
+/// Accepts all early data, so that only the single use of a stored session refuses a replay.
+struct AcceptAll;
 
-impl AdmitEarlyData for Always {
+impl AdmitEarlyData for AcceptAll {
     fn admit_early_data(&self, _: &[u8], _: UnixTime) -> bool {
         true
     }
@@ -46,21 +48,21 @@ impl AdmitEarlyData for Always {
 
 type Build = dyn Fn(Arc<dyn AdmitEarlyData>, u32) -> Arc<ServerConfig>;
 
-/// Servers that share tickets or store, guard and time, and a client of theirs.
+/// Servers that share tickets or store, guard and clock, and a client.
 pub(crate) struct Fleet {
-    pub(crate) dial: Arc<Dial>,
+    pub(crate) clock: Arc<ManualClock>,
     pub(crate) client: Arc<ClientConfig>,
     pub(crate) servers: [Arc<ServerConfig>; 2],
-    /// With this guard and freshness window.
+    /// Builds a server with this guard and freshness window.
     pub(crate) build: Box<Build>,
 }
 
 impl Fleet {
-    fn new(kept: Kept, guard: impl FnOnce(UnixTime) -> Arc<dyn AdmitEarlyData>) -> Self {
-        let dial = Dial::new();
-        let now = dial.now();
-        let clock = Arc::clone(&dial) as Arc<dyn Clock>;
-        let store = Arc::new(MemoryStore::new(1000));
+    fn new(storage: Storage, guard: impl FnOnce(UnixTime) -> Arc<dyn AdmitEarlyData>) -> Self {
+        let manual = ManualClock::new();
+        let now = manual.now();
+        let clock = Arc::clone(&manual) as Arc<dyn Clock>;
+        let store = Arc::new(ServerMemoryStore::new(1000));
         let rotating = Arc::new(RotatingTickets::new(now).unwrap());
         let keys = move || {
             let key = TicketKey::new([1; 16], &[2; 32], now);
@@ -69,32 +71,32 @@ impl Fleet {
                 Duration::from_secs(3600),
             )
         };
-        let build = move |guard, window| {
+        let build = move |guard, window: u32| {
             let builder = server().clock(Arc::clone(&clock)).early_data(1000, Policy::Here(guard));
-            let builder = builder.freshness_window(window);
-            let builder = match kept {
-                Kept::OwnKeys => builder.tickets(rotating.clone()),
-                Kept::SharedKeys => builder.tickets(Arc::new(keys())),
-                Kept::Store => builder.session_store(Policy::Here(store.clone())),
+            let builder = builder.freshness_window(std::time::Duration::from_secs(window.into()));
+            let builder = match storage {
+                Storage::OwnKeys => builder.tickets(rotating.clone()),
+                Storage::SharedKeys => builder.tickets(Arc::new(keys())),
+                Storage::Store => builder.session_store(Policy::Here(store.clone())),
             };
             builder.build().unwrap()
         };
         let guard = guard(now);
         let servers = [(); 2].map(|()| build(Arc::clone(&guard), 60));
-        let clock = Arc::clone(&dial) as Arc<dyn Clock>;
+        let clock = Arc::clone(&manual) as Arc<dyn Clock>;
         let versions = [ProtocolVersion::TLS1_3];
         let client = client().versions(&versions).clock(clock).early_data(true).build().unwrap();
-        Self { dial, client, servers, build: Box::new(build) }
+        Self { clock: manual, client, servers, build: Box::new(build) }
     }
 
-    /// With a guard that has been there for long.
-    pub(crate) fn guarded(kept: Kept) -> Self {
-        Self::new(kept, |now| Arc::new(guard(now)))
+    /// A fleet with a guard that has been running for long.
+    pub(crate) fn guarded(storage: Storage) -> Self {
+        Self::new(storage, |now| Arc::new(guard(now)))
     }
 
-    /// With a guard that has just started.
+    /// A server with a new guard.
     fn restart(&self) -> Arc<ServerConfig> {
-        (self.build)(Arc::new(ReplayGuard::for_early_data(1000, self.dial.now())), 60)
+        (self.build)(Arc::new(ReplayGuard::for_early_data(1000, self.clock.now())), 60)
     }
 }
 
@@ -102,38 +104,38 @@ pub(crate) fn guard(now: UnixTime) -> ReplayGuard {
     ReplayGuard::new(1000, UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs() - 1)))
 }
 
-/// What a flight led to.
+/// The result of a flight.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) resumed: bool,
-    /// What the server read early.
+    /// The early data that the server read.
     pub(crate) read: Vec<u8>,
 }
 
 impl Outcome {
-    pub(crate) fn read(words: &[u8]) -> Self {
-        Self { resumed: true, read: words.to_vec() }
+    pub(crate) fn read(data: &[u8]) -> Self {
+        Self { resumed: true, read: data.to_vec() }
     }
 }
 
-/// A client that comes back: its first flight, with early data if it has the means, and itself.
-fn first_flight(client: &Arc<ClientConfig>, words: &[u8]) -> (Vec<u8>, Handshake) {
+/// The first flight of a client with a session, with early data if possible, and the client.
+fn first_flight(client: &Arc<ClientConfig>, data: &[u8]) -> (Vec<u8>, Handshake) {
     let mut handshake = Handshake::client(Arc::clone(client), NAME.try_into().unwrap());
     let mut out = Vec::new();
-    assert!(matches!(handshake.advance(&mut Received::new(), &mut out), Ok(Next::Receive)));
+    assert!(matches!(handshake.advance(&mut ReceiveBuffer::new(), &mut out), Ok(Next::Receive)));
     if let Some(sender) = handshake.early_sender() {
-        sender.seal_to(words, &mut out).unwrap();
+        sender.seal_to(data, &mut out).unwrap();
     }
     (out, handshake)
 }
 
-/// Plays a flight to a server, which then waits for a client that never speaks again.
-pub(crate) fn play(
+/// Sends a flight to a server, without the rest of the handshake.
+pub(crate) fn replay(
     server: &Arc<ServerConfig>,
     flight: &[u8],
-) -> (Outcome, Vec<u8>, Handshake, Received) {
+) -> (Outcome, Vec<u8>, Handshake, ReceiveBuffer) {
     let mut handshake = Handshake::server(Arc::clone(server));
-    let (mut received, mut out) = (Received::new(), Vec::new());
+    let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
     received.extend(flight);
     let mut outcome = Outcome::default();
     loop {
@@ -150,135 +152,139 @@ pub(crate) fn play(
     (outcome, out, handshake, received)
 }
 
-/// A visit from begin to end; what became of its early data.
+/// A complete connection; returns the result of its early data, and the flight.
 pub(crate) fn visit(
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,
-    words: &[u8],
+    data: &[u8],
 ) -> (Outcome, Vec<u8>) {
-    let (flight, handshake) = first_flight(client, words);
+    let (flight, handshake) = first_flight(client, data);
     (finish(handshake, server, &flight), flight)
 }
 
-/// Lets a flight reach a server, and its client finish.
+/// Delivers a flight to a server, and completes the client's handshake.
 fn finish(mut client: Handshake, server: &Arc<ServerConfig>, flight: &[u8]) -> Outcome {
-    let (outcome, mut out, mut server, mut to_server) = play(server, flight);
-    let mut to_client = Received::new();
+    let (outcome, mut out, mut server, mut to_server) = replay(server, flight);
+    let mut to_client = ReceiveBuffer::new();
     to_client.extend(&out);
     out.clear();
     let Next::Connected(mut ours) = client.advance(&mut to_client, &mut out).unwrap() else {
-        panic!("the client goes on to the end");
+        panic!("the client does not connect");
     };
     to_server.extend(&out);
     out.clear();
     let Next::Connected(mut theirs) = server.advance(&mut to_server, &mut out).unwrap() else {
-        panic!("the server goes on to the end");
+        panic!("the server does not connect");
     };
-    // The tickets arrive with the first words.
+    // The tickets arrive with the first data.
     theirs.sender.seal_to(b"welcome", &mut out).unwrap();
     to_client.extend(&out);
-    let Ok(Opened::Data(read)) = ours.receiver.open(&mut to_client) else { panic!("no words") };
+    let Ok(Opened::Data(read)) = ours.receiver.open(&mut to_client) else { panic!("no data") };
     assert_eq!(read, b"welcome");
-    assert_eq!(ours.facts.resumed, outcome.resumed);
-    assert_eq!(ours.facts.early_data == EarlyData::Accepted, !outcome.read.is_empty());
+    assert_eq!(ours.info.resumed, outcome.resumed);
+    assert_eq!(ours.info.early_data == EarlyData::Accepted, !outcome.read.is_empty());
     outcome
 }
 
+/// RFC 9846 8.2, F.5
 #[test]
-fn a_replay_is_refused_by_the_same_server_and_by_one_that_shares_its_memory() {
-    for kept in KEPT {
-        let fleet = Fleet::guarded(kept);
+fn a_replay_is_refused_by_all_servers_with_the_same_guard() {
+    for storage in STORAGES {
+        let fleet = Fleet::guarded(storage);
         visit(&fleet.client, &fleet.servers[0], b"");
         let (outcome, flight) = visit(&fleet.client, &fleet.servers[0], b"pay once");
-        assert_eq!(outcome, Outcome::read(b"pay once"), "{kept:?}");
+        assert_eq!(outcome, Outcome::read(b"pay once"), "{storage:?}");
         for round in 0..4 {
             for server in &fleet.servers {
-                let (replayed, ..) = play(server, &flight);
-                assert_eq!(replayed.read, b"", "{kept:?}: round {round}");
-                // A ticket may be used again, a stored session is gone.
-                assert_eq!(replayed.resumed, !matches!(kept, Kept::Store), "{kept:?}");
+                let (replayed, ..) = replay(server, &flight);
+                assert_eq!(replayed.read, b"", "{storage:?}: round {round}");
+                // A ticket may be used again, a stored session has been removed.
+                assert_eq!(replayed.resumed, !matches!(storage, Storage::Store), "{storage:?}");
             }
         }
-        // The client itself goes on: with early data if it has another ticket, and always connected.
+        // The client connects again: with early data if it has another ticket.
         let (outcome, _) = visit(&fleet.client, &fleet.servers[1], b"pay again");
-        assert_eq!(outcome, Outcome::read(b"pay again"), "{kept:?}");
+        assert_eq!(outcome, Outcome::read(b"pay again"), "{storage:?}");
     }
 }
 
+/// RFC 9846 8.1
 #[test]
-fn a_stored_session_is_used_once_whatever_a_guard_says() {
-    let fleet = Fleet::new(Kept::Store, |_| Arc::new(Always));
+fn a_stored_session_is_used_once_even_without_a_guard() {
+    let fleet = Fleet::new(Storage::Store, |_| Arc::new(AcceptAll));
     visit(&fleet.client, &fleet.servers[0], b"");
     let (outcome, flight) = visit(&fleet.client, &fleet.servers[1], b"pay once");
     assert_eq!(outcome, Outcome::read(b"pay once"));
     for server in &fleet.servers {
-        assert_eq!(play(server, &flight).0, Outcome::default());
+        assert_eq!(replay(server, &flight).0, Outcome::default());
     }
 }
 
-/// The attacker is faster: its copy is read, and the client's own flight is the replay. The client is told, and
-/// connected all the same.
+/// The attacker's copy arrives first and is read, so the client's own flight is the replay. The
+/// client is notified of the rejection, and connects.
 #[test]
-fn a_flight_that_comes_second_goes_on_without_its_early_data() {
-    for kept in KEPT {
-        let fleet = Fleet::guarded(kept);
+fn a_flight_that_arrives_second_connects_without_early_data() {
+    for storage in STORAGES {
+        let fleet = Fleet::guarded(storage);
         visit(&fleet.client, &fleet.servers[0], b"");
         let (flight, handshake) = first_flight(&fleet.client, b"pay once");
-        let (stolen, ..) = play(&fleet.servers[0], &flight);
-        assert_eq!(stolen, Outcome::read(b"pay once"), "{kept:?}");
+        let (stolen, ..) = replay(&fleet.servers[0], &flight);
+        assert_eq!(stolen, Outcome::read(b"pay once"), "{storage:?}");
         let outcome = finish(handshake, &fleet.servers[1], &flight);
-        assert_eq!(outcome.read, b"", "{kept:?}");
-        assert_eq!(outcome.resumed, !matches!(kept, Kept::Store), "{kept:?}");
+        assert_eq!(outcome.read, b"", "{storage:?}");
+        assert_eq!(outcome.resumed, !matches!(storage, Storage::Store), "{storage:?}");
     }
 }
 
-/// A guard that has just started knows nothing of what was admitted before, and refuses until nothing of it
-/// counts as fresh. Then the replay is too old, and a client's own early data is read.
+/// A new guard has no record of earlier flights, and rejects all early data until none of them is
+/// fresh. Then the replay is too old, and a client's own early data is accepted.
 #[test]
-fn after_a_guard_s_restart_a_replay_is_refused_now_and_later() {
-    for kept in [Kept::OwnKeys, Kept::SharedKeys] {
-        let fleet = Fleet::guarded(kept);
+fn after_a_restart_of_the_guard_a_replay_is_refused_at_any_time() {
+    for storage in [Storage::OwnKeys, Storage::SharedKeys] {
+        let fleet = Fleet::guarded(storage);
         visit(&fleet.client, &fleet.servers[0], b"");
         let (outcome, flight) = visit(&fleet.client, &fleet.servers[0], b"pay once");
-        assert_eq!(outcome, Outcome::read(b"pay once"), "{kept:?}");
+        assert_eq!(outcome, Outcome::read(b"pay once"), "{storage:?}");
         let restarted = fleet.restart();
         let mut own = 0;
         for passed in 0..=WINDOW {
-            let (replayed, ..) = play(&restarted, &flight);
-            assert_eq!(replayed.read, b"", "{kept:?}: after {passed} s");
+            let (replayed, ..) = replay(&restarted, &flight);
+            assert_eq!(replayed.read, b"", "{storage:?}: after {passed} s");
             let (outcome, _) = visit(&fleet.client, &restarted, b"another");
             assert!(outcome.resumed);
             own += usize::from(!outcome.read.is_empty());
-            assert!(own == 0 || passed > 120, "{kept:?}: read blindly after {passed} s");
-            fleet.dial.turn(1);
+            assert!(
+                own == 0 || passed > 120,
+                "{storage:?}: read in the blind time after {passed} s"
+            );
+            fleet.clock.advance_by(1);
         }
-        assert!(own > 0, "{kept:?}: early data is never read again");
+        assert!(own > 0, "{storage:?}: early data is never read again");
     }
 }
 
-/// As long as a guard may have forgotten a flight the flight is too old, and as long as it is not too old the
-/// guard remembers it.
+/// The guard remembers a flight as long as it is fresh.
 #[test]
 fn a_replay_is_refused_at_any_later_time() {
-    for kept in [Kept::OwnKeys, Kept::SharedKeys] {
-        let fleet = Fleet::guarded(kept);
+    for storage in [Storage::OwnKeys, Storage::SharedKeys] {
+        let fleet = Fleet::guarded(storage);
         visit(&fleet.client, &fleet.servers[0], b"");
         let (outcome, flight) = visit(&fleet.client, &fleet.servers[0], b"pay once");
         assert_eq!(outcome, Outcome::read(b"pay once"));
         for passed in 0..2 * WINDOW {
-            let (replayed, ..) = play(&fleet.servers[1], &flight);
-            assert_eq!(replayed.read, b"", "{kept:?}: after {passed} s");
-            fleet.dial.turn(1);
+            let (replayed, ..) = replay(&fleet.servers[1], &flight);
+            assert_eq!(replayed.read, b"", "{storage:?}: after {passed} s");
+            fleet.clock.advance_by(1);
         }
     }
 }
 
-/// A ticket from the future, of a clock that was set back or of another server's that is fast, has no age by which
-/// a replay could be told. So it would be fresh until its time has come, and a guard forgets sooner.
+/// A ticket from the future, of a clock that was set back or of a server whose clock is ahead, has
+/// no age that would reveal a replay. It would be fresh for longer than a guard remembers.
 #[test]
-fn a_ticket_from_the_future_admits_no_early_data() {
-    for kept in [Kept::OwnKeys, Kept::SharedKeys] {
-        let fleet = Fleet::new(kept, |now| {
+fn a_ticket_from_the_future_allows_no_early_data() {
+    for storage in [Storage::OwnKeys, Storage::SharedKeys] {
+        let fleet = Fleet::new(storage, |now| {
             let long_ago = now.as_secs() - 10_000;
             Arc::new(ReplayGuard::new(
                 1000,
@@ -286,25 +292,25 @@ fn a_ticket_from_the_future_admits_no_early_data() {
             ))
         });
         visit(&fleet.client, &fleet.servers[0], b"");
-        fleet.dial.turn_back(3000);
+        fleet.clock.set_back(3000);
         let (outcome, flight) = visit(&fleet.client, &fleet.servers[0], b"pay once");
-        assert_eq!(outcome.read, b"", "{kept:?}");
+        assert_eq!(outcome.read, b"", "{storage:?}");
         for passed in 0..4 {
-            let (replayed, ..) = play(&fleet.servers[1], &flight);
-            assert_eq!(replayed.read, b"", "{kept:?}: {passed} windows later");
-            fleet.dial.turn(WINDOW);
+            let (replayed, ..) = replay(&fleet.servers[1], &flight);
+            assert_eq!(replayed.read, b"", "{storage:?}: {passed} windows later");
+            fleet.clock.advance_by(WINDOW);
         }
     }
 }
 
 #[test]
-fn of_many_copies_at_once_one_is_read() {
+fn one_of_many_simultaneous_copies_is_read() {
     const THREADS: usize = 8;
     let fleets = [
-        Fleet::guarded(Kept::OwnKeys),
-        Fleet::guarded(Kept::SharedKeys),
-        Fleet::guarded(Kept::Store),
-        Fleet::new(Kept::Store, |_| Arc::new(Always)),
+        Fleet::guarded(Storage::OwnKeys),
+        Fleet::guarded(Storage::SharedKeys),
+        Fleet::guarded(Storage::Store),
+        Fleet::new(Storage::Store, |_| Arc::new(AcceptAll)),
     ];
     for (number, fleet) in fleets.iter().enumerate() {
         visit(&fleet.client, &fleet.servers[0], b"");
@@ -317,14 +323,14 @@ fn of_many_copies_at_once_one_is_read() {
                     let (read, start) = (&read, &start);
                     scope.spawn(move || {
                         start.wait();
-                        let (outcome, ..) = play(server, flight);
+                        let (outcome, ..) = replay(server, flight);
                         assert!(outcome.read.is_empty() || outcome.read == b"pay once");
                         read.fetch_add(usize::from(!outcome.read.is_empty()), Ordering::SeqCst);
                     });
                 }
             });
             assert_eq!(read.into_inner(), 1, "fleet {number}, round {round}");
-            // And the client itself, last of all, has its connection.
+            // The client itself also connects.
             let outcome = finish(handshake, &fleet.servers[0], &flight);
             assert_eq!(outcome.read, b"");
         }

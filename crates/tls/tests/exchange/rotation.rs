@@ -1,22 +1,23 @@
-//! Clients that come back without pause while ticket keys rotate: none is turned away that the overlap of the
-//! keys should serve.
+//! Clients connect continuously while ticket keys rotate: all tickets within the overlap of the
+//! keys must be resumed.
 //!
-//! Time is the test's own, so that a hundred rotations fit into a minute (`just rotation`) and a few into two
-//! seconds. Must not know: how keys are kept; that no lock is taken is shown beside the code, in
-//! `src/ticket/swap.rs`. Next: `resumption.rs`.
+//! The test controls the clock, so that a hundred rotations fit into a minute (`just rotation`) and
+//! a few into two seconds.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fmt, thread};
 
 use tercel::pki_types::UnixTime;
 use tercel::wire::{NamedGroup, ProtocolVersion};
 use tercel::{
-    ClientConfig, ClientMemoryStore, Clock, RotatingTickets, ServerConfig, SharedTickets,
-    TicketKey, TicketKeySet, TicketSealer,
+    ClientConfig, ServerConfig,
+    clock::Clock,
+    session::{
+        ClientMemoryStore, RotatingTickets, SharedTickets, TicketKey, TicketKeySet, TicketSealer,
+    },
 };
 
 use crate::identity::{client, server};
@@ -24,32 +25,32 @@ use crate::resumption::{VERSIONS, visit};
 
 const THREADS: usize = 8;
 
-/// Seconds for which a key seals. A ticket lives as long, so the key before is needed and no other.
+/// The seconds for which a key seals. Tickets live as long, so exactly the previous key is needed.
 const PERIOD: u64 = 3600;
 
-/// Steps in which the time of one period passes.
+/// The steps into which a period is divided.
 const STEPS: u32 = 8;
 const STEP: u64 = PERIOD / STEPS as u64;
 
-/// Resumptions that must happen at each step, however slow the machine is. Some of them begin in it, for each
-/// thread has one under way at most.
-const LEAST_EACH_STEP: u64 = 2 * THREADS as u64;
+/// The resumptions that must occur in each step, so that slow machines also test something. Some of
+/// them begin in it, since each thread has at most one in progress.
+const MIN_RESUMPTIONS_PER_STEP: u64 = 2 * THREADS as u64;
 
 #[test]
-fn rotating_keys_turn_nobody_away() {
+fn rotating_keys_resume_all_valid_tickets() {
     let run = with_rotating_keys(10, Duration::from_secs(1));
     println!("{run}");
 }
 
 #[test]
-fn new_shared_keys_turn_nobody_away() {
+fn new_shared_keys_resume_all_valid_tickets() {
     let run = with_shared_keys(10, Duration::from_secs(1));
     println!("{run}");
 }
 
 #[test]
 #[ignore = "takes two minutes: `just rotation`"]
-fn a_minute_of_each_with_a_hundred_rotations() {
+fn a_hundred_rotations_in_a_minute_of_each_kind() {
     println!("{}", with_rotating_keys(100, Duration::from_secs(60)));
     println!("{}", with_shared_keys(100, Duration::from_secs(60)));
 }
@@ -63,8 +64,8 @@ fn with_rotating_keys(rotations: u32, lasting: Duration) -> Run {
     run
 }
 
-/// Two servers, of which a client finds now the one and now the other, and which get each new set of keys one
-/// after the other.
+/// Two servers, to which a client connects in turn, and which get each new set of keys one after
+/// the other.
 fn with_shared_keys(rotations: u32, lasting: Duration) -> Run {
     let time = Time::new();
     let start = time.now().as_secs();
@@ -87,7 +88,7 @@ fn with_shared_keys(rotations: u32, lasting: Duration) -> Run {
     run
 }
 
-/// The same time for all, moved by hand.
+/// The common clock, which the test advances.
 struct Time(AtomicU64);
 
 impl Time {
@@ -102,7 +103,7 @@ impl Clock for Time {
     }
 }
 
-/// What was done.
+/// The results of a run.
 struct Run {
     what: &'static str,
     took: Duration,
@@ -115,22 +116,22 @@ struct Run {
 #[derive(Default)]
 struct Count {
     resumed: u64,
-    /// Of those, with a ticket of the period before.
-    across: u64,
-    /// Full handshakes because the client had no ticket, as at its first visit.
+    /// Those with a ticket of the previous period.
+    previous_key: u64,
+    /// Full handshakes without a ticket, such as the first.
     first: u64,
-    /// Full handshakes because the ticket had grown older than promised meanwhile.
+    /// Full handshakes because the ticket had expired meanwhile.
     expired: u64,
 }
 
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, took, rotations, keys, count } = self;
-        let Count { resumed, across, first, expired } = count;
+        let Count { resumed, previous_key, first, expired } = count;
         writeln!(f, "{what}: {THREADS} threads, {:.1} s", took.as_secs_f64())?;
         writeln!(f, "  rotations                         {rotations:>8}  ({keys} keys seen)")?;
         writeln!(f, "  resumptions                       {resumed:>8}")?;
-        writeln!(f, "    with a ticket of the key before {across:>8}")?;
+        writeln!(f, "    with a ticket of the key before {previous_key:>8}")?;
         writeln!(f, "  full handshakes                   {:>8}", first + expired)?;
         writeln!(f, "    the client had no ticket yet    {first:>8}")?;
         write!(f, "    its ticket had expired          {expired:>8}")
@@ -151,7 +152,7 @@ impl Run {
         let (mut keys, mut count) = (HashSet::new(), Count::default());
         thread::scope(|scope| {
             let start = |number| {
-                let mut visitor = Visitor::new(number, time, sealers);
+                let mut visitor = ClientThread::new(number, time, sealers);
                 let (resumed, over) = (&resumed, &over);
                 scope.spawn(move || {
                     while !over.load(Ordering::SeqCst) {
@@ -165,9 +166,10 @@ impl Run {
             let steps = rotations * STEPS;
             for step in 1..=steps + 1 {
                 let until = began + lasting * step / (steps + 1);
-                let goal = resumed.load(Ordering::SeqCst) + LEAST_EACH_STEP;
+                let goal = resumed.load(Ordering::SeqCst) + MIN_RESUMPTIONS_PER_STEP;
                 while Instant::now() < until || resumed.load(Ordering::SeqCst) < goal {
-                    // Who lost a ticket has ended, and says so when it is joined.
+                    // A thread whose ticket was refused has panicked, which is reported when it is
+                    // joined.
                     if threads.iter().any(thread::ScopedJoinHandle::is_finished) {
                         break;
                     }
@@ -192,12 +194,16 @@ impl Run {
 }
 
 impl Run {
-    /// That it was a run worth the name. Whoever is turned away fails at once, see [`Visitor::visit`].
+    /// Checks that the run was large enough. A refused ticket fails at once, see
+    /// [`ClientThread::visit`].
     fn check(&self) {
         let Self { rotations, keys, count, .. } = self;
         assert_eq!(*keys, *rotations as usize + 1, "each period has one key");
-        assert!(count.resumed >= u64::from(*rotations) * LEAST_EACH_STEP, "too few were resumed");
-        assert!(count.across > 0, "no ticket met the key after its own");
+        assert!(
+            count.resumed >= u64::from(*rotations) * MIN_RESUMPTIONS_PER_STEP,
+            "too few were resumed"
+        );
+        assert!(count.previous_key > 0, "no ticket was resumed under the next key");
         assert_eq!(count.first, THREADS as u64);
     }
 }
@@ -205,37 +211,37 @@ impl Run {
 impl Count {
     fn add(&mut self, other: &Self) {
         self.resumed += other.resumed;
-        self.across += other.across;
+        self.previous_key += other.previous_key;
         self.first += other.first;
         self.expired += other.expired;
     }
 }
 
-/// One thread's client, with the servers it visits in turn.
-struct Visitor {
+/// One thread's client, and the servers to which it connects in turn.
+struct ClientThread {
     version: ProtocolVersion,
     client: Arc<ClientConfig>,
     servers: Vec<Arc<ServerConfig>>,
-    watched: Vec<Arc<Watched>>,
+    watched: Vec<Arc<KeyNameRecorder>>,
     time: Arc<Time>,
     start: u64,
-    /// When the ticket that is held was asked for.
+    /// When the current ticket was requested.
     held: Option<u64>,
-    /// Steps for which a ticket is held before it is used, the next time; always 0 for half of all.
+    /// The steps for which the next ticket is kept before its use; 0 for half of the clients.
     patience: u32,
     is_patient: bool,
     count: Count,
 }
 
-impl Visitor {
+impl ClientThread {
     fn new(number: usize, time: &Arc<Time>, sealers: &[Arc<dyn TicketSealer>]) -> Self {
         let clock = || Arc::clone(time) as Arc<dyn Clock>;
         let version = VERSIONS[number / 2 % 2];
         let groups = [NamedGroup::X25519, NamedGroup::SECP256R1];
         let client = client().versions(&[version]).groups(&groups).clock(clock());
         let client = client.session_store(Arc::new(ClientMemoryStore::new(1, 1))).build().unwrap();
-        let watched: Vec<_> = sealers.iter().cloned().map(Watched::new).collect();
-        let serve = |watched: &Arc<Watched>| {
+        let watched: Vec<_> = sealers.iter().cloned().map(KeyNameRecorder::new).collect();
+        let serve = |watched: &Arc<KeyNameRecorder>| {
             let tickets = Arc::clone(watched) as Arc<dyn TicketSealer>;
             server().tickets(tickets).ticket_counts(1, 1).clock(clock()).build().unwrap()
         };
@@ -253,7 +259,7 @@ impl Visitor {
         }
     }
 
-    /// Lets some time pass, so that tickets of every age are used.
+    /// Waits, so that tickets of every age are used.
     fn wait(&mut self, over: &AtomicBool) {
         let Some(held) = self.held.filter(|_| self.is_patient) else { return };
         let until = held + u64::from(self.patience) * STEP;
@@ -263,7 +269,7 @@ impl Visitor {
         }
     }
 
-    /// Connects, and says whether a session was resumed. It must be if the ticket held is young enough.
+    /// Connects, and returns whether a session was resumed, as it must be if the ticket is valid.
     fn visit(&mut self) -> bool {
         let before = self.time.now().as_secs();
         self.servers.rotate_left(1);
@@ -272,7 +278,7 @@ impl Visitor {
         match self.held {
             Some(held) if resumed => {
                 self.count.resumed += 1;
-                self.count.across += u64::from(self.period(held) != self.period(before));
+                self.count.previous_key += u64::from(self.period(held) != self.period(before));
             }
             Some(held) => {
                 assert!(after - held >= PERIOD, "a ticket was refused at {} s", after - held);
@@ -283,7 +289,7 @@ impl Visitor {
                 self.count.first += 1;
             }
         }
-        // A session of TLS 1.2 goes on under the ticket it has.
+        // A resumed session of TLS 1.2 keeps its ticket.
         if !resumed || self.version == ProtocolVersion::TLS1_3 {
             self.held = Some(before);
         }
@@ -299,19 +305,19 @@ impl Visitor {
     }
 }
 
-/// Notes the names of the keys that seal: the first 16 bytes of tickets.
-struct Watched {
+/// Records the names of the sealing keys: the first 16 bytes of tickets.
+struct KeyNameRecorder {
     inner: Arc<dyn TicketSealer>,
     names: Mutex<HashSet<Vec<u8>>>,
 }
 
-impl Watched {
+impl KeyNameRecorder {
     fn new(inner: Arc<dyn TicketSealer>) -> Arc<Self> {
         Arc::new(Self { inner, names: Mutex::default() })
     }
 }
 
-impl TicketSealer for Watched {
+impl TicketSealer for KeyNameRecorder {
     fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
         let ticket = self.inner.seal(session, now)?;
         self.names.lock().unwrap().insert(ticket[..16].to_vec());
@@ -322,7 +328,7 @@ impl TicketSealer for Watched {
         self.inner.open(ticket, now)
     }
 
-    fn lifetime(&self) -> u32 {
+    fn lifetime(&self) -> std::time::Duration {
         self.inner.lifetime()
     }
 }

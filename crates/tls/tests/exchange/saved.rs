@@ -1,18 +1,20 @@
-//! Connections that become bytes and go on as others.
+//! Connections that are saved as bytes and restored.
 //!
-//! For: that the peer does not notice, that nothing an application can ask is lost, and that no bytes do harm.
-//! Must not know: the format, but for what it promises. Next: `../handover/`, with real processes.
+//! The peer must not notice it, an application must not lose data, and damaged bytes must do no
+//! harm.
 
 use std::sync::Arc;
 
-use tercel::crypto::deterministic::with_seed;
-use tercel::crypto::{Hash, HashAlgorithm};
+use tercel::crypto::HashAlgorithm;
 use tercel::pki::Roots;
+use tercel::questions::FindSessionQuestion;
 use tercel::wire::{AlertDescription, NamedGroup, ProtocolVersion};
 use tercel::{
-    ClientAuth, ClientConfig, Connection, Error, Local, Padding, Policy, Received, RestoreError,
-    ServerConfig, Side,
+    ClientConfig, Connection, Error, Padding, Policy, ReceiveBuffer, ServerConfig, Side,
+    error::InternalError, handoff::RestoreError, server::ClientAuth,
 };
+use tercel_crypto::Hash;
+use tercel_crypto::deterministic::with_seed;
 
 use crate::identity::{self, Kind, NAME, client, credential, roots, server};
 use crate::pair::{Delivery, End, Ends, Pair, records};
@@ -29,25 +31,25 @@ type Configs = (Arc<ClientConfig>, Arc<ServerConfig>);
 #[test]
 fn a_restored_connection_writes_what_the_saved_one_would_have() {
     for suite in SUITES {
-        let client = client().cipher_suites(&[suite]).unwrap().groups(&[NamedGroup::X25519]);
+        let client = client().cipher_suites(&[suite]).groups(&[NamedGroup::X25519]);
         let client = client.padding(Padding::Block(40)).without_resumption();
         let server = ServerConfig::builder().credential(credential(Kind::Ed25519));
         let configs = (client.build().unwrap(), server.max_fragment(500).build().unwrap());
         let connect = || Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
-        let version = connect().client.connection.facts.version;
+        let version = connect().client.connection.info.version;
         let expected = with_seed(7, || crate::parked::play(connect(), version, |_, _| {}));
         for seed in 0..10 {
-            let mut dice = crate::parked::Dice(seed);
+            let mut random = crate::parked::Random(seed);
             let mut spare = Some(connect().client.connection);
             let renewed = with_seed(7, || {
-                crate::parked::play(connect(), version, |client, server| match dice.below(6) {
+                crate::parked::play(connect(), version, |client, server| match random.below(6) {
                     0 => renew(client, Side::Client, &configs, &mut spare),
                     1 => renew(server, Side::Server, &configs, &mut spare),
                     2 => server.connection.park(),
                     _ => {}
                 })
             });
-            assert!(renewed == expected, "{suite:?}, saved by dice {seed}");
+            assert!(renewed == expected, "{suite:?}, saved with seed {seed}");
         }
     }
 }
@@ -66,24 +68,24 @@ fn facts_and_exporters_are_those_of_the_saved_one() {
         let server = server.without_tickets().session_store(Policy::Ask);
         let configs = (client.build().unwrap(), server.build().unwrap());
         let pair = Pair::new(&configs.0, &configs.1, NAME);
-        let ends = pair.answering(|_, _| tercel::Answer::Session(None)).connect().unwrap();
+        let ends = pair.answering(|_, _| FindSessionQuestion::answer_from(None)).connect().unwrap();
         for (side, end) in [(Side::Client, ends.client), (Side::Server, ends.server)] {
-            let (facts, exported) = seen(&end.connection);
-            let mut restored = anew(end.connection, side, &configs);
-            assert_eq!(seen(&restored), (facts, exported), "{version:?} {side:?}");
-            let chain = restored.facts.take_peer_chain();
+            let (info, exported) = seen(&end.connection);
+            let mut restored = restored_end(end.connection, side, &configs);
+            assert_eq!(seen(&restored), (info, exported), "{version:?} {side:?}");
+            let chain = restored.info.take_peer_chain();
             assert_eq!(chain.len(), 1);
-            let facts = &mut restored.facts;
-            assert_eq!(facts.alpn.as_deref(), Some(&b"h2"[..]));
-            assert_eq!(facts.retried, version == TLS13);
+            let info = &mut restored.info;
+            assert_eq!(info.alpn.as_deref(), Some(&b"h2"[..]));
+            assert_eq!(info.retried, version == TLS13);
             match side {
                 Side::Client => {
-                    assert_eq!(facts.ocsp_response.as_deref(), Some(&b"a response"[..]));
-                    assert_eq!(facts.signed_certificate_timestamps, Some(timestamps.clone()));
+                    assert_eq!(info.ocsp_response.as_deref(), Some(&b"a response"[..]));
+                    assert_eq!(info.signed_certificate_timestamps, Some(timestamps.clone()));
                 }
                 Side::Server => {
-                    assert_eq!(facts.server_name.as_deref(), Some(NAME));
-                    let kept = facts.take_new_sessions();
+                    assert_eq!(info.server_name.as_deref(), Some(NAME));
+                    let kept = info.take_new_sessions();
                     assert!(!kept.is_empty() && kept.iter().all(|new| !new.session.is_empty()));
                 }
             }
@@ -99,32 +101,32 @@ fn a_raw_public_key_is_carried() {
     let configs = (client, server);
     let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
     let before = seen(&ends.client.connection);
-    assert!(ends.client.connection.facts.peer_raw_public_key.is_some());
-    ends.client.connection = anew(ends.client.connection, Side::Client, &configs);
+    assert!(ends.client.connection.info.peer_raw_public_key.is_some());
+    ends.client.connection = restored_end(ends.client.connection, Side::Client, &configs);
     assert_eq!(seen(&ends.client.connection), before);
     ends.talk();
 }
 
 #[test]
-fn tickets_that_come_later_are_taken() {
+fn tickets_that_arrive_later_are_stored() {
     for (store, resumes) in [(true, true), (false, false)] {
         let first = client().build().unwrap();
         let server = server().build().unwrap();
         let mut ends = Pair::new(&first, &server, NAME).connect().unwrap();
-        assert!(!ends.client.received.is_empty(), "tickets are on their way");
+        assert!(!ends.client.received.is_empty(), "tickets are in transit");
         let next = if store { client() } else { client().without_resumption() };
         let next = (next.build().unwrap(), server);
-        ends.client.connection = anew(ends.client.connection, Side::Client, &next);
+        ends.client.connection = restored_end(ends.client.connection, Side::Client, &next);
         ends.talk();
         let again = Pair::new(&next.0, &next.1, NAME).connect().unwrap();
-        assert_eq!(again.client.connection.facts.resumed, resumes);
+        assert_eq!(again.client.connection.info.resumed, resumes);
         let elsewhere = Pair::new(&first, &next.1, NAME).connect().unwrap();
-        assert!(!elsewhere.client.connection.facts.resumed, "they went to the new store");
+        assert!(!elsewhere.client.connection.info.resumed, "they are in the new store");
     }
 }
 
 #[test]
-fn tickets_are_of_no_use_to_a_configuration_with_other_demands() {
+fn tickets_are_not_used_with_other_requirements() {
     let first = client().build().unwrap();
     let server = server().build().unwrap();
     let mut ends = Pair::new(&first, &server, NAME).connect().unwrap();
@@ -133,57 +135,57 @@ fn tickets_are_of_no_use_to_a_configuration_with_other_demands() {
     other_roots.add_der(other.cert.der()).unwrap();
     let next = ClientConfig::builder().roots(other_roots).build().unwrap();
     let next = (next, server);
-    ends.client.connection = anew(ends.client.connection, Side::Client, &next);
+    ends.client.connection = restored_end(ends.client.connection, Side::Client, &next);
     ends.talk();
     for client in [&first, &next.0] {
         let again = Pair::new(client, &next.1, NAME).connect().unwrap();
-        assert!(!again.client.connection.facts.resumed);
+        assert!(!again.client.connection.info.resumed);
     }
 }
 
 #[test]
-fn half_a_message_is_carried() {
+fn a_partial_message_is_saved() {
     let server = ServerConfig::builder().credential(credential(Kind::P256)).max_fragment(64);
     let configs = (client().build().unwrap(), server.build().unwrap());
     let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
     let wire = ends.client.received.unread().to_vec();
     assert!(records(&wire).len() > 4);
-    ends.client.received = Received::new();
+    ends.client.received = ReceiveBuffer::new();
     let mut connection = ends.client.connection;
     for byte in wire {
         ends.client.received.extend(&[byte]);
         connection.receiver.open(&mut ends.client.received).unwrap();
-        connection = anew(connection, Side::Client, &configs);
+        connection = restored_end(connection, Side::Client, &configs);
     }
     ends.client.connection = connection;
     ends.talk();
     let again = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
-    assert!(again.client.connection.facts.resumed, "the tickets were taken");
+    assert!(again.client.connection.info.resumed, "the tickets were stored");
 }
 
 #[test]
-fn key_updates_go_on_across_a_restoration() {
+fn key_updates_continue_after_a_restoration() {
     let configs = identity::plain();
     for side in BOTH_SIDES {
         let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
         ends.talk();
-        // Asked for before, done after.
+        // Requested before, answered after.
         let mut wire = Vec::new();
         let (asks, asked) = ends.both(side);
         asks.connection.sender.update_key(true, &mut wire).unwrap();
         assert_eq!(asked.read(&wire, Delivery::Whole).unwrap(), b"");
-        let mut ends = both_anew(ends, &configs);
+        let mut ends = both_restored(ends, &configs);
         let (asks, asked) = ends.both(side);
         let mut answer = Vec::new();
         asked.connection.sender.control(&mut answer).unwrap();
-        assert_eq!(records(&answer).len(), 1, "the request was carried");
-        // It is not asked for again before it came. RFC 9846 4.7.3
+        assert_eq!(records(&answer).len(), 1, "the request was saved");
+        // There is no second request before the answer to the first. RFC 9846 4.7.3
         wire.clear();
         asks.connection.sender.update_key(true, &mut wire).unwrap();
         assert_eq!(asked.read(&wire, Delivery::Whole).unwrap(), b"");
         let mut second = Vec::new();
         asked.connection.sender.control(&mut second).unwrap();
-        assert!(second.is_empty(), "that it was made was carried too");
+        assert!(second.is_empty(), "the pending request was saved, too");
         assert_eq!(asks.read(&answer, Delivery::Whole).unwrap(), b"");
         let (read, write) = ends.client.connection.traffic_secrets().unwrap();
         assert_eq!(ends.server.connection.traffic_secrets().unwrap(), (write, read));
@@ -192,7 +194,7 @@ fn key_updates_go_on_across_a_restoration() {
 }
 
 #[test]
-fn limits_on_what_a_peer_may_repeat_are_carried() {
+fn counters_of_repeated_messages_are_saved() {
     let configs = identity::plain();
     let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
     ends.talk();
@@ -203,15 +205,15 @@ fn limits_on_what_a_peer_may_repeat_are_carried() {
         if read.is_ok() {
             let spare = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
             let server = std::mem::replace(&mut ends.server.connection, spare.server.connection);
-            ends.server.connection = anew(server, Side::Server, &configs);
+            ends.server.connection = restored_end(server, Side::Server, &configs);
         }
         read.err()
     });
-    assert_eq!(refused, Some(tercel::Peer::TooManyKeyUpdates.into()));
+    assert_eq!(refused, Some(tercel::error::PeerError::TooManyKeyUpdates.into()));
 }
 
 #[test]
-fn what_is_closed_stays_closed() {
+fn a_closed_connection_stays_closed() {
     for version in BOTH_VERSIONS {
         let client = client().versions(&[version]).build().unwrap();
         let configs = (client, server().build().unwrap());
@@ -220,11 +222,11 @@ fn what_is_closed_stays_closed() {
         let mut wire = Vec::new();
         ends.client.connection.sender.close(&mut wire).unwrap();
         assert_eq!(ends.server.read(&wire, Delivery::Whole).unwrap(), b"");
-        let mut ends = both_anew(ends, &configs);
+        let mut ends = both_restored(ends, &configs);
         let sealed = ends.client.connection.sender.seal_to(b"more", &mut Vec::new());
-        assert_eq!(sealed, Err(Local::Closed.into()));
+        assert_eq!(sealed, Err(InternalError::Closed.into()));
         assert_eq!(ends.server.connection.receiver.end_of_input(), Ok(()));
-        // In TLS 1.2 the answer is still due. RFC 5246 7.2.1
+        // In TLS 1.2 the answer is still required. RFC 5246 7.2.1
         let mut answer = Vec::new();
         ends.server.connection.sender.control(&mut answer).unwrap();
         assert_eq!(answer.is_empty(), version == TLS13);
@@ -236,15 +238,15 @@ fn a_failed_connection_is_not_saved() {
     let mut ends = identity::connect(TLS13);
     ends.client.read(&[23, 3, 3, 0, 1, 0], Delivery::Whole).unwrap_err();
     let mut kept = ends.client.connection.save().unwrap_err();
-    assert_eq!(Error::from(Local::Failed), kept.reason);
+    assert_eq!(Error::from(InternalError::Failed), kept.reason);
     let mut alert = Vec::new();
     kept.connection.sender.control(&mut alert).unwrap();
-    let told = ends.server.read(&alert, Delivery::Whole).unwrap_err();
-    assert_eq!(told, Error::AlertReceived(AlertDescription::BAD_RECORD_MAC));
+    let reported = ends.server.read(&alert, Delivery::Whole).unwrap_err();
+    assert_eq!(reported, Error::AlertReceived(AlertDescription::BAD_RECORD_MAC));
 }
 
 #[test]
-fn truncation_is_tolerated_as_the_new_configuration_says() {
+fn the_new_configuration_decides_on_truncation() {
     for tolerate in [true, false] {
         let ends = identity::connect(TLS13);
         let next = client().tolerate_truncation(tolerate).build().unwrap();
@@ -282,7 +284,7 @@ fn bytes_that_were_changed_or_cut_are_refused() {
 }
 
 #[test]
-fn changed_bytes_with_a_digest_that_fits_do_no_harm() {
+fn changed_bytes_with_a_valid_digest_do_no_harm() {
     for (bytes, side, configs) in samples() {
         let body = &bytes[..bytes.len() - 16];
         let (mut restored, mut refused) = (0, 0);
@@ -295,7 +297,7 @@ fn changed_bytes_with_a_digest_that_fits_do_no_harm() {
                         restored += 1;
                         exercise(connection);
                     }
-                    Err(RestoreError::Damaged) => panic!("the digest fits"),
+                    Err(RestoreError::Damaged) => panic!("the digest is valid"),
                     Err(_) => refused += 1,
                 }
             }
@@ -309,9 +311,9 @@ fn changed_bytes_with_a_digest_that_fits_do_no_harm() {
     }
 }
 
-/// Only sessions of TLS 1.2 go with a fatal alert. RFC 5246 7.2.2
+/// Only a session of TLS 1.2 is discarded after a fatal alert. RFC 5246 7.2.2
 #[test]
-fn a_session_to_forget_is_of_tls_1_2() {
+fn a_session_to_discard_is_of_tls12() {
     for (bytes, side, configs) in samples().into_iter().filter(|(_, side, _)| *side == Side::Server)
     {
         let [body @ .., 0] = &bytes[..bytes.len() - 16] else { panic!("there is one already") };
@@ -324,10 +326,10 @@ fn a_session_to_forget_is_of_tls_1_2() {
     }
 }
 
-/// Whatever it is, it works or says why not.
+/// Uses every function, which must succeed or return an error.
 fn exercise(mut connection: Connection) {
     let mut out = Vec::new();
-    let mut received = Received::new();
+    let mut received = ReceiveBuffer::new();
     received.extend(&[23, 3, 3, 0, 30]);
     received.extend(&[9; 30]);
     connection.park();
@@ -339,7 +341,7 @@ fn exercise(mut connection: Connection) {
     assert!(out.len() < 5000, "{}", out.len());
 }
 
-/// Saved connections of both versions and sides, with as many parts as there are.
+/// Saved connections of both versions and sides, with all optional parts.
 fn samples() -> Vec<(Vec<u8>, Side, Configs)> {
     let mut samples = Vec::new();
     for version in BOTH_VERSIONS {
@@ -347,8 +349,8 @@ fn samples() -> Vec<(Vec<u8>, Side, Configs)> {
         let configs = (client.build().unwrap(), server().alpn(&["h2"]).build().unwrap());
         let ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
         for (side, mut end) in [(Side::Client, ends.client), (Side::Server, ends.server)] {
-            // The certificate only makes it long; it has its own test.
-            drop(end.connection.facts.take_peer_chain());
+            // The certificate would only make it long; it has its own test.
+            drop(end.connection.info.take_peer_chain());
             let bytes = end.connection.save().unwrap().to_vec();
             samples.push((bytes, side, configs.clone()));
         }
@@ -367,33 +369,33 @@ fn restore(bytes: &[u8], side: Side, configs: &Configs) -> Result<Connection, Re
     }
 }
 
-/// The same connection after it was bytes.
-fn anew(connection: Connection, side: Side, configs: &Configs) -> Connection {
+/// Saves and restores a connection.
+fn restored_end(connection: Connection, side: Side, configs: &Configs) -> Connection {
     let bytes = connection.save().unwrap();
     restore(&bytes, side, configs).unwrap()
 }
 
-fn both_anew(ends: Ends, configs: &Configs) -> Ends {
+fn both_restored(ends: Ends, configs: &Configs) -> Ends {
     let Ends { client, server } = ends;
     let renew = |end: End, side| End {
-        connection: anew(end.connection, side, configs),
+        connection: restored_end(end.connection, side, configs),
         received: end.received,
     };
     Ends { client: renew(client, Side::Client), server: renew(server, Side::Server) }
 }
 
-/// `spare` takes the place for a moment.
+/// Saves and restores an end, which `spare` replaces meanwhile.
 fn renew(end: &mut End, side: Side, configs: &Configs, spare: &mut Option<Connection>) {
     let connection = std::mem::replace(&mut end.connection, spare.take().unwrap());
-    let restored = anew(connection, side, configs);
+    let restored = restored_end(connection, side, configs);
     *spare = Some(std::mem::replace(&mut end.connection, restored));
 }
 
-/// All that an application can ask.
+/// Everything that an application can query.
 fn seen(connection: &Connection) -> (String, [u8; 20]) {
     let mut exported = [0; 20];
     let context = Some(&b"context"[..]);
     connection.exporter.export(b"EXPORTER-saved", context, &mut exported).unwrap();
-    let facts = format!("{:?} {:?}", connection.facts, connection.facts.peer_chain());
-    (facts, exported)
+    let info = format!("{:?} {:?}", connection.info, connection.info.peer_chain());
+    (info, exported)
 }

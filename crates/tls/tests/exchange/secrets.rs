@@ -1,11 +1,13 @@
-//! Keys that change, and secrets that leave a connection on purpose.
-//!
-//! For: key updates, exporters and key logs. Must not know: how it was negotiated. Next: `sizes.rs`.
+//! Key updates, exporters and key logs.
 
 use std::sync::{Arc, Mutex};
 
 use tercel::wire::ProtocolVersion;
-use tercel::{KeyLog, KeyLogFile, Misuse, Side};
+use tercel::{
+    Side,
+    error::Misuse,
+    key_log::{KeyLog, KeyLogFile},
+};
 
 use crate::identity::{NAME, client, connect, server};
 use crate::pair::{Delivery, Pair, records};
@@ -31,7 +33,7 @@ fn exporters_agree() {
             assert_ne!(ours, export(Side::Server, b"EXPORTER-other", context));
             assert_ne!(ours, export(Side::Server, b"EXPORTER-test", Some(b"another")));
         }
-        // In TLS 1.3 no context is an empty one. RFC 9846 7.5, RFC 5705 4
+        // In TLS 1.3 no context is the same as an empty one. RFC 9846 7.5, RFC 5705 4
         let same = export(Side::Client, b"EXPORTER-test", None)
             == export(Side::Client, b"EXPORTER-test", Some(b""));
         assert_eq!(same, version == TLS13);
@@ -39,7 +41,7 @@ fn exporters_agree() {
 }
 
 #[test]
-fn no_part_of_a_random_value_comes_twice() {
+fn no_part_of_a_random_value_repeats() {
     for version in BOTH_VERSIONS {
         let (client, server) = (client().versions(&[version]).build().unwrap(), server());
         let server = server.build().unwrap();
@@ -51,7 +53,8 @@ fn no_part_of_a_random_value_comes_twice() {
                 .tap_to_client(|bytes| theirs.extend_from_slice(bytes))
                 .connect()
                 .unwrap();
-            // Behind a header and a version. The last eight of a TLS 1.2 server are no random. RFC 9846 4.2.3
+            // After a header and a version. The last eight bytes of a TLS 1.2 server's are fixed.
+            // RFC 9846 4.2.3
             for (sent, length) in [(ours, 32), (theirs, if version == TLS12 { 24 } else { 32 })] {
                 let (_, hello) = records(&sent).swap_remove(0);
                 parts.extend(hello[6..6 + length].chunks(8).map(<[u8]>::to_vec));
@@ -90,7 +93,7 @@ fn both_sides_log_the_same_secrets() {
         let (ours, theirs) = (ours.lines.lock().unwrap(), theirs.lines.lock().unwrap());
         assert_eq!(*ours, *theirs);
         assert_eq!(ours.iter().map(|line| line.0.as_str()).collect::<Vec<_>>(), labels);
-        // The random is the one in the hello, behind two headers and a version.
+        // The random is the one in the ClientHello, after two headers and a version.
         assert!(ours.iter().all(|line| line.1 == hello[11..43]));
         if version == TLS13 {
             let (read, write) = ends.client.connection.traffic_secrets().unwrap();
@@ -124,7 +127,7 @@ fn keys_change_in_either_direction_and_in_both() {
         from.connection.sender.update_key(request, &mut wire).unwrap();
         assert_eq!(from.connection.sender.sequence(), 0);
         assert_eq!(to.read(&wire, Delivery::Whole).unwrap(), b"");
-        // What was requested is done before the next data, and once.
+        // An update that was requested is sent once, before the next data.
         let mut answer = Vec::new();
         to.connection.sender.control(&mut answer).unwrap();
         assert_eq!(records(&answer).len(), usize::from(request));
@@ -143,12 +146,12 @@ fn keys_change_in_either_direction_and_in_both() {
 }
 
 #[test]
-fn an_update_that_crosses_data_is_answered_with_the_next_data() {
+fn a_requested_update_is_sent_with_the_next_data() {
     let mut ends = connect(TLS13);
     let (mut to_server, mut to_client) = (Vec::new(), Vec::new());
     ends.client.connection.sender.update_key(true, &mut to_server).unwrap();
-    ends.server.connection.sender.seal_to(b"on its way", &mut to_client).unwrap();
-    assert_eq!(ends.client.read(&to_client, Delivery::Whole).unwrap(), b"on its way");
+    ends.server.connection.sender.seal_to(b"in transit", &mut to_client).unwrap();
+    assert_eq!(ends.client.read(&to_client, Delivery::Whole).unwrap(), b"in transit");
     ends.server.read(&to_server, Delivery::Whole).unwrap();
     to_client.clear();
     ends.server.connection.sender.seal_to(b"later", &mut to_client).unwrap();

@@ -1,24 +1,25 @@
-//! Session ids of TLS 1.2 beside tickets: a client that takes tickets gets one, another an id. RFC
-//! 5246 7.3, RFC 5077 3.4
-//!
-//! Must not know: how a store keeps sessions. Next: `server_sessions.rs`.
+//! Session IDs of TLS 1.2 in addition to tickets: a client that supports tickets gets one, others
+//! get an ID. RFC 5246 7.3, RFC 5077 3.4
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tercel::pki_types::UnixTime;
-use tercel::wire::{HandshakeMessage, ProtocolVersion, ServerHello};
+use tercel::wire::ProtocolVersion;
 use tercel::{
-    AcceptAnyPeer, ClientAuth, ClientConfig, Credential, MemoryStore, Policy, ServerConfig,
-    SessionStore,
+    ClientConfig, Credential, Policy, ServerConfig,
+    certificates::AcceptAnyPeer,
+    server::ClientAuth,
+    session::{ServerMemoryStore, ServerSessionStore},
 };
+use tercel_wire::{HandshakeMessage, ServerHello};
 
 use crate::identity::{Kind, NAME, client, server};
 use crate::pair::{Pair, first_message};
 
 const TLS12: &[ProtocolVersion] = &[ProtocolVersion::TLS1_2];
 
-/// How a server named the session: whether by an id, and whether it promised a ticket.
+/// How a server named the session: whether it sent an ID, and whether a ticket.
 fn named(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> (bool, bool) {
     let mut named = None;
     let tap = |sent: &mut Vec<u8>| {
@@ -32,8 +33,9 @@ fn named(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> (bool, bool)
     named.unwrap()
 }
 
+/// RFC 5077 3.2
 #[test]
-fn by_default_clients_get_what_they_take() {
+fn by_default_clients_get_a_ticket_or_an_id() {
     let takes_tickets = client().versions(TLS12).build().unwrap();
     let takes_none = client().versions(TLS12).without_resumption().build().unwrap();
     let by_default = server().build().unwrap();
@@ -47,17 +49,17 @@ fn by_default_clients_get_what_they_take() {
     assert_eq!(named(&takes_none, &nothing), (false, false));
 }
 
-/// Counts what is put, and what is asked for.
-struct Counted {
-    store: MemoryStore,
+/// Counts the sessions that are put and looked up.
+struct CountingStore {
+    store: ServerMemoryStore,
     put: AtomicUsize,
     asked: AtomicUsize,
 }
 
-impl Counted {
+impl CountingStore {
     fn new() -> Arc<Self> {
         let (put, asked) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(Self { store: MemoryStore::new(100), put, asked })
+        Arc::new(Self { store: ServerMemoryStore::new(100), put, asked })
     }
 
     fn counts(&self) -> (usize, usize) {
@@ -65,7 +67,7 @@ impl Counted {
     }
 }
 
-impl SessionStore for Counted {
+impl ServerSessionStore for CountingStore {
     fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
         self.put.fetch_add(1, Ordering::Relaxed);
         self.store.put(id, session, expires);
@@ -87,42 +89,42 @@ impl SessionStore for Counted {
 }
 
 #[test]
-fn a_session_is_resumed_by_its_id_where_there_are_tickets_too() {
-    let store = Counted::new();
-    let shared = Policy::Here(Arc::clone(&store) as Arc<dyn SessionStore>);
+fn a_session_is_resumed_by_its_id_with_tickets_enabled() {
+    let store = CountingStore::new();
+    let shared = Policy::Here(Arc::clone(&store) as Arc<dyn ServerSessionStore>);
     let ids_only = server().without_tickets().session_store(shared).build().unwrap();
     let both = server().session_ids(Arc::clone(&store) as _).build().unwrap();
-    // Our client takes a ticket where there is one, so its session comes from a server that has
-    // none.
+    // Tercel's client accepts a ticket if offered, so its session comes from a server without
+    // tickets.
     let client = client().versions(TLS12).build().unwrap();
     Pair::new(&client, &ids_only, NAME).connect().unwrap().talk();
     for _ in 0..2 {
         let mut ends = Pair::new(&client, &both, NAME).connect().unwrap();
-        assert!(ends.server.connection.facts.resumed && ends.client.connection.facts.resumed);
+        assert!(ends.server.connection.info.resumed && ends.client.connection.info.resumed);
         ends.talk();
     }
 }
 
 #[test]
-fn tickets_leave_the_store_of_ids_alone() {
+fn tickets_are_not_put_into_the_store_of_ids() {
     for version in [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2] {
-        let store = Counted::new();
+        let store = CountingStore::new();
         let server = server().session_ids(Arc::clone(&store) as _).build().unwrap();
         let client = client().versions(&[version]).build().unwrap();
         for resumed in [false, true, true] {
             let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
-            assert_eq!(ends.server.connection.facts.resumed, resumed, "{version:?}");
+            assert_eq!(ends.server.connection.info.resumed, resumed, "{version:?}");
             ends.talk();
         }
         assert_eq!(store.counts(), (0, 0), "{version:?}");
     }
 }
 
-/// Nobody chose how much room there is for them.
+/// The default store has no size that an application has chosen.
 #[test]
-fn long_chains_of_clients_are_not_kept_under_an_id() {
+fn sessions_with_long_client_chains_are_not_stored_under_an_id() {
     for (length, kept) in [(1, 1), (40, 0)] {
-        let store = Counted::new();
+        let store = CountingStore::new();
         let server = server()
             .client_verifier(ClientAuth::Required, Policy::Here(Arc::new(AcceptAnyPeer)))
             .session_ids(Arc::clone(&store) as _)

@@ -1,13 +1,14 @@
-//! signature_algorithms_cert: which chain is shown to whom. RFC 9846 4.3.3, 4.5.1.2
-//!
-//! For: the choice among credentials by how their certificates are signed. Must not know: how handshakes
-//! are signed; that is in `combinations.rs`. Next: `pair.rs`.
+//! signature_algorithms_cert: the selection of a chain by the signatures of its certificates.
+//! RFC 9846 4.3.3, 4.5.1.2
 
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use tercel::pki::Roots;
 use tercel::pki_types::PrivateKeyDer;
 use tercel::wire::{ProtocolVersion, SignatureScheme};
-use tercel::{ClientAuth, ClientConfig, Credential, Credentials, Policy, ServerConfig, Side};
+use tercel::{
+    ClientConfig, Credential, Policy, ServerConfig, Side, certificates::Credentials,
+    server::ClientAuth,
+};
 
 use crate::identity::NAME;
 use crate::pair::{Ends, Pair};
@@ -18,7 +19,7 @@ const ED25519: SignatureScheme = SignatureScheme::ED25519;
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
 
 #[test]
-fn a_client_is_shown_a_chain_that_it_can_verify() {
+fn a_server_sends_a_chain_that_the_client_can_verify() {
     let pki = Pki::new();
     for version in BOTH_VERSIONS {
         let shown = |schemes: Option<&[SignatureScheme]>| {
@@ -37,16 +38,16 @@ fn a_client_is_shown_a_chain_that_it_can_verify() {
         assert_eq!(shown(None), 0, "{version:?}");
         assert_eq!(shown(Some(&[P256, P384])), 0, "{version:?}");
         assert_eq!(shown(Some(&[P384])), 1, "{version:?}");
-        // None of them can be verified as announced: the first is still better than nothing.
+        // The client can verify none of them by its list: the first one is sent.
         assert_eq!(shown(Some(&[ED25519])), 0, "{version:?}");
     }
 }
 
 #[test]
-fn without_a_list_of_its_own_the_one_for_handshakes_counts() {
+fn without_the_extension_signature_algorithms_applies() {
     let pki = Pki::new();
     for version in BOTH_VERSIONS {
-        // Leaves have P-256 keys, so that both lists serve in the handshake.
+        // Leaves have P-256 keys, so that both lists are sufficient for the handshake.
         for (schemes, expected) in [(&[P256, P384][..], 1), (&[P256], 0)] {
             let client = ClientConfig::builder()
                 .versions(&[version])
@@ -64,7 +65,7 @@ fn without_a_list_of_its_own_the_one_for_handshakes_counts() {
 }
 
 #[test]
-fn a_server_is_shown_a_chain_that_it_can_verify() {
+fn a_client_sends_a_chain_that_the_server_can_verify() {
     let pki = Pki::new();
     let set = Credentials::new(pki.credentials().into());
     let client = ClientConfig::builder()
@@ -116,8 +117,8 @@ impl Pki {
         roots
     }
 
-    /// One of each authority, with keys of one kind. The root is part of the chain: its own signature
-    /// is no one's business.
+    /// One credential of each authority, with keys of one type. The chains include the root, whose
+    /// own signature must not matter.
     fn credentials(&self) -> [Credential; 2] {
         self.0.each_ref().map(|authority| {
             let key = KeyPair::generate().unwrap();
@@ -128,10 +129,10 @@ impl Pki {
         })
     }
 
-    /// Which authority the chain comes from that this side was shown.
+    /// The authority of the chain that this side received.
     fn issuer_of(&self, ends: &Ends, side: Side) -> usize {
         let end = if side == Side::Client { &ends.client } else { &ends.server };
-        let root = &end.connection.facts.peer_chain()[1];
+        let root = &end.connection.info.peer_chain()[1];
         self.0.iter().position(|authority| authority.der() == root).unwrap()
     }
 }

@@ -1,12 +1,10 @@
-//! Data of every size, in buffers and records of every size.
-//!
-//! For: sealing, opening, limits and padding. Must not know: how it was negotiated. Next: `endings.rs`.
+//! Data of every size, in buffers and records of every size: sealing, opening, limits, padding.
 
 use std::sync::Arc;
 
 use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
-use tercel::{Filled, Misuse, Padding, RotatingTickets, Side};
+use tercel::{Filled, Padding, Side, error::Misuse, session::RotatingTickets};
 
 use crate::identity::{NAME, client, connect, server};
 use crate::pair::{Delivery, Pair, records};
@@ -63,7 +61,7 @@ fn the_sealed_length_is_enough() {
 }
 
 #[test]
-fn opening_into_the_readers_buffer_gives_the_same() {
+fn opening_into_a_buffer_of_the_reader_gives_the_same() {
     for version in BOTH_VERSIONS {
         let mut ends = connect(version);
         let mut wire = Vec::new();
@@ -86,17 +84,17 @@ fn opening_into_the_readers_buffer_gives_the_same() {
         assert_eq!(&out[..6], b"second");
         out.fill(0xee);
         assert_eq!(receiver.open_into(received, &mut out), Ok(Filled::Closed));
-        // What was not for the reader is not left in its buffer.
+        // Other content does not stay in the reader's buffer.
         assert!(!out.windows(2).any(|window| window == [1, 0]));
     }
 }
 
 #[test]
-fn records_keep_to_the_receivers_limit() {
+fn records_obey_the_receivers_limit() {
     for version in BOTH_VERSIONS {
         let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
         let client = client().versions(&[version]).record_size_limit(100).build().unwrap();
-        // What holds is what was agreed last, not what the session was made with.
+        // The limit of this connection applies, not that of the session's first one.
         for (resumed, limit) in [(false, 700), (true, 500)] {
             let server = server().tickets(tickets.clone()).record_size_limit(limit);
             let server = server.build().unwrap();
@@ -105,7 +103,7 @@ fn records_keep_to_the_receivers_limit() {
                 .tap_to_client(|bytes| to_client.extend_from_slice(bytes))
                 .connect()
                 .unwrap();
-            assert_eq!(ends.client.connection.facts.resumed, resumed);
+            assert_eq!(ends.client.connection.info.resumed, resumed);
             // TLS 1.3 counts the content type, and protects most of the handshake. RFC 8449 4
             let type_byte = usize::from(version == TLS13);
             let overhead = if version == TLS13 { 17 } else { 24 };
@@ -155,7 +153,7 @@ fn fragments_are_as_small_as_configured() {
         let server = server().build().unwrap();
         for resumed in [false, true] {
             let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
-            assert_eq!(ends.client.connection.facts.resumed, resumed);
+            assert_eq!(ends.client.connection.info.resumed, resumed);
             assert_eq!(ends.client.connection.sender.max_fragment(), 300);
             let mut wire = Vec::new();
             ends.client.connection.sender.seal_to(&[1; 1000], &mut wire).unwrap();

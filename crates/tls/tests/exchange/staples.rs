@@ -1,7 +1,5 @@
-//! What travels with a certificate, in both directions: OCSP responses and timestamps.
-//!
-//! For: who asks, who answers, who judges, through a whole handshake. Must not know: how a response is read;
-//! that is the pki crate's and tested there. Next: `identity.rs`.
+//! OCSP responses and signed certificate timestamps, in both directions: requests, answers and
+//! verification, through whole handshakes.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,8 +8,11 @@ use tercel::pki::{ChainVerifier, OcspPolicy, Refusal, RefusalReason};
 use tercel::pki_types::{CertificateDer, UnixTime};
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
-    Answer, ChainPolicy, ClientAuth, ClientMemoryStore, Clock, Credential, Error, PeerIdentity,
-    Policy, Question, ServerConfig, ServerConfigBuilder, Side, VerifyPeer,
+    Answer, Credential, Error, Policy, Question, ServerConfig, Side,
+    certificates::{ChainPolicy, PeerIdentity, VerifyPeer},
+    clock::Clock,
+    server::{ClientAuth, ServerConfigBuilder},
+    session::ClientMemoryStore,
 };
 
 use crate::identity::{Kind, NAME, authority, client, credential, must_staple, roots, server};
@@ -23,15 +24,15 @@ const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [TLS13, TLS12];
 
-/// A list of one timestamp of three bytes, as its RFC writes it.
+/// A list of one timestamp of three bytes, as RFC 6962 encodes it.
 const TIMESTAMPS: [u8; 7] = [0, 5, 0, 3, 7, 7, 7];
 
 fn leaf(credential: &Credential) -> CertificateDer<'static> {
     credential.chain()[0].clone()
 }
 
-/// What the authority says of a leaf over OCSP: that it is good, for thousands of years, unless changed.
-fn staple(leaf: &CertificateDer<'_>, change: impl FnOnce(&mut Response)) -> Vec<u8> {
+/// An OCSP response of the authority: good, for thousands of years, unless changed.
+fn response(leaf: &CertificateDer<'_>, change: impl FnOnce(&mut Response)) -> Vec<u8> {
     let (root, key) = authority();
     let issuer = tercel::pki::subject_public_key_info(&root).unwrap();
     let mut response =
@@ -40,24 +41,24 @@ fn staple(leaf: &CertificateDer<'_>, change: impl FnOnce(&mut Response)) -> Vec<
     response.sign(&key)
 }
 
-/// With the authority's word that it is good.
+/// A credential with an OCSP response `good`.
 fn stapled(credential: Credential) -> Credential {
-    let response = staple(&leaf(&credential), |_| {});
+    let response = response(&leaf(&credential), |_| {});
     credential.ocsp_response(response)
 }
 
-fn judging(policy: OcspPolicy) -> Policy<dyn VerifyPeer> {
+fn with_policy(policy: OcspPolicy) -> Policy<dyn VerifyPeer> {
     let verifier = ChainVerifier::builder(Arc::new(roots())).ocsp_policy(policy).build().unwrap();
     Policy::Here(Arc::new(ChainPolicy::with_verifier(verifier)))
 }
 
 #[test]
-fn a_leaf_that_demands_a_staple_needs_a_good_one_if_one_was_asked_for() {
+fn a_must_staple_leaf_needs_a_valid_response_if_requested() {
     for version in BOTH_VERSIONS {
         let demanding = must_staple(Kind::P256);
-        let of = |change: fn(&mut Response)| staple(&leaf(&demanding), change);
+        let of = |change: fn(&mut Response)| response(&leaf(&demanding), change);
         // Another key, and so another serial number.
-        let foreign = staple(&leaf(&credential(Kind::P384)), |_| {});
+        let foreign = response(&leaf(&credential(Kind::P384)), |_| {});
         let expired = of(|response| {
             response.singles[0].next_update = Some("20200102000000Z".into());
         });
@@ -66,7 +67,7 @@ fn a_leaf_that_demands_a_staple_needs_a_good_one_if_one_was_asked_for() {
             (of(|_| {}), None),
             (Vec::new(), Some(RefusalReason::MissingStaple)),
             (b"good".to_vec(), Some(RefusalReason::StapleMalformed)),
-            (foreign, Some(RefusalReason::StapleForAnother)),
+            (foreign, Some(RefusalReason::StapleForOtherCertificate)),
             (expired, Some(RefusalReason::StapleExpired { next_update })),
         ] {
             let server = ServerConfig::builder()
@@ -79,21 +80,21 @@ fn a_leaf_that_demands_a_staple_needs_a_good_one_if_one_was_asked_for() {
                 (outcome, refused) => {
                     let failure = outcome.unwrap_err();
                     assert_eq!(failure.client, refused.map(Error::Refused), "{version:?}");
-                    let told = AlertDescription::BAD_CERTIFICATE_STATUS_RESPONSE;
-                    assert_eq!(failure.server, Some(Error::AlertReceived(told)));
+                    let reported = AlertDescription::BAD_CERTIFICATE_STATUS_RESPONSE;
+                    assert_eq!(failure.server, Some(Error::AlertReceived(reported)));
                 }
             }
-            // A server that was not asked cannot have known.
+            // A server without a request cannot send one.
             let silent = client().versions(&[version]).request_ocsp(false).build().unwrap();
             Pair::new(&silent, &server, NAME).connect().unwrap().talk();
         }
     }
 }
 
-/// A session made by a client that did not ask for a staple says nothing about the staple that the
-/// certificate demands, so a client that asks for one does not resume it. RFC 7633 4.2.3
+/// A session of a client that did not request an OCSP response proves nothing about the response
+/// that the certificate requires, so a client that requests one does not offer it. RFC 7633 4.2.3
 #[test]
-fn a_session_made_without_asking_for_a_staple_is_not_offered_by_a_client_that_asks() {
+fn a_session_without_ocsp_request_is_not_offered_by_a_client_with_one() {
     let server = ServerConfig::builder().credential(must_staple(Kind::P256)).build().unwrap();
     for version in BOTH_VERSIONS {
         let store = Arc::new(ClientMemoryStore::default());
@@ -109,9 +110,9 @@ fn a_session_made_without_asking_for_a_staple_is_not_offered_by_a_client_that_as
 }
 
 #[test]
-fn a_client_that_requires_staples_refuses_a_server_without_a_good_one() {
+fn a_client_that_requires_responses_refuses_a_server_without_a_valid_one() {
     let own = credential(Kind::P256);
-    let of = |change: fn(&mut Response)| staple(&leaf(&own), change);
+    let of = |change: fn(&mut Response)| response(&leaf(&own), change);
     let bad = AlertDescription::BAD_CERTIFICATE_STATUS_RESPONSE;
     for version in BOTH_VERSIONS {
         for (response, asks, refused) in [
@@ -133,30 +134,30 @@ fn a_client_that_requires_staples_refuses_a_server_without_a_good_one() {
             let server = ServerConfig::builder().credential(credential).build().unwrap();
             let client = client()
                 .versions(&[version])
-                .verifier(judging(OcspPolicy::Require))
+                .verifier(with_policy(OcspPolicy::Require))
                 .request_ocsp(asks)
                 .build()
                 .unwrap();
             let outcome = Pair::new(&client, &server, NAME).connect();
-            let Some((reason, told)) = refused else {
+            let Some((reason, reported)) = refused else {
                 outcome.unwrap().talk();
                 continue;
             };
             let failure = outcome.unwrap_err();
             assert_eq!(failure.client, Some(Error::Refused(reason)), "{version:?}");
-            assert_eq!(failure.server, Some(Error::AlertReceived(told)), "{version:?}");
+            assert_eq!(failure.server, Some(Error::AlertReceived(reported)), "{version:?}");
         }
     }
 }
 
-/// Accepts everybody, and remembers what went with their certificates: whether a staple was asked for, the
-/// staple, the timestamps.
+/// Accepts all peers, and records what came with their certificates: whether a response was
+/// requested, the response, the timestamps.
 #[derive(Default)]
-struct Witness(Mutex<Vec<Seen>>);
+struct RecordingVerifier(Mutex<Vec<Seen>>);
 
 type Seen = (bool, Option<Vec<u8>>, Option<Vec<u8>>);
 
-impl VerifyPeer for Witness {
+impl VerifyPeer for RecordingVerifier {
     fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
         self.0.lock().unwrap().push((
             identity.ocsp_requested,
@@ -172,37 +173,37 @@ fn with_both(kind: Kind) -> Credential {
     credential.signed_certificate_timestamps(TIMESTAMPS.to_vec()).unwrap()
 }
 
+/// RFC 6962 3.3, 3.3.1
 #[test]
-fn a_servers_staple_and_timestamps_go_verbatim_to_who_asks() {
+fn a_servers_response_and_timestamps_are_sent_verbatim_on_request() {
     let server = ServerConfig::builder().credential(with_both(Kind::P256)).build().unwrap();
     for version in BOTH_VERSIONS {
         for (ocsp, timestamps) in [(false, false), (true, false), (false, true), (true, true)] {
-            let witness = Arc::new(Witness::default());
+            let verifier_log = Arc::new(RecordingVerifier::default());
             let client = client()
                 .versions(&[version])
-                .verifier(Policy::Here(Arc::clone(&witness) as _))
+                .verifier(Policy::Here(Arc::clone(&verifier_log) as _))
                 .request_ocsp(ocsp)
                 .request_signed_certificate_timestamps(timestamps)
                 .build()
                 .unwrap();
-            let facts =
-                Pair::new(&client, &server, NAME).connect().unwrap().client.connection.facts;
+            let info = Pair::new(&client, &server, NAME).connect().unwrap().client.connection.info;
             let expected =
                 (ocsp, ocsp.then(|| b"good".to_vec()), timestamps.then(|| TIMESTAMPS.to_vec()));
-            assert_eq!(facts.ocsp_response, expected.1, "{version:?}");
-            assert_eq!(facts.signed_certificate_timestamps, expected.2, "{version:?}");
-            assert_eq!(*witness.0.lock().unwrap(), [expected], "{version:?}");
+            assert_eq!(info.ocsp_response, expected.1, "{version:?}");
+            assert_eq!(info.signed_certificate_timestamps, expected.2, "{version:?}");
+            assert_eq!(*verifier_log.0.lock().unwrap(), [expected], "{version:?}");
         }
     }
 }
 
 #[test]
-fn a_clients_staple_and_timestamps_go_verbatim_to_who_asks() {
+fn a_clients_response_and_timestamps_are_sent_verbatim_on_request() {
     for version in BOTH_VERSIONS {
         for (ocsp, timestamps) in [(false, false), (true, false), (false, true), (true, true)] {
-            let witness = Arc::new(Witness::default());
+            let verifier_log = Arc::new(RecordingVerifier::default());
             let server = server()
-                .client_verifier(ClientAuth::Required, Policy::Here(Arc::clone(&witness) as _))
+                .client_verifier(ClientAuth::Required, Policy::Here(Arc::clone(&verifier_log) as _))
                 .request_ocsp(ocsp)
                 .request_signed_certificate_timestamps(timestamps)
                 .build()
@@ -211,46 +212,48 @@ fn a_clients_staple_and_timestamps_go_verbatim_to_who_asks() {
                 client().versions(&[version]).credential(with_both(Kind::Ed25519)).build().unwrap();
             let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
             ends.talk();
-            // TLS 1.2 has no way to ask a client.
+            // TLS 1.2 cannot request them from a client.
             let can_ask = version == TLS13;
             let expected = (
                 ocsp && can_ask,
                 (ocsp && can_ask).then(|| b"good".to_vec()),
                 (timestamps && can_ask).then(|| TIMESTAMPS.to_vec()),
             );
-            let facts = &ends.server.connection.facts;
-            assert_eq!(facts.ocsp_response, expected.1, "{version:?}");
-            assert_eq!(facts.signed_certificate_timestamps, expected.2, "{version:?}");
-            assert_eq!(*witness.0.lock().unwrap(), [expected], "{version:?}");
+            let info = &ends.server.connection.info;
+            assert_eq!(info.ocsp_response, expected.1, "{version:?}");
+            assert_eq!(info.signed_certificate_timestamps, expected.2, "{version:?}");
+            assert_eq!(*verifier_log.0.lock().unwrap(), [expected], "{version:?}");
         }
     }
 }
 
 #[test]
-fn who_is_asked_about_a_client_sees_its_staple() {
+fn a_question_about_a_client_has_its_response() {
     let server = server()
         .client_verifier(ClientAuth::Required, Policy::Ask)
         .request_ocsp(true)
         .build()
         .unwrap();
     let client = client().versions(&[TLS13]).credential(with_both(Kind::P256)).build().unwrap();
-    let witness = Witness::default();
+    let verifier_log = RecordingVerifier::default();
     let resolve = |_: Side, question: Question| -> Answer {
         let Question::VerifyPeer(question) = question else { panic!("{question:?}") };
-        question.resolve(&witness)
+        question.resolve(&verifier_log)
     };
     Pair::new(&client, &server, NAME).answering(resolve).connect().unwrap().talk();
-    assert_eq!(*witness.0.lock().unwrap(), [(true, Some(b"good".to_vec()), None)]);
+    assert_eq!(*verifier_log.0.lock().unwrap(), [(true, Some(b"good".to_vec()), None)]);
 }
 
-/// A server that asks its clients for staples and requires them.
-fn requiring() -> ServerConfigBuilder {
-    server().client_verifier(ClientAuth::Required, judging(OcspPolicy::Require)).request_ocsp(true)
+/// A server that requests OCSP responses from clients and requires them.
+fn server_requiring_responses() -> ServerConfigBuilder {
+    server()
+        .client_verifier(ClientAuth::Required, with_policy(OcspPolicy::Require))
+        .request_ocsp(true)
 }
 
 #[test]
-fn a_server_can_require_staples_of_its_clients() {
-    let server = requiring().build().unwrap();
+fn a_server_can_require_responses_of_its_clients() {
+    let server = server_requiring_responses().build().unwrap();
     let own = credential(Kind::P256);
     for (shown, refused) in [
         (stapled(own.with_ocsp_response(Vec::new())), None),
@@ -261,39 +264,40 @@ fn a_server_can_require_staples_of_its_clients() {
         let outcome = Pair::new(&client, &server, NAME).connect();
         assert_eq!(outcome.err().and_then(|failure| failure.server), refused.map(Error::Refused));
     }
-    // Where it cannot ask, nobody can have what it requires.
+    // TLS 1.2 cannot request a response, so none can be required.
     let client = client().versions(&[TLS12]).credential(stapled(own)).build().unwrap();
     let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
     assert_eq!(failure.server, Some(Error::Refused(RefusalReason::StapleRequired)));
 }
 
 #[test]
-fn a_session_keeps_the_clients_staple_until_it_expires() {
-    struct Dial(Mutex<u64>);
-    impl Clock for Dial {
+fn a_session_keeps_the_clients_response_until_it_expires() {
+    struct ManualClock(Mutex<u64>);
+    impl Clock for ManualClock {
         fn now(&self) -> UnixTime {
             UnixTime::since_unix_epoch(Duration::from_secs(*self.0.lock().unwrap()))
         }
     }
     // 2026-05-28 12:00:00 UTC
-    let dial = Arc::new(Dial(Mutex::new(1_779_969_600)));
-    let server = requiring().clock(dial.clone()).build().unwrap();
+    let clock = Arc::new(ManualClock(Mutex::new(1_779_969_600)));
+    let server = server_requiring_responses().clock(clock.clone()).build().unwrap();
     let own = credential(Kind::P256);
-    let until_two = staple(&leaf(&own), |response| {
+    let until_two = response(&leaf(&own), |response| {
         response.singles[0].next_update = Some("20260528140000Z".into());
     });
     let shown = own.with_ocsp_response(until_two);
-    let client = client().versions(&[TLS13]).clock(dial.clone()).credential(shown).build().unwrap();
+    let client =
+        client().versions(&[TLS13]).clock(clock.clone()).credential(shown).build().unwrap();
     let visit = || {
         let mut ends = Pair::new(&client, &server, NAME).connect()?;
         ends.talk();
-        assert!(ends.server.connection.facts.ocsp_response.is_some());
-        Ok(ends.server.connection.facts.resumed)
+        assert!(ends.server.connection.info.ocsp_response.is_some());
+        Ok(ends.server.connection.info.resumed)
     };
     assert_eq!(visit(), Ok(false));
     assert_eq!(visit(), Ok(true));
-    *dial.0.lock().unwrap() += 2 * 3600 + 301;
-    // Not resumed; and in the full handshake that follows, the client has nothing better to show.
+    *clock.0.lock().unwrap() += 2 * 3600 + 301;
+    // Not resumed; and in the full handshake the client has no newer response.
     let failure: crate::pair::Failure = visit().unwrap_err();
     let refused =
         matches!(failure.server, Some(Error::Refused(RefusalReason::StapleExpired { .. })));

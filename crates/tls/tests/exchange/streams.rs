@@ -1,18 +1,19 @@
 //! The blocking stream, on real sockets of this machine.
 //!
-//! For: `complete`, `Read` and `Write` as an application uses them. Must not know: records.
-//! Next: `sizes.rs`, the same without a transport.
+//! Covers `complete`, `Read` and `Write` as an application uses them.
 
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use tercel::crypto::{Hash, HashAlgorithm};
+use tercel::crypto::HashAlgorithm;
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    ClientAuth, Connection, Error, Handshake, Next, Opened, Peer, Received, ServerConfig, Stream,
+    Connection, Error, Handshake, Next, Opened, ReceiveBuffer, ServerConfig, Stream,
+    error::PeerError, server::ClientAuth,
 };
+use tercel_crypto::Hash;
 
 use crate::identity::{KINDS, NAME, client, credential, plain, roots, server};
 use crate::pair::{Delivery, Pair};
@@ -35,7 +36,7 @@ fn an_echo_over_sockets() {
         assert!(echo.join().unwrap() == data);
         let mut echoed = Vec::new();
         let end = stream.read_to_end(&mut echoed);
-        // In TLS 1.2 a close_notify is for both directions. RFC 5246 7.2.1
+        // In TLS 1.2 a close_notify ends both directions. RFC 5246 7.2.1
         if version == ProtocolVersion::TLS1_3 {
             end.unwrap();
             assert!(echoed == data);
@@ -61,12 +62,12 @@ fn small_reads_get_everything() {
         }
         sent.join().unwrap();
         assert_eq!(count, 5000);
-        assert_eq!(stream.read(&mut out).unwrap(), 0, "the end stays the end");
+        assert_eq!(stream.read(&mut out).unwrap(), 0, "the end is permanent");
     }
 }
 
 #[test]
-fn an_end_without_close_notify_is_an_unexpected_one() {
+fn an_end_without_close_notify_is_an_unexpected_eof() {
     for version in BOTH_VERSIONS {
         let (mut stream, sent) = connect(version, |mut stream| {
             stream.write_all(b"cut").unwrap();
@@ -83,7 +84,7 @@ fn an_end_without_close_notify_is_an_unexpected_one() {
 }
 
 #[test]
-fn a_failed_handshake_says_why_on_both_ends() {
+fn a_failed_handshake_is_reported_on_both_ends() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let server = thread::spawn(move || {
@@ -114,11 +115,11 @@ fn plain_http_is_recognised() {
 }
 
 #[test]
-fn a_transport_that_stalls_loses_and_repeats_nothing() {
+fn a_transport_that_stalls_neither_loses_nor_repeats_data() {
     let data: Vec<u8> = (0..100_000_u32).map(|at| at.to_be_bytes()[2]).collect();
     let ends = Pair::new(&plain().0, &plain().1, NAME).connect().unwrap();
     let (ours, mut theirs) = (ends.client, ends.server);
-    let stalling = Stalling { taken: Vec::new(), calls: 0, error: ErrorKind::WouldBlock };
+    let stalling = StallingTransport { taken: Vec::new(), calls: 0, error: ErrorKind::WouldBlock };
     let mut stream = Stream::new(stalling, ours.connection, ours.received);
     let mut rest = &data[..];
     while !rest.is_empty() {
@@ -135,27 +136,27 @@ fn a_transport_that_stalls_loses_and_repeats_nothing() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_sent_does_not_hide_what_was_read() {
+fn a_failed_answer_does_not_discard_data() {
     let mut ends = Pair::new(&plain().0, &plain().1, NAME).connect().unwrap();
     let mut wire = Vec::new();
     ends.client.connection.sender.update_key(true, &mut wire).unwrap();
-    ends.client.connection.sender.seal_to(b"last words", &mut wire).unwrap();
+    ends.client.connection.sender.seal_to(b"last data", &mut wire).unwrap();
     ends.client.connection.sender.close(&mut wire).unwrap();
     ends.server.received.extend(&wire);
-    let broken = Stalling { taken: Vec::new(), calls: 0, error: ErrorKind::BrokenPipe };
+    let broken = StallingTransport { taken: Vec::new(), calls: 0, error: ErrorKind::BrokenPipe };
     let mut stream = Stream::new(broken, ends.server.connection, ends.server.received);
     let mut read = Vec::new();
     stream.read_to_end(&mut read).unwrap();
-    assert_eq!(read, b"last words");
+    assert_eq!(read, b"last data");
     assert_eq!(stream.write(b"answer").unwrap_err().kind(), ErrorKind::BrokenPipe);
 }
 
 #[test]
-fn a_peer_that_asks_for_key_updates_and_does_not_read_costs_no_memory() {
+fn key_update_requests_of_a_peer_that_does_not_read_use_no_memory() {
     let (client, server) = plain();
     let ends = Pair::new(&client, &server, NAME).connect().unwrap();
     let input = Arc::default();
-    let deaf = Deaf(Arc::clone(&input));
+    let deaf = WriteBlocked(Arc::clone(&input));
     let (mut asking, ours) = (ends.server.connection, ends.client);
     let mut stream = Stream::new(deaf, ours.connection, ours.received);
     let kept = allocation_counter::measure(|| {
@@ -163,22 +164,22 @@ fn a_peer_that_asks_for_key_updates_and_does_not_read_costs_no_memory() {
             let mut wire = Vec::new();
             asking.sender.update_key(true, &mut wire).unwrap();
             asking.sender.seal_to(b"x", &mut wire).unwrap();
-            // A peer of ours asks once, until it has an answer.
-            asking = forgetful(asking, &server);
+            // Tercel's connection requests once, until it has an answer.
+            asking = without_pending_request(asking, &server);
             *input.lock().unwrap() = wire;
             assert_eq!(stream.read(&mut [0]).unwrap(), 1);
         }
     });
-    assert!(kept.bytes_current < 10_000, "{} bytes are kept", kept.bytes_current);
+    assert!(kept.bytes_current < 10_000, "{} bytes are buffered", kept.bytes_current);
 }
 
 #[test]
-fn a_server_that_asks_for_certificates_and_does_not_read_is_refused() {
+fn a_server_that_requests_certificates_and_does_not_read_is_refused() {
     let curious = server().client_auth(ClientAuth::None, roots()).build().unwrap();
     let willing = client().post_handshake_auth(true).credential(credential(KINDS[0]));
     let ends = Pair::new(&willing.build().unwrap(), &curious, NAME).connect().unwrap();
     let input = Arc::default();
-    let deaf = Deaf(Arc::clone(&input));
+    let deaf = WriteBlocked(Arc::clone(&input));
     let (mut asking, ours) = (ends.server.connection, ends.client);
     let requester = asking.requester.take().unwrap();
     let mut stream = Stream::new(deaf, ours.connection, ours.received);
@@ -192,26 +193,26 @@ fn a_server_that_asks_for_certificates_and_does_not_read_is_refused() {
     });
     let refused = refused.as_ref().and_then(io::Error::get_ref);
     let inner = refused.and_then(|inner| inner.downcast_ref::<Error>());
-    assert_eq!(inner, Some(&Peer::TooManyCertificateRequests.into()));
+    assert_eq!(inner, Some(&PeerError::TooManyCertificateRequests.into()));
 }
 
 #[test]
-fn what_a_reader_answers_is_flushed() {
+fn answers_of_a_reader_are_flushed() {
     let mut ends = Pair::new(&plain().0, &plain().1, NAME).connect().unwrap();
     let mut wire = Vec::new();
     ends.server.connection.sender.update_key(true, &mut wire).unwrap();
     ends.server.connection.sender.seal_to(b"x", &mut wire).unwrap();
-    let transport = Collecting(io::Cursor::new(wire), BufWriter::new(Vec::new()));
+    let transport = BufferedTransport(io::Cursor::new(wire), BufWriter::new(Vec::new()));
     let mut stream = Stream::new(transport, ends.client.connection, ends.client.received);
     assert_eq!(stream.read(&mut [0]).unwrap(), 1);
     assert!(!stream.transport().1.get_ref().is_empty());
 }
 
 #[test]
-fn tickets_that_a_client_does_not_take_at_once_are_sent_later() {
-    let transport = Reluctant {
+fn tickets_that_a_client_does_not_read_at_once_are_sent_later() {
+    let transport = SlowTransport {
         client: Handshake::client(plain().0, NAME.try_into().unwrap()),
-        to_client: Received::new(),
+        to_client: ReceiveBuffer::new(),
         from_client: Vec::new(),
         connection: None,
         takes: 10,
@@ -219,23 +220,23 @@ fn tickets_that_a_client_does_not_take_at_once_are_sent_later() {
     let mut stream = Handshake::server(plain().1).complete(transport).unwrap();
     assert_eq!(stream.transport().takes, 100);
     stream.write_all(b"data").unwrap();
-    let Reluctant { connection, mut to_client, .. } = stream.into_parts().ok().unwrap().0;
+    let SlowTransport { connection, mut to_client, .. } = stream.into_parts().ok().unwrap().0;
     match connection.unwrap().receiver.open(&mut to_client) {
         Ok(Opened::Data(data)) => assert_eq!(data, b"data"),
         other => panic!("{other:?}"),
     }
 }
 
-/// A client that, once it is connected, takes a few bytes and then nothing for a moment.
-struct Reluctant {
+/// A client transport that accepts a few bytes after the handshake, then none for a moment.
+struct SlowTransport {
     client: Handshake,
-    to_client: Received,
+    to_client: ReceiveBuffer,
     from_client: Vec<u8>,
     connection: Option<Box<Connection>>,
     takes: usize,
 }
 
-impl Read for Reluctant {
+impl Read for SlowTransport {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.connection.is_none() {
             match self.client.advance(&mut self.to_client, &mut self.from_client).unwrap() {
@@ -250,7 +251,7 @@ impl Read for Reluctant {
     }
 }
 
-impl Write for Reluctant {
+impl Write for SlowTransport {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut count = bytes.len();
         if self.connection.is_some() && self.takes < 100 {
@@ -269,8 +270,8 @@ impl Write for Reluctant {
     }
 }
 
-/// The same connection, which has forgotten that it asked for a key update.
-fn forgetful(connection: Connection, config: &ServerConfig) -> Connection {
+/// The same connection without the record of its key update request.
+fn without_pending_request(connection: Connection, config: &ServerConfig) -> Connection {
     let mut bytes = connection.save().unwrap();
     // Format, side, version, suite; the sender's keys, sequence, updates, limit, padding; the link.
     let link = 7 + 1 + usize::from(bytes[7]) + 8 + 8 + 2 + 2;
@@ -282,10 +283,10 @@ fn forgetful(connection: Connection, config: &ServerConfig) -> Connection {
     Connection::restore_server(&bytes, config).unwrap()
 }
 
-/// Has what it is given to read, and takes nothing.
-struct Deaf(Arc<Mutex<Vec<u8>>>);
+/// A transport with data to read that accepts no writes.
+struct WriteBlocked(Arc<Mutex<Vec<u8>>>);
 
-impl Read for Deaf {
+impl Read for WriteBlocked {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let mut input = self.0.lock().unwrap();
         let count = input.len().min(out.len());
@@ -295,7 +296,7 @@ impl Read for Deaf {
     }
 }
 
-impl Write for Deaf {
+impl Write for WriteBlocked {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
         Err(ErrorKind::WouldBlock.into())
     }
@@ -305,16 +306,16 @@ impl Write for Deaf {
     }
 }
 
-/// Sends nothing before it is flushed.
-struct Collecting(io::Cursor<Vec<u8>>, BufWriter<Vec<u8>>);
+/// A transport that buffers writes until it is flushed.
+struct BufferedTransport(io::Cursor<Vec<u8>>, BufWriter<Vec<u8>>);
 
-impl Read for Collecting {
+impl Read for BufferedTransport {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         self.0.read(out)
     }
 }
 
-impl Write for Collecting {
+impl Write for BufferedTransport {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.1.write(bytes)
     }
@@ -324,14 +325,14 @@ impl Write for Collecting {
     }
 }
 
-/// Takes a few bytes now and then, and has none to give.
-struct Stalling {
+/// A transport that accepts a few bytes now and then, and has nothing to read.
+struct StallingTransport {
     taken: Vec<u8>,
     calls: usize,
     error: ErrorKind,
 }
 
-impl Write for Stalling {
+impl Write for StallingTransport {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.calls += 1;
         if self.calls % 3 != 0 || self.error != ErrorKind::WouldBlock {
@@ -347,13 +348,13 @@ impl Write for Stalling {
     }
 }
 
-impl Read for Stalling {
+impl Read for StallingTransport {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         Err(self.error.into())
     }
 }
 
-/// A client's stream, and a thread with what the server does with its own.
+/// A client's stream, and a thread that runs a function with the server's stream.
 fn connect<T: Send + 'static>(
     version: ProtocolVersion,
     serve: impl FnOnce(Stream<TcpStream>) -> T + Send + 'static,

@@ -1,13 +1,17 @@
-//! Keys that leave for another record layer: right to the bit, and only when nothing would be lost.
+//! Traffic keys that are exported to another record layer: they are correct, and an export is
+//! refused if data would be lost.
 //!
-//! For: a second record layer, written from the RFCs over the bare algorithms, that goes on where ours stopped.
-//! Must not know: the kernel, which is in `../handover/`. Next: `saved.rs`.
+//! The other record layer is written from the RFCs with bare algorithms, and continues the
+//! connection.
 
-use tercel::crypto::{AeadAlgorithm, AeadKey};
+use tercel::crypto::AeadAlgorithm;
 use tercel::wire::{CipherSuite, ProtocolVersion};
 use tercel::{
-    Connection, Error, Local, Misuse, NonceForm, Padding, Received, ServerConfig, Side, TrafficKey,
+    Connection, Error, Padding, ReceiveBuffer, ServerConfig, Side,
+    error::{InternalError, Misuse},
+    handoff::{NonceForm, TrafficKey},
 };
+use tercel_crypto::AeadKey;
 
 use crate::identity::{Kind, NAME, client, connect, credential, server};
 use crate::pair::{Delivery, Ends, Pair, records};
@@ -29,55 +33,56 @@ pub(crate) const SUITES: [CipherSuite; 6] = [
 ];
 
 #[test]
-fn another_record_layer_goes_on_where_ours_stopped() {
+fn another_record_layer_continues_the_connection() {
     for suite in SUITES {
         for side in BOTH_SIDES {
             let ends = busy(suite);
-            let tls13 = ends.client.connection.facts.version == TLS13;
-            let (left, mut stays) = part(ends, side);
-            let mut exported = left.export_traffic_keys(&Received::new()).unwrap_or_else(gave_back);
-            assert_eq!(exported.facts.cipher_suite, suite);
+            let tls13 = ends.client.connection.info.version == TLS13;
+            let (left, mut peer) = part(ends, side);
+            let mut exported =
+                left.export_traffic_keys(&ReceiveBuffer::new()).unwrap_or_else(refused_export);
+            assert_eq!(exported.info.cipher_suite, suite);
             assert_eq!((exported.version == TLS13, exported.max_fragment), (tls13, 16384));
-            let mut write = Layer::new(&exported.send, tls13);
-            let mut read = Layer::new(&exported.receive, tls13);
+            let mut write = Direction::new(&exported.send, tls13);
+            let mut read = Direction::new(&exported.receive, tls13);
             for round in 0..4_u8 {
                 let sealed = write.seal(APPLICATION_DATA, &[round; 100]);
-                assert_eq!(stays.read(&sealed, Delivery::Whole).unwrap(), [round; 100]);
+                assert_eq!(peer.read(&sealed, Delivery::Whole).unwrap(), [round; 100]);
                 let mut wire = Vec::new();
-                stays.connection.sender.seal_to(&[round; 50], &mut wire).unwrap();
+                peer.connection.sender.seal_to(&[round; 50], &mut wire).unwrap();
                 assert_eq!(read.open_all(&wire), [(APPLICATION_DATA, vec![round; 50])]);
                 if !tls13 || round % 2 == 0 {
                     continue;
                 }
-                // An update that asks for one in return. RFC 9846 4.7.3
+                // An update that requests one in return. RFC 9846 4.7.3
                 let update = write.seal(HANDSHAKE, &[24, 0, 0, 1, 1]);
                 exported.send.update().unwrap();
-                write = Layer::new(&exported.send, tls13);
-                assert_eq!(stays.read(&update, Delivery::Whole).unwrap(), b"");
+                write = Direction::new(&exported.send, tls13);
+                assert_eq!(peer.read(&update, Delivery::Whole).unwrap(), b"");
                 wire.clear();
-                stays.connection.sender.control(&mut wire).unwrap();
+                peer.connection.sender.control(&mut wire).unwrap();
                 assert_eq!(read.open_all(&wire), [(HANDSHAKE, vec![24, 0, 0, 1, 0])]);
                 exported.receive.update().unwrap();
-                read = Layer::new(&exported.receive, tls13);
+                read = Direction::new(&exported.receive, tls13);
             }
         }
     }
 }
 
-/// Another record layer in the place of ours: the keys that were exported, and what follows on them.
-struct Elsewhere {
-    keys: tercel::TrafficKeys,
-    read: Layer,
-    write: Layer,
+/// Another record layer, with the exported keys and the tracker of key updates.
+struct OtherRecordLayer {
+    keys: tercel::handoff::TrafficKeys,
+    read: Direction,
+    write: Direction,
 }
 
-impl Elsewhere {
-    fn new(keys: tercel::TrafficKeys) -> Self {
-        let (read, write) = (Layer::new(&keys.receive, true), Layer::new(&keys.send, true));
+impl OtherRecordLayer {
+    fn new(keys: tercel::handoff::TrafficKeys) -> Self {
+        let (read, write) = (Direction::new(&keys.receive, true), Direction::new(&keys.send, true));
         Self { keys, read, write }
     }
 
-    /// The data in these records, and how many key updates are owed for those among them.
+    /// The data in these records, and the number of requested key updates.
     fn receive(&mut self, wire: &[u8]) -> (Vec<u8>, usize) {
         let (mut data, mut owed) = (Vec::new(), 0);
         for (kind, fragment) in records(wire) {
@@ -87,12 +92,12 @@ impl Elsewhere {
                     let (request, head) = update.split_last().unwrap();
                     assert_eq!(head, [24, 0, 0, 1]);
                     owed += usize::from(*request);
-                    // The records behind it are under the next key.
+                    // Later records are under the next key.
                     let before = self.keys.receive.key().to_vec();
                     self.keys.receive.update().unwrap();
                     assert_ne!(self.keys.receive.key(), before);
                     assert_eq!(self.keys.receive.sequence(), 0);
-                    self.read = Layer::new(&self.keys.receive, true);
+                    self.read = Direction::new(&self.keys.receive, true);
                 }
                 other => panic!("{other:?}"),
             }
@@ -103,75 +108,82 @@ impl Elsewhere {
     fn update(&mut self, request: u8) -> Vec<u8> {
         let update = self.write.seal(HANDSHAKE, &[24, 0, 0, 1, request]);
         self.keys.send.update().unwrap();
-        self.write = Layer::new(&self.keys.send, true);
+        self.write = Direction::new(&self.keys.send, true);
         update
     }
 }
 
-/// A peer changes its key, and asks for ours to change, while another record layer has the keys. RFC 9846 4.7.3
+/// A peer updates its key and requests an update, while another record layer has the keys.
+/// RFC 9846 4.7.3
 #[test]
-fn another_record_layer_follows_a_peer_s_key_updates() {
+fn another_record_layer_follows_a_peers_key_updates() {
     for suite in &SUITES[..3] {
         for side in BOTH_SIDES {
-            let (left, mut stays) = part(busy(*suite), side);
-            let exported = left.export_traffic_keys(&Received::new()).unwrap_or_else(gave_back);
-            let mut elsewhere = Elsewhere::new(exported);
+            let (left, mut peer) = part(busy(*suite), side);
+            let exported =
+                left.export_traffic_keys(&ReceiveBuffer::new()).unwrap_or_else(refused_export);
+            let mut other_layer = OtherRecordLayer::new(exported);
             for request in [false, true, true, false, true] {
-                // Data on both sides of the update, in one flight.
-                let (mut wire, sender) = (Vec::new(), &mut stays.connection.sender);
+                // Data before and after the update, in one flight.
+                let (mut wire, sender) = (Vec::new(), &mut peer.connection.sender);
                 sender.seal_to(b"before, ", &mut wire).unwrap();
                 sender.update_key(request, &mut wire).unwrap();
                 sender.seal_to(b"after", &mut wire).unwrap();
-                let (data, owed) = elsewhere.receive(&wire);
+                let (data, owed) = other_layer.receive(&wire);
                 assert_eq!((&data[..], owed), (&b"before, after"[..], usize::from(request)));
-                // Until the answer our own key is the one before.
-                let mut answer = elsewhere.write.seal(APPLICATION_DATA, b"old, ");
+                // Until the answer the layer's own key is the old one.
+                let mut answer = other_layer.write.seal(APPLICATION_DATA, b"old, ");
                 for _ in 0..owed {
-                    answer.extend(elsewhere.update(0));
+                    answer.extend(other_layer.update(0));
                 }
-                answer.extend(elsewhere.write.seal(APPLICATION_DATA, b"new"));
-                assert_eq!(stays.read(&answer, Delivery::Whole).unwrap(), b"old, new");
+                answer.extend(other_layer.write.seal(APPLICATION_DATA, b"new"));
+                assert_eq!(peer.read(&answer, Delivery::Whole).unwrap(), b"old, new");
                 wire.clear();
-                stays.connection.sender.control(&mut wire).unwrap();
-                assert!(wire.is_empty(), "what was asked for was granted");
+                peer.connection.sender.control(&mut wire).unwrap();
+                assert!(wire.is_empty(), "the request was answered");
             }
-            // Both ask at once: each update is followed, and each request granted.
+            // Both sides request at the same time: each update is followed, and each request
+            // answered.
             let mut wire = Vec::new();
-            stays.connection.sender.update_key(true, &mut wire).unwrap();
-            let mut crossing = elsewhere.update(1);
-            let (_, owed) = elsewhere.receive(&wire);
+            peer.connection.sender.update_key(true, &mut wire).unwrap();
+            let mut crossing = other_layer.update(1);
+            let (_, owed) = other_layer.receive(&wire);
             assert_eq!(owed, 1);
-            crossing.extend(elsewhere.update(0));
-            crossing.extend(elsewhere.write.seal(APPLICATION_DATA, b"there"));
-            assert_eq!(stays.read(&crossing, Delivery::Whole).unwrap(), b"there");
+            crossing.extend(other_layer.update(0));
+            crossing.extend(other_layer.write.seal(APPLICATION_DATA, b"there"));
+            assert_eq!(peer.read(&crossing, Delivery::Whole).unwrap(), b"there");
             wire.clear();
-            stays.connection.sender.control(&mut wire).unwrap();
-            stays.connection.sender.seal_to(b"and back", &mut wire).unwrap();
-            assert_eq!(elsewhere.receive(&wire), (b"and back".to_vec(), 0));
+            peer.connection.sender.control(&mut wire).unwrap();
+            peer.connection.sender.seal_to(b"answer", &mut wire).unwrap();
+            assert_eq!(other_layer.receive(&wire), (b"answer".to_vec(), 0));
         }
     }
 }
 
-/// Without the update the next record cannot be opened, on either side: nothing goes on under old keys.
+/// Without the update the next record cannot be opened, on both sides: old keys are not used.
 #[test]
-fn a_key_update_that_is_not_followed_ends_the_connection() {
+fn a_key_update_that_is_ignored_ends_the_connection() {
     for side in BOTH_SIDES {
-        let (left, mut stays) = part(busy(SUITES[0]), side);
-        let exported = left.export_traffic_keys(&Received::new()).unwrap_or_else(gave_back);
-        let mut elsewhere = Elsewhere::new(exported);
+        let (left, mut peer) = part(busy(SUITES[0]), side);
+        let exported =
+            left.export_traffic_keys(&ReceiveBuffer::new()).unwrap_or_else(refused_export);
+        let mut other_layer = OtherRecordLayer::new(exported);
         let mut wire = Vec::new();
-        stays.connection.sender.update_key(false, &mut wire).unwrap();
+        peer.connection.sender.update_key(false, &mut wire).unwrap();
         let fragment = records(&wire).remove(0).1;
-        assert_eq!(elsewhere.read.open(APPLICATION_DATA, &fragment).0, HANDSHAKE);
+        assert_eq!(other_layer.read.open(APPLICATION_DATA, &fragment).0, HANDSHAKE);
         wire.clear();
-        stays.connection.sender.seal_to(b"under the next key", &mut wire).unwrap();
+        peer.connection.sender.seal_to(b"under the next key", &mut wire).unwrap();
         let fragment = records(&wire).remove(0).1;
-        assert!(elsewhere.read.try_open(APPLICATION_DATA, &fragment).is_none());
-        // Ours was announced, and did not change.
-        let update = elsewhere.write.seal(HANDSHAKE, &[24, 0, 0, 1, 0]);
-        let data = elsewhere.write.seal(APPLICATION_DATA, b"under the old key");
-        assert_eq!(stays.read(&update, Delivery::Whole).unwrap(), b"");
-        assert_eq!(stays.read(&data, Delivery::Whole), Err(tercel::Peer::BadRecordMac.into()));
+        assert!(other_layer.read.try_open(APPLICATION_DATA, &fragment).is_none());
+        // The layer's update was announced, and its key not changed.
+        let update = other_layer.write.seal(HANDSHAKE, &[24, 0, 0, 1, 0]);
+        let data = other_layer.write.seal(APPLICATION_DATA, b"under the old key");
+        assert_eq!(peer.read(&update, Delivery::Whole).unwrap(), b"");
+        assert_eq!(
+            peer.read(&data, Delivery::Whole),
+            Err(tercel::error::PeerError::BadRecordMac.into())
+        );
     }
 }
 
@@ -180,9 +192,9 @@ fn both_sides_export_the_same_keys() {
     for suite in SUITES {
         let Ends { client, server } = busy(suite);
         let mut client =
-            client.connection.export_traffic_keys(&client.received).unwrap_or_else(gave_back);
+            client.connection.export_traffic_keys(&client.received).unwrap_or_else(refused_export);
         let mut server =
-            server.connection.export_traffic_keys(&server.received).unwrap_or_else(gave_back);
+            server.connection.export_traffic_keys(&server.received).unwrap_or_else(refused_export);
         for round in 0..3 {
             for (ours, theirs) in [(&client.send, &server.receive), (&client.receive, &server.send)]
             {
@@ -203,7 +215,7 @@ fn both_sides_export_the_same_keys() {
                 break;
             }
         }
-        // Exporters are not part of it, and go on.
+        // Exporters are separate, and still usable.
         let (mut ours, mut theirs) = ([0; 20], [0; 20]);
         client.exporter.export(b"EXPORTER-x", None, &mut ours).unwrap();
         server.exporter.export(b"EXPORTER-x", None, &mut theirs).unwrap();
@@ -212,43 +224,44 @@ fn both_sides_export_the_same_keys() {
 }
 
 #[test]
-fn keys_of_a_parked_connection_are_exported_too() {
+fn keys_of_a_parked_connection_can_be_exported() {
     for version in BOTH_VERSIONS {
         let mut ends = connect(version);
         ends.talk();
         ends.client.connection.park();
         let client = ends.client.connection.export_traffic_keys(&ends.client.received);
         let server = ends.server.connection.export_traffic_keys(&ends.server.received);
-        let (client, server) = (client.unwrap_or_else(gave_back), server.unwrap_or_else(gave_back));
+        let (client, server) =
+            (client.unwrap_or_else(refused_export), server.unwrap_or_else(refused_export));
         assert_eq!(seen(&client.send), seen(&server.receive));
         assert_eq!(seen(&client.receive), seen(&server.send));
     }
 }
 
 #[test]
-fn nothing_that_is_pending_is_lost_by_an_export() {
-    // Bytes that were received: the other layer would never see them.
+fn an_export_is_refused_with_pending_data() {
+    // Received bytes that were not read, which the other layer would not have.
     let mut ends = connect(TLS13);
     ends.talk();
     let mut wire = Vec::new();
     ends.server.connection.sender.seal_to(b"unread", &mut wire).unwrap();
     for length in [1, wire.len()] {
-        let mut received = Received::new();
+        let mut received = ReceiveBuffer::new();
         received.extend(&wire[..length]);
         let refused = ends.client.connection.export_traffic_keys(&received);
         ends.client.connection = refused_for(refused, Misuse::UnreadInput.into());
     }
     assert_eq!(ends.client.read(&wire, Delivery::Whole).unwrap(), b"unread");
 
-    // A key update that the peer asked for.
+    // A key update that the peer requested.
     wire.clear();
     ends.server.connection.sender.update_key(true, &mut wire).unwrap();
     assert_eq!(ends.client.read(&wire, Delivery::Whole).unwrap(), b"");
     let refused = ends.client.connection.export_traffic_keys(&ends.client.received);
     ends.client.connection = refused_for(refused, Misuse::ControlPending.into());
-    // And one that we asked for.
+    // And one that this side requested.
     let refused = ends.server.connection.export_traffic_keys(&ends.server.received);
-    ends.server.connection = refused_for(refused, Misuse::UpdateAwaited.into());
+    ends.server.connection = refused_for(refused, Misuse::KeyUpdatePending.into());
     wire.clear();
     ends.client.connection.sender.control(&mut wire).unwrap();
     assert_eq!(ends.server.read(&wire, Delivery::Whole).unwrap(), b"");
@@ -258,35 +271,36 @@ fn nothing_that_is_pending_is_lost_by_an_export() {
 }
 
 #[test]
-fn half_a_ticket_forbids_an_export() {
+fn an_export_is_refused_with_a_partial_ticket() {
     let server = ServerConfig::builder().credential(credential(Kind::P256)).max_fragment(64);
     let (client, server) = (client().build().unwrap(), server.build().unwrap());
     let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
     let mut wire = ends.client.received.unread().to_vec();
-    ends.client.received = Received::new();
+    ends.client.received = ReceiveBuffer::new();
     let first = 5 + records(&wire)[0].1.len();
     let rest = wire.split_off(first);
     assert_eq!(ends.client.read(&wire, Delivery::Whole).unwrap(), b"");
     let refused = ends.client.connection.export_traffic_keys(&ends.client.received);
-    ends.client.connection = refused_for(refused, Misuse::HalfMessage.into());
+    ends.client.connection = refused_for(refused, Misuse::PartialMessage.into());
     assert_eq!(ends.client.read(&rest, Delivery::Whole).unwrap(), b"");
     ends.talk();
     let exported = ends.server.connection.export_traffic_keys(&ends.server.received);
-    assert_eq!(exported.unwrap_or_else(gave_back).max_fragment, 64);
+    assert_eq!(exported.unwrap_or_else(refused_export).max_fragment, 64);
 }
 
 #[test]
-fn what_is_over_is_not_exported() {
+fn a_closed_or_failed_connection_is_not_exported() {
     for version in BOTH_VERSIONS {
-        // Closed by us.
+        // Closed by this side.
         let mut ends = connect(version);
         let mut wire = Vec::new();
         ends.client.connection.sender.close(&mut wire).unwrap();
-        let refused = ends.client.connection.export_traffic_keys(&Received::new());
-        refused_for(refused, Local::Closed.into());
-        // Closed by the peer: TLS 1.2 owes an answer, in TLS 1.3 the other direction goes on. RFC 9846 6.1
+        let refused = ends.client.connection.export_traffic_keys(&ReceiveBuffer::new());
+        refused_for(refused, InternalError::Closed.into());
+        // Closed by the peer: TLS 1.2 requires an answer, in TLS 1.3 the other direction is open.
+        // RFC 9846 6.1
         assert_eq!(ends.server.read(&wire, Delivery::Whole).unwrap(), b"");
-        let exported = ends.server.connection.export_traffic_keys(&Received::new());
+        let exported = ends.server.connection.export_traffic_keys(&ReceiveBuffer::new());
         match version {
             TLS13 => assert!(exported.is_ok()),
             _ => drop(refused_for(exported, Misuse::ControlPending.into())),
@@ -294,23 +308,23 @@ fn what_is_over_is_not_exported() {
         // Failed.
         let mut ends = connect(version);
         ends.client.read(&[23, 3, 3, 0, 1, 0], Delivery::Whole).unwrap_err();
-        let refused = ends.client.connection.export_traffic_keys(&Received::new());
-        let kept = refused_for(refused, Local::Failed.into());
+        let refused = ends.client.connection.export_traffic_keys(&ReceiveBuffer::new());
+        let kept = refused_for(refused, InternalError::Failed.into());
         let mut alert = Vec::new();
         { kept }.sender.control(&mut alert).unwrap();
-        assert!(!alert.is_empty(), "what is kept still says why");
+        assert!(!alert.is_empty(), "the connection is returned with its alert");
     }
 }
 
-/// Both ends of this suite, on which records and key updates have gone both ways.
+/// Both ends with this suite, after records and key updates in both directions.
 fn busy(suite: CipherSuite) -> Ends {
-    let client = client().cipher_suites(&[suite]).unwrap().padding(Padding::Block(32));
+    let client = client().cipher_suites(&[suite]).padding(Padding::Block(32));
     let (client, server) = (client.build().unwrap(), server().build().unwrap());
     let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
     for _ in 0..3 {
         ends.talk();
     }
-    if ends.client.connection.facts.version == TLS13 {
+    if ends.client.connection.info.version == TLS13 {
         let mut wire = Vec::new();
         ends.client.connection.sender.update_key(false, &mut wire).unwrap();
         ends.server.read(&wire, Delivery::Whole).unwrap();
@@ -319,7 +333,7 @@ fn busy(suite: CipherSuite) -> Ends {
     ends
 }
 
-/// The connection that is given away, and the end that stays.
+/// The connection to export, and the other end.
 fn part(ends: Ends, given: Side) -> (Connection, crate::pair::End) {
     match given {
         Side::Client => (ends.client.connection, ends.server),
@@ -327,12 +341,12 @@ fn part(ends: Ends, given: Side) -> (Connection, crate::pair::End) {
     }
 }
 
-fn gave_back(refused: tercel::NotHandedOver) -> tercel::TrafficKeys {
+fn refused_export(refused: tercel::handoff::HandoffError) -> tercel::handoff::TrafficKeys {
     panic!("{}", Error::from(refused))
 }
 
 fn refused_for(
-    result: Result<tercel::TrafficKeys, tercel::NotHandedOver>,
+    result: Result<tercel::handoff::TrafficKeys, tercel::handoff::HandoffError>,
     reason: Error,
 ) -> Connection {
     let refused = result.err().expect("an export is refused");
@@ -344,8 +358,8 @@ fn seen(key: &TrafficKey) -> (AeadAlgorithm, &[u8], &[u8], NonceForm, u64) {
     (key.algorithm(), key.key(), key.iv(), key.nonce_form(), key.sequence())
 }
 
-/// One direction of a record layer that is not ours. RFC 9846 5.2, 5.3; RFC 5288 3, RFC 7905 2
-struct Layer {
+/// One direction of the other record layer. RFC 9846 5.2, 5.3; RFC 5288 3, RFC 7905 2
+struct Direction {
     key: AeadKey,
     iv: Vec<u8>,
     form: NonceForm,
@@ -353,7 +367,7 @@ struct Layer {
     sequence: u64,
 }
 
-impl Layer {
+impl Direction {
     fn new(from: &TrafficKey, tls13: bool) -> Self {
         Self {
             key: AeadKey::new(from.algorithm(), from.key()).unwrap(),

@@ -1,9 +1,7 @@
-//! Key updates that are asked for, and what is sealed after the peer has failed.
-//!
-//! For: senders whose link has something to say. Must not know: how it was negotiated. Next: `pending.rs`.
+//! Key updates on request, and sealing after a failure of the peer.
 
 use tercel::wire::{AlertDescription, ProtocolVersion};
-use tercel::{Local, Side};
+use tercel::{Side, error::InternalError};
 
 use crate::identity::connect;
 use crate::pair::{Delivery, End, records};
@@ -12,10 +10,10 @@ const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [TLS13, ProtocolVersion::TLS1_2];
 
 #[test]
-fn a_request_for_an_update_is_not_repeated_before_it_is_granted() {
+fn an_update_request_is_not_repeated_before_its_answer() {
     let mut ends = connect(TLS13);
     let (client, server) = ends.both(Side::Client);
-    // Asks; what the server has to say to that.
+    // Sends a request; returns what the server sends in response.
     let mut ask = |client: &mut End| {
         let (mut request, mut answer) = (Vec::new(), Vec::new());
         client.connection.sender.update_key(true, &mut request).unwrap();
@@ -25,7 +23,7 @@ fn a_request_for_an_update_is_not_repeated_before_it_is_granted() {
     };
     let first = ask(client);
     assert_eq!(records(&first).len(), 1);
-    // The answer is on its way: our key changes again, but we ask for no other. RFC 9846 4.7.3
+    // The answer is in transit: the key is updated again, without a request. RFC 9846 4.7.3
     assert!(ask(client).is_empty());
     assert_eq!(client.read(&first, Delivery::Whole), Ok(Vec::new()));
     let second = ask(client);
@@ -35,7 +33,7 @@ fn a_request_for_an_update_is_not_repeated_before_it_is_granted() {
 }
 
 #[test]
-fn after_the_peers_alert_there_is_nothing_to_seal() {
+fn after_the_peers_alert_nothing_is_sealed() {
     for version in BOTH_VERSIONS {
         let mut ends = connect(version);
         let mut wire = Vec::new();
@@ -43,6 +41,6 @@ fn after_the_peers_alert_there_is_nothing_to_seal() {
         ends.client.connection.sender.abort(alert, &mut wire).unwrap();
         ends.server.read(&wire, Delivery::Whole).unwrap_err();
         let sealed = ends.server.connection.sender.seal(b"data", &mut [0; 1000]);
-        assert_eq!(sealed, Err(Local::Failed.into()));
+        assert_eq!(sealed, Err(InternalError::Failed.into()));
     }
 }

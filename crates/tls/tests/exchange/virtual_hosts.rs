@@ -1,41 +1,48 @@
-//! Sessions offered to other virtual hosts: a server resumes only what a full handshake there would have authenticated.
+//! Sessions offered to other virtual hosts: a server resumes only if a full handshake there would
+//! authenticate the same name.
 //!
-//! `session_binding.rs` goes through the other options of a configuration.
+//! `session_binding.rs` tests the other options of a configuration.
 
 use std::sync::Arc;
 
 use tercel::pki_types::{PrivateKeyDer, UnixTime};
+use tercel::questions::{FindSessionQuestion, SelectCredentialQuestion};
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    AcceptAnyPeer, Answer, ChooseConfig, ClientConfig, ClientConfigBuilder, ClientMemoryStore,
-    ClientSessionStore, Credential, CredentialRequest, Credentials, FindPreSharedKey, MemoryStore,
-    Policy, PreSharedKey, PreSharedKeyRequest, PreSharedKeys, Question, RotatingTickets,
-    SelectCredential, ServerConfig, ServerConfigBuilder, SessionStore, Side, TicketSealer,
+    Answer, ClientConfig, Credential, Policy, Question, ServerConfig, Side,
+    certificates::{AcceptAnyPeer, CredentialRequest, Credentials, SelectCredential},
+    client::ClientConfigBuilder,
+    psk::{FindPreSharedKey, PreSharedKey, PreSharedKeyRequest, PreSharedKeys},
+    server::{ChooseConfig, ServerConfigBuilder},
+    session::{
+        ClientMemoryStore, ClientSessionStore, RotatingTickets, ServerMemoryStore,
+        ServerSessionStore, TicketSealer,
+    },
 };
 
-use crate::choice::Authority;
+use crate::credential_selection::Authority;
 use crate::early_data::guard;
 use crate::identity::{Kind, credential_for, leaf};
 use crate::pair::Pair;
 use crate::resumption::VERSIONS;
-use crate::server_sessions::Drawer;
+use crate::server_sessions::SingleSessionStore;
 
 const BANK: &str = "bank.example";
 const UPLOADS: &str = "uploads.example";
 /// A client that connects to an address sends no name.
 const ADDRESS: &str = "192.0.2.1";
 
-/// What several servers share.
+/// The sessions that several servers share.
 enum Shared {
     Tickets(Arc<RotatingTickets>),
-    Store(Arc<MemoryStore>),
+    Store(Arc<ServerMemoryStore>),
 }
 
 impl Shared {
     fn both() -> [Self; 2] {
         [
             Self::Tickets(Arc::new(RotatingTickets::new(UnixTime::now()).unwrap())),
-            Self::Store(Arc::new(MemoryStore::new(100))),
+            Self::Store(Arc::new(ServerMemoryStore::new(100))),
         ]
     }
 
@@ -44,7 +51,7 @@ impl Shared {
             Self::Tickets(tickets) => builder.tickets(Arc::clone(tickets) as Arc<dyn TicketSealer>),
             Self::Store(store) => builder
                 .without_tickets()
-                .session_store(Policy::Here(Arc::clone(store) as Arc<dyn SessionStore>)),
+                .session_store(Policy::Here(Arc::clone(store) as Arc<dyn ServerSessionStore>)),
         }
     }
 
@@ -57,14 +64,14 @@ impl Shared {
     }
 }
 
-/// Each version over each way to keep sessions.
+/// Runs a check with each version and each kind of sessions.
 fn everywhere(mut check: impl FnMut(ProtocolVersion, &Shared)) {
     for version in VERSIONS {
         Shared::both().iter().for_each(|shared| check(version, shared));
     }
 }
 
-/// A client that checks nothing, so that the server alone decides.
+/// A client that accepts every server, so that the server alone decides.
 fn client(version: ProtocolVersion) -> Arc<ClientConfig> {
     ClientConfig::builder()
         .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
@@ -74,7 +81,7 @@ fn client(version: ProtocolVersion) -> Arc<ClientConfig> {
         .unwrap()
 }
 
-/// Connects, moves data so that tickets arrive, and says whether a session was resumed.
+/// Connects, transfers data so that tickets arrive, and returns whether a session was resumed.
 fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, name: &str) -> bool {
     visit_answering(client, server, name, |_, question| panic!("{question:?}"))
 }
@@ -87,11 +94,11 @@ fn visit_answering(
 ) -> bool {
     let mut ends = Pair::new(client, server, name).answering(answer).connect().unwrap();
     ends.talk();
-    assert_eq!(ends.client.connection.facts.resumed, ends.server.connection.facts.resumed);
-    ends.server.connection.facts.resumed
+    assert_eq!(ends.client.connection.info.resumed, ends.server.connection.info.resumed);
+    ends.server.connection.info.resumed
 }
 
-/// Whether the session of a visit to `first` is resumed at `second`, under one name.
+/// Whether a session of `first` is resumed at `second`, under one name.
 fn moves(
     version: ProtocolVersion,
     name: &str,
@@ -100,12 +107,12 @@ fn moves(
 ) -> bool {
     let client = client(version);
     assert!(!visit(&client, first, name));
-    assert!(visit(&client, first, name), "not resumed where it was made: {version} {name}");
+    assert!(visit(&client, first, name), "not resumed at its own server: {version} {name}");
     visit(&client, second, name)
 }
 
 #[test]
-fn a_session_is_not_resumed_at_a_host_that_shows_another_certificate() {
+fn a_session_is_not_resumed_at_a_host_with_another_certificate() {
     everywhere(|version, shared| {
         let (bank, uploads) = (shared.server(&[BANK]), shared.server(&[UPLOADS]));
         assert!(!moves(version, BANK, &bank, &uploads), "{version}");
@@ -114,7 +121,7 @@ fn a_session_is_not_resumed_at_a_host_that_shows_another_certificate() {
 }
 
 #[test]
-fn early_data_does_not_reach_another_host_either() {
+fn early_data_does_not_reach_another_host() {
     for shared in Shared::both() {
         let host = |name| {
             let builder = shared.showing(credential_for(Kind::P256, &[name]));
@@ -129,7 +136,7 @@ fn early_data_does_not_reach_another_host_either() {
                 .unwrap();
             visit(&client, &bank, BANK);
             let ends = Pair::new(&client, server, BANK).connect().unwrap();
-            (ends.server.connection.facts.resumed, ends.server.connection.facts.early_data)
+            (ends.server.connection.info.resumed, ends.server.connection.info.early_data)
         };
         assert_eq!(early(&bank), (true, tercel::EarlyData::Accepted));
         assert_eq!(early(&uploads), (false, tercel::EarlyData::Rejected));
@@ -137,7 +144,7 @@ fn early_data_does_not_reach_another_host_either() {
 }
 
 #[test]
-fn a_renewed_certificate_takes_over_the_sessions_of_its_name() {
+fn a_renewed_certificate_resumes_the_sessions_of_its_name() {
     everywhere(|version, shared| {
         let bank = shared.server(&[BANK]);
         for renewed in [&[BANK][..], &["*.example"], &[UPLOADS, BANK]] {
@@ -162,7 +169,7 @@ fn a_chain_of_resumptions_stays_bound_to_its_name() {
 }
 
 #[test]
-fn without_a_name_the_set_of_names_has_to_be_the_same() {
+fn without_a_name_the_certificates_names_must_be_the_same() {
     everywhere(|version, shared| {
         let bank = shared.server(&[BANK, ADDRESS]);
         let same = shared.server(&[ADDRESS, "BANK.example"]);
@@ -171,27 +178,27 @@ fn without_a_name_the_set_of_names_has_to_be_the_same() {
             let other = shared.server(others);
             assert!(!moves(version, ADDRESS, &bank, &other), "{version} {others:?}");
         }
-        // Nothing says that two certificates without names are for one server.
+        // Two certificates without names may belong to different servers.
         let [nameless, other] = [(); 2].map(|()| shared.server(&[]));
         assert!(!moves(version, ADDRESS, &nameless, &other), "{version}");
     });
 }
 
 #[test]
-fn what_counts_is_the_credential_for_this_name() {
+fn the_credential_for_the_name_decides() {
     everywhere(|version, shared| {
         let leaf_of = |names: &[&str]| credential_for(Kind::P256, names);
         let both = shared.showing(leaf_of(&[UPLOADS])).credential(leaf_of(&[BANK]));
         let both = both.build().unwrap();
         let bank = shared.server(&[BANK]);
         assert!(moves(version, BANK, &bank, &both), "{version}");
-        // Without a name the first credential is shown.
+        // Without a name the first credential is sent.
         assert!(!moves(version, ADDRESS, &bank, &both), "{version}");
     });
 }
 
 #[test]
-fn credentials_that_were_replaced_end_their_sessions() {
+fn sessions_of_replaced_credentials_are_not_resumed() {
     everywhere(|version, shared| {
         let set = Arc::new(Credentials::new(vec![credential_for(Kind::P256, &[BANK])]));
         let server = ServerConfig::builder().replaceable_credentials(Arc::clone(&set));
@@ -206,7 +213,7 @@ fn credentials_that_were_replaced_end_their_sessions() {
 }
 
 #[test]
-fn a_known_name_is_required_of_clients_without_one_no_less() {
+fn resumption_without_a_name_is_bound_with_required_names_too() {
     everywhere(|version, shared| {
         let strict = |names: &[&str]| {
             let builder = shared.showing(credential_for(Kind::P256, names));
@@ -219,7 +226,7 @@ fn a_known_name_is_required_of_clients_without_one_no_less() {
 }
 
 #[test]
-fn across_names_a_renewed_certificate_has_to_be_for_both() {
+fn across_names_a_renewed_certificate_must_be_for_both() {
     Shared::both().iter().for_each(|shared| {
         let across = |names: &[&str]| {
             let builder = shared.showing(credential_for(Kind::P256, names));
@@ -228,7 +235,7 @@ fn across_names_a_renewed_certificate_has_to_be_for_both() {
         let resumes = |second: &Arc<ServerConfig>, first: &Arc<ServerConfig>, name| {
             let client = ClientConfig::builder()
                 .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
-                .session_store(Arc::new(Drawer::default()))
+                .session_store(Arc::new(SingleSessionStore::default()))
                 .build()
                 .unwrap();
             assert!(!visit(&client, first, BANK));
@@ -246,7 +253,7 @@ fn across_names_a_renewed_certificate_has_to_be_for_both() {
 }
 
 #[test]
-fn chosen_and_asked_credentials_need_a_session_context() {
+fn credentials_of_a_policy_need_a_session_context() {
     struct Chosen(Arc<Credential>);
     impl SelectCredential for Chosen {
         fn select_credential(&self, _: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
@@ -258,7 +265,9 @@ fn chosen_and_asked_credentials_need_a_session_context() {
         let answer = {
             let shown = Arc::clone(&shown);
             move |_: Side, question: Question| match question {
-                Question::SelectCredential(_) => Answer::Credential(Some(Arc::clone(&shown))),
+                Question::SelectCredential(_) => {
+                    SelectCredentialQuestion::answer_from(Some(Arc::clone(&shown)))
+                }
                 other => panic!("{other:?}"),
             }
         };
@@ -277,14 +286,14 @@ fn chosen_and_asked_credentials_need_a_session_context() {
             };
             let unnamed = with(&policy, b"");
             assert!(!resumes(&unnamed, &unnamed), "{version}");
-            // Nor is any handed out.
-            let given = Arc::new(Drawer::default());
+            // And no session is issued.
+            let given = Arc::new(SingleSessionStore::default());
             let client = clients_of(&given, version).build().unwrap();
             assert!(!visit_answering(&client, &unnamed, BANK, answer.clone()));
             assert!(given.session.lock().unwrap().is_none(), "{version}");
             assert!(resumes(&with(&policy, b"bank"), &with(&again, b"bank")), "{version}");
             assert!(!resumes(&with(&policy, b"bank"), &with(&again, b"other")), "{version}");
-            // The set is known here, and there it is not.
+            // One server knows its credentials, and the other does not.
             let known = shared.server(&[BANK]);
             assert!(!resumes(&known, &unnamed), "{version}");
         }
@@ -358,7 +367,7 @@ fn clients_of(
 }
 
 #[test]
-fn what_else_the_hello_says_can_choose_another_credential() {
+fn other_extensions_can_select_another_credential() {
     // Without a name, the authorities that a client names decide. TLS 1.2 has no such extension.
     for shared in Shared::both() {
         let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
@@ -377,7 +386,7 @@ fn what_else_the_hello_says_can_choose_another_credential() {
 }
 
 #[test]
-fn a_credential_for_some_clients_only_is_shown_to_no_others_by_resumption() {
+fn a_credential_for_named_issuers_is_not_used_by_resumption_for_others() {
     for shared in Shared::both() {
         let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
         let bank = ours.issue_for(BANK, &rcgen::PKCS_ECDSA_P256_SHA256, &[]).must_match_issuer();
@@ -395,7 +404,7 @@ fn a_credential_for_some_clients_only_is_shown_to_no_others_by_resumption() {
 }
 
 #[test]
-fn a_wildcard_stands_for_one_label() {
+fn a_wildcard_matches_one_label() {
     everywhere(|version, shared| {
         let name = "login.bank.example";
         let bank = shared.server(&["*.bank.example"]);
@@ -437,7 +446,7 @@ fn without_a_name_names_of_all_kinds_count() {
 }
 
 #[test]
-fn a_session_of_a_chosen_credential_moves_to_a_known_one_by_its_leaf_or_name() {
+fn a_session_of_a_policys_credential_is_resumed_with_the_same_leaf_or_name() {
     struct Chosen(Arc<Credential>);
     impl SelectCredential for Chosen {
         fn select_credential(&self, _: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
@@ -459,7 +468,7 @@ fn a_session_of_a_chosen_credential_moves_to_a_known_one_by_its_leaf_or_name() {
 }
 
 #[test]
-fn a_session_that_an_application_answers_with_is_held_to_the_same() {
+fn a_session_from_a_question_is_bound_to_the_certificate() {
     for version in VERSIONS {
         let kept = std::cell::RefCell::new(Vec::new());
         let set = Arc::new(Credentials::new(vec![credential_for(Kind::P256, &[BANK])]));
@@ -473,21 +482,21 @@ fn a_session_that_an_application_answers_with_is_held_to_the_same() {
         let visit = |replaced: bool| {
             let answer = |_: Side, question: Question| match question {
                 Question::FindSession(_) => {
-                    // While the application is asked, the certificate goes.
+                    // The certificate is replaced while the question is open.
                     if replaced {
                         set.replace(vec![credential_for(Kind::P256, &[UPLOADS])]);
                     }
-                    Answer::Session(kept.borrow().last().cloned())
+                    FindSessionQuestion::answer_from(kept.borrow().last().cloned())
                 }
                 other => panic!("{other:?}"),
             };
             let ends = Pair::new(&client, &server, BANK).answering(answer).connect();
             let mut ends = ends.unwrap();
             ends.talk();
-            let made = ends.server.connection.facts.take_new_sessions();
+            let made = ends.server.connection.info.take_new_sessions();
             // The newest ticket is offered first.
             kept.borrow_mut().extend(made.into_iter().map(|new| new.session));
-            ends.server.connection.facts.resumed
+            ends.server.connection.info.resumed
         };
         assert!(!visit(false));
         assert!(visit(false), "{version}");
@@ -496,8 +505,8 @@ fn a_session_that_an_application_answers_with_is_held_to_the_same() {
 }
 
 #[test]
-fn a_session_of_a_pre_shared_key_is_for_the_name_that_the_key_was_used_under() {
-    /// Knows a key only for clients that send no name.
+fn a_session_of_a_pre_shared_key_is_bound_to_the_server_name() {
+    /// Looks keys up only for clients that send no name.
     struct Nameless(PreSharedKeys);
     impl FindPreSharedKey for Nameless {
         fn find_pre_shared_key(

@@ -1,7 +1,7 @@
-//! Streams over transports that do not block.
+//! Streams over non-blocking transports.
 //!
-//! For: `Handshake::complete`, `Read` and `Write` where any call may say that it would block, and takes few bytes if it does
-//! not. Must not know: records. Next: `streams.rs`, transports that block.
+//! Covers `Handshake::complete`, `Read` and `Write` if any call may return `WouldBlock`, and others
+//! accept few bytes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -10,31 +10,31 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientAuth, ClientConfig, Error, Handshake, ServerConfig, Stream};
+use tercel::{ClientConfig, Error, Handshake, ServerConfig, Stream, server::ClientAuth};
 
 use crate::identity::{Kind, NAME, client, credential, roots, server};
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
 
-/// Bytes under way in one direction.
+/// Bytes in transit in one direction.
 type Pipe = Rc<RefCell<VecDeque<u8>>>;
 
-/// Which calls of a transport would block.
+/// Which calls of a transport return `WouldBlock`.
 #[derive(Clone, Copy, Debug)]
 enum Blocks {
-    /// Every other one.
+    /// Every second call.
     EveryOther,
-    /// This one alone.
+    /// This call only.
     At(usize),
 }
 
-/// One end of a transport. A reference to it is enough to read and write, as with a socket.
+/// One end of a transport. A reference is enough to read and write, as with a socket.
 #[derive(Debug)]
 struct End {
     from: Pipe,
     to: Pipe,
     blocks: Blocks,
-    /// The most bytes that a call takes or gives.
+    /// The most bytes that a call transfers.
     most: usize,
     calls: Cell<usize>,
     blocked: Cell<usize>,
@@ -91,7 +91,7 @@ impl Write for &End {
     }
 }
 
-/// What came of it, unless it would block.
+/// The result, unless it is `WouldBlock`.
 fn unless_it_blocks<T>(result: io::Result<T>) -> Option<io::Result<T>> {
     match result {
         Err(error) if error.kind() == ErrorKind::WouldBlock => None,
@@ -101,8 +101,8 @@ fn unless_it_blocks<T>(result: io::Result<T>) -> Option<io::Result<T>> {
 
 type Outcome<'e> = io::Result<Stream<&'e End>>;
 
-/// Runs two handshakes by turns until both are over.
-fn shake_hands<'e>(
+/// Runs two handshakes in turn until both have completed.
+fn run_handshakes<'e>(
     [near, far]: [&'e End; 2],
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,
@@ -122,10 +122,10 @@ fn shake_hands<'e>(
             unfinished => (at_client, at_server) = unfinished,
         }
     }
-    panic!("{at_client:?} and {at_server:?} wait for ever");
+    panic!("{at_client:?} and {at_server:?} wait forever");
 }
 
-/// Moves this data from one stream to the other.
+/// Transfers this data from one stream to the other.
 fn talk<'e>(from: &mut Stream<&'e End>, to: &mut Stream<&'e End>, data: &[u8]) {
     let (mut sent, mut got, mut part) = (0, Vec::new(), [0; 5000]);
     while got.len() < data.len() {
@@ -144,7 +144,7 @@ fn close(stream: &mut Stream<&End>) {
     while unless_it_blocks(stream.close()).map(Result::unwrap).is_none() {}
 }
 
-/// A handshake, data both ways, and an end as it should be.
+/// A handshake, data in both directions, and an orderly end.
 fn connection(
     ends: &[End; 2],
     client: &Arc<ClientConfig>,
@@ -152,7 +152,7 @@ fn connection(
     data: &[u8],
 ) -> bool {
     let [near, far] = ends;
-    let [at_client, at_server] = shake_hands([near, far], client, server);
+    let [at_client, at_server] = run_handshakes([near, far], client, server);
     let (mut at_client, mut at_server) = (at_client.unwrap(), at_server.unwrap());
     talk(&mut at_client, &mut at_server, data);
     talk(&mut at_server, &mut at_client, data);
@@ -163,7 +163,7 @@ fn connection(
         }
     };
     assert_eq!(end.unwrap(), 0);
-    at_client.connection().facts.resumed
+    at_client.connection().info.resumed
 }
 
 fn configs(version: ProtocolVersion) -> (Arc<ClientConfig>, Arc<ServerConfig>) {
@@ -173,7 +173,7 @@ fn configs(version: ProtocolVersion) -> (Arc<ClientConfig>, Arc<ServerConfig>) {
 }
 
 #[test]
-fn a_transport_that_would_block_at_every_other_call_loses_nothing() {
+fn a_transport_that_would_block_at_every_second_call_loses_nothing() {
     let data: Vec<u8> = (0..40_000_u32).map(|at| at.to_be_bytes()[2]).collect();
     for version in BOTH_VERSIONS {
         let (client, server) = configs(version);
@@ -192,7 +192,7 @@ fn a_transport_that_would_block_at_every_other_call_loses_nothing() {
 }
 
 #[test]
-fn it_does_not_matter_which_call_would_block() {
+fn any_single_call_may_would_block() {
     for version in BOTH_VERSIONS {
         let (client, server) = configs(version);
         let never = Blocks::At(usize::MAX);
@@ -213,9 +213,9 @@ fn it_does_not_matter_which_call_would_block() {
 }
 
 #[test]
-fn an_alert_is_sent_whole_before_its_reason_is_told() {
+fn an_alert_is_sent_completely_before_the_error_is_returned() {
     for version in BOTH_VERSIONS {
-        // Of another authority.
+        // A certificate of another authority.
         let key = rcgen::KeyPair::generate().unwrap();
         let other = rcgen::CertificateParams::default().self_signed(&key).unwrap();
         let mut roots = tercel::pki::Roots::new();
@@ -223,7 +223,8 @@ fn an_alert_is_sent_whole_before_its_reason_is_told() {
         let client = ClientConfig::builder().versions(&[version]).roots(roots).build().unwrap();
         let ends = ends([Blocks::EveryOther; 2], 1);
         let [near, far] = &ends;
-        let [at_client, at_server] = shake_hands([near, far], &client, &server().build().unwrap());
+        let [at_client, at_server] =
+            run_handshakes([near, far], &client, &server().build().unwrap());
         let reason = |outcome: Outcome<'_>| {
             let error = outcome.unwrap_err();
             error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()).copied()
@@ -233,7 +234,7 @@ fn an_alert_is_sent_whole_before_its_reason_is_told() {
     }
 }
 
-/// They are sealed once, and go ahead of what is written next.
+/// Both are sealed once, and sent before the next data.
 #[test]
 fn a_key_update_and_a_request_that_would_block_are_sent_later() {
     let (client, server) = (
@@ -242,12 +243,12 @@ fn a_key_update_and_a_request_that_would_block_are_sent_later() {
     );
     let ends = ends([Blocks::EveryOther; 2], 1);
     let [near, far] = &ends;
-    let [at_client, at_server] = shake_hands([near, far], &client, &server);
+    let [at_client, at_server] = run_handshakes([near, far], &client, &server);
     let (mut at_client, mut at_server) = (at_client.unwrap(), at_server.unwrap());
     at_server.update_key(true).unwrap();
     let context = at_server.request_certificate(ClientAuth::Required).unwrap();
-    talk(&mut at_server, &mut at_client, b"behind both");
-    talk(&mut at_client, &mut at_server, b"behind the answer");
+    talk(&mut at_server, &mut at_client, b"after both");
+    talk(&mut at_client, &mut at_server, b"after the answer");
     let answers = at_server.take_client_certificates();
     assert_eq!(answers.len(), 1);
     assert_eq!(answers[0].context(), context);

@@ -1,7 +1,7 @@
-//! Live connections given to Linux: after the handshake, ordinary reads and writes of the socket.
+//! Connections exported to the Linux kernel: then plain reads and writes of the socket are
+//! protected.
 //!
-//! Must not know: what the kernel does with the keys. The peer is one of ours and goes on as before.
-//! Next: `Connection::export_traffic_keys`.
+//! The peer is Tercel, and is not aware of it.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,10 @@ use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{TcpTlsRx, TcpTlsTx, TcpUlp, TlsCryptoInfo};
 use tercel::crypto::AeadAlgorithm;
 use tercel::wire::{CipherSuite, ProtocolVersion};
-use tercel::{Handshake, NonceForm, Side, Stream, TrafficKey};
+use tercel::{
+    Handshake, Side, Stream,
+    handoff::{NonceForm, TrafficKey},
+};
 
 use crate::identity::{NAME, client, server};
 use crate::{Outcome, sockets};
@@ -28,7 +31,7 @@ const SUITES: [CipherSuite; 6] = [
     CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
 ];
 
-/// Every suite, with either side in the kernel.
+/// Every suite, with each side in the kernel.
 pub(crate) fn all() -> Outcome {
     if let Err(missing) = kernel_has_tls() {
         return Outcome::Absent(missing);
@@ -42,12 +45,12 @@ pub(crate) fn all() -> Outcome {
     Outcome::Passed(SUITES.len() * 2)
 }
 
-/// The layer can be asked for on any socket that is connected.
+/// Whether the kernel supports TLS on a connected socket.
 fn kernel_has_tls() -> Result<(), String> {
     let (near, _far) = sockets();
     match setsockopt(&near, TcpUlp::default(), b"tls") {
         Ok(()) => Ok(()),
-        // No module of this name, or no such option at all; an emulator of programs passes none on.
+        // The module or the option is missing; emulators of programs do not forward the option.
         Err(error @ (Errno::ENOENT | Errno::ENOPROTOOPT | Errno::EOPNOTSUPP | Errno::EINVAL)) => {
             Err(format!(
                 "kernel TLS (module `tls`; TCP_ULP says {error}), NO CONNECTION WAS GIVEN TO A KERNEL"
@@ -58,7 +61,7 @@ fn kernel_has_tls() -> Result<(), String> {
 }
 
 fn one(suite: CipherSuite, given: Side) {
-    let client = client().cipher_suites(&[suite]).unwrap().build().unwrap();
+    let client = client().cipher_suites(&[suite]).build().unwrap();
     let server = server().build().unwrap();
     let (near, far) = sockets();
     let handshake = |side| match side {
@@ -70,35 +73,35 @@ fn one(suite: CipherSuite, given: Side) {
     let peer = thread::spawn(move || echo(theirs.complete(far).unwrap()));
 
     let mut stream = ours.complete(near).unwrap();
-    // Sequence numbers are not to be zero, and tickets are behind us.
+    // Sequence numbers must not be zero, and tickets must have been read.
     for round in 0..5 {
-        say(&mut stream, &[round; 3000]);
+        echo_once(&mut stream, &[round; 3000]);
     }
     let (mut socket, connection, received) = stream.into_parts().unwrap();
     let keys = connection.export_traffic_keys(&received).unwrap_or_else(|kept| panic!("{kept:?}"));
     assert!(keys.send.sequence() >= 5 && keys.receive.sequence() >= 5);
-    assert_eq!(keys.max_fragment, 16384, "the kernel knows no other");
+    assert_eq!(keys.max_fragment, 16384, "the kernel supports no other");
     setsockopt(&socket, TcpUlp::default(), b"tls").unwrap();
     setsockopt(&socket, TcpTlsTx, &info(keys.version, &keys.send)).unwrap();
     setsockopt(&socket, TcpTlsRx, &info(keys.version, &keys.receive)).unwrap();
     for length in [1, 100, 16384, 100_000] {
         let data: Vec<u8> = (0..length).map(|at: usize| at.to_le_bytes()[0]).collect();
-        say(&mut socket, &data);
+        echo_once(&mut socket, &data);
     }
-    say(&mut socket, b"the end");
+    echo_once(&mut socket, b"the end");
     drop(socket);
     peer.join().unwrap();
 }
 
-/// Writes, and reads the same back.
-fn say(stream: &mut (impl Read + Write), data: &[u8]) {
+/// Writes data, and reads its echo.
+fn echo_once(stream: &mut (impl Read + Write), data: &[u8]) {
     stream.write_all(data).unwrap();
     let mut answer = vec![0; data.len()];
     stream.read_exact(&mut answer).unwrap();
     assert!(answer == data);
 }
 
-/// Gives back what it reads until it has read the end.
+/// Echoes data up to and including the last.
 fn echo(mut stream: Stream<TcpStream>) {
     let mut buffer = [0; 20_000];
     loop {
@@ -111,11 +114,12 @@ fn echo(mut stream: Stream<TcpStream>) {
     }
 }
 
-/// The key in the kernel's words: `linux/tls.h`.
+/// The key as `linux/tls.h` defines it.
 fn info(version: ProtocolVersion, key: &TrafficKey) -> TlsCryptoInfo {
     let info = |cipher_type| libc::tls_crypto_info { version: version.0, cipher_type };
     let rec_seq = key.sequence().to_be_bytes();
-    // In TLS 1.2 the part of the nonce that is sent begins anywhere and counts up; ours is the sequence number.
+    // In TLS 1.2 the explicit part of the nonce is a counter with any start; Tercel's is the
+    // sequence number.
     let (salt, iv) = match key.nonce_form() {
         NonceForm::SaltAndExplicit => (key.iv(), &rec_seq[..]),
         _ => key.iv().split_at(4),

@@ -1,11 +1,11 @@
-//! Connections that go on outside this process: in the kernel's record layer, and in another process.
+//! Connections that continue outside this process: in the kernel's record layer, and in another
+//! process.
 //!
-//! For: real sockets of this machine, real processes. What a machine lacks is named in a line that starts with
-//! `absent:`, and is not among the checks that are counted. Must not know: how keys are exported and connections
-//! saved; that is tested in `../exchange/`. Next: `kernel.rs`, `process.rs`.
+//! These tests use real sockets and processes. A feature that the machine lacks is printed in a
+//! line that begins with `absent:`, and is not counted.
 //!
-//! Not the usual harness: that one would count a check which could not run as passed, and this program is also
-//! the other process.
+//! There is no test harness: it would count a check that cannot run as passed, and this program is
+//! also the other process.
 
 #[path = "../exchange/identity.rs"]
 #[allow(dead_code)]
@@ -21,11 +21,11 @@ mod process;
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-/// What became of a group of checks.
+/// The result of a group of checks.
 enum Outcome {
-    /// So many checks, none of which failed.
+    /// The number of checks that passed.
     Passed(usize),
-    /// The machine lacks this.
+    /// The machine lacks this feature.
     Absent(String),
 }
 
@@ -36,7 +36,7 @@ fn main() {
     #[cfg(unix)]
     if let [kind, side] = &arguments[..] {
         if kind == process::ARGUMENT {
-            return process::go_on(side);
+            return process::run_other_process(side);
         }
     }
     let groups: [Group; 2] = [("kernel_tls", kernel_tls), ("another_process", another_process)];
@@ -58,7 +58,7 @@ fn main() {
             Outcome::Absent(what) => println!("absent: {what}"),
         }
     }
-    // A check that fails panics before this.
+    // A check that fails panics before this line.
     println!("test result: ok. {passed} passed; 0 failed; 0 ignored; hand-overs");
 }
 
@@ -73,10 +73,10 @@ fn another_process() -> Outcome {
     #[cfg(unix)]
     return process::all();
     #[cfg(not(unix))]
-    Outcome::Absent("sockets that are handed to another process as its standard streams".to_owned())
+    Outcome::Absent("sockets that another process inherits as standard streams".to_owned())
 }
 
-/// Two ends of a connection on this machine, on which nothing waits for ever.
+/// Two ends of a connection on this machine, with a time limit for all calls.
 pub(crate) fn sockets() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -1,7 +1,8 @@
-//! Live connections given to another process: the socket as its standard error, the bytes as its standard input.
+//! Connections handed over to another process: the socket as its standard error, the saved bytes as
+//! its standard input.
 //!
-//! The harness of other tests writes to both outputs, so this program is its own other process.
-//! Must not know: what is in the bytes. Next: `Connection::save`.
+//! The test harness of other tests writes to both outputs, so this program is also the other
+//! process.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -12,22 +13,22 @@ use std::thread;
 
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    AcceptAnyPeer, ClientConfig, Connection, Handshake, Policy, Received, ServerConfig, Side,
-    Stream,
+    ClientConfig, Connection, Handshake, Policy, ReceiveBuffer, ServerConfig, Side, Stream,
+    certificates::AcceptAnyPeer,
 };
 
 use crate::identity::{Kind, NAME, client, credential, server};
 use crate::{Outcome, sockets};
 
-/// What makes this program the other process; the side follows.
-pub(crate) const ARGUMENT: &str = "--go-on-as";
+/// The argument that makes this program the other process; the side follows.
+pub(crate) const ARGUMENT: &str = "--continue-as";
 
-/// Bytes that go there and back.
+/// The number of bytes that are echoed.
 const DATA: usize = 100_000;
 
-/// Either side, in both versions.
+/// Each side, in both versions.
 pub(crate) fn all() -> Outcome {
-    // An emulator runs this program, but its machine does not.
+    // An emulator may run this program, while the machine cannot start it.
     let program = std::env::current_exe().unwrap();
     let listed = Command::new(&program).arg("--list").output();
     if !listed.is_ok_and(|listed| listed.status.success()) {
@@ -55,9 +56,9 @@ fn one(version: ProtocolVersion, given: Side) {
     };
     let stays = if given == Side::Client { Side::Server } else { Side::Client };
     let (mut ours, mut theirs) = (handshake(given), handshake(stays));
-    let peer = thread::spawn(move || converse(theirs.complete(far).unwrap(), version));
+    let peer = thread::spawn(move || run_peer(theirs.complete(far).unwrap(), version));
 
-    // A server's first words come before it has read anything: tickets are still on their way to a client then.
+    // A server's data is sent before it reads anything, while tickets are in transit to a client.
     let mut stream = ours.complete(near).unwrap();
     stream.write_all(b"from the first process").unwrap();
     let (socket, connection, received) = stream.into_parts().unwrap();
@@ -77,8 +78,8 @@ fn one(version: ProtocolVersion, given: Side) {
     assert!(child.wait().unwrap().success());
 }
 
-/// The peer, which talks to one process and then to another.
-fn converse(mut stream: Stream<TcpStream>, version: ProtocolVersion) {
+/// The peer, which is connected to one process and then to the other.
+fn run_peer(mut stream: Stream<TcpStream>, version: ProtocolVersion) {
     let mut first = [0; 22];
     stream.read_exact(&mut first).unwrap();
     assert_eq!(&first, b"from the first process");
@@ -92,16 +93,16 @@ fn converse(mut stream: Stream<TcpStream>, version: ProtocolVersion) {
     let mut echoed = vec![0; DATA];
     stream.read_exact(&mut echoed).unwrap();
     assert!(echoed == data);
-    // What the other process exports is what we do.
-    let mut told = [0; 32];
-    stream.read_exact(&mut told).unwrap();
-    assert_eq!(told, exported(stream.connection()));
-    assert_eq!(stream.read(&mut told).unwrap(), 0, "it ends as it should");
+    // The other process must export the same secret.
+    let mut reported = [0; 32];
+    stream.read_exact(&mut reported).unwrap();
+    assert_eq!(reported, exported(stream.connection()));
+    assert_eq!(stream.read(&mut reported).unwrap(), 0, "it ends in order");
     stream.close().unwrap();
 }
 
 /// The other process.
-pub(crate) fn go_on(side: &str) {
+pub(crate) fn run_other_process(side: &str) {
     let mut input = Vec::new();
     std::io::stdin().read_to_end(&mut input).unwrap();
     let (length, rest) = input.split_first_chunk().unwrap();
@@ -111,11 +112,11 @@ pub(crate) fn go_on(side: &str) {
         _ => Connection::restore_server(bytes, &server_config()),
     };
     let connection = connection.unwrap();
-    let mut received = Received::new();
+    let mut received = ReceiveBuffer::new();
     received.extend(unread);
     let socket = TcpStream::from(std::io::stderr().as_fd().try_clone_to_owned().unwrap());
     let exported = exported(&connection);
-    let version = connection.facts.version;
+    let version = connection.info.version;
     let mut stream = Stream::new(socket, connection, received);
     let mut data = vec![0; DATA];
     stream.read_exact(&mut data).unwrap();
@@ -127,12 +128,12 @@ pub(crate) fn go_on(side: &str) {
     stream.write_all(rest).unwrap();
     stream.write_all(&exported).unwrap();
     stream.close().unwrap();
-    // A socket that is dropped with bytes unread takes back what was sent last.
-    assert_eq!(stream.read(&mut data).unwrap(), 0, "so does the peer");
+    // Dropping a socket with unread bytes would discard the last data.
+    assert_eq!(stream.read(&mut data).unwrap(), 0, "the peer ends in order");
 }
 
 fn client_config() -> Arc<ClientConfig> {
-    // Whom it trusts was asked in the handshake.
+    // The server was verified in the handshake.
     ClientConfig::builder().verifier(Policy::Here(Arc::new(AcceptAnyPeer))).build().unwrap()
 }
 

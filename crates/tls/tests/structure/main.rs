@@ -1,71 +1,244 @@
-//! The shape of the source tree, checked as a test: arrows only point down, `unsafe` stays home.
+//! The structure of the source tree: modules use lower ones only, no two modules use each other,
+//! crates depend on lower ones only, and `unsafe` is confined to certain folders.
 //!
-//! For: the rules ARCHITECTURE.md draws, so that the drawing cannot go stale unnoticed.
-//! Must not know: what the code does. It reads text, not types, and needs no tool but `cargo`.
-//! Next: the tables right below are the rules; `code.rs` is how source text is read.
+//! ARCHITECTURE.md describes the tables below. The test reads source text, not types, and needs no
+//! tool but `cargo`. Test code (`#[cfg(test)]`) may use any module.
 
 mod code;
+mod config_errors;
+mod modules;
+mod peer_errors;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use code::{Code, Word};
+use code::Code;
+use modules::Modules;
 
-/// Modules of `tercel`, lowest first. A module may use itself and whatever stands before it.
-const LAYERS: [&str; 5] = ["error", "record", "keys", "connection", "handshake"];
+/// The top-level modules of each crate, lowest first. A module may use itself and those before it.
+/// A module that is missing here fails the test.
+const MODULES: [(&str, &[&str]); 9] = [
+    (
+        "crates/crypto/src",
+        &[
+            "lock",
+            "error",
+            "algorithm",
+            "backend",
+            "memory",
+            "hash",
+            "deterministic",
+            "random",
+            "hmac",
+            "batch",
+            "hkdf",
+            "prf",
+            "interleaved_hash",
+            "key_exchange",
+            "der",
+            "signature",
+            "public_key",
+            "signing_key",
+            "aead",
+        ],
+    ),
+    (
+        "crates/wire/src",
+        &[
+            "unique",
+            "code_points",
+            "error",
+            "reader",
+            "writer",
+            "list",
+            "record",
+            "alert",
+            "extension",
+            "handshake",
+        ],
+    ),
+    (
+        "crates/pki/src",
+        &[
+            "der",
+            "time",
+            "pem",
+            "algorithms",
+            "reason",
+            "certificate",
+            "refusal",
+            "roots",
+            "revocation",
+            "ocsp",
+            "verifier",
+        ],
+    ),
+    (
+        "crates/tls/src",
+        &[
+            "error",
+            "sync",
+            "side",
+            "policy",
+            "known_values",
+            "key_log",
+            "record",
+            "keys",
+            "psk",
+            "auth",
+            "resumption",
+            "config",
+            "connection",
+            "handshake",
+            "io",
+        ],
+    ),
+    (
+        "crates/proxy/src",
+        &[
+            "sync",
+            "system",
+            "observability",
+            "config",
+            "certificates",
+            "backend",
+            "active_config",
+            "worker",
+            "relay",
+            "connection",
+            "listener",
+            "service",
+        ],
+    ),
+    (
+        "crates/tokio/src",
+        &[
+            "error",
+            "accept_backoff",
+            "pool",
+            "incoming",
+            "outgoing",
+            "split",
+            "stream",
+            "answers",
+            "early_data",
+            "handshake",
+            "acceptor",
+            "connector",
+            "listener",
+        ],
+    ),
+    (
+        "crates/fleet/src",
+        &[
+            "error",
+            "counters",
+            "hex",
+            "settings",
+            "secrets",
+            "store",
+            "early_data",
+            "ticket_keys",
+            "sessions",
+            "node",
+            "fleet",
+        ],
+    ),
+    (
+        "crates/cli/src",
+        &[
+            "explain",
+            "negotiated",
+            "transport",
+            "target",
+            "credential_files",
+            "options",
+            "psk",
+            "client",
+            "connect",
+            "load",
+            "serve",
+            "proxy",
+        ],
+    ),
+    (
+        "lab/lab/src",
+        &[
+            "machine",
+            "statistics",
+            "report",
+            "worker",
+            "material",
+            "instructions",
+            "output",
+            "run",
+            "series",
+            "cli",
+        ],
+    ),
+];
 
-/// Top-level modules of `tercel` that stand beside the layers. A name found in neither table
-/// fails the test: a new or renamed module must be given its place here.
-const BESIDE: [&str; 8] =
-    ["lib", "config", "ticket", "session", "key_log", "stream", "sync", "testing"];
-
-/// Each crate of ours and those of ours it may depend on.
-const FLOORS: [(&str, &[&str]); 9] = [
+/// Each crate of the workspace, and those on which it may depend.
+const DEPENDENCIES: [(&str, &[&str]); 9] = [
     ("tercel-crypto", &[]),
     ("tercel-wire", &[]),
     ("tercel-pki", &["tercel-crypto"]),
     ("tercel", &["tercel-crypto", "tercel-wire", "tercel-pki"]),
-    ("tercel-tokio", &["tercel"]),
-    ("tercel-fleet", &["tercel", "tercel-tokio"]),
-    ("tercel-proxy", &["tercel", "tercel-tokio", "tercel-fleet"]),
+    ("tercel-tokio", &["tercel-crypto", "tercel"]),
+    ("tercel-fleet", &["tercel-crypto", "tercel", "tercel-tokio"]),
+    ("tercel-proxy", &["tercel-crypto", "tercel", "tercel-tokio", "tercel-fleet"]),
     ("tercel-capi", &["tercel"]),
-    ("tercel-cli", &["tercel", "tercel-tokio", "tercel-proxy"]),
+    ("tercel-cli", &["tercel-crypto", "tercel", "tercel-tokio", "tercel-proxy"]),
 ];
 
-/// The only crate that may call foreign cryptography, and what it calls.
+/// The only crate that may call another cryptographic library, and that library.
 const FOREIGN: (&str, &str) = ("tercel-crypto", "aws-lc-sys");
 
-/// Where `unsafe` may be written.
-const UNSAFE_HOMES: [&str; 2] = ["crates/crypto/src/backend", "crates/capi"];
+/// The folders in which `unsafe` is allowed.
+const UNSAFE_FOLDERS: [&str; 2] = ["crates/crypto/src/backend", "crates/capi"];
 
 #[test]
-fn layers_of_the_core_only_use_lower_ones() {
-    let source = repository().join("crates/tls/src");
-    let files = rust_files(&source);
-    assert!(!files.is_empty(), "no source in {}", source.display());
-
+fn modules_only_use_lower_ones() {
     let mut faults = Vec::new();
-    for file in files {
-        let module = module_path(file.strip_prefix(&source).unwrap());
-        let place = file.strip_prefix(repository()).unwrap().display().to_string();
-        let text = fs::read_to_string(&file).unwrap();
-        faults.extend(upward_arrows(&module, &text).iter().map(|fault| format!("{place}{fault}")));
+    for (folder, order) in MODULES {
+        let modules = read_modules(folder);
+        faults.extend(modules.order_faults(order).iter().map(|fault| format!("{folder}/{fault}")));
     }
-    assert!(faults.is_empty(), "arrows that point up:\n{}", faults.join("\n"));
+    assert!(faults.is_empty(), "uses against the order of modules:\n{}", faults.join("\n"));
 }
 
 #[test]
-fn crates_only_depend_on_lower_floors() {
+fn no_modules_of_one_folder_use_each_other() {
+    let mut faults = Vec::new();
+    for (folder, _) in MODULES {
+        let circles = read_modules(folder).circles();
+        faults.extend(circles.iter().map(|circle| format!("{folder}: {circle}")));
+    }
+    assert!(faults.is_empty(), "circles between modules:\n{}", faults.join("\n"));
+}
+
+fn read_modules(folder: &str) -> Modules {
+    let source = repository().join(folder);
+    let files = rust_files(&source);
+    assert!(!files.is_empty(), "no source in {folder}");
+    Modules::new(files.iter().map(|file| {
+        let place = file.strip_prefix(&source).unwrap();
+        (place.to_owned(), fs::read_to_string(file).unwrap())
+    }))
+}
+
+#[test]
+fn crates_only_depend_on_lower_ones() {
     let mut faults = Vec::new();
     for folder in subfolders(&repository().join("crates")) {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
-        faults.extend(floor_faults(&manifest));
+        faults.extend(dependency_faults(&manifest));
     }
-    assert!(faults.is_empty(), "dependencies between floors:\n{}", faults.join("\n"));
+    assert!(faults.is_empty(), "dependencies that are not allowed:\n{}", faults.join("\n"));
 }
 
 #[test]
-fn unsafe_stays_in_its_homes() {
+fn unsafe_is_confined() {
     let root = repository();
     let mut seen = 0;
     let mut faults = Vec::new();
@@ -73,7 +246,7 @@ fn unsafe_stays_in_its_homes() {
     {
         let place = file.strip_prefix(&root).unwrap();
         seen += 1;
-        if UNSAFE_HOMES.iter().any(|home| place.starts_with(home)) {
+        if UNSAFE_FOLDERS.iter().any(|home| place.starts_with(home)) {
             continue;
         }
         let code = Code::of(&fs::read_to_string(&file).unwrap());
@@ -81,10 +254,10 @@ fn unsafe_stays_in_its_homes() {
         faults.extend(lines.map(|line| format!("{}:{line}", place.display())));
     }
     assert!(seen > 0, "no source found");
-    assert!(faults.is_empty(), "`unsafe` away from home:\n{}", faults.join("\n"));
+    assert!(faults.is_empty(), "`unsafe` in other folders:\n{}", faults.join("\n"));
 }
 
-/// Every resumption reads ticket keys, so nothing there may make a thread wait for another.
+/// Every resumption reads ticket keys, so this code must not make a thread wait for another.
 #[test]
 fn ticket_keys_are_read_without_locks() {
     const LOCKS: [&str; 9] = [
@@ -98,7 +271,7 @@ fn ticket_keys_are_read_without_locks() {
         "LazyLock",
         "spin_loop",
     ];
-    let files = rust_files(&repository().join("crates/tls/src/ticket"));
+    let files = rust_files(&repository().join("crates/tls/src/resumption/tickets"));
     assert!(files.len() > 5, "no source of tickets found");
     let mut faults = Vec::new();
     for file in files.iter().filter(|file| !file.ends_with("tests.rs")) {
@@ -109,36 +282,15 @@ fn ticket_keys_are_read_without_locks() {
     assert!(faults.is_empty(), "locks where tickets are opened:\n{}", faults.join("\n"));
 }
 
-/// The uses in `text`, a file of module `module`, that break the order; each as `:line: what`.
-fn upward_arrows(module: &[String], text: &str) -> Vec<String> {
-    let Some(own) = LAYERS.iter().position(|layer| *layer == module[0]) else {
-        if BESIDE.contains(&module[0].as_str()) {
-            return Vec::new();
-        }
-        return vec![format!(": module `{}` has no place in LAYERS or BESIDE", module[0])];
-    };
-    let judge = |word: &Word<'_>| match LAYERS.iter().position(|layer| *layer == word.text) {
-        Some(used) if used > own => {
-            Some(format!(":{}: {} uses {}", word.line, LAYERS[own], LAYERS[used]))
-        }
-        // A name exported at the crate's root hides the module it comes from.
-        None if word.text == "*" || word.text.starts_with(char::is_uppercase) => {
-            Some(format!(":{}: name the module that `crate::{}` comes from", word.line, word.text))
-        }
-        _ => None,
-    };
-    Code::of(text).names_at_root(module.len()).iter().filter_map(judge).collect()
-}
-
-/// The dependencies in a manifest that break `FLOORS` or `FOREIGN`.
-fn floor_faults(manifest: &str) -> Vec<String> {
+/// The dependencies in a manifest that break `DEPENDENCIES` or `FOREIGN`.
+fn dependency_faults(manifest: &str) -> Vec<String> {
     let package = manifest
         .lines()
         .find_map(|line| line.strip_prefix("name = "))
         .map(|name| name.trim().trim_matches('"').to_owned())
         .expect("a package has a name");
-    let Some((_, allowed)) = FLOORS.iter().find(|(name, _)| *name == package) else {
-        return vec![format!("`{package}` has no place in FLOORS")];
+    let Some((_, allowed)) = DEPENDENCIES.iter().find(|(name, _)| *name == package) else {
+        return vec![format!("`{package}` is missing in DEPENDENCIES")];
     };
     let mut faults = Vec::new();
     for dependency in dependencies(manifest) {
@@ -147,14 +299,14 @@ fn floor_faults(manifest: &str) -> Vec<String> {
             faults.push(format!("`{package}` depends on `{dependency}`"));
         }
         if dependency == FOREIGN.1 && package != FOREIGN.0 {
-            faults.push(format!("`{package}` calls `{dependency}` past `{}`", FOREIGN.0));
+            faults.push(format!("`{package}` calls `{dependency}` without `{}`", FOREIGN.0));
         }
     }
     faults
 }
 
-/// The packages a manifest depends on. Tests and benches may look up, so their dependencies are
-/// left out.
+/// The packages on which a manifest depends. Tests and benches may depend on higher crates, so
+/// their dependencies are omitted.
 fn dependencies(manifest: &str) -> Vec<String> {
     const KINDS: [&str; 2] = ["dependencies", "build-dependencies"];
     let mut found = Vec::new();
@@ -172,7 +324,7 @@ fn dependencies(manifest: &str) -> Vec<String> {
             continue;
         }
         if listing && !line.starts_with('#') {
-            // A renamed dependency carries its real name in `package`.
+            // A renamed dependency has its real name in `package`.
             if let Some((_, renamed)) = line.split_once("package = \"") {
                 found.extend(renamed.split('"').next().map(str::to_owned));
             }
@@ -194,7 +346,7 @@ fn subfolders(folder: &Path) -> Vec<PathBuf> {
     entries.filter(|path| path.is_dir()).collect()
 }
 
-/// Every Rust file below `folder`; what a build left there is not source.
+/// Every Rust file below `folder`, without build output.
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut waiting = vec![folder.to_owned()];
@@ -212,61 +364,11 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// `record/frame.rs` is `[record, frame]`, `record/mod.rs` and `record.rs` are `[record]`.
-fn module_path(file: &Path) -> Vec<String> {
-    let file = file.with_extension("");
-    let parts = file.iter().map(|part| part.to_string_lossy().into_owned());
-    parts.filter(|part| part != "mod").collect()
-}
-
-mod the_check_itself {
+mod tests {
     use super::*;
 
-    fn arrows(module: &str, text: &str) -> usize {
-        let module: Vec<_> = module.split('/').map(str::to_owned).collect();
-        upward_arrows(&module, text).len()
-    }
-
     #[test]
-    fn finds_each_way_to_write_an_upward_arrow() {
-        for text in [
-            "use crate::keys::Secret;",
-            "fn f() -> crate::keys::Secret { todo() }",
-            "use crate::{error::Error, keys::Secret};",
-            "use crate::{error::{A, B}, handshake};",
-            "use super::super::connection::Sender;",
-            "pub(crate) use crate::handshake as below;",
-            "macro_rules! m { () => { $crate::keys::f() } }",
-            "use crate::Connection;",
-            "use crate::*;",
-        ] {
-            assert_eq!(arrows("record/frame", text), 1, "{text}");
-        }
-        assert_eq!(arrows("keys", "use crate::connection::X;\nuse crate::handshake::Y;"), 2);
-        assert_eq!(arrows("connection", "use super::handshake::Flow;"), 1);
-        assert_eq!(arrows("error", "use crate::record::Frame;"), 1);
-        assert_eq!(arrows("surprise", ""), 1);
-    }
-
-    #[test]
-    fn lets_arrows_down_pass() {
-        for (module, text) in [
-            ("record/frame", "use crate::error::Error;\nuse super::limits::MAX;"),
-            ("record", "use crate::record::frame::Frame; use crate::{error::Error, record::X};"),
-            ("keys/tls13", "// use crate::handshake::Flow;\n/* crate::handshake::X */"),
-            (
-                "keys/tls13",
-                "/// See [`crate::handshake`].\nconst A: &str = \"crate::handshake::X\";",
-            ),
-            ("handshake/flow", "use crate::{connection, error, keys, record};"),
-            ("config", "use crate::handshake::Question;"),
-        ] {
-            assert_eq!(arrows(module, text), 0, "{module}: {text}");
-        }
-    }
-
-    #[test]
-    fn finds_dependencies_that_climb_or_go_past_the_facade() {
+    fn forbidden_dependencies_are_found() {
         let manifest = |name: &str, rest: &str| format!("[package]\nname = \"{name}\"\n{rest}");
         for (name, rest, faults) in [
             ("tercel-wire", "[dependencies]\ntercel-crypto.workspace = true\n", 1),
@@ -280,7 +382,7 @@ mod the_check_itself {
             ("tercel-extra", "", 1),
         ] {
             let manifest = manifest(name, rest);
-            assert_eq!(floor_faults(&manifest).len(), faults, "{manifest}");
+            assert_eq!(dependency_faults(&manifest).len(), faults, "{manifest}");
         }
     }
 }

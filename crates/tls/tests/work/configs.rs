@@ -1,17 +1,17 @@
-//! Configurations whose lists are short or long.
-//!
-//! For: credentials that fit some hellos and none, application protocols, keys. Must not know: messages.
-//! Next: `hellos.rs`, `requests.rs`.
+//! Configurations with short or long lists of credentials, application protocols and keys.
 
 use std::sync::{Arc, LazyLock, Mutex};
 
 use tercel::crypto::{HashAlgorithm, SigningKey};
 use tercel::pki_types::CertificateDer;
-use tercel::{Credential, Credentials, PreSharedKey, ServerConfig, ServerConfigBuilder};
+use tercel::{
+    Credential, ServerConfig, certificates::Credentials, psk::PreSharedKey,
+    server::ServerConfigBuilder,
+};
 
 use crate::identity::{Kind, leaf};
 
-/// So many credentials with P-256 keys, none of which is for the name that is asked for.
+/// A number of credentials with P-256 keys, none of which has the requested name.
 pub(crate) fn credentials(count: usize) -> Vec<Credential> {
     static SHARED: LazyLock<(Vec<CertificateDer<'static>>, Arc<SigningKey>)> =
         LazyLock::new(|| {
@@ -23,7 +23,7 @@ pub(crate) fn credentials(count: usize) -> Vec<Credential> {
     (0..count).map(one).collect()
 }
 
-/// The same as a set, made once.
+/// The same credentials as a set, which is built once.
 pub(crate) fn credential_set(count: usize, for_named_issuers: bool) -> Arc<Credentials> {
     type Made = (usize, bool, Arc<Credentials>);
     static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
@@ -41,7 +41,7 @@ pub(crate) fn credential_set(count: usize, for_named_issuers: bool) -> Arc<Crede
     set
 }
 
-/// A server with so many credentials, and as many protocols besides the few that are not looked up in a map.
+/// A server with a number of credentials, and enough protocols to be looked up in a map.
 pub(crate) fn server(scale: usize) -> ServerConfigBuilder {
     let protocols: Vec<_> = (0..scale + 5).map(|number| format!("protocol {number}")).collect();
     let credentials = credential_set(scale, false);
@@ -49,12 +49,13 @@ pub(crate) fn server(scale: usize) -> ServerConfigBuilder {
     server.replaceable_credentials(credentials)
 }
 
-/// The same where credentials go only to clients that name their issuer.
+/// The same with credentials that require a named issuer.
 pub(crate) fn server_for_named_issuers(scale: usize) -> ServerConfigBuilder {
     ServerConfig::builder().replaceable_credentials(credential_set(scale, true))
 }
 
-/// A server with so many external pre-shared keys besides. Ticket keys are five at most, whatever is configured.
+/// A server with a number of external pre-shared keys. There are at most five ticket keys in any
+/// case.
 pub(crate) fn server_with_keys(scale: usize) -> ServerConfigBuilder {
     let key = |number| {
         let name = format!("key {number}");

@@ -1,25 +1,25 @@
-//! ClientHellos that are full of one thing.
+//! ClientHellos that are full of one kind of entry.
 //!
-//! For: each list of a hello, in both versions. Every hello ends with what an ordinary client says, so that it leads
-//! as far as such lists can. Must not know: how the work is counted. Next: `requests.rs`.
+//! There is one for each list and version. Each ends with the content of an ordinary ClientHello,
+//! so that its handshake continues as far as possible.
 
 use std::sync::Arc;
 
-use tercel::wire::{
-    CipherSuite, ClientExtensions, ClientHello, CompressionMethod, ExtensionType, HandshakeMessage,
-    List, NamedGroup, ProtocolVersion, UnknownExtensions,
+use tercel::wire::{CipherSuite, ClientHello, List, NamedGroup, ProtocolVersion};
+use tercel::{Answer, Credential, Handshake, Policy, Question, ReceiveBuffer, ServerConfig};
+use tercel_wire::{
+    ClientExtensions, CompressionMethod, ExtensionType, HandshakeMessage, UnknownExtensions,
 };
-use tercel::{Answer, Credential, Handshake, Policy, Question, Received, ServerConfig};
 
 use crate::configs::{credentials, server, server_for_named_issuers, server_with_keys};
 use crate::identity::{NAME, client};
 
 use crate::{Case, ROOM, counted, no_question};
 
-/// What others are compared with.
+/// The case with which others are compared.
 pub(crate) const ORDINARY: &str = "an ordinary handshake, TLSv1.3";
 
-/// A hello as its parts.
+/// The parts of a ClientHello.
 #[derive(Clone)]
 struct Parts {
     suites: Vec<CipherSuite>,
@@ -27,7 +27,7 @@ struct Parts {
     extensions: Vec<(ExtensionType, Vec<u8>)>,
 }
 
-/// Puts so many bytes of a list into a hello.
+/// Adds a number of bytes to a list of a ClientHello.
 type Fill = fn(&mut Parts, usize);
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
@@ -83,7 +83,7 @@ const FILLS: [(&str, &[ProtocolVersion], Fill); 16] = [
     ("pre_shared_key, tickets", &[TLS13], |parts, bytes| {
         parts.pre_shared_keys(120, 1 + bytes / 159);
     }),
-    ("extensions that nobody knows", &[TLS13, TLS12], |parts, bytes| {
+    ("unknown extensions", &[TLS13, TLS12], |parts, bytes| {
         let unknown = codes(0x1000, bytes / 4).map(|kind| (ExtensionType(kind), Vec::new()));
         parts.extensions.splice(..0, unknown);
     }),
@@ -123,7 +123,7 @@ const FILLS: [(&str, &[ProtocolVersion], Fill); 16] = [
     }),
 ];
 
-/// Every kind of hello for servers whose lists have so many entries.
+/// Every kind of ClientHello, for servers whose lists have this number of entries.
 pub(crate) fn cases(scale: usize) -> Vec<Case> {
     let plain = server(scale).build().unwrap();
     let own = Arc::new(credentials(scale).into_iter().map(Arc::new).collect::<Vec<_>>());
@@ -166,7 +166,8 @@ pub(crate) fn cases(scale: usize) -> Vec<Case> {
     cases
 }
 
-/// Which servers a hello is shown to: all to the plain one, to others what they are for.
+/// Whether a ClientHello is used with this server: the plain server gets all, others those they are
+/// for.
 fn applies(name: &str, server: &str, version: ProtocolVersion) -> bool {
     match server {
         "" => !name.starts_with("pre_shared_key"),
@@ -185,13 +186,13 @@ fn applies(name: &str, server: &str, version: ProtocolVersion) -> bool {
     }
 }
 
-/// A whole handshake with a client by defaults, of which the server's part is counted.
+/// A complete handshake with a default client; only the server's part is counted.
 fn ordinary(version: ProtocolVersion, halves: usize, scale: usize) -> Case {
     let run = move || {
         let config = client().versions(&[version]).verifier(accept_any()).build().unwrap();
         let mut client = Handshake::client(config, NAME.try_into().unwrap());
         let mut server = Handshake::server(server(1).build().unwrap());
-        let (mut to_client, mut to_server) = (Received::new(), Received::new());
+        let (mut to_client, mut to_server) = (ReceiveBuffer::new(), ReceiveBuffer::new());
         loop {
             let mut out = Vec::new();
             let next = client.advance(&mut to_client, &mut out).unwrap();
@@ -209,35 +210,35 @@ fn ordinary(version: ProtocolVersion, halves: usize, scale: usize) -> Case {
     Case { kind, halves, scale, run: Box::new(run) }
 }
 
-fn accept_any() -> Policy<dyn tercel::VerifyPeer> {
-    Policy::Here(Arc::new(tercel::AcceptAnyPeer))
+fn accept_any() -> Policy<dyn tercel::certificates::VerifyPeer> {
+    Policy::Here(Arc::new(tercel::certificates::AcceptAnyPeer))
 }
 
-/// Shows these messages to a server, which may ask for a credential.
+/// Sends these messages to a server, which may ask for a credential.
 fn show(config: &Arc<ServerConfig>, messages: &[Vec<u8>], own: &[Arc<Credential>]) {
     let mut server = Handshake::server(Arc::clone(config));
-    let (mut received, mut out) = (Received::new(), Vec::new());
+    let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
     for message in messages {
         received.extend(message);
         counted(&mut server, &mut received, &mut out, &|question| choose(own, question));
     }
 }
 
-/// What an application does that has credentials of its own: look at each.
+/// Selects a credential as an application does, which examines each of its own.
 pub(crate) fn choose(own: &[Arc<Credential>], question: &Question) -> Answer {
     let Question::SelectCredential(question) = question else { panic!("{question:?}") };
-    let request = question.request().unwrap();
+    let request = question.request();
     let usable = own.iter().filter(|each| request.scheme_for(each).is_some());
     let rank =
         |each: &&Arc<Credential>| (request.names_issuer_of(each), request.can_verify_chain(each));
-    Answer::Credential(usable.max_by_key(rank).cloned())
+    question.answer(usable.max_by_key(rank).cloned())
 }
 
 fn ordinary_parts(version: ProtocolVersion) -> Parts {
     let config = client().versions(&[version]).build().unwrap();
     let mut client = Handshake::client(config, NAME.try_into().unwrap());
     let mut out = Vec::new();
-    client.advance(&mut Received::new(), &mut out).unwrap();
+    client.advance(&mut ReceiveBuffer::new(), &mut out).unwrap();
     let hello = ClientHello::parse(&out[9..]).unwrap();
     Parts {
         suites: hello.cipher_suites.iter().collect(),
@@ -251,7 +252,7 @@ fn ordinary_parts(version: ProtocolVersion) -> Parts {
     }
 }
 
-/// The hello that a retry asks for: with one share for P-384, of the right length.
+/// The ClientHello after a retry: with one share for P-384 of the right length.
 fn again(parts: &Parts) -> Parts {
     let mut parts = parts.clone();
     let share = [&[0, 24, 0, 97][..], &[4; 97]].concat();
@@ -265,14 +266,14 @@ impl Parts {
         self.extensions.push((kind, body));
     }
 
-    /// Puts entries ahead of those in a list behind so many bytes of length.
+    /// Prepends entries to a list that has a length of this many bytes.
     fn prepend(&mut self, kind: ExtensionType, length: usize, entries: &[u8]) {
         let old = self.extensions.iter().find(|(other, _)| *other == kind);
         let old = old.expect("an ordinary hello has it").1.clone();
         self.set(kind, with_length(&[entries, &old[length..]].concat()));
     }
 
-    /// So many identities of this length, each with a binder.
+    /// Adds a number of identities of this length, each with a binder.
     fn pre_shared_keys(&mut self, length: usize, count: usize) {
         let name = vec![b'n'; length - 4];
         let identity = |number: usize| {
@@ -301,11 +302,11 @@ impl Parts {
             legacy_version: TLS12,
             random: &[7; 32],
             session_id: &[7; 32],
-            cipher_suites: List::of(&self.suites),
-            compression_methods: List::of(&self.compression),
+            cipher_suites: List::new(&self.suites),
+            compression_methods: List::new(&self.compression),
             extensions_present: true,
             extensions: ClientExtensions {
-                unknown: UnknownExtensions::of(&extensions),
+                unknown: UnknownExtensions::new(&extensions),
                 ..Default::default()
             },
         };
@@ -317,7 +318,7 @@ impl Parts {
     }
 }
 
-/// So many distinct code points from this one on.
+/// A number of consecutive code points.
 fn codes(first: u16, count: usize) -> impl Iterator<Item = u16> {
     (first..=u16::MAX).take(count)
 }

@@ -1,12 +1,12 @@
-//! What one hostile message can make a handshake compute, counted in instructions.
+//! The work that one hostile message can cause in a handshake, counted in instructions.
 //!
-//! For: every list of a ClientHello and of a CertificateRequest, as long as its message may be, against few and against
-//! many credentials, application protocols, pre-shared keys and ticket keys. The work may grow with the list, and with
-//! the configuration, and not with the product of both.
+//! Covers every list of a ClientHello and of a CertificateRequest at its maximum length, with few
+//! and with many credentials, application protocols, pre-shared keys and ticket keys. The work may
+//! grow with the list and with the configuration, but not with their product.
 //!
-//! Not the usual harness: this program runs itself under callgrind, which counts the same instructions on every machine
-//! and under any load, and needs nothing in the library. Without Valgrind it says `absent:`. `just work` prints what
-//! SECURITY.md quotes. Must not know: which lists are reduced, and how. Next: `hellos.rs`, `requests.rs`.
+//! There is no test harness: this program runs itself under callgrind, which counts the same
+//! instructions on every machine and under any load, and needs nothing in the library. Without
+//! Valgrind it prints `absent:`. `just work` prints the table of docs/security/worst-hello.md.
 
 #[path = "../exchange/identity.rs"]
 #[allow(dead_code)]
@@ -23,31 +23,31 @@ use std::hint::black_box;
 use std::path::Path;
 use std::process::Command;
 
-use tercel::{Answer, Handshake, Next, Question, Received};
+use tercel::{Answer, Handshake, Next, Question, ReceiveBuffer};
 
-/// Entries of a configuration's lists: credentials, protocols, pre-shared keys.
+/// The number of entries of a configuration's lists: credentials, protocols, pre-shared keys.
 const FEW: usize = 1;
 const MANY: usize = 150;
 
-/// Bytes that a list may have, besides the rest of its message of 64 KB. Without optimization the same is shown by less,
-/// in a tenth of the time.
+/// The bytes of a list, apart from the rest of its message of 64 KB. Without optimization fewer are
+/// sufficient, in a tenth of the time.
 pub(crate) const ROOM: usize = if cfg!(debug_assertions) { 4000 } else { 60_000 };
 
-/// One message to be answered.
+/// A message that is handled.
 pub(crate) struct Case {
-    /// What the message is full of.
+    /// The list that is full.
     pub(crate) kind: String,
-    /// Of how much of what fits into it, in halves.
+    /// How full the list is, in halves.
     pub(crate) halves: usize,
-    /// Entries of the configuration's lists.
+    /// The number of entries of the configuration's lists.
     pub(crate) scale: usize,
     /// Handles the message in [`counted`].
     pub(crate) run: Box<dyn Fn()>,
 }
 
 impl Case {
-    /// Whether half a message is counted too: with many entries, where the configuration is an ordinary one.
-    fn says_how_it_grows(&self, scale: usize) -> bool {
+    /// Whether half a message is also counted: with many entries and the plain configuration.
+    fn counts_half(&self, scale: usize) -> bool {
         scale == MANY && !self.kind.ends_with("asking") && !self.kind.ends_with("issuers")
     }
 }
@@ -57,17 +57,17 @@ fn main() {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["measure", scales @ ..] => measure(&numbers(scales)),
         ["report"] => report(&[FEW, 1000, 4000]),
-        words if words.contains(&"--list") => println!("work: test"),
-        words if words.iter().any(|word| !word.starts_with('-') && !"work".contains(word)) => {}
+        data if data.contains(&"--list") => println!("work: test"),
+        data if data.iter().any(|word| !word.starts_with('-') && !"work".contains(word)) => {}
         _ => check(),
     }
 }
 
-fn numbers(words: &[&str]) -> Vec<usize> {
-    words.iter().map(|word| word.parse().expect("a number")).collect()
+fn numbers(data: &[&str]) -> Vec<usize> {
+    data.iter().map(|word| word.parse().expect("a number")).collect()
 }
 
-/// What callgrind counted of a case.
+/// The count of callgrind for a case.
 struct Counted {
     kind: String,
     halves: usize,
@@ -75,7 +75,8 @@ struct Counted {
     instructions: u64,
 }
 
-/// Fails if the work that a long list adds is larger with many credentials than with few, or more than doubles with it.
+/// Fails if the work of a long list is larger with many credentials than with few, or if it more
+/// than doubles with the length.
 fn check() {
     let Some(counted) = count(&[FEW, MANY]) else { return println!("absent: valgrind") };
     let mut faults = Vec::new();
@@ -88,7 +89,7 @@ fn check() {
             counted.iter().find(is).map(|each| each.instructions)
         };
         let empty = |scale| of(0, scale).expect("an empty list");
-        let few = of(2, FEW).expect("the same with few").saturating_sub(empty(FEW));
+        let few = of(2, FEW).expect("the same case with few").saturating_sub(empty(FEW));
         let many = full.instructions.saturating_sub(empty(MANY));
         let half = of(1, MANY).map(|half| half.saturating_sub(empty(MANY)));
         kinds += 1;
@@ -111,7 +112,7 @@ fn check() {
 
 const SLACK: u64 = 200_000;
 
-/// What each message costs, as a share of an ordinary handshake.
+/// Prints the cost of each message, as a share of an ordinary handshake.
 fn report(scales: &[usize]) {
     let Some(counted) = count(scales) else { return println!("absent: valgrind") };
     let of = |kind: &str, scale| {
@@ -132,8 +133,8 @@ fn report(scales: &[usize]) {
     }
 }
 
-/// Has callgrind run this program; `None` if there is no callgrind, or none for this program's processor: tests may run
-/// under an emulator, with the Valgrind of the machine that emulates.
+/// Runs this program under callgrind. `None` if it is missing, or if it is not for the processor of
+/// this program: tests may run in an emulator, with the Valgrind of the machine.
 fn count(scales: &[usize]) -> Option<Vec<Counted>> {
     let probe = ["--quiet", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
     let probe = Command::new("valgrind")
@@ -161,8 +162,8 @@ fn count(scales: &[usize]) -> Option<Vec<Counted>> {
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}\n{complaint}");
     let counted = said.lines().zip(1..).map(|(line, number)| {
-        let mut words = line.split('\t');
-        let mut next = || words.next().expect("kind, halves, scale");
+        let mut data = line.split('\t');
+        let mut next = || data.next().expect("kind, halves, scale");
         Counted {
             kind: next().to_owned(),
             halves: next().parse().expect("a number"),
@@ -188,7 +189,7 @@ fn measure(scales: &[usize]) {
     tercel::crypto::use_hash_lanes(false);
     for scale in scales {
         for case in hellos::cases(*scale).into_iter().chain(requests::cases(*scale)) {
-            if case.halves == 1 && !case.says_how_it_grows(*scale) {
+            if case.halves == 1 && !case.counts_half(*scale) {
                 continue;
             }
             (case.run)();
@@ -198,17 +199,17 @@ fn measure(scales: &[usize]) {
     }
 }
 
-/// Callgrind writes what it counted when this returns.
+/// Callgrind writes its counts when this returns.
 #[inline(never)]
 fn end_of_case() {
     black_box(());
 }
 
-/// Has a handshake take what was received, and answers what it asks: all of this is counted.
+/// Advances a handshake with the received bytes and answers its questions, all of which is counted.
 #[inline(never)]
 pub(crate) fn counted(
     handshake: &mut Handshake,
-    received: &mut Received,
+    received: &mut ReceiveBuffer,
     out: &mut Vec<u8>,
     answer: &dyn Fn(&Question) -> Answer,
 ) -> bool {
@@ -222,13 +223,13 @@ pub(crate) fn counted(
                 return true;
             }
             Ok(_) => return false,
-            // Most of the messages end in a refusal, which has its cost too.
+            // Most messages end in a refusal, whose cost also counts.
             Err(_) => return true,
         }
     }
 }
 
-/// For configurations that answer by themselves.
+/// For configurations without questions.
 pub(crate) fn no_question(question: &Question) -> Answer {
-    panic!("nobody should ask {question:?}")
+    panic!("unexpected question {question:?}")
 }

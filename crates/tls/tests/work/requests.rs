@@ -1,15 +1,13 @@
-//! CertificateRequests that are full of one thing.
-//!
-//! For: clients with many credentials, which a server asks for one. Must not know: how the work is counted.
-//! Next: `configs.rs`.
+//! CertificateRequests that are full of one kind of entry, for clients with many credentials.
 
 use std::sync::Arc;
 
 use tercel::pki::Refusal;
 use tercel::wire::{ProtocolVersion, SignatureScheme};
 use tercel::{
-    AcceptAnyPeer, ClientAuth, ClientConfig, Credential, Handshake, PeerIdentity, Policy, Received,
-    ServerConfig, VerifyPeer,
+    ClientConfig, Credential, Handshake, Policy, ReceiveBuffer, ServerConfig,
+    certificates::{AcceptAnyPeer, PeerIdentity, VerifyPeer},
+    server::ClientAuth,
 };
 
 use crate::configs::{credential_set, credentials, server};
@@ -17,7 +15,7 @@ use crate::hellos::choose;
 use crate::identity::{NAME, client};
 use crate::{Case, ROOM, counted};
 
-/// Accepts everybody, and names so many authorities.
+/// Accepts all peers, and names a number of authorities.
 struct Naming(usize);
 
 impl VerifyPeer for Naming {
@@ -30,7 +28,7 @@ impl VerifyPeer for Naming {
     }
 }
 
-/// Every kind of request to clients with so many credentials.
+/// Every kind of request, for clients with this number of credentials.
 pub(crate) fn cases(scale: usize) -> Vec<Case> {
     let shared = |each: Vec<Credential>| each.into_iter().map(Arc::new).collect::<Vec<_>>();
     let own = Arc::new(shared(credentials(scale)));
@@ -74,11 +72,11 @@ pub(crate) fn cases(scale: usize) -> Vec<Case> {
     cases
 }
 
-/// A whole handshake, of which the client's part is counted.
+/// A complete handshake; only the client's part is counted.
 fn connect(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, own: &[Arc<Credential>]) {
     let mut client = Handshake::client(Arc::clone(client), NAME.try_into().unwrap());
     let mut server = Handshake::server(Arc::clone(server));
-    let (mut to_client, mut to_server) = (Received::new(), Received::new());
+    let (mut to_client, mut to_server) = (ReceiveBuffer::new(), ReceiveBuffer::new());
     loop {
         let mut out = Vec::new();
         let over =
@@ -88,7 +86,7 @@ fn connect(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, own: &[Arc<Cr
             return;
         }
         out.clear();
-        let next = server.advance(&mut to_server, &mut out).expect("a sound client");
+        let next = server.advance(&mut to_server, &mut out).expect("a valid ClientHello");
         drop(next);
         to_client.extend(&out);
     }

@@ -7,7 +7,7 @@ use loom::thread;
 
 use super::*;
 
-/// A transport that takes as much as there is room for, and wakes who waited last.
+/// A transport that accepts as much as it has room for, and wakes the task that waited last.
 #[derive(Default)]
 struct Pipe {
     room: usize,
@@ -41,7 +41,7 @@ impl AsyncWrite for Handle {
     }
 }
 
-/// Takes some bytes off the other end.
+/// Reads some bytes at the other end.
 fn make_room(pipe: &Mutex<Pipe>, room: usize) {
     let mut pipe = pipe.lock().unwrap();
     pipe.room += room;
@@ -50,12 +50,12 @@ fn make_room(pipe: &Mutex<Pipe>, room: usize) {
     waiting.into_iter().for_each(Waker::wake);
 }
 
-/// A stream whose two sides take turns, as those of [`tokio::io::split`] do.
+/// A stream whose two sides alternate, as those of [`tokio::io::split`] do.
 #[derive(Clone)]
 struct Stream(Arc<Mutex<(Outgoing, Handle)>>);
 
 impl Stream {
-    /// With two bytes that are to be sent.
+    /// A stream with two bytes to send.
     fn new(pipe: &Arc<Mutex<Pipe>>) -> Self {
         let mut outgoing = Outgoing::default();
         outgoing.push(&mut vec![1, 2]);
@@ -66,10 +66,11 @@ impl Stream {
         let mut both = self.0.lock().unwrap();
         let (outgoing, transport) = &mut *both;
         let mut context = Context::from_waker(waker);
-        outgoing.poll_as(side, &mut context, |this, context| this.poll_send_as(transport, context))
+        outgoing
+            .poll_for(side, &mut context, |this, context| this.poll_send_for(transport, context))
     }
 
-    /// Waits until all is sent, as a task does: it looks again only if it was woken.
+    /// Waits until all is sent, as a task does: it polls again only if it was woken.
     fn finish(&self, side: usize) {
         let task = Arc::new(Task::default());
         let waker = Waker::from(Arc::clone(&task));
@@ -88,8 +89,7 @@ impl Wake for Task {
     }
 }
 
-/// Of three threads not every interleaving can be had, but those in which they are interrupted a few times, where they
-/// need not wait, can.
+/// With three threads not every interleaving can be checked, but those with few preemptions can.
 fn model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
@@ -114,9 +114,9 @@ fn a_reader_and_a_writer_are_both_woken() {
     });
 }
 
-/// Such as the loser of a `select`, whose waker wakes nobody any more.
+/// Such as the loser of a `select`, whose waker wakes no task any more.
 #[test]
-fn who_waits_is_woken_also_if_the_other_has_gone_away() {
+fn a_waiting_task_is_woken_also_if_the_other_was_dropped() {
     for (stays, goes) in [(WRITER, READER), (READER, WRITER)] {
         model(move || {
             let pipe = Arc::default();

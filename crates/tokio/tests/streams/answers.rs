@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tercel::crypto::HashAlgorithm;
-use tercel::{ClientConfig, Policy, PreSharedKey, ServerConfig};
+use tercel::{ClientConfig, Policy, ServerConfig, psk::PreSharedKey};
 use tercel_tokio::{Acceptor, Answers, Connector};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::time::sleep;
 
 use crate::support::{VERSIONS, client, credential, name, server};
 
-async fn soon() {
+async fn yield_briefly() {
     sleep(Duration::from_millis(1)).await;
 }
 
@@ -25,7 +25,7 @@ async fn every_question_may_wait() {
     let inner = ServerConfig::builder()
         .credentials(Policy::Ask)
         .session_store(Policy::Ask)
-        // Where credentials are asked for, sessions are resumed only under an equal label.
+        // With credentials from answers, sessions are resumed only under an equal context.
         .session_context(b"answers")
         .build()
         .unwrap();
@@ -34,21 +34,21 @@ async fn every_question_may_wait() {
         .choose_config(move |question| {
             let inner = inner.clone();
             async move {
-                soon().await;
-                question.client_hello().map(|_| inner)
+                yield_briefly().await;
+                (!question.client_hello().cipher_suites.is_empty()).then_some(inner)
             }
         })
         .select_credential(move |_| {
             let credential = credential.clone();
             async move {
-                soon().await;
+                yield_briefly().await;
                 Some(credential)
             }
         })
         .find_session(move |question| {
             let found = found.clone();
             async move {
-                soon().await;
+                yield_briefly().await;
                 let mut sessions = found.lock().unwrap();
                 if question.is_single_use() {
                     return sessions.remove(question.identity());
@@ -56,10 +56,10 @@ async fn every_question_may_wait() {
                 sessions.get(question.identity()).cloned()
             }
         })
-        .keep_session(move |new| {
+        .store_session(move |new| {
             let kept = kept.clone();
             async move {
-                soon().await;
+                yield_briefly().await;
                 kept.lock().unwrap().insert(new.id, new.session);
             }
         });
@@ -67,7 +67,7 @@ async fn every_question_may_wait() {
     for version in VERSIONS {
         let client = client().versions(&[version]).verifier(Policy::Ask).build().unwrap();
         let judge = Answers::new().verify_peer(|question| async move {
-            soon().await;
+            yield_briefly().await;
             assert_eq!(question.identity().chain.len(), 1);
             Ok(())
         });
@@ -76,7 +76,7 @@ async fn every_question_may_wait() {
             let (near, far) = duplex(1 << 16);
             let (near, far) = tokio::join!(connector.connect(name(), near), acceptor.accept(far));
             let (mut near, mut far) = (near.unwrap(), far.unwrap());
-            assert_eq!((near.facts().resumed, far.facts().resumed), (resumed, resumed));
+            assert_eq!((near.info().resumed, far.info().resumed), (resumed, resumed));
             far.write_all(b"x").await.unwrap();
             near.read_exact(&mut [0]).await.unwrap();
         }
@@ -84,12 +84,12 @@ async fn every_question_may_wait() {
 }
 
 #[tokio::test]
-async fn a_pre_shared_key_may_come_from_afar() {
+async fn a_pre_shared_key_may_be_found_asynchronously() {
     let key = || PreSharedKey::external(b"name", &[7; 32], HashAlgorithm::Sha256).unwrap();
     let server = ServerConfig::builder().find_pre_shared_key(Policy::Ask).build().unwrap();
     let answers = Answers::new().find_pre_shared_key(move |question| async move {
-        soon().await;
-        let offered = question.request().is_some_and(|request| request.fits(&key()));
+        yield_briefly().await;
+        let offered = question.request().fits(&key());
         offered.then(|| Arc::new(key()))
     });
     let acceptor = Acceptor::new(server).answers(answers);
@@ -97,8 +97,8 @@ async fn a_pre_shared_key_may_come_from_afar() {
     let (near, far) = duplex(1 << 16);
     let connector = Connector::new(client);
     let (near, far) = tokio::join!(connector.connect(name(), near), acceptor.accept(far));
-    assert_eq!(near.unwrap().facts().pre_shared_key(), Some(&b"name"[..]));
-    assert_eq!(far.unwrap().facts().pre_shared_key(), Some(&b"name"[..]));
+    assert_eq!(near.unwrap().info().pre_shared_key(), Some(&b"name"[..]));
+    assert_eq!(far.unwrap().info().pre_shared_key(), Some(&b"name"[..]));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Reads, writes and shutdowns that are dropped midway lose nothing and repeat nothing.
+//! Cancelled reads, writes and shutdowns lose nothing and repeat nothing.
 
 use std::future::Future;
 use std::pin::pin;
@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::{VERSIONS, pair, pattern};
 
-/// Polls once and drops.
+/// Polls a future once and drops it.
 fn once<F: Future>(future: F) -> Option<F::Output> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Some(output),
@@ -17,16 +17,16 @@ fn once<F: Future>(future: F) -> Option<F::Output> {
 }
 
 #[tokio::test]
-async fn dropped_reads_and_writes_are_taken_up_again() {
+async fn cancelled_reads_and_writes_continue() {
     for version in VERSIONS {
-        // Narrow enough that neither a record nor a header passes in one piece.
+        // So narrow that no record or header passes in one piece.
         let (mut near, mut far) = pair(version, 3).await;
         let bytes = pattern(2_000);
         let (mut written, mut shut, mut received, mut closed) = (0, false, Vec::new(), false);
         let mut turns = 0;
         while !closed {
             turns += 1;
-            // Each turn has the runtime's whole budget.
+            // Each iteration gets the whole cooperative budget of the runtime.
             tokio::task::yield_now().await;
             assert!(turns < 100_000, "no end: {written} written, {} read", received.len());
             if written < bytes.len() {

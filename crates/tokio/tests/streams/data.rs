@@ -1,4 +1,4 @@
-//! Data both ways, endings, key updates, halves.
+//! Data in both directions, closing, key updates, halves.
 
 use std::io::{ErrorKind, IoSlice};
 
@@ -82,7 +82,8 @@ async fn a_reader_alone_answers_key_updates() {
         let mut byte = [0];
         far.read_exact(&mut byte).await.unwrap();
         assert_eq!(byte, [round]);
-        // No write of the far side: its reader has sent the answer, so the near side may ask again.
+        // The far side does not write: its reader has sent the answer, so the near side may ask
+        // again.
         assert_eq!(far.connection().sender.sequence(), 0);
         far.write_all(b"!").await.unwrap();
         near.read_exact(&mut byte).await.unwrap();
@@ -112,7 +113,7 @@ async fn an_end_without_close_notify_is_an_error() {
 async fn garbage_is_answered_with_an_alert_by_the_reader() {
     let (near, far) = loopback_pair(ProtocolVersion::TLS1_3).await;
     let (_, mut garbage) = near.into_split();
-    // The wrong bytes: a record of the right form that nobody sealed.
+    // A well-formed record that was not sealed.
     let mut record = vec![23, 3, 3, 0, 40];
     record.extend_from_slice(&[0x55; 40]);
     garbage.transport_mut().write_all(&record).await.unwrap();

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use tercel::wire::ProtocolVersion;
-use tercel::{Handshake, Next, Opened, Policy, Received, ReplayGuard};
+use tercel::{Handshake, Next, Opened, Policy, ReceiveBuffer, session::ReplayGuard};
 use tercel_tokio::{Acceptor, Connector};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
 use crate::support::{client, join, name, server};
 
 #[derive(Debug)]
-pub(crate) struct Always;
+pub(crate) struct AdmitAlways;
 
-impl tercel::AdmitEarlyData for Always {
+impl tercel::session::AdmitEarlyData for AdmitAlways {
     fn admit_early_data(&self, _: &[u8], _: tercel::pki_types::UnixTime) -> bool {
         true
     }
@@ -21,7 +21,7 @@ impl tercel::AdmitEarlyData for Always {
 #[tokio::test]
 async fn early_data_arrives_apart_from_the_rest() {
     let client = client().early_data(true).build().unwrap();
-    let server = server().early_data(1000, Policy::Here(Arc::new(Always))).build().unwrap();
+    let server = server().early_data(1000, Policy::Here(Arc::new(AdmitAlways))).build().unwrap();
     let (mut near, mut far) = join(duplex(1 << 16), client.clone(), server.clone()).await;
     far.write_all(b"x").await.unwrap();
     near.read_exact(&mut [0]).await.unwrap();
@@ -32,8 +32,9 @@ async fn early_data_arrives_apart_from_the_rest() {
     let (near, far) =
         tokio::join!(connector.connect_early(name(), near, &early), acceptor.accept(far));
     let (mut near, mut far) = (near.unwrap(), far.unwrap());
-    // As much as the session allows.
+    // As much as the session permits.
     assert_eq!(near.accepted, 1000);
+    assert!(!format!("{far:?}").contains("101, 101"), "it prints the early data");
     assert_eq!(far.take_early_data(), &early[..1000]);
     near.stream.write_all(&early[near.accepted..]).await.unwrap();
     let mut rest = [0; 500];
@@ -42,7 +43,7 @@ async fn early_data_arrives_apart_from_the_rest() {
 }
 
 #[tokio::test]
-async fn early_data_that_is_not_admitted_is_left_to_be_sent_again() {
+async fn early_data_that_is_not_admitted_is_reported_as_not_accepted() {
     let client = client().early_data(true).build().unwrap();
     // A guard that has just started admits nothing.
     let guard = ReplayGuard::for_early_data(100, tercel::pki_types::UnixTime::now());
@@ -56,7 +57,7 @@ async fn early_data_that_is_not_admitted_is_left_to_be_sent_again() {
     let (near, far) =
         tokio::join!(connector.connect_early(name(), near, b"again"), acceptor.accept(far));
     let (near, mut far) = (near.unwrap(), far.unwrap());
-    assert!(near.stream.facts().resumed);
+    assert!(near.stream.info().resumed);
     assert_eq!(near.accepted, 0);
     assert!(far.take_early_data().is_empty());
 }
@@ -68,14 +69,14 @@ async fn a_greeting_comes_before_the_client_has_finished() {
     let accepting = Acceptor::new(server().build().unwrap());
     let sent = greeting.clone();
     let accepted = tokio::spawn(async move {
-        let mut stream = accepting.accept_greeting(far, &sent).await.unwrap();
+        let mut stream = accepting.accept_with_greeting(far, &sent).await.unwrap();
         stream.write_all(b" and more").await.unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await.unwrap();
         answer
     });
     let mut handshake = Handshake::client(client().build().unwrap(), name());
-    let (mut received, mut out) = (Received::new(), Vec::new());
+    let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
     let mut connection = loop {
         match handshake.advance(&mut received, &mut out).unwrap() {
             Next::Connected(connection) => break connection,
@@ -86,7 +87,7 @@ async fn a_greeting_comes_before_the_client_has_finished() {
         let count = near.read(received.spare()).await.unwrap();
         received.filled(count);
     };
-    // The client's Finished is in `out`, and stays there for now.
+    // The client's Finished is in `out`, and is not sent yet.
     let mut read = Vec::new();
     while read.len() < greeting.len() {
         match connection.receiver.open(&mut received).unwrap() {
@@ -112,8 +113,10 @@ async fn a_greeting_goes_ahead_of_the_rest_in_both_versions() {
         let (near, far) = duplex(1 << 16);
         let connector = Connector::new(client().versions(&[version]).build().unwrap());
         let acceptor = Acceptor::new(server().build().unwrap());
-        let (near, far) =
-            tokio::join!(connector.connect(name(), near), acceptor.accept_greeting(far, b"hello"));
+        let (near, far) = tokio::join!(
+            connector.connect(name(), near),
+            acceptor.accept_with_greeting(far, b"hello")
+        );
         let (mut near, mut far) = (near.unwrap(), far.unwrap());
         far.write_all(b" client").await.unwrap();
         far.shutdown().await.unwrap();
@@ -128,8 +131,8 @@ async fn sessions_of_ports_are_kept_apart() {
     let (client, acceptor) = (client().build().unwrap(), Acceptor::new(server().build().unwrap()));
     let [any, one, other] = [
         Connector::new(client.clone()),
-        Connector::new(client.clone()).at_port(443),
-        Connector::new(client).at_port(8443),
+        Connector::new(client.clone()).port(443),
+        Connector::new(client).port(8443),
     ];
     for (connector, resumed) in
         [(&one, false), (&other, false), (&any, false), (&one, true), (&other, true), (&any, true)]
@@ -137,7 +140,7 @@ async fn sessions_of_ports_are_kept_apart() {
         let (near, far) = duplex(1 << 16);
         let (near, far) = tokio::join!(connector.connect(name(), near), acceptor.accept(far));
         let (mut near, mut far) = (near.unwrap(), far.unwrap());
-        assert_eq!(near.facts().resumed, resumed);
+        assert_eq!(near.info().resumed, resumed);
         far.write_all(b"x").await.unwrap();
         near.read_exact(&mut [0]).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! Handshakes that succeed, fail and hang.
+//! Handshakes that succeed, fail and time out.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -15,8 +15,8 @@ async fn either_version_over_transports_of_any_width() {
     for version in VERSIONS {
         for room in [1, 100, 1 << 20] {
             let (client, server) = pair(version, room).await;
-            assert_eq!(client.facts().version, version);
-            assert_eq!(server.facts().version, version);
+            assert_eq!(client.info().version, version);
+            assert_eq!(server.info().version, version);
         }
     }
 }
@@ -26,7 +26,7 @@ async fn a_second_connection_resumes_the_first() {
     let (client, server) = (client().build().unwrap(), server().build().unwrap());
     for resumed in [false, true, true] {
         let (mut near, mut far) = join(loopback().await, client.clone(), server.clone()).await;
-        assert_eq!(near.facts().resumed, resumed);
+        assert_eq!(near.info().resumed, resumed);
         far.write_all(b"after the tickets").await.unwrap();
         far.shutdown().await.unwrap();
         let mut all = Vec::new();
@@ -36,7 +36,7 @@ async fn a_second_connection_resumes_the_first() {
 }
 
 #[tokio::test]
-async fn a_refused_certificate_is_explained_and_the_server_told() {
+async fn a_refused_certificate_is_reported_and_the_server_gets_an_alert() {
     let (near, far) = duplex(1 << 16);
     let connector = Connector::new(client().build().unwrap());
     let acceptor = Acceptor::new(server().build().unwrap());
@@ -56,13 +56,13 @@ async fn a_refused_certificate_is_explained_and_the_server_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_peer_has_its_time_and_no_more() {
+async fn a_silent_peer_times_out() {
     let (near, far) = duplex(1 << 16);
     let limit = Duration::from_secs(3);
     let acceptor = Acceptor::new(server().build().unwrap()).time_limit(Some(limit));
     let error = acceptor.accept(far).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
-    // The transport went with the handshake.
+    // The transport was closed with the handshake.
     let mut near = near;
     assert_eq!(near.read(&mut [0]).await.unwrap(), 0);
 }

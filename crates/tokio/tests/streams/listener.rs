@@ -1,4 +1,4 @@
-//! A listener out of file descriptors, or beset by clients that say nothing.
+//! A listener without free file descriptors, or with silent clients.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader};
@@ -15,21 +15,21 @@ use tokio::time::{sleep, timeout};
 
 use crate::support::{client, name, server};
 
-/// What is to be accepted next, and how often it was asked for.
+/// A source of transports whose behaviour the test controls.
 #[derive(Clone, Default)]
-struct Scripted(Arc<Mutex<Script>>);
+struct FakeListener(Arc<Mutex<FakeListenerState>>);
 
 #[derive(Default)]
-struct Script {
+struct FakeListenerState {
     next: VecDeque<DuplexStream>,
-    /// Each attempt fails so for as long as this is set.
+    /// Each attempt fails with this error while it is set.
     failing: Option<io::ErrorKind>,
     attempts: usize,
     accepted: usize,
     waker: Option<Waker>,
 }
 
-impl Scripted {
+impl FakeListener {
     fn arrive(&self, transport: DuplexStream) {
         let mut script = self.0.lock().unwrap();
         script.next.push_back(transport);
@@ -43,7 +43,7 @@ impl Scripted {
     }
 }
 
-impl Listen for Scripted {
+impl Listen for FakeListener {
     type Transport = DuplexStream;
     type Address = usize;
 
@@ -74,7 +74,7 @@ fn acceptor() -> Acceptor {
     Acceptor::new(server().build().unwrap())
 }
 
-fn good_client(source: &Scripted) -> tokio::task::JoinHandle<()> {
+fn good_client(source: &FakeListener) -> tokio::task::JoinHandle<()> {
     let (near, far) = duplex(1 << 16);
     source.arrive(far);
     tokio::spawn(async move {
@@ -86,10 +86,10 @@ fn good_client(source: &Scripted) -> tokio::task::JoinHandle<()> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_that_fails_is_asked_again_after_a_while() {
+async fn a_failing_source_is_polled_again_after_a_pause() {
     for (kind, most) in [(io::ErrorKind::OutOfMemory, 60), (io::ErrorKind::ConnectionAborted, 3000)]
     {
-        let source = Scripted::default();
+        let source = FakeListener::default();
         source.fail(Some(kind));
         let reported = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&reported);
@@ -114,9 +114,9 @@ async fn a_source_that_fails_is_asked_again_after_a_while() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn half_open_handshakes_are_bounded_and_give_way() {
+async fn handshakes_in_progress_are_limited_and_time_out() {
     const MOST: usize = 4;
-    let source = Scripted::default();
+    let source = FakeListener::default();
     let ended = Arc::new(AtomicUsize::new(0));
     let (count, script) = (Arc::clone(&ended), source.clone());
     let acceptor = acceptor().time_limit(Some(Duration::from_secs(1)));
@@ -149,7 +149,7 @@ async fn half_open_handshakes_are_bounded_and_give_way() {
 
 #[tokio::test]
 async fn a_slow_client_holds_up_no_other() {
-    let source = Scripted::default();
+    let source = FakeListener::default();
     let (_silent, far) = duplex(1 << 16);
     source.arrive(far);
     let client = good_client(&source);
@@ -158,10 +158,10 @@ async fn a_slow_client_holds_up_no_other() {
     client.await.unwrap();
 }
 
-/// By a process that has so few, over real sockets.
+/// A process with few descriptors, over real sockets.
 #[cfg(unix)]
 #[tokio::test]
-async fn without_file_descriptors_it_waits_until_there_are_some() {
+async fn without_file_descriptors_it_waits_until_some_are_free() {
     let mut shell = Command::new("sh");
     shell.args(["-c", "ulimit -n 40; exec \"$0\" \"$@\""]);
     shell.arg(std::env::current_exe().unwrap());
@@ -187,14 +187,14 @@ async fn without_file_descriptors_it_waits_until_there_are_some() {
     assert!(child.wait().unwrap().success());
 }
 
-/// The other process has an authority of its own.
+/// The other process has a certificate authority of its own.
 fn client_of_anyone() -> Arc<tercel::ClientConfig> {
-    let anyone = tercel::Policy::Here(Arc::new(tercel::AcceptAnyPeer) as _);
+    let anyone = tercel::Policy::Here(Arc::new(tercel::certificates::AcceptAnyPeer) as _);
     tercel::ClientConfig::builder().verifier(anyone).build().unwrap()
 }
 
 #[tokio::test]
-#[ignore = "run by `without_file_descriptors_it_waits_until_there_are_some`"]
+#[ignore = "run by `without_file_descriptors_it_waits_until_some_are_free`"]
 async fn serve_with_few_files() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     println!("\nlistening on {}", listener.local_addr().unwrap());

@@ -4,11 +4,11 @@
 mod answers;
 mod cancellation;
 mod data;
-mod deaf;
 mod early;
-mod exchanging;
+mod early_exchange;
 mod handshakes;
-mod late_authentication;
 mod listener;
 mod memory;
+mod post_handshake_auth;
 mod support;
+mod unresponsive_peers;

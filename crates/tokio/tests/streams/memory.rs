@@ -1,4 +1,4 @@
-//! Streams that wait hold no buffers.
+//! Idle streams hold no buffers.
 
 use std::future::Future;
 use std::pin::pin;
@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::support::pair;
 
 #[tokio::test]
-async fn a_stream_that_waits_gives_its_buffers_back() {
+async fn an_idle_stream_returns_its_buffers() {
     let (mut near, mut far) = pair(ProtocolVersion::TLS1_3, 1 << 16).await;
     near.write_all(b"x").await.unwrap();
     far.read_exact(&mut [0]).await.unwrap();
@@ -22,7 +22,7 @@ async fn a_stream_that_waits_gives_its_buffers_back() {
         }
     });
     assert_eq!(waiting.bytes_current, 0);
-    assert_eq!(waiting.count_total, 0, "a thread's buffers serve all its streams");
+    assert_eq!(waiting.count_total, 0, "streams share the buffers of their thread");
 }
 
 #[tokio::test]

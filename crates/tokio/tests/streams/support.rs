@@ -1,4 +1,4 @@
-//! Configurations, and pairs of streams. Must not know: what is done with them.
+//! Configurations, and pairs of connected streams.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,7 +6,10 @@ use rcgen::{CertificateParams, Issuer, KeyPair};
 use tercel::pki::Roots;
 use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientConfig, ClientConfigBuilder, Credential, ServerConfig, ServerConfigBuilder};
+use tercel::{
+    ClientConfig, Credential, ServerConfig, client::ClientConfigBuilder,
+    server::ServerConfigBuilder,
+};
 use tercel_tokio::{Acceptor, Connector, TlsStream};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
@@ -33,7 +36,7 @@ pub(crate) fn credential() -> Credential {
     Credential::new(vec![IDENTITY.leaf.clone()], &key).unwrap()
 }
 
-/// Two streams over this pair of transports.
+/// Connects two streams over a pair of transports.
 pub(crate) async fn join<T: AsyncRead + AsyncWrite + Unpin>(
     (near, far): (T, T),
     client: Arc<ClientConfig>,
@@ -44,7 +47,7 @@ pub(crate) async fn join<T: AsyncRead + AsyncWrite + Unpin>(
     (client.unwrap(), server.unwrap())
 }
 
-/// Two streams of this version over a transport that holds so many bytes.
+/// Two connected streams of this version over a transport with this capacity.
 pub(crate) async fn pair(
     version: ProtocolVersion,
     room: usize,
@@ -53,7 +56,7 @@ pub(crate) async fn pair(
     join(duplex(room), client, server().build().unwrap()).await
 }
 
-/// The same over loopback.
+/// Like [`pair`], over loopback.
 pub(crate) async fn loopback_pair(
     version: ProtocolVersion,
 ) -> (TlsStream<TcpStream>, TlsStream<TcpStream>) {
@@ -68,7 +71,7 @@ pub(crate) async fn loopback() -> (TcpStream, TcpStream) {
     (near.unwrap(), far.unwrap().0)
 }
 
-/// Bytes that tell where they are from.
+/// Bytes that depend on their position.
 pub(crate) fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| u8::try_from(at * 7 % 251).unwrap()).collect()
 }

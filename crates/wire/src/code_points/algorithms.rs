@@ -1,6 +1,6 @@
-//! Code points of what is negotiated: suites, groups, signatures, compression.
+//! Code points of algorithms: cipher suites, groups, signature schemes, compression.
 //!
-//! Nothing here says which of them this library implements. Next: [`crate::ClientHello`].
+//! A name here does not mean that the library implements the algorithm.
 
 use super::code_points;
 
@@ -24,7 +24,7 @@ code_points! {
 }
 
 code_points! {
-    /// A group for key exchange. RFC 9846 4.3.7
+    /// A named group for key exchange. RFC 9846 4.3.7
     NamedGroup(u16) {
         SECP256R1 = 0x0017 "secp256r1",
         SECP384R1 = 0x0018 "secp384r1",
@@ -49,7 +49,7 @@ code_points! {
 }
 
 code_points! {
-    /// How something is signed. RFC 9846 4.3.3
+    /// A signature scheme. RFC 9846 4.3.3
     SignatureScheme(u16) {
         RSA_PKCS1_SHA1 = 0x0201 "rsa_pkcs1_sha1",
         ECDSA_SHA1 = 0x0203 "ecdsa_sha1",
@@ -74,7 +74,7 @@ code_points! {
 }
 
 code_points! {
-    /// A compression of records; only null is left of them. RFC 9846 4.2.2
+    /// A record compression method; only null is still allowed. RFC 9846 4.2.2
     CompressionMethod(u8) {
         NULL = 0 "null",
         DEFLATE = 1 "DEFLATE",
@@ -82,7 +82,7 @@ code_points! {
 }
 
 code_points! {
-    /// A compression of the Certificate message. RFC 8879 3
+    /// A compression algorithm for the Certificate message. RFC 8879 3
     CertificateCompressionAlgorithm(u16) {
         ZLIB = 1 "zlib",
         BROTLI = 2 "brotli",
@@ -91,7 +91,7 @@ code_points! {
 }
 
 code_points! {
-    /// Whether a pre-shared key is joined by a key exchange. RFC 9846 4.3.9
+    /// Whether a pre-shared key is combined with a (EC)DHE key exchange. RFC 9846 4.3.9
     PskKeyExchangeMode(u8) {
         PSK_KE = 0 "psk_ke",
         PSK_DHE_KE = 1 "psk_dhe_ke",
@@ -99,7 +99,7 @@ code_points! {
 }
 
 code_points! {
-    /// How a TLS 1.2 peer writes curve points. RFC 8422 5.1.2
+    /// The encoding of elliptic curve points in TLS 1.2. RFC 8422 5.1.2
     EcPointFormat(u8) {
         UNCOMPRESSED = 0 "uncompressed",
         ANSI_X962_COMPRESSED_PRIME = 1 "ansiX962_compressed_prime",
@@ -108,7 +108,7 @@ code_points! {
 }
 
 code_points! {
-    /// How a TLS 1.2 server names its curve. RFC 8422 5.4
+    /// The way a TLS 1.2 server specifies its curve. RFC 8422 5.4
     EcCurveType(u8) {
         EXPLICIT_PRIME = 1 "explicit_prime",
         EXPLICIT_CHAR2 = 2 "explicit_char2",
@@ -117,7 +117,7 @@ code_points! {
 }
 
 code_points! {
-    /// The key derivation function that a pre-shared key is imported for. RFC 9258 10
+    /// The key derivation function for which a pre-shared key is imported. RFC 9258 10
     KdfIdentifier(u16) {
         HKDF_SHA256 = 0x0001 "HKDF_SHA256",
         HKDF_SHA384 = 0x0002 "HKDF_SHA384",

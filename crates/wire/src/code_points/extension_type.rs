@@ -1,6 +1,4 @@
 //! Code points of extensions.
-//!
-//! Nothing here says what is inside them or where they may stand. Next: [`crate::extension`].
 
 use super::code_points;
 

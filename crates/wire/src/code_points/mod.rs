@@ -1,7 +1,4 @@
-//! The numbers of the registries, as open types: an unknown number is a value, not an error.
-//!
-//! Nothing here says which are supported or wise. Next: `protocol` (messages, alerts, versions),
-//! `algorithms` (suites, groups, signatures), `extension_type`.
+//! The registered numbers, as open types: an unknown number is a value, not an error.
 
 mod algorithms;
 mod extension_type;
@@ -17,7 +14,7 @@ pub use protocol::{
     ContentType, HandshakeType, KeyUpdateRequest, ProtocolVersion, ServerNameType,
 };
 
-/// Makes a code point type: named constants, the names both ways, reading and writing.
+/// Defines a code point type: named constants, and conversion from and to names.
 macro_rules! code_points {
     ($(#[$meta:meta])* $Type:ident($int:ident) { $($CONST:ident = $value:literal $name:literal,)* }) => {
         $(#[$meta])*
@@ -27,10 +24,10 @@ macro_rules! code_points {
         impl $Type {
             $(#[doc = concat!("`", $name, "`.")] pub const $CONST: Self = Self($value);)*
 
-            /// All that have a name here.
+            /// All values that have a name here.
             pub const NAMED: &'static [Self] = &[$(Self::$CONST),*];
 
-            /// The registered name, if the number is known here.
+            /// The registered name, if it is known here.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self {
@@ -39,7 +36,7 @@ macro_rules! code_points {
                 }
             }
 
-            /// The code point of this name, whatever its case.
+            /// The code point with this name, compared without regard to case.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 let named = |point: &&Self| {
@@ -63,21 +60,11 @@ macro_rules! code_points {
                 std::fmt::Debug::fmt(self, f)
             }
         }
-
-        impl crate::Element<'_> for $Type {
-            fn read(reader: &mut crate::Reader<'_>) -> Result<Self, crate::DecodeError> {
-                reader.$int().map(Self)
-            }
-
-            fn write(&self, w: &mut crate::Writer<'_>) {
-                w.$int(self.0);
-            }
-        }
     };
 }
 use code_points;
 
-/// Gives a 16-bit code point type the test for reserved values.
+/// Adds the test for reserved values to a 16-bit code point type.
 macro_rules! grease {
     ($($Type:ident),*) => {$(
         impl $Type {
@@ -97,14 +84,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_whatever_their_case() {
+    fn names_are_looked_up_without_regard_to_case() {
         assert_eq!(NamedGroup::from_name("x25519mlkem768"), Some(NamedGroup::X25519MLKEM768));
         assert_eq!(NamedGroup::X25519MLKEM768.name(), Some("X25519MLKEM768"));
         assert_eq!(NamedGroup::from_name("nonesuch"), None);
     }
 
     #[test]
-    fn an_unknown_number_prints_as_one() {
+    fn unknown_numbers_print_as_numbers() {
         assert_eq!(format!("{:?}", CipherSuite(0x00ab)), "0x00ab");
         assert_eq!(format!("{}", AlertDescription(7)), "0x07");
         assert_eq!(format!("{}", AlertDescription::DECODE_ERROR), "decode_error");

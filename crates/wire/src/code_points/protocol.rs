@@ -1,11 +1,9 @@
 //! Code points of the protocol itself: records, messages, alerts, versions, small enumerations.
-//!
-//! Nothing here says what is allowed when. Next: [`crate::handshake`].
 
 use super::code_points;
 
 code_points! {
-    /// A protocol version as it stands on the wire.
+    /// A protocol version.
     ProtocolVersion(u16) {
         SSL3_0 = 0x0300 "SSLv3",
         TLS1_0 = 0x0301 "TLSv1.0",
@@ -16,7 +14,7 @@ code_points! {
 }
 
 code_points! {
-    /// What a record carries. RFC 9846 5.1
+    /// The content type of a record. RFC 9846 5.1
     ContentType(u8) {
         CHANGE_CIPHER_SPEC = 20 "change_cipher_spec",
         ALERT = 21 "alert",
@@ -52,7 +50,7 @@ code_points! {
 }
 
 code_points! {
-    /// How grave an alert says it is. RFC 9846 6
+    /// The severity of an alert. RFC 9846 6
     AlertLevel(u8) {
         WARNING = 1 "warning",
         FATAL = 2 "fatal",
@@ -60,7 +58,7 @@ code_points! {
 }
 
 code_points! {
-    /// What an alert tells. RFC 9846 6, RFC 5246 7.2
+    /// The description of an alert. RFC 9846 6, RFC 5246 7.2
     AlertDescription(u8) {
         CLOSE_NOTIFY = 0 "close_notify",
         UNEXPECTED_MESSAGE = 10 "unexpected_message",
@@ -102,7 +100,7 @@ code_points! {
 }
 
 code_points! {
-    /// Whether a KeyUpdate wants one back. RFC 9846 4.7.3
+    /// Whether a KeyUpdate requests one in return. RFC 9846 4.7.3
     KeyUpdateRequest(u8) {
         UPDATE_NOT_REQUESTED = 0 "update_not_requested",
         UPDATE_REQUESTED = 1 "update_requested",
@@ -110,14 +108,14 @@ code_points! {
 }
 
 code_points! {
-    /// The kind of name in server_name. RFC 6066 3
+    /// The type of a name in server_name. RFC 6066 3
     ServerNameType(u8) {
         HOST_NAME = 0 "host_name",
     }
 }
 
 code_points! {
-    /// The kind of a certificate status. RFC 6066 8
+    /// The type of a certificate status. RFC 6066 8
     CertificateStatusType(u8) {
         OCSP = 1 "ocsp",
         OCSP_MULTI = 2 "ocsp_multi",
@@ -125,7 +123,8 @@ code_points! {
 }
 
 code_points! {
-    /// The kind of certificate that a TLS 1.2 server asks a client for. RFC 5246 7.4.4, RFC 8422 5.5
+    /// A type of certificate that a TLS 1.2 server requests from a client. RFC 5246 7.4.4,
+    /// RFC 8422 5.5
     ClientCertificateType(u8) {
         RSA_SIGN = 1 "rsa_sign",
         DSS_SIGN = 2 "dss_sign",
@@ -138,7 +137,7 @@ code_points! {
 }
 
 code_points! {
-    /// The form of the peer's certificate: X.509 or a bare key. RFC 7250 3
+    /// The type of the peer's certificate: X.509 or a raw public key. RFC 7250 3
     CertificateType(u8) {
         X509 = 0 "X509",
         OPEN_PGP = 1 "OpenPGP",

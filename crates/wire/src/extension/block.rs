@@ -1,14 +1,17 @@
-//! An extension block as a sequence: types and bodies, nothing about what is inside them.
+//! An extension block as a sequence of types and unparsed bodies.
 //!
-//! Duplicates are refused here, for known and unknown types alike, in linear time.
-//! Next: `set`, which turns a block into a struct of options.
+//! Duplicates are refused here, of known and unknown types alike, in linear time.
 
 use std::fmt;
 
+use crate::code_points::ExtensionType;
+use crate::error::DecodeError;
+use crate::list::{Element, List};
+use crate::reader::Reader;
 use crate::unique::first_duplicate;
-use crate::{DecodeError, Element, ExtensionType, List, Reader, Writer};
+use crate::writer::Writer;
 
-/// One extension, unopened.
+/// One extension with its body unparsed.
 pub(crate) type RawExtension<'a> = (ExtensionType, &'a [u8]);
 
 impl<'a> Element<'a> for RawExtension<'a> {
@@ -21,12 +24,13 @@ impl<'a> Element<'a> for RawExtension<'a> {
     }
 }
 
-/// The extensions of a received message in the order received; empty in a message that is being built.
+/// The extensions of a received message in the order received; empty for a message that is being
+/// built.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExtensionBlock<'a>(List<'a, RawExtension<'a>>);
 
 impl<'a> ExtensionBlock<'a> {
-    /// Takes a block apart and refuses duplicates. RFC 9846 4.3, RFC 5246 7.4.1.4
+    /// Parses a block and refuses duplicates. RFC 9846 4.3, RFC 5246 7.4.1.4
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let list = List::<RawExtension<'a>>::from_bytes(bytes)?;
         match first_duplicate(list.iter().map(|(extension_type, _)| extension_type.0)) {
@@ -35,7 +39,7 @@ impl<'a> ExtensionBlock<'a> {
         }
     }
 
-    /// The same for a block of our own, in which there are none.
+    /// Parses a block that this library built, and that therefore has no duplicates.
     pub(crate) fn own(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         List::from_bytes(bytes).map(Self)
     }
@@ -63,7 +67,7 @@ impl fmt::Debug for ExtensionBlock<'_> {
     }
 }
 
-/// The extensions of a message that its struct has no field for.
+/// The extensions of a message for which its struct has no field.
 #[derive(Clone, Copy, Default)]
 pub struct UnknownExtensions<'a> {
     all: List<'a, RawExtension<'a>>,
@@ -71,10 +75,10 @@ pub struct UnknownExtensions<'a> {
 }
 
 impl<'a> UnknownExtensions<'a> {
-    /// Extensions to be sent beside the known ones.
+    /// Additional extensions to send.
     #[must_use]
-    pub const fn of(extensions: &'a [(ExtensionType, &'a [u8])]) -> Self {
-        Self { all: List::of(extensions), known: &[] }
+    pub const fn new(extensions: &'a [(ExtensionType, &'a [u8])]) -> Self {
+        Self { all: List::new(extensions), known: &[] }
     }
 
     pub(crate) const fn received(
@@ -90,13 +94,13 @@ impl<'a> UnknownExtensions<'a> {
         self.all.iter().filter(move |(extension_type, _)| !known.contains(extension_type))
     }
 
-    /// How many there are.
+    /// The number of extensions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.iter().count()
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
@@ -129,6 +133,7 @@ mod tests {
         types.flat_map(|t| [t.to_be_bytes(), [0, 0]].concat()).collect()
     }
 
+    /// RFC 5246 7.4.1.4
     #[test]
     fn a_type_may_appear_only_once_known_or_not() {
         for twice in [0, 43, 0x0a0a, 0x1234] {

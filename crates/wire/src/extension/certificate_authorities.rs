@@ -1,11 +1,13 @@
-//! certificate_authorities: the issuers that a side knows, in its words. RFC 9846 4.3.4
+//! certificate_authorities: the authorities that a side trusts. RFC 9846 4.3.4
 //!
-//! Names are DER and not opened here. Next: the TLS 1.2 CertificateRequest has the same list.
+//! Names are DER and are not parsed here.
 
-use crate::reader::not_empty;
-use crate::{DecodeError, Element, List, Reader, Writer};
+use crate::error::DecodeError;
+use crate::list::{Element, List};
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
 
-/// An issuer's name in DER; never empty.
+/// An authority's name in DER; never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DistinguishedName<'a>(pub &'a [u8]);
 
@@ -33,9 +35,10 @@ pub(super) fn write(names: &List<'_, DistinguishedName<'_>>, w: &mut Writer<'_>)
 mod tests {
     use super::*;
 
+    /// RFC 9846 4.3.4
     #[test]
     fn no_names_and_empty_names_are_refused() {
-        assert_eq!(Reader::all(&[0, 0], read), Err(DecodeError::EmptyList));
-        assert_eq!(Reader::all(&[0, 2, 0, 0], read), Err(DecodeError::InvalidLength));
+        assert_eq!(Reader::parse_all(&[0, 0], read), Err(DecodeError::EmptyList));
+        assert_eq!(Reader::parse_all(&[0, 2, 0, 0], read), Err(DecodeError::InvalidLength));
     }
 }

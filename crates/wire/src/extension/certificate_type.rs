@@ -1,10 +1,12 @@
 //! client_certificate_type and server_certificate_type: X.509 or a raw public key. RFC 7250 3
-//!
-//! Which of them is acceptable is for the protocol. Next: the Certificate message.
 
-/// What a client can give or check, best first.
+/// The types that a client can present or verify, best first.
 pub(super) mod client {
-    use crate::{CertificateType, DecodeError, List, Reader, Writer};
+    use crate::code_points::CertificateType;
+    use crate::error::DecodeError;
+    use crate::list::List;
+    use crate::reader::Reader;
+    use crate::writer::Writer;
 
     pub(in crate::extension) fn read<'a>(
         reader: &mut Reader<'a>,
@@ -17,9 +19,13 @@ pub(super) mod client {
     }
 }
 
-/// What the server chose.
+/// The type that the server selected.
 pub(super) mod server {
-    use crate::{CertificateType, DecodeError, Element, Reader, Writer};
+    use crate::code_points::CertificateType;
+    use crate::error::DecodeError;
+    use crate::list::Element;
+    use crate::reader::Reader;
+    use crate::writer::Writer;
 
     pub(in crate::extension) fn read(
         reader: &mut Reader<'_>,
@@ -36,10 +42,14 @@ pub(super) mod server {
 mod tests {
     use crate::{CertificateType, DecodeError, Reader};
 
+    /// RFC 7250 3
     #[test]
-    fn an_offer_is_a_list_and_an_answer_is_one() {
-        assert_eq!(Reader::all(&[0], super::client::read), Err(DecodeError::EmptyList));
-        assert_eq!(Reader::all(&[2], super::server::read), Ok(CertificateType::RAW_PUBLIC_KEY));
-        assert_eq!(Reader::all(&[1, 2], super::server::read), Err(DecodeError::TrailingData));
+    fn a_client_sends_a_list_and_a_server_one_type() {
+        assert_eq!(Reader::parse_all(&[0], super::client::read), Err(DecodeError::EmptyList));
+        assert_eq!(
+            Reader::parse_all(&[2], super::server::read),
+            Ok(CertificateType::RAW_PUBLIC_KEY)
+        );
+        assert_eq!(Reader::parse_all(&[1, 2], super::server::read), Err(DecodeError::TrailingData));
     }
 }

@@ -1,9 +1,13 @@
-//! compress_certificate: how a Certificate message may be compressed. RFC 8879 3
+//! compress_certificate: the algorithms for compressing a Certificate message. RFC 8879 3
 //!
-//! No compression happens in this crate. Next: [`crate::CompressedCertificate`].
+//! This crate does not compress.
 
+use crate::code_points::CertificateCompressionAlgorithm;
+use crate::error::DecodeError;
+use crate::list::List;
+use crate::reader::Reader;
 use crate::unique::first_duplicate;
-use crate::{CertificateCompressionAlgorithm, DecodeError, List, Reader, Writer};
+use crate::writer::Writer;
 
 type Algorithms<'a> = List<'a, CertificateCompressionAlgorithm>;
 
@@ -23,12 +27,13 @@ pub(super) fn write(algorithms: &Algorithms<'_>, w: &mut Writer<'_>) {
 mod tests {
     use super::*;
 
+    /// RFC 8879 3
     #[test]
-    fn none_and_one_twice_are_refused() {
-        assert_eq!(Reader::all(&[0], read), Err(DecodeError::EmptyList));
-        assert_eq!(Reader::all(&[1, 0], read), Err(DecodeError::Truncated));
+    fn empty_and_duplicate_lists_are_refused() {
+        assert_eq!(Reader::parse_all(&[0], read), Err(DecodeError::EmptyList));
+        assert_eq!(Reader::parse_all(&[1, 0], read), Err(DecodeError::Truncated));
         assert_eq!(
-            Reader::all(&[4, 0, 1, 0, 1], read),
+            Reader::parse_all(&[4, 0, 1, 0, 1], read),
             Err(DecodeError::DuplicateCompressionAlgorithm)
         );
     }

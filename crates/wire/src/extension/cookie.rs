@@ -1,9 +1,10 @@
-//! cookie: what a HelloRetryRequest wants back in the second ClientHello. RFC 9846 4.3.2
+//! cookie: a value of the HelloRetryRequest that the second ClientHello echoes. RFC 9846 4.3.2
 //!
-//! Its contents are the server's. Next: `key_share`, the other reason to retry.
+//! Its contents are private to the server.
 
-use crate::reader::not_empty;
-use crate::{DecodeError, Reader, Writer};
+use crate::error::DecodeError;
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
     not_empty(reader.opaque16()?)
@@ -17,9 +18,10 @@ pub(super) fn write(cookie: &&[u8], w: &mut Writer<'_>) {
 mod tests {
     use super::*;
 
+    /// RFC 9846 4.3.2
     #[test]
     fn an_empty_cookie_is_refused() {
-        assert_eq!(Reader::all(&[0, 0], read), Err(DecodeError::InvalidLength));
-        assert_eq!(Reader::all(&[0, 1, 9], read), Ok(&[9][..]));
+        assert_eq!(Reader::parse_all(&[0, 0], read), Err(DecodeError::InvalidLength));
+        assert_eq!(Reader::parse_all(&[0, 1, 9], read), Ok(&[9][..]));
     }
 }

@@ -1,8 +1,11 @@
-//! early_data in a NewSessionTicket: how much of it the ticket allows. RFC 9846 4.3.10
+//! early_data in a NewSessionTicket: the amount of early data that the ticket allows.
+//! RFC 9846 4.3.10
 //!
-//! In hellos and in EncryptedExtensions the extension is empty. Next: [`crate::NewSessionTicket`].
+//! In ClientHello and EncryptedExtensions the extension is empty.
 
-use crate::{DecodeError, Reader, Writer};
+use crate::error::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<u32, DecodeError> {
     reader.u32()

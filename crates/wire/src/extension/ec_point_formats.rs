@@ -1,8 +1,12 @@
-//! ec_point_formats: how points are written in TLS 1.2. RFC 8422 5.1.2
+//! ec_point_formats: the supported encodings of points in TLS 1.2. RFC 8422 5.1.2
 //!
-//! TLS 1.3 has no such negotiation and ignores what is sent. Next: `supported_groups`.
+//! TLS 1.3 does not negotiate point formats and ignores the extension.
 
-use crate::{DecodeError, EcPointFormat, List, Reader, Writer};
+use crate::code_points::EcPointFormat;
+use crate::error::DecodeError;
+use crate::list::List;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<List<'a, EcPointFormat>, DecodeError> {
     List::read8(reader)?.not_empty()
@@ -12,10 +16,11 @@ pub(super) fn write(formats: &List<'_, EcPointFormat>, w: &mut Writer<'_>) {
     formats.write8(w);
 }
 
-/// TLS 1.2: a peer that sends the extension can at least do uncompressed points. RFC 8422 5.1.2, 5.2
+/// Checks that a TLS 1.2 peer that sends the extension supports uncompressed points.
+/// RFC 8422 5.1.2, 5.2
 ///
 /// # Errors
-/// If it says that it cannot.
+/// If it does not.
 pub fn check_point_formats(formats: Option<List<'_, EcPointFormat>>) -> Result<(), DecodeError> {
     if formats.is_some_and(|formats| !formats.contains(EcPointFormat::UNCOMPRESSED)) {
         return Err(DecodeError::InvalidPointFormats);
@@ -27,11 +32,12 @@ pub fn check_point_formats(formats: Option<List<'_, EcPointFormat>>) -> Result<(
 mod tests {
     use super::*;
 
+    /// RFC 8422 5.1.2, 5.2
     #[test]
-    fn the_uncompressed_format_must_be_there() {
-        assert_eq!(Reader::all(&[0], read), Err(DecodeError::EmptyList));
+    fn the_uncompressed_format_is_required() {
+        assert_eq!(Reader::parse_all(&[0], read), Err(DecodeError::EmptyList));
         let check =
-            |body: &'static [u8]| check_point_formats(Some(Reader::all(body, read).unwrap()));
+            |body: &'static [u8]| check_point_formats(Some(Reader::parse_all(body, read).unwrap()));
         assert_eq!(check(&[1, 1]), Err(DecodeError::InvalidPointFormats));
         assert_eq!(check(&[2, 1, 0]), Ok(()));
         assert_eq!(check_point_formats(None), Ok(()));

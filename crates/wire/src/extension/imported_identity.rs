@@ -1,30 +1,33 @@
-//! ImportedIdentity: the identity of an imported pre-shared key, which says what it was imported for. RFC 9258 5.1
+//! ImportedIdentity: the identity of an imported pre-shared key, with the protocol and key
+//! derivation function that it is imported for. RFC 9258 5.1
 //!
-//! To pre_shared_key it is an identity like any other. Keys are not derived here. Next: `pre_shared_key`.
+//! In pre_shared_key it is an identity like any other. Keys are not derived here.
 
-use crate::reader::not_empty;
-use crate::{DecodeError, EncodeError, KdfIdentifier, ProtocolVersion, Reader, Writer};
+use crate::code_points::{KdfIdentifier, ProtocolVersion};
+use crate::error::{DecodeError, EncodeError};
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
 
-/// What an imported key's identity is made of.
+/// The parts of an imported key's identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportedIdentity<'a> {
-    /// The name of the external key; never empty.
+    /// The identity of the external key; never empty.
     pub external_identity: &'a [u8],
-    /// What the external key was made for, such as the roles of its holders; may be empty.
+    /// The context of the external key, such as the roles of its holders; may be empty.
     pub context: &'a [u8],
-    /// The protocol that the key was imported for.
+    /// The protocol for which the key is imported.
     pub target_protocol: ProtocolVersion,
-    /// The key derivation function that the key was imported for.
+    /// The key derivation function for which the key is imported.
     pub target_kdf: KdfIdentifier,
 }
 
 impl<'a> ImportedIdentity<'a> {
-    /// The structure in `identity`, which must be nothing but that.
+    /// Parses `identity`, all of which must be this structure.
     ///
     /// # Errors
-    /// If it is not of this form; a plain identity usually is not.
+    /// If it does not have this form; a plain identity usually does not.
     pub fn parse(identity: &'a [u8]) -> Result<Self, DecodeError> {
-        Reader::all(identity, |reader| {
+        Reader::parse_all(identity, |reader| {
             Ok(Self {
                 external_identity: not_empty(reader.opaque16()?)?,
                 context: reader.opaque16()?,
@@ -34,7 +37,7 @@ impl<'a> ImportedIdentity<'a> {
         })
     }
 
-    /// Appends the structure. On an error `out` is as before.
+    /// Appends the structure. On an error, `out` is restored.
     ///
     /// # Errors
     /// If a part is longer than 65535 bytes.
@@ -61,8 +64,9 @@ mod tests {
 
     const BYTES: [u8; 11] = [0, 2, b'a', b'b', 0, 1, b'c', 3, 4, 0, 2];
 
+    /// RFC 9258 10
     #[test]
-    fn the_structure_is_written_as_it_is_read() {
+    fn the_structure_round_trips() {
         let mut out = Vec::new();
         IDENTITY.encode(&mut out).unwrap();
         assert_eq!(out, BYTES);
@@ -70,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_empty_or_too_long_is_none() {
+    fn truncated_empty_and_too_long_identities_are_refused() {
         for length in 0..BYTES.len() {
             assert_eq!(ImportedIdentity::parse(&BYTES[..length]), Err(DecodeError::Truncated));
         }

@@ -1,16 +1,19 @@
-//! key_share: the halves of the key exchange. RFC 9846 4.3.8
+//! key_share: the public values of the key exchange. RFC 9846 4.3.8
 //!
-//! Whether a key fits its group, and whether the group was offered, is for the protocol.
-//! Next: `supported_groups`, `pre_shared_key`.
+//! Whether a value is valid for its group, and whether the group was offered, is checked by the
+//! protocol.
 
-use crate::reader::not_empty;
+use crate::code_points::NamedGroup;
+use crate::error::DecodeError;
+use crate::list::{Element, List};
+use crate::reader::{Reader, not_empty};
 use crate::unique::first_missing;
-use crate::{ClientExtensions, DecodeError, Element, NamedGroup, Reader, Writer};
+use crate::writer::Writer;
 
-/// A half of a key exchange.
+/// A key share: a group and a public value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyShareEntry<'a> {
-    /// The group it is in.
+    /// The group.
     pub group: NamedGroup,
     /// The public value; never empty.
     pub key_exchange: &'a [u8],
@@ -28,31 +31,34 @@ impl<'a> Element<'a> for KeyShareEntry<'a> {
     }
 }
 
-/// What stands in key_share when a server writes it.
+/// The contents of a server's key_share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerKeyShare<'a> {
-    /// The server's half, in a ServerHello.
+    /// The server's key share, in a ServerHello.
     Entry(KeyShareEntry<'a>),
-    /// The group to retry with, in a HelloRetryRequest.
+    /// The selected group, in a HelloRetryRequest.
     SelectedGroup(NamedGroup),
 }
 
-impl ClientExtensions<'_> {
-    /// The first group with a key share that supported_groups does not list, whatever the order of both lists.
-    /// `None` also if one of the extensions is absent. RFC 9846 4.3.8
-    #[must_use]
-    pub fn unlisted_key_share(&self) -> Option<NamedGroup> {
-        let (shares, groups) = (self.key_share?, self.supported_groups?);
-        let groups = groups.iter().map(|group| group.0);
-        first_missing(shares.iter().map(|share| share.group.0), groups).map(NamedGroup)
-    }
+/// The first group with a key share that `groups` does not list; neither list needs to be sorted.
+/// RFC 9846 4.3.8
+pub(super) fn unlisted(
+    shares: List<'_, KeyShareEntry<'_>>,
+    groups: List<'_, NamedGroup>,
+) -> Option<NamedGroup> {
+    let groups = groups.iter().map(|group| group.0);
+    first_missing(shares.iter().map(|share| share.group.0), groups).map(NamedGroup)
 }
 
-/// The client's shares; none at all asks for a HelloRetryRequest.
+/// The client's key shares; an empty list requests a HelloRetryRequest.
 pub(super) mod client {
     use super::KeyShareEntry;
+    use crate::code_points::NamedGroup;
+    use crate::error::DecodeError;
+    use crate::list::List;
+    use crate::reader::Reader;
     use crate::unique::first_duplicate;
-    use crate::{DecodeError, List, NamedGroup, Reader, Writer};
+    use crate::writer::Writer;
 
     type Shares<'a> = List<'a, KeyShareEntry<'a>>;
 
@@ -60,7 +66,7 @@ pub(super) mod client {
         reader: &mut Reader<'a>,
     ) -> Result<Shares<'a>, DecodeError> {
         let shares = Shares::read16(reader)?;
-        // No group has two shares. RFC 9846 4.3.8
+        // Each group has at most one share. RFC 9846 4.3.8
         match first_duplicate(shares.iter().map(|share| share.group.0)) {
             Some(twice) => Err(DecodeError::DuplicateKeyShare(NamedGroup(twice))),
             None => Ok(shares),
@@ -72,15 +78,20 @@ pub(super) mod client {
     }
 }
 
-/// The server's share, or its choice of group.
+/// The server's key share, or its selected group.
 pub(super) mod server {
     use super::{KeyShareEntry, ServerKeyShare};
-    use crate::{DecodeError, Element, NamedGroup, Reader, Writer};
+    use crate::code_points::NamedGroup;
+    use crate::error::DecodeError;
+    use crate::list::Element;
+    use crate::reader::Reader;
+    use crate::writer::Writer;
 
     pub(in crate::extension) fn read<'a>(
         reader: &mut Reader<'a>,
     ) -> Result<ServerKeyShare<'a>, DecodeError> {
-        // A share takes at least five bytes, so the length tells. `ServerHello` checks that it is the right one.
+        // A share has at least five bytes, so the length distinguishes the two. `ServerHello`
+        // checks that it is the right one.
         if reader.remaining() == 2 {
             return NamedGroup::read(reader).map(ServerKeyShare::SelectedGroup);
         }
@@ -101,9 +112,9 @@ mod tests {
 
     #[test]
     fn a_client_may_offer_no_share_but_not_an_empty_one() {
-        assert!(Reader::all(&[0, 0], client::read).unwrap().is_empty());
+        assert!(Reader::parse_all(&[0, 0], client::read).unwrap().is_empty());
         assert_eq!(
-            Reader::all(&[0, 4, 0, 0x1d, 0, 0], client::read),
+            Reader::parse_all(&[0, 4, 0, 0x1d, 0, 0], client::read),
             Err(DecodeError::InvalidLength)
         );
     }
@@ -111,7 +122,7 @@ mod tests {
     #[test]
     fn two_shares_for_one_group_are_refused() {
         let twice = [0, 10, 0, 0x1d, 0, 1, 7, 0, 0x1d, 0, 1, 8];
-        let error = Reader::all(&twice, client::read).unwrap_err();
+        let error = Reader::parse_all(&twice, client::read).unwrap_err();
         assert_eq!(error, DecodeError::DuplicateKeyShare(NamedGroup::X25519));
         assert_eq!(error.alert(), crate::AlertDescription::ILLEGAL_PARAMETER);
     }
@@ -119,12 +130,12 @@ mod tests {
     #[test]
     fn a_server_sends_a_share_or_a_group() {
         assert_eq!(
-            Reader::all(&[0, 0x1d], server::read),
+            Reader::parse_all(&[0, 0x1d], server::read),
             Ok(ServerKeyShare::SelectedGroup(NamedGroup::X25519))
         );
-        assert_eq!(Reader::all(&[0, 0x1d, 0], server::read), Err(DecodeError::Truncated));
+        assert_eq!(Reader::parse_all(&[0, 0x1d, 0], server::read), Err(DecodeError::Truncated));
         assert_eq!(
-            Reader::all(&[0, 0x1d, 0, 1, 2, 3], server::read),
+            Reader::parse_all(&[0, 0x1d, 0, 1, 2, 3], server::read),
             Err(DecodeError::TrailingData)
         );
     }

@@ -1,13 +1,12 @@
-//! Extensions: one file each, and the sets of them that may stand in each message.
+//! Extensions, one file each, and the extensions that each message may have.
 //!
-//! A file says how one extension's body is read and written, client and server side by side. It does not
-//! know what was offered, nor what an answer means. Next: `set` (how a block becomes a struct of options),
-//! `sets` (which extension stands where).
+//! A file reads and writes one extension's body, both the client's and the server's form. Whether
+//! it was offered, and what a response means, is decided by the protocol.
 
 mod block;
+mod generic;
 mod set;
 mod sets;
-mod shape;
 
 mod certificate_authorities;
 mod certificate_type;

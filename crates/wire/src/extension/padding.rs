@@ -1,8 +1,10 @@
-//! padding: zeros that make a ClientHello longer. RFC 7685 3
+//! padding: zeros that lengthen a ClientHello. RFC 7685 3
 //!
-//! Only the length is kept; what a peer puts there is not looked at. Next: [`crate::ClientHello`].
+//! Only the length is kept; the bytes that a peer sends are not checked.
 
-use crate::{DecodeError, Reader, Writer};
+use crate::error::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<u16, DecodeError> {
     u16::try_from(reader.rest().len()).map_err(|_| DecodeError::InvalidLength)

@@ -1,21 +1,24 @@
-//! pre_shared_key: the keys a client could resume with, and the server's choice. RFC 9846 4.3.11
+//! pre_shared_key: the keys that a client offers, and the server's selection. RFC 9846 4.3.11
 //!
-//! Binders are neither computed nor checked here. Next: [`crate::ClientHello::binders_offset`].
+//! Binders are neither computed nor verified here.
 
-use crate::reader::not_empty;
-use crate::{DecodeError, Element, List, Reader, Writer};
+use crate::error::DecodeError;
+use crate::list::{Element, List};
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
 
-/// The pre-shared keys of a ClientHello: as many binders as identities.
+/// The pre-shared keys of a ClientHello, with one binder for each identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferedPsks<'a> {
-    /// Which keys; at least one.
+    /// The identities; at least one.
     pub identities: List<'a, PskIdentity<'a>>,
-    /// The proof for each, in the same order.
+    /// The binders, in the order of the identities.
     pub binders: List<'a, PskBinder<'a>>,
 }
 
 impl OfferedPsks<'_> {
-    /// The length of the binder list, its own length included: what the partial hello leaves out. RFC 9846 4.3.11.2
+    /// The length of the binder list, its own length prefix included: the part that is missing
+    /// from the truncated ClientHello. RFC 9846 4.3.11.2
     #[must_use]
     pub fn binders_length(&self) -> usize {
         let each = |binder: PskBinder<'_>| binder.0.len().saturating_add(1);
@@ -23,12 +26,12 @@ impl OfferedPsks<'_> {
     }
 }
 
-/// A pre-shared key by name.
+/// The identity of a pre-shared key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PskIdentity<'a> {
-    /// A ticket, or the name of an external key; never empty.
+    /// A ticket, or the identity of an external key; never empty.
     pub identity: &'a [u8],
-    /// The ticket's age in milliseconds, plus what the ticket said to add. RFC 9846 4.3.11.1
+    /// The ticket's age in milliseconds plus the ticket's age_add. RFC 9846 4.3.11.1
     pub obfuscated_ticket_age: u32,
 }
 
@@ -59,10 +62,13 @@ impl<'a> Element<'a> for PskBinder<'a> {
     }
 }
 
-/// What a client offers.
+/// The client's list.
 pub(super) mod client {
     use super::OfferedPsks;
-    use crate::{DecodeError, List, Reader, Writer};
+    use crate::error::DecodeError;
+    use crate::list::List;
+    use crate::reader::Reader;
+    use crate::writer::Writer;
 
     pub(in crate::extension) fn read<'a>(
         reader: &mut Reader<'a>,
@@ -83,9 +89,11 @@ pub(super) mod client {
     }
 }
 
-/// The index that a server chose.
+/// The index that the server selected.
 pub(super) mod server {
-    use crate::{DecodeError, Reader, Writer};
+    use crate::error::DecodeError;
+    use crate::reader::Reader;
+    use crate::writer::Writer;
 
     pub(in crate::extension) fn read(reader: &mut Reader<'_>) -> Result<u16, DecodeError> {
         reader.u16()
@@ -116,7 +124,7 @@ mod tests {
     #[test]
     fn every_identity_needs_a_binder() {
         let read =
-            |bytes: &[u8]| Reader::all(bytes, client::read).map(|psks| psks.binders_length());
+            |bytes: &[u8]| Reader::parse_all(bytes, client::read).map(|psks| psks.binders_length());
         assert_eq!(read(&offer(&[b"a", b"b"], &[32, 48])), Ok(2 + 33 + 49));
         assert_eq!(read(&offer(&[b"a", b"b"], &[32])), Err(DecodeError::PskBinderCount));
         assert_eq!(read(&offer(&[b"a"], &[32, 32])), Err(DecodeError::PskBinderCount));
@@ -124,7 +132,7 @@ mod tests {
 
     #[test]
     fn empty_lists_empty_identities_and_short_binders_are_refused() {
-        let error = |bytes: &[u8]| Reader::all(bytes, client::read).unwrap_err();
+        let error = |bytes: &[u8]| Reader::parse_all(bytes, client::read).unwrap_err();
         assert_eq!(error(&offer(&[], &[32])), DecodeError::EmptyList);
         assert_eq!(error(&offer(&[b"a"], &[])), DecodeError::EmptyList);
         assert_eq!(error(&offer(&[b""], &[32])), DecodeError::InvalidLength);

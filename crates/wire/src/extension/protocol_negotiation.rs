@@ -1,11 +1,13 @@
-//! application_layer_protocol_negotiation (ALPN): which protocol runs inside. RFC 7301 3.1
+//! application_layer_protocol_negotiation (ALPN). RFC 7301 3.1
 //!
-//! Names are bytes and compared as such; the choice is for the protocol. Next: `server_name`.
+//! Names are bytes and are compared as such.
 
 use std::fmt;
 
-use crate::reader::not_empty;
-use crate::{DecodeError, Element, Reader, Writer};
+use crate::error::DecodeError;
+use crate::list::Element;
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
 
 /// The name of an application protocol, such as `h2`; never empty.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,10 +29,13 @@ impl fmt::Debug for ProtocolName<'_> {
     }
 }
 
-/// What a client offers, best first.
+/// The client's protocols, best first.
 pub(super) mod client {
     use super::ProtocolName;
-    use crate::{DecodeError, List, Reader, Writer};
+    use crate::error::DecodeError;
+    use crate::list::List;
+    use crate::reader::Reader;
+    use crate::writer::Writer;
 
     pub(in crate::extension) fn read<'a>(
         reader: &mut Reader<'a>,
@@ -43,10 +48,13 @@ pub(super) mod client {
     }
 }
 
-/// What the server chose: a list of exactly one.
+/// The protocol that the server selected: a list of exactly one.
 pub(super) mod server {
     use super::ProtocolName;
-    use crate::{DecodeError, Element, Reader, Writer};
+    use crate::error::DecodeError;
+    use crate::list::Element;
+    use crate::reader::Reader;
+    use crate::writer::Writer;
 
     pub(in crate::extension) fn read<'a>(
         reader: &mut Reader<'a>,
@@ -56,7 +64,7 @@ pub(super) mod server {
             return Err(DecodeError::EmptyList);
         }
         let name = ProtocolName::read(&mut list)?;
-        // The answer has exactly one name. RFC 7301 3.1
+        // The response has exactly one name. RFC 7301 3.1
         if list.is_empty() { Ok(name) } else { Err(DecodeError::InvalidProtocolSelection) }
     }
 
@@ -71,19 +79,23 @@ mod tests {
 
     #[test]
     fn an_offer_needs_names_that_are_not_empty() {
-        assert_eq!(Reader::all(&[0, 0], client::read), Err(DecodeError::EmptyList));
-        assert_eq!(Reader::all(&[0, 1, 0], client::read), Err(DecodeError::InvalidLength));
-        assert!(Reader::all(&[0, 3, 2, b'h', b'2'], client::read).is_ok());
+        assert_eq!(Reader::parse_all(&[0, 0], client::read), Err(DecodeError::EmptyList));
+        assert_eq!(Reader::parse_all(&[0, 1, 0], client::read), Err(DecodeError::InvalidLength));
+        assert!(Reader::parse_all(&[0, 3, 2, b'h', b'2'], client::read).is_ok());
     }
 
+    /// RFC 7301 3.1
     #[test]
     fn an_answer_is_exactly_one_name() {
-        assert_eq!(Reader::all(&[0, 0], server::read), Err(DecodeError::EmptyList));
-        assert_eq!(Reader::all(&[0, 1, 0], server::read), Err(DecodeError::InvalidLength));
+        assert_eq!(Reader::parse_all(&[0, 0], server::read), Err(DecodeError::EmptyList));
+        assert_eq!(Reader::parse_all(&[0, 1, 0], server::read), Err(DecodeError::InvalidLength));
         assert_eq!(
-            Reader::all(&[0, 4, 1, b'a', 1, b'b'], server::read),
+            Reader::parse_all(&[0, 4, 1, b'a', 1, b'b'], server::read),
             Err(DecodeError::InvalidProtocolSelection)
         );
-        assert_eq!(Reader::all(&[0, 3, 2, b'h', b'2'], server::read), Ok(ProtocolName(b"h2")));
+        assert_eq!(
+            Reader::parse_all(&[0, 3, 2, b'h', b'2'], server::read),
+            Ok(ProtocolName(b"h2"))
+        );
     }
 }

@@ -1,12 +1,14 @@
-//! record_size_limit: the largest record a side takes. RFC 8449 4
+//! record_size_limit: the largest record that a side accepts. RFC 8449 4
 //!
-//! What counts towards it differs by version and is for the record layer. Next: `padding`.
+//! Which bytes count towards it differs by version and is decided by the record layer.
 
-use crate::{DecodeError, Reader, Writer};
+use crate::error::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<u16, DecodeError> {
     let limit = reader.u16()?;
-    // Under 64 bytes no handshake could be read. RFC 8449 4
+    // Smaller limits would not allow a handshake. RFC 8449 4
     if limit < 64 { Err(DecodeError::InvalidRecordSizeLimit) } else { Ok(limit) }
 }
 
@@ -20,8 +22,8 @@ mod tests {
 
     #[test]
     fn a_limit_under_64_is_an_illegal_parameter() {
-        assert_eq!(Reader::all(&[0, 64], read), Ok(64));
-        let error = Reader::all(&[0, 63], read).unwrap_err();
+        assert_eq!(Reader::parse_all(&[0, 64], read), Ok(64));
+        let error = Reader::parse_all(&[0, 63], read).unwrap_err();
         assert_eq!(error.alert(), crate::AlertDescription::ILLEGAL_PARAMETER);
     }
 }

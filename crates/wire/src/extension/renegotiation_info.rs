@@ -1,8 +1,11 @@
-//! renegotiation_info: ties a renegotiation to what came before; here always empty in practice. RFC 5746 3.2
+//! renegotiation_info: binds a renegotiation to the previous handshake. Empty here, because this
+//! library does not renegotiate. RFC 5746 3.2
 //!
-//! Whether the contents match is for the protocol. Next: `CipherSuite::TLS_EMPTY_RENEGOTIATION_INFO_SCSV`.
+//! The contents are checked by the protocol.
 
-use crate::{DecodeError, Reader, Writer};
+use crate::error::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
     reader.opaque8()

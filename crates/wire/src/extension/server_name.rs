@@ -1,22 +1,21 @@
-//! server_name: which host the client wants. RFC 6066 3
-//!
-//! Whether there is such a host is for the protocol. Next: `protocol_negotiation`.
+//! server_name: the host that the client requests. RFC 6066 3
 
 use std::net::IpAddr;
 
-use crate::DecodeError;
+use crate::error::DecodeError;
 
-/// What a client says about the server's name.
+/// The contents of a client's server_name extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerNameOffer<'a> {
     /// A host name.
     HostName(HostName<'a>),
-    /// Only names of unknown types, or a host name that is none, which are not kept: to be received, not to be sent.
+    /// Only names of unknown types, or an invalid host name; neither is kept. Received only, never
+    /// sent.
     Other,
 }
 
 impl<'a> ServerNameOffer<'a> {
-    /// The host name, if there is one.
+    /// The host name, if there is a valid one.
     #[must_use]
     pub const fn host_name(&self) -> Option<HostName<'a>> {
         match self {
@@ -26,12 +25,13 @@ impl<'a> ServerNameOffer<'a> {
     }
 }
 
-/// A DNS name without a final dot, or the text of an IP address, which clients must not send but some do.
+/// A DNS name without a trailing dot, or the text of an IP address, which clients must not send
+/// but some do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostName<'a>(&'a str);
 
 impl<'a> HostName<'a> {
-    /// Checks that `bytes` are a host name.
+    /// Checks that `bytes` are a valid host name.
     pub fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let name = std::str::from_utf8(bytes).map_err(|_| DecodeError::InvalidHostName)?;
         if !is_dns_name(name) && name.parse::<IpAddr>().is_err() {
@@ -40,16 +40,17 @@ impl<'a> HostName<'a> {
         Ok(Self(name))
     }
 
-    /// The name as it was sent; DNS names compare without regard to case.
+    /// The name as sent; DNS names are compared without regard to case.
     #[must_use]
     pub const fn as_str(&self) -> &'a str {
         self.0
     }
 
-    /// Whether it is an IP address, which is no host name. RFC 6066 3
+    /// Whether the name is an IP address, which RFC 6066 3 does not allow as a host name.
     #[must_use]
     pub fn is_ip_address(&self) -> bool {
-        // Addresses end with a digit or have a colon. Few names end with one, and none has the other.
+        // An address ends with a digit or contains a colon. Few names end with a digit, and none
+        // contains a colon.
         let may_be = self.0.ends_with(|end: char| end.is_ascii_digit()) || self.0.contains(':');
         may_be && self.0.parse::<IpAddr>().is_ok()
     }
@@ -74,8 +75,10 @@ fn is_dns_name(name: &str) -> bool {
 /// The client's list of names; at most one of each type.
 pub(super) mod client {
     use super::{HostName, ServerNameOffer};
-    use crate::reader::not_empty;
-    use crate::{DecodeError, Reader, ServerNameType, Writer};
+    use crate::code_points::ServerNameType;
+    use crate::error::DecodeError;
+    use crate::reader::{Reader, not_empty};
+    use crate::writer::Writer;
 
     pub(in crate::extension) fn read<'a>(
         reader: &mut Reader<'a>,
@@ -97,12 +100,13 @@ pub(super) mod client {
             if name_type != ServerNameType::HOST_NAME {
                 continue;
             }
-            // Other libraries end the handshake for these as well.
+            // Other libraries also end the handshake for these.
             if name.len() > 255 || name.contains(&0) || name.ends_with(b".") {
                 return Err(DecodeError::InvalidHostName);
             }
-            // No other library refuses what else no DNS name looks like, such as a port behind the name. It names no
-            // host here, and goes nowhere where text with control characters does harm.
+            // No other library refuses further names that are not DNS names, such as a name with a
+            // port. They are dropped here, so text with control characters does not reach logs or
+            // other users.
             if let Ok(name) = HostName::new(name) {
                 offer = ServerNameOffer::HostName(name);
             }
@@ -125,6 +129,7 @@ mod tests {
     use super::*;
     use crate::Reader;
 
+    /// RFC 6066 3
     #[test]
     fn host_names_are_checked() {
         let long = "a".repeat(63);
@@ -161,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_list_has_names_of_distinct_types() {
-        let read = |bytes: &[u8]| Reader::all(bytes, |r| client::read(r).map(|_| ()));
+        let read = |bytes: &[u8]| Reader::parse_all(bytes, |r| client::read(r).map(|_| ()));
         assert_eq!(read(&[0, 0]), Err(DecodeError::EmptyList));
         assert_eq!(read(&[0, 3, 0, 0, 0]), Err(DecodeError::InvalidLength));
         assert_eq!(
@@ -176,12 +181,12 @@ mod tests {
     }
 
     #[test]
-    fn a_host_name_that_is_none_is_not_kept_and_some_are_refused() {
+    fn invalid_host_names_are_dropped_or_refused() {
         let read = |name: &[u8]| {
             let [high, low] = u16::try_from(name.len()).unwrap().to_be_bytes();
             let [list_high, list_low] = u16::try_from(name.len() + 3).unwrap().to_be_bytes();
             let body = [&[list_high, list_low, 0, high, low], name].concat();
-            Reader::all(&body, |reader| {
+            Reader::parse_all(&body, |reader| {
                 client::read(reader).map(|offer| offer.host_name().is_some())
             })
         };
@@ -198,8 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn names_of_other_types_are_seen_but_not_read() {
-        let offer = Reader::all(&[0, 4, 9, 0, 1, 0xff], client::read).unwrap();
+    fn names_of_unknown_types_are_skipped() {
+        let offer = Reader::parse_all(&[0, 4, 9, 0, 1, 0xff], client::read).unwrap();
         assert_eq!(offer, ServerNameOffer::Other);
         assert_eq!(offer.host_name(), None);
     }

@@ -1,23 +1,20 @@
-//! server_padding: how much longer a client would like a server's first flight to be.
+//! server_padding: the number of bytes by which a client asks a server's first flight to be
+//! lengthened.
 //!
-//! BoringSSL's, to measure what larger certificates would cost; its number is not assigned. The answer in
-//! EncryptedExtensions has so many bytes of no meaning. Next: `padding`, which lengthens a ClientHello.
+//! An experiment of BoringSSL to measure the cost of larger certificates; its code point is not
+//! registered. The response in EncryptedExtensions has the requested number of padding bytes.
 
-use crate::{ClientExtensions, DecodeError, Reader};
+use crate::error::DecodeError;
+use crate::reader::Reader;
 
-impl ClientExtensions<'_> {
-    /// How many bytes the client would like, for a server that takes part: the field itself is left unopened.
-    ///
-    /// # Errors
-    /// If it is not two bytes.
-    pub fn requested_server_padding(&self) -> Result<Option<u16>, DecodeError> {
-        self.server_padding.map(|body| Reader::all(body, Reader::u16)).transpose()
-    }
+/// The number of padding bytes that the body of a client's extension requests.
+pub(super) fn requested(body: &[u8]) -> Result<u16, DecodeError> {
+    Reader::parse_all(body, Reader::u16)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::{ClientExtensions, DecodeError};
 
     #[test]
     fn a_request_is_two_bytes_and_is_read_only_when_it_is_asked_for() {

@@ -1,8 +1,11 @@
-//! signature_algorithms and signature_algorithms_cert: how signatures may be made. RFC 9846 4.3.3
-//!
-//! Which of them fit a key is for the protocol. Next: [`crate::CertificateVerify`].
+//! signature_algorithms and signature_algorithms_cert: the accepted signature schemes.
+//! RFC 9846 4.3.3
 
-use crate::{DecodeError, List, Reader, SignatureScheme, Writer};
+use crate::code_points::SignatureScheme;
+use crate::error::DecodeError;
+use crate::list::List;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<List<'a, SignatureScheme>, DecodeError> {
     List::read16(reader)?.not_empty()
@@ -17,8 +20,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn none_and_half_a_scheme_are_refused() {
-        assert_eq!(Reader::all(&[0, 0], read), Err(DecodeError::EmptyList));
-        assert_eq!(Reader::all(&[0, 1, 4], read), Err(DecodeError::Truncated));
+    fn empty_and_truncated_scheme_lists_are_refused() {
+        assert_eq!(Reader::parse_all(&[0, 0], read), Err(DecodeError::EmptyList));
+        assert_eq!(Reader::parse_all(&[0, 1, 4], read), Err(DecodeError::Truncated));
     }
 }

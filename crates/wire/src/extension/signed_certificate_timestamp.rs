@@ -1,11 +1,13 @@
-//! signed_certificate_timestamp: the promises of certificate logs. RFC 6962 3.3
+//! signed_certificate_timestamp: Certificate Transparency timestamps. RFC 6962 3.3
 //!
-//! Timestamps are not opened here. Next: `status_request`, the other thing stapled to a certificate.
+//! Timestamps are not parsed here.
 
-use crate::reader::not_empty;
-use crate::{DecodeError, Element, List, Reader, Writer};
+use crate::error::DecodeError;
+use crate::list::{Element, List};
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
 
-/// One timestamp as a log made it; never empty.
+/// One timestamp as serialized by a log; never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SerializedSct<'a>(pub &'a [u8]);
 
@@ -35,7 +37,7 @@ mod tests {
 
     #[test]
     fn no_timestamps_and_empty_ones_are_refused() {
-        assert_eq!(Reader::all(&[0, 0], read), Err(DecodeError::EmptyList));
-        assert_eq!(Reader::all(&[0, 2, 0, 0], read), Err(DecodeError::InvalidLength));
+        assert_eq!(Reader::parse_all(&[0, 0], read), Err(DecodeError::EmptyList));
+        assert_eq!(Reader::parse_all(&[0, 2, 0, 0], read), Err(DecodeError::InvalidLength));
     }
 }

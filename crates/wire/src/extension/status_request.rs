@@ -1,27 +1,31 @@
-//! status_request: a stapled OCSP response, asked for and given. RFC 6066 8, RFC 9846 4.5.1.1
+//! status_request: requests and carries a stapled OCSP response. RFC 6066 8, RFC 9846 4.5.1.1
 //!
-//! Responses are DER and not opened here. Next: the same CertificateStatus is a message of its own in TLS 1.2.
+//! Responses are DER and are not parsed here.
 
-use crate::reader::not_empty;
-use crate::{CertificateStatusType, DecodeError, Element, List, Reader, Writer};
+use crate::code_points::CertificateStatusType;
+use crate::error::DecodeError;
+use crate::list::{Element, List};
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
 
-/// How a client asks for the status of the server's certificate.
+/// A client's request for the status of the server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CertificateStatusRequest<'a> {
-    /// By OCSP.
+    /// A request for an OCSP response.
     Ocsp {
-        /// The responders the client trusts; none means that it knows by itself.
+        /// The responders that the client trusts; an empty list means that they are known to the
+        /// server.
         responder_ids: List<'a, ResponderId<'a>>,
         /// OCSP request extensions in DER.
         request_extensions: &'a [u8],
     },
-    /// In a way unknown here; its body is skipped.
+    /// A request of an unknown type; its body is skipped.
     Other(CertificateStatusType),
 }
 
 impl CertificateStatusRequest<'_> {
-    /// The request that everybody sends: OCSP, no more to say.
-    pub const OCSP: Self = Self::Ocsp { responder_ids: List::of(&[]), request_extensions: &[] };
+    /// The usual request: OCSP, without responders and extensions.
+    pub const OCSP: Self = Self::Ocsp { responder_ids: List::new(&[]), request_extensions: &[] };
 }
 
 /// An OCSP responder in DER; never empty.
@@ -38,17 +42,22 @@ impl<'a> Element<'a> for ResponderId<'a> {
     }
 }
 
-/// An OCSP response in DER: stapled to a TLS 1.3 certificate, or the body of a TLS 1.2 CertificateStatus message.
+/// An OCSP response in DER: stapled to a TLS 1.3 certificate, or the body of a TLS 1.2
+/// CertificateStatus message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CertificateStatus<'a> {
     /// The response; never empty.
     pub ocsp_response: &'a [u8],
 }
 
-/// What a client asks.
+/// The client's request.
 pub(super) mod client {
     use super::CertificateStatusRequest;
-    use crate::{CertificateStatusType, DecodeError, List, Reader, Writer};
+    use crate::code_points::CertificateStatusType;
+    use crate::error::DecodeError;
+    use crate::list::List;
+    use crate::reader::Reader;
+    use crate::writer::Writer;
 
     pub(in crate::extension) fn read<'a>(
         reader: &mut Reader<'a>,
@@ -76,15 +85,17 @@ pub(super) mod client {
     }
 }
 
-/// What a side staples.
+/// The stapled response.
 pub(crate) mod status {
     use super::CertificateStatus;
-    use crate::reader::not_empty;
-    use crate::{CertificateStatusType, DecodeError, Reader, Writer};
+    use crate::code_points::CertificateStatusType;
+    use crate::error::DecodeError;
+    use crate::reader::{Reader, not_empty};
+    use crate::writer::Writer;
 
     pub(crate) fn read<'a>(reader: &mut Reader<'a>) -> Result<CertificateStatus<'a>, DecodeError> {
         let status_type = CertificateStatusType(reader.u8()?);
-        // Only OCSP can have been asked for. RFC 6066 8
+        // Only OCSP can have been requested. RFC 6066 8
         if status_type != CertificateStatusType::OCSP {
             return Err(DecodeError::InvalidCertificateStatusType);
         }
@@ -104,22 +115,25 @@ mod tests {
     #[test]
     fn an_unknown_kind_of_request_is_skipped_and_of_status_refused() {
         assert_eq!(
-            Reader::all(&[9, 1, 2, 3], client::read),
+            Reader::parse_all(&[9, 1, 2, 3], client::read),
             Ok(CertificateStatusRequest::Other(CertificateStatusType(9)))
         );
         assert_eq!(
-            Reader::all(&[9, 0, 0, 1, 7], status::read),
+            Reader::parse_all(&[9, 0, 0, 1, 7], status::read),
             Err(DecodeError::InvalidCertificateStatusType)
         );
     }
 
     #[test]
     fn requests_and_responses_have_their_minima() {
-        assert_eq!(Reader::all(&[1, 0, 0, 0, 0], client::read), Ok(CertificateStatusRequest::OCSP));
         assert_eq!(
-            Reader::all(&[1, 0, 2, 0, 0, 0, 0], client::read),
+            Reader::parse_all(&[1, 0, 0, 0, 0], client::read),
+            Ok(CertificateStatusRequest::OCSP)
+        );
+        assert_eq!(
+            Reader::parse_all(&[1, 0, 2, 0, 0, 0, 0], client::read),
             Err(DecodeError::InvalidLength)
         );
-        assert_eq!(Reader::all(&[1, 0, 0, 0], status::read), Err(DecodeError::InvalidLength));
+        assert_eq!(Reader::parse_all(&[1, 0, 0, 0], status::read), Err(DecodeError::InvalidLength));
     }
 }

@@ -1,10 +1,12 @@
-//! supported_versions: the client's versions, the server's choice. RFC 9846 4.3.1
-//!
-//! Which are acceptable is for the protocol. Next: [`crate::ServerHello`].
+//! supported_versions: the client's versions and the server's selection. RFC 9846 4.3.1
 
-/// What a client can do, best first.
+/// The versions that a client supports, best first.
 pub(super) mod client {
-    use crate::{DecodeError, List, ProtocolVersion, Reader, Writer};
+    use crate::code_points::ProtocolVersion;
+    use crate::error::DecodeError;
+    use crate::list::List;
+    use crate::reader::Reader;
+    use crate::writer::Writer;
 
     pub(in crate::extension) fn read<'a>(
         reader: &mut Reader<'a>,
@@ -17,9 +19,13 @@ pub(super) mod client {
     }
 }
 
-/// What the server chose.
+/// The version that the server selected.
 pub(super) mod server {
-    use crate::{DecodeError, Element, ProtocolVersion, Reader, Writer};
+    use crate::code_points::ProtocolVersion;
+    use crate::error::DecodeError;
+    use crate::list::Element;
+    use crate::reader::Reader;
+    use crate::writer::Writer;
 
     pub(in crate::extension) fn read(
         reader: &mut Reader<'_>,
@@ -38,9 +44,12 @@ mod tests {
 
     #[test]
     fn a_client_lists_versions_and_a_server_picks_one() {
-        assert_eq!(Reader::all(&[0], super::client::read), Err(DecodeError::EmptyList));
-        assert_eq!(Reader::all(&[1, 3], super::client::read), Err(DecodeError::Truncated));
-        assert_eq!(Reader::all(&[3, 4], super::server::read), Ok(ProtocolVersion::TLS1_3));
-        assert_eq!(Reader::all(&[3, 4, 0], super::server::read), Err(DecodeError::TrailingData));
+        assert_eq!(Reader::parse_all(&[0], super::client::read), Err(DecodeError::EmptyList));
+        assert_eq!(Reader::parse_all(&[1, 3], super::client::read), Err(DecodeError::Truncated));
+        assert_eq!(Reader::parse_all(&[3, 4], super::server::read), Ok(ProtocolVersion::TLS1_3));
+        assert_eq!(
+            Reader::parse_all(&[3, 4, 0], super::server::read),
+            Err(DecodeError::TrailingData)
+        );
     }
 }

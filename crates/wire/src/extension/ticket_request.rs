@@ -1,20 +1,22 @@
-//! ticket_request: how many tickets are wanted, and how many will come. RFC 9149 3
+//! ticket_request: the number of tickets requested, and the number that will be sent. RFC 9149 3
 //!
-//! The counts are hints; limits are for the protocol. Next: [`crate::NewSessionTicket`].
+//! The counts are hints; limits are set by the protocol.
 
-/// How many tickets a client would like.
+/// The number of tickets that a client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TicketRequest {
     /// After a full handshake.
     pub new_session_count: u8,
-    /// After a resumed one.
+    /// After a resumed handshake.
     pub resumption_count: u8,
 }
 
-/// What a client would like.
+/// The client's request.
 pub(super) mod client {
     use super::TicketRequest;
-    use crate::{DecodeError, Reader, Writer};
+    use crate::error::DecodeError;
+    use crate::reader::Reader;
+    use crate::writer::Writer;
 
     pub(in crate::extension) fn read(
         reader: &mut Reader<'_>,
@@ -28,9 +30,11 @@ pub(super) mod client {
     }
 }
 
-/// What the server will send.
+/// The number of tickets that the server will send.
 pub(super) mod server {
-    use crate::{DecodeError, Reader, Writer};
+    use crate::error::DecodeError;
+    use crate::reader::Reader;
+    use crate::writer::Writer;
 
     pub(in crate::extension) fn read(reader: &mut Reader<'_>) -> Result<u8, DecodeError> {
         reader.u8()

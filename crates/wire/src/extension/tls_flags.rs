@@ -1,21 +1,24 @@
-//! tls_flags: extensions that say nothing but yes, one bit each. draft-ietf-tls-tlsflags 2
+//! tls_flags: extensions without contents, as one bit each. draft-ietf-tls-tlsflags 2
 //!
-//! Which flag may stand in which message is for the protocol. Next: [`crate::NewSessionTicket`].
+//! Which flag is allowed in which message is checked by the protocol.
 
-use crate::{DecodeError, Reader, Writer};
+use crate::error::DecodeError;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
 /// A set of flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TlsFlags<'a>(&'a [u8]);
 
 impl TlsFlags<'_> {
-    /// The ticket is good for every name of the server's certificate. draft-ietf-tls-cross-sni-resumption
+    /// The ticket is valid for every name in the server's certificate.
+    /// draft-ietf-tls-cross-sni-resumption
     pub const RESUMPTION_ACROSS_NAMES: u16 = 8;
 
-    /// A set with this flag alone.
+    /// A set with only this flag.
     pub const ONLY_RESUMPTION_ACROSS_NAMES: TlsFlags<'static> = TlsFlags(&[0, 1]);
 
-    /// Whether the set has the flag of this number, 0 to 2039.
+    /// Whether the set has the flag with this number, 0 to 2039.
     #[must_use]
     pub fn has(&self, flag: u16) -> bool {
         let byte = self.0.get(usize::from(flag / 8));
@@ -26,9 +29,9 @@ impl TlsFlags<'_> {
 pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<TlsFlags<'a>, DecodeError> {
     let flags = reader.opaque8()?;
     match flags.last() {
-        // A set without flags is not sent.
+        // An empty set must not be sent.
         None => Err(DecodeError::InvalidLength),
-        // Nor are bytes behind the last flag.
+        // The last byte must not be zero.
         Some(0) => Err(DecodeError::PaddedFlags),
         Some(_) => Ok(TlsFlags(flags)),
     }
@@ -45,7 +48,7 @@ mod tests {
 
     #[test]
     fn flags_are_counted_from_the_lowest_bit_of_the_first_byte() {
-        let flags = Reader::all(&[2, 0b0000_0010, 0b1000_0001], read).unwrap();
+        let flags = Reader::parse_all(&[2, 0b0000_0010, 0b1000_0001], read).unwrap();
         let set: Vec<u16> = (0..2040).filter(|flag| flags.has(*flag)).collect();
         assert_eq!(set, [1, 8, 15]);
         let alone = TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES;
@@ -55,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_set_is_not_empty_and_not_padded() {
-        let alert = |body: &[u8]| Reader::all(body, read).unwrap_err().alert();
+        let alert = |body: &[u8]| Reader::parse_all(body, read).unwrap_err().alert();
         assert_eq!(alert(&[0]), AlertDescription::DECODE_ERROR);
         assert_eq!(alert(&[2, 1, 0]), AlertDescription::ILLEGAL_PARAMETER);
     }

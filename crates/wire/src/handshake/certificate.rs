@@ -1,19 +1,21 @@
-//! Certificate of TLS 1.3: a chain, each certificate with its own extensions. RFC 9846 4.5.1
+//! Certificate of TLS 1.3: a chain with extensions for each certificate. RFC 9846 4.5.1
 //!
-//! Certificates are DER and not opened here. Next: [`crate::CertificateTls12`], [`crate::CertificateVerify`].
+//! Certificates are DER and are not parsed here.
 
-use crate::reader::not_empty;
-use crate::{
-    CertificateEntryExtensions, DecodeError, Element, EncodeError, HandshakeMessage, HandshakeType,
-    List, Reader, Writer,
-};
+use crate::code_points::HandshakeType;
+use crate::error::{DecodeError, EncodeError};
+use crate::extension::CertificateEntryExtensions;
+use crate::handshake::HandshakeMessage;
+use crate::list::{Element, List};
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
 
-/// A chain of certificates, the end entity's first.
+/// A chain of certificates, the end-entity certificate first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Certificate<'a> {
-    /// What the request said; empty from a server.
+    /// The context of the request; empty in a server's message.
     pub certificate_request_context: &'a [u8],
-    /// The chain; a client without a certificate sends none.
+    /// The chain; empty if a client has no certificate.
     pub certificate_list: List<'a, CertificateEntry<'a>>,
 }
 
@@ -23,7 +25,7 @@ impl<'a> Certificate<'a> {
         self.certificate_list.iter().map(|entry| entry.cert_data)
     }
 
-    /// Appends the message for this chain, with these extensions for its first certificate.
+    /// Appends the message for this chain, with these extensions on its first certificate.
     pub fn encode_chain(
         certificate_request_context: &[u8],
         chain: &[impl AsRef<[u8]>],
@@ -61,7 +63,7 @@ impl<'a> HandshakeMessage<'a> for Certificate<'a> {
     }
 }
 
-/// A certificate and what is stapled to it.
+/// A certificate and its extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CertificateEntry<'a> {
     /// The certificate (or raw public key) in DER; never empty.

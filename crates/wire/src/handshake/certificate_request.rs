@@ -1,17 +1,18 @@
-//! CertificateRequest of TLS 1.3: the server wants to know who the client is. RFC 9846 4.4.2
-//!
-//! Which certificate fits is for the protocol. Next: [`crate::CertificateRequestTls12`].
+//! CertificateRequest of TLS 1.3: the server requests client authentication. RFC 9846 4.4.2
 
-use crate::{
-    CertificateRequestExtensions, DecodeError, HandshakeMessage, HandshakeType, Reader, Writer,
-};
+use crate::code_points::HandshakeType;
+use crate::error::DecodeError;
+use crate::extension::CertificateRequestExtensions;
+use crate::handshake::HandshakeMessage;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
 /// A request for the client's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CertificateRequest<'a> {
-    /// To be given back; empty in the handshake, unique after it.
+    /// The context to echo; empty in the handshake, unique after it.
     pub certificate_request_context: &'a [u8],
-    /// What the certificate must be like; signature_algorithms must be among them.
+    /// The requirements on the certificate; signature_algorithms is mandatory.
     pub extensions: CertificateRequestExtensions<'a>,
 }
 
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extensions_that_only_ask_are_empty() {
+    fn request_extensions_are_empty() {
         assert!(CertificateRequest::parse(&[0, 0, 4, 0, 5, 0, 0]).is_ok());
         assert_eq!(
             CertificateRequest::parse(&[0, 0, 5, 0, 5, 0, 1, 1]),

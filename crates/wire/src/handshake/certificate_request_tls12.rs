@@ -1,20 +1,21 @@
 //! CertificateRequest of TLS 1.2. RFC 5246 7.4.4
-//!
-//! Which certificate fits is for the protocol. Next: [`crate::CertificateVerify`].
 
-use crate::{
-    ClientCertificateType, DecodeError, DistinguishedName, HandshakeMessage, HandshakeType, List,
-    Reader, SignatureScheme, Writer,
-};
+use crate::code_points::{ClientCertificateType, HandshakeType, SignatureScheme};
+use crate::error::DecodeError;
+use crate::extension::DistinguishedName;
+use crate::handshake::HandshakeMessage;
+use crate::list::List;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
 /// A request for the client's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CertificateRequestTls12<'a> {
-    /// The kinds of key; at least one.
+    /// The accepted certificate types; at least one.
     pub certificate_types: List<'a, ClientCertificateType>,
-    /// How things may be signed; at least one.
+    /// The accepted signature schemes; at least one.
     pub supported_signature_algorithms: List<'a, SignatureScheme>,
-    /// The authorities the server knows; none means any.
+    /// The accepted authorities; an empty list accepts any.
     pub certificate_authorities: List<'a, DistinguishedName<'a>>,
 }
 
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_and_algorithms_are_needed_and_authorities_are_not() {
+    fn types_and_algorithms_are_required_and_authorities_are_optional() {
         assert!(CertificateRequestTls12::parse(&[1, 64, 0, 2, 4, 3, 0, 0]).is_ok());
         for (body, error) in [
             (&[0, 0, 2, 4, 3, 0, 0][..], DecodeError::EmptyList),

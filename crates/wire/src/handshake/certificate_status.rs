@@ -1,9 +1,15 @@
-//! CertificateStatus, a message of its own in TLS 1.2. RFC 6066 8
+//! CertificateStatus, a separate message in TLS 1.2. RFC 6066 8
 //!
-//! In TLS 1.3 the same structure is an extension of a certificate; `extension::status_request` reads both.
+//! In TLS 1.3 the same structure is an extension of a certificate; `extension::status_request`
+//! reads both.
 
+use crate::code_points::HandshakeType;
+use crate::error::DecodeError;
+use crate::extension::CertificateStatus;
 use crate::extension::status;
-use crate::{CertificateStatus, DecodeError, HandshakeMessage, HandshakeType, Reader, Writer};
+use crate::handshake::HandshakeMessage;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
 impl<'a> HandshakeMessage<'a> for CertificateStatus<'a> {
     const TYPE: HandshakeType = HandshakeType::CERTIFICATE_STATUS;

@@ -1,16 +1,18 @@
 //! Certificate of TLS 1.2: a chain. RFC 5246 7.4.2
 //!
-//! Certificates are DER and not opened here. Next: `certificate_status`, what is stapled to it.
+//! Certificates are DER and are not parsed here.
 
-use crate::reader::not_empty;
-use crate::{
-    DecodeError, Element, EncodeError, HandshakeMessage, HandshakeType, List, Reader, Writer,
-};
+use crate::code_points::HandshakeType;
+use crate::error::{DecodeError, EncodeError};
+use crate::handshake::HandshakeMessage;
+use crate::list::{Element, List};
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
 
-/// A chain of certificates, the end entity's first.
+/// A chain of certificates, the end-entity certificate first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CertificateTls12<'a> {
-    /// The chain; a client without a certificate sends none.
+    /// The chain; empty if a client has no certificate.
     pub certificate_list: List<'a, Asn1Cert<'a>>,
 }
 

@@ -1,23 +1,26 @@
-//! CertificateVerify: the proof that a certificate's key is at hand. RFC 9846 4.5.2, RFC 5246 7.4.8
+//! CertificateVerify: proves possession of the certificate's private key. RFC 9846 4.5.2,
+//! RFC 5246 7.4.8
 //!
-//! What is signed, and whether it verifies, is for the protocol. Next: [`crate::Finished`].
+//! The signature is verified by the protocol.
 
-use crate::writer::encode_signed;
-use crate::{
-    DecodeError, EncodeError, HandshakeMessage, HandshakeType, Reader, SignatureScheme, Writer,
-};
+use crate::code_points::{HandshakeType, SignatureScheme};
+use crate::error::{DecodeError, EncodeError};
+use crate::handshake::HandshakeMessage;
+use crate::reader::Reader;
+use crate::writer::{Writer, encode_signed};
 
-/// A signature over the handshake so far.
+/// A signature over the handshake transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CertificateVerify<'a> {
-    /// How it is signed.
+    /// The signature scheme.
     pub algorithm: SignatureScheme,
     /// The signature.
     pub signature: &'a [u8],
 }
 
 impl CertificateVerify<'_> {
-    /// Appends a message with the signature that `sign` appends in its place; after an error nothing.
+    /// Appends a message with a signature that `sign` appends in place. On an error, `out` is
+    /// restored.
     ///
     /// # Errors
     /// Those of `sign`; [`EncodeError::TooLong`] for a signature of more than 65535 bytes.
@@ -48,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signature_is_as_long_as_it_says() {
+    fn a_signature_has_the_declared_length() {
         assert_eq!(CertificateVerify::parse(&[4, 3, 0, 2, 1]), Err(DecodeError::Truncated));
         assert_eq!(CertificateVerify::parse(&[4, 3, 0, 1, 1, 1]), Err(DecodeError::TrailingData));
         let verify = CertificateVerify::parse(&[4, 3, 0, 1, 9]).unwrap();
@@ -57,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_made_in_its_place_is_as_one_made_before() {
+    fn encode_signed_equals_encode() {
         let algorithm = SignatureScheme::ED25519;
         let (mut before, mut made) = (vec![7], vec![7]);
         CertificateVerify { algorithm, signature: &[1, 2] }.encode(&mut before).unwrap();
@@ -68,7 +71,7 @@ mod tests {
         CertificateVerify::encode_signed(algorithm, sign, &mut made).unwrap();
         assert_eq!(made, before);
 
-        // A failure, and a signature too long, leave nothing.
+        // A failure, or a signature that is too long, restores the buffer.
         for length in [1, 0x1_0000] {
             let sign = |out: &mut Vec<u8>| {
                 out.resize(out.len() + length, 5);

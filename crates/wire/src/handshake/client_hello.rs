@@ -1,39 +1,60 @@
-//! ClientHello: what a client can do. RFC 9846 4.2.2, RFC 5246 7.4.1.2
-//!
-//! What is made of the offer is for the protocol. Next: `client_hello_encoding`, the ways to write one.
+//! ClientHello: the client's offer. RFC 9846 4.2.2, RFC 5246 7.4.1.2
 
-use crate::reader::not_empty;
-use crate::{
-    CipherSuite, ClientExtensions, CompressionMethod, DecodeError, EncodeError, ExtensionBlock,
-    ExtensionType, HandshakeMessage, HandshakeType, List, ProtocolVersion, PskBinder, Reader,
-    Writer,
+mod encoding;
+
+use crate::code_points::{
+    CipherSuite, CompressionMethod, ExtensionType, HandshakeType, ProtocolVersion,
 };
+use crate::error::{DecodeError, EncodeError};
+use crate::extension::{ClientExtensions, ExtensionBlock, PskBinder};
+use crate::handshake::HandshakeMessage;
+use crate::list::List;
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
+
+pub use encoding::ClientHelloEncoding;
 
 /// A ClientHello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientHello<'a> {
-    /// 0x0303, whatever the client can do beyond it; TLS 1.2 negotiates by it.
+    /// 0x0303, also if the client supports later versions; TLS 1.2 negotiates by this field.
     pub legacy_version: ProtocolVersion,
     /// The client's random.
     pub random: &'a [u8; 32],
-    /// At most 32 bytes: a TLS 1.2 session, or any value for middleboxes.
+    /// At most 32 bytes: the id of a TLS 1.2 session, or any value for middlebox compatibility.
     pub session_id: &'a [u8],
-    /// The suites, best first; at least one.
+    /// The cipher suites, best first; at least one.
     pub cipher_suites: List<'a, CipherSuite>,
-    /// At least null.
+    /// The compression methods; always includes null.
     pub compression_methods: List<'a, CompressionMethod>,
-    /// Whether there is an extension block at all: TLS 1.2 can do without. If not, `extensions` is not written.
+    /// Whether there is an extension block at all: TLS 1.2 allows leaving it out. If false,
+    /// `extensions` is not written.
     pub extensions_present: bool,
     /// The extensions.
     pub extensions: ClientExtensions<'a>,
 }
 
-/// The parts of a ClientHello that say which version is spoken. RFC 9846 4.3.1, RFC 7507 3
+/// An offer of nothing.
+impl Default for ClientHello<'_> {
+    fn default() -> Self {
+        Self {
+            legacy_version: ProtocolVersion::TLS1_2,
+            random: &[0; 32],
+            session_id: &[],
+            cipher_suites: List::new(&[]),
+            compression_methods: List::new(&[]),
+            extensions_present: false,
+            extensions: ClientExtensions::default(),
+        }
+    }
+}
+
+/// The parts of a ClientHello that determine the protocol version. RFC 9846 4.3.1, RFC 7507 3
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientVersions<'a> {
     /// [`ClientHello::legacy_version`].
     pub legacy_version: ProtocolVersion,
-    /// [`ClientHello::cipher_suites`], among which a fallback is told.
+    /// [`ClientHello::cipher_suites`], which may contain TLS_FALLBACK_SCSV.
     pub cipher_suites: List<'a, CipherSuite>,
     /// [`ClientExtensions::supported_versions`].
     pub supported_versions: Option<List<'a, ProtocolVersion>>,
@@ -50,22 +71,24 @@ impl<'a> From<&ClientHello<'a>> for ClientVersions<'a> {
 }
 
 impl ClientHello<'_> {
-    /// Where the list of binders begins, if there is one, in the whole message (header included) of this length.
+    /// The offset of the binder list, if there is one, in the whole message (header included) of
+    /// this length.
     ///
-    /// The binders are the end of the message, so its length is enough to know.
+    /// The binders end the message, so its length is enough to compute it.
     #[must_use]
     pub fn binders_offset(&self, message_length: usize) -> Option<usize> {
         let offered = self.extensions.pre_shared_key.as_ref()?;
         message_length.checked_sub(offered.binders_length())
     }
 
-    /// The part of this whole message that the binders are computed over. RFC 9846 4.3.11.2
+    /// The truncated message over which the binders are computed. RFC 9846 4.3.11.2
     #[must_use]
     pub fn without_binders<'m>(&self, message: &'m [u8]) -> Option<&'m [u8]> {
         message.get(..self.binders_offset(message.len())?)
     }
 
-    /// Puts the real binders into this message, which was encoded last into `out` with binders of the same lengths.
+    /// Replaces the binders of this message by the real ones. The message is the last one in
+    /// `out`, and was encoded with binders of the same lengths.
     pub fn replace_binders(
         &self,
         out: &mut Vec<u8>,
@@ -73,7 +96,7 @@ impl ClientHello<'_> {
     ) -> Result<(), EncodeError> {
         let total = out.len();
         let offset = self.binders_offset(total).ok_or(EncodeError::BinderLength)?;
-        // Behind the message, then into their place.
+        // Written after the message first, then copied into place.
         let mut w = Writer::new(out);
         binders.write16(&mut w);
         let written = w.finish();
@@ -87,7 +110,8 @@ impl ClientHello<'_> {
 }
 
 impl<'a> ClientHello<'a> {
-    /// What this body of a message says about versions. Nothing else in it is looked at, and may be malformed.
+    /// Reads only the version fields of this message body. The rest is not checked and may be
+    /// malformed.
     pub fn versions(body: &'a [u8]) -> Result<ClientVersions<'a>, DecodeError> {
         let mut reader = Reader::new(body);
         let legacy_version = ProtocolVersion(reader.u16()?);
@@ -100,19 +124,19 @@ impl<'a> ClientHello<'a> {
         while supported_versions.is_none() && !extensions.is_empty() {
             let (kind, content) = (ExtensionType(extensions.u16()?), extensions.opaque16()?);
             if kind == ExtensionType::SUPPORTED_VERSIONS {
-                supported_versions = Some(Reader::all(content, List::read8)?);
+                supported_versions = Some(Reader::parse_all(content, List::read8)?);
             }
         }
         Ok(ClientVersions { legacy_version, cipher_suites, supported_versions })
     }
 
-    /// The extensions in this body of a message, unopened and not looked through for duplicates: for a client that asks what
-    /// it has sent.
+    /// The extensions of this message body, neither parsed nor checked for duplicates: for a
+    /// client that looks up what it has sent.
     pub fn extension_block(body: &'a [u8]) -> Result<ExtensionBlock<'a>, DecodeError> {
         let mut reader = Reader::new(body);
         reader.take(2 + 32)?;
         read_session_id(&mut reader)?;
-        // Suites and compression methods.
+        // Cipher suites and compression methods.
         reader.opaque16()?;
         reader.opaque8()?;
         ExtensionBlock::own(if reader.is_empty() { &[] } else { reader.opaque16()? })
@@ -130,7 +154,7 @@ impl<'a> HandshakeMessage<'a> for ClientHello<'a> {
             session_id: read_session_id(reader)?,
             cipher_suites: List::read16(reader)?.not_empty()?,
             compression_methods: read_compression_methods(reader)?,
-            // Clients before TLS 1.3 may end here. RFC 9846 4.2.2
+            // Clients without TLS 1.3 may end the message here. RFC 9846 4.2.2
             extensions_present: !reader.is_empty(),
             extensions: ClientExtensions::default(),
         };
@@ -141,11 +165,11 @@ impl<'a> HandshakeMessage<'a> for ClientHello<'a> {
     }
 
     fn write_body(&self, w: &mut Writer<'_>) {
-        self.write_body_with(&super::ClientHelloEncoding::default(), w);
+        self.write_body_with(&ClientHelloEncoding::default(), w);
     }
 }
 
-/// A session id has at most 32 bytes. RFC 5246 7.4.1.2
+/// A session id is at most 32 bytes long. RFC 5246 7.4.1.2
 pub(super) fn read_session_id<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
     let session_id = reader.opaque8()?;
     if session_id.len() > 32 { Err(DecodeError::InvalidLength) } else { Ok(session_id) }
@@ -155,7 +179,7 @@ fn read_compression_methods<'a>(
     reader: &mut Reader<'a>,
 ) -> Result<List<'a, CompressionMethod>, DecodeError> {
     let methods = List::from_bytes(not_empty(reader.opaque8()?)?)?;
-    // null is always offered. RFC 5246 7.4.1.2
+    // The null method must be offered. RFC 5246 7.4.1.2
     if methods.contains(CompressionMethod::NULL) {
         Ok(methods)
     } else {
@@ -169,7 +193,7 @@ fn read_extensions<'a>(
     extensions: &mut ClientExtensions<'a>,
 ) -> Result<(), DecodeError> {
     extensions.fill(reader.opaque16()?)?;
-    // The binders cover all that comes before them, so nothing may come after. RFC 9846 4.3.11
+    // The binders cover all bytes before them, so no extension may follow. RFC 9846 4.3.11
     let last = extensions.types().last();
     if extensions.pre_shared_key.is_some() && last != Some(ExtensionType::PRE_SHARED_KEY) {
         return Err(DecodeError::PskNotLast);
@@ -181,7 +205,7 @@ fn read_extensions<'a>(
 mod tests {
     use super::*;
 
-    /// A body with these parts after version and random.
+    /// A message body with these parts after version and random.
     fn body(parts: &[&[u8]]) -> Vec<u8> {
         [&[3, 3][..], &[9; 32], &parts.concat()].concat()
     }
@@ -202,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_and_sent_extensions_are_found_ahead_of_the_rest() {
+    fn versions_and_extensions_are_read_without_parsing_the_rest() {
         let unlike = [0xff; 3];
         let versions: &[u8] = &[0, 43, 0, 5, 4, 3, 4, 3, 3];
         let garbage = [&[0, 10, 0, 3][..], &unlike].concat();
@@ -244,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn suites_must_be_there_and_whole() {
+    fn cipher_suites_must_be_present_and_complete() {
         assert_eq!(error(&[&[0], &[0, 0], NULL]), DecodeError::EmptyList);
         assert_eq!(error(&[&[0], &[0, 3, 0x13, 1, 0x13], NULL]), DecodeError::Truncated);
     }

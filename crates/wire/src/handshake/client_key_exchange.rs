@@ -1,11 +1,14 @@
-//! ClientKeyExchange of TLS 1.2, over elliptic curves only. RFC 8422 5.7
+//! ClientKeyExchange of TLS 1.2, with elliptic curves only. RFC 8422 5.7
 //!
-//! Whether the point is one is for the cryptography. Next: [`crate::ServerKeyExchange`].
+//! Whether the point is on the curve is checked by the key exchange.
 
-use crate::reader::not_empty;
-use crate::{DecodeError, HandshakeMessage, HandshakeType, Reader, Writer};
+use crate::code_points::HandshakeType;
+use crate::error::DecodeError;
+use crate::handshake::HandshakeMessage;
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
 
-/// The client's half of the key exchange.
+/// The client's public ECDHE point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientKeyExchange<'a> {
     /// The public point; never empty.
@@ -28,6 +31,7 @@ impl<'a> HandshakeMessage<'a> for ClientKeyExchange<'a> {
 mod tests {
     use super::*;
 
+    /// RFC 8422 5.7
     #[test]
     fn an_empty_point_is_refused() {
         assert_eq!(ClientKeyExchange::parse(&[0]), Err(DecodeError::InvalidLength));

@@ -1,19 +1,19 @@
-//! CompressedCertificate: a Certificate message, made smaller. RFC 8879 4
+//! CompressedCertificate: a compressed Certificate message. RFC 8879 4
 //!
-//! No compression happens in this crate, and the claimed length is not to be trusted with memory.
-//! Next: [`crate::Certificate`], what is inside.
+//! This crate does not decompress. The claimed length must not be trusted when allocating memory.
 
-use crate::reader::not_empty;
-use crate::{
-    CertificateCompressionAlgorithm, DecodeError, HandshakeMessage, HandshakeType, Reader, Writer,
-};
+use crate::code_points::{CertificateCompressionAlgorithm, HandshakeType};
+use crate::error::DecodeError;
+use crate::handshake::HandshakeMessage;
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
 
 /// A compressed Certificate body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompressedCertificate<'a> {
-    /// How it is compressed.
+    /// The compression algorithm.
     pub algorithm: CertificateCompressionAlgorithm,
-    /// The length of the Certificate body as the sender tells it; under 2^24.
+    /// The length of the uncompressed Certificate body as claimed by the sender; under 2^24.
     pub uncompressed_length: u32,
     /// The compressed body; never empty.
     pub compressed_certificate_message: &'a [u8],
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_compressed_message_has_bytes() {
+    fn an_empty_compressed_message_is_refused() {
         let empty = [0, 1, 0, 0, 9, 0, 0, 0];
         assert_eq!(CompressedCertificate::parse(&empty), Err(DecodeError::InvalidLength));
         let message = CompressedCertificate::parse(&[0, 2, 0, 1, 0, 0, 0, 1, 7]).unwrap();

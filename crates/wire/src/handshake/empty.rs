@@ -1,18 +1,20 @@
-//! The three messages that say everything by arriving.
-//!
-//! When they may arrive is for the protocol. Next: [`crate::Finished`].
+//! The three messages with an empty body.
 
-use crate::{DecodeError, HandshakeMessage, HandshakeType, Reader, Writer};
+use crate::code_points::HandshakeType;
+use crate::error::DecodeError;
+use crate::handshake::HandshakeMessage;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
-/// The client's early data ends here. RFC 9846 4.6
+/// EndOfEarlyData: the end of the client's early data. RFC 9846 4.6
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndOfEarlyData;
 
-/// A TLS 1.2 server would like to renegotiate. RFC 5246 7.4.1.1
+/// HelloRequest: a TLS 1.2 server asks for renegotiation. RFC 5246 7.4.1.1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HelloRequest;
 
-/// A TLS 1.2 server's first flight ends here. RFC 5246 7.4.5
+/// ServerHelloDone: the end of a TLS 1.2 server's first flight. RFC 5246 7.4.5
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerHelloDone;
 
@@ -22,7 +24,7 @@ macro_rules! empty_message {
             const TYPE: HandshakeType = HandshakeType::$TYPE;
 
             fn read_body(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
-                Ok(Self) // `parse` refuses what is left over
+                Ok(Self) // `parse` refuses trailing bytes
             }
 
             fn write_body(&self, _: &mut Writer<'_>) {}
@@ -37,6 +39,7 @@ empty_message!(ServerHelloDone, SERVER_HELLO_DONE);
 mod tests {
     use super::*;
 
+    /// RFC 5246 7.4.5
     #[test]
     fn empty_messages_are_empty() {
         assert_eq!(EndOfEarlyData::parse(&[]), Ok(EndOfEarlyData));

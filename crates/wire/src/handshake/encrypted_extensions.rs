@@ -1,8 +1,13 @@
-//! EncryptedExtensions: the server's answers that need not be in the clear. RFC 9846 4.4.1
+//! EncryptedExtensions: the server's extensions that need not be in the clear. RFC 9846 4.4.1
 //!
-//! The message is its extensions; their table is in `extension::sets`. Next: [`crate::CertificateRequest`].
+//! The body is a single extension block; its table is in `extension::sets`.
 
-use crate::{DecodeError, EncryptedExtensions, HandshakeMessage, HandshakeType, Reader, Writer};
+use crate::code_points::HandshakeType;
+use crate::error::DecodeError;
+use crate::extension::EncryptedExtensions;
+use crate::handshake::HandshakeMessage;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
 impl<'a> HandshakeMessage<'a> for EncryptedExtensions<'a> {
     const TYPE: HandshakeType = HandshakeType::ENCRYPTED_EXTENSIONS;
@@ -20,6 +25,7 @@ impl<'a> HandshakeMessage<'a> for EncryptedExtensions<'a> {
 mod tests {
     use super::*;
 
+    /// RFC 9846 4.4.1
     #[test]
     fn the_block_is_never_left_out() {
         assert_eq!(EncryptedExtensions::parse(&[]), Err(DecodeError::Truncated));
@@ -28,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_must_be_empty_is() {
+    fn a_body_in_an_empty_response_is_refused() {
         let body = [0, 5, 0, 0, 0, 1, 9];
         assert_eq!(EncryptedExtensions::parse(&body), Err(DecodeError::TrailingData));
     }

@@ -1,14 +1,18 @@
-//! Finished: the proof that both sides saw the same handshake. RFC 9846 4.5.3, RFC 5246 7.4.9
+//! Finished: authenticates the transcript of the handshake. RFC 9846 4.5.3, RFC 5246 7.4.9
 //!
-//! How long the proof must be depends on the suite and is checked where it is compared, in constant time.
-//! Next: [`crate::NewSessionTicket`].
+//! The length of verify_data depends on the cipher suite and is checked where it is compared, in
+//! constant time.
 
-use crate::{DecodeError, HandshakeMessage, HandshakeType, Reader, Writer};
+use crate::code_points::HandshakeType;
+use crate::error::DecodeError;
+use crate::handshake::HandshakeMessage;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
-/// The end of a side's handshake.
+/// A Finished message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished<'a> {
-    /// The whole body: twelve bytes in TLS 1.2, a hash in TLS 1.3.
+    /// The whole body: twelve bytes in TLS 1.2, the length of a hash in TLS 1.3.
     pub verify_data: &'a [u8],
 }
 

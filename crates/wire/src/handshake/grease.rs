@@ -1,45 +1,48 @@
-//! Reserved values that a client adds so that servers stay used to ignoring what they do not know. RFC 8701
+//! GREASE: reserved values that a client adds so that servers keep ignoring unknown values.
+//! RFC 8701
 //!
-//! Which values is for the caller's random. Next: `client_hello_encoding`, where they are put.
+//! The caller's random bytes select the values.
 
-use crate::{
-    CipherSuite, ClientExtensions, Element, ExtensionType, KeyShareEntry, List, NamedGroup,
-    ProtocolName, ProtocolVersion, PskKeyExchangeMode, SignatureScheme, Writer,
+use crate::code_points::{
+    CipherSuite, ExtensionType, NamedGroup, ProtocolVersion, PskKeyExchangeMode, SignatureScheme,
 };
+use crate::extension::{ClientExtensions, KeyShareEntry, ProtocolName};
+use crate::list::{Element, List};
+use crate::writer::Writer;
 
 /// The reserved values of one ClientHello. A second ClientHello uses the same ones. RFC 8701 3.1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grease {
-    /// Stands first among the suites.
+    /// The first cipher suite.
     pub cipher_suite: CipherSuite,
-    /// Stands first among the groups.
+    /// The first group.
     pub group: NamedGroup,
-    /// Whether the group has a key share of one byte; a client that is asked for another group sends the real share
-    /// alone.
+    /// Whether the group has a one-byte key share. After a HelloRetryRequest for another group,
+    /// only the real share is sent.
     pub key_share: bool,
-    /// Stands first among the versions.
+    /// The first version.
     pub version: ProtocolVersion,
-    /// Stands first among the signature schemes, and among those for certificates if they are listed.
+    /// The first signature scheme, also of those for certificates if they are listed.
     pub signature_scheme: SignatureScheme,
-    /// Stands first among the application protocols, if there are any.
+    /// The first application protocol, if any are offered.
     pub protocol: [u8; 2],
-    /// Stands first among the modes of pre-shared keys, if there are any.
+    /// The first PSK key exchange mode, if any are offered.
     pub psk_key_exchange_mode: PskKeyExchangeMode,
     /// An empty extension before all others.
     pub first_extension: ExtensionType,
-    /// An extension of one byte after all others but pre_shared_key.
+    /// A one-byte extension after all others except pre_shared_key.
     pub last_extension: ExtensionType,
 }
 
 impl Grease {
-    /// Picks the values by eight random bytes, one for each.
+    /// Selects the values by eight random bytes, one for each.
     #[must_use]
     pub const fn from_random(random: [u8; 8]) -> Self {
         let [cipher_suite, group, version, scheme, protocol, mode, first, last] = random;
         let first_extension = reserved(first);
         let mut last_extension = reserved(last);
         if last_extension == first_extension {
-            last_extension ^= 0x1010; // no type twice in a block, RFC 8701 5
+            last_extension ^= 0x1010; // a block must not repeat a type. RFC 8701 5
         }
         Self {
             cipher_suite: CipherSuite(reserved(cipher_suite)),
@@ -54,7 +57,8 @@ impl Grease {
         }
     }
 
-    /// Writes one extension as `extensions` would, with the reserved value before its own.
+    /// Writes one extension in the same way as `extensions` would, with the reserved value before
+    /// its own.
     pub(super) fn write_one(
         &self,
         extensions: &ClientExtensions<'_>,
@@ -90,7 +94,8 @@ impl Grease {
     }
 }
 
-/// Writes an extension that is a list with a length of two bytes, `first` before the others.
+/// Writes an extension that is a list with a two-byte length, with `first` before the other
+/// elements.
 fn list16<'a, T: Element<'a>>(
     extension_type: ExtensionType,
     first: T,
@@ -101,7 +106,7 @@ fn list16<'a, T: Element<'a>>(
     w.extension(extension_type, |w| w.vec16(|w| write_list(first, others, w)));
 }
 
-/// The same with a length of one byte.
+/// The same with a one-byte length.
 fn list8<'a, T: Element<'a>>(
     extension_type: ExtensionType,
     first: T,
@@ -118,7 +123,7 @@ fn write_list<'a, T: Element<'a>>(first: T, others: List<'a, T>, w: &mut Writer<
 }
 
 impl PskKeyExchangeMode {
-    /// One of 0x0b, 0x2a, 0x49, ... 0xe4, by the low three bits. RFC 8701 2
+    /// One of 0x0b, 0x2a, 0x49, ... 0xe4, selected by the low three bits. RFC 8701 2
     const fn reserved(random: u8) -> Self {
         Self((random & 7).wrapping_mul(0x1f).wrapping_add(0x0b)) // at most 0xe4
     }
@@ -148,6 +153,7 @@ const fn reserved(random: u8) -> u16 {
 mod tests {
     use super::*;
 
+    /// RFC 8701 5
     #[test]
     fn every_value_is_reserved_and_the_two_extensions_differ() {
         for first in 0..=255 {

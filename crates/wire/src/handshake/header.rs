@@ -1,15 +1,15 @@
-//! The four bytes before every handshake message. RFC 9846 4
+//! The four-byte header of handshake messages. RFC 9846 4
 //!
-//! How long a message may be is for the one who joins its fragments. Next: [`crate::HandshakeMessage`].
+//! The maximum length of a message is enforced where fragments are joined.
 
-use crate::HandshakeType;
+use crate::code_points::HandshakeType;
 
 /// The header of a handshake message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageHeader {
-    /// What the body is.
+    /// The type of the message.
     pub handshake_type: HandshakeType,
-    /// The length of the body, under 2^24.
+    /// The length of the body; under 2^24.
     pub length: u32,
 }
 
@@ -17,7 +17,7 @@ impl MessageHeader {
     /// The length of a header.
     pub const LENGTH: usize = 4;
 
-    /// Splits a header into its fields; any four bytes are one.
+    /// Splits a header into its fields; any four bytes are a header.
     #[must_use]
     pub const fn parse(bytes: &[u8; Self::LENGTH]) -> Self {
         let &[handshake_type, a, b, c] = bytes;
@@ -28,8 +28,8 @@ impl MessageHeader {
     }
 }
 
-/// The header of the synthetic message that stands for the first ClientHello once there was a
-/// HelloRetryRequest; the hash of that ClientHello follows. RFC 9846 4.1
+/// The header of the synthetic message that replaces the first ClientHello in the transcript after
+/// a HelloRetryRequest; the hash of that ClientHello follows. RFC 9846 4.1
 #[must_use]
 pub const fn message_hash_header(hash_length: u8) -> [u8; MessageHeader::LENGTH] {
     [HandshakeType::MESSAGE_HASH.0, 0, 0, hash_length]

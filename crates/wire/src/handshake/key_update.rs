@@ -1,13 +1,15 @@
-//! KeyUpdate: the sender goes on with new keys. RFC 9846 4.7.3
-//!
-//! What keys, and how often, is for the protocol. Next: [`crate::NewSessionTicket`], the other message after a handshake.
+//! KeyUpdate: the sender switches to new traffic keys. RFC 9846 4.7.3
 
-use crate::{DecodeError, HandshakeMessage, HandshakeType, KeyUpdateRequest, Reader, Writer};
+use crate::code_points::{HandshakeType, KeyUpdateRequest};
+use crate::error::DecodeError;
+use crate::handshake::HandshakeMessage;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
-/// New keys from here on.
+/// A KeyUpdate message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyUpdate {
-    /// Whether the other side shall do the same; one of the two values that are named.
+    /// Whether the peer must update its keys as well; always one of the two named values.
     pub request_update: KeyUpdateRequest,
 }
 

@@ -1,10 +1,12 @@
-//! Handshake messages, one file each, and what they have in common.
+//! Handshake messages, one file each, and the trait that they share.
 //!
-//! A file says how one message is read and written. It knows neither the order of messages nor what an
-//! earlier one said. Where the two versions differ, the TLS 1.2 form says so in its name.
-//! Next: [`ClientHello`], then [`ServerHello`]; [`crate::extension`] for what is inside them.
+//! A file reads and writes one message. The order of messages, and agreement with earlier ones, is
+//! checked by the protocol. Where the two versions differ, the TLS 1.2 form has it in its name.
 
-use crate::{DecodeError, EncodeError, HandshakeType, Reader, Writer};
+use crate::code_points::HandshakeType;
+use crate::error::{DecodeError, EncodeError};
+use crate::reader::Reader;
+use crate::writer::Writer;
 
 mod certificate;
 mod certificate_request;
@@ -13,7 +15,6 @@ mod certificate_status;
 mod certificate_tls12;
 mod certificate_verify;
 mod client_hello;
-mod client_hello_encoding;
 mod client_key_exchange;
 mod compressed_certificate;
 mod empty;
@@ -33,8 +34,7 @@ pub use certificate_request::CertificateRequest;
 pub use certificate_request_tls12::CertificateRequestTls12;
 pub use certificate_tls12::{Asn1Cert, CertificateTls12};
 pub use certificate_verify::CertificateVerify;
-pub use client_hello::{ClientHello, ClientVersions};
-pub use client_hello_encoding::ClientHelloEncoding;
+pub use client_hello::{ClientHello, ClientHelloEncoding, ClientVersions};
 pub use client_key_exchange::ClientKeyExchange;
 pub use compressed_certificate::CompressedCertificate;
 pub use empty::{EndOfEarlyData, HelloRequest, ServerHelloDone};
@@ -48,9 +48,9 @@ pub use raw_public_key_tls12::RawPublicKeyTls12;
 pub use server_hello::ServerHello;
 pub use server_key_exchange::{ServerEcdhParams, ServerKeyExchange};
 
-/// A handshake message: its type, its body read, itself written.
+/// A handshake message: its type, and how its body is read and written.
 pub trait HandshakeMessage<'a>: Sized {
-    /// The type in its header.
+    /// The type in the message header.
     const TYPE: HandshakeType;
 
     /// Reads the fields of the body.
@@ -59,13 +59,13 @@ pub trait HandshakeMessage<'a>: Sized {
     /// Writes the fields of the body.
     fn write_body(&self, w: &mut Writer<'_>);
 
-    /// Parses a whole body (the header taken off), borrowing from it.
+    /// Parses a whole body (without the header), borrowing from it.
     #[inline]
     fn parse(body: &'a [u8]) -> Result<Self, DecodeError> {
-        Reader::all(body, Self::read_body)
+        Reader::parse_all(body, Self::read_body)
     }
 
-    /// Appends the message, header and body. On an error `out` is as before.
+    /// Appends the message, header and body. On an error, `out` is restored.
     fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let mut w = Writer::new(out);
         w.handshake(Self::TYPE, |w| self.write_body(w));

@@ -1,22 +1,24 @@
-//! NewSessionTicket of TLS 1.3: how to come back. RFC 9846 4.7.1
+//! NewSessionTicket of TLS 1.3. RFC 9846 4.7.1
 //!
-//! How long a ticket is kept is for the protocol. Next: [`crate::NewSessionTicketTls12`].
+//! How long a ticket is kept is decided by the protocol.
 
-use crate::reader::not_empty;
-use crate::{
-    DecodeError, HandshakeMessage, HandshakeType, NewSessionTicketExtensions, Reader, Writer,
-};
+use crate::code_points::HandshakeType;
+use crate::error::DecodeError;
+use crate::extension::NewSessionTicketExtensions;
+use crate::handshake::HandshakeMessage;
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
 
-/// A ticket.
+/// A TLS 1.3 session ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewSessionTicket<'a> {
-    /// In seconds; at most seven days count.
+    /// The lifetime in seconds; a client uses at most seven days of it.
     pub ticket_lifetime: u32,
-    /// To be added to the ticket's age when it is used.
+    /// The value to add to the ticket's age when it is used.
     pub ticket_age_add: u32,
-    /// Makes the ticket's key its own.
+    /// The nonce, which makes the pre-shared key unique to this ticket.
     pub ticket_nonce: &'a [u8],
-    /// The name of the key; never empty.
+    /// The ticket, used as the identity of the pre-shared key; never empty.
     pub ticket: &'a [u8],
     /// The extensions.
     pub extensions: NewSessionTicketExtensions<'a>,

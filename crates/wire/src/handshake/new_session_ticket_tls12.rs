@@ -1,15 +1,19 @@
 //! NewSessionTicket of TLS 1.2. RFC 5077 3.3
 //!
-//! How long a ticket is kept is for the protocol. Next: the extension session_ticket.
+//! How long a ticket is kept is decided by the protocol.
 
-use crate::{DecodeError, HandshakeMessage, HandshakeType, Reader, Writer};
+use crate::code_points::HandshakeType;
+use crate::error::DecodeError;
+use crate::handshake::HandshakeMessage;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
-/// A ticket.
+/// A TLS 1.2 session ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewSessionTicketTls12<'a> {
-    /// In seconds; zero leaves it to the client.
+    /// The lifetime in seconds; zero leaves it to the client.
     pub ticket_lifetime_hint: u32,
-    /// The ticket; empty if the server changed its mind.
+    /// The ticket; empty if the server does not issue one after all.
     pub ticket: &'a [u8],
 }
 

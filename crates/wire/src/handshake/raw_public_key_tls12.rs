@@ -1,13 +1,17 @@
-//! Certificate of TLS 1.2 where a raw public key was agreed on: one key, no list. RFC 7250 3
+//! Certificate of TLS 1.2 after negotiation of raw public keys: one key, no list. RFC 7250 3
 //!
-//! The key is DER and not opened here. Next: [`crate::CertificateTls12`], the usual form.
+//! The key is DER and is not parsed here.
 
-use crate::{DecodeError, HandshakeMessage, HandshakeType, Reader, Writer};
+use crate::code_points::HandshakeType;
+use crate::error::DecodeError;
+use crate::handshake::HandshakeMessage;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
-/// A raw public key in place of a chain.
+/// A Certificate message with a raw public key instead of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawPublicKeyTls12<'a> {
-    /// A SubjectPublicKeyInfo in DER; empty from a client that has none to show.
+    /// A SubjectPublicKeyInfo in DER; empty if a client has no key.
     pub subject_public_key_info: &'a [u8],
 }
 
@@ -28,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_stands_alone() {
+    fn a_key_is_not_in_a_list() {
         let key = RawPublicKeyTls12 { subject_public_key_info: b"key" };
         let mut out = Vec::new();
         key.encode(&mut out).unwrap();
@@ -38,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_may_show_none() {
+    fn a_client_may_send_an_empty_key() {
         let none = RawPublicKeyTls12::parse(&[0, 0, 0]).unwrap();
         assert!(none.subject_public_key_info.is_empty());
     }

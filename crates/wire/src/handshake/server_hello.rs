@@ -1,25 +1,31 @@
-//! ServerHello and HelloRetryRequest: what the server chose, or what it wants first. RFC 9846 4.2.3 and 4.2.4, RFC 5246 7.4.1.3
+//! ServerHello and HelloRetryRequest: the server's selection. RFC 9846 4.2.3 and 4.2.4,
+//! RFC 5246 7.4.1.3
 //!
-//! Whether the choice was offered is for the protocol. Next: [`crate::EncryptedExtensions`], the rest of the choice.
+//! Whether the selected values were offered is checked by the protocol.
 
 use super::client_hello::read_session_id;
-use crate::{
-    CipherSuite, CompressionMethod, DecodeError, HandshakeMessage, HandshakeType, KeyShareEntry,
-    NamedGroup, ProtocolVersion, Reader, ServerHelloExtensions, ServerKeyShare, Writer,
+use crate::code_points::{
+    CipherSuite, CompressionMethod, HandshakeType, NamedGroup, ProtocolVersion,
 };
+use crate::error::DecodeError;
+use crate::extension::{KeyShareEntry, ServerHelloExtensions, ServerKeyShare};
+use crate::handshake::HandshakeMessage;
+use crate::reader::Reader;
+use crate::writer::Writer;
 
-/// A ServerHello of either version, or a HelloRetryRequest, which is told apart by its random.
+/// A ServerHello of either version, or a HelloRetryRequest, which is recognized by its random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerHello<'a> {
-    /// 0x0303 in TLS 1.3 and 1.2 alike.
+    /// 0x0303 in both TLS 1.2 and 1.3.
     pub legacy_version: ProtocolVersion,
     /// The server's random, or [`ServerHello::RETRY_RANDOM`].
     pub random: &'a [u8; 32],
-    /// TLS 1.3: the client's session id again. TLS 1.2: the session's. At most 32 bytes.
+    /// TLS 1.3: an echo of the client's session id. TLS 1.2: the id of the session. At most 32
+    /// bytes.
     pub session_id_echo: &'a [u8],
-    /// The suite.
+    /// The selected cipher suite.
     pub cipher_suite: CipherSuite,
-    /// null, or else the protocol refuses it.
+    /// The compression method; the protocol refuses any but null.
     pub compression_method: CompressionMethod,
     /// The extensions; TLS 1.2 leaves out an empty block.
     pub extensions: ServerHelloExtensions<'a>,
@@ -33,10 +39,12 @@ impl<'a> ServerHello<'a> {
         0x33, 0x9c,
     ];
 
-    /// The last bytes of the random of a server that knows TLS 1.3 and agreed on TLS 1.2. RFC 9846 4.2.3
+    /// The last bytes of the random of a server that supports TLS 1.3 and negotiated TLS 1.2.
+    /// RFC 9846 4.2.3
     pub const DOWNGRADE_TO_TLS12: [u8; 8] = *b"DOWNGRD\x01";
 
-    /// The last bytes of the random of a server that knows TLS 1.2 and agreed on less. RFC 9846 4.2.3
+    /// The last bytes of the random of a server that supports TLS 1.2 and negotiated an earlier
+    /// version. RFC 9846 4.2.3
     pub const DOWNGRADE_BELOW_TLS12: [u8; 8] = *b"DOWNGRD\x00";
 
     /// Whether this is a HelloRetryRequest.
@@ -45,7 +53,7 @@ impl<'a> ServerHello<'a> {
         *self.random == Self::RETRY_RANDOM
     }
 
-    /// The server's share; a HelloRetryRequest has none.
+    /// The server's key share; `None` in a HelloRetryRequest.
     #[must_use]
     pub const fn key_share(&self) -> Option<KeyShareEntry<'a>> {
         match self.extensions.key_share {
@@ -54,7 +62,7 @@ impl<'a> ServerHello<'a> {
         }
     }
 
-    /// The group that a HelloRetryRequest wants a share for; a ServerHello has none.
+    /// The group that a HelloRetryRequest selects; `None` in a ServerHello.
     #[must_use]
     pub const fn key_share_group(&self) -> Option<NamedGroup> {
         match self.extensions.key_share {
@@ -80,7 +88,7 @@ impl<'a> HandshakeMessage<'a> for ServerHello<'a> {
         if !reader.is_empty() {
             hello.extensions.fill(reader.opaque16()?)?;
         }
-        // A ServerHello has a whole share and a HelloRetryRequest a bare group. RFC 9846 4.3.8
+        // A ServerHello has a complete key share, a HelloRetryRequest only a group. RFC 9846 4.3.8
         match (hello.extensions.key_share, hello.is_hello_retry_request()) {
             (Some(ServerKeyShare::Entry(_)), true) => Err(DecodeError::TrailingData),
             (Some(ServerKeyShare::SelectedGroup(_)), false) => Err(DecodeError::Truncated),

@@ -1,39 +1,39 @@
-//! ServerKeyExchange of TLS 1.2, over named curves only. RFC 8422 5.4
+//! ServerKeyExchange of TLS 1.2, with named curves only. RFC 8422 5.4
 //!
-//! Whether the signature verifies is for the protocol. Next: [`crate::ClientKeyExchange`].
+//! The signature is verified by the protocol.
 
 use std::ops::Range;
 
-use crate::reader::not_empty;
-use crate::writer::encode_signed;
-use crate::{
-    DecodeError, EcCurveType, EncodeError, HandshakeMessage, HandshakeType, NamedGroup, Reader,
-    SignatureScheme, Writer,
-};
+use crate::code_points::{EcCurveType, HandshakeType, NamedGroup, SignatureScheme};
+use crate::error::{DecodeError, EncodeError};
+use crate::handshake::HandshakeMessage;
+use crate::reader::{Reader, not_empty};
+use crate::writer::{Writer, encode_signed};
 
-/// The server's half of the key exchange, signed.
+/// The server's signed ECDHE parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerKeyExchange<'a> {
-    /// The half.
+    /// The curve and public point.
     pub params: ServerEcdhParams<'a>,
-    /// How it is signed.
+    /// The signature scheme.
     pub algorithm: SignatureScheme,
     /// The signature over both randoms and the params.
     pub signature: &'a [u8],
 }
 
 impl ServerKeyExchange<'_> {
-    /// Where in the body the signed params are.
+    /// The range of the signed params in the body.
     #[must_use]
     pub const fn signed_range(&self) -> Range<usize> {
         0..self.params.encoded_length()
     }
 
-    /// Appends a message with the signature that `sign` appends in its place; after an error nothing.
+    /// Appends a message with a signature that `sign` appends in place. On an error, `out` is
+    /// restored.
     ///
     /// # Errors
-    /// Those of `sign`; [`EncodeError::TooLong`] for a signature of more than 65535 bytes, or a point of more
-    /// than 255.
+    /// Those of `sign`; [`EncodeError::TooLong`] for a signature of more than 65535 bytes, or a
+    /// point of more than 255.
     pub fn encode_signed<E: From<EncodeError>>(
         params: &ServerEcdhParams<'_>,
         algorithm: SignatureScheme,
@@ -76,30 +76,30 @@ pub struct ServerEcdhParams<'a> {
 }
 
 impl<'a> ServerEcdhParams<'a> {
-    /// What stands before the point.
+    /// The bytes before the point.
     #[must_use]
     pub fn head(&self) -> [u8; 4] {
         let [high, low] = self.named_curve.0.to_be_bytes();
-        // A point is far shorter than what one byte counts.
+        // A point is far shorter than the maximum of a one-byte length.
         let [.., length] = self.public.len().to_be_bytes();
         [EcCurveType::NAMED_CURVE.0, high, low, length]
     }
 
-    /// Writes the params as they stand in the message and as they are signed.
+    /// Writes the params as they appear in the message and under the signature.
     pub fn write(&self, w: &mut Writer<'_>) {
         w.u8(EcCurveType::NAMED_CURVE.0);
         w.u16(self.named_curve.0);
         w.opaque8(self.public);
     }
 
-    /// How many bytes [`ServerEcdhParams::write`] writes.
+    /// The number of bytes that [`ServerEcdhParams::write`] writes.
     #[must_use]
     pub const fn encoded_length(&self) -> usize {
         self.public.len().saturating_add(4)
     }
 
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        // Explicit curves are gone. RFC 8422 5.4
+        // Explicit curves are no longer allowed. RFC 8422 5.4
         if reader.u8()? != EcCurveType::NAMED_CURVE.0 {
             return Err(DecodeError::InvalidCurveType);
         }
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signature_made_in_its_place_is_as_one_made_before() {
+    fn encode_signed_equals_encode() {
         let algorithm = SignatureScheme::ED25519;
         let params = ServerEcdhParams { named_curve: NamedGroup::X25519, public: &[4, 5] };
         let (mut before, mut made) = (Vec::new(), Vec::new());

@@ -1,12 +1,12 @@
-//! What random messages are made of: owned values, so that messages can borrow them.
+//! Owned random values from which the tests build messages.
 
 use proptest::prelude::*;
 use tercel_wire::*;
 
-/// Values for the fields of any message; the lists have distinct entries where they must.
+/// Values for the fields of any message; lists have distinct entries where the syntax requires it.
 #[derive(Debug, Clone)]
 pub(crate) struct Material {
-    /// A bit per optional field.
+    /// One bit for each optional field.
     pub(crate) present: u64,
     pub(crate) random: [u8; 32],
     pub(crate) session_id: Vec<u8>,
@@ -14,16 +14,16 @@ pub(crate) struct Material {
     pub(crate) host: String,
     /// At least one string of at least one byte.
     pub(crate) strings: Vec<Vec<u8>>,
-    /// At least one, distinct.
+    /// At least one value; all distinct.
     pub(crate) words: Vec<u16>,
-    /// At least one.
+    /// At least one byte.
     pub(crate) bytes: Vec<u8>,
-    /// As many as `strings`.
+    /// One for each of `strings`.
     pub(crate) binders: Vec<Vec<u8>>,
 }
 
 impl Material {
-    /// `value` if the bit of this number is set.
+    /// `value` if the bit with this number is set.
     pub(crate) fn pick<T>(&self, bit: u32, value: T) -> Option<T> {
         (self.present >> bit & 1 == 1).then_some(value)
     }
@@ -55,7 +55,7 @@ impl Material {
     }
 }
 
-/// Any material, small enough that every prefix of a message can be tried.
+/// Arbitrary material, small enough that every prefix of a message can be tested.
 pub(crate) fn material() -> impl Strategy<Value = Material> {
     let string = prop::collection::vec(any::<u8>(), 1..20);
     let binder = prop::collection::vec(any::<u8>(), 32..60);

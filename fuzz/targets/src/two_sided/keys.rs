@@ -1,14 +1,15 @@
-//! The keys of both sides, for whoever sits between them: from a key log to opened and sealed records.
+//! The keys of both sides, for an attacker who has them: from a key log to opened and sealed
+//! records.
 //!
-//! Written from the RFCs and not with the library's own record layer, which is what is tried.
-//! Must not know: what is done with a record. Next: [`super::middle`].
+//! Written from the RFCs, without the library's record layer, which is under test.
 
 use std::cell::{Cell, RefCell};
 
-use tercel::crypto::{AeadAlgorithm, AeadKey, HashAlgorithm, Prk, Tls12Prf};
-use tercel::{KeyLog, Side};
+use tercel::crypto::{AeadAlgorithm, HashAlgorithm};
+use tercel::{Side, key_log::KeyLog};
+use tercel_crypto::{AeadKey, Prk, Tls12Prf};
 
-/// Notes secrets by the side whose turn it is on this thread.
+/// Records secrets for the side that runs on this thread.
 pub(crate) struct ThreadLog;
 
 struct Entry {
@@ -31,19 +32,19 @@ impl KeyLog for ThreadLog {
     }
 }
 
-/// It is this side's turn while `action` lasts.
+/// Records secrets for this side during `action`.
 pub(crate) fn log_for(side: Side, action: impl FnOnce()) {
     TURN.set(Some(side));
     action();
     TURN.set(None);
 }
 
-/// Nothing was said yet.
-pub(super) fn forget() {
+/// Removes all recorded secrets.
+pub(super) fn clear() {
     LOG.take();
 }
 
-/// What protects a record. RFC 9846 7.1
+/// The protection of a record. RFC 9846 7.1
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Epoch {
     Clear,
@@ -52,7 +53,7 @@ pub(super) enum Epoch {
     Application,
 }
 
-/// The keys of one direction, as one side has them. The sides differ once a hello was altered.
+/// The keys of one direction, according to one side. The sides differ after a hello was changed.
 pub(super) struct Keys {
     owner: Side,
     sender: Side,
@@ -67,7 +68,7 @@ impl Keys {
         Self { owner, sender, epoch: Epoch::Clear, key: None, server_random: [0; 32] }
     }
 
-    /// Opens a record, by the key in use or by one that may follow it.
+    /// Opens a record with the current key or a later one.
     pub(super) fn open(&mut self, record: &[u8]) -> Option<(Epoch, u8, Vec<u8>)> {
         if let Some((kind, content)) = self.key.as_mut().and_then(|key| key.open(record)) {
             return Some((self.epoch, kind, content));
@@ -88,7 +89,7 @@ impl Keys {
         None
     }
 
-    /// Seals a record; in the clear where there is no such key yet.
+    /// Seals a record, or leaves it in plaintext if there is no such key yet.
     pub(super) fn seal(&mut self, epoch: Epoch, kind: u8, content: &[u8]) -> Vec<u8> {
         if epoch != self.epoch {
             self.key = self.find(epoch);
@@ -96,7 +97,7 @@ impl Keys {
         }
         let Some(key) = &mut self.key else { return with_header(kind, content) };
         let record = key.seal(kind, content);
-        // Whoever reads a KeyUpdate changes its key. RFC 9846 4.7.3
+        // The receiver of a KeyUpdate changes its key. RFC 9846 4.7.3
         if epoch == Epoch::Application && kind == HANDSHAKE && is_key_update(content) {
             self.key = key.next().or_else(|| self.key.take());
         }
@@ -137,9 +138,9 @@ fn is_key_update(content: &[u8]) -> bool {
     matches!(content, [24, 0, 0, 1, _])
 }
 
-/// A key of AES-128-GCM, the suite that is preferred.
+/// A key of AES-128-GCM, the preferred suite.
 struct Key {
-    /// TLS 1.3: where the next key comes from.
+    /// TLS 1.3: the secret from which the next key is derived.
     traffic_secret: Option<Vec<u8>>,
     key: AeadKey,
     iv: [u8; 12],

@@ -1,6 +1,4 @@
-//! The certificates of some rows: signed with the keys that they are given.
-//!
-//! Must not know: where keys come from. Next: [`lab_scenario::Files`], which says where files lie.
+//! The certificates of rows, signed with given keys.
 
 use std::fs;
 use std::path::Path;
@@ -13,10 +11,11 @@ use rcgen::{
     KeyUsagePurpose,
 };
 
-use super::{Algorithm, Keys, Place, USUAL, chains_of};
+use super::assignment::{DEFAULT_RSA_BITS, KeyRole, RoundKeys, chains_of};
+use super::keys::Algorithm;
 
-/// Writes what these rows need below `folder`.
-pub(super) fn make(folder: &Path, rows: &[Row], keys: &Keys<'_>) -> Result<()> {
+/// Writes the files of these rows to `folder`.
+pub(super) fn make(folder: &Path, rows: &[Row], keys: &RoundKeys<'_>) -> Result<()> {
     for chain in chains(rows) {
         write_chain(folder, chain, keys)
             .with_context(|| format!("the certificates for {chain}"))?;
@@ -27,29 +26,29 @@ pub(super) fn make(folder: &Path, rows: &[Row], keys: &Keys<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The chains that these rows need.
+/// The chains of these rows.
 fn chains(rows: &[Row]) -> Vec<Chain> {
     let used = |chain: &Chain| rows.iter().flat_map(chains_of).any(|each| each == *chain);
     Chain::ALL.iter().copied().filter(used).collect()
 }
 
-fn write_chain(folder: &Path, chain: Chain, keys: &Keys<'_>) -> Result<()> {
+fn write_chain(folder: &Path, chain: Chain, keys: &RoundKeys<'_>) -> Result<()> {
     let files = Files::new(folder);
     fs::create_dir_all(files.root(chain).parent().context("a folder")?)?;
     let key = |place| keys.of(algorithm(chain, place), place);
-    let (root_key, intermediate_key) = (key(Place::Root)?, key(Place::Intermediate)?);
+    let (root_key, intermediate_key) = (key(KeyRole::Root)?, key(KeyRole::Intermediate)?);
     let root = CertifiedIssuer::self_signed(authority("Lab root")?, &*root_key)?;
     let intermediate =
         CertifiedIssuer::signed_by(authority("Lab intermediate")?, &*intermediate_key, &root)?;
     fs::write(files.root(chain), root.pem())?;
     let leaves = [
-        (Place::Server, files.server_chain(chain), files.server_key(chain)),
-        (Place::Client, files.client_chain(chain), files.client_key(chain)),
+        (KeyRole::Server, files.server_chain(chain), files.server_key(chain)),
+        (KeyRole::Client, files.client_chain(chain), files.client_key(chain)),
     ];
     for (place, certificates, private_key) in leaves {
         let key = key(place)?;
         let usage = match place {
-            Place::Client => ExtendedKeyUsagePurpose::ClientAuth,
+            KeyRole::Client => ExtendedKeyUsagePurpose::ClientAuth,
             _ => ExtendedKeyUsagePurpose::ServerAuth,
         };
         let leaf = leaf(files.server_name(), usage)?.signed_by(&*key, &intermediate)?;
@@ -59,12 +58,12 @@ fn write_chain(folder: &Path, chain: Chain, keys: &Keys<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The root of a chain and others before it, of which every second has an RSA key. Two keys serve them all,
-/// which costs nobody less: no library remembers a key that it has parsed.
-fn write_roots(folder: &Path, chain: Chain, keys: &Keys<'_>) -> Result<()> {
+/// Writes the root of a chain, preceded by other roots. Every second of these has an RSA key. All
+/// share two keys, which makes no library faster because none caches parsed keys.
+fn write_roots(folder: &Path, chain: Chain, keys: &RoundKeys<'_>) -> Result<()> {
     let files = Files::new(folder);
-    let of = |algorithm| keys.of(algorithm, Place::OtherRoots);
-    let keys = [of(Algorithm::Rsa(USUAL))?, of(Algorithm::P256)?];
+    let of = |algorithm| keys.of(algorithm, KeyRole::OtherRoots);
+    let keys = [of(Algorithm::Rsa(DEFAULT_RSA_BITS))?, of(Algorithm::P256)?];
     let mut pem = String::new();
     for (number, key) in (1..ROOTS).zip(keys.iter().cycle()) {
         pem.push_str(&authority(&format!("Lab root {number}"))?.self_signed(&**key)?.pem());
@@ -74,11 +73,11 @@ fn write_roots(folder: &Path, chain: Chain, keys: &Keys<'_>) -> Result<()> {
     Ok(())
 }
 
-fn algorithm(chain: Chain, place: Place) -> Algorithm {
+fn algorithm(chain: Chain, place: KeyRole) -> Algorithm {
     match (chain, place) {
-        (Chain::RsaMixed, Place::Intermediate) => Algorithm::Rsa(3072),
-        (Chain::RsaMixed, Place::Root) => Algorithm::Rsa(4096),
-        (Chain::Rsa2048 | Chain::RsaMixed, _) => Algorithm::Rsa(USUAL),
+        (Chain::RsaMixed, KeyRole::Intermediate) => Algorithm::Rsa(3072),
+        (Chain::RsaMixed, KeyRole::Root) => Algorithm::Rsa(4096),
+        (Chain::Rsa2048 | Chain::RsaMixed, _) => Algorithm::Rsa(DEFAULT_RSA_BITS),
         (Chain::EcdsaP256, _) => Algorithm::P256,
         (Chain::Ed25519, _) => Algorithm::Ed25519,
     }

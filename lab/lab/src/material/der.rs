@@ -1,6 +1,6 @@
-//! The few lines of DER that private keys take.
+//! DER encoding of private keys.
 
-/// The AlgorithmIdentifier's parameters of RSA.
+/// The RSA parameters of an AlgorithmIdentifier.
 pub(super) const NULL: &[u8] = &[0x05, 0];
 
 /// 1.2.840.113549.1.1.1, RFC 8017 A.1
@@ -13,11 +13,11 @@ const INTEGER: u8 = 0x02;
 const OCTET_STRING: u8 = 0x04;
 const SEQUENCE: u8 = 0x30;
 
-/// A number that is not negative, from its bytes, the highest first.
+/// The INTEGER of an unsigned big-endian number.
 pub(super) fn integer(bytes: &[u8]) -> Vec<u8> {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let digits = bytes.get(zeros..).unwrap_or_default();
-    // A leading byte of 0x80 and above would make it negative; zero is a byte of 0.
+    // A leading byte of 0x80 or more would make the number negative. Zero is one zero byte.
     let sign = digits.first().is_none_or(|first| *first >= 0x80);
     element(INTEGER, &[&[0][..usize::from(sign)], digits].concat())
 }
@@ -30,7 +30,7 @@ pub(super) fn sequence(content: &[u8]) -> Vec<u8> {
     element(SEQUENCE, content)
 }
 
-/// PrivateKeyInfo, RFC 5208 5: the parts of the AlgorithmIdentifier, and the key in the algorithm's form.
+/// PrivateKeyInfo, RFC 5208 5, from the parts of the AlgorithmIdentifier and the encoded key.
 pub(super) fn private_key(algorithm: &[&[u8]], key: &[u8]) -> Vec<u8> {
     sequence(&[integer(&[]), sequence(&algorithm.concat()), octets(key)].concat())
 }

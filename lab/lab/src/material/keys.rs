@@ -1,6 +1,4 @@
-//! Private keys that follow from a seed, and the pool of those that take long to make.
-//!
-//! Must not know: what they are for. Next: `mod.rs`, which says who gets which.
+//! Private keys derived from the seed, and the pool of RSA keys.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,14 +11,13 @@ use aws_lc_rs::signature::{
 use rcgen::KeyPair;
 
 use super::{der, rsa};
-use crate::fit;
-use crate::instructions::each_at_once;
-use crate::random::Random;
+use crate::machine::parallel::{cpus, each_at_once};
+use lab_scenario::random::Random;
 
-/// A kind of private key.
+/// The algorithm of a private key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Algorithm {
-    /// With so many bits.
+    /// RSA with this many bits.
     Rsa(u16),
     P256,
     P384,
@@ -28,11 +25,11 @@ pub(crate) enum Algorithm {
     Ed25519,
 }
 
-/// How often a random number may be no private key of a curve. For P-521, of whose random numbers half are
-/// too large at worst, that is never.
+/// The number of attempts to find a valid private key of a curve. At least half of all random
+/// numbers are valid.
 const ATTEMPTS: usize = 100;
 
-/// The key of the next numbers of `random`.
+/// Generates a key from the next values of `random`.
 pub(crate) fn generate(algorithm: Algorithm, random: &mut Random) -> Result<KeyPair> {
     let pkcs8 = match algorithm {
         Algorithm::Rsa(bits) => rsa::generate(bits.into(), random),
@@ -49,12 +46,12 @@ pub(crate) fn generate(algorithm: Algorithm, random: &mut Random) -> Result<KeyP
     KeyPair::try_from(pkcs8).with_context(|| format!("a key of {algorithm:?}"))
 }
 
-/// A curve with the NIST's parameters.
+/// A NIST curve.
 struct Curve {
-    /// Its object identifier in DER, RFC 5480 2.1.1.1.
+    /// The object identifier in DER, RFC 5480 2.1.1.1.
     identifier: &'static [u8],
     signing: &'static EcdsaSigningAlgorithm,
-    /// Bytes of a private key, and which bits of the first may be set.
+    /// The length of a private key in bytes, and a mask for its first byte.
     length: usize,
     first: u8,
 }
@@ -78,7 +75,7 @@ const P521: Curve = Curve {
     first: 0x01,
 };
 
-/// A private key of a curve, with its public key.
+/// Generates a private key of a curve, with its public key.
 fn elliptic(curve: &Curve, random: &mut Random) -> Result<Vec<u8>> {
     for _ in 0..ATTEMPTS {
         let mut number = vec![0; curve.length];
@@ -87,7 +84,7 @@ fn elliptic(curve: &Curve, random: &mut Random) -> Result<Vec<u8>> {
         // ECPrivateKey, RFC 5915 3; the public key in it is optional.
         let key = der::sequence(&[der::integer(&[1]), der::octets(&number)].concat());
         let pkcs8 = der::private_key(&[der::EC_PUBLIC_KEY, curve.identifier], &key);
-        // Refused if it is not below the order of the curve.
+        // The number is refused unless it is below the order of the curve.
         if let Ok(pair) = EcdsaKeyPair::from_pkcs8(curve.signing, &pkcs8) {
             return Ok(pair.to_pkcs8v1()?.as_ref().to_vec());
         }
@@ -95,28 +92,26 @@ fn elliptic(curve: &Curve, random: &mut Random) -> Result<Vec<u8>> {
     Err(anyhow!("none of {ATTEMPTS} random numbers is a private key"))
 }
 
-/// A size of RSA keys, and which of the keys of that size.
+/// The number of an RSA key: its size and its index.
 type Number = (u16, usize);
 
-/// RSA keys by number: made once, the same for equal seeds.
-pub(super) struct Pool {
+/// A pool of RSA keys by number. Equal seeds give equal keys.
+pub(super) struct RsaKeyPool {
     seed: u64,
     made: Mutex<HashMap<Number, Arc<KeyPair>>>,
 }
 
-impl Pool {
+impl RsaKeyPool {
     pub(super) fn new(seed: u64) -> Self {
         Self { seed, made: Mutex::default() }
     }
 
-    /// Makes all of these on all processors.
+    /// Generates these keys on all CPUs.
     pub(super) fn make(&self, numbers: &[Number]) -> Result<()> {
-        each_at_once(numbers, fit::cpus(), |number| self.rsa(*number).map(|_| ()))
-            .into_iter()
-            .collect()
+        each_at_once(numbers, cpus(), |number| self.rsa(*number).map(|_| ())).into_iter().collect()
     }
 
-    /// The key of this number, made now if it has not been.
+    /// The key of this number. It is generated on first use.
     pub(super) fn rsa(&self, number: Number) -> Result<Arc<KeyPair>> {
         let made = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(key) = made().get(&number) {
@@ -150,7 +145,7 @@ mod tests {
             let (one, again, other) = (key(1), key(1), key(2));
             assert_eq!(one.serialized_der(), again.serialized_der(), "{algorithm:?}");
             assert_ne!(one.der_bytes(), other.der_bytes(), "{algorithm:?}");
-            // AWS-LC checks what it signed with an RSA key.
+            // AWS-LC verifies its own RSA signatures.
             let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
             assert!(params.self_signed(&one).is_ok(), "{algorithm:?}");
         }
@@ -158,11 +153,11 @@ mod tests {
 
     #[test]
     fn a_pool_follows_from_its_seed_whatever_the_order() {
-        let der = |pool: &Pool, place| pool.rsa((2048, place)).unwrap().serialize_der();
-        let (one, other) = (Pool::new(1), Pool::new(2));
+        let der = |pool: &RsaKeyPool, place| pool.rsa((2048, place)).unwrap().serialize_der();
+        let (one, other) = (RsaKeyPool::new(1), RsaKeyPool::new(2));
         one.make(&[(2048, 0), (2048, 1)]).unwrap();
         assert_ne!(der(&one, 0), der(&one, 1));
-        let again = Pool::new(1);
+        let again = RsaKeyPool::new(1);
         assert_eq!(der(&again, 1), der(&one, 1));
         assert_eq!(der(&again, 0), der(&one, 0));
         assert_ne!(der(&other, 0), der(&one, 0));

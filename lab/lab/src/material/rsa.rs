@@ -1,28 +1,28 @@
-//! RSA keys that follow from a seed, so that a run can be repeated with the keys that it had.
+//! RSA keys derived from the seed, so that a run can be repeated with the same keys.
 //!
-//! Cryptographic libraries draw keys from the system's generator and take no seed, hence a search for
-//! primes of our own. The seed stands in the report: these keys protect nothing.
+//! Cryptographic libraries generate keys from the system's random numbers only, so this module has
+//! its own search for primes. The seed is stored in the report, so these keys are not secret.
 
 use num_bigint::BigUint;
 
 use super::der;
-use crate::random::Random;
+use lab_scenario::random::Random;
 
-/// The public exponent of every key.
+/// The public exponent.
 const EXPONENT: u32 = 65_537;
 
-/// Candidates are divided by all primes below this before an exponentiation is spent on them.
+/// Candidates are divided by all primes below this before the first exponentiation.
 const SIEVE: usize = 1 << 16;
 
-/// Odd numbers that are searched from one random start: some 20 times as many as lie between two primes
-/// of 2048 bits on average.
+/// The number of odd candidates after one random start, about 20 times the average gap between
+/// primes of 2048 bits.
 const WINDOW: usize = 1 << 14;
 
-/// Rounds of Miller and Rabin with random bases. The candidates are random, so that a composite number
-/// passes even one of them with a chance far below 2^-80.
+/// Miller-Rabin rounds with random bases. Because candidates are random, even one round accepts a
+/// composite number with a probability far below 2^-80.
 const ROUNDS: usize = 4;
 
-/// The private key of the next numbers of `random`: PKCS #8 around the RSAPrivateKey of RFC 8017 A.1.2.
+/// Generates a private key: PKCS #8 with the RSAPrivateKey of RFC 8017 A.1.2.
 pub(super) fn generate(bits: u64, random: &mut Random) -> Vec<u8> {
     let sieve = small_primes();
     let exponent = BigUint::from(EXPONENT);
@@ -34,7 +34,7 @@ pub(super) fn generate(bits: u64, random: &mut Random) -> Vec<u8> {
         let (p, q) = if one > other { (one, other) } else { (other, one) };
         let (below_p, below_q) = (&p - 1_u32, &q - 1_u32);
         let order = &below_p * &below_q / gcd(below_p.clone(), below_q.clone());
-        // `prime` gives only primes for which both inverses exist.
+        // `prime` returns only primes for which both inverses exist.
         let (Some(d), Some(inverse)) = (exponent.modinv(&order), q.modinv(&p)) else { continue };
         let modulus = &p * &q;
         let (of_p, of_q) = (&d % below_p, &d % below_q);
@@ -55,8 +55,8 @@ fn gcd(mut one: BigUint, mut other: BigUint) -> BigUint {
     one
 }
 
-/// A prime of exactly so many bits, the two highest of which are set, so that the product of two has twice
-/// as many. It is not 1 modulo [`EXPONENT`].
+/// A random prime of exactly this many bits that is not 1 modulo [`EXPONENT`]. Its two highest bits
+/// are set, so that the product of two such primes has twice as many bits.
 fn prime(bits: u64, sieve: &[u32], random: &mut Random) -> BigUint {
     loop {
         let start = start(bits, random);
@@ -64,8 +64,7 @@ fn prime(bits: u64, sieve: &[u32], random: &mut Random) -> BigUint {
         for small in sieve {
             let rest = &start % *small;
             let rest = rest.iter_u32_digits().next().unwrap_or_default();
-            // start + 2 * first is the first multiple of the small prime: half of what is missing, or of
-            // what is missing to the multiple after it.
+            // start + 2 * first is the first odd multiple of the small prime.
             let missing = (small - rest) % small;
             let first = if missing % 2 == 0 { missing } else { missing + small } / 2;
             let multiples = composite.iter_mut().skip(first as usize).step_by(*small as usize);
@@ -83,7 +82,7 @@ fn prime(bits: u64, sieve: &[u32], random: &mut Random) -> BigUint {
     }
 }
 
-/// An odd number of so many bits, the two highest of which are set.
+/// A random odd number of this many bits with the two highest bits set.
 fn start(bits: u64, random: &mut Random) -> BigUint {
     let mut start = below(bits, random);
     for bit in [0, bits - 2, bits - 1] {
@@ -92,14 +91,15 @@ fn start(bits: u64, random: &mut Random) -> BigUint {
     start
 }
 
-/// A number of at most so many bits, a multiple of 8.
+/// A random number of at most this many bits, a multiple of 8.
 fn below(bits: u64, random: &mut Random) -> BigUint {
     let mut bytes = vec![0; usize::try_from(bits / 8).unwrap_or_default()];
     random.fill(&mut bytes);
     BigUint::from_bytes_be(&bytes)
 }
 
-/// Whether this odd number passes a test with base 2, which few composite numbers do, and then those with random bases.
+/// Whether an odd number passes a Miller-Rabin test with base 2, which rejects most composite
+/// numbers, and then tests with random bases.
 fn is_prime(candidate: &BigUint, random: &mut Random) -> bool {
     let below = candidate - 1_u32;
     let twos = below.trailing_zeros().unwrap_or_default();
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn primes_are_told_from_other_numbers() {
+    fn primes_are_distinguished_from_composites() {
         let mut random = Random::new(1);
         let small = small_primes();
         assert_eq!((small.len(), small[..4].to_vec()), (6541, vec![3, 5, 7, 11]));
@@ -148,7 +148,8 @@ mod tests {
             let number = (BigUint::from(1_u32) << exponent) - 1_u32;
             assert_eq!(is_prime(&number, &mut random), prime, "2^{exponent} - 1");
         }
-        // The least number that passes the tests with all bases from 2 to 37, and a Carmichael number.
+        // The smallest composite number that passes the tests with all prime bases up to 37, and a
+        // Carmichael number.
         for composite in ["318665857834031151167461", "3186658578340311511674610000000000000000001"]
         {
             let number: BigUint = composite.parse().unwrap();

@@ -1,41 +1,42 @@
-//! Cells of tables: what runs come to.
+//! Cells of tables: statistics over runs.
 //!
-//! As in the document that this reproduces: the mean over the runs, the standard deviation of a sample, and the change
-//! of the mean against the first release. Must not know: which tables there are. Next: `tables.rs`.
+//! As in the published comparison, a value is the mean over the runs, with the standard deviation
+//! of the sample and the change of the mean relative to the first release.
 
 use lab_scenario::series::{CipherUse, Job, Task};
 
-use super::report::{Lost, SeriesReport};
+use super::report::{NoFigure, SeriesReport};
 
-/// What a column tells.
+/// The quantity of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Quantity {
-    /// How many in a second.
+    /// Operations per second.
     Rate(Job, &'static str),
-    /// Thousands of bytes in a second, for blocks of so many bytes.
+    /// Thousands of bytes per second, for this block size.
     Throughput(Job, usize),
-    /// The rate of the second by that of the first.
+    /// The rate of the second job divided by that of the first.
     Factor(Job, Job, &'static str),
-    /// By how many per cent the rate of the second is above that of the first.
+    /// The increase of the second job's rate over the first's, in per cent.
     Gain(Job, Job, &'static str),
 }
 
-/// A cell.
+/// The value of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Cell {
     Figure {
         mean: f64,
         deviation: f64,
-        /// Per cent against the first release; absent for itself, without one, and for a quantity that compares already.
+        /// Change relative to the first release in per cent; absent for that release, without it,
+        /// and for quantities that are comparisons.
         change: Option<f64>,
     },
-    /// Not measured: the release has no way to do it, or nobody asked yet.
+    /// Not supported by the release, or not measured.
     None,
     Failed,
 }
 
 impl Quantity {
-    /// What has to be measured for it.
+    /// The jobs that the quantity needs.
     pub(crate) fn jobs(&self) -> Vec<&Job> {
         match self {
             Self::Rate(job, _) | Self::Throughput(job, _) => vec![job],
@@ -43,13 +44,13 @@ impl Quantity {
         }
     }
 
-    /// Its cell for a release, `baseline` being the first.
+    /// The cell of a release. `baseline` is the first release.
     pub(crate) fn cell(&self, report: &SeriesReport, release: &str, baseline: &str) -> Cell {
         let lost =
             self.jobs().into_iter().find_map(|job| report.figure(release, job)?.lost.as_ref());
         match lost {
-            Some(Lost::Failed(_)) => return Cell::Failed,
-            Some(Lost::Unable(_)) => return Cell::None,
+            Some(NoFigure::Failed(_)) => return Cell::Failed,
+            Some(NoFigure::Unable(_)) => return Cell::None,
             None => {}
         }
         let values = self.values(report, release);
@@ -62,7 +63,7 @@ impl Quantity {
         Cell::Figure { mean: own, deviation: deviation(&values), change }
     }
 
-    /// Run by run.
+    /// The value of each run.
     fn values(&self, report: &SeriesReport, release: &str) -> Vec<f64> {
         let times = |job: &Job, side: &str| -> Vec<f64> {
             let figure = report.figure(release, job);
@@ -90,14 +91,14 @@ impl Quantity {
     }
 }
 
-/// The mean, if there is one.
+/// The mean; `None` without values.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     #[allow(clippy::cast_precision_loss)]
     let count = values.len() as f64;
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / count)
 }
 
-/// The standard deviation of the population that these are a sample of; 0 for fewer than two.
+/// The sample standard deviation; 0 for fewer than two values.
 pub(crate) fn deviation(values: &[f64]) -> f64 {
     let (Some(mean), true) = (mean(values), values.len() > 1) else { return 0.0 };
     #[allow(clippy::cast_precision_loss)]
@@ -105,7 +106,7 @@ pub(crate) fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / freedom).sqrt()
 }
 
-/// Sealing by AES-256-GCM.
+/// Encryption with AES-256-GCM.
 pub(crate) fn sealing(usage: CipherUse, block: usize) -> Quantity {
     Quantity::Throughput(Job::new(Task::Cipher { usage, block }), block)
 }
@@ -123,7 +124,7 @@ mod tests {
         Job::new(Task::Digest { block })
     }
 
-    /// Of jobs that took these nanoseconds, run by run.
+    /// A report of jobs with these nanoseconds in each run.
     fn report(figures: &[(&str, usize, &[f64])]) -> SeriesReport {
         let settings = Settings {
             runs: 3,
@@ -154,7 +155,7 @@ mod tests {
         report
     }
 
-    /// Mean, deviation and change, to three digits after the point.
+    /// Mean, deviation and change with three decimals.
     fn figure(cell: &Cell) -> [String; 3] {
         let Cell::Figure { mean, deviation, change } = cell else { panic!("{cell:?}") };
         let change = change.map_or(String::new(), |change| format!("{change:.3}"));
@@ -163,7 +164,7 @@ mod tests {
 
     #[test]
     fn mean_deviation_and_change_of_known_runs() {
-        // 2, 4 and 9 in a second have the mean 5 and the variance (9 + 1 + 16) / 2.
+        // Rates of 2, 4 and 9 per second have the mean 5 and the variance (9 + 1 + 16) / 2.
         let report = report(&[("new", 1, &[5e8, 2.5e8, 1e9 / 9.0]), ("old", 1, &[1e8, 1e8, 1e8])]);
         let rate = Quantity::Rate(job(1), BLOCK);
         assert_eq!(figure(&rate.cell(&report, "new", "old")), ["5.000", "3.606", "-50.000"]);
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn throughput_is_in_thousands_of_bytes() {
-        // 8192 bytes in 4096 ns are 2 bytes in a nanosecond.
+        // 8192 bytes in 4096 ns are 2 bytes per nanosecond.
         let report = report(&[("new", 8192, &[4096.0])]);
         let throughput = Quantity::Throughput(job(8192), 8192);
         assert_eq!(figure(&throughput.cell(&report, "new", "new"))[0], "2000000.000");
@@ -192,8 +193,8 @@ mod tests {
     #[test]
     fn what_is_lost_is_no_figure() {
         let mut report = report(&[("new", 1, &[100.0])]);
-        report.add("new", &job(1), Err(Lost::Failed("it crashed".to_owned())));
-        report.add("new", &job(2), Err(Lost::Unable("it has none".to_owned())));
+        report.add("new", &job(1), Err(NoFigure::Failed("it crashed".to_owned())));
+        report.add("new", &job(2), Err(NoFigure::Unable("it has none".to_owned())));
         let rate = |block| Quantity::Rate(job(block), BLOCK).cell(&report, "new", "new");
         assert_eq!((rate(1), rate(2)), (Cell::Failed, Cell::None));
     }

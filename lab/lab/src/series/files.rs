@@ -1,6 +1,4 @@
-//! Keys, certificates and configurations: made anew in each run, the same for every release.
-//!
-//! Must not know: who reads them. Next: `lab_scenario::series::Key`, whose names the files have.
+//! Keys, certificates and configuration files of a run, the same for all releases.
 
 use std::fs;
 use std::path::Path;
@@ -9,14 +7,15 @@ use anyhow::{Context, Result};
 use lab_scenario::series::Key;
 use rcgen::{CertificateParams, DnType};
 
-use crate::material::{Algorithm, generate};
-use crate::random::Random;
+use crate::material::keys::{Algorithm, generate};
+use lab_scenario::random::Random;
 
-/// A configuration that sets nothing.
+/// A configuration file without settings.
 const DEFAULT: &str = "";
 
-/// What OpenSSL's developers recommend to those who need no other provider: it is loaded by name, and algorithms
-/// are asked for with its property. 1.1.1 has neither.
+/// The configuration that OpenSSL's documentation recommends if no other provider is needed: the
+/// default provider is activated explicitly, and algorithms are fetched with its property. OpenSSL
+/// 1.1.1 has neither.
 const TUNED: &str = "\
 openssl_conf = start
 [start]
@@ -30,7 +29,7 @@ activate = 1
 default_properties = provider=default
 ";
 
-/// Writes those of a run into `folder`. They follow from the seed.
+/// Writes the files of a run into `folder`. They are derived from the seed.
 pub(crate) fn make(folder: &Path, seed: u64, run: usize) -> Result<()> {
     fs::write(folder.join("default.cnf"), DEFAULT)?;
     fs::write(folder.join("tuned.cnf"), TUNED)?;
@@ -59,7 +58,7 @@ fn algorithm(kind: Key) -> Algorithm {
     }
 }
 
-/// One certificate, signed by itself, as one makes it with `openssl req -x509`.
+/// A self-signed certificate, as made by `openssl req -x509`.
 fn certificate() -> Result<CertificateParams> {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
     params.distinguished_name.push(DnType::CommonName, "localhost");

@@ -1,25 +1,22 @@
-//! The page: `openssl.html`, complete in itself.
-//!
-//! Must not know: how figures came about. Next: `tables.rs` for what is shown, `page.css` here and above for
-//! how it looks.
+//! The page `openssl.html`. It is self-contained.
 
 use std::fmt::{self, Write};
 
 use super::figures::{Cell, Quantity};
 use super::report::SeriesReport;
 use super::tables::{self, Column};
-use super::text::{cells, failures, figure, noise, number, per_cent, told};
-use crate::page::Text;
+use super::text::{cells, describe, failures, figure, noise, number, per_cent};
+use crate::output::page::html::Escaped;
 
-const STYLE: &str = include_str!("../page.css");
+const STYLE: &str = include_str!("../output/page/page.css");
 const MORE_STYLE: &str = include_str!("page.css");
 
-/// Bars, in the units of their drawing, and how much of it the longest whisker takes.
+/// The size of a bar in SVG units, and the share of it that the longest whisker may reach.
 const BAR_WIDTH: f64 = 400.0;
 const BAR_HEIGHT: f64 = 14.0;
 const LARGEST: f64 = 0.95;
 
-/// The report as a page.
+/// Renders the report.
 pub(crate) fn render(report: &SeriesReport) -> String {
     let mut page = String::new();
     let written = write_page(&mut page, report);
@@ -41,7 +38,12 @@ fn write_page(page: &mut String, report: &SeriesReport) -> fmt::Result {
     }
     releases(page, report)?;
     for table in tables::all(report.settings.threads) {
-        writeln!(page, "<section>\n<h2>{}</h2>\n<p>{}</p>", Text(table.title), Text(&table.note))?;
+        writeln!(
+            page,
+            "<section>\n<h2>{}</h2>\n<p>{}</p>",
+            Escaped(table.title),
+            Escaped(&table.note)
+        )?;
         let lines = cells(report, &table);
         figures(page, &table.columns, &lines)?;
         writeln!(page, "<div class=\"charts\">")?;
@@ -52,17 +54,17 @@ fn write_page(page: &mut String, report: &SeriesReport) -> fmt::Result {
         writeln!(page, "</div>\n</section>")?;
     }
     for (release, job, why) in failures(report) {
-        let (release, job, why) = (Text(release), Text(job), Text(why));
-        writeln!(page, "<p class=\"failed\">{release} failed at {job}: {why}</p>")?;
+        let (release, job, why) = (Escaped(release), Escaped(job), Escaped(why));
+        writeln!(page, "<p class=\"failed\">{release} failed in {job}: {why}</p>")?;
     }
     machine(page, report)?;
     writeln!(page, "</body>\n</html>")
 }
 
-const INTRODUCTION: &str = "Each figure is the mean over the runs and its standard deviation, then the change against the first \
-    release. More is better in all of them. A dash: the release has no way to do it, or there is no run yet.";
+const INTRODUCTION: &str = "Values are the mean over the runs, its standard deviation, and the change relative to the first \
+    release. Higher is better. A dash: not supported by the release, or not measured yet.";
 
-/// What each series brought, in a few words.
+/// The main changes of each release series.
 const SERIES: [(&str, &str, &str); 9] = [
     ("1.1.1", "September 2018", "TLS 1.3"),
     ("3.0", "September 2021", "providers, fetched algorithms, a FIPS module; long-term support"),
@@ -82,22 +84,22 @@ const SERIES: [(&str, &str, &str); 9] = [
 fn releases(page: &mut String, report: &SeriesReport) -> fmt::Result {
     writeln!(
         page,
-        "<div class=\"wide\"><table class=\"history\">\n<tr><th>series</th><th>since</th><th>brought</th><th>measured</th></tr>"
+        "<div class=\"wide\"><table class=\"history\">\n<tr><th>series</th><th>since</th><th>main changes</th><th>measured</th></tr>"
     )?;
     for release in &report.releases {
-        let series = release.name.strip_prefix(super::NAME).unwrap_or(&release.name);
+        let series = release.name.strip_prefix(super::report::NAME).unwrap_or(&release.name);
         let (_, since, brought) =
             SERIES.iter().find(|(name, ..)| *name == series).unwrap_or(&("", "", ""));
         let measured = match (&release.about, &release.failure) {
-            (Some(about), None) => format!("{}", Text(&about.version)),
+            (Some(about), None) => format!("{}", Escaped(&about.version)),
             (_, failure) => {
-                format!("took no part<pre>{}</pre>", Text(failure.as_deref().unwrap_or_default()))
+                format!("unavailable<pre>{}</pre>", Escaped(failure.as_deref().unwrap_or_default()))
             }
         };
         writeln!(
             page,
             "<tr><td>{}</td><td>{since}</td><td>{brought}</td><td>{measured}</td></tr>",
-            Text(series)
+            Escaped(series)
         )?;
     }
     writeln!(page, "</table></div>")
@@ -106,11 +108,11 @@ fn releases(page: &mut String, report: &SeriesReport) -> fmt::Result {
 fn figures(page: &mut String, columns: &[Column], lines: &[(String, Vec<Cell>)]) -> fmt::Result {
     writeln!(page, "<div class=\"wide\"><table class=\"series\">\n<tr><th></th>")?;
     for column in columns {
-        write!(page, "<th>{}</th>", Text(&column.head))?;
+        write!(page, "<th>{}</th>", Escaped(&column.head))?;
     }
     writeln!(page, "</tr>")?;
     for (version, cells) in lines {
-        write!(page, "<tr><th>{}</th>", Text(version))?;
+        write!(page, "<tr><th>{}</th>", Escaped(version))?;
         for (column, cell) in columns.iter().zip(cells) {
             let quantity = &column.quantity;
             match cell {
@@ -128,7 +130,8 @@ fn figures(page: &mut String, columns: &[Column], lines: &[(String, Vec<Cell>)])
     writeln!(page, "</table></div>")
 }
 
-/// Bars of one column, with a whisker for the standard deviation. What compares two columns has none.
+/// A bar chart of one column, with whiskers for the standard deviation. Quantities that compare two
+/// columns have no chart.
 fn chart(page: &mut String, column: &Column, bars: &[(&String, &Cell)]) -> fmt::Result {
     if matches!(column.quantity, Quantity::Factor(..) | Quantity::Gain(..)) {
         return Ok(());
@@ -139,7 +142,7 @@ fn chart(page: &mut String, column: &Column, bars: &[(&String, &Cell)]) -> fmt::
     };
     let longest = bars.iter().filter_map(|(_, cell)| bar(cell));
     let longest = longest.map(|(mean, deviation)| mean + deviation).fold(0.0, f64::max);
-    writeln!(page, "<div><h4>{}</h4>\n<table class=\"lengths\">", Text(&column.head))?;
+    writeln!(page, "<div><h4>{}</h4>\n<table class=\"lengths\">", Escaped(&column.head))?;
     for (version, cell) in bars {
         let Some((mean, deviation)) = bar(cell) else { continue };
         let scale = BAR_WIDTH * LARGEST / longest;
@@ -150,8 +153,8 @@ fn chart(page: &mut String, column: &Column, bars: &[(&String, &Cell)]) -> fmt::
             "<tr><td>{}</td><td><svg viewBox=\"0 0 {BAR_WIDTH} {BAR_HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" \
              aria-label=\"{}\"><rect class=\"p0\" width=\"{:.1}\" height=\"{BAR_HEIGHT}\"/>\
              <path class=\"whisker\" d=\"M{from:.1} {middle}H{to:.1}\"/></svg></td></tr>",
-            Text(version),
-            Text(&told(&column.quantity, cell)),
+            Escaped(version),
+            Escaped(&describe(&column.quantity, cell)),
             mean * scale,
         )?;
     }
@@ -181,19 +184,18 @@ fn machine(page: &mut String, report: &SeriesReport) -> fmt::Result {
         ("CPUs busy with other programs", others.collect::<Vec<_>>().join("; ")),
         ("allocator; pin; seed", format!("{}; {pin}; {}", settings.allocator, settings.seed)),
         ("cargo profile", settings.profile.clone()),
-        ("began; ended", format!("{} s; {} s since 1970", report.started, report.updated)),
+        ("start; end", format!("{} s; {} s since 1970", report.started, report.updated)),
     ];
     writeln!(page, "<h2>Machine and method</h2>\n<p>{METHOD}</p>\n<table>")?;
     for (name, value) in facts.into_iter().chain(built) {
-        writeln!(page, "<tr><td>{}</td><td>{}</td></tr>", Text(name), Text(&value))?;
+        writeln!(page, "<tr><td>{}</td><td>{}</td></tr>", Escaped(name), Escaped(&value))?;
     }
     writeln!(page, "</table>")
 }
 
-const METHOD: &str = "In each run every release does every task once, in a process of its own, one release after the other in random \
-    order. Connections are made in memory, both sides in one thread, what stands for system calls left out; a \
-    connection's time is that of both sides together. lab/README.md tells all of it, and how it differs from \
-    s_time and speed.";
+const METHOD: &str = "In each run every release does every task once, in a new process, one release after the other in random \
+    order. Connections are made in memory with both sides in one thread; their time is that of both sides, \
+    without transport. lab/README.md describes the method and the differences from s_time and speed.";
 
 #[cfg(test)]
 mod tests {
@@ -202,7 +204,7 @@ mod tests {
     #[test]
     fn every_worker_has_a_line_of_history() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../series");
-        let workers = crate::peers::discover(std::path::Path::new(folder)).unwrap();
+        let workers = crate::worker::discovery::discover(std::path::Path::new(folder)).unwrap();
         let names: Vec<_> =
             workers.iter().map(|worker| worker.name.strip_prefix("openssl-").unwrap()).collect();
         assert_eq!(names, SERIES.map(|(name, ..)| name));

@@ -1,6 +1,4 @@
-//! What `lab openssl` leaves behind: `openssl.json`.
-//!
-//! Written after each job of each run. Must not know: how it is shown. Next: `tables.rs`, which makes tables of it.
+//! The format of `openssl.json`. The file is written after each job of each run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,81 +11,89 @@ use serde::{Deserialize, Serialize};
 use crate::machine::Machine;
 use crate::report::{PeerReport, read_json, write_json};
 
-/// Raised when a field changes its meaning or goes.
+/// The version of the format. It is raised when a field is removed or changes its meaning.
 pub const SCHEMA: u32 = 2;
 
-/// All runs.
+/// The name of the report file.
+pub(crate) const REPORT: &str = "openssl.json";
+/// The name of the page.
+pub(crate) const PAGE: &str = "openssl.html";
+
+/// The prefix of worker names.
+pub(crate) const NAME: &str = "openssl-";
+
+/// The report of all runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesReport {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// When it began, in seconds since 1970.
+    /// Start time, in seconds since 1970.
     pub started: u64,
-    /// When the last figure came.
+    /// Time of the last result.
     pub updated: u64,
-    /// How it was asked for.
+    /// The settings.
     pub settings: Settings,
-    /// Where it ran.
+    /// The machine.
     pub machine: Machine,
-    /// Which releases took part, or could not, oldest first.
+    /// The releases, oldest first, including those that could not take part.
     pub releases: Vec<PeerReport>,
-    /// For each run that is complete: CPUs that other programs kept busy meanwhile, on average; absent where
-    /// that cannot be known.
+    /// For each complete run, the average number of CPUs that other programs kept busy; absent if
+    /// unknown.
     pub others: Vec<Option<f64>>,
-    /// What was measured.
+    /// The results.
     pub figures: Vec<Figure>,
 }
 
-/// How runs were asked for. They go on under equal settings only.
+/// The settings. Runs can be continued only with equal settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// How often everything is measured.
+    /// The number of runs.
     pub runs: usize,
     /// Milliseconds of one measurement.
     pub measure_ms: u64,
-    /// How many threads work at once where several do.
+    /// The thread count of multi-threaded jobs.
     pub threads: usize,
-    /// Of the keys of each run, of places in memory, and of the order of releases.
+    /// The seed of keys, memory placements and the order of releases.
     pub seed: u64,
     /// The allocator of all workers.
     pub allocator: String,
-    /// The CPU that workers were kept on.
+    /// The CPU to which workers were pinned.
     pub pin: Option<u32>,
-    /// Cargo's profile for workers.
+    /// The Cargo profile of workers.
     pub profile: String,
 }
 
-/// What a release took for a job.
+/// The result of a release for a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Which release, as [`PeerReport::name`].
+    /// The release, as [`PeerReport::name`].
     pub release: String,
-    /// The job in a line.
+    /// The job's id.
     pub id: String,
-    /// What was asked.
+    /// The job.
     pub job: Job,
-    /// For each of [`Job::sides`] nanoseconds for one, run by run.
+    /// Nanoseconds per operation for each run, by [`Job::sides`].
     pub sides: BTreeMap<String, Vec<f64>>,
-    /// The same for parts of it.
+    /// The same for parts of the operation.
     pub parts: BTreeMap<String, Vec<f64>>,
-    /// What the worker says it did.
+    /// The negotiated parameters that the worker reported.
     pub done: BTreeMap<String, String>,
-    /// Why there is no more of it.
-    pub lost: Option<Lost>,
+    /// Why the release was not measured any further.
+    pub lost: Option<NoFigure>,
 }
 
-/// Why there is no figure.
+/// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Lost {
-    /// The release has no way to do it.
+pub enum NoFigure {
+    /// The release does not support the job.
     Unable(String),
-    /// It went wrong.
+    /// The measurement failed.
     Failed(String),
 }
 
 impl Figure {
-    /// In how many runs it was measured.
+    /// The number of runs.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.sides.values().map(Vec::len).min().unwrap_or_default()
@@ -95,18 +101,18 @@ impl Figure {
 }
 
 impl SeriesReport {
-    /// What a release took for a job.
+    /// The result of a release for a job.
     #[must_use]
     pub fn figure(&self, release: &str, job: &Job) -> Option<&Figure> {
         self.figures.iter().find(|each| each.release == release && each.job == *job)
     }
 
-    /// Adds what a run measured.
+    /// Adds the result of a run.
     pub(crate) fn add(
         &mut self,
         release: &str,
         job: &Job,
-        measured: std::result::Result<Measurement, Lost>,
+        measured: std::result::Result<Measurement, NoFigure>,
     ) {
         let known = |each: &Figure| each.release == release && each.job == *job;
         let place = self.figures.iter().position(known).unwrap_or_else(|| {
@@ -139,12 +145,12 @@ impl SeriesReport {
     /// Reads a report.
     ///
     /// # Errors
-    /// If it cannot be read, or is of another schema.
+    /// If the file cannot be read or has another schema.
     pub fn read(path: &Path) -> Result<Self> {
         read_json(path, &[SCHEMA])
     }
 
-    /// Writes it, in one piece or not at all.
+    /// Writes the report atomically.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -1,6 +1,4 @@
-//! The tables, in the order of the document that they reproduce, and what has to be measured for them.
-//!
-//! Must not know: how they are shown. Next: `figures.rs` for the cells, `text.rs` and `page.rs`.
+//! The tables, in the order of the published comparison, and the jobs that they need.
 
 use lab_scenario::series::{
     AGREEMENT, BLOCK, CONNECTION, CipherUse, DECAPSULATION, ENCAPSULATION, Job, KEY_GENERATION,
@@ -10,11 +8,11 @@ use lab_scenario::{Group, Version};
 
 use super::figures::{Quantity, sealing};
 
-/// A table: a line for each release.
+/// A table with a line for each release.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) title: &'static str,
-    /// What is counted, and what to know about it.
+    /// What is measured, and remarks.
     pub(crate) note: String,
     pub(crate) columns: Vec<Column>,
 }
@@ -25,18 +23,18 @@ pub(crate) struct Column {
     pub(crate) quantity: Quantity,
 }
 
-/// Large blocks, in bytes.
+/// The size of large blocks in bytes.
 const LARGE: usize = 8 << 10;
 
-/// The sweep of `openssl speed`, in bytes.
-const SWEEP: [usize; 5] = [16, 64, 256, 1 << 10, LARGE];
+/// The block sizes of `openssl speed`.
+const WRITE_SIZES: [usize; 5] = [16, 64, 256, 1 << 10, LARGE];
 
 const TLS13: &str = "TLS_AES_256_GCM_SHA384";
 const TLS12_RSA: &str = "ECDHE-RSA-AES128-GCM-SHA256";
 const TLS12_ECDSA: &str = "ECDHE-ECDSA-AES128-GCM-SHA256";
 const TLS12_STATIC: &str = "AES256-GCM-SHA384";
 
-/// Everything that has to be measured, each once, with so many threads where several work.
+/// All jobs, each once. Multi-threaded jobs use `threads` threads.
 pub(crate) fn jobs(threads: usize) -> Vec<Job> {
     let mut jobs: Vec<Job> = Vec::new();
     for table in all(threads) {
@@ -49,7 +47,7 @@ pub(crate) fn jobs(threads: usize) -> Vec<Job> {
     jobs
 }
 
-/// Every table.
+/// All tables.
 pub(crate) fn all(threads: usize) -> Vec<Table> {
     let mut tables = vec![connections(), throughput()];
     tables.extend(many(threads));
@@ -64,7 +62,7 @@ pub(crate) fn all(threads: usize) -> Vec<Table> {
 fn connections() -> Table {
     Table {
         title: "TLS 1.3 handshakes",
-        note: "Connections in a second, RSA-2048, each release's own choice of group.".to_owned(),
+        note: "Connections per second, RSA-2048, each release's own choice of group.".to_owned(),
         columns: vec![
             rate("new", tls13(Key::Rsa2048, None, false), CONNECTION),
             rate("resumed", tls13(Key::Rsa2048, None, true), CONNECTION),
@@ -92,7 +90,9 @@ fn many(threads: usize) -> [Table; 2] {
     [
         Table {
             title: "Many cores, throughput",
-            note: format!("kB/s of AES-256-GCM, blocks of 8 KiB, {threads} threads; against one."),
+            note: format!(
+                "kB/s of AES-256-GCM, blocks of 8 KiB, {threads} threads; factor over one thread."
+            ),
             columns: vec![
                 column("all", Quantity::Throughput(seals.clone(), LARGE)),
                 column("factor", Quantity::Factor(seal, seals, BLOCK)),
@@ -101,8 +101,8 @@ fn many(threads: usize) -> [Table; 2] {
         Table {
             title: "Many cores, handshakes",
             note: format!(
-                "New TLS 1.3 connections in a second, ECDSA P-256, {threads} threads that share a client's and a \
-                 server's SSL_CTX; against one."
+                "New TLS 1.3 connections per second, ECDSA P-256, {threads} threads that share a client's and a \
+                 server's SSL_CTX; factor over one thread."
             ),
             columns: vec![
                 rate("all", connects.clone(), CONNECTION),
@@ -116,7 +116,7 @@ fn ml_kem() -> Table {
     let job = || Job::new(Task::MlKem768);
     Table {
         title: "ML-KEM-768",
-        note: "Operations in a second; from 3.5 on.".to_owned(),
+        note: "Operations per second; from 3.5 on.".to_owned(),
         columns: vec![
             rate("key generation", job(), KEY_GENERATION),
             rate("encapsulation", job(), ENCAPSULATION),
@@ -137,7 +137,7 @@ fn certificates(group: Option<Group>) -> Table {
             Some(_) => "TLS 1.3 by certificate, X25519",
         },
         note: match group {
-            None => "Connections in a second, each release's own choice of group.".to_owned(),
+            None => "Connections per second, each release's own choice of group.".to_owned(),
             Some(group) => format!("The same with {group} in all releases."),
         },
         columns: columns.into_iter().flatten().collect(),
@@ -153,7 +153,7 @@ fn suites() -> Table {
     let columns = suites.map(|(name, suite, key)| rate(name, tls12(suite, key, false), CONNECTION));
     Table {
         title: "TLS 1.2 by suite",
-        note: "New connections in a second; the last suite encrypts to the server's RSA key."
+        note: "New connections per second; the last suite encrypts to the server's RSA key."
             .to_owned(),
         columns: columns.into(),
     }
@@ -162,7 +162,7 @@ fn suites() -> Table {
 fn resumption() -> Table {
     Table {
         title: "Resumption",
-        note: "Connections in a second that resume a session by its ticket, RSA-2048.".to_owned(),
+        note: "Connections per second that resume a session with a ticket, RSA-2048.".to_owned(),
         columns: vec![
             rate("TLS 1.3", tls13(Key::Rsa2048, None, true), CONNECTION),
             rate("TLS 1.2", tls12(TLS12_RSA, Key::Rsa2048, true), CONNECTION),
@@ -174,24 +174,20 @@ fn rsa() -> Table {
     let keys = [(Key::Rsa2048, "2048"), (Key::Rsa3072, "3072"), (Key::Rsa4096, "4096")];
     Table {
         title: "RSA",
-        note: "Operations in a second, PKCS #1 with SHA-256.".to_owned(),
+        note: "Operations per second, PKCS #1 with SHA-256.".to_owned(),
         columns: keys.into_iter().flat_map(|(key, name)| signature(key, name)).collect(),
     }
 }
 
 fn ecdsa() -> Table {
     let columns = CURVES.into_iter().flat_map(|(key, name)| signature(key, name));
-    Table { title: "ECDSA", note: "Operations in a second.".to_owned(), columns: columns.collect() }
+    Table { title: "ECDSA", note: "Operations per second.".to_owned(), columns: columns.collect() }
 }
 
 fn ecdh() -> Table {
     let columns =
         CURVES.map(|(key, name)| rate(name, Job::new(Task::Agreement { key }), AGREEMENT));
-    Table {
-        title: "ECDH",
-        note: "Secrets derived in a second.".to_owned(),
-        columns: columns.into(),
-    }
+    Table { title: "ECDH", note: "Secrets derived per second.".to_owned(), columns: columns.into() }
 }
 
 const CURVES: [(Key, &str); 3] = [(Key::P256, "P-256"), (Key::P384, "P-384"), (Key::P521, "P-521")];
@@ -205,18 +201,18 @@ fn blocks(usage: CipherUse) -> Table {
     let (title, note) = match usage {
         CipherUse::Stream => (
             "Block sizes, one stream",
-            "Parts of one message: what `openssl speed -evp` measures in 1.1.1.",
+            "Blocks are parts of one message: what `openssl speed -evp` measures in 1.1.1.",
         ),
         CipherUse::Messages => (
             "Block sizes, messages",
-            "Each block a message with its nonce and its tag, under one key: what records of TLS are.",
+            "Each block is a message with its own nonce and tag under one key, like a TLS record.",
         ),
         CipherUse::Keys => (
             "Block sizes, messages and keys",
-            "The key set for each message, too: what `openssl speed -evp` measures in newer releases.",
+            "The key is also set for each message: what `openssl speed -evp` measures in newer releases.",
         ),
     };
-    let columns = SWEEP.map(|block| column(&format!("{block} B"), sealing(usage, block)));
+    let columns = WRITE_SIZES.map(|block| column(&format!("{block} B"), sealing(usage, block)));
     Table {
         title,
         note: format!("kB/s (1000 bytes) of AES-256-GCM. {note}"),
@@ -233,7 +229,7 @@ fn tuned() -> [Table; 2] {
         let tuned = Job { tuned: true, ..default.clone() };
         Table {
             title,
-            note: "New connections in a second, RSA-2048. Tuned: a configuration file that activates the default \
+            note: "New connections per second, RSA-2048. Tuned: a configuration file that activates the default \
                    provider alone and asks for its algorithms by name."
                 .to_owned(),
             columns: vec![
@@ -276,7 +272,7 @@ mod tests {
             names.dedup();
             assert_eq!(names.len(), jobs.len());
         }
-        // With one processor, all of them are one.
+        // With one CPU, multi-threaded jobs equal single-threaded ones.
         assert_eq!(jobs(4).len(), jobs(1).len() + 2);
     }
 

@@ -1,15 +1,13 @@
-//! The tables in the terminal.
-//!
-//! Must not know: how figures came about. Next: `tables.rs`.
+//! The tables as text.
 
 use std::fmt::Write;
 
 use super::figures::{Cell, Quantity};
-use super::report::{Lost, SeriesReport};
+use super::report::{NoFigure, SeriesReport};
 use super::tables::{self, Table};
-use crate::rounds::BUSY;
+use crate::machine::load::BUSY;
 
-/// All of them.
+/// All tables.
 pub(crate) fn render(report: &SeriesReport) -> String {
     let mut text = String::new();
     for release in &report.releases {
@@ -17,7 +15,7 @@ pub(crate) fn render(report: &SeriesReport) -> String {
             (Some(about), None) => format!("{}; {}", about.version, about.build),
             (_, failure) => {
                 let failure = failure.as_deref().unwrap_or_default();
-                format!("takes no part: {}", failure.lines().next().unwrap_or_default())
+                format!("unavailable: {}", failure.lines().next().unwrap_or_default())
             }
         };
         _ = writeln!(text, "{:<14} {line}", release.label);
@@ -40,9 +38,9 @@ fn lines(report: &SeriesReport, table: &Table) -> String {
     let heads = [String::new()].into_iter().chain(table.columns.iter().map(|c| c.head.clone()));
     let mut rows = vec![heads.collect::<Vec<_>>()];
     for (version, cells) in cells(report, table) {
-        let told =
-            table.columns.iter().zip(&cells).map(|(column, cell)| told(&column.quantity, cell));
-        rows.push([version].into_iter().chain(told).collect());
+        let texts =
+            table.columns.iter().zip(&cells).map(|(column, cell)| describe(&column.quantity, cell));
+        rows.push([version].into_iter().chain(texts).collect());
     }
     let count = table.columns.len() + 1;
     let widths: Vec<usize> = (0..count)
@@ -57,7 +55,7 @@ fn lines(report: &SeriesReport, table: &Table) -> String {
     text
 }
 
-/// A table's lines: each release that took part, and its cells.
+/// The lines of a table: each release that took part, and its cells.
 pub(crate) fn cells(report: &SeriesReport, table: &Table) -> Vec<(String, Vec<Cell>)> {
     let present: Vec<_> =
         report.releases.iter().filter(|release| release.failure.is_none()).collect();
@@ -73,13 +71,13 @@ pub(crate) fn cells(report: &SeriesReport, table: &Table) -> Vec<(String, Vec<Ce
     lines.collect()
 }
 
-/// Of `3.5.5 27 Jan 2026`, the number.
+/// The version number, from text such as `3.5.5 27 Jan 2026`.
 pub(crate) fn number(version: &str) -> &str {
     version.split_whitespace().next().unwrap_or("unknown")
 }
 
 /// A cell: mean, deviation, change.
-pub(crate) fn told(quantity: &Quantity, cell: &Cell) -> String {
+pub(crate) fn describe(quantity: &Quantity, cell: &Cell) -> String {
     let Cell::Figure { mean, deviation, change } = cell else {
         return if *cell == Cell::Failed { "failed" } else { "–" }.to_owned();
     };
@@ -87,12 +85,12 @@ pub(crate) fn told(quantity: &Quantity, cell: &Cell) -> String {
     change.map_or(text.clone(), |change| format!("{text} {}", per_cent(change)))
 }
 
-/// A change, in words.
+/// A change in per cent.
 pub(crate) fn per_cent(change: f64) -> String {
     format!("{change:+.1} %")
 }
 
-/// Mean and deviation, in words.
+/// Mean and deviation.
 pub(crate) fn figure(quantity: &Quantity, mean: f64, deviation: f64) -> String {
     match quantity {
         Quantity::Rate(..) | Quantity::Throughput(..) => {
@@ -103,19 +101,19 @@ pub(crate) fn figure(quantity: &Quantity, mean: f64, deviation: f64) -> String {
     }
 }
 
-/// Whether other programs ran meanwhile, so that the figures are not to be trusted.
+/// A warning if other programs disturbed the runs.
 pub(crate) fn noise(report: &SeriesReport) -> Option<String> {
     let busy = report.others.iter().flatten();
     let noisy = busy.filter(|busy| **busy > BUSY).count();
     (noisy > 0).then(|| {
-        format!("{noisy} of {} runs are noisy: other programs ran meanwhile", report.others.len())
+        format!("{noisy} of {} runs are noisy: other programs were running", report.others.len())
     })
 }
 
-/// What went wrong: release, job, why.
+/// The failures: release, job, reason.
 pub(crate) fn failures(report: &SeriesReport) -> Vec<(&str, &str, &str)> {
     let failed = report.figures.iter().filter_map(|figure| match &figure.lost {
-        Some(Lost::Failed(why)) => {
+        Some(NoFigure::Failed(why)) => {
             Some((figure.release.as_str(), figure.id.as_str(), why.as_str()))
         }
         _ => None,
@@ -123,7 +121,7 @@ pub(crate) fn failures(report: &SeriesReport) -> Vec<(&str, &str, &str)> {
     failed.collect()
 }
 
-/// A number without fractions, in groups of three; below 100 with as many digits as say something.
+/// A number with thousands separators; below 100 with one or two significant digits.
 fn grouped(number: f64) -> String {
     if number < 100.0 {
         return format!("{number:.*}", usize::from(number < 10.0));
@@ -144,8 +142,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_told_in_groups() {
-        let told = [0.0, 3.26, 27.4, 271.4, 7963.0, 2_988_428.0].map(grouped);
-        assert_eq!(told, ["0.0", "3.3", "27", "271", "7,963", "2,988,428"]);
+    fn numbers_have_thousands_separators() {
+        let texts = [0.0, 3.26, 27.4, 271.4, 7963.0, 2_988_428.0].map(grouped);
+        assert_eq!(texts, ["0.0", "3.3", "27", "271", "7,963", "2,988,428"]);
     }
 }

@@ -1,14 +1,16 @@
-//! A report that nobody measured: every row, every verdict, and whatever else can be in one.
+//! A synthetic report with every row, every verdict and all optional content.
 
 use std::collections::BTreeMap;
 
 use lab::machine::Machine;
 use lab::random::Random;
-use lab::report::{Figure, PeerReport, Report, RowReport, SCHEMA, Settings, SideReport, Speed};
-use lab::statistics::{Interval, median, quantile};
+use lab::report::{
+    Figure, PeerReport, Report, RowReport, SCHEMA, Settings, SideReport, SpeedRatio,
+};
+use lab::statistics::{ConfidenceInterval, median, quantile};
 use lab_scenario::{About, Accounting, Distribution, Row, Task, Unit, rows};
 
-/// Peers, the floor last, and how long each takes for what the first does in a moment.
+/// Peers, the floor last, with their relative times.
 const PEERS: [(&str, &str, f64); 10] = [
     ("tercel", "Tercel", 1.0),
     ("rustls", "rustls 0.23", 1.1),
@@ -22,10 +24,10 @@ const PEERS: [(&str, &str, f64); 10] = [
     ("floor", "floor", 0.8),
 ];
 
-/// Rounds of every row.
+/// The rounds of every row.
 const ROUNDS: usize = 15;
 
-/// The report of this seed: the same each time.
+/// The report of a seed.
 pub(crate) fn report(seed: u64) -> Report {
     let mut random = Random::new(seed);
     let mut all = rows::all();
@@ -58,7 +60,8 @@ fn of_row(place: usize, row: &Row, random: &mut Random) -> RowReport {
     }
     let mut unable = BTreeMap::new();
     if row.early_data > 0 {
-        unable.insert("s2n".to_owned(), "early data wants a policy that it has not".to_owned());
+        unable
+            .insert("s2n".to_owned(), "early data needs a policy that it does not have".to_owned());
     }
     let taking_part: Vec<_> = PEERS
         .iter()
@@ -102,7 +105,7 @@ fn of_side(
     peers: &[&(&str, &str, f64)],
     random: &mut Random,
 ) -> SideReport {
-    // Every ninth row is too disturbed for a verdict.
+    // Every ninth row is too noisy for a verdict.
     let noise = if place % 9 == 2 { 0.2 } else { 0.008 };
     let threads = side.split(' ').next().and_then(|count| count.parse::<f64>().ok());
     let base = match row.unit(&side) {
@@ -118,7 +121,7 @@ fn of_side(
         Unit::Bytes => 9_000.0,
         _ => 40.0,
     };
-    // Peers are not equally good at everything.
+    // Peers differ from row to row.
     let taken: Vec<Vec<f64>> = peers
         .iter()
         .map(|(_, _, factor)| {
@@ -134,7 +137,7 @@ fn of_side(
     let figures = peers.iter().enumerate().map(|(own, (name, ..))| {
         let speed = best(own).filter(|_| Some(own) != floor).map(|other| {
             let interval = interval(&taken[other], &taken[own]);
-            Speed { against: peers[other].0.to_owned(), interval, verdict: interval.verdict() }
+            SpeedRatio { against: peers[other].0.to_owned(), interval, verdict: interval.verdict() }
         });
         let in_floors = floor.filter(|floor| *floor != own);
         let parked = row.task == Task::Memory && *name == "tercel";
@@ -152,14 +155,14 @@ fn of_side(
     SideReport { peers: figures.collect(), side }
 }
 
-/// What `statistics::ratio` would find about, without drawing thousands of times.
-fn interval(numerator: &[f64], denominator: &[f64]) -> Interval {
+/// An approximation of `statistics::ratio` without resampling.
+fn interval(numerator: &[f64], denominator: &[f64]) -> ConfidenceInterval {
     let ratios: Vec<_> = numerator.iter().zip(denominator).map(|(a, b)| a / b).collect();
     let [low, high] = [0.3, 0.7].map(|part| quantile(&ratios, part));
-    Interval { ratio: median(&ratios), low, high, rounds: ROUNDS }
+    ConfidenceInterval { ratio: median(&ratios), low, high, rounds: ROUNDS }
 }
 
-/// From -1 to 1, mostly near 0.
+/// A random number from -1 to 1, mostly near 0.
 fn part(random: &mut Random) -> f64 {
     (0..4).map(|_| random.below(1000) as f64 / 2000.0 - 0.25).sum()
 }

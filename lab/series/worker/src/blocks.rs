@@ -1,12 +1,10 @@
-//! AES-256-GCM and SHA-256, block after block.
-//!
-//! Must not know: keys that are public, connections. Next: `repeated.rs`.
+//! AES-256-GCM and SHA-256 of consecutive blocks.
 
 use std::ffi::c_int;
 use std::ptr;
 
 use lab_scenario::series::{BLOCK, CipherUse};
-use lab_scenario::{Prepared, Result};
+use lab_scenario::{PreparedTask, Result};
 
 use crate::ffi;
 use crate::library::{check, some};
@@ -15,8 +13,8 @@ use crate::repeated::repeated;
 const KEY: [u8; 32] = [0x6b; 32];
 const NONCE: [u8; 12] = [0x6e; 12];
 
-/// AES-256-GCM of blocks of so many bytes, in place.
-pub(crate) fn cipher(usage: CipherUse, block: usize) -> Result<Box<dyn Prepared>> {
+/// AES-256-GCM of blocks of this size, in place.
+pub(crate) fn cipher(usage: CipherUse, block: usize) -> Result<Box<dyn PreparedTask>> {
     let mut cipher = Cipher::new(block)?;
     repeated(vec![(
         BLOCK,
@@ -48,7 +46,8 @@ impl Cipher {
         Ok(cipher)
     }
 
-    /// A block more of the same message. A message has an end after 64 GiB, where it begins anew.
+    /// Encrypts the next block of the same message. A message ends after 64 GiB, and a new one
+    /// starts.
     fn go_on(&mut self) -> Result<()> {
         if self.update() == 1 {
             return Ok(());
@@ -57,12 +56,12 @@ impl Cipher {
         check("EVP_EncryptUpdate", self.update())
     }
 
-    /// A message of one block. A null pointer leaves the key.
+    /// Encrypts a message of one block. A null pointer keeps the key.
     fn message(&mut self, key: *const u8) -> Result<()> {
         self.begin(key)?;
         check("EVP_EncryptUpdate", self.update())?;
         let (mut tag, mut written) = ([0_u8; 16], 0);
-        // SAFETY: the tag has the length that is told; the last call writes nothing for this cipher.
+        // SAFETY: the tag has the given length; the last call writes nothing for this cipher.
         unsafe {
             let end = tag.as_mut_ptr();
             check(
@@ -78,7 +77,7 @@ impl Cipher {
     }
 
     fn begin(&mut self, key: *const u8) -> Result<()> {
-        // SAFETY: the key is null or of the cipher's length, as is the nonce.
+        // SAFETY: the key is null or has the cipher's length, and the nonce has its length.
         check("EVP_EncryptInit_ex", unsafe {
             let null = ptr::null_mut();
             ffi::EVP_EncryptInit_ex(self.context, ptr::null(), null, key, NONCE.as_ptr())
@@ -87,20 +86,20 @@ impl Cipher {
 
     fn update(&mut self) -> c_int {
         let (block, mut written) = (self.block.as_mut_ptr(), 0);
-        // SAFETY: the block has the length that is told, and this cipher writes as much as it reads.
+        // SAFETY: the block has the given length, and this cipher writes as much as it reads.
         unsafe { ffi::EVP_EncryptUpdate(self.context, block, &mut written, block, self.length) }
     }
 }
 
 impl Drop for Cipher {
     fn drop(&mut self) {
-        // SAFETY: it is ours.
+        // SAFETY: the context is valid.
         unsafe { ffi::EVP_CIPHER_CTX_free(self.context) };
     }
 }
 
-/// SHA-256 of blocks of so many bytes.
-pub(crate) fn digest(block: usize) -> Result<Box<dyn Prepared>> {
+/// SHA-256 of blocks of this size.
+pub(crate) fn digest(block: usize) -> Result<Box<dyn PreparedTask>> {
     // SAFETY: the context is freed when dropped.
     let context = Digest(some("EVP_MD_CTX_new", unsafe { ffi::EVP_MD_CTX_new() })?);
     let digest = sha_256();
@@ -110,10 +109,14 @@ pub(crate) fn digest(block: usize) -> Result<Box<dyn Prepared>> {
         Box::new(move || {
             let mut out = [0_u8; 32];
             let context = context.pointer();
-            // SAFETY: the block has the length that is told, and the digest that of its function.
+            // SAFETY: the block has the given length, and the digest has the length of its
+            // function.
             unsafe {
                 check("begin", ffi::EVP_DigestInit_ex(context, digest, ptr::null_mut()))?;
-                check("go on", ffi::EVP_DigestUpdate(context, block.as_ptr().cast(), block.len()))?;
+                check(
+                    "update",
+                    ffi::EVP_DigestUpdate(context, block.as_ptr().cast(), block.len()),
+                )?;
                 check("end", ffi::EVP_DigestFinal_ex(context, out.as_mut_ptr(), ptr::null_mut()))
             }
         }),
@@ -130,24 +133,24 @@ impl Digest {
 
 impl Drop for Digest {
     fn drop(&mut self) {
-        // SAFETY: it is ours.
+        // SAFETY: the context is valid.
         unsafe { ffi::EVP_MD_CTX_free(self.0) };
     }
 }
 
 #[cfg(openssl_1_1_1)]
 fn aes_256_gcm() -> *const ffi::EVP_CIPHER {
-    // SAFETY: it has no conditions.
+    // SAFETY: the function has no preconditions.
     unsafe { ffi::EVP_aes_256_gcm() }
 }
 
 #[cfg(openssl_1_1_1)]
 fn sha_256() -> *const ffi::EVP_MD {
-    // SAFETY: it has no conditions.
+    // SAFETY: the function has no preconditions.
     unsafe { ffi::EVP_sha256() }
 }
 
-/// Fetched and kept until the process ends; null, which its users refuse, if there is none.
+/// Fetched once for the process; null if not available, which its users reject.
 #[cfg(not(openssl_1_1_1))]
 fn aes_256_gcm() -> *const ffi::EVP_CIPHER {
     // SAFETY: the names are C strings, and null is the default.

@@ -1,8 +1,7 @@
-//! Both sides' configurations of a connection, and what it has to turn out as.
+//! Configurations of both sides, and the checks of connections.
 //!
-//! They are the defaults of `SSL_CTX_new`, but for the version and the suite: groups, tickets, signature
-//! algorithms and caches are as a release has them. Must not know: how connections are driven.
-//! Next: `handshake.rs`.
+//! The configurations are the defaults of `SSL_CTX_new`, except for version and suite: groups,
+//! tickets, signature algorithms and caches are those of the release.
 
 use std::collections::BTreeMap;
 #[cfg(not(openssl_1_1_1))]
@@ -18,12 +17,12 @@ use crate::ffi;
 use crate::library::failure;
 use crate::library::{check, path, some};
 
-/// What a connection has to be.
-pub(crate) struct Asked {
+/// The expected parameters of a connection.
+pub(crate) struct ExpectedParameters {
     pub(crate) version: Version,
     pub(crate) suite: String,
     pub(crate) certificate: Key,
-    /// Absent: whatever the two agree on.
+    /// Absent if both sides choose the group.
     pub(crate) group: Option<Group>,
     pub(crate) resumed: bool,
 }
@@ -32,16 +31,16 @@ pub(crate) struct Asked {
 pub(crate) struct Contexts {
     pub(crate) client: Context,
     pub(crate) server: Context,
-    pub(crate) asked: Asked,
+    pub(crate) expected: ExpectedParameters,
 }
 
 impl Contexts {
-    pub(crate) fn new(asked: Asked, files: &Files) -> Result<Self> {
-        let name = asked.certificate.name();
+    pub(crate) fn new(expected: ExpectedParameters, files: &Files) -> Result<Self> {
+        let name = expected.certificate.name();
         let certificate = path(&files.other(&format!("{name}.pem")))?;
         let key = path(&files.other(&format!("{name}.key")))?;
-        let (client, server) = (Context::new(&asked)?, Context::new(&asked)?);
-        // SAFETY: the contexts are ours, and the files' names C strings.
+        let (client, server) = (Context::new(&expected)?, Context::new(&expected)?);
+        // SAFETY: the contexts are valid, and the file names are C strings.
         unsafe {
             let (root, null) = (certificate.as_ptr(), ptr::null());
             let trusted = ffi::SSL_CTX_load_verify_locations(client.0, root, null);
@@ -53,40 +52,40 @@ impl Contexts {
             let signs = ffi::SSL_CTX_use_PrivateKey_file(server.0, key.as_ptr(), kind);
             check("the server's key", signs)?;
         }
-        Ok(Self { client, server, asked })
+        Ok(Self { client, server, expected })
     }
 
-    /// What a side says of its connection, or an error if that is not what was asked for.
+    /// The negotiated parameters of a connection; an error if they are not the expected ones.
     ///
     /// # Safety
-    /// The connection lives and has ended its handshake.
-    pub(crate) unsafe fn seen(
+    /// The connection must be valid and its handshake complete.
+    pub(crate) unsafe fn negotiated(
         &self,
         ssl: *mut ffi::SSL,
         resumed: bool,
     ) -> Result<BTreeMap<String, String>> {
-        // SAFETY: the caller's. The name is a static C string.
+        // SAFETY: required of the caller. The name is a static C string.
         let (version, suite, reused) = unsafe {
             let suite = ffi::SSL_get_current_cipher(ssl);
             let suite = CStr::from_ptr(ffi::SSL_CIPHER_get_name(suite)).to_string_lossy();
             (ffi::SSL_version(ssl), suite, ffi::SSL_session_reused(ssl) == 1)
         };
-        let asked = &self.asked;
-        if version != number(asked.version) || *suite != *asked.suite || reused != resumed {
+        let expected = &self.expected;
+        if version != number(expected.version) || *suite != *expected.suite || reused != resumed {
             let kind = if reused { "resumed" } else { "new" };
-            return Err(format!("not as asked: {kind}, version {version:#x}, {suite}").into());
+            return Err(format!("not as expected: {kind}, version {version:#x}, {suite}").into());
         }
-        // Resumption in TLS 1.2 has no key exchange, nor has the suite with RSA alone.
+        // A TLS 1.2 resumption and the RSA suite have no ephemeral key exchange.
         let exchange =
-            asked.version == Version::Tls13 || (!resumed && asked.suite.starts_with("ECDHE"));
-        // SAFETY: the caller's.
+            expected.version == Version::Tls13 || (!resumed && expected.suite.starts_with("ECDHE"));
+        // SAFETY: required of the caller.
         let group = if exchange { unsafe { group(ssl)? } } else { "none".to_owned() };
-        if exchange && asked.group.is_some_and(|asked| asked.name() != group) {
-            return Err(format!("not as asked: the group is {group}").into());
+        if exchange && expected.group.is_some_and(|expected| expected.name() != group) {
+            return Err(format!("not as expected: the group is {group}").into());
         }
         let kind = if reused { "resumed" } else { "new" };
         let told = [
-            ("version", asked.version.to_string()),
+            ("version", expected.version.to_string()),
             ("suite", suite.into_owned()),
             ("group", group),
             ("kind", kind.to_owned()),
@@ -95,37 +94,39 @@ impl Contexts {
     }
 }
 
-/// One side's configuration.
+/// The configuration of one side.
 pub(crate) struct Context(pub(crate) *mut ffi::SSL_CTX);
 
-// SAFETY: it is configured before any thread makes connections of it, which OpenSSL lets many do at once.
+// SAFETY: it is configured before threads create connections from it, which OpenSSL allows
+// concurrently.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
 
 impl Context {
-    fn new(asked: &Asked) -> Result<Self> {
-        // SAFETY: it is freed when dropped.
+    fn new(expected: &ExpectedParameters) -> Result<Self> {
+        // SAFETY: the context is freed when dropped.
         let context = unsafe { ffi::SSL_CTX_new(ffi::TLS_method()) };
         let context = Self(some("SSL_CTX_new", context)?);
-        let suite = CString::new(asked.suite.as_str())?;
-        let version = number(asked.version).into();
+        let suite = CString::new(expected.suite.as_str())?;
+        let version = number(expected.version).into();
         for control in [ffi::SSL_CTRL_SET_MIN_PROTO_VERSION, ffi::SSL_CTRL_SET_MAX_PROTO_VERSION] {
-            // SAFETY: the context is ours, and these controls take a number.
+            // SAFETY: the context is valid, and these controls take a number.
             let set = unsafe { ffi::SSL_CTX_ctrl(context.0, control, version, ptr::null_mut()) };
             check("the version", c_int::try_from(set)?)?;
         }
-        // SAFETY: the context is ours, and the suite a C string.
+        // SAFETY: the context is valid, and the suite is a C string.
         check("the suite", unsafe {
-            match asked.version {
+            match expected.version {
                 Version::Tls12 => ffi::SSL_CTX_set_cipher_list(context.0, suite.as_ptr()),
                 Version::Tls13 => ffi::SSL_CTX_set_ciphersuites(context.0, suite.as_ptr()),
             }
         })?;
-        if let Some(group) = asked.group {
+        if let Some(group) = expected.group {
             let name = CString::new(group.name())?;
             let control = ffi::SSL_CTRL_SET_GROUPS_LIST;
-            // SAFETY: the context is ours, and this control takes a C string, which it does not change.
+            // SAFETY: the context is valid, and this control takes a C string that it does not
+            // change.
             let set = unsafe {
                 ffi::SSL_CTX_ctrl(context.0, control, 0, name.as_ptr().cast_mut().cast())
             };
@@ -137,7 +138,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: it is ours.
+        // SAFETY: the context is valid.
         unsafe { ffi::SSL_CTX_free(self.0) };
     }
 }
@@ -149,22 +150,22 @@ fn number(version: Version) -> c_int {
     }
 }
 
-/// A server of TLS 1.2 does not keep the client's key in 1.1.1.
+/// In 1.1.1, a TLS 1.2 server does not keep the client's key.
 #[cfg(openssl_1_1_1)]
-const NOT_TOLD: &str = "not told";
+const NOT_STATED: &str = "not stated";
 
-/// The group that was agreed on.
+/// The negotiated group.
 ///
 /// # Safety
-/// The connection lives.
+/// The connection must be valid.
 #[cfg(openssl_1_1_1)]
 unsafe fn group(ssl: *mut ffi::SSL) -> Result<String> {
     let mut key: *mut ffi::EVP_PKEY = ptr::null_mut();
-    // SAFETY: the control writes a key that is ours then.
+    // SAFETY: the control writes a key that the caller owns.
     let id = unsafe {
         let out = ptr::from_mut(&mut key).cast();
         if ffi::SSL_ctrl(ssl, ffi::SSL_CTRL_GET_PEER_TMP_KEY, 0, out) != 1 {
-            return Ok(NOT_TOLD.to_owned());
+            return Ok(NOT_STATED.to_owned());
         }
         let id = ffi::EVP_PKEY_id(key);
         ffi::EVP_PKEY_free(key);
@@ -176,17 +177,17 @@ unsafe fn group(ssl: *mut ffi::SSL) -> Result<String> {
     }
 }
 
-/// The group that was agreed on.
+/// The negotiated group.
 ///
 /// # Safety
-/// The connection lives.
+/// The connection must be valid.
 #[cfg(not(openssl_1_1_1))]
 unsafe fn group(ssl: *mut ffi::SSL) -> Result<String> {
-    /// What a group without a number of its own in OpenSSL is told as, besides its code point.
+    /// The flag of groups that have no NID in OpenSSL; the other bits are the code point.
     const UNKNOWN: c_long = 0x0100_0000;
     const X25519: c_long = 1034;
     const X25519_ML_KEM_768: c_long = UNKNOWN | 0x11ec;
-    // SAFETY: the control takes nothing and returns a number.
+    // SAFETY: the control takes no argument and returns a number.
     let told =
         unsafe { ffi::SSL_ctrl(ssl, ffi::SSL_CTRL_GET_NEGOTIATED_GROUP, 0, ptr::null_mut()) };
     match told {

@@ -1,7 +1,7 @@
-//! What is used of OpenSSL's headers.
+//! Declarations of OpenSSL's headers.
 //!
-//! Declared by hand, since no crate of bindings knows every release from 1.1.1 to 4.0. These functions are of
-//! the same type in all of them; macros are written out. Must not know: what is measured.
+//! They are written by hand because no bindings support all releases from 1.1.1 to 4.0. These
+//! functions have the same type in all of them; macros are expanded.
 
 // The names are those of the headers.
 #![allow(non_camel_case_types, non_snake_case, clippy::upper_case_acronyms)]
@@ -46,12 +46,12 @@ type BioWrite = unsafe extern "C" fn(*mut BIO, *const c_char, c_int) -> c_int;
 type BioControl = unsafe extern "C" fn(*mut BIO, c_int, c_long, *mut c_void) -> c_long;
 
 pub(crate) unsafe fn BIO_clear_retry_flags(bio: *mut BIO) {
-    // SAFETY: the caller's.
+    // SAFETY: required of the caller.
     unsafe { BIO_clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY) };
 }
 
 pub(crate) unsafe fn BIO_set_retry_read(bio: *mut BIO) {
-    // SAFETY: the caller's.
+    // SAFETY: required of the caller.
     unsafe { BIO_set_flags(bio, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY) };
 }
 

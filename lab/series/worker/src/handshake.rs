@@ -1,15 +1,15 @@
-//! Connections in memory, from their making to their end, both sides in one thread.
+//! Connections in memory with both sides in one thread, from creation to release.
 //!
-//! As `s_time` has it against `s_server`: a client that resumes offers the same session each time, no tickets are
-//! read but those of the handshake that the session comes from, and connections end without a word.
-//! Must not know: configurations. Next: `contexts.rs`.
+//! As with `s_time` and `s_server`: a client that resumes offers the same session each time,
+//! tickets are read only in the handshake that creates the session, and connections end without
+//! close_notify.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lab_scenario::series::CONNECTION;
-use lab_scenario::{Measurement, Meter, Prepared, Result, Wire};
+use lab_scenario::{Measurement, Meter, PreparedTask, Result, TransportBuffers};
 
 use crate::contexts::{Context, Contexts};
 use crate::ffi;
@@ -19,26 +19,26 @@ use crate::transport;
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 
-/// More exchanges than any handshake needs.
-const MAX_TURNS: usize = 8;
+/// The maximum number of exchanges. No correct handshake needs as many.
+const MAX_EXCHANGES: usize = 8;
 
-/// More than any flight.
-const FLIGHT: usize = 32 << 10;
+/// Larger than any flight.
+const MAX_FLIGHT: usize = 32 << 10;
 
-/// For so long connections are made before any is measured.
+/// The duration of the warm-up.
 const WARM_UP: Duration = Duration::from_millis(20);
 
-/// One thread's connections.
-pub(crate) fn prepare(contexts: Arc<Contexts>) -> Result<Box<dyn Prepared>> {
+/// Prepares the connections of a thread.
+pub(crate) fn prepare(contexts: Arc<Contexts>) -> Result<Box<dyn PreparedTask>> {
     let mut connections = Connections {
         contexts,
         session: None,
         meter: Meter::new(),
-        wires: [Wire::new(FLIGHT), Wire::new(FLIGHT)],
-        between: Vec::with_capacity(FLIGHT),
+        wires: [TransportBuffers::new(MAX_FLIGHT), TransportBuffers::new(MAX_FLIGHT)],
+        between: Vec::with_capacity(MAX_FLIGHT),
         done: BTreeMap::new(),
     };
-    if connections.contexts.asked.resumed {
+    if connections.contexts.expected.resumed {
         connections.find_session()?;
     }
     let start = Instant::now();
@@ -50,15 +50,15 @@ pub(crate) fn prepare(contexts: Arc<Contexts>) -> Result<Box<dyn Prepared>> {
 
 struct Connections {
     contexts: Arc<Contexts>,
-    /// What a client resumes.
+    /// The session that clients resume.
     session: Option<Session>,
     meter: Meter<2>,
-    wires: [Wire; 2],
+    wires: [TransportBuffers; 2],
     between: Vec<u8>,
     done: BTreeMap<String, String>,
 }
 
-impl Prepared for Connections {
+impl PreparedTask for Connections {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
         self.meter.reset();
         let (start, mut repetitions) = (Instant::now(), 0);
@@ -79,31 +79,31 @@ impl Prepared for Connections {
 }
 
 impl Connections {
-    /// One connection of the kind asked, checked on both sides.
+    /// Makes one connection of the requested kind and checks both sides.
     fn connect(&mut self) -> Result<()> {
         let (client, server) = self.handshake(false)?;
-        if self.wires.iter().any(Wire::has_more) {
-            return Err("something was not read".into());
+        if self.wires.iter().any(TransportBuffers::has_unread) {
+            return Err("unread data is left".into());
         }
         let resumed = self.session.is_some();
-        // SAFETY: both live and have ended their handshakes.
+        // SAFETY: both are valid and have completed their handshakes.
         unsafe {
-            self.done = self.contexts.seen(client.ssl, resumed)?;
-            self.contexts.seen(server.ssl, resumed)?;
+            self.done = self.contexts.negotiated(client.ssl, resumed)?;
+            self.contexts.negotiated(server.ssl, resumed)?;
         }
         self.meter.time::<CLIENT, _>(|| drop(client));
         self.meter.time::<SERVER, _>(|| drop(server));
         Ok(())
     }
 
-    /// Makes a first connection and keeps its session, once a ticket has come.
+    /// Makes a first connection and stores its session, after a ticket has arrived.
     fn find_session(&mut self) -> Result<()> {
         let (client, _server) = self.handshake(true)?;
         let mut byte = 0_u8;
-        // In TLS 1.2 there is nothing more to read, which is no harm.
-        // SAFETY: the buffer has the length that is told, and the session is ours.
+        // In TLS 1.2 there is nothing more to read, which is harmless.
+        // SAFETY: the buffer has the given length, and the session is owned here.
         let session = unsafe {
-            transport::lend(client.bio, &mut self.wires[CLIENT], || {
+            transport::with_buffers(client.bio, &mut self.wires[CLIENT], || {
                 ffi::SSL_read(client.ssl, (&raw mut byte).cast(), 1)
             });
             ffi::SSL_get1_session(client.ssl)
@@ -112,17 +112,17 @@ impl Connections {
         Ok(())
     }
 
-    /// Both ends, connected. Tickets that come after the handshake wait in the wire, if they are wanted.
+    /// Connects both ends. Tickets after the handshake stay in the wire if requested.
     fn handshake(&mut self, tickets: bool) -> Result<(End, End)> {
         let Self { contexts, session, meter, wires: [to_client, to_server], between, .. } = self;
         let mut client =
             meter.time::<CLIENT, _>(|| End::client(&contexts.client, session.as_ref()))?;
         let mut server = meter.time::<SERVER, _>(|| End::server(&contexts.server))?;
-        for _ in 0..MAX_TURNS {
+        for _ in 0..MAX_EXCHANGES {
             meter.time::<CLIENT, _>(|| client.advance(to_client))?;
             pass(to_client, to_server, between)?;
             meter.time::<SERVER, _>(|| server.advance(to_server))?;
-            // What comes after the client's end of the handshake are tickets.
+            // Data after the client's end of the handshake is tickets.
             if client.connected && !tickets {
                 between.clear();
                 to_server.collect(between);
@@ -133,15 +133,19 @@ impl Connections {
                 return Ok((client, server));
             }
         }
-        Err("the two sides never finish".into())
+        Err("the handshake does not complete".into())
     }
 }
 
-/// Moves what one side sent to the other.
-fn pass(from: &mut Wire, to: &mut Wire, between: &mut Vec<u8>) -> Result<()> {
+/// Moves the output of one side to the other.
+fn pass(
+    from: &mut TransportBuffers,
+    to: &mut TransportBuffers,
+    between: &mut Vec<u8>,
+) -> Result<()> {
     between.clear();
     from.collect(between);
-    if to.deliver(between) < between.len() { Err("a flight too long".into()) } else { Ok(()) }
+    if to.deliver(between) < between.len() { Err("the flight is too long".into()) } else { Ok(()) }
 }
 
 /// A session that a client resumes.
@@ -149,7 +153,7 @@ struct Session(*mut ffi::SSL_SESSION);
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // SAFETY: the reference is ours.
+        // SAFETY: the reference is owned here.
         unsafe { ffi::SSL_SESSION_free(self.0) };
     }
 }
@@ -157,7 +161,7 @@ impl Drop for Session {
 /// One end of a connection.
 struct End {
     ssl: *mut ffi::SSL,
-    /// The connection's, which frees it.
+    /// Owned by the connection.
     bio: *mut ffi::BIO,
     connected: bool,
 }
@@ -165,7 +169,7 @@ struct End {
 impl End {
     fn client(context: &Context, session: Option<&Session>) -> Result<Self> {
         let end = Self::new(context)?;
-        // SAFETY: the connection is ours, and takes a reference to the session.
+        // SAFETY: the connection is valid and takes a reference to the session.
         unsafe {
             ffi::SSL_set_connect_state(end.ssl);
             if let Some(session) = session {
@@ -177,29 +181,30 @@ impl End {
 
     fn server(context: &Context) -> Result<Self> {
         let end = Self::new(context)?;
-        // SAFETY: the connection is ours.
+        // SAFETY: the connection is valid.
         unsafe { ffi::SSL_set_accept_state(end.ssl) };
         Ok(end)
     }
 
     fn new(context: &Context) -> Result<Self> {
-        // SAFETY: the context lives, and the connection is freed when dropped.
+        // SAFETY: the context is valid, and the connection is freed when dropped.
         let ssl = some("SSL_new", unsafe { ffi::SSL_new(context.0) })?;
         let mut end = Self { ssl, bio: std::ptr::null_mut(), connected: false };
         end.bio = transport::new()?;
-        // SAFETY: the connection takes the BIO.
+        // SAFETY: the connection takes ownership of the BIO.
         unsafe { ffi::SSL_set_bio(end.ssl, end.bio, end.bio) };
         Ok(end)
     }
 
-    /// Goes on with the handshake as far as possible.
-    fn advance(&mut self, wire: &mut Wire) -> Result<()> {
+    /// Continues the handshake as far as possible.
+    fn advance(&mut self, wire: &mut TransportBuffers) -> Result<()> {
         if self.connected {
             return Ok(());
         }
         let ssl = self.ssl;
-        // SAFETY: the connection is ours.
-        let result = transport::lend(self.bio, wire, || unsafe { ffi::SSL_do_handshake(ssl) });
+        // SAFETY: the connection is valid.
+        let result =
+            transport::with_buffers(self.bio, wire, || unsafe { ffi::SSL_do_handshake(ssl) });
         if result == 1 {
             self.connected = true;
             return Ok(());
@@ -214,8 +219,9 @@ impl End {
 
 impl Drop for End {
     fn drop(&mut self) {
-        // Or OpenSSL takes the connection for broken and forgets its session. SSL_clear(3)
-        // SAFETY: the connection is ours.
+        // Without this, OpenSSL treats the connection as broken and removes its session.
+        // SSL_clear(3)
+        // SAFETY: the connection is valid.
         unsafe {
             ffi::SSL_set_shutdown(self.ssl, ffi::SSL_SENT_SHUTDOWN | ffi::SSL_RECEIVED_SHUTDOWN);
             ffi::SSL_free(self.ssl);

@@ -1,23 +1,21 @@
-//! Signatures, ECDH and ML-KEM: one context each, made ready once, used over and over.
-//!
-//! Must not know: connections. Next: `repeated.rs`.
+//! Signatures, ECDH and ML-KEM, each with one context that is initialized once.
 
 use std::ffi::{CStr, c_int};
 use std::ptr;
 use std::sync::Arc;
 
 use lab_scenario::series::{AGREEMENT, Key as Kind, SIGN, VERIFY};
-use lab_scenario::{Prepared, Result};
+use lab_scenario::{PreparedTask, Result};
 
 use crate::ffi;
 use crate::library::{Key, check, some};
 use crate::repeated::repeated;
 
-/// The longest signature, and longer than any secret.
+/// The maximum signature length, which also exceeds all secrets.
 const LONGEST: usize = 512;
 
-/// Signs a digest, and verifies the signature.
-pub(crate) fn signature(key: &Arc<Key>, kind: Kind) -> Result<Box<dyn Prepared>> {
+/// Signs a digest and verifies the signature.
+pub(crate) fn signature(key: &Arc<Key>, kind: Kind) -> Result<Box<dyn PreparedTask>> {
     let (digest, name) = digest(kind);
     let padding = kind.is_rsa();
     let signer = Context::new(key, ffi::EVP_PKEY_sign_init)?;
@@ -31,18 +29,18 @@ pub(crate) fn signature(key: &Arc<Key>, kind: Kind) -> Result<Box<dyn Prepared>>
     ])
 }
 
-/// The secret that a key shares with another of its curve.
-pub(crate) fn agreement(key: &Arc<Key>) -> Result<Box<dyn Prepared>> {
+/// Derives the shared secret of a key and another key on its curve.
+pub(crate) fn agreement(key: &Arc<Key>) -> Result<Box<dyn PreparedTask>> {
     let other = Context::new(key, ffi::EVP_PKEY_keygen_init)?.generate()?;
     let context = Context::new(key, ffi::EVP_PKEY_derive_init)?;
-    // SAFETY: both are ours; the context keeps the other key.
+    // SAFETY: both are valid; the context keeps a reference to the other key.
     check("EVP_PKEY_derive_set_peer", unsafe {
         ffi::EVP_PKEY_derive_set_peer(context.pointer, other.as_ptr())
     })?;
     repeated(vec![(AGREEMENT, Box::new(move || context.derive()))])
 }
 
-/// As long as the digest that its curve is used with, and the digest's name.
+/// A digest of the length that is used with the curve, and the name of its algorithm.
 fn digest(kind: Kind) -> (&'static [u8], &'static CStr) {
     const BYTES: [u8; 64] = [0x64; 64];
     match kind {
@@ -61,10 +59,11 @@ type Begin = unsafe extern "C" fn(*mut ffi::EVP_PKEY_CTX) -> c_int;
 
 impl Context {
     fn new(key: &Arc<Key>, begin: Begin) -> Result<Self> {
-        // SAFETY: the key lives, and the context, which is freed when dropped, has a reference to it.
+        // SAFETY: the key is valid, and the context, which is freed when dropped, has a reference
+        // to it.
         let pointer = unsafe { ffi::EVP_PKEY_CTX_new(key.as_ptr(), ptr::null_mut()) };
         let context = Self { pointer: some("EVP_PKEY_CTX_new", pointer)? };
-        // SAFETY: the context is ours.
+        // SAFETY: the context is valid.
         check("a context", unsafe { begin(context.pointer) })?;
         Ok(context)
     }
@@ -89,7 +88,7 @@ impl Context {
 
     fn sign(&self, digest: &[u8]) -> Result<Signature> {
         let mut signature = Signature { bytes: [0; LONGEST], length: LONGEST };
-        // SAFETY: signature and digest have the lengths that are told.
+        // SAFETY: signature and digest have the given lengths.
         check("EVP_PKEY_sign", unsafe {
             let (bytes, length) = (signature.bytes.as_mut_ptr(), &mut signature.length);
             ffi::EVP_PKEY_sign(self.pointer, bytes, length, digest.as_ptr(), digest.len())
@@ -99,14 +98,14 @@ impl Context {
 
     fn derive(&self) -> Result<()> {
         let (mut secret, mut length) = ([0_u8; LONGEST], LONGEST);
-        // SAFETY: the secret has the length that is told.
+        // SAFETY: the secret has the given length.
         check("EVP_PKEY_derive", unsafe {
             ffi::EVP_PKEY_derive(self.pointer, secret.as_mut_ptr(), &mut length)
         })
     }
 
     fn verify(&self, signature: &Signature, digest: &[u8]) -> Result<()> {
-        // SAFETY: signature and digest have the lengths that are told.
+        // SAFETY: signature and digest have the given lengths.
         check("EVP_PKEY_verify", unsafe {
             let (bytes, length) = (signature.bytes.as_ptr(), signature.length);
             ffi::EVP_PKEY_verify(self.pointer, bytes, length, digest.as_ptr(), digest.len())
@@ -116,7 +115,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: it is ours.
+        // SAFETY: the context is valid.
         unsafe { ffi::EVP_PKEY_CTX_free(self.pointer) };
     }
 }
@@ -128,15 +127,15 @@ struct Signature {
 
 #[cfg(openssl_1_1_1)]
 mod kem {
-    use super::{Prepared, Result};
+    use super::{PreparedTask, Result};
 
     /// Whether this release has ML-KEM.
     pub(crate) fn has_ml_kem() -> bool {
         false
     }
 
-    pub(crate) fn ml_kem() -> Result<Box<dyn Prepared>> {
-        Err("it has no ML-KEM".into())
+    pub(crate) fn ml_kem() -> Result<Box<dyn PreparedTask>> {
+        Err("the release has no ML-KEM".into())
     }
 }
 
@@ -147,7 +146,7 @@ mod kem {
 
     use lab_scenario::series::{DECAPSULATION, ENCAPSULATION, KEY_GENERATION};
 
-    use super::{Context, Prepared, Result, check, ffi, repeated, some};
+    use super::{Context, PreparedTask, Result, check, ffi, repeated, some};
 
     const CIPHERTEXT: usize = 1088;
     const SECRET: usize = 32;
@@ -163,7 +162,7 @@ mod kem {
     }
 
     /// # Safety
-    /// The caller frees it. It may be null.
+    /// The caller must free the result, which may be null.
     unsafe fn by_name() -> *mut ffi::EVP_PKEY_CTX {
         // SAFETY: the name is a C string, and null is the default.
         unsafe {
@@ -172,8 +171,8 @@ mod kem {
         }
     }
 
-    /// Keys made, secrets encapsulated to one of them, and decapsulated.
-    pub(crate) fn ml_kem() -> Result<Box<dyn Prepared>> {
+    /// Generates keys, encapsulates secrets to one of them, and decapsulates them.
+    pub(crate) fn ml_kem() -> Result<Box<dyn PreparedTask>> {
         let generator = generator()?;
         let key = Arc::new(generator.generate()?);
         let sender = Context::new(&key, encapsulate_init)?;
@@ -190,20 +189,20 @@ mod kem {
     }
 
     fn generator() -> Result<Context> {
-        // SAFETY: it is freed when dropped.
+        // SAFETY: the context is freed when dropped.
         let generator = Context { pointer: some("ML-KEM-768", unsafe { by_name() })? };
-        // SAFETY: it is ours.
+        // SAFETY: the context is valid.
         check("EVP_PKEY_keygen_init", unsafe { ffi::EVP_PKEY_keygen_init(generator.pointer) })?;
         Ok(generator)
     }
 
     unsafe extern "C" fn encapsulate_init(context: *mut ffi::EVP_PKEY_CTX) -> i32 {
-        // SAFETY: the caller's; there are no parameters.
+        // SAFETY: the caller's context is valid; there are no parameters.
         unsafe { ffi::EVP_PKEY_encapsulate_init(context, ptr::null()) }
     }
 
     unsafe extern "C" fn decapsulate_init(context: *mut ffi::EVP_PKEY_CTX) -> i32 {
-        // SAFETY: the caller's; there are no parameters.
+        // SAFETY: the caller's context is valid; there are no parameters.
         unsafe { ffi::EVP_PKEY_decapsulate_init(context, ptr::null()) }
     }
 
@@ -211,7 +210,7 @@ mod kem {
         fn encapsulate(&self) -> Result<([u8; SECRET], [u8; CIPHERTEXT])> {
             let (mut secret, mut wrapped) = ([0; SECRET], [0; CIPHERTEXT]);
             let (mut secret_length, mut length) = (SECRET, CIPHERTEXT);
-            // SAFETY: both have the lengths that are told.
+            // SAFETY: both have the given lengths.
             check("EVP_PKEY_encapsulate", unsafe {
                 ffi::EVP_PKEY_encapsulate(
                     self.pointer,
@@ -226,7 +225,7 @@ mod kem {
 
         fn decapsulate(&self, wrapped: &[u8; CIPHERTEXT]) -> Result<[u8; SECRET]> {
             let (mut secret, mut length) = ([0; SECRET], SECRET);
-            // SAFETY: both have the lengths that are told.
+            // SAFETY: both have the given lengths.
             check("EVP_PKEY_decapsulate", unsafe {
                 ffi::EVP_PKEY_decapsulate(
                     self.pointer,

@@ -1,6 +1,4 @@
-//! OpenSSL itself: its start, its errors, its keys.
-//!
-//! Must not know: what is measured. Next: `contexts.rs`, `keys.rs`.
+//! OpenSSL itself: initialization, errors, keys.
 
 use std::error::Error;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -12,24 +10,24 @@ use lab_scenario::Result;
 
 use crate::ffi;
 
-/// Its number and the date of the release.
+/// Version number and release date.
 pub(crate) fn version() -> String {
-    let text = told(ffi::OPENSSL_VERSION);
+    let text = openssl_version(ffi::OPENSSL_VERSION);
     text.strip_prefix("OpenSSL ").unwrap_or(&text).to_owned()
 }
 
-/// How it was compiled.
+/// Compiler flags of the build.
 pub(crate) fn flags() -> String {
-    format!("openssl-src, {}", told(ffi::OPENSSL_CFLAGS))
+    format!("openssl-src, {}", openssl_version(ffi::OPENSSL_CFLAGS))
 }
 
-fn told(what: c_int) -> String {
-    // SAFETY: it is a static C string for any number.
+fn openssl_version(what: c_int) -> String {
+    // SAFETY: the result is a static C string for any argument.
     unsafe { CStr::from_ptr(ffi::OpenSSL_version(what)) }.to_string_lossy().into_owned()
 }
 
-/// Starts the library with this file as its configuration instead of the system's. A mistake in it is an error,
-/// which in OpenSSL's own start it is not.
+/// Initializes the library with this configuration file instead of the system's. Errors in the file
+/// are reported, which OpenSSL's default initialization does not do.
 pub(crate) fn start(configuration: &Path) -> Result<()> {
     let name = path(configuration)?;
     // SAFETY: the settings are freed once, after their use; OpenSSL copies the name.
@@ -48,21 +46,21 @@ pub(crate) fn start(configuration: &Path) -> Result<()> {
     if started { Ok(()) } else { Err(failure("the configuration")) }
 }
 
-/// An error, if a call did not return 1.
+/// An error unless a call returned 1.
 pub(crate) fn check(what: &str, result: c_int) -> Result<()> {
     if result == 1 { Ok(()) } else { Err(failure(what)) }
 }
 
-/// The pointer, unless it is null.
+/// The pointer, or an error if it is null.
 pub(crate) fn some<T>(what: &str, pointer: *mut T) -> Result<*mut T> {
     if pointer.is_null() { Err(failure(what)) } else { Ok(pointer) }
 }
 
-/// What went wrong, with what OpenSSL says to it.
+/// An error with OpenSSL's description.
 pub(crate) fn failure(what: &str) -> Box<dyn Error + Send + Sync> {
     let mut text = what.to_owned();
     loop {
-        // SAFETY: the buffer has the length that is told, and is ended by a zero.
+        // SAFETY: the buffer has the given length and is null-terminated.
         let said = unsafe {
             let error = ffi::ERR_get_error();
             if error == 0 {
@@ -77,15 +75,15 @@ pub(crate) fn failure(what: &str) -> Box<dyn Error + Send + Sync> {
     text.into()
 }
 
-/// A path for a C function.
+/// A path as a C string.
 pub(crate) fn path(path: &Path) -> Result<CString> {
-    Ok(CString::new(path.to_str().ok_or("a path that is no text")?)?)
+    Ok(CString::new(path.to_str().ok_or("the path is not valid UTF-8")?)?)
 }
 
 /// A key.
 pub(crate) struct Key(*mut ffi::EVP_PKEY);
 
-// SAFETY: a key is not changed once it is made, and its count of references is atomic.
+// SAFETY: a key does not change after its creation, and its reference count is atomic.
 unsafe impl Send for Key {}
 // SAFETY: as above.
 unsafe impl Sync for Key {}
@@ -95,7 +93,7 @@ impl Key {
     pub(crate) fn read(file: &Path) -> Result<Self> {
         let text = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let length = c_int::try_from(text.len())?;
-        // SAFETY: the text outlives the BIO, which is freed once. No password is asked for.
+        // SAFETY: the text outlives the BIO, which is freed once. No password is requested.
         let key = unsafe {
             let bio = some("BIO_new_mem_buf", ffi::BIO_new_mem_buf(text.as_ptr().cast(), length))?;
             let null = ptr::null_mut();
@@ -106,10 +104,10 @@ impl Key {
         Ok(Self(some("PEM_read_bio_PrivateKey", key)?))
     }
 
-    /// A new one from a context that has been made ready for it.
+    /// Generates a key with a prepared context.
     pub(crate) fn generate(context: *mut ffi::EVP_PKEY_CTX) -> Result<Self> {
         let mut key = ptr::null_mut();
-        // SAFETY: the context is the caller's; the key is ours.
+        // SAFETY: the caller's context is valid; the key is owned here.
         check("EVP_PKEY_keygen", unsafe { ffi::EVP_PKEY_keygen(context, &mut key) })?;
         Ok(Self(key))
     }
@@ -121,7 +119,7 @@ impl Key {
 
 impl Drop for Key {
     fn drop(&mut self) {
-        // SAFETY: it is ours.
+        // SAFETY: the key is valid.
         unsafe { ffi::EVP_PKEY_free(self.0) };
     }
 }

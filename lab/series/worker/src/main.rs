@@ -1,17 +1,17 @@
-//! The lab's worker for one release of OpenSSL, of any series from 1.1.1 on. The packages beside this folder
-//! are all made of it; each names a release.
+//! Worker for one release of OpenSSL from 1.1.1 on. The packages in the parent directory share this
+//! code; each selects a release.
 //!
-//! It uses the interface that all releases have, and where it differs the one that the release's own manual
-//! recommends for speed: objects are made once, and from 3.0 on algorithms are fetched once, not by each
-//! operation. Connections go through the BIO of the lab's worker for OpenSSL.
+//! It uses the interface that all releases have. Where releases differ, it uses what the release's
+//! manual recommends for speed: objects are created once, and from 3.0 on algorithms are fetched
+//! once and not by each operation. Connections use the BIO of the worker for OpenSSL.
 //!
-//! | to see | look at |
+//! | topic | file |
 //! |---|---|
-//! | which configuration OpenSSL starts with | `library.rs` |
+//! | initialization | `library.rs` |
 //! | connections | `handshake.rs`, `contexts.rs` |
 //! | ciphers and digests | `blocks.rs` |
 //! | signatures, ECDH, ML-KEM | `keys.rs` |
-//! | what is taken from OpenSSL's headers | `ffi.rs` |
+//! | declarations of OpenSSL's headers | `ffi.rs` |
 
 mod blocks;
 mod contexts;
@@ -30,8 +30,8 @@ use std::time::Duration;
 use lab_scenario::protocol::VERSION;
 use lab_scenario::series::{Job, Key, Task};
 use lab_scenario::{
-    About, Accounting, Files, Measurement, Prepared, Result, Strand, Unable, Worker, at_once,
-    serve, together,
+    About, Accounting, Files, Measurement, PrepareError, PreparedTask, Result, ThreadSetup, Worker,
+    combined_time, run_threads, serve,
 };
 
 use contexts::Contexts;
@@ -59,38 +59,39 @@ impl Worker<Job> for Series {
         &mut self,
         job: &Job,
         files: &Files,
-    ) -> std::result::Result<Box<dyn Prepared>, Unable> {
+    ) -> std::result::Result<Box<dyn PreparedTask>, PrepareError> {
         if job.tuned && cfg!(openssl_1_1_1) {
-            return Err(Unable::cannot("it has no providers"));
+            return Err(PrepareError::unsupported("the release has no providers"));
         }
         let configuration = if job.tuned { "tuned.cnf" } else { "default.cnf" };
-        library::start(&files.other(configuration)).map_err(Unable::Failed)?;
-        let strand = strand(&job.task, files)?;
+        library::start(&files.other(configuration)).map_err(PrepareError::Failed)?;
+        let thread_setup = thread_setup(&job.task, files)?;
         if job.threads == 1 {
-            return strand().map_err(Unable::Failed);
+            return thread_setup().map_err(PrepareError::Failed);
         }
-        strand().map_err(Unable::Failed)?;
-        Ok(Box::new(Together { strand, threads: job.threads, sides: job.sides() }))
+        thread_setup().map_err(PrepareError::Failed)?;
+        Ok(Box::new(Together { thread_setup, threads: job.threads, sides: job.sides() }))
     }
 }
 
-/// Makes one thread's part. What threads share is made here.
-fn strand(task: &Task, files: &Files) -> std::result::Result<Strand, Unable> {
+/// Prepares the task of a thread. Objects that threads share are created here.
+fn thread_setup(task: &Task, files: &Files) -> std::result::Result<ThreadSetup, PrepareError> {
     let read = |kind: Key| {
         let key = library::Key::read(&files.other(&format!("{}.key", kind.name())));
-        key.map(Arc::new).map_err(Unable::Failed)
+        key.map(Arc::new).map_err(PrepareError::Failed)
     };
     Ok(match task.clone() {
         Task::Handshake { version, suite, certificate, group, resumed } => {
-            let asked = contexts::Asked { version, suite, certificate, group, resumed };
-            let contexts = Arc::new(Contexts::new(asked, files).map_err(Unable::Failed)?);
+            let expected =
+                contexts::ExpectedParameters { version, suite, certificate, group, resumed };
+            let contexts = Arc::new(Contexts::new(expected, files).map_err(PrepareError::Failed)?);
             Box::new(move || handshake::prepare(Arc::clone(&contexts)))
         }
         Task::Cipher { usage, block } => Box::new(move || blocks::cipher(usage, block)),
         Task::Digest { block } => Box::new(move || blocks::digest(block)),
         Task::MlKem768 => {
             if !keys::has_ml_kem() {
-                return Err(Unable::cannot("it has no ML-KEM"));
+                return Err(PrepareError::unsupported("the release has no ML-KEM"));
             }
             Box::new(keys::ml_kem)
         }
@@ -105,23 +106,25 @@ fn strand(task: &Task, files: &Files) -> std::result::Result<Strand, Unable> {
     })
 }
 
-/// The same in several threads.
+/// The task in several threads.
 struct Together {
-    strand: Strand,
+    thread_setup: ThreadSetup,
     threads: usize,
     sides: &'static [&'static str],
 }
 
-impl Prepared for Together {
+impl PreparedTask for Together {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
-        let parts = at_once(&self.strand, self.threads, budget)?;
+        let parts = run_threads(&self.thread_setup, self.threads, budget)?;
         let mut whole = Measurement {
             repetitions: parts.iter().map(|part| part.repetitions).sum(),
             done: parts.first().map(|part| part.done.clone()).unwrap_or_default(),
             ..Measurement::default()
         };
         for side in self.sides {
-            whole.sides.insert((*side).to_owned(), together(&parts, side, Accounting::Neutral)?);
+            whole
+                .sides
+                .insert((*side).to_owned(), combined_time(&parts, side, Accounting::Neutral)?);
         }
         Ok(whole)
     }

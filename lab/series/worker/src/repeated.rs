@@ -1,24 +1,22 @@
-//! A short operation, over and over.
-//!
-//! Must not know: OpenSSL. Next: `blocks.rs`, `keys.rs`.
+//! Repetition of short operations.
 
 use std::time::{Duration, Instant};
 
-use lab_scenario::{Measurement, Prepared, Result};
+use lab_scenario::{Measurement, PreparedTask, Result};
 
-/// Whether it went well.
+/// A repeated operation.
 pub(crate) type Operation = Box<dyn FnMut() -> Result<()>>;
 
-/// Operations, each measured by itself, one after the other.
+/// Operations that are measured one after the other.
 struct Repeated(Vec<(&'static str, Operation)>);
 
-/// Does each of these once, to see that it can be done.
-pub(crate) fn repeated(mut sides: Vec<(&'static str, Operation)>) -> Result<Box<dyn Prepared>> {
+/// Runs each operation once to check that it is supported.
+pub(crate) fn repeated(mut sides: Vec<(&'static str, Operation)>) -> Result<Box<dyn PreparedTask>> {
     sides.iter_mut().try_for_each(|(_, operation)| operation())?;
     Ok(Box::new(Repeated(sides)))
 }
 
-impl Prepared for Repeated {
+impl PreparedTask for Repeated {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
         let mut measured = Measurement::default();
         let each = budget / u32::try_from(self.0.len())?;
@@ -31,7 +29,8 @@ impl Prepared for Repeated {
     }
 }
 
-/// For about so long, by batches between which the clock is read: reading it would outlast some operations.
+/// Repeats the operation for about `budget`, in batches because reading the clock takes longer than
+/// some operations.
 fn repeat(operation: &mut Operation, budget: Duration) -> Result<(u64, Duration)> {
     let (mut count, mut batch) = (0, 1);
     let start = Instant::now();

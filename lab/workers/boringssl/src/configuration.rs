@@ -1,6 +1,4 @@
-//! How BoringSSL is configured for a row.
-//!
-//! Must not know: how connections are driven. Next: `session.rs`, which keeps what can be resumed.
+//! Configuration of BoringSSL for a row.
 
 use std::fs;
 use std::ptr;
@@ -12,39 +10,39 @@ use boring::ssl::{SslContext, SslContextBuilder, SslOptions, SslSessionCacheMode
 use boring::x509::store::{X509Store, X509StoreBuilder};
 use boring::x509::{X509, X509Name};
 use boring_sys as ffi;
-use lab_scenario::{Chain, Files, Group, Resumption, Row, Unable, Version};
+use lab_scenario::{Chain, Files, Group, PrepareError, Resumption, Row, Version};
 
 use crate::{context, session};
 
-type Result<T> = std::result::Result<T, Unable>;
+type Result<T> = std::result::Result<T, PrepareError>;
 
-/// Whether BoringSSL can do what the row asks.
+/// Whether BoringSSL supports the row.
 pub(crate) fn can(row: &Row) -> Result<()> {
     match (row.version, row.resumption) {
         (Version::Tls13, Some(Resumption::Stateful)) => {
-            Err(Unable::cannot("its sessions of TLS 1.3 are always in the ticket"))
+            Err(PrepareError::unsupported("TLS 1.3 sessions are always stateless"))
         }
         _ => Ok(()),
     }
 }
 
 pub(crate) fn client(row: &Row, files: &Files) -> Result<SslContext> {
-    client_that_trusts(&fs::read(files.root(row.chain))?, row, files)
+    client_with_roots(&fs::read(files.root(row.chain))?, row, files)
 }
 
-/// The same with these roots, in PEM.
-pub(crate) fn client_that_trusts(roots: &[u8], row: &Row, files: &Files) -> Result<SslContext> {
-    let mut builder = both(row)?;
+/// The client configuration with these roots, in PEM.
+pub(crate) fn client_with_roots(roots: &[u8], row: &Row, files: &Files) -> Result<SslContext> {
+    let mut builder = base_context(row)?;
     builder.set_verify(SslVerifyMode::PEER);
     builder.set_cert_store(store(roots)?);
     if let Some(chain) = row.client_chain {
         let key = fs::read(files.client_key(chain))?;
         show(&mut builder, chain, &fs::read(files.client_chain(chain))?, &key)?;
     }
-    // It keeps none itself on this side.
+    // A BoringSSL client does not store sessions itself.
     builder.set_session_cache_mode(SslSessionCacheMode::CLIENT);
-    session::keep_arriving(&mut builder);
-    // As a client of TLS 1.3 it takes tickets all the same, so that they are counted.
+    session::store_received(&mut builder);
+    // A TLS 1.3 client also accepts tickets in this case, so that they are counted.
     if row.version == Version::Tls12 && row.resumption != Some(Resumption::Stateless) {
         builder.set_options(SslOptions::NO_TICKET);
     }
@@ -53,17 +51,17 @@ pub(crate) fn client_that_trusts(roots: &[u8], row: &Row, files: &Files) -> Resu
 
 pub(crate) fn server(row: &Row, files: &Files) -> Result<SslContext> {
     let key = fs::read(files.server_key(row.chain))?;
-    server_that_shows(&fs::read(files.server_chain(row.chain))?, &key, row, files)
+    server_with_chain(&fs::read(files.server_chain(row.chain))?, &key, row, files)
 }
 
-/// The same with this chain and key, in PEM.
-pub(crate) fn server_that_shows(
+/// The server configuration with this chain and key, in PEM.
+pub(crate) fn server_with_chain(
     chain: &[u8],
     key: &[u8],
     row: &Row,
     files: &Files,
 ) -> Result<SslContext> {
-    let mut builder = both(row)?;
+    let mut builder = base_context(row)?;
     show(&mut builder, row.chain, chain, key)?;
     if let Some(chain) = row.client_chain {
         builder.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
@@ -84,13 +82,13 @@ pub(crate) fn server_that_shows(
     Ok(builder.build())
 }
 
-fn both(row: &Row) -> Result<SslContextBuilder> {
+fn base_context(row: &Row) -> Result<SslContextBuilder> {
     let mut builder = context::of_version(row)?;
     match row.version {
         Version::Tls12 => builder.set_strict_cipher_list(row.suite.name())?,
         Version::Tls13 => {
             let (context, suite) = (builder.as_ptr(), row.suite.number());
-            // SAFETY: one suite is told, and there is one.
+            // SAFETY: the array has the given length of one.
             if unsafe { ffi::SSL_CTX_set1_tls13_ciphers(context, &suite, ptr::null(), 1) } != 1 {
                 return Err(ErrorStack::get().into());
             }
@@ -110,7 +108,7 @@ fn store(pem: &[u8]) -> Result<X509Store> {
     Ok(store.build())
 }
 
-/// What `SSL_CTX_use_certificate_chain_file` and `SSL_CTX_use_PrivateKey_file` do, without the file.
+/// As `SSL_CTX_use_certificate_chain_file` and `SSL_CTX_use_PrivateKey_file`, from memory.
 fn show(builder: &mut SslContextBuilder, kind: Chain, chain: &[u8], key: &[u8]) -> Result<()> {
     let mut chain = X509::stack_from_pem(chain)?.into_iter();
     if let Some(leaf) = chain.next() {
@@ -126,8 +124,8 @@ fn show(builder: &mut SslContextBuilder, kind: Chain, chain: &[u8], key: &[u8]) 
     Ok(builder.set_private_key(&key)?)
 }
 
-/// The files have Ed25519 keys together with the public key, a form that BoringSSL does not read; this leaves it
-/// out. RFC 8410 7
+/// Removes the public key from an Ed25519 key file, because BoringSSL does not support that form.
+/// RFC 8410 7
 fn ed25519_key(pem: &[u8]) -> Result<PKey<Private>> {
     let text = std::str::from_utf8(pem)?;
     let inside: String = text.lines().filter(|line| !line.starts_with('-')).collect();
@@ -137,12 +135,12 @@ fn ed25519_key(pem: &[u8]) -> Result<PKey<Private>> {
     Ok(PKey::private_key_from_der(&[ED25519_KEY, secret].concat())?)
 }
 
-/// What comes before the 32 bytes of the key if nothing comes after them.
+/// The prefix of the 32 key bytes in a file without public key.
 const ED25519_KEY: &[u8] = &[
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
 
-/// BoringSSL's name for it.
+/// BoringSSL's name of a group.
 fn group(group: Group) -> &'static str {
     match group {
         Group::Secp256r1 => "P-256",

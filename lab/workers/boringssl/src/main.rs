@@ -1,21 +1,23 @@
-//! The lab's worker for BoringSSL, as the crate `boring` builds it.
+//! Worker for BoringSSL, as built by the crate `boring`.
 //!
-//! It is driven through a BIO of its own over buffers of fixed size, one method for all connections: the memory
-//! BIO grows and moves its content, and a BIO by the crate `boring` makes a method anew for each connection.
-//! Data is sent by `SSL_write` and received by `SSL_read`, one record a call.
+//! The transport is a custom BIO over buffers of fixed size, with one method for all connections. A
+//! memory BIO would grow and move its content, and the crate `boring` would create a method for
+//! each connection. Data is sent with `SSL_write` and received with `SSL_read`, one record per
+//! call.
 //!
-//! BoringSSL asks for bytes from within its calls; that copy is not timed, as for other libraries. A server of
-//! TLS 1.3 holds its tickets back until it writes; an empty write sends them, as its header says.
+//! BoringSSL requests bytes in callbacks; these copies are not timed, as for other libraries. A TLS
+//! 1.3 server sends its tickets with its first write; an empty write sends them, as the header
+//! documents.
 //!
-//! In published accounting it is driven and configured as openssl-bench does it (`published.rs`, `memory.rs`).
+//! In published accounting the worker follows openssl-bench (`published.rs`, `memory.rs`).
 
+#[path = "../../openssl/src/client_session.rs"]
+mod client_session;
 mod configuration;
 #[path = "../../openssl/src/connection.rs"]
 mod connection;
 #[path = "../../openssl/src/context.rs"]
 mod context;
-#[path = "../../openssl/src/kept.rs"]
-mod kept;
 #[path = "../../openssl/src/loading.rs"]
 mod loading;
 #[path = "../../openssl/src/memory.rs"]
@@ -33,18 +35,19 @@ use boring::ssl::SslContext;
 use boring_sys as ffi;
 use foreign_types::ForeignType;
 use lab_scenario::{
-    About, Accounting, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Program,
-    Result, Resumption, Row, Scheme, Sink, Unable, Version, Wire, locked_version, serve,
+    About, Accounting, Endpoint, Files, Group, Library, LibraryWorker, LoadedObject, Material,
+    Outcome, PrepareError, Program, Result, Resumption, Row, Scheme, Sink, TransportBuffers,
+    Version, locked_version, serve,
 };
 
+use client_session::Shared;
 use connection::{Buffers, Connection};
-use kept::Shared;
 
-/// The name that the parts shared with the worker for OpenSSL know the crate by.
+/// The name of the crate in the parts that are shared with the worker for OpenSSL.
 use boring as library;
 
 fn main() -> ExitCode {
-    serve(Driven::<BoringSsl>::new())
+    serve(LibraryWorker::<BoringSsl>::new())
 }
 
 struct BoringSsl {
@@ -54,10 +57,10 @@ struct BoringSsl {
     name: CString,
     files: Files,
     version: Version,
-    /// Whether the server has tickets to send after a handshake of TLS 1.3.
+    /// Whether the server sends tickets after a TLS 1.3 handshake.
     tickets: bool,
     resumption: Option<Resumption>,
-    /// The session that all clients resume in published accounting, and only there.
+    /// Published accounting: the session that all clients resume.
     published: Option<Shared>,
 }
 
@@ -79,9 +82,9 @@ impl Library for BoringSsl {
         }
     }
 
-    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
+    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, PrepareError> {
         configuration::can(row)?;
-        kept::keep(None);
+        client_session::keep(None);
         let published = row.accounting == Accounting::Published;
         let (client, server) = if published {
             (published::client(row, files)?, published::server(row, files)?)
@@ -102,7 +105,7 @@ impl Library for BoringSsl {
     }
 
     fn client(&self) -> Result<Self::Client> {
-        kept::forget_arrived();
+        client_session::reset_received();
         let published = self.published.is_some();
         let connection = Connection::client(&self.client, self.host, &self.name, published)?;
         let mut side = Side { connection, connected: false, holds_tickets: false, first: false };
@@ -111,18 +114,18 @@ impl Library for BoringSsl {
         }
         if let Some(shared) = &self.published {
             match shared.session() {
-                // SAFETY: it came from a connection of the same context.
+                // SAFETY: the session is from a connection of the same context.
                 Some(session) => unsafe { side.connection.ssl.set_session(session)? },
                 None => side.first = true,
             }
             return Ok(side);
         }
-        if let Some(session) = kept::take() {
-            // SAFETY: it came from a connection of the same context.
+        if let Some(session) = client_session::take() {
+            // SAFETY: the session is from a connection of the same context.
             unsafe { side.connection.ssl.set_session(&session)? };
-            // Sessions of TLS 1.2 serve until another arrives.
+            // A TLS 1.2 session can be used until a new one arrives.
             if self.version == Version::Tls12 {
-                kept::keep(Some(session));
+                client_session::keep(Some(session));
             }
         }
         Ok(side)
@@ -130,13 +133,17 @@ impl Library for BoringSsl {
 
     fn server(&self) -> Result<Self::Server> {
         let connection = Connection::server(&self.server, self.published.is_some())?;
-        // In published accounting the first connection alone gets them.
+        // In published accounting only the first connection receives them.
         let holds_tickets =
             self.tickets && self.published.as_ref().is_none_or(|shared| shared.session().is_none());
         Ok(Side { connection, connected: false, holds_tickets, first: false })
     }
 
-    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+    fn load(
+        &self,
+        row: &Row,
+        material: &Material,
+    ) -> std::result::Result<LoadedObject<Self>, PrepareError> {
         let shared = (&self.client, &self.server);
         loading::load(row, material, &self.files, shared, |client, server| {
             let (name, files) = (self.name.clone(), self.files.clone());
@@ -150,22 +157,26 @@ struct Side<const CLIENT: bool> {
     connection: Connection,
     connected: bool,
     holds_tickets: bool,
-    /// Client, published accounting: whether it reads the tickets that others resume.
+    /// Client in published accounting: whether it reads the tickets that others resume.
     first: bool,
 }
 
 impl<const CLIENT: bool> Side<CLIENT> {
-    /// One record's data, or none if no more has come whole.
+    /// The data of one record; `None` without a complete record.
     fn read<'b>(&mut self, buffers: &'b mut Buffers) -> Result<Option<&'b [u8]>> {
         let Buffers { wire, opened } = buffers;
         let length = self.read_into(wire, opened)?;
         Ok(length.and_then(|length| opened.get(..length)))
     }
 
-    /// The length of one record's data, or none.
-    fn read_into(&mut self, wire: &mut Wire, opened: &mut [u8]) -> Result<Option<usize>> {
+    /// The length of one record's data; `None` without a complete record.
+    fn read_into(
+        &mut self,
+        wire: &mut TransportBuffers,
+        opened: &mut [u8],
+    ) -> Result<Option<usize>> {
         let room = c_int::try_from(opened.len())?;
-        // SAFETY: the buffer has the length that is told.
+        // SAFETY: the buffer has the given length.
         let result = self
             .connection
             .with(wire, |ssl| unsafe { ffi::SSL_read(ssl, opened.as_mut_ptr().cast(), room) });
@@ -175,10 +186,10 @@ impl<const CLIENT: bool> Side<CLIENT> {
         }
     }
 
-    /// One write, also of no bytes.
+    /// One write, which may be empty.
     fn write(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
         let length = c_int::try_from(data.len())?;
-        // SAFETY: the data has the length that is told.
+        // SAFETY: the data has the given length.
         let result = self.connection.with(&mut buffers.wire, |ssl| unsafe {
             ffi::SSL_write(ssl, data.as_ptr().cast(), length)
         });
@@ -192,8 +203,8 @@ impl<const CLIENT: bool> Side<CLIENT> {
 impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     type Buffers = Buffers;
 
-    fn buffers(row: &Row, at_once: usize) -> Buffers {
-        Buffers::new(row, at_once)
+    fn buffers(row: &Row, capacity: usize) -> Buffers {
+        Buffers::new(row, capacity)
     }
 
     fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
@@ -222,21 +233,21 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             }
         }
         if self.connection.memory.is_some() {
-            // They are kept by the callback.
+            // The callback stores the tickets.
             if self.first && self.read(buffers)?.is_some() {
                 return Err("data after a handshake".into());
             }
             return Ok(());
         }
-        // Tickets.
-        if buffers.wire.has_more() && self.read(buffers)?.is_some() {
+        // Only tickets arrive here.
+        if buffers.wire.has_unread() && self.read(buffers)?.is_some() {
             return Err("data after a handshake".into());
         }
         Ok(())
     }
 
     fn send_early(&mut self, _: &mut Buffers, _: &[u8]) -> Result<()> {
-        Err("no row with early data can be done".into())
+        Err("early data is not supported".into())
     }
 
     fn outcome(&self) -> Result<Outcome> {
@@ -245,18 +256,18 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
         }
         let (version, suite) = self.connection.agreed()?;
         let ssl = self.connection.ssl.as_ptr();
-        // SAFETY: the connection is ours.
+        // SAFETY: the connection is valid.
         let (group, scheme) =
             unsafe { (ffi::SSL_get_group_id(ssl), ffi::SSL_get_peer_signature_algorithm(ssl)) };
         Ok(Outcome {
             version,
             suite,
             group: Group::of_number(group),
-            // The server's own it does not tell.
+            // A server does not report its own scheme.
             scheme: Scheme::of_number(scheme).filter(|_| CLIENT),
             resumed: self.connection.ssl.session_reused(),
             client_certificate: (!CLIENT).then(|| self.connection.ssl.peer_certificate().is_some()),
-            tickets: CLIENT.then(kept::arrived),
+            tickets: CLIENT.then(client_session::received),
             early_data: 0,
         })
     }
@@ -267,7 +278,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
 
     fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
         if self.connection.memory.is_some() {
-            // A whole write, each record to its place.
+            // A whole write; each record is decrypted to its position.
             let (wire, opened, mut filled) = (&mut buffers.wire, &mut buffers.opened, 0);
             while filled < opened.len() {
                 let Some(length) = self.read_into(wire, &mut opened[filled..])? else { break };

@@ -1,6 +1,4 @@
-//! How sessions come to a client, and the tickets that a server issues.
-//!
-//! Must not know: how connections are driven. Next: `kept.rs`, where the client's are left.
+//! Sessions of clients, and the tickets that a server sends.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -12,19 +10,19 @@ use boring_sys as ffi;
 use foreign_types::ForeignType;
 use lab_scenario::{Row, Version};
 
-use crate::kept;
+use crate::client_session;
 
-/// Keeps what sessions a client receives, and counts tickets.
-pub(crate) fn keep_arriving(builder: &mut SslContextBuilder) {
-    // SAFETY: the callback has the type that is asked for.
+/// Stores the sessions that a client receives, and counts tickets.
+pub(crate) fn store_received(builder: &mut SslContextBuilder) {
+    // SAFETY: the callback has the required type.
     unsafe { ffi::SSL_CTX_sess_set_new_cb(builder.as_ptr(), Some(arrives)) };
 }
 
-/// As many tickets as the row says. One that resumes TLS 1.2 is renewed, as other libraries do, which takes
-/// a callback for their keys; in it is done what BoringSSL does without one.
+/// Sends the row's number of tickets. A TLS 1.2 ticket is renewed at resumption, as other libraries
+/// do. That requires a callback for the keys, which does the same as BoringSSL without a callback.
 pub(crate) fn issue(builder: &mut SslContextBuilder, row: &Row) -> Result<(), ErrorStack> {
     let context = builder.as_ptr();
-    // SAFETY: the callback has the type that is asked for.
+    // SAFETY: the callback has the required type.
     let set = unsafe {
         match row.version {
             Version::Tls12 => ffi::SSL_CTX_set_tlsext_ticket_key_cb(context, Some(ticket_key)),
@@ -35,27 +33,27 @@ pub(crate) fn issue(builder: &mut SslContextBuilder, row: &Row) -> Result<(), Er
 }
 
 unsafe extern "C" fn arrives(_: *mut ffi::SSL, session: *mut ffi::SSL_SESSION) -> c_int {
-    // SAFETY: the session is alive, and 1 as the answer says that the reference is ours now.
+    // SAFETY: the session is valid, and the return value 1 transfers the reference to this program.
     unsafe {
-        kept::count_arrived(u32::from(ffi::SSL_SESSION_has_ticket(session) == 1));
-        kept::keep(Some(SslSession::from_ptr(session)));
+        client_session::count_received(u32::from(ffi::SSL_SESSION_has_ticket(session) == 1));
+        client_session::keep(Some(SslSession::from_ptr(session)));
     }
     1
 }
 
-/// The name of a key and what it is made of.
+/// A ticket key: its name and its secrets.
 struct TicketKey {
     name: [u8; 16],
     aes: [u8; 16],
     hmac: [u8; 16],
 }
 
-/// The process's key.
+/// The key of the process.
 fn key() -> &'static TicketKey {
     static KEY: OnceLock<TicketKey> = OnceLock::new();
     let random = || {
         let mut bytes = [0; 16];
-        // SAFETY: the buffer has that length. This function never fails.
+        // SAFETY: the buffer has the given length. This function never fails.
         unsafe { ffi::RAND_bytes(bytes.as_mut_ptr(), bytes.len()) };
         bytes
     };
@@ -76,8 +74,8 @@ unsafe extern "C" fn ticket_key(
     encrypt: c_int,
 ) -> c_int {
     let (key, no_engine) = (key(), ptr::null_mut());
-    // SAFETY: there are 16 bytes at `name` and at `iv`, written only to encrypt; both contexts are ready to
-    // be initialised, and the keys have the lengths that their algorithms ask for.
+    // SAFETY: `name` and `iv` have 16 bytes and are written only for encryption; both contexts can
+    // be initialized, and the keys have the lengths of their algorithms.
     unsafe {
         let aes = ffi::EVP_aes_128_cbc();
         let (cipher, answer) = if encrypt == 1 {

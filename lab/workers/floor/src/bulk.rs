@@ -1,24 +1,24 @@
-//! The floor of bulk rows: records sealed from one buffer into another, and opened from it again.
+//! The floor of bulk rows: records are encrypted from one buffer into another, and decrypted again.
 //!
-//! Memory is touched as a library must touch it: plaintext read once, ciphertext written once, the opened
-//! record where the next one will be too. Must not know: handshakes. Next: `operands.rs`.
+//! Memory accesses are those that a library needs: plaintext is read once, ciphertext is written
+//! once, and all decrypted records use the same memory.
 
 use std::time::{Duration, Instant};
 
-use lab_scenario::{Measurement, Meter, Prepared, Result, Row, Span, Unable, Version};
+use lab_scenario::{Measurement, Meter, PrepareError, PreparedTask, Result, Row, Span, Version};
 use tercel_crypto::bare::Aead;
 
 use crate::operands::aead_name;
 
-/// The most content of a record.
+/// The maximum content of a record.
 const RECORD: usize = 16 << 10;
 const HEADER: usize = 5;
 const TAG: usize = 16;
-/// As many bytes of writes are timed at once as with the peers.
+/// The bytes of writes in a timed batch, as for the peers.
 const BATCH: usize = 256 << 10;
 const MAX_WRITES: usize = 1024;
 
-/// A row's records, and the time they take.
+/// The records of a row, and their timer.
 pub(crate) struct Bulk {
     records: Records,
     meter: Meter<2>,
@@ -26,13 +26,13 @@ pub(crate) struct Bulk {
 
 pub(crate) struct Records {
     aead: Aead,
-    /// TLS 1.3: the content type is part of what is sealed.
+    /// TLS 1.3: the encrypted content type.
     content_type: &'static [u8],
-    /// TLS 1.2 with AES-GCM: part of the nonce travels with the record. RFC 5288 3
+    /// TLS 1.2 with AES-GCM: the length of the explicit nonce in each record. RFC 5288 3
     explicit_nonce: usize,
     plaintext: Vec<u8>,
     sealed: Vec<u8>,
-    /// What has travelled: the same bytes elsewhere.
+    /// The transported bytes, in other memory.
     wire: Vec<u8>,
     opened: Vec<u8>,
     writes: usize,
@@ -40,7 +40,7 @@ pub(crate) struct Records {
 
 impl Bulk {
     pub(crate) fn new(row: &Row) -> Self {
-        let meter = Meter::new().counted_as([Span::Send, Span::Receive]);
+        let meter = Meter::new().with_spans([Span::Send, Span::Receive]);
         Self { records: Records::new(row), meter }
     }
 }
@@ -97,12 +97,12 @@ impl Records {
 }
 
 impl Records {
-    /// How many records are sealed at once, all of them equally long.
+    /// The number of records of equal length that [`Self::seal_alike`] encrypts.
     pub(crate) fn count(&self) -> usize {
         self.writes * self.plaintext.len().div_ceil(RECORD)
     }
 
-    /// Seals as many records of the same content without a thought of what is next, and under one nonce.
+    /// Encrypts these records with the same content and the same nonce.
     pub(crate) fn seal_alike(&mut self) {
         let start = HEADER + self.explicit_nonce;
         let length = self.sealed.len() / self.count();
@@ -112,7 +112,7 @@ impl Records {
         }
     }
 
-    /// Opens what [`Self::seal_alike`] has sealed.
+    /// Decrypts the output of [`Self::seal_alike`].
     pub(crate) fn open_alike(&mut self) {
         let start = HEADER + self.explicit_nonce;
         let length = self.wire.len() / self.count();
@@ -122,7 +122,7 @@ impl Records {
         }
     }
 
-    /// What was sealed arrives.
+    /// Copies encrypted records to the receiver.
     pub(crate) fn travel(&mut self) {
         self.wire.copy_from_slice(&self.sealed);
     }
@@ -142,18 +142,18 @@ impl Bulk {
         meter.time::<1, _>(|| records.open());
     }
 
-    /// How many writes these batches were, if the last record came out as it went in.
+    /// The number of writes in these batches, after a check that the last record is unchanged.
     fn checked(&self, batches: u64) -> Result<u64> {
         let Records { plaintext, opened, writes, .. } = &self.records;
         let last = (plaintext.len() - 1) % RECORD;
         if opened[..=last] != plaintext[..=last] {
-            return Err("what was opened is not what was sealed".into());
+            return Err("decrypted data differs from the plaintext".into());
         }
         Ok(batches * *writes as u64)
     }
 }
 
-impl Prepared for Bulk {
+impl PreparedTask for Bulk {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
         self.meter.reset();
         let (start, mut batches) = (Instant::now(), 0);
@@ -169,9 +169,9 @@ impl Prepared for Bulk {
         Ok(Measurement { repetitions, sides: sides.into(), ..Measurement::default() })
     }
 
-    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, PrepareError> {
         (0..count).for_each(|_| self.batch());
-        let repetitions = self.checked(count).map_err(Unable::Failed)?;
+        let repetitions = self.checked(count).map_err(PrepareError::Failed)?;
         Ok(Measurement { repetitions, ..Measurement::default() })
     }
 }

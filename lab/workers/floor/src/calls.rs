@@ -1,58 +1,57 @@
-//! Which cryptographic calls make up a row, side by side.
+//! The cryptographic calls of each row.
 //!
-//! What a side must compute, whoever writes it: HMAC states are kept as long as their key lives, the
-//! constant early secret of TLS 1.3 is known beforehand, the exporter's secret is not derived, a transcript
-//! hash that is needed twice is finished once, and all public random values are drawn at once; private keys
-//! draw their own. Sizes of messages are those of a plain exchange.
-//! Must not know: how a call is made. Next: `operands.rs`.
+//! They are the calls that any implementation needs if HMAC states are kept as long as their keys,
+//! the constant early secret of TLS 1.3 is precomputed, the exporter secret is not derived, a
+//! transcript hash is computed once for all its uses, and all public random values are drawn at
+//! once (private keys draw their own). Message sizes are those of a minimal exchange.
 
 use std::fmt;
 
 use lab_scenario::{Group, Resumption, Row, Suite, Version};
 
-/// One call, with the lengths that decide what it costs.
+/// A call, with the lengths that determine its cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Call {
-    /// So many random bytes.
+    /// This many random bytes.
     Random(usize),
-    /// A key pair.
+    /// Generates a key pair.
     X25519Generate,
-    /// The shared secret.
+    /// Computes the shared secret.
     X25519Agree,
-    /// A key pair.
+    /// Generates a key pair.
     MlKemGenerate,
-    /// A secret and its ciphertext for the client's key.
+    /// Encapsulates a secret to the client's key.
     MlKemEncapsulate,
-    /// The secret out of the ciphertext.
+    /// Decapsulates the secret.
     MlKemDecapsulate,
-    /// The signature of this handshake with the leaf's key.
+    /// Signs the handshake with the leaf's key.
     Sign,
-    /// That signature verified.
+    /// Verifies that signature.
     VerifyHandshake,
-    /// The public key at this place of the chain made ready.
+    /// Parses the public key at this position of the chain.
     ParseKey(usize),
-    /// The signature of the certificate at this place of the chain verified, its hash included.
+    /// Verifies the signature of the certificate at this position of the chain, including its hash.
     VerifyCertificate(usize),
-    /// So many bytes of handshake messages hashed into the transcript, which was finished so often on the way.
+    /// Hashes handshake messages into the transcript, and finalizes copies of it.
     Transcript {
-        /// All messages.
+        /// Bytes of all messages.
         bytes: usize,
-        /// How often the hash so far was needed.
+        /// The number of intermediate and final hashes.
         finishes: usize,
     },
-    /// A key absorbed into an HMAC state that is kept.
+    /// Initializes an HMAC state that is kept.
     HmacKey,
-    /// An HMAC of so many bytes with a state that is kept.
+    /// Computes the HMAC of this many bytes with a kept state.
     Hmac(usize),
-    /// A record key made ready.
+    /// Prepares a record key.
     RecordKey,
-    /// A record of so many bytes sealed.
+    /// Encrypts a record of this many bytes.
     Seal(usize),
-    /// A record of so many bytes opened.
+    /// Decrypts a record of this many bytes.
     Open(usize),
-    /// A ticket sealed with a key that is ready.
+    /// Encrypts a ticket with a prepared key.
     SealTicket,
-    /// A ticket opened.
+    /// Decrypts a ticket.
     OpenTicket,
 }
 
@@ -83,7 +82,7 @@ impl fmt::Display for Call {
     }
 }
 
-/// The calls of both sides, in the order of the protocol.
+/// The calls of both sides, in protocol order.
 pub(crate) struct Calls {
     pub(crate) client: Vec<Call>,
     pub(crate) server: Vec<Call>,
@@ -92,25 +91,25 @@ pub(crate) struct Calls {
 /// Lengths that depend on the row's certificates.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
-    /// All certificates of a chain.
+    /// The length of all certificates of a chain.
     pub(crate) chain: usize,
-    /// A handshake signature.
+    /// The length of a handshake signature.
     pub(crate) signature: usize,
 }
 
-/// Bytes of session that a ticket carries.
+/// The length of a session in a ticket.
 pub(crate) const SESSION: usize = 112;
 
-/// A ticket: its nonce, the session, the tag and a key name.
+/// The length of a ticket: nonce, session, tag and key name.
 const TICKET: usize = NONCE + SESSION + 16 + 16;
 
-/// The nonce under which a ticket is sealed.
+/// The length of a ticket's nonce.
 const NONCE: usize = 12;
 
-/// What a stateful ticket is: a name in the server's store.
+/// The length of a stateful ticket, which is a key of the server's session store.
 const TICKET_NAME: usize = 32;
 
-/// What is drawn for each ticket of TLS 1.3 besides: ticket_age_add. RFC 9846 4.7.1
+/// The length of ticket_age_add, which is drawn for each TLS 1.3 ticket. RFC 9846 4.7.1
 const AGE_ADD: usize = 4;
 
 /// The calls of a handshake row.
@@ -138,11 +137,11 @@ fn tls12(row: &Row, sizes: Sizes) -> Calls {
             client.push(C::Sign);
             server.extend(VERIFY);
         }
-        // The extended main secret, under the premaster secret. RFC 7627 4
+        // The extended main secret from the premaster secret. RFC 7627 4
         both.push(C::HmacKey);
         both.extend(prf(22 + hash, 48, hash));
     }
-    // Under the main secret, the keys and both Finished. RFC 5246 6.3, 7.4.9
+    // Keys and both Finished from the main secret. RFC 5246 6.3, 7.4.9
     both.push(C::HmacKey);
     both.extend(prf(13 + 64, key_block(row.suite), hash));
     for _ in 0..2 {
@@ -156,7 +155,8 @@ fn tls12(row: &Row, sizes: Sizes) -> Calls {
         (false, false) => certificate + 40 + 4 + 37,
         (false, true) => 2 * certificate + 40 + 4 + 37 + 60,
     };
-    // The session hash serves the client's Finished as well, unless CertificateVerify comes between.
+    // The session hash is also used for the client's Finished, unless CertificateVerify comes
+    // between.
     let finishes = if mutual { 3 } else { 2 };
     both.push(C::Transcript { bytes: hellos + tickets + authenticated + 2 * 16, finishes });
     both.extend([C::RecordKey, C::RecordKey, C::Seal(16), C::Open(16)]);
@@ -196,26 +196,26 @@ fn tls13(row: &Row, sizes: Sizes) -> Calls {
 
     let mut both = Vec::new();
     if resumed {
-        // Early secret, binder key, its finished key, the binder, and on to the next stage.
+        // Early secret, binder key, its finished key, the binder, and the next stage.
         both.extend([C::Hmac(hash), C::HmacKey, C::Hmac(stage), C::HmacKey, C::Hmac(FINISHED)]);
         both.extend([C::HmacKey, C::Hmac(hash), C::Hmac(stage), C::HmacKey]);
         if row.early_data > 0 {
             both.extend([C::Hmac(traffic), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
         }
     }
-    // Handshake secret, both traffic secrets with key, iv and finished key, and on to the next stage.
+    // Handshake secret, both traffic secrets with key, iv and finished key, and the next stage.
     both.extend([C::Hmac(if hybrid { 64 } else { 32 }), C::HmacKey]);
     for _ in 0..2 {
         both.extend([C::Hmac(traffic), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
         both.extend([C::Hmac(FINISHED), C::HmacKey, C::Hmac(hash)]);
     }
     both.extend([C::Hmac(stage), C::HmacKey, C::Hmac(hash), C::HmacKey]);
-    // Main secret: traffic secrets with key and iv.
+    // Main secret, and traffic secrets with key and iv.
     for _ in 0..2 {
         both.extend([C::Hmac(traffic), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
     }
     if tickets > 0 {
-        // The resumption secret, and one secret for each ticket.
+        // The resumption secret, and one secret per ticket.
         both.extend([C::Hmac(traffic), C::HmacKey]);
         both.extend(std::iter::repeat_n(C::Hmac(25), tickets));
     }
@@ -231,8 +231,8 @@ fn tls13(row: &Row, sizes: Sizes) -> Calls {
         (false, true) => (6 + 45 + certificate + finished, certificate + finished),
     };
     let early_end = if row.early_data > 0 { 4 } else { 0 };
-    // After ServerHello, for both Finished, and where the main secret branches off; a resumption has a
-    // binder instead of a CertificateVerify.
+    // After ServerHello, for both Finished, and for the main secret. A resumption has a binder
+    // instead of a CertificateVerify.
     let early = usize::from(row.early_data > 0);
     let finishes = 4 + usize::from(tickets > 0) + 2 * usize::from(mutual) + early;
     let bytes = hellos + offered + from_server + early_end + from_client;
@@ -255,7 +255,7 @@ fn tls13(row: &Row, sizes: Sizes) -> Calls {
     Calls { client, server }
 }
 
-/// P_hash: A(1) and a block of output, and so on for each further block. RFC 5246 5
+/// P_hash: A(1) and a block of output, and the same for each further block. RFC 5246 5
 fn prf(seed: usize, output: usize, hash: usize) -> Vec<Call> {
     let mut calls = vec![Call::Hmac(seed), Call::Hmac(hash + seed)];
     for _ in 1..output.div_ceil(hash) {
@@ -264,12 +264,12 @@ fn prf(seed: usize, output: usize, hash: usize) -> Vec<Call> {
     calls
 }
 
-/// The output of a suite's hash function.
+/// The length of the suite's hash.
 fn hash_length(suite: Suite) -> usize {
     if suite.name().ends_with("SHA384") { 48 } else { 32 }
 }
 
-/// Keys and the nonces' fixed parts of both directions. RFC 5288 3, RFC 7905 2
+/// Keys and fixed nonce parts of both directions. RFC 5288 3, RFC 7905 2
 fn key_block(suite: Suite) -> usize {
     let name = suite.name();
     let nonce = if name.contains("GCM") { 4 } else { 12 };
@@ -277,8 +277,9 @@ fn key_block(suite: Suite) -> usize {
     2 * (key + nonce)
 }
 
-/// What the receiver of a chain of three does, root trusted and at hand: the leaf's certificate with the
-/// intermediate's key, that one's with the root's, and the handshake with the leaf's.
+/// The verifications of a peer with a chain of three and a known trusted root: the leaf certificate
+/// with the intermediate's key, the intermediate certificate with the root's key, and the handshake
+/// with the leaf's key.
 const VERIFY: [Call; 5] = [
     Call::ParseKey(0),
     Call::ParseKey(1),
@@ -287,10 +288,10 @@ const VERIFY: [Call; 5] = [
     Call::VerifyHandshake,
 ];
 
-// Lengths of HKDF-Expand-Label's input with the counter byte. RFC 9846 7.1
-/// A traffic secret, but for the hash: a label of 12.
+// Input lengths of HKDF-Expand-Label including the counter byte. RFC 9846 7.1
+/// A traffic secret without the hash: a label of 12 bytes.
 const TRAFFIC: usize = 2 + 1 + 6 + 12 + 1 + 1;
-/// The label "derived", but for the hash.
+/// The label "derived" without the hash.
 const STAGE: usize = 2 + 1 + 6 + 7 + 1 + 1;
 /// The label "key".
 const KEY: usize = 2 + 1 + 6 + 3 + 1 + 1;
@@ -380,8 +381,9 @@ mod tests {
 
     #[test]
     fn the_prf_makes_as_many_blocks_as_its_output_has() {
-        // RFC 5246 5: of SHA-384 two blocks for 72 bytes of keys, of SHA-256 two for 40 and three for 88; the
-        // extended main secret is one block of the first and two of the second, each Finished one.
+        // RFC 5246 5: SHA-384 needs two blocks for 72 bytes of keys; SHA-256 needs two for 40 and
+        // three for 88. The extended main secret takes one block of SHA-384 or two of SHA-256, and
+        // each Finished takes one.
         for (id, blocks) in [
             ("full-12-rsa2048-x25519", 1 + 2 + 2),
             ("full-12-rsa2048-aes128", 2 + 2 + 2),
@@ -395,12 +397,13 @@ mod tests {
 
     #[test]
     fn the_key_schedule_is_as_long_as_the_rfc_says() {
-        // RFC 9846 7.1: two extracts, two stages, four traffic secrets, each with key and iv, and two
-        // finished keys with one use each.
+        // RFC 9846 7.1: two extracts, two stages, four traffic secrets with key and iv each, and
+        // two finished keys with one use each.
         let full = calls("full-13-rsa2048-x25519").client;
         assert_eq!(count(&full, |call| matches!(call, Call::Hmac(_))), 2 + 1 + 4 + 8 + 2 + 2);
         assert_eq!(count(&full, |call| *call == Call::RecordKey), 4);
-        // One more extract, the binder's four and one more stage; then the ticket's two.
+        // One more extract, four calls for the binder, one more stage, and two calls for the
+        // ticket.
         let resumed = calls("resumed-13-stateless-x25519").client;
         let more = 1 + 1 + 1 + 1 + 1 + 2;
         assert_eq!(count(&resumed, |call| matches!(call, Call::Hmac(_))), 19 + more);

@@ -1,6 +1,4 @@
-//! The calls of a row in words, and a check that the floor is their sum.
-//!
-//! Must not know: the line protocol. Next: `calls.rs`.
+//! Prints the calls of a row, and checks that the floor's time is the sum of its calls.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,25 +10,24 @@ use crate::bulk::Records;
 use crate::calls::{self, Call, Sizes};
 use crate::operands::Operands;
 
-/// How far the loop may be from the sum of its calls.
+/// The maximum relative difference between the loop and the sum of its calls.
 const TOLERANCE: f64 = 0.03;
 
-/// A side that is farther off is measured again so often: what else runs on the machine spoils one
-/// measurement or two, a wrong list of calls spoils them all.
+/// A side that differs more is measured again up to this many times. Load by other programs affects
+/// single measurements, a wrong list of calls affects all.
 const REPEATS: usize = 2;
 
-/// Rounds in which calls and loop take turns, so that a clock that changes its pace does so for both.
+/// Rounds in which calls and loop alternate, so that clock rate changes affect both.
 const ROUNDS: usize = 31;
 
-/// For so long, at least, a call is repeated in a round.
+/// The minimum time for which a call is repeated in a round.
 const SPAN: Duration = Duration::from_millis(1);
 
-/// Calls are repeated a multiple of so often. AWS-LC makes the values that blind an RSA key anew after 32 signatures:
-/// every round has to hold its share of that, whether it times the call alone or in the loop. With another number the
-/// same of the two would pay each time.
+/// Calls are repeated a multiple of this many times. AWS-LC renews the blinding of an RSA key after
+/// 32 signatures, so every round must contain the same share of that work.
 const PERIOD: u32 = 32;
 
-/// Prints the calls of a row with RSA-2048 certificates of usual length, or of the bulk row's record.
+/// Prints the calls of a row, for RSA-2048 certificates of typical length.
 pub(crate) fn print_calls(row: &Row) -> Result<()> {
     if let Some(why) = has_none(row) {
         return Err(why.into());
@@ -50,18 +47,19 @@ pub(crate) fn print_calls(row: &Row) -> Result<()> {
     Ok(())
 }
 
-/// Checks a row, with the time of each call.
+/// Checks a row and prints the time of each call.
 pub(crate) fn check_one(row: &Row, files: &str) -> Result<()> {
     if let Some(why) = has_none(row) {
         return Err(why.into());
     }
     match Checked::new(row, files)?.both_sides(true)? {
         0 => Ok(()),
-        _ => Err("the loop is not the sum of its calls".into()),
+        _ => Err("the loop differs from the sum of its calls".into()),
     }
 }
 
-/// Checks all rows that have calls of their own: those of threads and latency have the calls of other rows.
+/// Checks all rows that have calls of their own. Rows of threads and latency have the calls of
+/// other rows.
 pub(crate) fn check_all(rows: &[Row], files: &str) -> Result<()> {
     let own = |row: &&Row| matches!(row.task, Task::Handshake | Task::Bulk);
     let (mut checked, mut off) = (0, 0);
@@ -70,10 +68,10 @@ pub(crate) fn check_all(rows: &[Row], files: &str) -> Result<()> {
         checked += 2;
     }
     println!("{checked} sides checked, {off} of them not within {:.0} %", 100.0 * TOLERANCE);
-    if off > 0 { Err("a loop is not the sum of its calls".into()) } else { Ok(()) }
+    if off > 0 { Err("a loop differs from the sum of its calls".into()) } else { Ok(()) }
 }
 
-/// Why a row has no calls.
+/// The reason why a row has no calls.
 fn has_none(row: &Row) -> Option<&'static str> {
     match row.task {
         Task::Handshake | Task::Threads | Task::Latency | Task::Bulk | Task::Instructions => None,
@@ -83,7 +81,7 @@ fn has_none(row: &Row) -> Option<&'static str> {
     }
 }
 
-/// What is checked of a row.
+/// A row that is checked.
 struct Checked<'r> {
     row: &'r Row,
     work: Work,
@@ -96,7 +94,7 @@ enum Work {
 
 /// One measurement of a side.
 struct Compared {
-    /// Each call, how often it is made, and how long it takes.
+    /// The calls with their number and their time.
     calls: Vec<(String, usize, f64)>,
     whole: f64,
 }
@@ -107,7 +105,7 @@ impl Compared {
         self.calls.iter().map(|(_, count, each)| *count as f64 * each).sum()
     }
 
-    /// By how much the loop takes longer.
+    /// The relative difference of the loop from the sum.
     fn off(&self) -> f64 {
         self.whole / self.sum() - 1.0
     }
@@ -122,7 +120,7 @@ impl<'r> Checked<'r> {
         Ok(Self { row, work })
     }
 
-    /// How many sides are off.
+    /// The number of sides that differ too much.
     fn both_sides(&mut self, in_full: bool) -> Result<usize> {
         let mut off = 0;
         for side in [0, 1] {
@@ -187,7 +185,7 @@ fn compare_calls(operands: &mut Operands, calls: &[Call]) -> Result<Compared> {
     Ok(Compared { calls: calls.collect(), whole: median(whole) })
 }
 
-/// As many records as a repetition has, all alike, against the repetition.
+/// Compares a batch of equal records with the repetition.
 fn compare_records(records: &mut Records, side: usize) -> Result<Compared> {
     let count = records.count();
     let (mut alike, mut whole) = (Vec::new(), Vec::new());
@@ -221,11 +219,11 @@ fn counted(calls: &[Call]) -> Vec<(Call, usize)> {
     counts
 }
 
-/// Nanoseconds of doing this once.
+/// Nanoseconds of one execution of `action`.
 fn time(mut action: impl FnMut()) -> Result<f64> {
     let (start, mut repeats) = (own_time()?, 0_u32);
     loop {
-        // The clock is read seldom enough not to matter.
+        // Reading the clock rarely makes its cost negligible.
         (0..PERIOD).for_each(|_| action());
         repeats += PERIOD;
         let spent = own_time()?.saturating_sub(start);
@@ -235,14 +233,14 @@ fn time(mut action: impl FnMut()) -> Result<f64> {
     }
 }
 
-/// The time that this thread has had a processor for: what others ran meanwhile is not in it.
+/// CPU time of this thread, which excludes other programs.
 #[cfg(unix)]
 fn own_time() -> Result<Duration> {
     use nix::time::{ClockId, clock_gettime};
     Ok(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?.into())
 }
 
-/// The time on the wall, where threads have no clock of their own.
+/// Wall-clock time, on systems without a thread clock.
 #[cfg(not(unix))]
 fn own_time() -> Result<Duration> {
     use std::{sync::LazyLock, time::Instant};

@@ -1,14 +1,10 @@
-//! The floor: the cryptographic calls of each row in a bare loop, on AWS-LC.
+//! The floor: a worker that executes the cryptographic calls of each row in a bare loop, on AWS-LC.
 //!
-//! No messages are built or parsed, nothing is allocated but what AWS-LC allocates, nothing is looked up,
-//! and no secret is wiped. A peer over a floor of 1.2 spends a sixth of its time on all that.
+//! It builds and parses no messages, allocates nothing except in AWS-LC, checks nothing, and wipes
+//! no secrets. A peer at 1.2 times the floor spends a sixth of its time on such work.
 //!
-//! | to see | look at |
-//! |---|---|
-//! | which calls make up a row | `calls.rs`, or `lab list --floor ROW` |
-//! | what a call does | `operands.rs` |
-//! | that the loop costs what its calls cost | `check.rs`, or `lab list --floor ROW --check` |
-//! | how records of bulk rows are sealed and opened | `bulk.rs` |
+//! See `calls.rs` or `lab list --floor ROW` for the calls, `operands.rs` for their operands, and
+//! `check.rs` for the check that the loop takes as long as its calls.
 
 #![forbid(unsafe_code)]
 
@@ -21,15 +17,15 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use lab_scenario::{
-    About, Distribution, Files, Measurement, Meter, Prepared, Result, Row, Span, Task, Threads,
-    Unable, Worker, locked_version, protocol, rows, serve,
+    About, Distribution, Files, Measurement, Meter, PrepareError, PreparedTask, Result, Row, Span,
+    Task, Threads, Worker, locked_version, protocol, rows, serve,
 };
 
 use calls::{Call, Calls};
 use operands::Operands;
 
 fn main() -> ExitCode {
-    // The floor is AWS-LC, one call after the other.
+    // The floor calls AWS-LC only, one call after the other.
     tercel_crypto::use_hash_lanes(false);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
@@ -51,7 +47,7 @@ fn main() -> ExitCode {
 
 fn row_of(id: &str) -> Result<Row> {
     let row = rows::all().into_iter().find(|row| row.id == id);
-    row.map(|row| row.counted()).ok_or_else(|| format!("no row is called {id:?}").into())
+    row.map(|row| row.counted()).ok_or_else(|| format!("unknown row {id:?}").into())
 }
 
 struct Floor;
@@ -75,41 +71,45 @@ impl Worker for Floor {
         &mut self,
         row: &Row,
         files: &Files,
-    ) -> std::result::Result<Box<dyn Prepared>, Unable> {
+    ) -> std::result::Result<Box<dyn PreparedTask>, PrepareError> {
         match row.task {
-            Task::SetUp => Err(Unable::cannot("there is no cryptography in it")),
+            Task::SetUp => Err(PrepareError::unsupported("set-up has no cryptographic calls")),
             Task::Bulk => Ok(Box::new(bulk::Bulk::new(row))),
             Task::Threads | Task::Latency => {
                 let (own, files) = (row.clone(), files.clone());
-                let strand = move || -> Result<Box<dyn Prepared>> {
+                let thread_setup = move || -> Result<Box<dyn PreparedTask>> {
                     let mut prepared = Handshakes::new(&own, &files)?;
                     prepared.measure(WARM_UP)?;
                     Ok(Box::new(prepared))
                 };
-                Ok(Box::new(Threads::new(row, Box::new(strand)).map_err(Unable::Failed)?))
+                Ok(Box::new(
+                    Threads::new(row, Box::new(thread_setup)).map_err(PrepareError::Failed)?,
+                ))
             }
-            Task::Instructions => Err(Unable::cannot("it is asked for as what is counted")),
-            Task::Memory => Err(Unable::cannot("memory is the libraries' affair")),
-            Task::Loading => Err(Unable::cannot("how to load is the libraries' affair")),
+            Task::Instructions => {
+                Err(PrepareError::unsupported("instruction rows are requested as repetitions"))
+            }
+            Task::Memory => Err(PrepareError::unsupported("the floor has no memory use")),
+            Task::Loading => Err(PrepareError::unsupported("the floor does not load objects")),
             Task::Handshake => {
-                let mut row = Handshakes::new(row, files).map_err(Unable::Failed)?;
-                row.measure(WARM_UP).map_err(Unable::Failed)?;
+                let mut row = Handshakes::new(row, files).map_err(PrepareError::Failed)?;
+                row.measure(WARM_UP).map_err(PrepareError::Failed)?;
                 Ok(Box::new(row))
             }
         }
     }
 }
 
-/// For so long calls are made before any is measured.
+/// The duration of the warm-up.
 const WARM_UP: Duration = Duration::from_millis(20);
 
-/// Both sides' calls, ready to be made.
+/// The prepared calls of both sides.
 struct Handshakes {
     client: Vec<Call>,
     server: Vec<Call>,
     operands: Operands,
     meter: Meter<2>,
-    /// Whether each repetition is told, not their average alone.
+    /// Whether each repetition is recorded in addition to the mean.
     one_by_one: bool,
 }
 
@@ -119,11 +119,11 @@ impl Handshakes {
         let Calls { client, server } = calls::of(row, operands.sizes());
         operands.settle(&[client.as_slice(), server.as_slice()].concat());
         let one_by_one = row.task == Task::Latency;
-        let meter = Meter::new().counted_as([Span::Client, Span::Server]);
+        let meter = Meter::new().with_spans([Span::Client, Span::Server]);
         Ok(Self { client, server, operands, meter, one_by_one })
     }
 
-    /// Nanoseconds of client and server so far.
+    /// Nanoseconds of client and server.
     fn spent(&self, repetitions: u64) -> [f64; 2] {
         [0, 1].map(|side| self.meter.nanoseconds(side, repetitions))
     }
@@ -135,7 +135,7 @@ impl Handshakes {
     }
 }
 
-impl Prepared for Handshakes {
+impl PreparedTask for Handshakes {
     fn measure(&mut self, budget: Duration) -> Result<Measurement> {
         let mut distributions = [Distribution::default(), Distribution::default()];
         self.meter.reset();
@@ -157,7 +157,7 @@ impl Prepared for Handshakes {
         Ok(Measurement { repetitions, sides, distributions, ..Measurement::default() })
     }
 
-    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, Unable> {
+    fn repeat(&mut self, count: u64) -> std::result::Result<Measurement, PrepareError> {
         (0..count).for_each(|_| self.both_sides());
         Ok(Measurement { repetitions: count, ..Measurement::default() })
     }

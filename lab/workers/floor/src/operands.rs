@@ -1,7 +1,6 @@
-//! What calls are made on: keys, buffers, and the certificates of the row.
+//! Operands of calls: keys, buffers, and the certificates of the row.
 //!
-//! Everything that a library could have at hand before a connection comes is made here, before anything
-//! is timed. Must not know: which calls a row has. Next: `calls.rs`.
+//! Everything that a library could prepare before a connection is created before the timed loop.
 
 use std::fs;
 use std::hint::black_box;
@@ -32,27 +31,27 @@ pub(crate) struct Operands {
     aead: Aead,
     message: Vec<u8>,
     out: Vec<u8>,
-    /// Records to open, by the length of their content.
+    /// Encrypted records by the length of their content.
     sealed: Vec<Vec<u8>>,
     ticket: Vec<u8>,
 }
 
-/// A certificate of the chain, taken apart.
+/// A parsed certificate of the chain.
 struct Certificate {
     signed: Vec<u8>,
     signature: Vec<u8>,
     algorithm: SignatureAlgorithm,
     spki: Vec<u8>,
-    /// The key of its issuer.
+    /// The issuer's public key.
     issuer: PublicKey,
     own: PublicKey,
 }
 
 const NONCE: [u8; 12] = [3; 12];
 const AAD: [u8; 5] = [23, 3, 3, 1, 0];
-/// In TLS 1.3 the content type is sealed with the content.
+/// TLS 1.3 encrypts the content type with the content.
 const CONTENT_TYPE: [u8; 1] = [22];
-/// More than any transcript.
+/// Longer than any transcript.
 const MESSAGE: usize = 32 << 10;
 
 impl Operands {
@@ -106,7 +105,7 @@ impl Operands {
         Sizes { chain: self.chain_length, signature: self.signature.len() }
     }
 
-    /// Seals the records that these calls open.
+    /// Encrypts the records that these calls decrypt.
     pub(crate) fn settle(&mut self, calls: &[Call]) {
         for call in calls {
             let Call::Open(length) = *call else { continue };
@@ -119,7 +118,7 @@ impl Operands {
         }
     }
 
-    /// Makes a call.
+    /// Executes a call.
     pub(crate) fn perform(&mut self, call: Call) {
         match call {
             Call::Random(bytes) => bare::random(&mut self.out[..bytes]),
@@ -136,7 +135,7 @@ impl Operands {
                 black_box(self.ml_kem.decapsulate(black_box(&self.ml_kem_ciphertext)));
             }
             Call::Sign => {
-                // A key that signed once does so again.
+                // A key that has signed once can sign again.
                 _ = black_box(self.signing_key.sign(self.algorithm, black_box(&self.signed)));
             }
             Call::VerifyHandshake => {
@@ -153,7 +152,7 @@ impl Operands {
                 let pieces = self.message[..bytes].chunks(bytes.div_ceil(finishes));
                 for piece in pieces {
                     hash.update(black_box(piece));
-                    black_box(hash.fork_finish());
+                    black_box(hash.current_digest());
                 }
             }
             Call::HmacKey => {
@@ -177,7 +176,7 @@ impl Operands {
         }
     }
 
-    /// Never inlined, so that profiles show it.
+    /// Not inlined, so that profiles show it.
     #[inline(never)]
     fn ticket(&mut self, seal: bool) {
         if seal {
@@ -193,7 +192,7 @@ impl Operands {
     }
 }
 
-/// Never inlined, so that profiles tell it from the handshake's signature.
+/// Not inlined, so that profiles distinguish it from the handshake's signature.
 #[inline(never)]
 fn verify_certificate(certificate: &Certificate) {
     let Certificate { signed, signature, algorithm, issuer, .. } = certificate;
@@ -215,7 +214,7 @@ pub(crate) fn aead_name(suite: Suite) -> AeadName {
     }
 }
 
-/// Leaf and intermediate of a chain.
+/// The leaf and the intermediate of a chain.
 fn chain(pem: &[u8], row: &Row) -> Result<Vec<Certificate>> {
     let chain = load_certs_pem(pem)?;
     let algorithm = match row.chain.scheme() {
@@ -230,7 +229,7 @@ fn chain(pem: &[u8], row: &Row) -> Result<Vec<Certificate>> {
             subject_public_key_info(certificate).map_err(|refusal| format!("{refusal:?}"))?;
         let of_issuer =
             subject_public_key_info(issuer).map_err(|refusal| format!("{refusal:?}"))?;
-        let (signed, signature) = take_apart(certificate).ok_or("a malformed certificate")?;
+        let (signed, signature) = parse_certificate(certificate).ok_or("malformed certificate")?;
         certificates.push(Certificate {
             signed: signed.to_vec(),
             signature: signature.to_vec(),
@@ -243,14 +242,14 @@ fn chain(pem: &[u8], row: &Row) -> Result<Vec<Certificate>> {
     Ok(certificates)
 }
 
-/// What a certificate signs, and the signature. RFC 5280 4.1
-fn take_apart(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
+/// The signed part of a certificate, and its signature. RFC 5280 4.1
+fn parse_certificate(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
     let (whole, _) = element(certificate)?;
     let body = whole.content;
     let (signed, rest) = element(body)?;
     let (_, rest) = element(rest)?;
     let (signature, _) = element(rest)?;
-    // The first byte of a bit string counts unused bits: none.
+    // The first byte of a BIT STRING is the number of unused bits.
     Some((signed.whole, signature.content.get(1..)?))
 }
 
@@ -259,7 +258,7 @@ struct Element<'d> {
     content: &'d [u8],
 }
 
-/// The first DER element, and what follows it.
+/// The first DER element, and the rest.
 fn element(der: &[u8]) -> Option<(Element<'_>, &[u8])> {
     let short = usize::from(*der.get(1)?);
     let (header, length) = match short {

@@ -1,10 +1,8 @@
-//! How OpenSSL is configured for a row.
-//!
-//! Must not know: how connections are driven. Next: `session.rs`, which keeps what can be resumed.
+//! Configuration of OpenSSL for a row.
 
 use std::fs;
 
-use lab_scenario::{Files, Group, Resumption, Row, Unable, Version};
+use lab_scenario::{Files, Group, PrepareError, Resumption, Row, Version};
 use openssl::pkey::PKey;
 use openssl::ssl::{
     SslContext, SslContextBuilder, SslOptions, SslSessionCacheMode, SslVerifyMode, cipher_name,
@@ -14,18 +12,18 @@ use openssl::x509::{X509, X509Name};
 
 use crate::{context, session};
 
-/// Bytes of early data that a ticket admits.
+/// The early data limit of tickets, in bytes.
 const MAX_EARLY_DATA: u32 = 16 << 10;
 
-type Result<T> = std::result::Result<T, Unable>;
+type Result<T> = std::result::Result<T, PrepareError>;
 
 pub(crate) fn client(row: &Row, files: &Files) -> Result<SslContext> {
-    client_that_trusts(&fs::read(files.root(row.chain))?, row, files)
+    client_with_roots(&fs::read(files.root(row.chain))?, row, files)
 }
 
-/// The same with these roots, in PEM.
-pub(crate) fn client_that_trusts(roots: &[u8], row: &Row, files: &Files) -> Result<SslContext> {
-    let mut builder = both(row)?;
+/// The client configuration with these roots, in PEM.
+pub(crate) fn client_with_roots(roots: &[u8], row: &Row, files: &Files) -> Result<SslContext> {
+    let mut builder = base_context(row)?;
     builder.set_verify(SslVerifyMode::PEER);
     builder.set_cert_store(store(roots)?);
     if let Some(chain) = row.client_chain {
@@ -33,7 +31,7 @@ pub(crate) fn client_that_trusts(roots: &[u8], row: &Row, files: &Files) -> Resu
         show(&mut builder, &fs::read(files.client_chain(chain))?, &key)?;
     }
     match row.version {
-        // What can be resumed is asked for after the handshake.
+        // Sessions are requested after the handshake.
         Version::Tls12 => {
             builder.set_session_cache_mode(SslSessionCacheMode::OFF);
             if row.resumption != Some(Resumption::Stateless) {
@@ -44,7 +42,7 @@ pub(crate) fn client_that_trusts(roots: &[u8], row: &Row, files: &Files) -> Resu
             builder.set_session_cache_mode(
                 SslSessionCacheMode::CLIENT | SslSessionCacheMode::NO_INTERNAL,
             );
-            session::keep_arriving(&mut builder);
+            session::store_received(&mut builder);
         }
     }
     Ok(builder.build())
@@ -52,17 +50,17 @@ pub(crate) fn client_that_trusts(roots: &[u8], row: &Row, files: &Files) -> Resu
 
 pub(crate) fn server(row: &Row, files: &Files) -> Result<SslContext> {
     let key = fs::read(files.server_key(row.chain))?;
-    server_that_shows(&fs::read(files.server_chain(row.chain))?, &key, row, files)
+    server_with_chain(&fs::read(files.server_chain(row.chain))?, &key, row, files)
 }
 
-/// The same with this chain and key, in PEM.
-pub(crate) fn server_that_shows(
+/// The server configuration with this chain and key, in PEM.
+pub(crate) fn server_with_chain(
     chain: &[u8],
     key: &[u8],
     row: &Row,
     files: &Files,
 ) -> Result<SslContext> {
-    let mut builder = both(row)?;
+    let mut builder = base_context(row)?;
     show(&mut builder, chain, key)?;
     if let Some(chain) = row.client_chain {
         builder.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
@@ -93,7 +91,7 @@ fn store(pem: &[u8]) -> Result<X509Store> {
     Ok(store.build())
 }
 
-/// What SSL_CTX_use_certificate_chain_file(3) and SSL_CTX_use_PrivateKey_file(3) do, without the file.
+/// As SSL_CTX_use_certificate_chain_file(3) and SSL_CTX_use_PrivateKey_file(3), from memory.
 fn show(builder: &mut SslContextBuilder, chain: &[u8], key: &[u8]) -> Result<()> {
     let mut chain = X509::stack_from_pem(chain)?.into_iter();
     if let Some(leaf) = chain.next() {
@@ -105,7 +103,7 @@ fn show(builder: &mut SslContextBuilder, chain: &[u8], key: &[u8]) -> Result<()>
     Ok(builder.set_private_key(&*PKey::private_key_from_pem(key)?)?)
 }
 
-fn both(row: &Row) -> Result<SslContextBuilder> {
+fn base_context(row: &Row) -> Result<SslContextBuilder> {
     let mut builder = context::of_version(row)?;
     match row.version {
         Version::Tls12 => builder.set_cipher_list(cipher_name(row.suite.name()))?,

@@ -1,13 +1,11 @@
-//! A connection over its transport, with what OpenSSL and what came of it have alike; shared with the worker for
-//! BoringSSL, by `crate::ffi` and `crate::library`.
-//!
-//! Must not know: which rows there are. Next: `main.rs`, which adds what differs; `transport.rs`.
+//! A connection with its transport: the part that OpenSSL and its forks have in common. Shared with
+//! the worker for BoringSSL through `crate::ffi` and `crate::library`.
 
 use std::ffi::{CStr, c_int};
 use std::ptr;
 
 use foreign_types::ForeignType;
-use lab_scenario::{Accounting, Result, Row, Suite, Version, Wire};
+use lab_scenario::{Accounting, Result, Row, Suite, TransportBuffers, Version};
 
 use crate::ffi;
 use crate::library::error::ErrorStack;
@@ -15,30 +13,31 @@ use crate::library::ssl::{Ssl, SslContext, SslVersion};
 use crate::memory::Memory;
 use crate::transport;
 
-/// Buffers that one thread of an application keeps for all its connections.
+/// Buffers that a thread uses for all its connections.
 pub(crate) struct Buffers {
-    pub(crate) wire: Wire,
-    /// What application data is opened into: a record, or in published accounting a whole write.
+    pub(crate) wire: TransportBuffers,
+    /// Decrypted application data: a record, or in published accounting a whole write.
     pub(crate) opened: Vec<u8>,
 }
 
 impl Buffers {
-    pub(crate) fn new(row: &Row, at_once: usize) -> Self {
-        Self { wire: Wire::new(at_once), opened: vec![0; opened(row)] }
+    pub(crate) fn new(row: &Row, capacity: usize) -> Self {
+        Self { wire: TransportBuffers::new(capacity), opened: vec![0; opened(row)] }
     }
 }
 
-/// A connection, without what the crate attaches to each for callbacks that are not used here.
+/// A connection without the data that the crate attaches for callbacks that are not used here.
 pub(crate) struct Connection {
     pub(crate) ssl: Ssl,
-    /// The connection's, which frees it. Null in published accounting.
+    /// Owned by the connection. Null in published accounting.
     bio: *mut ffi::BIO,
     /// The transport of published accounting.
     pub(crate) memory: Option<Memory>,
 }
 
 impl Connection {
-    /// A client's, that wants a server of this name; in published accounting it does not look at the name.
+    /// A client connection that verifies the server name; in published accounting without that
+    /// check.
     pub(crate) fn client(
         context: &SslContext,
         host: &str,
@@ -50,7 +49,7 @@ impl Connection {
             connection.ssl.param_mut().set_host(host)?;
         }
         let ssl = connection.ssl.as_ptr();
-        // SAFETY: the connection is ours, and the library copies the name.
+        // SAFETY: the connection is valid, and the library copies the name.
         let set = unsafe {
             ffi::SSL_set_connect_state(ssl);
             ffi::SSL_set_tlsext_host_name(ssl, name.as_ptr().cast_mut())
@@ -58,22 +57,22 @@ impl Connection {
         if set == 1 { Ok(connection) } else { Err(ErrorStack::get().into()) }
     }
 
-    /// A server's.
+    /// A server connection.
     pub(crate) fn server(context: &SslContext, published: bool) -> Result<Self> {
         let connection = Self::new(context, published)?;
-        // SAFETY: the connection is ours.
+        // SAFETY: the connection is valid.
         unsafe { ffi::SSL_set_accept_state(connection.ssl.as_ptr()) };
         Ok(connection)
     }
 
     fn new(context: &SslContext, published: bool) -> Result<Self> {
         let bio = if published { ptr::null_mut() } else { transport::new()? };
-        // SAFETY: the context lives; a null pointer is no connection.
+        // SAFETY: the context is valid; a null result means failure.
         let ssl = unsafe { ffi::SSL_new(context.as_ptr()) };
         if ssl.is_null() {
             return Err(ErrorStack::get().into());
         }
-        // SAFETY: both are ours, and the connection takes the BIO, if there is one.
+        // SAFETY: both are valid, and the connection takes ownership of the BIO, if there is one.
         let ssl = unsafe {
             ffi::SSL_set_bio(ssl, bio, bio);
             Ssl::from_ptr(ssl)
@@ -83,22 +82,26 @@ impl Connection {
     }
 
     /// A call that may read from and write to `wire`.
-    pub(crate) fn with<T>(&self, wire: &mut Wire, call: impl FnOnce(*mut ffi::SSL) -> T) -> T {
+    pub(crate) fn with<T>(
+        &self,
+        wire: &mut TransportBuffers,
+        call: impl FnOnce(*mut ffi::SSL) -> T,
+    ) -> T {
         let ssl = self.ssl.as_ptr();
-        transport::lend(self.bio, wire, || call(ssl))
+        transport::with_buffers(self.bio, wire, || call(ssl))
     }
 
-    /// Goes on with the handshake. Whether it has ended.
-    pub(crate) fn handshake(&self, wire: &mut Wire) -> Result<bool> {
-        // SAFETY: the connection is ours.
+    /// Continues the handshake. Returns whether it has ended.
+    pub(crate) fn handshake(&self, wire: &mut TransportBuffers) -> Result<bool> {
+        // SAFETY: the connection is valid.
         match self.with(wire, |ssl| unsafe { ffi::SSL_do_handshake(ssl) }) {
             1 => Ok(true),
             result => self.wants_more(result).map(|()| false),
         }
     }
 
-    /// Whether a call that returned `result` has to be made again once more has arrived; any other failure
-    /// is an error.
+    /// Whether a call that returned `result` must be repeated with more data; other failures are
+    /// errors.
     pub(crate) fn wants_more(&self, result: c_int) -> Result<()> {
         // SAFETY: `result` is that of the last call for this connection.
         match unsafe { ffi::SSL_get_error(self.ssl.as_ptr(), result) } {
@@ -107,7 +110,7 @@ impl Connection {
         }
     }
 
-    /// What was agreed. An error before the handshake has ended.
+    /// The negotiated version and suite.
     pub(crate) fn agreed(&self) -> Result<(Version, Suite)> {
         if !self.ssl.is_init_finished() {
             return Err("not connected".into());
@@ -123,7 +126,7 @@ impl Connection {
     }
 }
 
-/// Room for what one call of receiving fills.
+/// The maximum number of bytes that one receiving call returns.
 fn opened(row: &Row) -> usize {
     match row.accounting {
         Accounting::Neutral => 16 << 10,

@@ -1,18 +1,16 @@
-//! What contexts of OpenSSL and BoringSSL have in common, in either accounting.
-//!
-//! Shared with the worker for BoringSSL, by `crate::library`. Must not know: suites and groups, which the two libraries
-//! set in ways of their own. Next: `configuration.rs`, `published.rs`.
+//! Contexts of OpenSSL and BoringSSL: common settings in both accountings. Shared with the worker
+//! for BoringSSL through `crate::library`.
 
-use lab_scenario::{Files, Resumption, Row, Scheme, Unable, Version};
+use lab_scenario::{Files, PrepareError, Resumption, Row, Scheme, Version};
 
 use crate::library::ssl::{
     SslContext, SslContextBuilder, SslFiletype, SslMethod, SslOptions, SslSessionCacheMode,
     SslVersion,
 };
 
-type Result<T> = std::result::Result<T, Unable>;
+type Result<T> = std::result::Result<T, PrepareError>;
 
-/// A context for the row's version alone.
+/// A context limited to the row's version.
 pub(crate) fn of_version(row: &Row) -> Result<SslContextBuilder> {
     let mut builder = SslContext::builder(SslMethod::tls())?;
     let version = match row.version {
@@ -24,16 +22,16 @@ pub(crate) fn of_version(row: &Row) -> Result<SslContextBuilder> {
     Ok(builder)
 }
 
-/// The schemes that the row is held to, in the libraries' names.
+/// The pinned schemes, in the libraries' names.
 pub(crate) fn schemes(row: &Row) -> &'static str {
     match row.chain.scheme() {
-        // The second is that of the certificates.
+        // The second scheme is that of the certificates.
         Scheme::RsaPssRsaeSha256 => "rsa_pss_rsae_sha256:rsa_pkcs1_sha256",
         scheme => scheme.name(),
     }
 }
 
-/// As [`of_version`], with what openssl-bench sets besides.
+/// As [`of_version`], with the additional settings of openssl-bench.
 pub(crate) fn as_published(row: &Row) -> Result<SslContextBuilder> {
     let mut builder = of_version(row)?;
     builder.set_options(SslOptions::NO_COMPRESSION | SslOptions::NO_RENEGOTIATION);
@@ -47,7 +45,7 @@ pub(crate) fn as_published(row: &Row) -> Result<SslContextBuilder> {
     Ok(builder)
 }
 
-/// A server's context that shows the row's chain, as openssl-bench reads it.
+/// A server context with the row's chain, loaded as in openssl-bench.
 pub(crate) fn published_server(
     mut builder: SslContextBuilder,
     row: &Row,

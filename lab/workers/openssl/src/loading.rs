@@ -1,38 +1,36 @@
-//! What rows of loading load: contexts as for any other row, and private keys by themselves, which sign by
-//! EVP_DigestSign(3).
-//!
-//! Shared with the worker for BoringSSL, by `crate::library`. Must not know: TLS. Next: `configuration.rs`.
+//! Objects of rows of loading: contexts, and private keys that sign with EVP_DigestSign(3). Shared
+//! with the worker for BoringSSL through `crate::library`.
 
-use lab_scenario::{Files, Key, Loaded, Material, Result, Row, Scheme, Unable};
+use lab_scenario::{Files, Key, LoadedObject, Material, PrepareError, Result, Row, Scheme};
 
-use crate::configuration::{client_that_trusts, server_that_shows};
+use crate::configuration::{client_with_roots, server_with_chain};
 use crate::library::hash::MessageDigest;
 use crate::library::pkey::{PKey, Private};
 use crate::library::rsa::Padding;
 use crate::library::sign::{RsaPssSaltlen, Signer};
 use crate::library::ssl::SslContext;
 
-/// A key, or what `configured` makes of both contexts, of which one is new and the other the client's or the server's
-/// that there is.
+/// Loads a key, or a new context of one side. `configured` combines it with the existing context of
+/// the other side.
 pub(crate) fn load<L>(
     row: &Row,
     material: &Material,
     files: &Files,
     (client, server): (&SslContext, &SslContext),
     configured: impl FnOnce(SslContext, SslContext) -> L,
-) -> std::result::Result<Loaded<L>, Unable> {
+) -> std::result::Result<LoadedObject<L>, PrepareError> {
     let (client, server) = match material {
-        Material::Key(pem) => return key(pem, row.chain.scheme()).map(Loaded::Key),
+        Material::Key(pem) => return key(pem, row.chain.scheme()).map(LoadedObject::Key),
         Material::Server { chain, key } => {
-            (client.clone(), server_that_shows(chain, key, row, files)?)
+            (client.clone(), server_with_chain(chain, key, row, files)?)
         }
-        Material::Roots(pem) => (client_that_trusts(pem, row, files)?, server.clone()),
+        Material::Roots(pem) => (client_with_roots(pem, row, files)?, server.clone()),
     };
-    Ok(Loaded::Configured(configured(client, server)))
+    Ok(LoadedObject::Configured(configured(client, server)))
 }
 
-/// A key from PEM, ready to sign by this scheme.
-fn key(pem: &[u8], scheme: Scheme) -> std::result::Result<Box<dyn Key>, Unable> {
+/// A key from PEM for signatures with this scheme.
+fn key(pem: &[u8], scheme: Scheme) -> std::result::Result<Box<dyn Key>, PrepareError> {
     let key = PKey::private_key_from_pem(pem)?;
     Ok(Box::new(OwnKey { key, scheme }))
 }

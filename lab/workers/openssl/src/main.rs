@@ -1,20 +1,21 @@
-//! The lab's worker for OpenSSL.
+//! Worker for OpenSSL.
 //!
-//! It is driven through a BIO of its own over buffers of fixed size (BIO_meth_new(3)), one method for all
-//! connections: the memory BIO grows and moves its content, the pair of BIOs copies in rings, and a BIO by the
-//! crate `openssl` makes a method anew for each connection. Data is sent by `SSL_write_ex` and received by
-//! `SSL_read_ex`, one record a call, without reading ahead, which moves what was read too early.
+//! The transport is a custom BIO over buffers of fixed size (BIO_meth_new(3)), with one method for
+//! all connections. A memory BIO would grow and move its content, a BIO pair copies in rings, and
+//! the crate `openssl` would create a method for each connection. Data is sent with `SSL_write_ex`
+//! and received with `SSL_read_ex`, one record per call, without read-ahead, which moves data.
 //!
-//! OpenSSL asks for bytes from within its calls; that copy is not timed, as for other libraries. Sessions are
-//! kept where SSL_CTX_sess_set_new_cb(3) and SSL_get_session(3) say. In TLS 1.2 it renews a ticket only if
-//! told to, which it is here, since other libraries renew it each time.
+//! OpenSSL requests bytes in callbacks; these copies are not timed, as for other libraries.
+//! Sessions are obtained as SSL_CTX_sess_set_new_cb(3) and SSL_get_session(3) recommend. In TLS
+//! 1.2, OpenSSL renews a ticket only if configured to; here it is, because other libraries renew it
+//! each time.
 //!
-//! In published accounting it is driven and configured as openssl-bench does it (`published.rs`, `memory.rs`).
+//! In published accounting the worker follows openssl-bench (`published.rs`, `memory.rs`).
 
+mod client_session;
 mod configuration;
 mod connection;
 mod context;
-mod kept;
 mod loading;
 mod memory;
 mod published;
@@ -27,17 +28,17 @@ use std::ptr;
 
 use foreign_types::ForeignType;
 use lab_scenario::{
-    About, Accounting, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Program,
-    Result, Row, Scheme, Sink, Unable, Version, Wire, serve,
+    About, Accounting, Endpoint, Files, Group, Library, LibraryWorker, LoadedObject, Material,
+    Outcome, PrepareError, Program, Result, Row, Scheme, Sink, TransportBuffers, Version, serve,
 };
 use openssl::error::ErrorStack;
 use openssl::ssl::SslContext;
 
+use client_session::Shared;
 use connection::{Buffers, Connection};
-use kept::Shared;
 
-/// What the crate `openssl` is made of. It gives functions that take a callback of the right type names of
-/// their own.
+/// The bindings below the crate `openssl`, with the names that functions with callbacks of the
+/// right type have in BoringSSL's bindings.
 mod ffi {
     pub(crate) use openssl_sys::*;
     pub(crate) use openssl_sys::{
@@ -46,18 +47,18 @@ mod ffi {
         BIO_meth_set_write__fixed_rust as BIO_meth_set_write,
     };
 
-    // What openssl-sys leaves out of <openssl/ssl.h>.
+    // Declarations of <openssl/ssl.h> that openssl-sys lacks.
     unsafe extern "C" {
         pub(crate) fn SSL_set0_rbio(ssl: *mut SSL, bio: *mut BIO);
         pub(crate) fn SSL_set0_wbio(ssl: *mut SSL, bio: *mut BIO);
     }
 }
 
-/// The name that the parts shared with the worker for BoringSSL know the crate by.
+/// The name of the crate in the parts that are shared with the worker for BoringSSL.
 use openssl as library;
 
 fn main() -> ExitCode {
-    serve(Driven::<OpenSsl>::new())
+    serve(LibraryWorker::<OpenSsl>::new())
 }
 
 struct OpenSsl {
@@ -66,10 +67,10 @@ struct OpenSsl {
     host: &'static str,
     name: CString,
     files: Files,
-    /// Whether the client keeps the session of a handshake itself: in TLS 1.2.
+    /// Whether the client takes the session from the handshake itself, as in TLS 1.2.
     keeps: bool,
     early_data: bool,
-    /// The session that all clients resume in published accounting, and only there.
+    /// Published accounting: the session that all clients resume.
     published: Option<Shared>,
 }
 
@@ -91,8 +92,8 @@ impl Library for OpenSsl {
         }
     }
 
-    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
-        kept::keep(None);
+    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, PrepareError> {
+        client_session::keep(None);
         if row.accounting == Accounting::Published {
             return Ok(Self {
                 client: published::client(row, files)?,
@@ -118,7 +119,7 @@ impl Library for OpenSsl {
     }
 
     fn client(&self) -> Result<Self::Client> {
-        kept::forget_arrived();
+        client_session::reset_received();
         let published = self.published.is_some();
         let connection = Connection::client(&self.client, self.host, &self.name, published)?;
         let mut side = Side::new(connection);
@@ -126,13 +127,13 @@ impl Library for OpenSsl {
         if let Some(shared) = &self.published {
             if let Some(session) = shared.session() {
                 side.keeps = false;
-                // SAFETY: it came from a connection of the same context.
+                // SAFETY: the session is from a connection of the same context.
                 unsafe { side.connection.ssl.set_session(session)? };
             }
             return Ok(side);
         }
-        if let Some(session) = kept::take() {
-            // SAFETY: it came from a connection of the same context.
+        if let Some(session) = client_session::take() {
+            // SAFETY: the session is from a connection of the same context.
             unsafe { side.connection.ssl.set_session(&session)? };
             if self.early_data {
                 side.state = State::EarlyData;
@@ -142,7 +143,7 @@ impl Library for OpenSsl {
     }
 
     fn server(&self) -> Result<Self::Server> {
-        session::forget_issued();
+        session::reset_issued();
         let connection = Connection::server(&self.server, self.published.is_some())?;
         let mut side = Side::new(connection);
         if self.early_data {
@@ -151,7 +152,11 @@ impl Library for OpenSsl {
         Ok(side)
     }
 
-    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+    fn load(
+        &self,
+        row: &Row,
+        material: &Material,
+    ) -> std::result::Result<LoadedObject<Self>, PrepareError> {
         let shared = (&self.client, &self.server);
         loading::load(row, material, &self.files, shared, |client, server| {
             let (name, files) = (self.name.clone(), self.files.clone());
@@ -170,7 +175,7 @@ struct Side<const CLIENT: bool> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The client's is to be sent with its hello, the server's read before anything else.
+    /// The client sends early data with its ClientHello, the server reads it before other data.
     EarlyData,
     Handshake,
     Connected,
@@ -181,12 +186,12 @@ impl<const CLIENT: bool> Side<CLIENT> {
         Self { connection, state: State::Handshake, keeps: false, early_data: 0 }
     }
 
-    /// The early data that has come. Whether that was all of it.
+    /// Reads received early data. Returns whether that is complete.
     fn read_early(&mut self, buffers: &mut Buffers) -> Result<bool> {
         let opened = &mut buffers.opened;
         loop {
             let mut length = 0;
-            // SAFETY: the buffer has the length that is told.
+            // SAFETY: the buffer has the given length.
             let result = self.connection.with(&mut buffers.wire, |ssl| unsafe {
                 ffi::SSL_read_early_data(ssl, opened.as_mut_ptr().cast(), opened.len(), &mut length)
             });
@@ -199,17 +204,21 @@ impl<const CLIENT: bool> Side<CLIENT> {
         }
     }
 
-    /// One record's data, or none if no more has come whole.
+    /// The data of one record; `None` without a complete record.
     fn read<'b>(&mut self, buffers: &'b mut Buffers) -> Result<Option<&'b [u8]>> {
         let Buffers { wire, opened } = buffers;
         let length = self.read_into(wire, opened)?;
         Ok(length.and_then(|length| opened.get(..length)))
     }
 
-    /// The length of one record's data, or none.
-    fn read_into(&mut self, wire: &mut Wire, opened: &mut [u8]) -> Result<Option<usize>> {
+    /// The length of one record's data; `None` without a complete record.
+    fn read_into(
+        &mut self,
+        wire: &mut TransportBuffers,
+        opened: &mut [u8],
+    ) -> Result<Option<usize>> {
         let mut length = 0;
-        // SAFETY: the buffer has the length that is told.
+        // SAFETY: the buffer has the given length.
         let result = self.connection.with(wire, |ssl| unsafe {
             ffi::SSL_read_ex(ssl, opened.as_mut_ptr().cast(), opened.len(), &mut length)
         });
@@ -219,10 +228,10 @@ impl<const CLIENT: bool> Side<CLIENT> {
         }
     }
 
-    /// A name that OpenSSL tells by a control.
-    fn told(&self, control: c_int) -> Option<&str> {
+    /// A name that OpenSSL returns by a control.
+    fn reported_name(&self, control: c_int) -> Option<&str> {
         let mut name: *const c_char = ptr::null();
-        // SAFETY: these controls write a pointer to a static C string and return 1, or 0.
+        // SAFETY: these controls write a pointer to a static C string and return 1, or return 0.
         unsafe {
             let (ssl, name_at) = (self.connection.ssl.as_ptr(), ptr::from_mut(&mut name).cast());
             let told = ffi::SSL_ctrl(ssl, control, 0, name_at);
@@ -233,8 +242,9 @@ impl<const CLIENT: bool> Side<CLIENT> {
 
 impl<const CLIENT: bool> Drop for Side<CLIENT> {
     fn drop(&mut self) {
-        // Or OpenSSL takes the connection for broken and forgets its session. SSL_clear(3)
-        // SAFETY: the connection is ours.
+        // Without this, OpenSSL treats the connection as broken and removes its session.
+        // SSL_clear(3)
+        // SAFETY: the connection is valid.
         unsafe { ffi::SSL_set_shutdown(self.connection.ssl.as_ptr(), ffi::SSL_SENT_SHUTDOWN) };
     }
 }
@@ -242,8 +252,8 @@ impl<const CLIENT: bool> Drop for Side<CLIENT> {
 impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     type Buffers = Buffers;
 
-    fn buffers(row: &Row, at_once: usize) -> Buffers {
-        Buffers::new(row, at_once)
+    fn buffers(row: &Row, capacity: usize) -> Buffers {
+        Buffers::new(row, capacity)
     }
 
     fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
@@ -263,7 +273,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
 
     fn advance(&mut self, buffers: &mut Buffers) -> Result<()> {
         if self.state == State::EarlyData {
-            // The client's hello leaves with its early data.
+            // The ClientHello is sent together with early data.
             if CLIENT || !self.read_early(buffers)? {
                 return Ok(());
             }
@@ -275,18 +285,18 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             }
             self.state = State::Connected;
             if CLIENT && self.keeps {
-                kept::keep(self.connection.ssl.session().map(ToOwned::to_owned));
+                client_session::keep(self.connection.ssl.session().map(ToOwned::to_owned));
             }
         }
         if self.connection.memory.is_some() {
-            // The first connection alone reads its tickets, which the others resume.
+            // Only the first connection reads its tickets, which later connections resume.
             if CLIENT && self.keeps && self.read(buffers)?.is_none() {
-                kept::keep(self.connection.ssl.session().map(ToOwned::to_owned));
+                client_session::keep(self.connection.ssl.session().map(ToOwned::to_owned));
             }
             return Ok(());
         }
-        // Tickets.
-        if buffers.wire.has_more() && self.read(buffers)?.is_some() {
+        // Only tickets arrive here.
+        if buffers.wire.has_unread() && self.read(buffers)?.is_some() {
             return Err("data after a handshake".into());
         }
         Ok(())
@@ -294,10 +304,10 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
 
     fn send_early(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
         if !CLIENT || self.state != State::EarlyData {
-            return Err("there is no session that admits early data".into());
+            return Err("no session allows early data".into());
         }
         let mut written = 0;
-        // SAFETY: the data has the length that is told.
+        // SAFETY: the data has the given length.
         let result = self.connection.with(&mut buffers.wire, |ssl| unsafe {
             ffi::SSL_write_early_data(ssl, data.as_ptr().cast(), data.len(), &mut written)
         });
@@ -314,7 +324,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
         }
         let ssl = &self.connection.ssl;
         let (version, suite) = self.connection.agreed()?;
-        // SAFETY: null, or a static C string.
+        // SAFETY: the name is null or a static C string.
         let group = unsafe {
             let name = SSL_get0_group_name(ssl.as_ptr());
             (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy())
@@ -322,7 +332,8 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
         let group = group.and_then(|name| {
             Group::ALL.iter().find(|each| each.name().eq_ignore_ascii_case(&name)).copied()
         });
-        let scheme = self.told(if CLIENT { GET_PEER_SIGNATURE_NAME } else { GET_SIGNATURE_NAME });
+        let scheme =
+            self.reported_name(if CLIENT { GET_PEER_SIGNATURE_NAME } else { GET_SIGNATURE_NAME });
         Ok(Outcome {
             version,
             suite,
@@ -334,7 +345,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             client_certificate: (!CLIENT).then(|| ssl.peer_certificate().is_some()),
             tickets: match (CLIENT, version) {
                 (true, Version::Tls12) => None,
-                (true, Version::Tls13) => Some(kept::arrived()),
+                (true, Version::Tls13) => Some(client_session::received()),
                 (false, _) => Some(session::issued()),
             },
             early_data: self.early_data,
@@ -343,7 +354,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
 
     fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
         let mut written = 0;
-        // SAFETY: the data has the length that is told.
+        // SAFETY: the data has the given length.
         let result = self.connection.with(&mut buffers.wire, |ssl| unsafe {
             ffi::SSL_write_ex(ssl, data.as_ptr().cast(), data.len(), &mut written)
         });
@@ -355,7 +366,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
 
     fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
         if self.connection.memory.is_some() {
-            // A whole write, each record to its place.
+            // A whole write; each record is decrypted to its position.
             let (wire, opened, mut filled) = (&mut buffers.wire, &mut buffers.opened, 0);
             while filled < opened.len() {
                 let Some(length) = self.read_into(wire, &mut opened[filled..])? else { break };
@@ -371,7 +382,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     }
 }
 
-// What openssl-sys leaves out of <openssl/ssl.h>.
+// Constants of <openssl/ssl.h> that openssl-sys lacks.
 const GET_SIGNATURE_NAME: c_int = 140;
 const GET_PEER_SIGNATURE_NAME: c_int = 141;
 

@@ -1,9 +1,9 @@
-//! The transport of openssl-bench: memory BIOs, of which the one to read from is made anew for each flight.
+//! The transport of openssl-bench: memory BIOs. The BIO for reading is created again for each
+//! flight.
 //!
-//! A flight is read from the sender's BIO into an array of 256 KiB, cleared each time, and appended to what the
-//! receiver has not read yet. Used in published accounting only, where all that is timed. Shared with the
-//! worker for BoringSSL, by `crate::ffi`.
-//! Must not know: TLS. Next: `transport.rs`, the one of neutral accounting.
+//! A flight is read from the sender's BIO into an array of 256 KiB, which is cleared each time, and
+//! appended to the receiver's unread data. Used in published accounting only, where all of that is
+//! timed. Shared with the worker for BoringSSL through `crate::ffi`.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::ptr;
@@ -12,23 +12,23 @@ use lab_scenario::Result;
 
 use crate::ffi;
 
-/// What is moved at once.
+/// The transfer size.
 const BUFFER: usize = 256 << 10;
 
-/// A connection's memory BIOs.
+/// The memory BIOs of a connection.
 pub(crate) struct Memory {
     ssl: *mut ffi::SSL,
-    /// Both are the connection's, which frees them.
+    /// Both are owned by the connection.
     reads_from: *mut ffi::BIO,
     writes_to: *mut ffi::BIO,
-    /// What `reads_from` reads.
+    /// The data of `reads_from`.
     received: Vec<u8>,
 }
 
 impl Memory {
-    /// Gives BIOs to a connection, which has to be gone before this is dropped.
+    /// Sets the BIOs of a connection, which must be freed before this value is dropped.
     pub(crate) fn new(ssl: *mut ffi::SSL) -> Result<Self> {
-        // SAFETY: the connection is alive, and takes the BIO.
+        // SAFETY: the connection is valid and takes ownership of the BIO.
         let writes_to = unsafe {
             let bio = ffi::BIO_new(ffi::BIO_s_mem());
             if bio.is_null() {
@@ -42,10 +42,11 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Takes bytes from the transport, all of them.
+    /// Takes all bytes from the transport.
     pub(crate) fn deliver(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut unread: *mut c_void = ptr::null_mut();
-        // SAFETY: the BIO is the connection's; the control writes a pointer and returns how much is not read.
+        // SAFETY: the BIO belongs to the connection; the control writes a pointer and returns the
+        // unread length.
         let left =
             unsafe { ffi::BIO_ctrl(self.reads_from, CTRL_INFO, 0, (&raw mut unread).cast()) };
         let read = self.received.len().saturating_sub(usize::try_from(left)?);
@@ -55,13 +56,13 @@ impl Memory {
         Ok(bytes.len())
     }
 
-    /// Appends what is to be sent.
+    /// Appends bytes for the transport.
     #[inline(never)]
     pub(crate) fn collect(&mut self, wire: &mut Vec<u8>) -> Result<()> {
         let mut buffer = [0_u8; BUFFER];
         let room = c_int::try_from(buffer.len())?;
         loop {
-            // SAFETY: the BIO is the connection's, and the buffer has the length that is told.
+            // SAFETY: the BIO belongs to the connection, and the buffer has the given length.
             let count = unsafe { ffi::BIO_read(self.writes_to, buffer.as_mut_ptr().cast(), room) };
             match usize::try_from(count) {
                 Ok(count @ 1..) => wire.extend_from_slice(&buffer[..count]),
@@ -70,11 +71,11 @@ impl Memory {
         }
     }
 
-    /// A new BIO over what was received. It takes the place of the one before, which is freed.
+    /// Replaces the BIO for reading by one over the received data. The old one is freed.
     fn install(&mut self) -> Result<()> {
         let length = self.received.len().try_into()?;
-        // SAFETY: nothing is read from the BIO that is there, and may point to where bytes were; what was received
-        // stays where it is while anything is read from the new one.
+        // SAFETY: the old BIO, whose data may be gone, is not read any more. The received data does
+        // not move while the new BIO is in use.
         unsafe {
             let bio = ffi::BIO_new_mem_buf(self.received.as_ptr().cast(), length);
             if bio.is_null() {
@@ -88,8 +89,8 @@ impl Memory {
     }
 }
 
-// Controls of <openssl/bio.h>, of the same number in both libraries.
+// Controls of <openssl/bio.h>, with equal numbers in both libraries.
 const CTRL_INFO: c_int = 3;
 const SET_MEM_EOF_RETURN: c_int = 130;
-/// At its end, a BIO of memory says that more may come.
+/// At its end, a memory BIO reports that more data may come.
 const RETRY: c_long = -1;

@@ -1,8 +1,7 @@
-//! How sessions come to a client, and the count of tickets that a server issues.
+//! Sessions of clients, and the number of tickets that a server sends.
 //!
-//! OpenSSL tells of both by callbacks, which know the connection only; a worker's thread has one connection at
-//! a time, so they leave what they have with the thread.
-//! Must not know: how connections are driven. Next: `kept.rs`, where the client's are left.
+//! OpenSSL passes both to callbacks that receive only the connection. A thread of a worker has one
+//! connection at a time, so the callbacks store them in thread-local variables.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_uchar, c_void};
@@ -13,32 +12,33 @@ use openssl::error::ErrorStack;
 use openssl::ssl::{SslContextBuilder, SslSession};
 use openssl_sys as ffi;
 
-use crate::kept;
+use crate::client_session;
 
 thread_local! {
     static ISSUED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Tickets issued since [`forget_issued`].
+/// The number of tickets sent since [`reset_issued`].
 pub(crate) fn issued() -> u32 {
     ISSUED.get()
 }
 
-/// A new server's connection begins.
-pub(crate) fn forget_issued() {
+/// Resets the count for a new server connection.
+pub(crate) fn reset_issued() {
     ISSUED.set(0);
 }
 
-/// Keeps and counts what tickets a client of TLS 1.3 receives.
-pub(crate) fn keep_arriving(builder: &mut SslContextBuilder) {
-    // SAFETY: the callback has the type that is asked for.
+/// Stores and counts the tickets that a TLS 1.3 client receives.
+pub(crate) fn store_received(builder: &mut SslContextBuilder) {
+    // SAFETY: the callback has the required type.
     unsafe { ffi::SSL_CTX_sess_set_new_cb(builder.as_ptr(), Some(arrives)) };
 }
 
-/// Counts the tickets of a server, and has one that resumes TLS 1.2 issue a new one, as other libraries do.
+/// Counts the tickets of a server. A server that resumes TLS 1.2 sends a new ticket, as other
+/// libraries do.
 pub(crate) fn count_issued(builder: &mut SslContextBuilder) -> Result<(), ErrorStack> {
     let context = builder.as_ptr();
-    // SAFETY: the callbacks have the types that are asked for.
+    // SAFETY: the callbacks have the required types.
     match unsafe { SSL_CTX_set_session_ticket_cb(context, issues, opens, ptr::null_mut()) } {
         1 => Ok(()),
         _ => Err(ErrorStack::get()),
@@ -46,9 +46,9 @@ pub(crate) fn count_issued(builder: &mut SslContextBuilder) -> Result<(), ErrorS
 }
 
 unsafe extern "C" fn arrives(_: *mut ffi::SSL, session: *mut ffi::SSL_SESSION) -> c_int {
-    kept::count_arrived(1);
-    // SAFETY: 1 as the answer says that the reference is ours now.
-    kept::keep(Some(unsafe { SslSession::from_ptr(session) }));
+    client_session::count_received(1);
+    // SAFETY: the return value 1 transfers the reference to this program.
+    client_session::keep(Some(unsafe { SslSession::from_ptr(session) }));
     1
 }
 
@@ -71,7 +71,7 @@ unsafe extern "C" fn opens(
     }
 }
 
-// What openssl-sys leaves out of <openssl/ssl.h>.
+// Constants of <openssl/ssl.h> that openssl-sys lacks.
 const TICKET_SUCCESS: c_int = 5;
 const TICKET_SUCCESS_RENEW: c_int = 6;
 const TICKET_IGNORE_RENEW: c_int = 2;

@@ -1,12 +1,10 @@
-//! How rustls 0.24 is configured for a row, and what it tells of a connection.
-//!
-//! Must not know: how connections are driven. Next: `main.rs`.
+//! Configuration of rustls 0.24 for a row, and its negotiated parameters.
 
 use std::fs;
 use std::sync::Arc;
 
 use lab_scenario::{
-    Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable, Version,
+    Files, Group, Outcome, PrepareError, Result, Resumption, Row, Scheme, Suite, Version,
 };
 use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
 use rustls::crypto::kx::SupportedKxGroup;
@@ -22,15 +20,15 @@ use rustls::server::{
 use rustls::{ClientConfig, CommonState, HandshakeKind, RootCertStore, ServerConfig};
 use rustls_aws_lc_rs::{self as aws_lc, kx_group};
 
-/// Bytes of early data that a ticket admits.
+/// The early data limit of tickets, in bytes.
 const MAX_EARLY_DATA: u32 = 16 << 10;
 
-/// Sessions kept on either side.
+/// The capacity of the session caches.
 const SESSIONS: usize = 1024;
 
-type Prepared<T> = std::result::Result<T, Unable>;
+type PreparedTask<T> = std::result::Result<T, PrepareError>;
 
-/// Both sides' configurations for a row.
+/// The configurations of both sides for a row.
 pub(crate) struct Configured {
     pub(crate) client: Arc<ClientConfig>,
     pub(crate) server: Arc<ServerConfig>,
@@ -38,23 +36,27 @@ pub(crate) struct Configured {
 }
 
 impl Configured {
-    pub(crate) fn new(row: &Row, files: &Files, provider: &Arc<CryptoProvider>) -> Prepared<Self> {
+    pub(crate) fn new(
+        row: &Row,
+        files: &Files,
+        provider: &Arc<CryptoProvider>,
+    ) -> PreparedTask<Self> {
         let root = fs::read(files.root(row.chain))?;
-        let client = Arc::new(client_that_trusts(&root, row, files, provider)?);
+        let client = Arc::new(client_with_roots(&root, row, files, provider)?);
         let chain = fs::read(files.server_chain(row.chain))?;
         let key = fs::read(files.server_key(row.chain))?;
-        let server = Arc::new(server_that_shows(&chain, &key, row, files, provider)?);
+        let server = Arc::new(server_with_chain(&chain, &key, row, files, provider)?);
         Ok(Self { client, server, name: ServerName::try_from(files.server_name())? })
     }
 }
 
-/// A client's configuration that trusts these roots, in PEM.
-pub(crate) fn client_that_trusts(
+/// The client configuration with these roots, in PEM.
+pub(crate) fn client_with_roots(
     pem: &[u8],
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,
-) -> Prepared<ClientConfig> {
+) -> PreparedTask<ClientConfig> {
     let builder = ClientConfig::builder(Arc::clone(provider)).with_root_certificates(roots(pem)?);
     let mut config = match row.client_chain {
         None => builder.with_no_client_auth()?,
@@ -75,14 +77,14 @@ pub(crate) fn client_that_trusts(
     Ok(config)
 }
 
-/// A server's configuration that shows this chain, both in PEM.
-pub(crate) fn server_that_shows(
+/// The server configuration with this chain and key, both in PEM.
+pub(crate) fn server_with_chain(
     chain: &[u8],
     key: &[u8],
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,
-) -> Prepared<ServerConfig> {
+) -> PreparedTask<ServerConfig> {
     let builder = ServerConfig::builder(Arc::clone(provider));
     let builder = match row.client_chain {
         None => builder.with_no_client_auth(),
@@ -108,23 +110,23 @@ pub(crate) fn server_that_shows(
     Ok(config)
 }
 
-/// The default provider with the row's suite, groups and signature scheme only.
-pub(crate) fn provider(row: &Row) -> Prepared<CryptoProvider> {
+/// The default provider, limited to the row's suite, groups and signature scheme.
+pub(crate) fn provider(row: &Row) -> PreparedTask<CryptoProvider> {
     let mut provider = aws_lc::DEFAULT_PROVIDER;
     let number = row.suite.number();
     provider.tls12_cipher_suites.to_mut().retain(|suite| suite.common.suite.0 == number);
     provider.tls13_cipher_suites.to_mut().retain(|suite| suite.common.suite.0 == number);
     if provider.tls12_cipher_suites.is_empty() && provider.tls13_cipher_suites.is_empty() {
-        return Err(Unable::cannot(row.suite.name()));
+        return Err(PrepareError::unsupported(row.suite.name()));
     }
     provider.kx_groups = row.groups().into_iter().map(group).collect();
     provider.signature_verification_algorithms = algorithms(row.chain.scheme())?;
     Ok(provider)
 }
 
-fn algorithms(scheme: Scheme) -> Prepared<WebPkiSupportedAlgorithms> {
+fn algorithms(scheme: Scheme) -> PreparedTask<WebPkiSupportedAlgorithms> {
     type Algorithm = &'static dyn SignatureVerificationAlgorithm;
-    // The type wants static lists; a worker configures few rows in its life.
+    // The type requires static lists. A worker configures few rows, so leaking them is acceptable.
     let one = |scheme, algorithm: Algorithm| -> (SignatureScheme, &'static [Algorithm]) {
         (scheme, Box::leak(Box::new([algorithm])))
     };
@@ -152,7 +154,7 @@ fn group(group: Group) -> &'static dyn SupportedKxGroup {
     }
 }
 
-fn roots(pem: &[u8]) -> Prepared<RootCertStore> {
+fn roots(pem: &[u8]) -> PreparedTask<RootCertStore> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
         roots.add(certificate?)?;
@@ -160,12 +162,12 @@ fn roots(pem: &[u8]) -> Prepared<RootCertStore> {
     Ok(roots)
 }
 
-fn identity(pem: &[u8]) -> Prepared<Arc<Identity<'static>>> {
+fn identity(pem: &[u8]) -> PreparedTask<Arc<Identity<'static>>> {
     let chain = CertificateDer::pem_slice_iter(pem).collect::<std::result::Result<_, _>>()?;
     Ok(Arc::new(Identity::from_cert_chain(chain)?))
 }
 
-/// What both ends can tell.
+/// The negotiated parameters that both ends report.
 pub(crate) fn outcome(connection: &CommonState) -> Result<Outcome> {
     if connection.is_handshaking() {
         return Err("not connected".into());

@@ -1,9 +1,9 @@
-//! The lab's worker for the pre-release of rustls 0.24.
+//! Worker for the pre-release of rustls 0.24.
 //!
-//! It has one interface in place of the two of 0.23: records are opened where the caller received them, in a
-//! buffer of fixed size that is lent as `SliceInput` (its `VecInput` moves what is left), and what is sent is
-//! appended to the caller's vector. A client writes its first message when it is made; that vector is the thread's,
-//! too.
+//! This release has one interface instead of the two of 0.23. Records are decrypted in the caller's
+//! receive buffer, a `SliceInput` of fixed size (a `VecInput` would move remaining data). Output is
+//! appended to the caller's vector. A client writes its ClientHello at creation, also to a vector
+//! of the thread.
 
 #![forbid(unsafe_code)]
 
@@ -16,8 +16,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Library, Loaded, Material, Outcome, Result, Row, Sink, Unable,
-    Version, Wire, locked_version, serve,
+    About, Endpoint, Files, Library, LibraryWorker, LoadedObject, Material, Outcome, PrepareError,
+    Result, Row, Sink, TransportBuffers, Version, locked_version, serve,
 };
 use rustls::crypto::{CryptoProvider, SignatureScheme, SigningKey};
 use rustls::{ClientSide, Connection, ServerSide, SliceInput, Tcp};
@@ -25,10 +25,10 @@ use rustls::{ClientSide, Connection, ServerSide, SliceInput, Tcp};
 use configuration::{Configured, outcome, provider};
 
 fn main() -> ExitCode {
-    serve(Driven::<Rustls>::new())
+    serve(LibraryWorker::<Rustls>::new())
 }
 
-/// A private key as this release holds it.
+/// The private key type of this release.
 type PrivateKey = Box<dyn SigningKey>;
 
 struct Rustls {
@@ -38,7 +38,7 @@ struct Rustls {
 }
 
 thread_local! {
-    /// What the client that was made last has to send first.
+    /// The ClientHello of the last client that was created.
     static HELLO: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -62,7 +62,7 @@ impl Library for Rustls {
         }
     }
 
-    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
+    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, PrepareError> {
         let provider = Arc::new(provider(row)?);
         let configured = Configured::new(row, files, &provider)?;
         Ok(Self { configured, provider, files: files.clone() })
@@ -73,7 +73,7 @@ impl Library for Rustls {
             hello.clear();
             let Configured { client, name, .. } = &self.configured;
             let builder = client.connect(name.clone());
-            Ok(Client { connection: builder.build(hello)?, greets: true })
+            Ok(Client { connection: builder.build(hello)?, has_pending_hello: true })
         })
     }
 
@@ -82,21 +82,25 @@ impl Library for Rustls {
         Ok(Server { connection, early_data: 0 })
     }
 
-    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+    fn load(
+        &self,
+        row: &Row,
+        material: &Material,
+    ) -> std::result::Result<LoadedObject<Self>, PrepareError> {
         loading::load(self, row, material)
     }
 }
 
-/// Buffers that one thread of an application keeps for all its connections.
+/// Buffers that a thread uses for all its connections.
 struct Buffers {
-    wire: Wire,
+    wire: TransportBuffers,
     out: Vec<u8>,
 }
 
 struct Client {
     connection: Connection<ClientSide, Tcp>,
-    /// Whether its first message is not collected yet.
-    greets: bool,
+    /// Whether the ClientHello has not been collected yet.
+    has_pending_hello: bool,
 }
 
 struct Server {
@@ -104,13 +108,13 @@ struct Server {
     early_data: usize,
 }
 
-/// What both ends do alike; their methods differ in what they may do with early data.
+/// Code for both ends. Their methods differ in the handling of early data.
 macro_rules! both_ends {
     () => {
         type Buffers = Buffers;
 
-        fn buffers(_: &Row, at_once: usize) -> Buffers {
-            Buffers { wire: Wire::new(at_once), out: Vec::with_capacity(at_once) }
+        fn buffers(_: &Row, capacity: usize) -> Buffers {
+            Buffers { wire: TransportBuffers::new(capacity), out: Vec::with_capacity(capacity) }
         }
 
         fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
@@ -123,14 +127,14 @@ macro_rules! both_ends {
 
         fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
             let Buffers { wire, out } = buffers;
-            let mut input = SliceInput::new(wire.both().0);
+            let mut input = SliceInput::new(wire.unread_and_space().0);
             let mut messages = self.connection.read_tls(&mut input, out);
             while let Some(data) = messages.next_payload() {
                 sink(data?.bytes());
             }
             drop(messages);
             let used = input.into_used();
-            wire.use_up(used);
+            wire.consume(used);
             Ok(())
         }
     };
@@ -140,7 +144,7 @@ impl Endpoint for Client {
     both_ends!();
 
     fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
-        if std::mem::take(&mut self.greets) {
+        if std::mem::take(&mut self.has_pending_hello) {
             HELLO.with_borrow(|hello| wire.extend_from_slice(hello));
         }
         wire.append(&mut buffers.out);
@@ -155,7 +159,7 @@ impl Endpoint for Client {
 
     fn send_early(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
         let early = self.connection.early_data();
-        let mut early = early.ok_or("the session admits no early data")?;
+        let mut early = early.ok_or("the session does not allow early data")?;
         let written = early.write(data.into(), &mut buffers.out)?;
         if written == data.len() { Ok(()) } else { Err(format!("{written} bytes sent").into()) }
     }
@@ -178,7 +182,7 @@ impl Endpoint for Server {
 
     fn advance(&mut self, buffers: &mut Buffers) -> Result<()> {
         let Buffers { wire, out } = buffers;
-        let mut input = SliceInput::new(wire.both().0);
+        let mut input = SliceInput::new(wire.unread_and_space().0);
         let mut messages = self.connection.read_tls(&mut input, out);
         while let Some(data) = messages.next_early_data() {
             self.early_data += data?.bytes().len();
@@ -189,12 +193,12 @@ impl Endpoint for Server {
         }
         drop(messages);
         let used = input.into_used();
-        wire.use_up(used);
+        wire.consume(used);
         Ok(())
     }
 
     fn send_early(&mut self, _: &mut Buffers, _: &[u8]) -> Result<()> {
-        Err("early data is the client's".into())
+        Err("only clients send early data".into())
     }
 
     fn outcome(&self) -> Result<Outcome> {

@@ -1,6 +1,6 @@
-//! The lab's worker for the unbuffered connections of rustls 0.23, otherwise configured as the worker `rustls`.
+//! Worker for rustls 0.23 with unbuffered connections, configured like the worker `rustls`.
 //!
-//! Records are opened where they lie, and sealed into the caller's buffer by way of a vector.
+//! Records are decrypted in place, and encrypted through a vector into the caller's buffer.
 
 #![forbid(unsafe_code)]
 
@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Library, Loaded, Material, Outcome, Result, Row, Sink, Unable,
-    Wire, serve,
+    About, Endpoint, Files, Library, LibraryWorker, LoadedObject, Material, Outcome, PrepareError,
+    Result, Row, Sink, TransportBuffers, serve,
 };
 use rustls::ProtocolVersion;
 use rustls::client::UnbufferedClientConnection;
@@ -22,7 +22,7 @@ use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
 use configuration::{Configured, about, outcome, provider};
 
 fn main() -> ExitCode {
-    serve(Driven::<Rustls>::new())
+    serve(LibraryWorker::<Rustls>::new())
 }
 
 struct Rustls(Configured);
@@ -35,9 +35,9 @@ impl Library for Rustls {
         about("unbuffered connections")
     }
 
-    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
+    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, PrepareError> {
         if row.early_data > 0 {
-            return Err(Unable::cannot("0-RTT data is left to the buffered connections"));
+            return Err(PrepareError::unsupported("see the worker rustls for early data"));
         }
         Ok(Self(Configured::new(row, files, &Arc::new(provider(row)?))?))
     }
@@ -53,8 +53,8 @@ impl Library for Rustls {
         Ok(Server(UnbufferedServerConnection::new(Arc::clone(&self.0.server))?))
     }
 
-    fn load(&self, _: &Row, _: &Material) -> std::result::Result<Loaded<Self>, Unable> {
-        Err(Unable::cannot("it loads what the worker rustls loads, in the same way"))
+    fn load(&self, _: &Row, _: &Material) -> std::result::Result<LoadedObject<Self>, PrepareError> {
+        Err(PrepareError::unsupported("identical to the worker rustls"))
     }
 }
 
@@ -62,22 +62,22 @@ struct Client(UnbufferedClientConnection);
 
 struct Server(UnbufferedServerConnection);
 
-/// What both ends do alike; the two types of connection have no trait in common.
+/// Code for both ends, because the two connection types have no common trait.
 macro_rules! both_ends {
     () => {
-        type Buffers = Wire;
+        type Buffers = TransportBuffers;
 
-        fn buffers(_: &Row, at_once: usize) -> Wire {
-            Wire::new(at_once)
+        fn buffers(_: &Row, capacity: usize) -> TransportBuffers {
+            TransportBuffers::new(capacity)
         }
 
-        fn deliver(&mut self, wire: &mut Wire, bytes: &[u8]) -> Result<usize> {
+        fn deliver(&mut self, wire: &mut TransportBuffers, bytes: &[u8]) -> Result<usize> {
             Ok(wire.deliver(bytes))
         }
 
-        fn advance(&mut self, wire: &mut Wire) -> Result<()> {
+        fn advance(&mut self, wire: &mut TransportBuffers) -> Result<()> {
             loop {
-                let (received, room) = wire.both();
+                let (received, room) = wire.unread_and_space();
                 let UnbufferedStatus { discard, state, .. } = self.0.process_tls_records(received);
                 let mut written = 0;
                 let done = match state? {
@@ -92,7 +92,7 @@ macro_rules! both_ends {
                     ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_) => true,
                     other => return Err(format!("{other:?} in a handshake").into()),
                 };
-                wire.use_up(discard);
+                wire.consume(discard);
                 wire.fill(written);
                 if done {
                     return Ok(());
@@ -100,29 +100,29 @@ macro_rules! both_ends {
             }
         }
 
-        fn collect(&mut self, wire: &mut Wire, sent: &mut Vec<u8>) -> Result<()> {
+        fn collect(&mut self, wire: &mut TransportBuffers, sent: &mut Vec<u8>) -> Result<()> {
             wire.collect(sent);
             Ok(())
         }
 
-        fn send_early(&mut self, _: &mut Wire, _: &[u8]) -> Result<()> {
-            Err("0-RTT data is left to the buffered connections".into())
+        fn send_early(&mut self, _: &mut TransportBuffers, _: &[u8]) -> Result<()> {
+            Err("see the worker rustls for early data".into())
         }
 
-        fn send(&mut self, wire: &mut Wire, data: &[u8]) -> Result<()> {
+        fn send(&mut self, wire: &mut TransportBuffers, data: &[u8]) -> Result<()> {
             let UnbufferedStatus { state, .. } = self.0.process_tls_records(&mut []);
             let ConnectionState::WriteTraffic(mut traffic) = state? else {
                 return Err("not ready to send".into());
             };
-            let written = traffic.encrypt(data, wire.both().1)?;
+            let written = traffic.encrypt(data, wire.unread_and_space().1)?;
             wire.fill(written);
             Ok(())
         }
 
-        fn receive(&mut self, wire: &mut Wire, sink: Sink<'_>) -> Result<()> {
+        fn receive(&mut self, wire: &mut TransportBuffers, sink: Sink<'_>) -> Result<()> {
             loop {
                 let UnbufferedStatus { mut discard, state, .. } =
-                    self.0.process_tls_records(wire.both().0);
+                    self.0.process_tls_records(wire.unread_and_space().0);
                 match state? {
                     ConnectionState::ReadTraffic(mut traffic) => {
                         while let Some(record) = traffic.next_record() {
@@ -132,12 +132,12 @@ macro_rules! both_ends {
                         }
                     }
                     ConnectionState::WriteTraffic(_) => {
-                        wire.use_up(discard);
+                        wire.consume(discard);
                         return Ok(());
                     }
                     other => return Err(format!("{other:?} among data").into()),
                 }
-                wire.use_up(discard);
+                wire.consume(discard);
             }
         }
     };

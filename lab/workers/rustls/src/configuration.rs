@@ -1,12 +1,11 @@
-//! Who rustls is, how it is configured for a row, and what it tells of a connection; shared by its two workers.
-//!
-//! Must not know: how connections are driven.
+//! Configuration of rustls for a row, and its negotiated parameters. Shared by both workers for
+//! this release.
 
 use std::fs;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Accounting, Files, Group, Outcome, Result, Resumption, Row, Scheme, Suite, Unable,
+    About, Accounting, Files, Group, Outcome, PrepareError, Result, Resumption, Row, Scheme, Suite,
     Version, locked_version,
 };
 use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
@@ -20,16 +19,16 @@ use rustls::{
     SignatureScheme, SupportedProtocolVersion,
 };
 
-/// Bytes of early data that a ticket admits.
+/// The early data limit of tickets, in bytes.
 const MAX_EARLY_DATA: u32 = 16 << 10;
 
-/// Sessions kept on either side.
+/// The capacity of the session caches.
 const SESSIONS: usize = 1024;
 
-/// The same in rustls-bench.
+/// The capacity in rustls-bench.
 const PUBLISHED_SESSIONS: usize = 128;
 
-/// Both sides' configurations for a row.
+/// The configurations of both sides for a row.
 pub(crate) struct Configured {
     pub(crate) client: Arc<ClientConfig>,
     pub(crate) server: Arc<ServerConfig>,
@@ -41,14 +40,14 @@ impl Configured {
         row: &Row,
         files: &Files,
         provider: &Arc<CryptoProvider>,
-    ) -> std::result::Result<Self, Unable> {
+    ) -> std::result::Result<Self, PrepareError> {
         let name = ServerName::try_from(files.server_name())?;
         let client = Arc::new(client(row, files, provider)?);
         Ok(Self { client, server: Arc::new(server(row, files, provider)?), name })
     }
 }
 
-/// Who the library is, driven through this interface.
+/// The description of the worker. `interface` is the interface of rustls that it uses.
 pub(crate) fn about(interface: &str) -> About {
     let lock = include_str!("../../../Cargo.lock");
     About {
@@ -73,17 +72,17 @@ fn client(
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,
-) -> std::result::Result<ClientConfig, Unable> {
-    client_that_trusts(&fs::read(files.root(row.chain))?, row, files, provider)
+) -> std::result::Result<ClientConfig, PrepareError> {
+    client_with_roots(&fs::read(files.root(row.chain))?, row, files, provider)
 }
 
-/// The same with these roots, in PEM.
-pub(crate) fn client_that_trusts(
+/// The client configuration with these roots, in PEM.
+pub(crate) fn client_with_roots(
     pem: &[u8],
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,
-) -> std::result::Result<ClientConfig, Unable> {
+) -> std::result::Result<ClientConfig, PrepareError> {
     let builder = ClientConfig::builder_with_provider(Arc::clone(provider))
         .with_protocol_versions(&[version(row.version)])?
         .with_root_certificates(roots(pem)?);
@@ -111,22 +110,22 @@ fn server(
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,
-) -> std::result::Result<ServerConfig, Unable> {
+) -> std::result::Result<ServerConfig, PrepareError> {
     let key = fs::read(files.server_key(row.chain))?;
-    server_that_shows(&fs::read(files.server_chain(row.chain))?, &key, row, files, provider)
+    server_with_chain(&fs::read(files.server_chain(row.chain))?, &key, row, files, provider)
 }
 
-/// The same with this chain and key, in PEM.
-pub(crate) fn server_that_shows(
+/// The server configuration with this chain and key, in PEM.
+pub(crate) fn server_with_chain(
     chain: &[u8],
     key: &[u8],
     row: &Row,
     files: &Files,
     provider: &Arc<CryptoProvider>,
-) -> std::result::Result<ServerConfig, Unable> {
+) -> std::result::Result<ServerConfig, PrepareError> {
     let mut provider = Arc::clone(provider);
     if is_published(row) {
-        // The client alone is held to the row's suite.
+        // Only the client's suite is pinned.
         let cipher_suites = default_provider().cipher_suites;
         provider = Arc::new(CryptoProvider { cipher_suites, ..CryptoProvider::clone(&provider) });
     }
@@ -162,13 +161,13 @@ pub(crate) fn server_that_shows(
     Ok(config)
 }
 
-/// The default provider with the row's suite, groups and signature scheme only; in published accounting with its
-/// suite only.
-pub(crate) fn provider(row: &Row) -> std::result::Result<CryptoProvider, Unable> {
+/// The default provider, limited to the row's suite, groups and signature scheme; in published
+/// accounting limited to its suite.
+pub(crate) fn provider(row: &Row) -> std::result::Result<CryptoProvider, PrepareError> {
     let mut provider = default_provider();
     provider.cipher_suites.retain(|suite| self::suite(suite.suite()) == Some(row.suite));
     if provider.cipher_suites.is_empty() {
-        return Err(Unable::cannot(row.suite.name()));
+        return Err(PrepareError::unsupported(row.suite.name()));
     }
     if is_published(row) {
         // In the order of the library's default features.
@@ -190,7 +189,7 @@ pub(crate) fn provider(row: &Row) -> std::result::Result<CryptoProvider, Unable>
     let known = provider.signature_verification_algorithms;
     let mapping: Vec<_> =
         known.mapping.iter().filter(|(scheme, _)| schemes.contains(scheme)).copied().collect();
-    // The type wants static lists; a worker configures few rows in its life.
+    // The type requires static lists. A worker configures few rows, so leaking them is acceptable.
     provider.signature_verification_algorithms = WebPkiSupportedAlgorithms {
         all: known.all,
         mapping: Box::leak(mapping.into_boxed_slice()),
@@ -207,7 +206,7 @@ fn group(group: Group) -> &'static dyn SupportedKxGroup {
 }
 
 fn suite(suite: rustls::CipherSuite) -> Option<Suite> {
-    // rustls names the suites of TLS 1.3 with a "13" after the first word.
+    // rustls names TLS 1.3 suites with the prefix "TLS13_".
     let name = suite.as_str()?.replacen("TLS13_", "TLS_", 1);
     Suite::ALL.iter().find(|each| each.name() == name).copied()
 }
@@ -219,7 +218,7 @@ fn version(version: Version) -> &'static SupportedProtocolVersion {
     }
 }
 
-fn roots(pem: &[u8]) -> std::result::Result<RootCertStore, Unable> {
+fn roots(pem: &[u8]) -> std::result::Result<RootCertStore, PrepareError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
         roots.add(certificate?)?;
@@ -227,11 +226,11 @@ fn roots(pem: &[u8]) -> std::result::Result<RootCertStore, Unable> {
     Ok(roots)
 }
 
-fn certificates(pem: &[u8]) -> std::result::Result<Vec<CertificateDer<'static>>, Unable> {
+fn certificates(pem: &[u8]) -> std::result::Result<Vec<CertificateDer<'static>>, PrepareError> {
     Ok(CertificateDer::pem_slice_iter(pem).collect::<std::result::Result<_, _>>()?)
 }
 
-/// What both ends can tell.
+/// The negotiated parameters that both ends report.
 pub(crate) fn outcome(connection: &CommonState) -> Result<Outcome> {
     if connection.is_handshaking() {
         return Err("not connected".into());

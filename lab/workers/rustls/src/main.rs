@@ -1,11 +1,11 @@
-//! The lab's worker for rustls 0.23 with aws-lc-rs.
+//! Worker for rustls 0.23 with aws-lc-rs, with buffered connections.
 //!
-//! It is driven through the buffered connections; `write_tls` and `read_tls`, which stand for the system calls of
-//! an application, are not timed. The worker `rustls-unbuffered` drives the other ones: in this version they
-//! receive small records faster, send slower because they copy what they sealed within the call, and do the
-//! rest alike. The better of the two is what a third library is held against.
+//! `write_tls` and `read_tls` stand for system calls and are not timed. The worker
+//! `rustls-unbuffered` uses the unbuffered connections. In this release they receive small records
+//! faster, send more slowly because they copy encrypted data within the call, and are otherwise
+//! equal. Other libraries are compared with the better of the two.
 //!
-//! In published accounting it is driven and configured as rustls-bench does it (`published.rs`).
+//! In published accounting the worker follows rustls-bench (`published.rs`).
 
 #![forbid(unsafe_code)]
 
@@ -18,8 +18,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Accounting, Driven, Endpoint, Files, Library, Loaded, Material, Outcome, Program,
-    Result, Row, Sink, Unable, serve,
+    About, Accounting, Endpoint, Files, Library, LibraryWorker, LoadedObject, Material, Outcome,
+    PrepareError, Program, Result, Row, Sink, serve,
 };
 use rustls::crypto::CryptoProvider;
 use rustls::sign::SigningKey;
@@ -28,10 +28,10 @@ use rustls::{ClientConnection, ProtocolVersion, ServerConnection, SignatureSchem
 use configuration::{Configured, about, outcome, provider};
 
 fn main() -> ExitCode {
-    serve(Driven::<Rustls>::new())
+    serve(LibraryWorker::<Rustls>::new())
 }
 
-/// A private key as this release holds it.
+/// The private key type of this release.
 type PrivateKey = Arc<dyn SigningKey>;
 
 struct Rustls {
@@ -50,7 +50,7 @@ impl Library for Rustls {
         about("buffered connections")
     }
 
-    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
+    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, PrepareError> {
         let provider = Arc::new(provider(row)?);
         let configured = Configured::new(row, files, &provider)?;
         Ok(Self { configured, provider, files: files.clone() })
@@ -63,17 +63,22 @@ impl Library for Rustls {
 
     fn server(&self) -> Result<Server> {
         let mut connection = ServerConnection::new(Arc::clone(&self.configured.server))?;
-        // A write of any size at once.
+        // Allows writes of any size.
         connection.set_buffer_limit(None);
         Ok(Server { connection, early_data: 0 })
     }
 
-    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+    fn load(
+        &self,
+        row: &Row,
+        material: &Material,
+    ) -> std::result::Result<LoadedObject<Self>, PrepareError> {
         loading::load(self, row, material)
     }
 }
 
-/// Applications need none; what they do with the connection's own depends on the accounting.
+/// The application has no buffers. The use of the connection's own buffers depends on the
+/// accounting.
 struct Buffers {
     published: bool,
 }
@@ -85,7 +90,7 @@ struct Server {
     early_data: usize,
 }
 
-/// What both ends do alike; the two types of connection have no trait in common.
+/// Code for both ends, because the two connection types have no common trait.
 macro_rules! both_ends {
     ($connection:tt) => {
         type Buffers = Buffers;
@@ -102,7 +107,7 @@ macro_rules! both_ends {
             while !rest.is_empty() {
                 match self.$connection.read_tls(&mut rest) {
                     Ok(_) => {}
-                    // Full: some of it has to be processed first.
+                    // The buffer is full; its content must be processed first.
                     Err(_) if rest.len() < bytes.len() => break,
                     Err(error) => return Err(error.into()),
                 }
@@ -136,7 +141,7 @@ macro_rules! both_ends {
                 let length = chunk.len();
                 sink(chunk);
                 reader.consume(length);
-                left = left.checked_sub(length).ok_or("more plaintext than was told")?;
+                left = left.checked_sub(length).ok_or("more plaintext than announced")?;
             }
             Ok(())
         }
@@ -152,7 +157,7 @@ impl Endpoint for Client {
     }
 
     fn send_early(&mut self, _: &mut Buffers, data: &[u8]) -> Result<()> {
-        let mut early = self.0.early_data().ok_or("the session admits no early data")?;
+        let mut early = self.0.early_data().ok_or("the session does not allow early data")?;
         Ok(early.write_all(data)?)
     }
 
@@ -181,7 +186,7 @@ impl Endpoint for Server {
     }
 
     fn send_early(&mut self, _: &mut Buffers, _: &[u8]) -> Result<()> {
-        Err("early data is the client's".into())
+        Err("only clients send early data".into())
     }
 
     fn outcome(&self) -> Result<Outcome> {

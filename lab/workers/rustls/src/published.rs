@@ -1,20 +1,20 @@
-//! What rustls-bench does otherwise with a connection: `bench_handshake_buffered` and `bench_bulk_buffered`
-//! of its releases 0.23.
+//! Connections as in rustls-bench 0.23: `bench_handshake_buffered` and `bench_bulk_buffered`.
 //!
-//! One `read_tls`, of as much as that takes, is followed by the processing of it; flights go through a buffer of
-//! 256 KiB. By its source the program also reads data into an array of 16 KiB that it clears each time. Nobody looks at
-//! that array, so its compiler leaves out both the clearing and the copy: callgrind sees one copy of what is received
-//! less than the source has. So data is taken here where the library left it, as in neutral accounting.
-//! Must not know: what is timed.
+//! Each `read_tls` call, with as much data as it takes, is followed by processing. Flights pass
+//! through a buffer of 256 KiB. In the program's source, received data is also read into a cleared
+//! array of 16 KiB. Because the array is not used, the compiler removes both the clearing and the
+//! copy, as instruction counts show. So here data stays where the library leaves it, as in neutral
+//! accounting.
 
 use std::io::{IoSlice, Write};
 
 use lab_scenario::Result;
 
-/// What is moved at once.
+/// The transfer size.
 const BUFFER: usize = 256 << 10;
 
-/// Fills `wire` up to the size of the program's buffer by calls of `write`, until that writes nothing.
+/// Fills `wire` up to the size of the program's buffer by calls of `write`, until one writes
+/// nothing.
 pub(crate) fn collect(
     wire: &mut Vec<u8>,
     mut write: impl FnMut(&mut Bounded<'_>) -> std::io::Result<usize>,
@@ -24,7 +24,7 @@ pub(crate) fn collect(
     Ok(())
 }
 
-/// A vector that takes no more than the program's buffer.
+/// A writer that is limited to the size of the program's buffer.
 pub(crate) struct Bounded<'w>(&'w mut Vec<u8>);
 
 impl Write for Bounded<'_> {

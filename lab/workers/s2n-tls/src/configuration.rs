@@ -1,6 +1,4 @@
-//! How s2n-tls is configured for a row.
-//!
-//! Must not know: how connections are driven. Next: `policies.rs`; `session.rs`, which keeps what can be resumed.
+//! Configuration of s2n-tls for a row.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::fs;
@@ -14,30 +12,30 @@ use s2n_tls_sys as ffi;
 use crate::error::{done, failed};
 use crate::session;
 
-/// One side's configuration, which threads share.
+/// The configuration of one side, shared by threads.
 pub(crate) struct Config {
     config: *mut ffi::s2n_config,
-    /// What the configuration points to and does not free.
+    /// Referenced by the configuration, but not freed with it.
     certificates: *mut ffi::s2n_cert_chain_and_key,
 }
 
-// SAFETY: once it is made, it is only read.
+// SAFETY: it is not changed after its creation.
 unsafe impl Send for Config {}
 // SAFETY: as above.
 unsafe impl Sync for Config {}
 
-/// Whether sessions are kept at the server: by session id, that is.
+/// Whether the server stores sessions, that is, resumption by session ID.
 pub(crate) fn stores(row: &Row) -> bool {
     row.version == Version::Tls12 && row.resumption == Some(Resumption::Stateful)
 }
 
-/// A file as the library takes it.
+/// A file as a C string.
 pub(crate) fn read(path: &Path) -> Result<CString> {
     Ok(CString::new(fs::read(path)?)?)
 }
 
 impl Config {
-    /// A client's, that trusts these roots, in PEM.
+    /// A client configuration with these roots, in PEM.
     pub(crate) fn client(
         roots: &CStr,
         row: &Row,
@@ -52,14 +50,14 @@ impl Config {
             config.require_client_certificate()?;
         }
         if row.resumption == Some(Resumption::Stateless) {
-            session::keep_arriving(config.config)?;
+            session::store_received(config.config)?;
         }
-        // SAFETY: the configuration is ours.
+        // SAFETY: the configuration is valid.
         done(unsafe { ffi::s2n_config_set_recv_multi_record(config.config, true) })?;
         Ok(Arc::new(config))
     }
 
-    /// A server's, that shows this chain, both in PEM.
+    /// A server configuration with this chain, both in PEM.
     pub(crate) fn server(
         (chain, key): (&CStr, &CStr),
         row: &Row,
@@ -71,9 +69,9 @@ impl Config {
         if let Some(chain) = row.client_chain {
             config.trust(&read(&files.root(chain))?)?;
             config.require_client_certificate()?;
-            // The default wants a client's certificate to have the name of the server.
+            // By default, a client certificate would have to contain the server's name.
             let none = ptr::null_mut();
-            // SAFETY: the configuration is ours, and the callback has the type that is asked for.
+            // SAFETY: the configuration is valid, and the callback has the required type.
             done(unsafe {
                 ffi::s2n_config_set_verify_host_callback(config.config, Some(any_name), none)
             })?;
@@ -91,10 +89,10 @@ impl Config {
         self.config
     }
 
-    /// One that trusts nobody, not even whom the system trusts.
+    /// A configuration without trusted roots, not even those of the system.
     fn new(policy: &CStr) -> Result<Self> {
         s2n_tls::init::init();
-        // SAFETY: a null pointer is no configuration; the policy is a C string.
+        // SAFETY: a null result means failure; the policy is a C string.
         unsafe {
             let config = ffi::s2n_config_new_minimal();
             if config.is_null() {
@@ -107,12 +105,12 @@ impl Config {
     }
 
     fn trust(&self, roots: &CStr) -> Result<()> {
-        // SAFETY: the configuration is ours, and the certificates a C string that is copied.
+        // SAFETY: the configuration is valid, and the certificates are a C string that is copied.
         done(unsafe { ffi::s2n_config_add_pem_to_trust_store(self.config, roots.as_ptr()) })
     }
 
     fn show(&mut self, chain: &CStr, key: &CStr) -> Result<()> {
-        // SAFETY: both are C strings that are copied; what is made is freed after the configuration.
+        // SAFETY: both are C strings that are copied; the result is freed after the configuration.
         unsafe {
             let made = ffi::s2n_cert_chain_and_key_new();
             if made.is_null() {
@@ -125,7 +123,7 @@ impl Config {
     }
 
     fn require_client_certificate(&self) -> Result<()> {
-        // SAFETY: the configuration is ours.
+        // SAFETY: the configuration is valid.
         done(unsafe {
             ffi::s2n_config_set_client_auth_type(self.config, ffi::s2n_cert_auth_type::REQUIRED)
         })
@@ -134,7 +132,8 @@ impl Config {
 
 impl Drop for Config {
     fn drop(&mut self) {
-        // SAFETY: both are ours, and connections are gone before the library that made them.
+        // SAFETY: both are valid, and all connections are freed before the library that created
+        // them.
         unsafe {
             ffi::s2n_config_free(self.config);
             if !self.certificates.is_null() {

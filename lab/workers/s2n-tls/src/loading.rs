@@ -1,11 +1,9 @@
-//! What rows of loading load. A key by itself has no call: s2n-tls takes it together with its chain.
-//!
-//! Must not know: how it is timed. Next: `configuration.rs`.
+//! Objects of rows of loading. s2n-tls has no call that loads a key without its chain.
 
 use std::ffi::CString;
 use std::sync::Arc;
 
-use lab_scenario::{Loaded, Material, Result, Row, Unable, untimed};
+use lab_scenario::{LoadedObject, Material, PrepareError, Result, Row, untimed};
 
 use crate::S2n;
 use crate::configuration::Config;
@@ -15,11 +13,13 @@ pub(crate) fn load(
     shared: &S2n,
     row: &Row,
     material: &Material,
-) -> std::result::Result<Loaded<S2n>, Unable> {
+) -> std::result::Result<LoadedObject<S2n>, PrepareError> {
     let (policies, files) = (policies::of(row)?, &shared.files);
     let (mut client, mut server) = (Arc::clone(&shared.client), Arc::clone(&shared.server));
     let configured = match material {
-        Material::Key(_) => return Err(Unable::cannot("it loads no key without its chain")),
+        Material::Key(_) => {
+            return Err(PrepareError::unsupported("keys cannot be loaded without their chain"));
+        }
         Material::Server { chain, key } => text(chain).and_then(|chain| {
             server = Config::server((&chain, &*text(key)?), row, files, policies.server)?;
             Ok(())
@@ -29,12 +29,12 @@ pub(crate) fn load(
             Ok(())
         }),
     };
-    configured.map_err(Unable::Failed)?;
+    configured.map_err(PrepareError::Failed)?;
     let (name, files) = (shared.name.clone(), files.clone());
-    Ok(Loaded::Configured(S2n { client, server, name, files, ..*shared }))
+    Ok(LoadedObject::Configured(S2n { client, server, name, files, ..*shared }))
 }
 
-/// PEM as an application in C has it when it has read its file.
+/// PEM as a C string.
 fn text(pem: &[u8]) -> Result<CString> {
     Ok(untimed(|| CString::new(pem))?)
 }

@@ -1,13 +1,13 @@
-//! The lab's worker for s2n-tls.
+//! Worker for s2n-tls.
 //!
-//! It is driven by its C interface, through callbacks over buffers of fixed size, made anew for each connection: its
-//! documentation says of using a connection again that it brings next to nothing. Memory comes from the callbacks
-//! that the crate `s2n-tls` sets, not from locked pages. Rows of data prefer throughput, which makes records
-//! as large as those of other libraries; buffers are kept, as they are by default. `s2n_recv` may return several
-//! records at once.
+//! It uses the C interface with callbacks over buffers of fixed size. Connections are made again,
+//! because according to the documentation reuse has hardly any benefit. Memory comes from the
+//! callbacks that the crate `s2n-tls` sets, not from locked pages. Rows of data prefer throughput,
+//! so records are as large as those of other libraries. Buffers are kept, which is the default.
+//! `s2n_recv` may return several records at once.
 //!
-//! s2n-tls asks for bytes from within its calls; that copy is not timed, as for other libraries. What parking
-//! lets go of is what the documentation names for users short of memory.
+//! s2n-tls requests bytes in callbacks; these copies are not timed, as for other libraries. Parking
+//! releases the memory that the documentation recommends to release.
 
 mod configuration;
 mod error;
@@ -23,8 +23,9 @@ use std::ptr;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Result, Row, Scheme,
-    Sink, Suite, Task, Unable, Version, Wire, locked_version, serve,
+    About, Endpoint, Files, Group, Library, LibraryWorker, LoadedObject, Material, Outcome,
+    PrepareError, Result, Row, Scheme, Sink, Suite, Task, TransportBuffers, Version,
+    locked_version, serve,
 };
 use s2n_tls_sys as ffi;
 
@@ -32,7 +33,7 @@ use configuration::{Config, read};
 use error::{done, failed, is_blocked};
 
 fn main() -> ExitCode {
-    serve(Driven::<S2n>::new())
+    serve(LibraryWorker::<S2n>::new())
 }
 
 struct S2n {
@@ -40,7 +41,7 @@ struct S2n {
     server: Arc<Config>,
     name: CString,
     files: Files,
-    /// Whether the client keeps sessions that have no ticket.
+    /// Whether the client stores sessions without ticket.
     keeps: bool,
     resumes: bool,
     throughput: bool,
@@ -66,17 +67,19 @@ impl Library for S2n {
         }
     }
 
-    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
+    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, PrepareError> {
         let policies = policies::of(row)?;
         session::forget_all();
-        let read = |path: PathBuf| read(&path).map_err(Unable::Failed);
+        let read = |path: PathBuf| read(&path).map_err(PrepareError::Failed);
         let root = read(files.root(row.chain))?;
         let chain = read(files.server_chain(row.chain))?;
         let key = read(files.server_key(row.chain))?;
         let shown = (&*chain, &*key);
         Ok(Self {
-            client: Config::client(&root, row, files, policies.client).map_err(Unable::Failed)?,
-            server: Config::server(shown, row, files, policies.server).map_err(Unable::Failed)?,
+            client: Config::client(&root, row, files, policies.client)
+                .map_err(PrepareError::Failed)?,
+            server: Config::server(shown, row, files, policies.server)
+                .map_err(PrepareError::Failed)?,
             name: CString::new(files.server_name())?,
             files: files.clone(),
             keeps: configuration::stores(row),
@@ -86,9 +89,9 @@ impl Library for S2n {
     }
 
     fn client(&self) -> Result<Self::Client> {
-        session::forget_arrived();
+        session::reset_received();
         let mut side = Side::new(ffi::s2n_mode::CLIENT, &self.client, self.throughput)?;
-        // SAFETY: the connection is ours, and s2n-tls copies the name.
+        // SAFETY: the connection is valid, and s2n-tls copies the name.
         done(unsafe { ffi::s2n_set_server_name(side.connection, self.name.as_ptr()) })?;
         if self.resumes {
             session::resume(side.connection, self.keeps)?;
@@ -101,15 +104,19 @@ impl Library for S2n {
         Side::new(ffi::s2n_mode::SERVER, &self.server, self.throughput)
     }
 
-    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+    fn load(
+        &self,
+        row: &Row,
+        material: &Material,
+    ) -> std::result::Result<LoadedObject<Self>, PrepareError> {
         loading::load(self, row, material)
     }
 }
 
-/// Buffers that one thread of an application keeps for all its connections.
+/// Buffers that a thread uses for all its connections.
 struct Buffers {
-    wire: Wire,
-    /// What application data is opened into: a record, or several short ones.
+    wire: TransportBuffers,
+    /// Decrypted application data: a record, or several short ones.
     opened: Vec<u8>,
 }
 
@@ -122,17 +129,18 @@ struct Side<const CLIENT: bool> {
 
 impl<const CLIENT: bool> Side<CLIENT> {
     fn new(mode: ffi::s2n_mode::Type, config: &Config, throughput: bool) -> Result<Self> {
-        // SAFETY: a null pointer is no connection.
+        // SAFETY: a null result means failure.
         let connection = unsafe { ffi::s2n_connection_new(mode) };
         if connection.is_null() {
             return Err(failed());
         }
         let side = Self { connection, connected: false, keeps: false };
         transport::connect(connection)?;
-        // SAFETY: the connection is ours; the configuration outlives it, as the library does that made both.
+        // SAFETY: the connection is valid; the configuration outlives it, because the library
+        // created both.
         unsafe {
             done(ffi::s2n_connection_set_config(connection, config.as_ptr()))?;
-            // Or it sleeps for half a minute when something goes wrong.
+            // Without this, the library sleeps for half a minute after an error.
             let mode = ffi::s2n_blinding::SELF_SERVICE_BLINDING;
             done(ffi::s2n_connection_set_blinding(connection, mode))?;
             if throughput {
@@ -142,12 +150,12 @@ impl<const CLIENT: bool> Side<CLIENT> {
         Ok(side)
     }
 
-    /// Data that has come: a record's, or as much as there is room for. None if no more has come whole.
+    /// Received data of one or more records; `None` without a complete record.
     fn read<'b>(&mut self, buffers: &'b mut Buffers) -> Result<Option<&'b [u8]>> {
         let (connection, opened) = (self.connection, &mut buffers.opened);
         let (room, mut blocked) = (isize::try_from(opened.len())?, 0);
-        // SAFETY: the buffer has the length that is told.
-        let result = transport::lend(connection, &mut buffers.wire, || unsafe {
+        // SAFETY: the buffer has the given length.
+        let result = transport::with_buffers(connection, &mut buffers.wire, || unsafe {
             ffi::s2n_recv(connection, opened.as_mut_ptr().cast(), room, &mut blocked)
         })?;
         match usize::try_from(result) {
@@ -158,8 +166,8 @@ impl<const CLIENT: bool> Side<CLIENT> {
         }
     }
 
-    /// A name that s2n-tls tells.
-    fn told(
+    /// A name that s2n-tls returns.
+    fn reported_name(
         &self,
         ask: unsafe extern "C" fn(*mut ffi::s2n_connection, *mut *const c_char) -> c_int,
     ) -> Option<&str> {
@@ -174,7 +182,7 @@ impl<const CLIENT: bool> Side<CLIENT> {
 
 impl<const CLIENT: bool> Drop for Side<CLIENT> {
     fn drop(&mut self) {
-        // SAFETY: it is ours and not used again.
+        // SAFETY: the connection is valid and not used again.
         unsafe { ffi::s2n_connection_free(self.connection) };
     }
 }
@@ -182,10 +190,10 @@ impl<const CLIENT: bool> Drop for Side<CLIENT> {
 impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     type Buffers = Buffers;
 
-    fn buffers(_: &Row, at_once: usize) -> Buffers {
-        // Every thread that uses the library has buffers first.
+    fn buffers(_: &Row, capacity: usize) -> Buffers {
+        // Every thread must initialize the library first.
         s2n_tls::init::init();
-        Buffers { wire: Wire::new(at_once), opened: vec![0; 16 << 10] }
+        Buffers { wire: TransportBuffers::new(capacity), opened: vec![0; 16 << 10] }
     }
 
     fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
@@ -200,8 +208,8 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     fn advance(&mut self, buffers: &mut Buffers) -> Result<()> {
         if !self.connected {
             let (connection, mut blocked) = (self.connection, 0);
-            // SAFETY: the connection is ours.
-            let result = transport::lend(connection, &mut buffers.wire, || unsafe {
+            // SAFETY: the connection is valid.
+            let result = transport::with_buffers(connection, &mut buffers.wire, || unsafe {
                 ffi::s2n_negotiate(connection, &mut blocked)
             })?;
             if result != 0 {
@@ -212,15 +220,15 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
                 session::keep(connection)?;
             }
         }
-        // Tickets.
-        if buffers.wire.has_more() && self.read(buffers)?.is_some() {
+        // Only tickets arrive here.
+        if buffers.wire.has_unread() && self.read(buffers)?.is_some() {
             return Err("data after a handshake".into());
         }
         Ok(())
     }
 
     fn send_early(&mut self, _: &mut Buffers, _: &[u8]) -> Result<()> {
-        Err("no row with early data can be done".into())
+        Err("early data is not supported".into())
     }
 
     fn outcome(&self) -> Result<Outcome> {
@@ -229,7 +237,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
         }
         let (connection, mut suite, mut issued) = (self.connection, [0; 2], 0);
         let [high, low] = &mut suite;
-        // SAFETY: the connection is ours, and all these write to is alive.
+        // SAFETY: the connection is valid, and all output parameters are alive.
         let (version, resumed, certificate) = unsafe {
             done(ffi::s2n_connection_get_cipher_iana_value(connection, high, low))?;
             if !CLIENT {
@@ -246,12 +254,13 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             ffi::s2n_tls_version::TLS13 => Version::Tls13,
             other => return Err(format!("version {other}").into()),
         };
-        let group = self.told(ffi::s2n_connection_get_key_exchange_group);
-        let scheme = self.told(ffi::s2n_connection_get_signature_scheme).map(|name| match name {
-            // Its name in TLS 1.2, where the curve is not part of the scheme.
-            "legacy_ecdsa_sha256" => Scheme::EcdsaSecp256r1Sha256.name(),
-            other => other,
-        });
+        let group = self.reported_name(ffi::s2n_connection_get_key_exchange_group);
+        let scheme =
+            self.reported_name(ffi::s2n_connection_get_signature_scheme).map(|name| match name {
+                // Its name in TLS 1.2, where the scheme does not include the curve.
+                "legacy_ecdsa_sha256" => Scheme::EcdsaSecp256r1Sha256.name(),
+                other => other,
+            });
         Ok(Outcome {
             version,
             suite: Suite::of_number(u16::from_be_bytes(suite)).ok_or("an unknown suite")?,
@@ -263,7 +272,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             resumed,
             client_certificate: (!CLIENT).then_some(certificate),
             tickets: match (CLIENT, version) {
-                (true, _) => Some(session::arrived()),
+                (true, _) => Some(session::received()),
                 (false, Version::Tls13) => Some(issued.into()),
                 (false, Version::Tls12) => None,
             },
@@ -273,15 +282,15 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
 
     fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
         let (connection, length, mut blocked) = (self.connection, isize::try_from(data.len())?, 0);
-        // SAFETY: the data has the length that is told.
-        let sent = transport::lend(connection, &mut buffers.wire, || unsafe {
+        // SAFETY: the data has the given length.
+        let sent = transport::with_buffers(connection, &mut buffers.wire, || unsafe {
             ffi::s2n_send(connection, data.as_ptr().cast(), length, &mut blocked)
         })?;
         if sent == length { Ok(()) } else { Err(failed()) }
     }
 
     fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
-        while buffers.wire.has_more() {
+        while buffers.wire.has_unread() {
             let Some(data) = self.read(buffers)? else { break };
             sink(data);
         }
@@ -289,7 +298,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     }
 
     fn park(&mut self) -> Result<bool> {
-        // SAFETY: the connection is ours, its handshake is over, and nothing of it is read or written any more.
+        // SAFETY: the connection is valid, its handshake has ended, and no data is in transit.
         unsafe {
             done(ffi::s2n_connection_free_handshake(self.connection))?;
             done(ffi::s2n_connection_release_buffers(self.connection))?;

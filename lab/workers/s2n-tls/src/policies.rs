@@ -1,13 +1,13 @@
-//! Which security policies agree on what a row asks.
+//! Security policies of s2n-tls for each row.
 //!
-//! s2n-tls has named policies only. Where none offers just the row's suite, group and scheme, there are two that agree
-//! on them and on nothing else, the server's preferences deciding; each handshake is checked for it.
-//! Policies that others than its tests use come first, and short ones.
-//! Must not know: how they are set. Next: `configuration.rs`.
+//! s2n-tls has named policies only. Where none is limited to the row's suite, group and scheme, two
+//! policies are used that have only these in common, with the server's preferences deciding; each
+//! handshake is checked for them. Policies that are not only for tests, and short ones, are
+//! preferred.
 
 use std::ffi::CStr;
 
-use lab_scenario::{Chain, Group, Resumption, Row, Suite, Unable, Version};
+use lab_scenario::{Chain, Group, PrepareError, Resumption, Row, Suite, Version};
 
 /// The names of both sides' policies.
 pub(crate) struct Policies {
@@ -15,9 +15,9 @@ pub(crate) struct Policies {
     pub(crate) server: &'static CStr,
 }
 
-/// The policies for a row, or why it cannot be done.
-pub(crate) fn of(row: &Row) -> Result<Policies, Unable> {
-    let cannot = |why: &str| Err(Unable::cannot(why));
+/// The policies of a row, or the reason why it is not supported.
+pub(crate) fn of(row: &Row) -> Result<Policies, PrepareError> {
+    let cannot = |why: &str| Err(PrepareError::unsupported(why));
     if [Some(row.chain), row.client_chain].contains(&Some(Chain::Ed25519)) {
         return cannot("it has no Ed25519");
     }
@@ -42,14 +42,14 @@ pub(crate) fn of(row: &Row) -> Result<Policies, Unable> {
             (c"CloudFront-TLS-1-3-2025-no-pq", c"CloudFront-TLS-1-3-2025-no-pq")
         }
         (Suite::Aes256GcmSha384, Group::X25519) => (c"CloudFront-TLS-1-3-2025-no-pq", c"20190801"),
-        // Clients of all other policies with the hybrid send a second key share.
+        // With all other policies for the hybrid group, clients send a second key share.
         (Suite::Aes128GcmSha256, Group::X25519MlKem768) => (c"test_pq_only", c"test_pq_only"),
         (Suite::Aes256GcmSha384, Group::X25519MlKem768) => {
             (c"test_pq_only", c"PQ-TLS-1-2-2024-10-09")
         }
         (suite, group) => {
             let why = format!("no two of its policies agree on {suite} and {group}");
-            return Err(Unable::cannot(why));
+            return Err(PrepareError::unsupported(why));
         }
     };
     Ok(Policies { client, server })

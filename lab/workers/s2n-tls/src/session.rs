@@ -1,9 +1,9 @@
-//! The client's session to resume, the count of its tickets, and what a server keeps or issues.
+//! The session that a client resumes, the number of its tickets, and the sessions of a server.
 //!
-//! s2n-tls tells of tickets by a callback, which knows the connection only; a worker's thread has one client at a
-//! time, so it leaves what it has with the thread. It leaves it to the application to store sessions that are
-//! resumed by their id; the store here is one that threads can read at the same time.
-//! Must not know: how connections are driven. Next: `main.rs`.
+//! s2n-tls passes tickets to a callback that receives only the connection. A thread of a worker has
+//! one client at a time, so the callback stores them in thread-local variables. The application
+//! must store sessions that are resumed by ID; this store can be read by several threads at the
+//! same time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -18,40 +18,42 @@ use s2n_tls_sys as ffi;
 use crate::error::done;
 
 thread_local! {
-    /// The session, and room for the next. Empty: none.
+    /// The session, and space for the next one. Empty without a session.
     static SESSION: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static ARRIVED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// What a server has stored, by session id.
+/// The sessions of the server by ID.
 static STORE: LazyLock<RwLock<HashMap<Vec<u8>, Vec<u8>>>> = LazyLock::new(RwLock::default);
 
-/// Sessions that a server stores at most.
+/// The capacity of the server's store.
 const SESSIONS: usize = 1024;
 
-/// There are no sessions yet.
+/// Removes all sessions.
 pub(crate) fn forget_all() {
     SESSION.with_borrow_mut(Vec::clear);
     STORE.write().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
-/// Tickets that arrived since [`forget_arrived`].
-pub(crate) fn arrived() -> u32 {
+/// The number of tickets received since [`reset_received`].
+pub(crate) fn received() -> u32 {
     ARRIVED.get()
 }
 
-/// A new client's connection begins.
-pub(crate) fn forget_arrived() {
+/// Resets the count for a new client connection.
+pub(crate) fn reset_received() {
     ARRIVED.set(0);
 }
 
-/// Has a client resume the session that was kept, if there is one. Only one without a ticket is kept further.
+/// Makes a client resume the stored session, if there is one. Only a session without ticket stays
+/// stored.
 pub(crate) fn resume(connection: *mut ffi::s2n_connection, keep: bool) -> Result<()> {
     SESSION.with_borrow_mut(|session| {
         if session.is_empty() {
             return Ok(());
         }
-        // SAFETY: callers hold the connection, and the session, which is copied, has the length that is told.
+        // SAFETY: callers own the connection, and the session, which is copied, has the given
+        // length.
         done(unsafe {
             ffi::s2n_connection_set_session(connection, session.as_ptr(), session.len())
         })?;
@@ -62,10 +64,10 @@ pub(crate) fn resume(connection: *mut ffi::s2n_connection, keep: bool) -> Result
     })
 }
 
-/// Keeps a client's session that has no ticket.
+/// Stores a client's session without ticket.
 pub(crate) fn keep(connection: *mut ffi::s2n_connection) -> Result<()> {
     SESSION.with_borrow_mut(|session| {
-        // SAFETY: callers hold the connection, and the buffer has the length that is told.
+        // SAFETY: callers own the connection, and the buffer has the given length.
         let length = unsafe {
             let length = ffi::s2n_connection_get_session_length(connection);
             session.resize(usize::try_from(length)?, 0);
@@ -76,18 +78,18 @@ pub(crate) fn keep(connection: *mut ffi::s2n_connection) -> Result<()> {
     })
 }
 
-/// Keeps and counts what tickets a client receives.
-pub(crate) fn keep_arriving(config: *mut ffi::s2n_config) -> Result<()> {
-    // SAFETY: callers hold the configuration, and the callback has the type that is asked for.
+/// Stores and counts the tickets that a client receives.
+pub(crate) fn store_received(config: *mut ffi::s2n_config) -> Result<()> {
+    // SAFETY: callers own the configuration, and the callback has the required type.
     unsafe {
         done(ffi::s2n_config_set_session_tickets_onoff(config, 1))?;
         done(ffi::s2n_config_set_session_ticket_cb(config, Some(arrives), ptr::null_mut()))
     }
 }
 
-/// Has a server seal sessions in so many tickets.
+/// Makes a server send this many tickets with encrypted sessions.
 pub(crate) fn issue(config: *mut ffi::s2n_config, tickets: u8) -> Result<()> {
-    // SAFETY: callers hold the configuration.
+    // SAFETY: callers own the configuration.
     unsafe {
         done(ffi::s2n_config_set_session_tickets_onoff(config, 1))?;
         done(ffi::s2n_config_set_initial_ticket_count(config, tickets))?;
@@ -95,10 +97,10 @@ pub(crate) fn issue(config: *mut ffi::s2n_config, tickets: u8) -> Result<()> {
     add_key(config)
 }
 
-/// Has a server store sessions by their id. What it stores is sealed all the same.
+/// Makes a server store sessions by ID. Stored sessions are encrypted, too.
 pub(crate) fn store(config: *mut ffi::s2n_config) -> Result<()> {
     let none = ptr::null_mut();
-    // SAFETY: callers hold the configuration, and the callbacks have the types that are asked for.
+    // SAFETY: callers own the configuration, and the callbacks have the required types.
     unsafe {
         done(ffi::s2n_config_set_cache_store_callback(config, Some(stores), none))?;
         done(ffi::s2n_config_set_cache_retrieve_callback(config, Some(retrieves), none))?;
@@ -108,12 +110,12 @@ pub(crate) fn store(config: *mut ffi::s2n_config) -> Result<()> {
     add_key(config)
 }
 
-/// A key that seals sessions from now on. It guards nothing but what this process does.
+/// Adds a session encryption key. It protects only sessions of this process.
 fn add_key(config: *mut ffi::s2n_config) -> Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let (name, mut key) = (*b"lab", [0x6b; 32]);
     let (name_length, key_length) = (u32::try_from(name.len())?, u32::try_from(key.len())?);
-    // SAFETY: callers hold the configuration; name and key have the lengths that are told and are copied.
+    // SAFETY: callers own the configuration; name and key have the given lengths and are copied.
     done(unsafe {
         ffi::s2n_config_add_ticket_crypto_key(
             config,
@@ -134,7 +136,7 @@ unsafe extern "C" fn arrives(
     ARRIVED.set(ARRIVED.get() + 1);
     SESSION.with_borrow_mut(|session| {
         let mut length = 0;
-        // SAFETY: the ticket is alive, and the buffer has the length that is told.
+        // SAFETY: the ticket is valid, and the buffer has the given length.
         unsafe {
             if ffi::s2n_session_ticket_get_data_len(ticket, &mut length) != 0 {
                 return -1;
@@ -145,12 +147,12 @@ unsafe extern "C" fn arrives(
     })
 }
 
-/// The bytes that a callback is shown.
+/// The bytes passed to a callback.
 ///
 /// # Safety
-/// There are so many at `bytes` for as long as the callback lasts.
-unsafe fn shown<'a>(bytes: *const c_void, length: u64) -> &'a [u8] {
-    // SAFETY: the caller's word.
+/// `bytes` must point to `length` bytes that are valid during the callback.
+unsafe fn callback_bytes<'a>(bytes: *const c_void, length: u64) -> &'a [u8] {
+    // SAFETY: required of the caller.
     unsafe { std::slice::from_raw_parts(bytes.cast(), usize::try_from(length).unwrap_or_default()) }
 }
 
@@ -163,8 +165,8 @@ unsafe extern "C" fn stores(
     session: *const c_void,
     length: u64,
 ) -> c_int {
-    // SAFETY: both have the lengths that are told.
-    let (id, session) = unsafe { (shown(id, id_length), shown(session, length)) };
+    // SAFETY: both have the given lengths.
+    let (id, session) = unsafe { (callback_bytes(id, id_length), callback_bytes(session, length)) };
     let mut store = STORE.write().unwrap_or_else(PoisonError::into_inner);
     if store.len() >= SESSIONS {
         store.clear();
@@ -182,10 +184,10 @@ unsafe extern "C" fn retrieves(
     length: *mut u64,
 ) -> c_int {
     let store = STORE.read().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: the id has the length that is told.
-    let Some(session) = store.get(unsafe { shown(id, id_length) }) else { return -1 };
+    // SAFETY: the id has the given length.
+    let Some(session) = store.get(unsafe { callback_bytes(id, id_length) }) else { return -1 };
     let Ok(count) = u64::try_from(session.len()) else { return -1 };
-    // SAFETY: at `into` is room for as many bytes as `length` says.
+    // SAFETY: `into` has space for `length` bytes.
     unsafe {
         if count > *length {
             return -1;
@@ -202,7 +204,10 @@ unsafe extern "C" fn deletes(
     id: *const c_void,
     id_length: u64,
 ) -> c_int {
-    // SAFETY: the id has the length that is told.
-    STORE.write().unwrap_or_else(PoisonError::into_inner).remove(unsafe { shown(id, id_length) });
+    // SAFETY: the id has the given length.
+    STORE
+        .write()
+        .unwrap_or_else(PoisonError::into_inner)
+        .remove(unsafe { callback_bytes(id, id_length) });
     0
 }

@@ -1,10 +1,8 @@
-//! What rows of loading load.
-//!
-//! Must not know: how it is timed. Next: `main.rs`, which makes configurations.
+//! Objects of rows of loading.
 
 use std::sync::Arc;
 
-use lab_scenario::{Key, Loaded, Material, Result, Row, Scheme, Unable};
+use lab_scenario::{Key, LoadedObject, Material, PrepareError, Result, Row, Scheme};
 use tercel::crypto::{SignatureAlgorithm, SigningKey};
 use tercel::pki::load_key_pem;
 
@@ -14,13 +12,13 @@ pub(crate) fn load(
     shared: &Tercel,
     row: &Row,
     material: &Material,
-) -> std::result::Result<Loaded<Tercel>, Unable> {
+) -> std::result::Result<LoadedObject<Tercel>, PrepareError> {
     let (mut client_config, mut server_config) =
         (Arc::clone(&shared.client), Arc::clone(&shared.server));
     match material {
         Material::Key(pem) => {
             let key = SigningKey::from_der(load_key_pem(pem)?.secret_der())?;
-            return Ok(Loaded::Key(Box::new(OwnKey(key, algorithm(row.chain.scheme())))));
+            return Ok(LoadedObject::Key(Box::new(OwnKey(key, algorithm(row.chain.scheme())))));
         }
         Material::Server { chain, key } => {
             server_config = server(row, credential(chain, key)?, None)?;
@@ -28,7 +26,7 @@ pub(crate) fn load(
         Material::Roots(pem) => client_config = client(row, roots(pem)?, None)?,
     }
     let name = shared.name.clone();
-    Ok(Loaded::Configured(Tercel { client: client_config, server: server_config, name }))
+    Ok(LoadedObject::Configured(Tercel { client: client_config, server: server_config, name }))
 }
 
 struct OwnKey(SigningKey, SignatureAlgorithm);

@@ -1,6 +1,8 @@
-//! The lab's worker for Tercel: `Handshake::advance`, then `Sender::seal` and `Receiver::open_into`, with
-//! the defaults that the library ships, but for what a row pins. In published accounting it is timed, lent
-//! buffers, and configured as rustls-bench does it for rustls.
+//! Worker for Tercel.
+//!
+//! It uses `Handshake::advance`, `Sender::seal` and `Receiver::open_into` with the library's
+//! defaults, except for pinned parameters. In published accounting it is timed and configured like
+//! rustls in rustls-bench.
 
 #![forbid(unsafe_code)]
 
@@ -11,25 +13,29 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use lab_scenario::{
-    About, Accounting, Driven, Endpoint, Files, Group, Library, Loaded, Material, Outcome, Program,
-    Result, Resumption, Row, Scheme, Sink, Suite, Unable, Version, locked_version, serve,
+    About, Accounting, Endpoint, Files, Group, Library, LibraryWorker, LoadedObject, Material,
+    Outcome, PrepareError, Program, Result, Resumption, Row, Scheme, Sink, Suite, Version,
+    locked_version, serve,
 };
 use tercel::pki::{ChainVerifier, Roots, load_certs_pem, load_key_pem};
 use tercel::pki_types::{ServerName, UnixTime};
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use tercel::{
-    ChainPolicy, ClientAuth, ClientConfig, Connection, Credential, Filled, Handshake, MemoryStore,
-    Next, Opened, Policy, Received, ReplayGuard, ServerConfig, VerifyPeer,
+    ClientConfig, Connection, Credential, Filled, Handshake, Next, Opened, Policy, ReceiveBuffer,
+    ServerConfig,
+    certificates::{ChainPolicy, VerifyPeer},
+    server::ClientAuth,
+    session::{ReplayGuard, ServerMemoryStore},
 };
 
 fn main() -> ExitCode {
-    serve(Driven::<Tercel>::new())
+    serve(LibraryWorker::<Tercel>::new())
 }
 
-/// Bytes of early data that a ticket admits.
+/// The early data limit of tickets, in bytes.
 const MAX_EARLY_DATA: u32 = 16 << 10;
 
-/// Hellos with early data that one run may make before the guard forgets the first.
+/// The capacity of the replay guard, in ClientHellos with early data of one run.
 const GUARD: usize = 1 << 18;
 
 struct Tercel {
@@ -56,7 +62,7 @@ impl Library for Tercel {
         }
     }
 
-    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, Unable> {
+    fn configure(row: &Row, files: &Files) -> std::result::Result<Self, PrepareError> {
         let name = ServerName::try_from(files.server_name())?;
         let trusted = |chain| roots(&fs::read(files.root(chain))?);
         let clients = |chain| {
@@ -79,7 +85,11 @@ impl Library for Tercel {
         Ok(Side::new(Handshake::server(Arc::clone(&self.server))))
     }
 
-    fn load(&self, row: &Row, material: &Material) -> std::result::Result<Loaded<Self>, Unable> {
+    fn load(
+        &self,
+        row: &Row,
+        material: &Material,
+    ) -> std::result::Result<LoadedObject<Self>, PrepareError> {
         loading::load(self, row, material)
     }
 }
@@ -88,11 +98,11 @@ fn client(
     row: &Row,
     roots: Roots,
     own: Option<Credential>,
-) -> std::result::Result<Arc<ClientConfig>, Unable> {
+) -> std::result::Result<Arc<ClientConfig>, PrepareError> {
     let mut builder = ClientConfig::builder()
         .verifier(verifier(row, roots)?)
         .versions(&[version(row.version)])
-        .cipher_suites(&[suite(row.suite)?])?
+        .cipher_suites(&[suite(row.suite)?])
         .early_data(row.early_data > 0);
     if !is_published(row) {
         builder = builder.signature_schemes(&schemes(row));
@@ -113,13 +123,13 @@ fn server(
     row: &Row,
     own: Credential,
     client_roots: Option<Roots>,
-) -> std::result::Result<Arc<ServerConfig>, Unable> {
+) -> std::result::Result<Arc<ServerConfig>, PrepareError> {
     let mut builder = ServerConfig::builder().credential(own).versions(&[version(row.version)]);
     builder = if is_published(row) {
-        // What rustls sends there.
+        // The defaults of rustls.
         builder.ticket_counts(2, 2)
     } else {
-        builder.cipher_suites(&[suite(row.suite)?])?.ticket_counts(row.tickets, row.tickets)
+        builder.cipher_suites(&[suite(row.suite)?]).ticket_counts(row.tickets, row.tickets)
     };
     if row.pins_groups() {
         builder = builder.groups(&groups(row)?);
@@ -127,9 +137,9 @@ fn server(
     builder = match row.resumption {
         None => builder.without_tickets(),
         Some(Resumption::Stateless) => builder,
-        Some(Resumption::Stateful) => {
-            builder.without_tickets().session_store(Policy::Here(Arc::new(MemoryStore::default())))
-        }
+        Some(Resumption::Stateful) => builder
+            .without_tickets()
+            .session_store(Policy::Here(Arc::new(ServerMemoryStore::default()))),
     };
     if row.early_data > 0 {
         let guard = ReplayGuard::new(GUARD, UnixTime::since_unix_epoch(std::time::Duration::ZERO));
@@ -141,30 +151,30 @@ fn server(
     Ok(builder.build()?)
 }
 
-/// As rustls-bench does it: the client alone is held to the row's suite, nobody to a scheme.
+/// As in rustls-bench, only the client's suite is pinned, and no scheme.
 fn is_published(row: &Row) -> bool {
     row.accounting == Accounting::Published
 }
 
-/// With the defaults, but where what they remember is not wanted.
-fn verifier(row: &Row, roots: Roots) -> std::result::Result<Policy<dyn VerifyPeer>, Unable> {
+/// The default verifier, without its cache where the row forbids one.
+fn verifier(row: &Row, roots: Roots) -> std::result::Result<Policy<dyn VerifyPeer>, PrepareError> {
     let policy = match row.first_visit {
         false => ChainPolicy::new(roots)?,
         true => {
-            let verifier = ChainVerifier::builder(Arc::new(roots)).remember_signatures(false);
+            let verifier = ChainVerifier::builder(Arc::new(roots)).cache_signatures(false);
             ChainPolicy::with_verifier(verifier.build()?)
         }
     };
     Ok(Policy::Here(Arc::new(policy)))
 }
 
-fn roots(pem: &[u8]) -> std::result::Result<Roots, Unable> {
+fn roots(pem: &[u8]) -> std::result::Result<Roots, PrepareError> {
     let mut roots = Roots::new();
     roots.add_pem(pem)?;
     Ok(roots)
 }
 
-fn credential(chain: &[u8], key: &[u8]) -> std::result::Result<Credential, Unable> {
+fn credential(chain: &[u8], key: &[u8]) -> std::result::Result<Credential, PrepareError> {
     Ok(Credential::new(load_certs_pem(chain)?, &load_key_pem(key)?)?)
 }
 
@@ -175,18 +185,18 @@ fn version(version: Version) -> ProtocolVersion {
     }
 }
 
-fn suite(suite: Suite) -> std::result::Result<CipherSuite, Unable> {
-    CipherSuite::from_name(suite.name()).ok_or_else(|| Unable::cannot(suite.name()))
+fn suite(suite: Suite) -> std::result::Result<CipherSuite, PrepareError> {
+    CipherSuite::from_name(suite.name()).ok_or_else(|| PrepareError::unsupported(suite.name()))
 }
 
-fn groups(row: &Row) -> std::result::Result<Vec<NamedGroup>, Unable> {
+fn groups(row: &Row) -> std::result::Result<Vec<NamedGroup>, PrepareError> {
     let group = |group: &Group| {
-        NamedGroup::from_name(group.name()).ok_or_else(|| Unable::cannot(group.name()))
+        NamedGroup::from_name(group.name()).ok_or_else(|| PrepareError::unsupported(group.name()))
     };
     row.groups().iter().map(group).collect()
 }
 
-/// The row's scheme for the handshake, and that of RSA certificates.
+/// The row's scheme for the handshake, and the scheme of RSA certificates.
 fn schemes(row: &Row) -> Vec<SignatureScheme> {
     match row.chain.scheme() {
         Scheme::RsaPssRsaeSha256 => {
@@ -197,25 +207,25 @@ fn schemes(row: &Row) -> Vec<SignatureScheme> {
     }
 }
 
-/// Buffers that one thread of an application keeps for all its connections.
+/// Buffers that a thread uses for all its connections.
 struct Buffers {
-    received: Received,
-    /// What a handshake writes.
+    received: ReceiveBuffer,
+    /// Output of the handshake.
     flight: Vec<u8>,
-    /// What application data is sealed into, and how far it is filled.
+    /// Encrypted application data, and its length.
     sealed: Vec<u8>,
     written: usize,
-    /// How much of it has been collected.
+    /// The collected part of it.
     collected: usize,
-    /// What application data is opened into.
+    /// Decrypted application data.
     opened: Vec<u8>,
     published: bool,
 }
 
-/// Room for a record's content and its type.
+/// Space for the content of a record and its type.
 const OPENED: usize = 17 << 10;
 
-/// What is collected at once in published accounting, as in rustls-bench.
+/// The transfer size in published accounting, as in rustls-bench.
 const PUBLISHED_BUFFER: usize = 256 << 10;
 
 /// One end of a connection.
@@ -245,11 +255,11 @@ impl<const CLIENT: bool> Side<CLIENT> {
 impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     type Buffers = Buffers;
 
-    fn buffers(row: &Row, at_once: usize) -> Buffers {
+    fn buffers(row: &Row, capacity: usize) -> Buffers {
         Buffers {
-            received: Received::with_capacity(at_once),
-            flight: Vec::with_capacity(at_once),
-            sealed: vec![0; at_once],
+            received: ReceiveBuffer::with_capacity(capacity),
+            flight: Vec::with_capacity(capacity),
+            sealed: vec![0; capacity],
             written: 0,
             collected: 0,
             opened: vec![0; OPENED],
@@ -273,7 +283,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
                         other => return Err(format!("{other:?}").into()),
                     }
                 }
-                // Tickets.
+                // Only tickets arrive here.
                 State::Connected(connection) => {
                     return match connection.receiver.open(&mut buffers.received)? {
                         Opened::More => Ok(()),
@@ -298,38 +308,40 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     }
 
     fn send_early(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
-        let State::Handshake(handshake) = &mut self.state else { return Err("too late".into()) };
-        let sender = handshake.early_sender().ok_or("the session admits no early data")?;
+        let State::Handshake(handshake) = &mut self.state else {
+            return Err("the handshake has ended".into());
+        };
+        let sender = handshake.early_sender().ok_or("the session does not allow early data")?;
         Ok(sender.seal_to(data, &mut buffers.flight)?)
     }
 
     fn outcome(&self) -> Result<Outcome> {
         let State::Connected(connection) = &self.state else { return Err("not connected".into()) };
-        let facts = &connection.facts;
-        let version = match facts.version {
+        let info = &connection.info;
+        let version = match info.version {
             ProtocolVersion::TLS1_2 => Version::Tls12,
             _ => Version::Tls13,
         };
-        let suite = Suite::ALL.iter().find(|each| Some(each.name()) == facts.cipher_suite.name());
+        let suite = Suite::ALL.iter().find(|each| Some(each.name()) == info.cipher_suite.name());
         let group = |group: NamedGroup| {
             Group::ALL
                 .iter()
                 .find(|each| NamedGroup::from_name(each.name()) == Some(group))
                 .copied()
         };
-        let signed = if CLIENT { facts.peer_signature_scheme } else { facts.own_signature_scheme };
+        let signed = if CLIENT { info.peer_signature_scheme } else { info.own_signature_scheme };
         let scheme = signed.and_then(SignatureScheme::name).and_then(|name| {
             Scheme::ALL.iter().find(|each| each.name().eq_ignore_ascii_case(name)).copied()
         });
-        // Each ticket is a record of its own, and there is nothing else under these keys yet.
+        // Each ticket is one record, and no other records use these keys yet.
         let tickets = u32::try_from(connection.receiver.sequence())?;
         Ok(Outcome {
             version,
             suite: *suite.ok_or("an unknown suite")?,
-            group: facts.group.and_then(group),
+            group: info.group.and_then(group),
             scheme,
-            resumed: facts.resumed,
-            client_certificate: (!CLIENT).then(|| !facts.peer_chain().is_empty()),
+            resumed: info.resumed,
+            client_certificate: (!CLIENT).then(|| !info.peer_chain().is_empty()),
             tickets: (CLIENT && version == Version::Tls13).then_some(tickets),
             early_data: self.early_data,
         })

@@ -1,6 +1,4 @@
-//! How it ends: when its connections have, in time, or at the second word.
-//!
-//! Must not know: configurations. Next: the crate `tercel-proxy`.
+//! Shutdown: when all connections have ended, at the time limit, or at the second signal.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::{Proxy, backend, configuration, folder, path};
 use crate::support::tercel;
 
-/// There is no file for those in the queue, and nobody goes who could leave one.
+/// Without free descriptors the clients in the backlog cannot be accepted, and no connection ends.
 #[test]
 fn it_ends_in_time_also_where_no_more_can_be_accepted() {
     let folder = folder();
@@ -21,7 +19,7 @@ fn it_ends_in_time_also_where_no_more_can_be_accepted() {
         let mut proxy = Proxy::start_with_files(64, &["--config", &file]);
         let address = proxy.address("listener");
         let _silent: Vec<_> = (0..200).map(|_| TcpStream::connect(&address).unwrap()).collect();
-        proxy.wait_for("no connection can be accepted", 1);
+        proxy.wait_for("accept failed; retrying", 1);
         let begun = Instant::now();
         proxy.signal("-TERM");
         proxy.wait_for("no new connections", 1);
@@ -37,7 +35,7 @@ fn it_ends_in_time_also_where_no_more_can_be_accepted() {
 fn it_ends_when_its_connections_have_or_at_the_second_word() {
     let folder = folder();
     for twice in [false, true] {
-        // Quiet connections of a protocol that is not known to be HTTP are never in the way of an answer.
+        // Shutdown closes idle connections early only if their protocol is known to be HTTP.
         let file = folder.write("proxy.toml", configuration(&folder, backend("x"), ""));
         let mut proxy = Proxy::start(&["--config", &file, "--check"]);
         assert_eq!(proxy.status(), Some(0));
@@ -64,7 +62,7 @@ fn it_ends_when_its_connections_have_or_at_the_second_word() {
         assert_eq!(proxy.child.try_wait().unwrap(), None, "{}", proxy.said());
         if twice {
             proxy.signal("-TERM");
-            proxy.wait_for("ending at once", 1);
+            proxy.wait_for("stopping immediately", 1);
         } else {
             drop(input);
         }

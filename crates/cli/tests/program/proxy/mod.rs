@@ -1,7 +1,5 @@
-//! `tercel proxy` as an operator has it: started, asked, told by signals, ended, and refused for what it is given.
-//!
-//! Here is what all of its files use, and how it serves. Must not know: what a terminator does inside. Next: `refused.rs`,
-//! `reload.rs`, `ending.rs`.
+//! `tercel proxy` as operators use it: start, requests, signals, shutdown, and refused
+//! configurations.
 
 mod ending;
 mod refused;
@@ -17,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Folder, Leaf, Outcome, connect, openssl_resumes, run, tercel};
 
-/// Longer than anything here takes, even on a busy machine.
+/// Longer than any test takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A running terminator, ended when dropped.
+/// A running terminator, killed when dropped.
 struct Proxy {
     child: Child,
     said: Arc<Mutex<String>>,
@@ -31,7 +29,7 @@ impl Proxy {
         Self::start_as(tercel(), options)
     }
 
-    /// With so many files, which the shell sees to.
+    /// Starts it with a limit on open files, which the shell sets.
     fn start_with_files(files: u32, options: &[&str]) -> Self {
         let mut shell = Command::new("sh");
         let script = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
@@ -52,7 +50,7 @@ impl Proxy {
         Self { child, said }
     }
 
-    /// Waits until it has written this so many times.
+    /// Waits until these words were logged this many times.
     fn wait_for(&self, words: &str, times: usize) {
         let begun = Instant::now();
         while self.said().matches(words).count() < times {
@@ -61,7 +59,7 @@ impl Proxy {
         }
     }
 
-    /// The address that stands behind this key in what it has written.
+    /// The address logged under this key.
     fn address(&self, key: &str) -> String {
         self.wait_for("listening", 1);
         let said = self.said();
@@ -78,14 +76,14 @@ impl Proxy {
         assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
     }
 
-    /// Its exit status, once it has ended.
+    /// Waits for its end and returns the exit status.
     fn status(&mut self) -> Option<i32> {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
             }
-            assert!(begun.elapsed() < LIMIT, "it goes on: {}", self.said());
+            assert!(begun.elapsed() < LIMIT, "still running: {}", self.said());
             thread::sleep(Duration::from_millis(5));
         }
     }
@@ -98,7 +96,7 @@ impl Drop for Proxy {
     }
 }
 
-/// A backend that answers each request with these words, and keeps connections.
+/// A backend that answers each request with these words and keeps connections open.
 fn backend(words: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -123,7 +121,7 @@ fn answer(mut stream: TcpStream, words: &str) {
     }
 }
 
-/// A folder with `certs/localhost.crt` and its key, and `ca.pem`.
+/// A directory with `certs/localhost.crt`, its key, and `ca.pem`.
 fn folder() -> Folder {
     let folder = Folder::new();
     std::fs::create_dir(folder.file("certs")).unwrap();
@@ -138,7 +136,7 @@ fn path(folder: &Folder, name: &str) -> String {
     folder.file(name).display().to_string()
 }
 
-/// One listener, and `more` about it.
+/// A configuration with one listener, and `more` lines for it.
 fn configuration(folder: &Folder, to: SocketAddr, more: &str) -> String {
     let certificates = path(folder, "certs");
     format!(
@@ -147,7 +145,7 @@ fn configuration(folder: &Folder, to: SocketAddr, more: &str) -> String {
     )
 }
 
-/// What is answered to one request over a connection of its own.
+/// The response to one request over a connection of its own.
 fn get(folder: &Folder, address: &str) -> String {
     let (_, port) = address.rsplit_once(':').unwrap();
     let request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -183,7 +181,7 @@ fn one_line_serves_and_is_watched() {
     for line in ["tercel_connections_accepted_total 1", "tercel_ticket_key_age_seconds "] {
         assert!(metrics.contains(line), "no {line} in {metrics}");
     }
-    // Other clients, if they are there.
+    // Other clients, if installed.
     let (_, port) = address.rsplit_once(':').unwrap();
     for version in ["--http1.1", "--tls-max"] {
         let mut curl = Command::new("curl");

@@ -1,6 +1,5 @@
-//! What is refused or warned of before anything is served: configurations, options, addresses.
-//!
-//! Must not know: clients. Next: `reload.rs`.
+//! Configurations, options and addresses that are refused or warned about before anything is
+//! served.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -13,11 +12,11 @@ fn a_check_says_what_is_good_and_names_what_is_not() {
     let to = backend("");
     let good = folder.write("good.toml", configuration(&folder, to, ""));
     let checked = proxy(&["--config", &good, "--check"]).success();
-    assert!(checked.said.contains("the configuration is good"), "{}", checked.said);
+    assert!(checked.said.contains("configuration is valid"), "{}", checked.said);
     let (certs, to) = (path(&folder, "certs"), to.to_string());
     proxy(&["--listen", ":443", "--to", &to, "--cert-dir", &certs, "--check"]).success();
     for (name, text, expected) in [
-        ("key.toml", "worker = 2\n".to_owned(), "worker: no such key here; there are workers"),
+        ("key.toml", "worker = 2\n".to_owned(), "worker: unknown key; known keys: workers"),
         ("syntax.toml", "workers = \n".to_owned(), "line 1: "),
         (
             "certificates.toml",
@@ -26,7 +25,7 @@ fn a_check_says_what_is_good_and_names_what_is_not() {
         ),
     ] {
         let file = folder.write(name, text);
-        // Started or checked: it is the same line.
+        // Starting and checking give the same line.
         for options in [["--config", &file, "--check"].as_slice(), &["--config", &file]] {
             let refused = proxy(options);
             let line = refused.failure().to_owned();
@@ -35,7 +34,7 @@ fn a_check_says_what_is_good_and_names_what_is_not() {
     }
     let missing = path(&folder, "missing.toml");
     assert!(proxy(&["--config", &missing]).failure().starts_with(&missing));
-    // By the names of the options, where they are what was written.
+    // Errors name the options that were used.
     let refused = proxy(&["--listen", "443", "--to", &to, "--cert-dir", &certs]);
     assert!(refused.failure().starts_with("command line: --listen: "), "{refused:?}");
 }
@@ -87,13 +86,13 @@ fn a_password_that_others_can_read_is_told_of() {
         );
         let file = folder.write("store.toml", configuration(&folder, backend("x"), &store));
         set_mode(&file, mode);
-        let warning = format!("{file}: resumption.store.url: has a password in it");
+        let warning = format!("{file}: resumption.store.url: contains a password");
         let checked = proxy(&["--config", &file, "--check"]).success();
         assert_eq!(checked.said.contains(&warning), told, "{}", checked.said);
         let mut proxy = Proxy::start(&["--config", &file]);
         proxy.address("listener");
         proxy.signal("-HUP");
-        proxy.wait_for("configuration read again", 1);
+        proxy.wait_for("configuration reloaded", 1);
         proxy.signal("-TERM");
         assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
         let times = if told { 2 } else { 0 };

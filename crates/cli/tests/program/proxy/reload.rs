@@ -1,6 +1,4 @@
-//! Files that are read again, and what keeps what it was.
-//!
-//! Must not know: how it ends. Next: `ending.rs`.
+//! Reloading: what changes, and what stays until a restart.
 
 use std::fs::File;
 use std::io::Write;
@@ -22,25 +20,25 @@ fn a_hangup_reads_everything_again() {
     assert!(get(&folder, &address).ends_with("one"));
     folder.write("proxy.toml", configuration(&folder, two, ""));
     proxy.signal("-HUP");
-    proxy.wait_for("configuration read again", 1);
-    // Threads hear of it one by one.
+    proxy.wait_for("configuration reloaded", 1);
+    // Workers change one after the other.
     let begun = Instant::now();
     while !(0..8).all(|_| get(&folder, &address).ends_with("two")) {
         assert!(begun.elapsed() < LIMIT);
     }
-    // What is wrong is told, and what there was goes on.
+    // Errors are logged, and the old configuration stays in use.
     folder.write("proxy.toml", configuration(&folder, one, "colour = 1"));
     proxy.signal("-HUP");
-    proxy.wait_for("the configuration stays as it was", 1);
-    assert!(proxy.said().contains("listener[0].colour: no such key here"), "{}", proxy.said());
+    proxy.wait_for("configuration reload failed; keeping the previous configuration", 1);
+    assert!(proxy.said().contains("listener[0].colour: unknown key"), "{}", proxy.said());
     assert!(get(&folder, &address).ends_with("two"));
     assert_eq!(proxy.child.try_wait().unwrap(), None);
     proxy.signal("-INT");
     assert_eq!(proxy.status(), Some(0));
 }
 
-/// A file that says nothing, as a slow name server does: who reads it waits for as long as the sender is there,
-/// which comes when somebody reads.
+/// A named pipe, which delays its reader like a slow name server until the sender writes. The
+/// sender is returned once the pipe is opened for reading.
 fn silent_file(folder: &Folder, name: &str) -> (String, mpsc::Receiver<File>) {
     let file = path(folder, name);
     assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
@@ -67,12 +65,12 @@ fn a_reload_that_has_to_wait_holds_up_no_signal() {
     let (mut proxy, address) = start();
     let mut sender = silence.recv_timeout(LIMIT).unwrap();
     assert!(get(&folder, &address).ends_with("one"));
-    // Another one meanwhile is for the file as it is then.
+    // A second reload reads the file as it is then.
     folder.write("proxy.toml", configuration(&folder, two, ""));
     proxy.signal("-HUP");
     sender.write_all(&std::fs::read(folder.file("ca.pem")).unwrap()).unwrap();
     drop(sender);
-    proxy.wait_for("configuration read again", 2);
+    proxy.wait_for("configuration reloaded", 2);
     let begun = Instant::now();
     while !(0..8).all(|_| get(&folder, &address).ends_with("two")) {
         assert!(begun.elapsed() < LIMIT);
@@ -86,7 +84,7 @@ fn a_reload_that_has_to_wait_holds_up_no_signal() {
     let _sender = silence.recv_timeout(LIMIT).unwrap();
     proxy.signal("-TERM");
     assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
-    assert!(!proxy.said().contains("read again"), "{}", proxy.said());
+    assert!(!proxy.said().contains("configuration reloaded"), "{}", proxy.said());
 }
 
 #[test]
@@ -100,12 +98,12 @@ fn what_waits_for_a_restart_is_named_at_each_reload() {
     folder.write("proxy.toml", format!("user = \"nobody\"\n{other}[log]\nlevel = \"debug\"\n"));
     for times in 1..3 {
         proxy.signal("-HUP");
-        proxy.wait_for("configuration read again", times);
+        proxy.wait_for("configuration reloaded", times);
         for key in ["workers", "user", "log.level"] {
-            let line = format!("{file}: {key}: changes at the next start only");
+            let line = format!("{file}: {key}: takes effect after a restart");
             assert_eq!(proxy.said().matches(&line).count(), times, "{}", proxy.said());
         }
-        assert_eq!(proxy.said().matches("next start only").count(), 3 * times);
+        assert_eq!(proxy.said().matches("takes effect after a restart").count(), 3 * times);
     }
     proxy.signal("-TERM");
     assert_eq!(proxy.status(), Some(0), "{}", proxy.said());

@@ -1,10 +1,10 @@
-//! The bare foreign calls. **For `benches/wrappers.rs` only**, behind the feature `bench-bare`.
+//! The foreign calls without wrappers. **For `benches/wrappers.rs` only**, behind the feature
+//! `bench-bare`.
 //!
-//! What it is for: what the wrappers are compared with: the same calls of AWS-LC in the same
-//! order, without length checks, error mapping or types. What it must not know: the wrappers.
-//! Where to look next: the bench, and `backend/mod.rs` for the rules of safety. The functions
-//! assert what they rely on once, when a subject is made, and give wrong results rather than
-//! undefined behaviour if misused.
+//! The wrappers are compared with these: the same calls of AWS-LC in the same order, without
+//! length checks, error mapping or types. See `backend/mod.rs` for the rules of safety. The
+//! functions assert their preconditions once, when a subject is made, and give wrong results
+//! rather than undefined behaviour if misused.
 
 #![allow(missing_docs, clippy::missing_panics_doc, clippy::new_without_default)]
 

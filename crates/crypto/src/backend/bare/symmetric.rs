@@ -5,7 +5,7 @@ use core::ptr;
 
 use aws_lc_sys as lc;
 
-use crate::HashLanes;
+use crate::backend::lanes::HashLanes;
 
 use super::md;
 
@@ -122,7 +122,7 @@ pub fn sha384(message: &[u8]) -> [u8; 48] {
     out
 }
 
-/// `HMAC_CTX` kept, restarted by `HMAC_Init_ex` without a key: 1224 bytes.
+/// A stored `HMAC_CTX`, restarted by `HMAC_Init_ex` without a key: 1224 bytes.
 pub struct HmacContext(Box<lc::HMAC_CTX>);
 
 impl HmacContext {
@@ -158,7 +158,7 @@ impl HmacContext {
     }
 }
 
-/// `HMAC_Init_from_precomputed_key` into a context on the stack: 128 bytes kept.
+/// `HMAC_Init_from_precomputed_key` into a context on the stack: 128 bytes stored.
 pub struct HmacPrecomputed {
     key: [u8; 128],
     len: usize,
@@ -223,12 +223,12 @@ pub fn random(out: &mut [u8]) {
     unsafe { lc::RAND_bytes(out.as_mut_ptr(), out.len()) };
 }
 
-/// The ways to take blocks into hashes side by side: instructions, number of lanes, and the function.
+/// The kernels of hash lanes: instructions, number of lanes, and the function.
 pub fn lanes() -> impl Iterator<Item = (HashLanes, usize, impl FnMut())> {
     crate::backend::lanes::each_kernel()
 }
 
-/// Takes a block into one hash.
+/// Compresses a block into one hash.
 pub fn sha512_block() -> impl FnMut() {
     let mut context = MaybeUninit::<lc::SHA512_CTX>::uninit();
     // SAFETY: a context of our own.

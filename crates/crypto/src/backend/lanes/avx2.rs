@@ -1,6 +1,6 @@
-//! Four lanes by AVX2.
+//! Four lanes with AVX2, for processors without AVX-512.
 //!
-//! What it is for: processors without AVX-512. What it must not know: hashing. Where to look next: `rounds.rs`.
+//! See `rounds.rs` for the algorithm.
 
 use core::arch::{asm, x86_64 as x86};
 
@@ -19,7 +19,7 @@ pub(super) unsafe fn four(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
     unsafe { rounds::compress::<Four, 4>(lanes, outer) };
 }
 
-/// Once for both hashes of a MAC, which are too long to stand there twice.
+/// One function for both hashes of a MAC, because it is too large to be inlined twice.
 ///
 /// # Safety
 ///
@@ -37,7 +37,8 @@ pub(super) struct Four(pub(super) x86::__m256i);
 // SAFETY: numbers.
 unsafe impl Word for Four {}
 
-// SAFETY of the blocks below, but for `load`s: there is a value, so whoever made it has promised that the processor has AVX2.
+// SAFETY of the blocks below, except in `load`s: a value exists, so its constructor's caller has
+// promised that the processor has AVX2.
 impl Vector<4> for Four {
     const FEW_REGISTERS: bool = true;
 
@@ -90,9 +91,9 @@ impl Vector<4> for Four {
     }
 
     #[inline(always)]
-    fn settled(self) -> Self {
+    fn opaque(self) -> Self {
         // SAFETY: as above.
-        Self(unsafe { settled(self.0) })
+        Self(unsafe { opaque(self.0) })
     }
 
     #[inline(always)]
@@ -152,7 +153,7 @@ impl Vector<4> for Four {
 }
 
 impl Four {
-    /// Each number with its bytes the other way round.
+    /// Reverses the bytes of each number.
     #[inline(always)]
     fn reversed(self) -> Self {
         // SAFETY: as above.
@@ -173,8 +174,9 @@ impl Four {
 /// The processor must have AVX2.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn settled(mut vector: x86::__m256i) -> x86::__m256i {
-    // SAFETY: no instruction, only a remark (an operand must be named). The compiler takes it to make another value.
+unsafe fn opaque(mut vector: x86::__m256i) -> x86::__m256i {
+    // SAFETY: no instruction, only a comment (an operand must be named). The compiler treats it as
+    // a new value.
     unsafe {
         asm!("/* {0} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags));
     }

@@ -1,7 +1,7 @@
-//! Four and eight lanes by AVX-512, which rotates in one instruction, and has one for any function of three bits.
+//! Four and eight lanes with AVX-512, which has single instructions for rotations and for any
+//! function of three bits.
 //!
-//! What it is for: processors that have it. What it must not know: hashing. Where to look next: `rounds.rs`; `avx2.rs`, whose
-//! vector the four lanes are.
+//! See `rounds.rs` for the algorithm, and `avx2.rs` for the vector of four lanes.
 
 use core::arch::{asm, x86_64 as x86};
 
@@ -10,8 +10,8 @@ use super::rounds::{self, Vector};
 use super::{Lane, Outer};
 use crate::backend::memory::Word;
 
-/// Whether this processor can, and without harm: those before Ice Lake, which lack VBMI, lower their clock for vectors of 512
-/// bits.
+/// Whether the processor supports it without disadvantage: those before Ice Lake, which lack VBMI,
+/// lower their clock for vectors of 512 bits.
 pub(super) fn is_available() -> bool {
     std::is_x86_feature_detected!("avx512f")
         && std::is_x86_feature_detected!("avx512bw")
@@ -24,7 +24,7 @@ pub(super) fn is_available() -> bool {
 ///
 /// # Safety
 ///
-/// [`is_available`] must have said yes.
+/// [`is_available`] must have returned true.
 #[target_feature(enable = "avx2,avx512f,avx512vl")]
 pub(super) unsafe fn four(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
     // SAFETY: the caller's promise.
@@ -35,18 +35,18 @@ pub(super) unsafe fn four(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
 ///
 /// # Safety
 ///
-/// [`is_available`] must have said yes.
+/// [`is_available`] must have returned true.
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) unsafe fn eight(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
     // SAFETY: the caller's promise.
     unsafe { rounds::compress::<Eight, 8>(lanes, outer) };
 }
 
-/// Once for both hashes of a MAC, which are too long to stand there twice.
+/// One function for both hashes of a MAC, because it is too large to be inlined twice.
 ///
 /// # Safety
 ///
-/// [`is_available`] must have said yes.
+/// [`is_available`] must have returned true.
 #[inline(never)]
 #[target_feature(enable = "avx2,avx512f,avx512vl")]
 unsafe fn hash_four(state: &mut [Four; 8], schedule: &mut [Four; 16]) {
@@ -57,15 +57,15 @@ unsafe fn hash_four(state: &mut [Four; 8], schedule: &mut [Four; 16]) {
 ///
 /// # Safety
 ///
-/// [`is_available`] must have said yes.
+/// [`is_available`] must have returned true.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn hash_eight(state: &mut [Eight; 8], schedule: &mut [Eight; 16]) {
     rounds::hash(state, schedule);
 }
 
-// The functions of three bits that the instruction takes as a table: the result for each value of the three, the first
-// being the most significant.
+// Truth tables of the functions of three bits: the result for each value of the three, of which
+// the first is the most significant.
 const XOR: i32 = 0b1001_0110;
 const CHOOSE: i32 = 0b1100_1010;
 const MAJORITY: i32 = 0b1110_1000;
@@ -77,8 +77,8 @@ struct Four(avx2::Four);
 // SAFETY: numbers.
 unsafe impl Word for Four {}
 
-// SAFETY of the blocks below, but for `load`s: there is a value, so whoever made it has promised that the processor has
-// AVX-512 with VL.
+// SAFETY of the blocks below, except in `load`s: a value exists, so its constructor's caller has
+// promised that the processor has AVX-512 with VL.
 impl Vector<4> for Four {
     const FEW_REGISTERS: bool = false;
 
@@ -116,9 +116,9 @@ impl Vector<4> for Four {
     }
 
     #[inline(always)]
-    fn settled(self) -> Self {
+    fn opaque(self) -> Self {
         // SAFETY: as above.
-        Self(avx2::Four(unsafe { settled_four(self.0.0) }))
+        Self(avx2::Four(unsafe { opaque_four(self.0.0) }))
     }
 
     #[inline(always)]
@@ -176,8 +176,8 @@ struct Eight(x86::__m512i);
 // SAFETY: numbers.
 unsafe impl Word for Eight {}
 
-// SAFETY of the blocks below, but for `load`s: there is a value, so whoever made it has promised that the processor has
-// AVX-512 with BW.
+// SAFETY of the blocks below, except in `load`s: a value exists, so its constructor's caller has
+// promised that the processor has AVX-512 with BW.
 impl Vector<8> for Eight {
     const FEW_REGISTERS: bool = false;
 
@@ -212,7 +212,7 @@ impl Vector<8> for Eight {
             [a.pairs::<false>(b), c.pairs::<false>(d), e.pairs::<false>(f), g.pairs::<false>(h)],
             [a.pairs::<true>(b), c.pairs::<true>(d), e.pairs::<true>(f), g.pairs::<true>(h)],
         );
-        // Pairs 0 and 2 of two, then 1 and 3; and the same again with those.
+        // Pairs 0 and 2 of two, then 1 and 3; then the same with the results.
         let (pq_even, pq_odd, rs_even, rs_odd) = (
             p.quarters::<EVEN>(q),
             p.quarters::<ODD>(q),
@@ -244,9 +244,9 @@ impl Vector<8> for Eight {
     }
 
     #[inline(always)]
-    fn settled(self) -> Self {
+    fn opaque(self) -> Self {
         // SAFETY: as above.
-        Self(unsafe { settled_eight(self.0) })
+        Self(unsafe { opaque_eight(self.0) })
     }
 
     #[inline(always)]
@@ -264,7 +264,8 @@ impl Vector<8> for Eight {
 
     #[inline(always)]
     fn shift<const RIGHT: i32>(self) -> Self {
-        // SAFETY: as above. A shift by a vector, because the one by a number wants it unsigned.
+        // SAFETY: as above. The shift count is a vector, because the immediate form requires an
+        // unsigned number.
         Self(unsafe { x86::_mm512_srlv_epi64(self.0, x86::_mm512_set1_epi64(RIGHT as i64)) })
     }
 
@@ -290,7 +291,7 @@ impl Vector<8> for Eight {
     }
 }
 
-/// Which two of four quarters are taken, of the first vector and then of the second.
+/// Selects two of four quarters, of the first vector and then of the second.
 const EVEN: i32 = 0b10_00_10_00;
 const ODD: i32 = 0b11_01_11_01;
 
@@ -301,7 +302,7 @@ impl Eight {
         Self(unsafe { x86::_mm512_ternarylogic_epi64::<TABLE>(self.0, second.0, third.0) })
     }
 
-    /// Each number with its bytes the other way round.
+    /// Reverses the bytes of each number.
     #[inline(always)]
     fn reversed(self) -> Self {
         // SAFETY: as above.
@@ -316,7 +317,7 @@ impl Eight {
         })
     }
 
-    /// The numbers at even places or at odd ones, in turns of this and of the other.
+    /// The numbers at even places or at odd ones, alternating between this vector and the other.
     #[inline(always)]
     fn pairs<const IS_ODD: bool>(self, other: Self) -> Self {
         // SAFETY: as above.
@@ -341,8 +342,9 @@ impl Eight {
 /// The processor must have AVX-512 with VL.
 #[inline]
 #[target_feature(enable = "avx2,avx512f,avx512vl")]
-unsafe fn settled_four(mut vector: x86::__m256i) -> x86::__m256i {
-    // SAFETY: no instruction, only a remark (an operand must be named). The compiler takes it to make another value.
+unsafe fn opaque_four(mut vector: x86::__m256i) -> x86::__m256i {
+    // SAFETY: no instruction, only a comment (an operand must be named). The compiler treats it as
+    // a new value.
     unsafe {
         asm!("/* {0} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags));
     }
@@ -354,8 +356,9 @@ unsafe fn settled_four(mut vector: x86::__m256i) -> x86::__m256i {
 /// The processor must have AVX-512.
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn settled_eight(mut vector: x86::__m512i) -> x86::__m512i {
-    // SAFETY: no instruction, only a remark (an operand must be named). The compiler takes it to make another value.
+unsafe fn opaque_eight(mut vector: x86::__m512i) -> x86::__m512i {
+    // SAFETY: no instruction, only a comment (an operand must be named). The compiler treats it as
+    // a new value.
     unsafe {
         asm!("/* {0} */", inout(zmm_reg) vector, options(pure, nomem, nostack, preserves_flags));
     }

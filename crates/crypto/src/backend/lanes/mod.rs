@@ -1,22 +1,24 @@
-//! SHA-512's compression function for several hashes side by side.
+//! SHA-512's compression function for several hashes in parallel lanes.
 //!
-//! What it is for: a key schedule has HMACs that do not wait for each other, and no instructions make a single SHA-512 fast on
-//! today's processors. Vector instructions make four or eight at once, in little more time than one. What it must not know:
-//! HMAC, keys, padding. Where to look next: `rounds.rs` for the function itself, `avx2.rs` and `avx512.rs` for the instructions,
-//! `self_test.rs` for why their answers are believed; `side_by_side.rs` above, which asks.
+//! A key schedule has independent HMACs, and no instructions of today's processors make a single
+//! SHA-512 fast. Vector instructions compute four or eight at once, in little more time than one.
+//! See `rounds.rs` for the function itself, `avx2.rs` and `avx512.rs` for the instructions,
+//! `self_test.rs` for their verification, and `batch.rs` above for the caller.
 //!
-//! This is the one primitive of our own; SECURITY.md ("Hash lanes") argues why it can be trusted. A build against a
-//! cryptographic module that was validated as a whole, as for FIPS 140, must leave the feature `hash-lanes` out: what is computed
-//! here is computed outside that module.
+//! This is the only primitive that AWS-LC does not implement here; docs/security/hash-lanes.md
+//! argues why it can be trusted. A build with a cryptographic module that was validated as a
+//! whole, as for FIPS 140, must disable the feature `hash-lanes`, because lanes are computed
+//! outside that module.
 //!
 //! # Why this is sound
 //!
-//! The instructions of a kernel may run only on processors that have them. A kernel is reached through [`Instructions`] only,
-//! and those are made by [`available`] only, which asks the processor. Memory is reached through references to arrays only.
+//! The instructions of a kernel may run only on processors that have them. A kernel is reached
+//! only through [`Instructions`], which only [`available`] makes, after checking the processor.
+//! Memory is accessed only through references to arrays.
 
 #[cfg(lanes_avx2)]
 mod avx2;
-// Only compilers that have these intrinsics get here: build.rs asks.
+// Only compiled with compilers that have these intrinsics: build.rs checks the version.
 #[cfg(lanes_avx512)]
 #[allow(clippy::incompatible_msrv)]
 mod avx512;
@@ -36,11 +38,11 @@ use super::sha;
 #[cfg(lanes_avx2)]
 use super::stack;
 
-/// The vector instructions by which hashes go side by side.
+/// The vector instructions used for hash lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HashLanes {
-    /// None: hashes go one after the other.
+    /// None: hashes are computed one after the other.
     None,
     /// AVX2, four hashes at a time.
     Avx2,
@@ -48,21 +50,21 @@ pub enum HashLanes {
     Avx512,
 }
 
-/// A hash in the making.
+/// The state of one hash in a lane.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Lane {
     /// The chaining value.
     pub(crate) state: [u64; 8],
-    /// The block it takes in next: sixteen words, most significant byte first.
+    /// The next block: sixteen words, most significant byte first.
     pub(crate) block: [[u8; 8]; 16],
 }
 
 impl Lane {
-    /// Everything zero.
+    /// All zeros.
     pub(crate) const EMPTY: Self = Self { state: [0; 8], block: [[0; 8]; 16] };
 
-    /// Writes the state to the beginning of the block, as digests are written.
+    /// Writes the state to the beginning of the block, in the form of a digest.
     fn write_state(&mut self) {
         for (word, bytes) in self.state.iter().zip(&mut self.block) {
             *bytes = word.to_be_bytes();
@@ -73,17 +75,17 @@ impl Lane {
 // SAFETY: numbers, without padding between them.
 unsafe impl Word for Lane {}
 
-/// The outer hashes of HMACs, which take in no more than the inner ones. RFC 2104 2
+/// The outer hashes of HMACs, each of one block. RFC 2104 2
 #[derive(Clone, Copy)]
 pub(crate) struct Outer<'a> {
-    /// For each lane the chaining value after the outer pad.
+    /// The chaining value after the outer pad, for each lane.
     pub(crate) states: &'a [&'a [u64; 8]],
-    /// How many words of a chaining value are the digest.
+    /// The number of words of a chaining value that form the digest.
     pub(crate) words: usize,
 }
 
 impl<'a> Outer<'a> {
-    /// The word behind the digest, and the last one of the block. FIPS 180-4 5.1.2
+    /// The word after the digest, and the last word of the block. FIPS 180-4 5.1.2
     fn padding(self) -> [u64; 2] {
         [1 << 63, 1024 + 64 * self.words as u64]
     }
@@ -106,7 +108,8 @@ impl Instructions {
     }
 }
 
-/// What this process uses: found and tested at the first call, unless lanes are turned off.
+/// The instructions of this process: detected and tested at the first call, unless lanes are
+/// turned off.
 #[inline]
 pub(crate) fn in_use() -> Instructions {
     static TESTED: OnceLock<Instructions> = OnceLock::new();
@@ -124,47 +127,58 @@ pub(crate) fn allow(allowed: bool) {
 
 static ALLOWED: AtomicBool = AtomicBool::new(true);
 
-/// Whether so many hashes are faster side by side.
+/// Whether this number of hashes is faster in lanes.
 #[inline]
-pub(crate) fn pays(instructions: Instructions, count: usize) -> bool {
-    kernels(instructions).iter().any(|kernel| kernel.least <= count)
+pub(crate) fn is_faster(instructions: Instructions, count: usize) -> bool {
+    kernels(instructions).iter().any(|kernel| kernel.min_lanes <= count)
 }
 
-/// Takes each lane's block into its state. The number of lanes, which is public, decides how.
+/// Compresses the block of each lane into its state. The number of lanes, which is public, selects
+/// the kernel.
 pub(crate) fn compress(instructions: Instructions, lanes: &mut [Lane]) {
-    in_groups(instructions, lanes, None);
+    compress_and_wipe_stack(instructions, lanes, None);
 }
 
-/// Takes each lane's block, the last one of its inner hash, and makes the outer hash: the MAC is written over the block.
+/// Compresses the block of each lane, the last one of its inner hash, and computes the outer hash:
+/// the MAC is written over the block.
 pub(crate) fn finish_macs(instructions: Instructions, lanes: &mut [Lane], outer: Outer<'_>) {
-    in_groups(instructions, lanes, Some(outer));
+    compress_and_wipe_stack(instructions, lanes, Some(outer));
 }
 
-/// What kernels leave on the stack is overwritten: how the crate was compiled decides which vectors that would be.
-fn in_groups(instructions: Instructions, lanes: &mut [Lane], outer: Option<Outer<'_>>) {
+/// The stack used by a kernel is overwritten: which vectors it holds depends on how the crate was
+/// compiled.
+fn compress_and_wipe_stack(
+    instructions: Instructions,
+    lanes: &mut [Lane],
+    outer: Option<Outer<'_>>,
+) {
     #[cfg(lanes_avx2)]
     if instructions != Instructions::NONE {
-        return stack::wipe_after(&mut || each_group(instructions, lanes, outer));
+        return stack::wipe_after(&mut || compress_groups(instructions, lanes, outer));
     }
-    each_group(instructions, lanes, outer);
+    compress_groups(instructions, lanes, outer);
 }
 
-fn each_group(instructions: Instructions, mut lanes: &mut [Lane], mut outer: Option<Outer<'_>>) {
+fn compress_groups(
+    instructions: Instructions,
+    mut lanes: &mut [Lane],
+    mut outer: Option<Outer<'_>>,
+) {
     while !lanes.is_empty() {
-        let kernel = kernels(instructions).iter().find(|kernel| kernel.least <= lanes.len());
-        let count = kernel.map_or(1, |kernel| kernel.most.min(lanes.len()));
+        let kernel = kernels(instructions).iter().find(|kernel| kernel.min_lanes <= lanes.len());
+        let count = kernel.map_or(1, |kernel| kernel.max_lanes.min(lanes.len()));
         let (now, later) = lanes.split_at_mut(count);
         let (outer_now, outer_later) = outer.map(|outer| outer.split_at(count)).unzip();
         match kernel {
             Some(kernel) => run(kernel, now, outer_now),
-            None => one_by_one(now, outer_now),
+            None => compress_singly(now, outer_now),
         }
         (lanes, outer) = (later, outer_later);
     }
 }
 
-/// The same by AWS-LC's compression function.
-fn one_by_one(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
+/// The same with AWS-LC's compression function.
+fn compress_singly(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
     for (index, lane) in lanes.iter_mut().enumerate() {
         sha::compress_512(&mut lane.state, &lane.block);
         if let Some(outer) = outer {
@@ -185,17 +199,18 @@ pub(crate) fn wipe(lanes: &mut [Lane]) {
     wipe_words(lanes);
 }
 
-/// One way to compress lanes together.
+/// A kernel: one way to compress lanes together.
 struct Kernel {
-    /// From so many lanes on it is faster than one after the other, or than the next kernel.
-    least: usize,
-    /// So many lanes at once.
-    most: usize,
-    /// The function, for at most as many lanes, on a processor that has the instructions.
+    /// The minimum number of lanes at which it is faster than single hashes, or than the next
+    /// kernel.
+    min_lanes: usize,
+    /// The maximum number of lanes.
+    max_lanes: usize,
+    /// The function, for at most this number of lanes, on a processor that has the instructions.
     compress: unsafe fn(&mut [Lane], Option<Outer<'_>>),
 }
 
-/// What can be done with these instructions, the widest first.
+/// The kernels for these instructions, the widest first.
 fn kernels(instructions: Instructions) -> &'static [Kernel] {
     match instructions.0 {
         HashLanes::None => &[],
@@ -208,16 +223,17 @@ fn kernels(instructions: Instructions) -> &'static [Kernel] {
     }
 }
 
-// How these numbers were got: `benches/wrappers.rs` times each kernel against one block by AWS-LC in the same process. On a Zen 5
-// the four lanes of AVX2 take as long as 2.1 blocks, the four of AVX-512 as long as 1.2 and its eight as long as 1.3.
+// These numbers were measured with `benches/wrappers.rs`, which times each kernel against one
+// block by AWS-LC in the same process. On a Zen 5 the four lanes of AVX2 take as long as 2.1
+// blocks, the four of AVX-512 as long as 1.2 and its eight as long as 1.3.
 
 #[cfg(lanes_avx2)]
-static AVX2: [Kernel; 1] = [Kernel { least: 3, most: 4, compress: avx2::four }];
+static AVX2: [Kernel; 1] = [Kernel { min_lanes: 3, max_lanes: 4, compress: avx2::four }];
 
 #[cfg(lanes_avx512)]
 static AVX512: [Kernel; 2] = [
-    Kernel { least: 5, most: 8, compress: avx512::eight },
-    Kernel { least: 2, most: 4, compress: avx512::four },
+    Kernel { min_lanes: 5, max_lanes: 8, compress: avx512::eight },
+    Kernel { min_lanes: 2, max_lanes: 4, compress: avx512::four },
 ];
 
 fn run(kernel: &Kernel, lanes: &mut [Lane], outer: Option<Outer<'_>>) {
@@ -237,13 +253,13 @@ pub(crate) fn available() -> impl Iterator<Item = Instructions> {
     found.into_iter().flatten()
 }
 
-/// Each kernel of this processor by the name of its instructions and the number of its lanes, as a function that takes a
-/// block into each lane: for `benches/wrappers.rs` alone.
+/// Each kernel of this processor with the name of its instructions and its number of lanes, as a
+/// function that compresses a block in each lane: for `benches/wrappers.rs` only.
 #[cfg(feature = "bench-bare")]
 pub(crate) fn each_kernel() -> impl Iterator<Item = (HashLanes, usize, impl FnMut())> {
     let each = |found| kernels(found).iter().map(move |kernel| (found.0, kernel));
     available().flat_map(each).map(|(name, kernel)| {
-        let mut lanes = vec![Lane::EMPTY; kernel.most];
-        (name, kernel.most, move || run(kernel, core::hint::black_box(&mut lanes), None))
+        let mut lanes = vec![Lane::EMPTY; kernel.max_lanes];
+        (name, kernel.max_lanes, move || run(kernel, core::hint::black_box(&mut lanes), None))
     })
 }

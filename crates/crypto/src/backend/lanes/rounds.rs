@@ -1,21 +1,22 @@
 //! The compression function of SHA-512, FIPS 180-4 6.4.2, on vectors.
 //!
-//! What it is for: the function as the standard writes it, each of its words a vector with one word of every lane. What it must
-//! not know: which instructions do it. Where to look next: `avx2.rs` and `avx512.rs`.
+//! The function is written as in the standard, with each word a vector of one word of every lane.
+//! See `avx2.rs` and `avx512.rs` for the instructions.
 //!
-//! Nothing in here branches on a word or makes an address of one.
+//! Nothing here branches on a word or uses one in an address.
 
 use core::hint::black_box;
 
 use super::{Lane, Outer};
 use crate::backend::memory::{Word, wipe_words};
 
-/// `N` numbers of 64 bits, one of each lane.
+/// `N` numbers of 64 bits, one for each lane.
 ///
-/// Whoever has one stands on a processor that can work with it: the two ways to make one are `unsafe` for that reason.
-/// That is why the operations need not be.
+/// A value proves that the processor has the vector's instructions: both constructors are `unsafe`
+/// for that reason, and the operations are safe.
 pub(super) trait Vector<const N: usize>: Word {
-    /// Whether a schedule has no room in registers: the compiler would keep copies of it on the stack.
+    /// Whether the registers cannot hold a schedule: the compiler would keep copies of it on the
+    /// stack.
     const FEW_REGISTERS: bool;
 
     /// Loads numbers.
@@ -25,7 +26,7 @@ pub(super) trait Vector<const N: usize>: Word {
     /// The processor must have the vector's instructions.
     unsafe fn load(words: &[u64; N]) -> Self;
 
-    /// Loads numbers whose most significant byte comes first.
+    /// Loads big-endian numbers.
     ///
     /// # Safety
     ///
@@ -35,46 +36,48 @@ pub(super) trait Vector<const N: usize>: Word {
     /// Stores the numbers.
     fn store(self, words: &mut [u64; N]);
 
-    /// Stores the numbers, each with its most significant byte first.
+    /// Stores the numbers in big-endian order.
     fn store_big_endian(self, words: &mut [[u8; 8]; N]);
 
-    /// Makes rows of columns.
+    /// Transposes columns to rows.
     fn transpose(rows: [Self; N]) -> [Self; N];
 
     /// The sum modulo 2^64.
     fn add(self, other: Self) -> Self;
 
-    /// The same, of which the compiler does not know how it came about: sums of it are made in the order that is written.
-    fn settled(self) -> Self;
+    /// The same, hidden from the optimiser: sums of the result are computed in the order of the
+    /// source.
+    fn opaque(self) -> Self;
 
     /// The sum with the same number in each lane.
     fn add_constant(self, constant: u64) -> Self;
 
-    /// ROTR. `LEFT` is what `RIGHT` leaves of 64.
+    /// ROTR. `LEFT` is 64 - `RIGHT`.
     fn rotate<const RIGHT: i32, const LEFT: i32>(self) -> Self;
 
     /// SHR.
     fn shift<const RIGHT: i32>(self) -> Self;
 
-    /// Exclusive or of three.
+    /// Exclusive or of three numbers.
     fn xor(self, second: Self, third: Self) -> Self;
 
-    /// Ch: bits of `yes` where this has ones, bits of `no` where it has zeros.
+    /// Ch: the bits of `yes` where this has ones, and of `no` where it has zeros.
     fn choose(self, yes: Self, no: Self) -> Self;
 
-    /// Maj: what two of the three bits are.
+    /// Maj: the majority of the three numbers in each bit.
     fn majority(self, second: Self, third: Self) -> Self;
 
-    /// [`hash`] as a function of its own.
+    /// [`hash`] as a separate function.
     fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]);
 }
 
-/// Takes the block of each lane into its state, or goes on to its outer hash.
+/// Compresses the block of each lane into its state, or continues with its outer hash.
 ///
-/// Then the inner hash is the beginning of the next block as it stands in the vectors, and the MACs are written over the lanes'
-/// blocks.
+/// With an outer hash, the inner hash is the beginning of the next block, taken from the vectors,
+/// and the MACs are written over the lanes' blocks.
 ///
-/// All but the rounds is inlined here, so that it is compiled for the instructions of the function that calls this.
+/// Everything except the rounds is inlined here, so that it is compiled with the instructions of
+/// the calling function.
 ///
 /// # Safety
 ///
@@ -82,14 +85,14 @@ pub(super) trait Vector<const N: usize>: Word {
 ///
 /// # Panics
 ///
-/// When there are no lanes or more than `N`, or another number of outer states.
+/// When there are no lanes or more than `N`, or a different number of outer states.
 #[inline(always)]
 pub(super) unsafe fn compress<V: Vector<N>, const N: usize>(
     lanes: &mut [Lane],
     outer: Option<Outer<'_>>,
 ) {
     assert!(!lanes.is_empty() && lanes.len() <= N);
-    // Where there are fewer lanes the last one is computed more than once, and stored once.
+    // With fewer lanes the last one is computed more than once, and stored once.
     let last = lanes.len() - 1;
     // SAFETY: the caller's promise.
     let zero = unsafe { V::load(&[0; N]) };
@@ -127,7 +130,7 @@ pub(super) unsafe fn compress<V: Vector<N>, const N: usize>(
     wipe_words(&mut state);
 }
 
-/// Makes each vector of one word of every lane. `row` gives the words of a lane, `N` at a time.
+/// Makes vectors of one word of every lane. `row` gives the words of a lane, `N` at a time.
 #[inline(always)]
 fn fill<V: Vector<N>, const N: usize>(words: &mut [V], zero: V, row: impl Fn(usize, usize) -> V) {
     for (group, columns) in words.chunks_exact_mut(N).enumerate() {
@@ -156,25 +159,26 @@ fn part_mut<T, const N: usize>(words: &mut [T], group: usize) -> &mut [T; N] {
     words[group * N..].first_chunk_mut().expect("a lane is a whole number of groups")
 }
 
-/// The compression function, FIPS 180-4 6.4.2. The schedule holds the sixteen words that are needed next.
+/// The compression function, FIPS 180-4 6.4.2. The schedule holds the next sixteen words.
 #[inline(always)]
 pub(super) fn hash<V: Vector<N>, const N: usize>(state: &mut [V; 8], schedule: &mut [V; 16]) {
     let ([first @ .., last], mut after) = (&K, *state);
-    // The schedule is taken from memory again, where it is wiped: any sixteen words of it in a row tell the block, and to keep
-    // them over more rounds would be to leave copies on the stack.
+    // The schedule is loaded again from memory, where it is wiped: any sixteen consecutive words
+    // of it reveal the block, and keeping them over more rounds would leave copies on the stack.
     for k in first {
         after = sixteen_rounds::<V, N, true>(after, black_box(schedule), k);
     }
     after = sixteen_rounds::<V, N, false>(after, black_box(schedule), last);
-    // And so is the state.
+    // The same for the state.
     for (sum, word) in black_box(state).iter_mut().zip(after) {
         *sum = sum.add(word);
     }
 }
 
-/// Sixteen rounds; with `MORE` to come, the schedule's next words take the places of these.
+/// Sixteen rounds; with `MORE` to come, the schedule's next words replace these.
 ///
-/// Instead of passing every word on to the next place, the places move on: after eight rounds they are back.
+/// Instead of moving every word to the next variable, the variables change their roles: after
+/// eight rounds they are back.
 #[inline(always)]
 #[rustfmt::skip]
 fn sixteen_rounds<V: Vector<N>, const N: usize, const MORE: bool>(
@@ -218,26 +222,26 @@ fn round<V: Vector<N>, const N: usize, const T: usize, const MORE: bool>(
 ) {
     let sum_e = e.rotate::<14, 50>().xor(e.rotate::<18, 46>(), e.rotate::<41, 23>());
     let sum_a = a.rotate::<28, 36>().xor(a.rotate::<34, 30>(), a.rotate::<39, 25>());
-    // The next round waits for d and for h, so what is known last is added last: one addition after the rotations of e, and one
-    // after those of a. The compiler would share sums and add the constant at the end, which is fewer additions in longer chains.
-    let early = h.add(w[T].add_constant(k[T])).settled();
+    // The next round waits for d and h, so the operands that are known last are added last: one
+    // addition after the rotations of e, and one after those of a. The compiler would share sums
+    // and add the constant at the end, which is fewer additions in longer dependency chains.
+    let early = h.add(w[T].add_constant(k[T])).opaque();
     let choice = e.choose(f, g);
-    *d = d.add(early).settled().add(choice).settled().add(sum_e);
-    *h =
-        early.add(choice).settled().add(sum_e).settled().add(a.majority(b, c)).settled().add(sum_a);
+    *d = d.add(early).opaque().add(choice).opaque().add(sum_e);
+    *h = early.add(choice).opaque().add(sum_e).opaque().add(a.majority(b, c)).opaque().add(sum_a);
     if MORE {
         let (near, far) = (w[(T + 1) % 16], w[(T + 14) % 16]);
         let near = near.rotate::<1, 63>().xor(near.rotate::<8, 56>(), near.shift::<7>());
         let far = far.rotate::<19, 45>().xor(far.rotate::<61, 3>(), far.shift::<6>());
         w[T] = w[T].add(near).add(w[(T + 9) % 16]).add(far);
         if V::FEW_REGISTERS {
-            // Taken from memory again, as in `hash`.
+            // Loaded again from memory, as in `hash`.
             black_box(&mut *w);
         }
     }
 }
 
-/// The constants of FIPS 180-4 4.2.3, a row for each sixteen rounds.
+/// The constants of FIPS 180-4 4.2.3, sixteen in a row.
 #[rustfmt::skip]
 const K: [[u64; 16]; 5] = [
     [
@@ -276,14 +280,16 @@ const K: [[u64; 16]; 5] = [
 mod tests {
     use super::K;
 
-    /// FIPS 180-4 4.2.3: the first 64 bits of the fractional parts of the cube roots of the first eighty primes.
+    /// FIPS 180-4 4.2.3: the first 64 bits of the fractional parts of the cube roots of the first
+    /// eighty primes.
     #[test]
     fn the_constants_are_cube_roots_of_primes() {
         let is_prime = |n: &u64| (2..*n).all(|divisor| n % divisor != 0);
         let primes = (2..).filter(is_prime);
         for (k, prime) in K.as_flattened().iter().zip(primes) {
             let whole = (1..).take_while(|root| root * root * root <= prime).last().unwrap();
-            // The root times 2^64, rounded down: its cube is at most the prime times 2^192, and the next one's is more.
+            // The root times 2^64, rounded down: its cube is at most the prime times 2^192, and
+            // the cube of the next number is larger.
             let root = u128::from(whole) << 64 | u128::from(*k);
             let scaled = [prime, 0, 0, 0];
             assert!(cube(root) <= scaled && scaled < cube(root + 1), "{k:#x} for {prime}");
@@ -291,7 +297,8 @@ mod tests {
         assert_eq!(K.as_flattened().len(), 80);
     }
 
-    /// The cube as digits of 64 bits, the most significant first; the number must be less than 2^80.
+    /// The cube as digits of 64 bits, the most significant first; the number must be less than
+    /// 2^80.
     #[allow(clippy::cast_possible_truncation)]
     fn cube(number: u128) -> [u64; 4] {
         let digits = |number: u128| [number as u64, (number >> 64) as u64];

@@ -1,20 +1,21 @@
-//! Whether lanes compute what AWS-LC computes, here and now.
+//! A self-test that compares lanes with AWS-LC at run time.
 //!
-//! What it is for: one answer a process, before any lane is used. A processor, an emulator or a compiler that gets a vector
-//! instruction wrong costs speed then, and not a secret. What it must not know: what lanes are used for. Where to look next:
-//! `rounds.rs` for what is tested.
+//! It runs once in a process, before any lane is used. If a processor, an emulator or a compiler
+//! implements a vector instruction wrongly, the cost is speed and not a secret. See `rounds.rs`
+//! for the tested code.
 
-use super::{Instructions, Kernel, Lane, Outer, kernels, one_by_one};
+use super::{Instructions, Kernel, Lane, Outer, compress_singly, kernels};
 use crate::backend::memory;
 
-/// The first instructions of which each kernel is right in each lane, with each number of lanes; none, if none are.
+/// The first instructions whose kernels are all correct in each lane, with each number of lanes;
+/// otherwise none.
 ///
-/// `run` is how a kernel is run. Tests have it err.
+/// `run` runs a kernel. Tests inject faults by it.
 pub(super) fn first_that_passes(
     available: impl Iterator<Item = Instructions>,
     run: impl Fn(&Kernel, &mut [Lane], Option<Outer<'_>>),
 ) -> Instructions {
-    // Two inputs: one that is the same in each process, one that nobody could choose.
+    // Two inputs: a fixed one, and a random one.
     let mut known = [Lane::EMPTY; MOST];
     for (index, lane) in (1..).zip(&mut known) {
         lane.state = core::array::from_fn(|t| (u64::MAX / index) >> t);
@@ -26,22 +27,25 @@ pub(super) fn first_that_passes(
         lane.state = bytes.map(u64::from_ne_bytes);
     }
     let is_right = |kernel: &Kernel| {
-        (1..=kernel.most).all(|count| {
-            [&known, &unknown].into_iter().all(|start| agrees(kernel, &start[..count], &run))
+        (1..=kernel.max_lanes).all(|count| {
+            [&known, &unknown]
+                .into_iter()
+                .all(|start| matches_aws_lc(kernel, &start[..count], &run))
         })
     };
     let mut right = available.filter(|found| kernels(*found).iter().all(is_right));
     right.next().filter(|_| is_drawn).unwrap_or(Instructions::NONE)
 }
 
-/// The most lanes of any kernel.
+/// The maximum number of lanes of any kernel.
 const MOST: usize = 8;
 
-/// Blocks in a row, so that what comes out goes in again.
+/// The number of consecutive blocks, each starting from the previous result.
 const BLOCKS: usize = 3;
 
-/// Whether a kernel gives each lane what AWS-LC's compression function gives it, and with an outer hash behind it.
-fn agrees(
+/// Whether a kernel gives the same results as AWS-LC's compression function in each lane, also
+/// followed by an outer hash.
+fn matches_aws_lc(
     kernel: &Kernel,
     start: &[Lane],
     run: impl Fn(&Kernel, &mut [Lane], Option<Outer<'_>>),
@@ -53,9 +57,9 @@ fn agrees(
         let mut expected = [Lane::EMPTY; MOST];
         let expected = &mut expected[..lanes.len()];
         expected.copy_from_slice(lanes);
-        one_by_one(expected, outer);
+        compress_singly(expected, outer);
         run(kernel, lanes, outer);
-        // With an outer hash it is the MAC that counts.
+        // With an outer hash the MAC is compared.
         (lanes.iter().zip(expected)).all(|(lane, expected)| match outer {
             Some(_) => lane.block[..8] == expected.block[..8],
             None => lane.state == expected.state && lane.block == expected.block,
@@ -64,7 +68,7 @@ fn agrees(
     let states: [_; MOST] =
         core::array::from_fn(|at| &start[start.len() - 1 - at % start.len()].state);
     (0..BLOCKS).all(|_| {
-        // The block is made of the state, differently in each place.
+        // The block is derived from the state, differently for each word.
         for lane in lanes.iter_mut() {
             let state = lane.state;
             for (at, word) in (0..).zip(&mut lane.block) {

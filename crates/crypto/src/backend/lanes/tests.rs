@@ -1,17 +1,19 @@
-//! What lanes compute, against what AWS-LC computes, by all instructions of the processor at hand and not only the best.
+//! Comparison of lanes with AWS-LC, with every supported set of instructions and not only the
+//! best.
 
 use core::ptr;
 
 use aws_lc_sys as lc;
 
 use super::*;
-use crate::side_by_side::{AT_ONCE, Job, Jobs};
+use crate::batch::{Job, Jobs, MAX_BATCH};
 use crate::{HashAlgorithm, HmacKey};
 
 /// AWS-LC's own HMAC.
 fn hmac(algorithm: HashAlgorithm, key: &[u8], message: &[u8]) -> Vec<u8> {
     let mut out = vec![0; algorithm.output_len()];
-    // SAFETY: a static table; slices with their lengths; as many bytes are written as the digest has.
+    // SAFETY: a static table; slices with their lengths; as many bytes are written as the digest
+    // has.
     let written = unsafe {
         let hash = match algorithm {
             HashAlgorithm::Sha256 => lc::EVP_sha256(),
@@ -34,7 +36,7 @@ fn random_lane() -> Lane {
 }
 
 #[test]
-fn this_processor_is_known() {
+fn the_instructions_of_this_processor_are_found() {
     let found: Vec<_> = available().map(Instructions::name).collect();
     #[cfg(lanes_avx2)]
     assert_eq!(found.contains(&HashLanes::Avx2), std::is_x86_feature_detected!("avx2"));
@@ -44,10 +46,10 @@ fn this_processor_is_known() {
 }
 
 #[test]
-fn each_kernel_is_the_compression_function_in_each_lane() {
+fn each_kernel_computes_the_compression_function_in_each_lane() {
     for kernel in available().flat_map(kernels) {
         for round in 0..50 {
-            for count in 1..=kernel.most {
+            for count in 1..=kernel.max_lanes {
                 let mut lanes = vec![random_lane(); count];
                 // Different in each lane, then different in one lane only.
                 if round % 2 == 0 {
@@ -61,7 +63,7 @@ fn each_kernel_is_the_compression_function_in_each_lane() {
                 }
                 run(kernel, &mut lanes, None);
                 for (lane, expected) in lanes.iter().zip(&expected) {
-                    assert_eq!(lane.state, expected.state, "{count} of {} lanes", kernel.most);
+                    assert_eq!(lane.state, expected.state, "{count} of {} lanes", kernel.max_lanes);
                     assert_eq!(lane.block, expected.block);
                 }
             }
@@ -69,12 +71,14 @@ fn each_kernel_is_the_compression_function_in_each_lane() {
     }
 }
 
-/// The outer hash by AWS-LC's compression function, its block put together here.
+/// The outer hash by AWS-LC's compression function, with its block assembled here.
 #[test]
-fn each_kernel_makes_the_outer_hash_of_each_lane() {
+fn each_kernel_computes_the_outer_hash_of_each_lane() {
     for kernel in available().flat_map(kernels) {
-        for (count, words) in
-            (1..=kernel.most).flat_map(|count| [6, 8].map(|words| (count, words))).cycle().take(200)
+        for (count, words) in (1..=kernel.max_lanes)
+            .flat_map(|count| [6, 8].map(|words| (count, words)))
+            .cycle()
+            .take(200)
         {
             let mut lanes: Vec<_> = (0..count).map(|_| random_lane()).collect();
             let starts: Vec<_> = (0..count).map(|_| random_lane().state).collect();
@@ -94,7 +98,7 @@ fn each_kernel_makes_the_outer_hash_of_each_lane() {
             let states: Vec<_> = starts.iter().collect();
             run(kernel, &mut lanes, Some(Outer { states: &states, words }));
             for (lane, expected) in lanes.iter().zip(&expected) {
-                assert_eq!(lane.block[..8], *expected, "{count} of {} lanes", kernel.most);
+                assert_eq!(lane.block[..8], *expected, "{count} of {} lanes", kernel.max_lanes);
             }
         }
     }
@@ -113,33 +117,34 @@ fn any_number_of_lanes_is_compressed() {
             compress(instructions, &mut lanes);
             let states = |lanes: &[Lane]| lanes.iter().map(|lane| lane.state).collect::<Vec<_>>();
             assert_eq!(states(&lanes), states(&expected), "{:?}, {count}", instructions.name());
-            // The outer hashes start from what the inner ones end with, only to start differently.
+            // The outer hashes start from the final states of the inner ones, to have different
+            // start values.
             let outer: Vec<_> = expected.iter().map(|lane| &lane.state).collect();
             let outer = Outer { states: &outer, words: 6 };
             let mut alone = macs.clone();
             finish_macs(instructions, &mut macs, outer);
-            one_by_one(&mut alone, Some(outer));
+            compress_singly(&mut alone, Some(outer));
             let of = |lanes: &[Lane]| lanes.iter().map(|lane| lane.block[0]).collect::<Vec<_>>();
             assert_eq!(of(&macs), of(&alone), "{:?}, {count}", instructions.name());
         }
     }
 }
 
-/// Every mixture of two lengths at the ends of blocks, in each number of lanes.
+/// Every combination of two lengths around block boundaries, with each number of lanes.
 #[test]
-fn macs_are_those_of_aws_lc() {
+fn macs_equal_those_of_aws_lc() {
     const LENGTHS: [usize; 12] = [0, 1, 48, 111, 112, 127, 128, 129, 239, 240, 241, 300];
     let text: Vec<u8> = (0..=255).cycle().step_by(7).take(300).collect();
     for algorithm in [HashAlgorithm::Sha384, HashAlgorithm::Sha512] {
         let keys = [48, 0, 128, 129].map(|len| &text[300 - len..]);
-        for (secret, key) in keys.into_iter().zip(HmacKey::several(algorithm, keys)) {
+        for (secret, key) in keys.into_iter().zip(HmacKey::batch(algorithm, keys)) {
             let expected = LENGTHS.map(|len| hmac(algorithm, secret, &text[..len]));
             for instructions in available() {
                 for (count, (a, b)) in
-                    (1..=AT_ONCE).flat_map(|count| pairs().map(move |pair| (count, pair)))
+                    (1..=MAX_BATCH).flat_map(|count| pairs().map(move |pair| (count, pair)))
                 {
                     let which = |lane: usize| if lane % 3 == 1 { b } else { a };
-                    let mut outs = [[0; 64]; AT_ONCE];
+                    let mut outs = [[0; 64]; MAX_BATCH];
                     let mut jobs = Jobs::new();
                     for (lane, out) in outs[..count].iter_mut().enumerate() {
                         let out = &mut out[..algorithm.output_len()];
@@ -161,12 +166,12 @@ fn macs_are_those_of_aws_lc() {
 }
 
 #[test]
-fn a_lane_gone_wrong_is_noticed() {
+fn a_faulty_lane_is_detected() {
     for instructions in available() {
         assert!(self_test::first_that_passes([instructions].into_iter(), run) == instructions);
         for (at, kernel) in kernels(instructions).iter().enumerate() {
             for (count, lane) in
-                (1..=kernel.most).flat_map(|count| (0..count).map(move |lane| (count, lane)))
+                (1..=kernel.max_lanes).flat_map(|count| (0..count).map(move |lane| (count, lane)))
             {
                 // One bit, of one lane, of one kernel, with one number of lanes.
                 for of_mac in [false, true] {
@@ -188,7 +193,7 @@ fn a_lane_gone_wrong_is_noticed() {
 }
 
 #[test]
-fn instructions_gone_wrong_are_replaced_by_others_or_by_none() {
+fn faulty_instructions_are_replaced_by_others_or_by_none() {
     let all: Vec<_> = available().collect();
     for count in 0..=all.len() {
         let broken: Vec<_> = all[..count].iter().flat_map(|found| kernels(*found)).collect();
@@ -203,7 +208,8 @@ fn instructions_gone_wrong_are_replaced_by_others_or_by_none() {
     }
 }
 
-/// However the crate is compiled: `tools/stack-residue.sh` runs this in builds of many profiles.
+/// For any way to compile the crate: `tools/stack-residue.sh` runs this in builds of many
+/// profiles.
 #[cfg(all(target_os = "linux", lanes_avx2))]
 #[test]
 fn what_is_wiped_is_more_than_a_kernel_uses_of_the_stack() {
@@ -212,23 +218,24 @@ fn what_is_wiped_is_more_than_a_kernel_uses_of_the_stack() {
 
     let (mut stack, mut most) = (StackSearch::new(), 0);
     for kernel in available().flat_map(kernels) {
-        for count in 1..=kernel.most {
+        for count in 1..=kernel.max_lanes {
             let (begin, mut lanes) = ([7; 8], vec![random_lane(); count]);
             let states = [&begin; 8];
             for outer in [None, Some(Outer { states: &states[..count], words: 8 })] {
                 let depth = stack.depth(|| run(kernel, &mut lanes, outer));
-                // The vectors of a state and of a schedule, at least.
+                // At least the vectors of a state and of a schedule.
                 assert!(depth > 8 * 4 * (8 + 16), "{depth} bytes are not all that was used");
                 most = most.max(depth);
             }
         }
     }
     println!("kernels use up to {most} bytes of the stack; {DEPTH} are wiped");
-    // Another compiler may use more than the one at hand.
+    // Another compiler may use more than this one.
     assert!(most + most / 2 <= DEPTH, "{most} bytes are used");
 }
 
-/// Neither what a kernel was given nor what it made: any sixteen words of a schedule in a row tell the block.
+/// Neither the inputs of a kernel nor its results stay on the stack: any sixteen consecutive words
+/// of a schedule reveal the block.
 #[cfg(all(target_os = "linux", lanes_avx2))]
 #[test]
 fn a_kernel_leaves_neither_schedules_nor_states_on_the_stack() {
@@ -249,14 +256,14 @@ fn a_kernel_leaves_neither_schedules_nor_states_on_the_stack() {
 
     let mut stack = StackSearch::new();
     for kernel in available().flat_map(kernels) {
-        for count in 1..=kernel.most {
+        for count in 1..=kernel.max_lanes {
             let start = Box::new(random_lane());
             let mut made = start.clone();
             sha::compress_512(&mut made.state, &made.block);
             let secrets = [&start.state, &made.state, &schedule(&start.block)[..]].concat();
             let mut lanes = vec![*start; count];
             let left = stack.left(&secrets, || wipe_after(&mut || run(kernel, &mut lanes, None)));
-            assert_eq!(left, 0, "{count} of {}", kernel.most);
+            assert_eq!(left, 0, "{count} of {}", kernel.max_lanes);
 
             // The outer hash.
             let mut outer = Box::new(random_lane());
@@ -264,7 +271,7 @@ fn a_kernel_leaves_neither_schedules_nor_states_on_the_stack() {
             outer.block[..8].copy_from_slice(&made.state.map(u64::to_be_bytes));
             (outer.block[8][0], outer.block[15]) = (0x80, (8 * (128 + 64_u64)).to_be_bytes());
             let (begin, mut schedule) = (outer.state, schedule(&outer.block));
-            schedule.drain(8..16); // padding, which everybody knows
+            schedule.drain(8..16); // padding, which is public
             sha::compress_512(&mut outer.state, &outer.block);
             let secrets = [&begin, &outer.state, &schedule[..]].concat();
             let mut lanes = vec![*start; count];
@@ -273,12 +280,13 @@ fn a_kernel_leaves_neither_schedules_nor_states_on_the_stack() {
                 let outer = Outer { states: &states[..count], words: 8 };
                 wipe_after(&mut || run(kernel, &mut lanes, Some(outer)));
             });
-            assert_eq!(left, 0, "the outer hash of {count} of {}", kernel.most);
+            assert_eq!(left, 0, "the outer hash of {count} of {}", kernel.max_lanes);
         }
     }
 }
 
-/// Neither the states of a key nor the key itself: what lanes hashed is gone from the stack, spilled vectors too.
+/// Neither the states of a key nor the key itself stay on the stack: the inputs of lanes are
+/// wiped, spilled vectors too.
 #[cfg(all(target_os = "linux", lanes_avx2))]
 #[test]
 fn nothing_of_a_key_is_left_on_the_stack() {
@@ -287,7 +295,7 @@ fn nothing_of_a_key_is_left_on_the_stack() {
     let mut stack = StackSearch::new();
     let secret: Vec<u8> = (0..48).map(|at| 151_u8.wrapping_mul(at) ^ 0x5a).collect();
     for algorithm in [HashAlgorithm::Sha384, HashAlgorithm::Sha512] {
-        let absorb = || HmacKey::several(algorithm, [&secret[..]; 3]).map(Box::new);
+        let absorb = || HmacKey::batch(algorithm, [&secret[..]; 3]).map(Box::new);
         if in_use() != Instructions::NONE {
             for pad in [0, 0x36, 0x5c] {
                 assert_eq!(stack.left(&words(&secret, pad), || drop(absorb())), 0, "{pad:#x}");
@@ -301,14 +309,14 @@ fn nothing_of_a_key_is_left_on_the_stack() {
         sha::compress_512(&mut digest.state, &digest.block);
         let states = states.as_flattened();
         for instructions in available() {
-            for count in 2..=AT_ONCE {
+            for count in 2..=MAX_BATCH {
                 for secrets in [states, &digest.state[..6]] {
                     let left = stack.left(secrets, || make(instructions, &keys[0], count));
                     assert_eq!(left, 0, "{count} by {:?}", instructions.name());
                 }
             }
         }
-        // That it would have been seen.
+        // Checks that the search would have found them.
         assert_ne!(stack.left(states, || leave(states)), 0);
     }
 

@@ -1,15 +1,16 @@
-//! That no branch and no address depends on what is hashed, as Valgrind sees it.
+//! Checks by Valgrind that no branch and no address depends on the hashed data.
 //!
-//! What it is for: `tools/constant-time.sh`. Keys and messages are marked as undefined, and Valgrind's memcheck counts where
-//! undefined values decide anything. It has AVX2 but no AVX-512; `rounds.rs` is the same for both. What it must not know: what
-//! right results are. Where to look next: `tests.rs`.
+//! For `tools/constant-time.sh`. Keys and messages are marked as undefined, and Valgrind's
+//! memcheck counts the uses of undefined values in branches and addresses. It supports AVX2 but
+//! not AVX-512; `rounds.rs` is the same for both. `tests.rs` checks the results.
 
 use core::arch::asm;
 use core::hint::black_box;
 
 use super::{Lane, Outer, available, kernels, run};
 use crate::{
-    Expansion, Hash, HashAlgorithm, HashBeside, HmacKey, Mac, Prk, Tls12Prf, expand_several, macs,
+    Expansion, Hash, HashAlgorithm, HmacKey, InterleavedHash, Mac, Prk, Tls12Prf, expand_batch,
+    mac_batch,
 };
 
 const RUNNING_ON_VALGRIND: usize = 0x1001;
@@ -17,8 +18,8 @@ const COUNT_ERRORS: usize = 0x1201;
 const MAKE_UNDEFINED: usize = 0x4d43_0001;
 const MAKE_DEFINED: usize = 0x4d43_0002;
 
-/// A request to Valgrind, as its manual has it: rotations of `rdi` that leave it as it was, and an exchange that does nothing.
-/// Without Valgrind the answer is 0.
+/// A client request to Valgrind, as its manual defines it: rotations of `rdi` that restore it, and
+/// an exchange without effect. Without Valgrind the result is 0.
 fn ask(request: usize, first: usize, second: usize) -> usize {
     let arguments = [request, first, second, 0, 0, 0];
     let mut answer = 0;
@@ -37,9 +38,9 @@ fn ask(request: usize, first: usize, second: usize) -> usize {
     answer
 }
 
-/// For secrets, and for what was made of them before it is looked at.
+/// Marks secrets as undefined, and results as defined before they are compared.
 fn mark<T>(request: usize, values: &mut [T]) {
-    // The compiler is not to know the values any more.
+    // Prevents the compiler from knowing the values.
     let values = black_box(values);
     ask(request, values.as_mut_ptr().expose_provenance(), size_of_val(values));
 }
@@ -55,7 +56,7 @@ fn nothing_depends_on_what_is_hashed() {
     assert_eq!(errors(), 0);
     let mut kernels_seen = 0;
     for kernel in available().flat_map(kernels) {
-        for count in 1..=kernel.most {
+        for count in 1..=kernel.max_lanes {
             let mut lanes = vec![Lane::EMPTY; count];
             mark(MAKE_UNDEFINED, &mut lanes);
             run(kernel, &mut lanes, None);
@@ -74,41 +75,41 @@ fn nothing_depends_on_what_is_hashed() {
         let (mut secret, mut message, mut out) = ([1_u8; 48], [2_u8; 150], [[0_u8; 72]; 4]);
         mark(MAKE_UNDEFINED, &mut secret);
         mark(MAKE_UNDEFINED, &mut message);
-        let keys = HmacKey::several(algorithm, [&secret; 4]);
+        let keys = HmacKey::batch(algorithm, [&secret; 4]);
         let (digest, parts) = (algorithm.output_len(), [&message[..]]);
         let mut all: Vec<_> = keys
             .iter()
             .zip(&mut out)
             .map(|(key, out)| Mac { key, parts: &parts, out: &mut out[..digest] })
             .collect();
-        macs(&mut all);
+        mac_batch(&mut all);
         let prk = Prk::from_bytes(algorithm, &secret);
         let mut all = out.each_mut().map(|out| Expansion { prk: &prk, info: &parts, out });
-        expand_several(&mut all, &mut []);
+        expand_batch(&mut all, &mut []);
         let (mut long, mut running) = ([3_u8; 1500], Hash::new(algorithm));
         mark(MAKE_UNDEFINED, &mut long);
-        let mut beside = HashBeside::new(&mut running, &long);
-        let mut made = beside.mac::<64>(&keys[0], &[&message[..48]]);
+        let mut interleaved = InterleavedHash::new(&mut running, &long);
+        let mut made = interleaved.mac::<64>(&keys[0], &[&message[..48]]);
         for _ in 0..2 {
-            let keys = beside.keys(algorithm, [made.as_bytes(), &secret]);
-            made = beside.mac::<64>(&keys[0], &[&message[..20]]);
-            let [expanded] = beside.expand::<64, 1>(&prk, [[made.as_bytes(), b"info"]]);
+            let keys = interleaved.keys(algorithm, [made.as_bytes(), &secret]);
+            made = interleaved.mac::<64>(&keys[0], &[&message[..20]]);
+            let [expanded] = interleaved.expand::<64, 1>(&prk, [[made.as_bytes(), b"info"]]);
             made = expanded;
         }
-        beside.finish();
+        interleaved.finish();
         drop(black_box((running.finish(), made)));
         let prf = Tls12Prf::new(algorithm, &secret);
         let [first, second, ..] = &mut out;
-        let mut beside = prf.begin(b"label", &parts, second);
-        prf.begin(b"label", &parts, first).finish_beside(&mut beside);
-        beside.finish();
+        let mut other_run = prf.begin(b"label", &parts, second);
+        prf.begin(b"label", &parts, first).finish_with(&mut other_run);
+        other_run.finish();
         assert_eq!(errors(), 0, "in what uses lanes");
         mark(MAKE_DEFINED, &mut secret);
         mark(MAKE_DEFINED, &mut message);
         mark(MAKE_DEFINED, &mut out);
     }
 
-    // That it would have been seen.
+    // Checks that a leak would have been detected.
     let mut secret = [black_box(1_u64)];
     mark(MAKE_UNDEFINED, &mut secret);
     if black_box(&secret)[0] == 1 {

@@ -1,6 +1,6 @@
-//! Stapled OCSP responses: what is believed of them, and what a chain comes to by them. RFC 6960, RFC 6066 8
+//! Stapled OCSP responses and their effect on a chain. RFC 6960, RFC 6066 8
 //!
-//! Here is what each policy makes of them, and of bytes that are none. Next: [`signers`], [`statements`].
+//! This file has the tests of each policy, and of malformed responses.
 
 mod signers;
 mod statements;
@@ -22,19 +22,19 @@ const POLICIES: [OcspPolicy; 3] =
 const TODAY: &str = "20260528000000Z";
 const TOMORROW: &str = "20260529000000Z";
 
-/// A chain of three, and what is needed to speak of its leaf.
-struct Scene {
+/// A chain of three, and everything needed to sign responses for its leaf.
+struct Case {
     pki: Pki,
     chain: Chain,
 }
 
-impl Scene {
+impl Case {
     fn new() -> Self {
         Self::of(&service())
     }
 
-    /// A leaf that demands a staple. RFC 7633
-    fn demanding() -> Self {
+    /// A case whose leaf requires a staple. RFC 7633
+    fn must_staple() -> Self {
         let mut leaf = service();
         let features = der::wrap(0x30, &der::wrap(2, &[5]));
         let oid = [1, 3, 6, 1, 5, 5, 7, 1, 24];
@@ -95,32 +95,36 @@ impl Scene {
             .map_err(|refusal| refusal.reason)
     }
 
-    /// What a verifier says that looks at staples.
-    fn judged(&self, response: &[u8]) -> Result<Trust, RefusalReason> {
+    /// The result of a verifier that checks staples.
+    fn verifier_outcome(&self, response: &[u8]) -> Result<Trust, RefusalReason> {
         self.outcome(OcspPolicy::CheckIfPresent, Some(Staple::Response(response)))
     }
 }
 
 const ACCEPTED: Result<Trust, RefusalReason> = Ok(Trust::Anchor);
 
+/// RFC 6960 3.2, 4.2.2.3
 #[test]
 fn a_good_response_by_the_issuer_is_accepted() {
-    let scene = Scene::new();
-    assert_eq!(scene.judged(&scene.sign(&scene.response())), ACCEPTED);
-    let by_key = scene.with(|response| response.responder = responder_by_key(scene.issuer_key()));
-    assert_eq!(scene.judged(&by_key), ACCEPTED);
-    // Who sends certificates along that nobody needs does no harm.
-    let root = scene.pki.root.der().to_vec();
-    assert_eq!(scene.judged(&scene.with(|response| response.certificates = vec![root])), ACCEPTED);
+    let case = Case::new();
+    assert_eq!(case.verifier_outcome(&case.sign(&case.response())), ACCEPTED);
+    let by_key = case.with(|response| response.responder = responder_by_key(case.issuer_key()));
+    assert_eq!(case.verifier_outcome(&by_key), ACCEPTED);
+    // Attached certificates that are not needed are harmless.
+    let root = case.pki.root.der().to_vec();
+    assert_eq!(
+        case.verifier_outcome(&case.with(|response| response.certificates = vec![root])),
+        ACCEPTED
+    );
 }
 
 #[test]
-fn each_policy_makes_its_own_of_each_answer() {
-    let scene = Scene::new();
-    let good = scene.sign(&scene.response());
+fn each_policy_handles_each_response() {
+    let case = Case::new();
+    let good = case.sign(&case.response());
     let missing = Err(RefusalReason::StapleRequired);
     let bad = Err(RefusalReason::StapleMalformed);
-    let outcomes = |staple| POLICIES.map(|policy| scene.outcome(policy, staple));
+    let outcomes = |staple| POLICIES.map(|policy| case.outcome(policy, staple));
     assert_eq!(outcomes(None), [ACCEPTED, ACCEPTED, missing]);
     assert_eq!(outcomes(Some(Staple::Missing)), [ACCEPTED, ACCEPTED, missing]);
     assert_eq!(outcomes(Some(Staple::Response(b"response"))), [ACCEPTED, bad, bad]);
@@ -128,78 +132,83 @@ fn each_policy_makes_its_own_of_each_answer() {
 }
 
 #[test]
-fn a_leaf_that_demands_a_staple_has_it_checked_by_every_policy() {
-    let scene = Scene::demanding();
-    let good = scene.sign(&scene.response());
-    let expired = scene.with(|response| {
+fn every_policy_checks_the_staple_of_a_must_staple_leaf() {
+    let case = Case::must_staple();
+    let good = case.sign(&case.response());
+    let expired = case.with(|response| {
         response.singles[0].next_update = Some("20260528010000Z".into());
     });
     let next_update = at(1_779_930_000);
-    let other = Scene::new();
+    let other = Case::new();
     let foreign = other.sign(&other.response());
-    let revoked = scene.with(|response| response.singles[0].status = revoked());
+    let revoked = case.with(|response| response.singles[0].status = revoked());
     for policy in POLICIES {
-        let outcome = |response| scene.outcome(policy, Some(Staple::Response(response)));
+        let outcome = |response| case.outcome(policy, Some(Staple::Response(response)));
         assert_eq!(outcome(&good), ACCEPTED);
         assert_eq!(outcome(&expired), Err(RefusalReason::StapleExpired { next_update }));
         assert_eq!(outcome(&foreign), Err(RefusalReason::StapleUntrusted));
         assert_eq!(outcome(&revoked), Err(RefusalReason::Revoked));
-        let missing = scene.outcome(policy, Some(Staple::Missing));
+        let missing = case.outcome(policy, Some(Staple::Missing));
         assert_eq!(missing, Err(RefusalReason::MissingStaple));
     }
 }
 
 #[test]
-fn a_pinned_leaf_needs_no_word_of_an_authority() {
-    let scene = Scene::new();
-    let verifier = ChainVerifier::builder(scene.pki.roots())
-        .pin(scene.chain[0].clone())
+fn a_pinned_leaf_needs_no_ocsp_response() {
+    let case = Case::new();
+    let verifier = ChainVerifier::builder(case.pki.roots())
+        .pin(case.chain[0].clone())
         .ocsp_policy(OcspPolicy::Require)
         .build()
         .unwrap();
     let bad = [Staple::Missing, Staple::Response(b"response")];
     for staple in bad.map(Some).into_iter().chain([None]) {
-        let trust = verifier.verify(Usage::Server, &scene.chain, None, staple, now());
+        let trust = verifier.verify(Usage::Server, &case.chain, None, staple, now());
         assert_eq!(trust.unwrap(), Trust::Pin);
     }
 }
 
 #[test]
-fn a_responder_that_did_not_answer_is_told_from_one_that_cannot_be_read() {
-    let scene = Scene::new();
+fn error_responses_are_distinguished_from_malformed_ones() {
+    let case = Case::new();
     for status in [1, 2, 3, 5, 6, 99] {
-        let response = scene.with(|response| response.status = status);
-        assert_eq!(scene.judged(&response), Err(RefusalReason::StapleUnsuccessful), "{status}");
+        let response = case.with(|response| response.status = status);
+        assert_eq!(
+            case.verifier_outcome(&response),
+            Err(RefusalReason::StapleUnsuccessful),
+            "{status}"
+        );
     }
-    let other_type = scene.with(|response| response.kind.push(1));
-    assert_eq!(scene.judged(&other_type), Err(RefusalReason::StapleMalformed));
+    let other_type = case.with(|response| response.kind.push(1));
+    assert_eq!(case.verifier_outcome(&other_type), Err(RefusalReason::StapleMalformed));
 }
 
+/// RFC 6960 4.4
 #[test]
-fn extensions_are_passed_over_unless_they_are_critical() {
-    let scene = Scene::new();
+fn extensions_are_ignored_unless_they_are_critical() {
+    let case = Case::new();
     for (critical, expected) in [(false, ACCEPTED), (true, Err(RefusalReason::StapleMalformed))] {
         let list = Some(extensions(critical));
-        let of_all = scene.with(|response| response.extensions = list.clone());
-        assert_eq!(scene.judged(&of_all), expected);
-        let of_one = scene.with(|response| response.singles[0].extensions = list);
-        assert_eq!(scene.judged(&of_one), expected);
+        let of_all = case.with(|response| response.extensions = list.clone());
+        assert_eq!(case.verifier_outcome(&of_all), expected);
+        let of_one = case.with(|response| response.singles[0].extensions = list);
+        assert_eq!(case.verifier_outcome(&of_one), expected);
     }
 }
 
 #[test]
 fn no_truncation_and_no_flipped_bit_is_accepted_or_panics() {
-    let scene = Scene::new();
-    let delegate = delegate(&scene.pki.intermediate, |_| {});
-    let verifier = scene.verifier(OcspPolicy::Require);
+    let case = Case::new();
+    let delegate = delegate(&case.pki.intermediate, |_| {});
+    let verifier = case.verifier(OcspPolicy::Require);
     let refuse = |bytes: &[u8]| {
         let staple = Some(Staple::Response(bytes));
-        let refusal = verifier.verify(Usage::Server, &scene.chain, None, staple, now());
+        let refusal = verifier.verify(Usage::Server, &case.chain, None, staple, now());
         let text = refusal.unwrap_err().to_string();
         assert!(text.contains("OCSP"), "{text}");
     };
-    for original in [scene.sign(&scene.response()), delegated(&scene, &delegate)] {
-        assert_eq!(scene.judged(&original), ACCEPTED);
+    for original in [case.sign(&case.response()), delegated(&case, &delegate)] {
+        assert_eq!(case.verifier_outcome(&original), ACCEPTED);
         for length in 0..original.len() {
             refuse(&original[..length]);
         }

@@ -1,4 +1,4 @@
-//! Whose word an OCSP response has to be, and how it is signed. RFC 6960 4.2.2.2
+//! The signers of OCSP responses, and their algorithms. RFC 6960 4.2.2.2
 
 use pki_types::CertificateDer;
 use rcgen::{
@@ -9,44 +9,48 @@ use tercel_pki::{
     ChainVerifier, OcspPolicy, RefusalReason, Staple, Usage, subject_public_key_info,
 };
 
-use super::{ACCEPTED, Scene, TODAY, TOMORROW};
+use super::{ACCEPTED, Case, TODAY, TOMORROW};
 use crate::ocsp_maker::{Response, Single, responder_by_key, responder_by_name};
 use crate::support::{Authority, P256, Pki, ca_params, der, key, leaf_params, now, service};
 
 #[test]
 fn the_issuer_may_be_the_anchor_itself() {
-    let mut scene = Scene::new();
-    let leaf = service().signed_by(&key(P256), &scene.pki.root).unwrap();
-    scene.chain = vec![leaf.der().clone()];
-    let root = subject_public_key_info(scene.pki.root.der()).unwrap();
-    let response = Response::new(Single::new(&scene.chain[0], root, TODAY, TOMORROW));
-    assert_eq!(scene.judged(&response.sign(&scene.pki.root.key().serialize_der())), ACCEPTED);
-    let intermediate = response.sign(&scene.pki.intermediate.key().serialize_der());
-    assert_eq!(scene.judged(&intermediate), Err(RefusalReason::StapleUntrusted));
+    let mut case = Case::new();
+    let leaf = service().signed_by(&key(P256), &case.pki.root).unwrap();
+    case.chain = vec![leaf.der().clone()];
+    let root = subject_public_key_info(case.pki.root.der()).unwrap();
+    let response = Response::new(Single::new(&case.chain[0], root, TODAY, TOMORROW));
+    assert_eq!(
+        case.verifier_outcome(&response.sign(&case.pki.root.key().serialize_der())),
+        ACCEPTED
+    );
+    let intermediate = response.sign(&case.pki.intermediate.key().serialize_der());
+    assert_eq!(case.verifier_outcome(&intermediate), Err(RefusalReason::StapleUntrusted));
 }
 
 #[test]
-fn only_the_issuer_and_its_delegates_are_believed() {
-    let scene = Scene::new();
+fn only_the_issuer_and_its_delegates_may_sign() {
+    let case = Case::new();
     let refused = Err(RefusalReason::StapleUntrusted);
-    let response = scene.response();
-    // A stranger, the leaf itself, the authority above the issuer: each under the issuer's name and under its own.
-    let (root, stranger) = (&scene.pki.root, Pki::new());
+    let response = case.response();
+    // An unrelated key, the leaf itself, the authority above the issuer: each under the issuer's
+    // name and under its own.
+    let (root, stranger) = (&case.pki.root, Pki::new());
     for signer in [root, &stranger.intermediate] {
         let key = signer.key().serialize_der();
-        assert_eq!(scene.judged(&response.sign(&key)), refused);
+        assert_eq!(case.verifier_outcome(&response.sign(&key)), refused);
         let mut own = response.clone();
         own.responder = responder_by_key(subject_public_key_info(signer.der()).unwrap());
         own.certificates = vec![signer.der().to_vec()];
-        assert_eq!(scene.judged(&own.sign(&key)), refused);
+        assert_eq!(case.verifier_outcome(&own.sign(&key)), refused);
     }
-    // The issuer's signature under another's name.
+    // The issuer's signature under another name.
     let mut wrong = response.clone();
-    wrong.responder = responder_by_name(&tercel_pki::issuer(&scene.chain[1]).unwrap());
-    assert_eq!(scene.judged(&scene.sign(&wrong)), refused);
+    wrong.responder = responder_by_name(&tercel_pki::issuer(&case.chain[1]).unwrap());
+    assert_eq!(case.verifier_outcome(&case.sign(&wrong)), refused);
 }
 
-/// A certificate to answer for `issuer`, and its key.
+/// A delegated responder's certificate for `issuer`, and its key.
 pub(super) fn delegate(
     issuer: &Authority,
     change: impl FnOnce(&mut CertificateParams),
@@ -60,31 +64,32 @@ pub(super) fn delegate(
     (params.signed_by(&key, issuer).unwrap().der().clone(), key)
 }
 
-/// The scene's response by this delegate, which is sent along.
+/// The response signed by this delegate, whose certificate is attached.
 pub(super) fn delegated(
-    scene: &Scene,
+    case: &Case,
     (certificate, key): &(CertificateDer<'static>, KeyPair),
 ) -> Vec<u8> {
-    let mut response = scene.response();
+    let mut response = case.response();
     response.responder = responder_by_key(subject_public_key_info(certificate).unwrap());
     response.certificates = vec![certificate.to_vec()];
     response.sign(&key.serialize_der())
 }
 
+/// RFC 6960 4.2.2.2.1
 #[test]
-fn a_delegate_of_the_issuer_is_believed() {
-    let scene = Scene::new();
-    let delegate = delegate(&scene.pki.intermediate, |_| {});
-    assert_eq!(scene.judged(&delegated(&scene, &delegate)), ACCEPTED);
-    // Named by its name, and not the first of the certificates.
-    let mut response = scene.response();
+fn a_delegate_of_the_issuer_may_sign() {
+    let case = Case::new();
+    let delegate = delegate(&case.pki.intermediate, |_| {});
+    assert_eq!(case.verifier_outcome(&delegated(&case, &delegate)), ACCEPTED);
+    // Identified by name, and not the first of the certificates.
+    let mut response = case.response();
     let own = self_named(&delegate.0);
     response.responder = responder_by_name(&own);
-    response.certificates = vec![scene.pki.root.der().to_vec(), delegate.0.to_vec()];
-    assert_eq!(scene.judged(&response.sign(&delegate.1.serialize_der())), ACCEPTED);
+    response.certificates = vec![case.pki.root.der().to_vec(), delegate.0.to_vec()];
+    assert_eq!(case.verifier_outcome(&response.sign(&delegate.1.serialize_der())), ACCEPTED);
 }
 
-/// The subject of a delegate: what a certificate that it issued would have as issuer.
+/// The subject of a delegate, which is the issuer of a certificate that it issued.
 fn self_named(certificate: &CertificateDer<'_>) -> Vec<u8> {
     let tbs = der::content(der::split(der::content(certificate)).0);
     let mut rest = tbs;
@@ -96,13 +101,13 @@ fn self_named(certificate: &CertificateDer<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn a_delegate_must_be_certified_for_that_by_this_issuer() {
-    let scene = Scene::new();
+fn a_delegate_must_be_certified_for_ocsp_by_this_issuer() {
+    let case = Case::new();
     let refused = Err(RefusalReason::StapleUntrusted);
-    let issuer = &scene.pki.intermediate;
+    let issuer = &case.pki.intermediate;
     let namesake = Authority::self_signed(ca_params("Intermediate"), key(P256)).unwrap();
     let wrong = [
-        // Not for this use.
+        // Without the extended key usage for OCSP.
         delegate(issuer, |params| params.extended_key_usages.clear()),
         delegate(issuer, |params| {
             params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -111,12 +116,12 @@ fn a_delegate_must_be_certified_for_that_by_this_issuer() {
             params.extended_key_usages = vec![ExtendedKeyUsagePurpose::Any];
         }),
         delegate(issuer, |params| params.key_usages = vec![KeyUsagePurpose::KeyAgreement]),
-        // Not at this time.
+        // Outside its validity.
         delegate(issuer, |params| params.not_after = rcgen::date_time_ymd(2026, 5, 1)),
-        // Not by this issuer: by the one above, and by another of its name.
-        delegate(&scene.pki.root, |_| {}),
+        // Issued by another authority: the one above, and another with the same name.
+        delegate(&case.pki.root, |_| {}),
         delegate(&namesake, |_| {}),
-        // With a demand that nobody here understands.
+        // With an unknown critical extension.
         delegate(issuer, |params| {
             let mut extension = CustomExtension::from_oid_content(&[1, 2, 3, 4], vec![5, 0]);
             extension.set_criticality(true);
@@ -124,66 +129,66 @@ fn a_delegate_must_be_certified_for_that_by_this_issuer() {
         }),
     ];
     for (index, wrong) in wrong.iter().enumerate() {
-        assert_eq!(scene.judged(&delegated(&scene, wrong)), refused, "{index}");
+        assert_eq!(case.verifier_outcome(&delegated(&case, wrong)), refused, "{index}");
     }
-    // A delegate that is not shown, and one whose key did not sign.
+    // A delegate whose certificate is not attached, and one whose key did not sign.
     let delegate = delegate(issuer, |_| {});
-    let mut response = scene.response();
+    let mut response = case.response();
     response.responder = responder_by_key(subject_public_key_info(&delegate.0).unwrap());
-    assert_eq!(scene.judged(&response.sign(&delegate.1.serialize_der())), refused);
+    assert_eq!(case.verifier_outcome(&response.sign(&delegate.1.serialize_der())), refused);
     response.certificates = vec![delegate.0.to_vec()];
-    assert_eq!(scene.judged(&response.sign(&key(P256).serialize_der())), refused);
+    assert_eq!(case.verifier_outcome(&response.sign(&key(P256).serialize_der())), refused);
 }
 
 #[test]
-fn only_the_first_certificates_are_looked_at() {
-    let scene = Scene::new();
-    let delegate = delegate(&scene.pki.intermediate, |_| {});
+fn only_the_first_certificates_are_tried() {
+    let case = Case::new();
+    let delegate = delegate(&case.pki.intermediate, |_| {});
     for (before, expected) in [(3, ACCEPTED), (4, Err(RefusalReason::StapleUntrusted))] {
-        let mut response = scene.response();
+        let mut response = case.response();
         response.responder = responder_by_key(subject_public_key_info(&delegate.0).unwrap());
-        response.certificates = vec![scene.pki.root.der().to_vec(); before];
+        response.certificates = vec![case.pki.root.der().to_vec(); before];
         response.certificates.push(delegate.0.to_vec());
-        assert_eq!(scene.judged(&response.sign(&delegate.1.serialize_der())), expected);
+        assert_eq!(case.verifier_outcome(&response.sign(&delegate.1.serialize_der())), expected);
     }
 }
 
 #[test]
 fn a_signature_must_be_of_an_accepted_kind() {
-    let scene = Scene::new();
-    let key = scene.pki.intermediate.key().serialize_der();
+    let case = Case::new();
+    let key = case.pki.intermediate.key().serialize_der();
     let ecdsa_with = |last: u8| [0x30, 10, 6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, last];
-    let response = scene.response();
+    let response = case.response();
     let sha512 = response.sign_as(&key, SignatureAlgorithm::EcdsaSha512, &ecdsa_with(4));
-    assert_eq!(scene.judged(&sha512), ACCEPTED);
+    assert_eq!(case.verifier_outcome(&sha512), ACCEPTED);
     let refused = Err(RefusalReason::StapleUntrusted);
     let mislabelled = response.sign_as(&key, SignatureAlgorithm::EcdsaSha512, &ecdsa_with(2));
-    assert_eq!(scene.judged(&mislabelled), refused);
+    assert_eq!(case.verifier_outcome(&mislabelled), refused);
     // ecdsa-with-SHA1
     let sha1 = [0x30, 9, 6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 1];
     let labelled_weak = response.sign_as(&key, SignatureAlgorithm::EcdsaSha256, &sha1);
-    assert_eq!(scene.judged(&labelled_weak), refused);
-    // Good in itself, and turned off.
+    assert_eq!(case.verifier_outcome(&labelled_weak), refused);
+    // A valid signature by an algorithm that is disabled.
     let only: Vec<_> = tercel_pki::CertificateAlgorithm::ALL
         .iter()
         .copied()
         .filter(|one| one.algorithm() == SignatureAlgorithm::EcdsaSha256)
         .collect();
-    let verifier = ChainVerifier::builder(scene.pki.roots())
+    let verifier = ChainVerifier::builder(case.pki.roots())
         .ocsp_policy(OcspPolicy::Require)
         .algorithms(&only)
         .build()
         .unwrap();
     let outcome = |response: &[u8]| {
         let staple = Some(Staple::Response(response));
-        verifier.verify(Usage::Server, &scene.chain, None, staple, now()).map_err(|r| r.reason)
+        verifier.verify(Usage::Server, &case.chain, None, staple, now()).map_err(|r| r.reason)
     };
-    assert_eq!(outcome(&scene.sign(&response)), ACCEPTED);
+    assert_eq!(outcome(&case.sign(&response)), ACCEPTED);
     assert_eq!(outcome(&sha512), refused);
 }
 
 #[test]
-fn every_kind_of_issuer_can_speak() {
+fn every_kind_of_issuer_key_can_sign() {
     for (kind, algorithm, identifier) in [
         (
             &rcgen::PKCS_RSA_SHA256,
@@ -194,9 +199,9 @@ fn every_kind_of_issuer_can_speak() {
     ] {
         let pki = Pki::with_keys(kind);
         let chain = pki.chain(&service());
-        let scene = Scene { pki, chain };
-        let key = scene.pki.intermediate.key().serialize_der();
-        let response = scene.response().sign_as(&key, algorithm, identifier);
-        assert_eq!(scene.judged(&response), ACCEPTED, "{algorithm:?}");
+        let case = Case { pki, chain };
+        let key = case.pki.intermediate.key().serialize_der();
+        let response = case.response().sign_as(&key, algorithm, identifier);
+        assert_eq!(case.verifier_outcome(&response), ACCEPTED, "{algorithm:?}");
     }
 }

@@ -1,6 +1,4 @@
-//! Folders that change while they are served.
-//!
-//! Must not know: which layouts there are. Next: `certificates/watch.rs`.
+//! Reloading folders whose files change.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,35 +8,37 @@ use std::time::Duration;
 use super::*;
 
 #[test]
-fn an_expired_leaf_is_shown_at_the_start_and_replaces_nothing_later() {
+fn expired_certificate_is_accepted_at_start_only() {
     let folder = Folder::new();
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
-    let old = made_by("old.test", &key, |params| params.not_after = date_time_ymd(2001, 1, 1));
-    put_pair(folder.path(), "old", &old);
+    let old =
+        generate_with("old.test", &key, |params| params.not_after = date_time_ymd(2001, 1, 1));
+    write_pair(folder.path(), "old", &old);
     let (certificates, changes) = Certificates::load(source(&folder)).unwrap();
     assert_eq!(names(&certificates), ["old.test"]);
     assert!(matches!(changes.problems[0].reason, Reason::Expired(_)), "{:?}", changes.problems);
     assert!(changes.problems[0].to_string().contains("expired at 2001-01-01"));
 
-    let good = made("old.test");
-    put_pair(folder.path(), "old", &good);
+    let good = generate("old.test");
+    write_pair(folder.path(), "old", &good);
     assert_eq!(certificates.reload().replaced.len(), 1);
-    let shown = leaf(&certificates, "old.test");
-    put_pair(folder.path(), "old", &old);
+    let before = leaf(&certificates, "old.test");
+    write_pair(folder.path(), "old", &old);
     let changes = certificates.reload();
     assert!(!changes.any());
     assert!(matches!(changes.problems[0].reason, Reason::Expired(_)));
-    assert_eq!(leaf(&certificates, "old.test"), shown);
+    assert_eq!(leaf(&certificates, "old.test"), before);
 }
 
 #[test]
-fn a_leaf_whose_time_has_not_come_is_taken_when_it_has() {
+fn not_yet_valid_certificate_is_loaded_when_it_becomes_valid() {
     let folder = Folder::new();
-    put_pair(folder.path(), "a", &made("a.test"));
+    write_pair(folder.path(), "a", &generate("a.test"));
     let certificates = loaded(&folder);
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
-    let early = made_by("a.test", &key, |params| params.not_before = date_time_ymd(2090, 1, 1));
-    put_pair(folder.path(), "a", &early);
+    let early =
+        generate_with("a.test", &key, |params| params.not_before = date_time_ymd(2090, 1, 1));
+    write_pair(folder.path(), "a", &early);
     let changes = certificates.reload();
     assert!(matches!(changes.problems[0].reason, Reason::NotYetValid(_)), "{changes:?}");
     let then = UnixTime::since_unix_epoch(Duration::from_secs(3_786_912_001));
@@ -46,16 +46,16 @@ fn a_leaf_whose_time_has_not_come_is_taken_when_it_has() {
 }
 
 #[test]
-fn bad_files_leave_what_was_good_and_are_told_once() {
+fn bad_files_keep_the_previous_pair_and_are_reported_once() {
     let folder = Folder::new();
-    put_pair(folder.path(), "a", &made("a.test"));
-    put_pair(folder.path(), "b", &made("b.test"));
+    write_pair(folder.path(), "a", &generate("a.test"));
+    write_pair(folder.path(), "b", &generate("b.test"));
     let certificates = loaded(&folder);
     assert!(!certificates.reload().any(), "the same bytes change nothing");
-    let shown = leaf(&certificates, "a.test");
+    let before = leaf(&certificates, "a.test");
 
-    put(&folder.path().join("a.crt"), "-----BEGIN CERTIFICATE-----\nMIIB");
-    put_pair(folder.path(), "b", &made("b2.test"));
+    write(&folder.path().join("a.crt"), "-----BEGIN CERTIFICATE-----\nMIIB");
+    write_pair(folder.path(), "b", &generate("b2.test"));
     let changes = certificates.reload();
     assert_eq!(changes.problems.len(), 1);
     assert!(matches!(
@@ -63,28 +63,28 @@ fn bad_files_leave_what_was_good_and_are_told_once() {
         Reason::Certificate(PemError::Malformed | PemError::NotBase64)
     ));
     assert_eq!(changes.replaced, [folder.path().join("b.crt")], "one bad pair holds up no other");
-    assert_eq!(leaf(&certificates, "a.test"), shown);
+    assert_eq!(leaf(&certificates, "a.test"), before);
     let again = certificates.reload();
-    assert_eq!((again.problems.len(), again.outstanding), (0, 1), "told once");
+    assert_eq!((again.problems.len(), again.outstanding), (0, 1), "reported once");
 
-    put(&folder.path().join("a.crt"), made("a.test").chain);
+    write(&folder.path().join("a.crt"), generate("a.test").chain);
     let changes = certificates.reload();
     let mismatch = &changes.problems[0].reason;
     assert!(matches!(mismatch, Reason::Credential { error: CredentialError::KeyMismatch, .. }));
-    assert_eq!(leaf(&certificates, "a.test"), shown, "a new certificate with the old key");
+    assert_eq!(leaf(&certificates, "a.test"), before, "a new certificate with the old key");
 
-    put_pair(folder.path(), "a", &made("a.test"));
+    write_pair(folder.path(), "a", &generate("a.test"));
     let changes = certificates.reload();
     assert_eq!((changes.replaced.len(), changes.outstanding), (1, 0));
-    assert_ne!(leaf(&certificates, "a.test"), shown);
+    assert_ne!(leaf(&certificates, "a.test"), before);
 }
 
 #[test]
-fn a_pair_goes_when_both_files_are_gone() {
+fn pair_is_removed_when_both_files_are_gone() {
     let folder = Folder::new();
-    put_pair(folder.path(), "a", &made("a.test"));
-    put_pair(folder.path(), "b", &made("b.test"));
-    put_pair(folder.path(), "c", &made("c.test"));
+    write_pair(folder.path(), "a", &generate("a.test"));
+    write_pair(folder.path(), "b", &generate("b.test"));
+    write_pair(folder.path(), "c", &generate("c.test"));
     let certificates = loaded(&folder);
     fs::remove_file(folder.path().join("a.crt")).unwrap();
     fs::remove_file(folder.path().join("b.key")).unwrap();
@@ -97,43 +97,43 @@ fn a_pair_goes_when_both_files_are_gone() {
 }
 
 #[test]
-fn an_empty_or_missing_folder_takes_nothing_away() {
+fn empty_or_missing_folder_keeps_loaded_certificates() {
     let folder = Folder::new();
     let inner = folder.path().join("certificates");
-    put_pair(&inner, "a", &made("a.test"));
+    write_pair(&inner, "a", &generate("a.test"));
     let source = Source { folder: Some(inner.clone()), ..Source::default() };
     let (certificates, _) = Certificates::load(source).unwrap();
     fs::remove_file(inner.join("a.crt")).unwrap();
     fs::remove_file(inner.join("a.key")).unwrap();
-    put(&inner.join("unrelated.key"), "");
+    write(&inner.join("unrelated.key"), "");
     let reasons = |changes: Changes| -> Vec<_> {
         changes.problems.into_iter().map(|problem| problem.reason).collect()
     };
-    let told = reasons(certificates.reload());
-    assert!(matches!(told[..], [Reason::Alone { .. }, Reason::Empty]), "{told:?}");
+    let reported = reasons(certificates.reload());
+    assert!(matches!(reported[..], [Reason::MissingPartner { .. }, Reason::Empty]), "{reported:?}");
     fs::remove_dir_all(&inner).unwrap();
-    let told = reasons(certificates.reload());
-    assert!(matches!(told[..], [Reason::Unreadable(_)]), "{told:?}");
+    let reported = reasons(certificates.reload());
+    assert!(matches!(reported[..], [Reason::Unreadable(_)]), "{reported:?}");
     assert_eq!(names(&certificates), ["a.test"]);
 }
 
 #[test]
-fn a_new_ocsp_response_is_a_change() {
+fn new_ocsp_response_replaces_the_pair() {
     let folder = Folder::new();
-    put_pair(folder.path(), "a", &made("a.test"));
+    write_pair(folder.path(), "a", &generate("a.test"));
     let certificates = loaded(&folder);
-    put(&folder.path().join("a.ocsp"), [7; 9]);
+    write(&folder.path().join("a.ocsp"), [7; 9]);
     assert_eq!(certificates.reload().replaced.len(), 1);
     assert_eq!(certificates.state().pairs.values().next().unwrap().pair.ocsp_response, [7; 9]);
 }
 
-/// Kubernetes' way: the files are links through `..data`, which is swapped in one step.
+/// Kubernetes updates a volume by atomically replacing the link `..data`.
 #[test]
-fn swapped_links_are_noticed() {
+fn swapped_symlinks_are_detected() {
     let folder = Folder::new();
     let at = folder.path();
-    put_pair(&at.join("..1"), "tls", &made("one.test"));
-    put_pair(&at.join("..2"), "tls", &made("two.test"));
+    write_pair(&at.join("..1"), "tls", &generate("one.test"));
+    write_pair(&at.join("..2"), "tls", &generate("two.test"));
     symlink("..1", at.join("..data")).unwrap();
     symlink("..data/tls.crt", at.join("tls.crt")).unwrap();
     symlink("..data/tls.key", at.join("tls.key")).unwrap();
@@ -152,13 +152,13 @@ fn swapped_links_are_noticed() {
 }
 
 #[test]
-fn handshakes_get_the_new_certificate() {
+fn handshakes_use_the_new_certificate() {
     let folder = Folder::new();
-    put_pair(folder.path(), "a", &made("a.test"));
+    write_pair(folder.path(), "a", &generate("a.test"));
     let certificates = loaded(&folder);
     let credentials = certificates.credentials();
     let before = format!("{credentials:?}");
-    put_pair(folder.path(), "a", &made("b.test"));
+    write_pair(folder.path(), "a", &generate("b.test"));
     certificates.reload();
     let after = format!("{credentials:?}");
     assert!(before.contains("a.test") && after.contains("b.test") && !after.contains("a.test"));

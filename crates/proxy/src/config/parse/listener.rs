@@ -1,80 +1,90 @@
-//! A listener and its routes: `[[listener]]` and `[[listener.route]]`.
-//!
-//! Must not know: the rest of the configuration. Next: [`crate::config::address`].
+//! Parses `[[listener]]` and `[[listener.route]]`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use tercel::ClientAuth;
+use tercel::server::ClientAuth;
 use tercel::wire::ProtocolVersion;
 
 use crate::config::address::{self, BackendAddress};
-use crate::config::fault::Fault;
-use crate::config::keys::{Keys, Place};
+use crate::config::error::ConfigError;
+use crate::config::table::{Location, TableReader};
 use crate::config::{CertificateSource, Connect, Listener, OnTruncation, Route, network};
 
-pub(super) fn listener(mut keys: Keys) -> Result<Listener, Fault> {
-    let place = keys.place().clone();
+pub(super) fn parse_listener(mut keys: TableReader) -> Result<Listener, ConfigError> {
+    let location = keys.location().clone();
     let Some(text) = keys.string("address")? else {
-        return Err(keys.fault("address", "is missing"));
+        return Err(keys.error("address", "is missing"));
     };
-    let address = address::listen(&text).map_err(|reason| keys.fault("address", reason))?;
-    let connections = keys.whole("connections", 1, 10_000_000)?;
-    let accept_proxy_protocol = keys.flag("accept_proxy_protocol")?.unwrap_or(false);
+    let address =
+        address::parse_listen_address(&text).map_err(|reason| keys.error("address", reason))?;
+    let connections = keys.integer("connections", 1, 10_000_000)?;
+    let accept_proxy_protocol = keys.boolean("accept_proxy_protocol")?.unwrap_or(false);
     let mut proxy_protocol_from = Vec::new();
     if let Some(list) = keys.strings("proxy_protocol_from")? {
         if !accept_proxy_protocol || list.is_empty() {
-            let reason = if list.is_empty() { "is empty" } else { "is for accept_proxy_protocol" };
-            return Err(keys.fault("proxy_protocol_from", reason));
+            let reason =
+                if list.is_empty() { "is empty" } else { "requires accept_proxy_protocol = true" };
+            return Err(keys.error("proxy_protocol_from", reason));
         }
         for (at, text) in list.iter().enumerate() {
-            let fault = |reason| keys.fault(&format!("proxy_protocol_from[{at}]"), reason);
-            proxy_protocol_from.push(network::network(text).map_err(fault)?);
+            let error_for = |reason| keys.error(&format!("proxy_protocol_from[{at}]"), reason);
+            proxy_protocol_from.push(network::parse_network(text).map_err(error_for)?);
         }
     }
-    let terms = Terms::default().with(&mut keys)?;
+    let settings = RouteSettings::default().merge(&mut keys)?;
     let tables = keys.tables("route")?;
     keys.finish()?;
     let mut routes = Vec::new();
     let mut known: BTreeMap<String, ()> = BTreeMap::new();
     for mut table in tables {
-        let names = names(&mut table, &mut known)?;
-        let terms = terms.clone().with(&mut table)?;
+        let names = parse_names(&mut table, &mut known)?;
+        let settings = settings.clone().merge(&mut table)?;
         table.finish()?;
-        routes.push(Route { names, ..terms.checked(table.place())? });
+        routes.push(Route { names, ..settings.validate(table.location())? });
     }
     if let Some(extra) = routes.iter().filter(|route: &&Route| route.names.is_empty()).nth(1) {
-        let reason = "is missing, and another route is for all other names already";
-        return Err(extra.place.fault("names", reason));
+        let reason = "is missing, but another route already serves all other names";
+        return Err(extra.location.error("names", reason));
     }
-    // What the listener says of its own is for all other names.
+    // The settings of the listener itself form the default route.
     let has_default = routes.iter().any(|route| route.names.is_empty());
-    if routes.is_empty() || (!has_default && !terms.to.is_empty()) {
-        routes.push(terms.checked(&place)?);
+    if routes.is_empty() || (!has_default && !settings.to.is_empty()) {
+        routes.push(settings.validate(&location)?);
     }
-    Ok(Listener { place, address, connections, accept_proxy_protocol, proxy_protocol_from, routes })
+    Ok(Listener {
+        location,
+        address,
+        connections,
+        accept_proxy_protocol,
+        proxy_protocol_from,
+        routes,
+    })
 }
 
-fn names(keys: &mut Keys, known: &mut BTreeMap<String, ()>) -> Result<Vec<String>, Fault> {
+fn parse_names(
+    keys: &mut TableReader,
+    known: &mut BTreeMap<String, ()>,
+) -> Result<Vec<String>, ConfigError> {
     let mut names = Vec::new();
     let Some(list) = keys.strings("names")? else { return Ok(names) };
     if list.is_empty() {
-        return Err(keys.fault("names", "is empty; leave it out for all other names"));
+        return Err(keys.error("names", "is empty; omit it to serve all other names"));
     }
     for (at, text) in list.iter().enumerate() {
         let key = format!("names[{at}]");
-        let name = address::server_name(text).map_err(|reason| keys.fault(&key, reason))?;
+        let name = address::parse_server_name(text).map_err(|reason| keys.error(&key, reason))?;
         if known.insert(name.clone(), ()).is_some() {
-            return Err(keys.fault(&key, format!("\"{text}\" is in another route already")));
+            return Err(keys.error(&key, format!("\"{text}\" is already used by another route")));
         }
         names.push(name);
     }
     Ok(names)
 }
 
-/// What a listener can say for all its routes, and each route for itself.
+/// Settings that a listener specifies for all its routes and each route may override.
 #[derive(Clone)]
-struct Terms {
+struct RouteSettings {
     to: Vec<BackendAddress>,
     certificates: Option<CertificateSource>,
     alpn: Vec<String>,
@@ -89,7 +99,7 @@ struct Terms {
     session_context: Option<String>,
 }
 
-impl Default for Terms {
+impl Default for RouteSettings {
     fn default() -> Self {
         Self {
             to: Vec::new(),
@@ -108,28 +118,29 @@ impl Default for Terms {
     }
 }
 
-impl Terms {
-    /// The same with what this table says.
-    fn with(mut self, keys: &mut Keys) -> Result<Self, Fault> {
+impl RouteSettings {
+    /// Overrides these settings with those in the table.
+    fn merge(mut self, keys: &mut TableReader) -> Result<Self, ConfigError> {
         if let Some(list) = keys.strings("to")? {
             if list.is_empty() {
-                return Err(keys.fault("to", "is empty"));
+                return Err(keys.error("to", "is empty"));
             }
             self.to.clear();
             for (at, text) in list.iter().enumerate() {
                 let key = if list.len() == 1 { "to".to_owned() } else { format!("to[{at}]") };
-                let backend = address::backend(text).map_err(|reason| keys.fault(&key, reason))?;
+                let backend = address::parse_backend_address(text)
+                    .map_err(|reason| keys.error(&key, reason))?;
                 self.to.push(backend);
             }
         }
-        if let Some(source) = source(keys)? {
+        if let Some(source) = parse_certificate_source(keys)? {
             self.certificates = Some(source);
         }
         if let Some(alpn) = keys.strings("alpn")? {
             for (at, name) in alpn.iter().enumerate() {
                 if name.len() > 255 {
                     let key = format!("alpn[{at}]");
-                    return Err(keys.fault(&key, "has more than 255 bytes"));
+                    return Err(keys.error(&key, "has more than 255 bytes"));
                 }
             }
             self.alpn = alpn;
@@ -139,64 +150,65 @@ impl Terms {
             ("optional", ClientAuth::Optional),
             ("required", ClientAuth::Required),
         ];
-        self.client_auth = keys.word("client_auth", &words)?.unwrap_or(self.client_auth);
+        self.client_auth = keys.keyword("client_auth", &words)?.unwrap_or(self.client_auth);
         self.client_ca = keys.string("client_ca")?.map(PathBuf::from).or(self.client_ca);
         let versions = [("1.2", ProtocolVersion::TLS1_2), ("1.3", ProtocolVersion::TLS1_3)];
-        self.min_version = keys.word("min_version", &versions)?.unwrap_or(self.min_version);
-        self.early_data = keys.whole("early_data", 0, 65_536)?.unwrap_or(self.early_data);
-        let at_once = keys.flag("early_data_at_once")?;
+        self.min_version = keys.keyword("min_version", &versions)?.unwrap_or(self.min_version);
+        self.early_data = keys.integer("early_data", 0, 65_536)?.unwrap_or(self.early_data);
+        let at_once = keys.boolean("early_data_at_once")?;
         self.early_data_at_once = at_once.unwrap_or(self.early_data_at_once);
         let words = [
             ("auto", Connect::Auto),
             ("at-once", Connect::AtOnce),
             ("first-byte", Connect::FirstByte),
         ];
-        self.connect = keys.word("connect", &words)?.unwrap_or(self.connect);
+        self.connect = keys.keyword("connect", &words)?.unwrap_or(self.connect);
         let words = [
             ("auto", OnTruncation::Auto),
             ("reset", OnTruncation::Reset),
             ("close", OnTruncation::Close),
         ];
-        self.on_truncation = keys.word("on_truncation", &words)?.unwrap_or(self.on_truncation);
-        let told = keys.flag("send_proxy_protocol")?;
-        self.send_proxy_protocol = told.unwrap_or(self.send_proxy_protocol);
+        self.on_truncation = keys.keyword("on_truncation", &words)?.unwrap_or(self.on_truncation);
+        let send_proxy_protocol = keys.boolean("send_proxy_protocol")?;
+        self.send_proxy_protocol = send_proxy_protocol.unwrap_or(self.send_proxy_protocol);
         if let Some(context) = keys.string("session_context")? {
             if context.is_empty() {
-                return Err(keys.fault("session_context", "is empty"));
+                return Err(keys.error("session_context", "is empty"));
             }
             self.session_context = Some(context);
         }
         Ok(self)
     }
 
-    /// A route on these terms, if they are complete and agree with each other.
-    fn checked(&self, place: &Place) -> Result<Route, Fault> {
+    /// Builds a route, if the settings are complete and consistent.
+    fn validate(&self, location: &Location) -> Result<Route, ConfigError> {
         if self.to.is_empty() {
-            return Err(place.fault("to", "is missing"));
+            return Err(location.error("to", "is missing"));
         }
         let Some(certificates) = self.certificates.clone() else {
-            return Err(place.fault("certificates", "is missing"));
+            return Err(location.error("certificates", "is missing"));
         };
         if self.client_auth != ClientAuth::None && self.client_ca.is_none() {
-            return Err(place.fault("client_ca", "is missing: nobody vouches for clients"));
+            return Err(location
+                .error("client_ca", "is missing: client_auth requires certificate authorities"));
         }
         if self.client_auth == ClientAuth::None && self.client_ca.is_some() {
-            return Err(place.fault("client_ca", "is of no use with client_auth = \"none\""));
+            return Err(location.error("client_ca", "has no effect with client_auth = \"none\""));
         }
         if self.early_data_at_once && self.early_data == 0 {
-            return Err(place.fault("early_data_at_once", "is for routes that accept early_data"));
+            return Err(location.error("early_data_at_once", "requires early_data"));
         }
-        // Who hands early data on has to say what it is. RFC 8470 5.1
+        // An intermediary that forwards early data has to mark it. RFC 8470 5.1
         if self.early_data_at_once && !self.send_proxy_protocol {
-            let reason = "needs send_proxy_protocol, by which backends know what came early";
-            return Err(place.fault("early_data_at_once", reason));
+            let reason = "requires send_proxy_protocol, which marks early data for backends";
+            return Err(location.error("early_data_at_once", reason));
         }
-        Ok(Route { certificates, to: self.to.clone(), ..self.route(place.clone()) })
+        Ok(Route { certificates, to: self.to.clone(), ..self.route(location.clone()) })
     }
 
-    fn route(&self, place: Place) -> Route {
+    fn route(&self, location: Location) -> Route {
         Route {
-            place,
+            location,
             names: Vec::new(),
             to: Vec::new(),
             certificates: CertificateSource::Folder(PathBuf::new()),
@@ -214,8 +226,10 @@ impl Terms {
     }
 }
 
-/// Either a folder, or a certificate with its key.
-fn source(keys: &mut Keys) -> Result<Option<CertificateSource>, Fault> {
+/// Reads either a folder, or a certificate with its key.
+fn parse_certificate_source(
+    keys: &mut TableReader,
+) -> Result<Option<CertificateSource>, ConfigError> {
     let folder = keys.string("certificates")?;
     let (certificate, key) = (keys.string("certificate")?, keys.string("key")?);
     match (folder, certificate, key) {
@@ -224,8 +238,10 @@ fn source(keys: &mut Keys) -> Result<Option<CertificateSource>, Fault> {
         (None, Some(certificate), Some(key)) => {
             Ok(Some(CertificateSource::Pair { certificate: certificate.into(), key: key.into() }))
         }
-        (Some(_), _, _) => Err(keys.fault("certificates", "goes without certificate and key")),
-        (None, Some(_), None) => Err(keys.fault("key", "is missing for the certificate")),
-        (None, None, Some(_)) => Err(keys.fault("certificate", "is missing for the key")),
+        (Some(_), _, _) => {
+            Err(keys.error("certificates", "cannot be combined with certificate and key"))
+        }
+        (None, Some(_), None) => Err(keys.error("key", "is missing; certificate requires it")),
+        (None, None, Some(_)) => Err(keys.error("certificate", "is missing; key requires it")),
     }
 }

@@ -1,47 +1,47 @@
-//! How clients come back: `[resumption]` and `[resumption.store]`.
-//!
-//! Must not know: listeners. Next: the crate `tercel-fleet`, whose settings these are.
+//! Parses `[resumption]` and `[resumption.store]`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tercel_fleet::{StoreSettings, TicketKeys};
 
-use crate::config::fault::Fault;
-use crate::config::keys::Keys;
+use crate::config::error::ConfigError;
+use crate::config::table::TableReader;
 use crate::config::{Resumption, Tickets};
 
-pub(super) fn resumption(mut keys: Keys) -> Result<Resumption, Fault> {
+pub(super) fn parse_resumption(mut keys: TableReader) -> Result<Resumption, ConfigError> {
     let words = [("off", Tickets::Off), ("own", Tickets::Own), ("shared", Tickets::Shared)];
-    let tickets = keys.word("tickets", &words)?.unwrap_or(Tickets::Own);
+    let tickets = keys.keyword("tickets", &words)?.unwrap_or(Tickets::Own);
     let file = keys.string("ticket_keys")?;
     let lifetime = keys.seconds("ticket_lifetime", 60.0, 604_800.0)?;
-    let sessions = keys.word("sessions", &[("none", false), ("shared", true)])?;
+    let sessions = keys.keyword("sessions", &[("none", false), ("shared", true)])?;
     let sessions = sessions.unwrap_or(false);
-    let session_ids = keys.whole("session_ids", 0, 10_000_000)?;
-    let guard = keys.word("guard", &[("own", false), ("shared", true)])?;
-    let capacity = keys.whole("guard_capacity", 1000, 100_000_000)?.unwrap_or(1_000_000);
-    let freshness_window = keys.whole("freshness_window", 2, 60)?.unwrap_or(60);
+    let session_ids = keys.integer("session_ids", 0, 10_000_000)?;
+    let guard = keys.keyword("guard", &[("own", false), ("shared", true)])?;
+    let capacity = keys.integer("guard_capacity", 1000, 100_000_000)?.unwrap_or(1_000_000);
+    let freshness_window = keys.integer("freshness_window", 2, 60)?.unwrap_or(60);
+    let freshness_window = Duration::from_secs(freshness_window.into());
     let name = keys.string("fleet")?;
-    let store = store(keys.table("store")?)?;
+    let store = parse_store(keys.table("store")?)?;
     keys.finish()?;
     if tickets == Tickets::Off && session_ids.is_some() {
-        return Err(keys.fault("session_ids", "are kept beside tickets only"));
+        return Err(keys.error("session_ids", "cannot be set with tickets = \"off\""));
     }
     if tickets != Tickets::Shared && file.is_some() {
-        return Err(keys.fault("ticket_keys", "is only for tickets = \"shared\""));
+        return Err(keys.error("ticket_keys", "requires tickets = \"shared\""));
     }
     if store.is_none() {
         let needs = [
             (
                 "ticket_keys",
                 tickets == Tickets::Shared && file.is_none(),
-                "is missing, and so is a store",
+                "is missing: shared tickets require a key file or a store",
             ),
-            ("sessions", sessions, "need a store to share them in"),
-            ("guard", guard == Some(true), "needs a store to share it in"),
+            ("sessions", sessions, "requires a store"),
+            ("guard", guard == Some(true), "requires a store"),
         ];
         if let Some((key, _, reason)) = needs.into_iter().find(|(_, needed, _)| *needed) {
-            return Err(keys.fault(key, reason));
+            return Err(keys.error(key, reason));
         }
     }
     let shared_guard = guard.unwrap_or(store.is_some());
@@ -62,11 +62,11 @@ pub(super) fn resumption(mut keys: Keys) -> Result<Resumption, Fault> {
     });
     let session_ids = usize::try_from(session_ids.unwrap_or(16_384)).unwrap_or(usize::MAX);
     let guard_capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
-    let own_guard_is_meant = guard == Some(false);
+    let own_guard_is_explicit = guard == Some(false);
     Ok(Resumption {
         tickets,
         shared_guard,
-        own_guard_is_meant,
+        own_guard_is_explicit,
         session_ids,
         guard_capacity,
         freshness_window,
@@ -74,7 +74,7 @@ pub(super) fn resumption(mut keys: Keys) -> Result<Resumption, Fault> {
     })
 }
 
-fn store(mut keys: Keys) -> Result<Option<StoreSettings>, Fault> {
+fn parse_store(mut keys: TableReader) -> Result<Option<StoreSettings>, ConfigError> {
     let (url, secret) = (keys.string("url")?, keys.string("secret")?);
     let mut store = StoreSettings::new("", "");
     store.next_secret_file = keys.string("next_secret")?.map(PathBuf::from);
@@ -83,10 +83,10 @@ fn store(mut keys: Keys) -> Result<Option<StoreSettings>, Fault> {
     store.certificate = match (keys.string("certificate")?, keys.string("key")?) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some((certificate.into(), key.into())),
-        (Some(_), None) => return Err(keys.fault("key", "is missing for the certificate")),
-        (None, Some(_)) => return Err(keys.fault("certificate", "is missing for the key")),
+        (Some(_), None) => return Err(keys.error("key", "is missing; certificate requires it")),
+        (None, Some(_)) => return Err(keys.error("certificate", "is missing; key requires it")),
     };
-    if let Some(connections) = keys.whole("connections", 1, 64)? {
+    if let Some(connections) = keys.integer("connections", 1, 64)? {
         store.connections = usize::try_from(connections).unwrap_or(1);
     }
     if let Some(limit) = keys.seconds("time_limit", 0.001, 10.0)? {
@@ -100,9 +100,11 @@ fn store(mut keys: Keys) -> Result<Option<StoreSettings>, Fault> {
     }
     keys.finish()?;
     match (url, secret) {
-        (None, None) if keys.was_empty() => Ok(None),
-        (None, _) => Err(keys.fault("url", "is missing")),
-        (_, None) => Err(keys.fault("secret", "is missing: the file of the fleet's secret")),
+        (None, None) if keys.is_empty_table() => Ok(None),
+        (None, _) => Err(keys.error("url", "is missing")),
+        (_, None) => {
+            Err(keys.error("secret", "is missing: the file with the fleet secret is required"))
+        }
         (Some(url), Some(secret)) => {
             Ok(Some(StoreSettings { url, secret_file: secret.into(), ..store }))
         }

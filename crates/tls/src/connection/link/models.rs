@@ -1,21 +1,21 @@
-//! What the two halves tell each other while both are at work, in every interleaving: `just loom`.
+//! Loom models of the signals between sender and receiver: `just loom`.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use loom::thread;
 use pki_types::UnixTime;
 use tercel_wire::{CipherSuite, ProtocolVersion};
 
 use super::*;
-use crate::connection::facts::Facts;
 use crate::connection::sender::Sender;
-use crate::error::{Error, Local};
+use crate::error::{Error, InternalError};
 use crate::keys::suite;
 use crate::record::sealer::Sealer;
-use crate::session::state::Session;
-use crate::session::store::SessionStore;
+use crate::resumption::session::Session;
+use crate::resumption::session::store::ServerSessionStore;
 
-/// Of a connection of TLS 1.3.
+/// The sender of a TLS 1.3 connection.
 fn sender(link: &Link) -> Sender {
     let suite = suite::find(CipherSuite::TLS_AES_128_GCM_SHA256).unwrap();
     let mut sender = Sender::new(Sealer::new(), ProtocolVersion::TLS1_3, WriteKeys::on(link));
@@ -54,10 +54,10 @@ fn each_request_for_an_update_is_followed_by_an_update() {
 }
 
 #[test]
-fn a_failure_is_told_once_and_with_its_alert() {
+fn the_alert_of_a_failure_is_sent_once() {
     loom::model(|| {
         let link = Link::default();
-        // Without keys, so that the alert can be read.
+        // Without keys, so that the alert is in plaintext.
         let keys = WriteKeys::on(&link);
         let mut sender = Sender::new(Sealer::new(), ProtocolVersion::TLS1_3, keys);
         let receiver = thread::spawn({
@@ -70,12 +70,15 @@ fn a_failure_is_told_once_and_with_its_alert() {
         receiver.join().unwrap();
         sender.control(&mut out).unwrap();
         assert_eq!(out, [21, 3, 3, 0, 2, 2, 20]);
-        assert_eq!(sender.seal(b"data", &mut [0; 100]), Err(Error::Local(Local::Failed)));
+        assert_eq!(
+            sender.seal(b"data", &mut [0; 100]),
+            Err(Error::Internal(InternalError::Failed))
+        );
     });
 }
 
 #[test]
-fn what_one_half_says_takes_nothing_of_the_other_away() {
+fn concurrent_signals_are_not_lost() {
     loom::model(|| {
         let link = Link::default();
         let mut sender = sender(&link);
@@ -95,17 +98,17 @@ fn what_one_half_says_takes_nothing_of_the_other_away() {
         let signals = link.signals();
         assert!(signals.peer_closed() && !signals.update_requested());
         assert_eq!(signals.update_awaited(), awaited);
-        assert_eq!(sender.updates, 2, "one was asked for, one was our own");
+        assert_eq!(sender.updates, 2, "one was requested by the peer, one by this side");
         link.update_arrived();
         assert!(!link.signals().update_awaited());
     });
 }
 
-/// A store in which nothing is, and which counts what is to leave it.
+/// An empty store that counts removals.
 #[derive(Default)]
 struct Leaving(AtomicUsize);
 
-impl SessionStore for Leaving {
+impl ServerSessionStore for Leaving {
     fn put(&self, _: &[u8], _: Vec<u8>, _: UnixTime) {}
 
     fn take(&self, _: &[u8], _: UnixTime) -> Option<Vec<u8>> {
@@ -123,20 +126,19 @@ impl SessionStore for Leaving {
 
 /// RFC 5246 7.2.2
 #[test]
-fn of_two_halves_that_fail_one_has_the_session_forgotten() {
+fn the_session_is_removed_once_if_sender_and_receiver_fail() {
     let suite = suite::find(CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256).unwrap();
-    let facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
     loom::model(move || {
         let leaving = Arc::new(Leaving::default());
-        let store: Arc<dyn SessionStore> = leaving.clone();
-        let session = Session::of(suite, &facts, 1, None);
+        let store: Arc<dyn ServerSessionStore> = leaving.clone();
+        let session = Session::new(suite, 1, None);
         let link = Link::default();
-        link.forget_on_alert(StoredSession::of_server(&session, &store, [1; 32]));
+        link.invalidate_on_alert(StoredSession::of_server(&session, &store, [1; 32]));
         let receiver = thread::spawn({
             let link = link.clone();
-            move || link.forget_session()
+            move || link.invalidate_session()
         });
-        link.forget_session();
+        link.invalidate_session();
         receiver.join().unwrap();
         assert_eq!(leaving.0.load(Relaxed), 1);
     });

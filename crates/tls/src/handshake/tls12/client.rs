@@ -1,207 +1,489 @@
-//! The client of RFC 5246, in the order of its figure. RFC 5246 7.3
+//! The client of RFC 5246, in the order of its figures. RFC 5246 7.3
 //!
-//! Must not know: records. Next: [`super::auth`].
+//! [`handshake`] processes the ServerHello; [`full_handshake`] and [`abbreviated_handshake`] list
+//! the steps after it. `auth`, `key_exchange` and `finished` have the messages of both sides,
+//! `client_hello` the first flight.
 
 use std::sync::Arc;
 
-use tercel_crypto::{PublicKey, SharedSecret};
+use tercel_crypto::{PublicKey, Secret};
 use tercel_wire::{
-    CertificateRequestTls12, CertificateStatus, CertificateType, ClientKeyExchange,
-    CompressionMethod, ExtensionType, HandshakeMessage, HandshakeType, NamedGroup, ProtocolVersion,
+    CertificateRequestTls12, CertificateStatus, ClientKeyExchange, CompressionMethod,
+    ExtensionType, HandshakeMessage, HandshakeType, NewSessionTicketTls12, ProtocolVersion,
     ServerHello, ServerHelloDone, ServerKeyExchange, SignatureScheme, check_point_formats,
 };
 
-use super::auth::{self, Randoms};
-use super::resumption;
+use super::key_exchange::Agreement;
+use super::{auth, finished, key_exchange};
+use crate::auth::certificate_expectations::timestamp_list;
+use crate::auth::certificate_verify::verify_signature;
+use crate::auth::credential::Credential;
 use crate::config::client::ClientConfig;
-use crate::config::credential::Credential;
-use crate::config::policy::Side;
-use crate::config::scheme;
-use crate::connection::authentication::certificate::timestamp_list;
-use crate::connection::authentication::shown::verify_signature;
-use crate::connection::facts::Facts;
-use crate::error::{Error, Peer};
-use crate::handshake::client_session;
-use crate::handshake::coroutine::{Turn, boxed};
-use crate::handshake::established::Established;
-use crate::handshake::few::Few;
-use crate::handshake::flow::{Command, Flow, Message};
-use crate::handshake::hello::offer::Offer;
-use crate::handshake::hello::{Outcome, certificate_type, negotiate};
-use crate::handshake::identity::{self, Shown};
-use crate::handshake::log::SecretLog;
+use crate::connection::info::ConnectionInfo;
+use crate::error::{Error, PeerError};
+use crate::handshake::client_hello::offer::{Offer, OfferedSession};
+use crate::handshake::identity::PeerCertificate;
 use crate::handshake::question::{RequestSource, request_from_message};
-use crate::handshake::record_limits::{self, RecordLimits};
+use crate::handshake::runtime::command::Command;
+use crate::handshake::runtime::coroutine::{Completion, Outcome, boxed};
+use crate::handshake::runtime::established::Established;
+use crate::handshake::runtime::flow::Flow;
+use crate::handshake::runtime::record_limits::{self, RecordLimits};
+use crate::handshake::secret_log::SecretLog;
+use crate::handshake::short_list::ShortList;
 use crate::handshake::transcript::Transcript;
-use crate::keys::suite::{self, Suite};
-use crate::keys::tls12::{DirectionKeys, Exporter12};
-use crate::session::client_store::ClientSessionKey;
+use crate::handshake::{certificate_type, client_session, identity, negotiate};
+use crate::keys::direction::Keys;
+use crate::keys::suite::Suite;
+use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12, Randoms, VerifyData};
+use crate::keys::{scheme, suite};
+use crate::record::joiner::Message;
+use crate::resumption::session::Session;
+use crate::resumption::session::client_store::ClientSessionKey;
+use crate::side::Side;
 
-/// What a ServerHello has settled.
-pub(crate) struct Begun {
-    pub(crate) suite: &'static Suite,
-    pub(crate) randoms: Randoms,
-    pub(crate) facts: Facts,
-    pub(crate) transcript: Transcript,
-    pub(crate) ticket_promised: bool,
-    pub(crate) limits: RecordLimits,
-}
-
-/// The whole handshake, from a ServerHello that chose TLS 1.2, in a box of the kind that it is: neither kind
-/// need hold the room of the other.
+/// The handshake from a ServerHello that chose TLS 1.2.
+///
+/// Each kind is in a box of its own size, because an abbreviated handshake needs less memory.
 pub(crate) fn handshake(
     mut flow: Flow,
     config: Arc<ClientConfig>,
-    mut offer: Offer,
+    offer: Offer,
     hello: &ServerHello<'_>,
     message: &[u8],
 ) -> Outcome {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
-    let suite = check(hello, &config, &offer)?;
-    let mut facts = Facts::new(ProtocolVersion::TLS1_2, suite.code);
-    accept_extensions(hello, &config, &mut facts)?;
-    let resumes = given_back(hello, &offer);
-    // Only who has a credential may have to sign what was said, and in a full handshake. RFC 5246 7.4.8
-    let mut transcript = if config.credentials.is_some() && !resumes {
-        Transcript::keeping_messages(suite.hash)
-    } else {
-        Transcript::new(suite.hash)
-    };
-    transcript.add(&offer.message);
-    transcript.add(message);
-    let begun = Begun {
-        suite,
-        randoms: Randoms { client: offer.random, server: *hello.random },
-        facts,
-        transcript,
-        ticket_promised: hello.extensions.session_ticket.is_some(),
-        limits: limits(&config, hello),
-    };
-    if resumes {
-        let session = offer.session.take().ok_or(Peer::SessionIdNotEchoed)?;
-        let resumed = boxed(|| resumption::resume(flow, config, offer.to, session, begun));
-        return Ok(Turn::Next(resumed));
-    }
-    let timestamps = hello.extensions.signed_certificate_timestamp;
-    let promised = Promised {
-        timestamps: timestamps.map(timestamp_list).transpose()?,
-        status: hello.extensions.status_request.is_some(),
-        session_id: Few::joined(0, &[hello.session_id_echo]),
-    };
-    Ok(Turn::Next(boxed(|| full(flow, config, offer.to, begun, promised))))
+    let (client, kind) = Client::new(flow, config, offer, hello, message)?;
+    Ok(Completion::Continue(match kind {
+        Kind::Full(promised) => boxed(|| full_handshake(client, promised)),
+        Kind::Abbreviated(session) => boxed(|| abbreviated_handshake(client, session)),
+    }))
 }
 
-/// What else a ServerHello says of a full handshake.
-pub(crate) struct Promised {
-    timestamps: Option<Vec<u8>>,
-    status: bool,
-    session_id: Few<u8, 32>,
-}
-
-/// A full handshake.
+/// A full handshake, after the ServerHello. RFC 5246 7.3, figure 1
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
-pub(crate) fn full(
-    mut flow: Flow,
-    config: Arc<ClientConfig>,
-    to: ClientSessionKey,
-    mut begun: Begun,
+pub(crate) fn full_handshake(
+    mut client: Client,
     promised: Promised,
 ) -> impl Future<Output = Outcome> + Send {
     async move {
-        let (flow, config) = (&mut flow, &config);
-        let suite = begun.suite;
-        let (randoms, facts, transcript) =
-            (&begun.randoms, &mut begun.facts, &mut begun.transcript);
-        let extended = facts.extended_main_secret;
-        let (mut shown, key) = receive_certificate(flow, config, facts, suite, transcript).await?;
-        shown.ocsp_requested = config.request_ocsp;
-        shown.signed_certificate_timestamps = promised.timestamps;
-        let message = receive_status(flow, promised.status, &mut shown, transcript).await?;
-        let (group, shared, share, scheme) = receive_key_exchange(config, &message, key, randoms)?;
-        transcript.add(message.bytes());
-        drop(message);
-        facts.group = Some(group);
-        facts.peer_signature_scheme = Some(scheme);
-        let request = receive_request_and_done(flow, transcript).await?;
-        if request.is_none() {
-            drop(transcript.take_messages());
-        }
-        let now = config.common.clock.now();
-        identity::verify(flow, &config.verifier, &shown, Some(&to.server_name), now).await?;
-
-        let chosen = match &request {
+        let (mut server, key) = client.receive_certificate(promised.timestamps).await?;
+        let message = client.receive_certificate_status(promised.status, &mut server).await?;
+        let agreement = client.receive_server_key_exchange(&message, key)?;
+        let request = client.receive_request_and_done().await?;
+        client.verify_certificate(&server).await?;
+        let credential = match &request {
+            Some(request) => client.send_certificate(request).await?,
             None => None,
-            Some(request) => {
-                certificate_type::check_client(config, facts)?;
-                let kind = facts.client_certificate_type;
-                let chosen = select_credential(flow, config, request, kind).await?;
-                let credential = chosen.as_ref().map(|(credential, _)| credential);
-                auth::send_certificate(flow, transcript, credential)?;
-                chosen
-            }
         };
+        let main = client.send_client_key_exchange(agreement)?;
+        if let Some((credential, scheme)) = credential {
+            client.send_certificate_verify(credential, scheme).await?;
+        }
+        let read_keys = client.send_finished(&main)?;
+        let ticket = client.receive_session_ticket().await?;
+        client.receive_finished(read_keys, &main).await?;
+        client.complete(&main, server, &promised.session_id, ticket)
+    }
+}
+
+/// An abbreviated handshake, after the ServerHello. RFC 5246 7.3, figure 2
+#[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
+pub(crate) fn abbreviated_handshake(
+    mut client: Client,
+    session: Box<Session>,
+) -> impl Future<Output = Outcome> + Send {
+    async move {
+        client.log_main_secret(&session);
+        let ticket = client.receive_session_ticket().await?;
+        let (DirectionKeys { client: write_keys, server: read_keys }, expected, verify_data) =
+            client.derive_abbreviated(&session);
+        finished::receive(&mut client.flow, read_keys, &expected, None).await?;
+        finished::send(&mut client.flow, write_keys, &verify_data, None)?;
+        client.complete_resumed(session, ticket)
+    }
+}
+
+/// A client that has received a ServerHello.
+pub(crate) struct Client {
+    flow: Flow,
+    config: Arc<ClientConfig>,
+    /// The server, for which sessions are stored.
+    to: ClientSessionKey,
+    suite: &'static Suite,
+    randoms: Randoms,
+    transcript: Transcript,
+    info: ConnectionInfo,
+    /// Whether the server will send a session ticket. RFC 5077 3.2
+    ticket_promised: bool,
+    /// The record limits, which apply after the handshake.
+    limits: RecordLimits,
+}
+
+/// The kind of handshake that a ServerHello leads to. RFC 5246 7.3
+enum Kind {
+    Full(Promised),
+    /// The session is resumed.
+    Abbreviated(Box<Session>),
+}
+
+/// What else a ServerHello states about a full handshake.
+pub(crate) struct Promised {
+    /// A SignedCertificateTimestampList. RFC 6962 3.3.1
+    timestamps: Option<Vec<u8>>,
+    /// Whether a CertificateStatus message may come. RFC 6066 8
+    status: bool,
+    session_id: ShortList<u8, 32>,
+}
+
+/// A ticket, and the number of seconds for which it can be used.
+type Ticket = (u32, Vec<u8>);
+
+impl Client {
+    /// Checks the choices of the server against the offer. RFC 5246 7.4.1.3
+    fn new(
+        flow: Flow,
+        config: Arc<ClientConfig>,
+        mut offer: Offer,
+        hello: &ServerHello<'_>,
+        message: &[u8],
+    ) -> Result<(Self, Kind), Error> {
+        if hello.compression_method != CompressionMethod::NULL {
+            return Err(PeerError::Compression.into());
+        }
+        check_downgrade(hello, &config)?;
+        let session = resumed_session(hello, &mut offer)?;
+        check_extensions(hello, &offer)?;
+        let suite = chosen_suite(hello, &config)?;
+        let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_2, suite.code);
+        accept_extensions(hello, &config, &mut info)?;
+        // The messages are kept for our signature, which only a full handshake may have.
+        // RFC 5246 7.4.8
+        let mut transcript = if config.credentials.is_some() && session.is_none() {
+            Transcript::keeping_messages(suite.hash)
+        } else {
+            Transcript::new(suite.hash)
+        };
+        transcript.add(&offer.message);
+        transcript.add(message);
+        let kind = match session {
+            Some(session) => {
+                check_resumption(&session, &info)?;
+                info.resumed = true;
+                info.group = session.group;
+                Kind::Abbreviated(session)
+            }
+            None => Kind::Full(Promised {
+                timestamps: hello
+                    .extensions
+                    .signed_certificate_timestamp
+                    .map(timestamp_list)
+                    .transpose()?,
+                status: hello.extensions.status_request.is_some(),
+                session_id: ShortList::joined(0, &[hello.session_id_echo]),
+            }),
+        };
+        let client = Self {
+            limits: limits(&config, hello),
+            flow,
+            config,
+            to: offer.to,
+            suite,
+            randoms: Randoms { client: offer.random, server: *hello.random },
+            transcript,
+            info,
+            ticket_promised: hello.extensions.session_ticket.is_some(),
+        };
+        Ok((client, kind))
+    }
+
+    /// The server's chain or raw public key, and its key, which must fit the suite. RFC 5246 7.4.2
+    async fn receive_certificate(
+        &mut self,
+        timestamps: Option<Vec<u8>>,
+    ) -> Result<(PeerCertificate, PublicKey), Error> {
+        let Self { flow, config, suite, transcript, info, .. } = self;
+        let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
+        certificate_type::check_server(config, info)?;
+        let certificate_type = info.server_certificate_type;
+        let mut server = auth::parse_certificate(&message, Side::Server, certificate_type)?
+            .ok_or(PeerError::EmptyCertificate)?;
+        let key = server.public_key()?;
+        if suite.authentication != Some(key_exchange::authentication_of(key.kind())) {
+            return Err(PeerError::WrongCertificateType.into());
+        }
+        // The curve of the key is one of the groups that we offered. RFC 8422 5.3
+        if scheme::curve(key.kind()).is_some_and(|curve| !config.common.groups.contains(&curve)) {
+            return Err(PeerError::WrongCertificateType.into());
+        }
+        transcript.add(message.bytes());
+        server.ocsp_requested = config.request_ocsp;
+        server.signed_certificate_timestamps = timestamps;
+        Ok((server, key))
+    }
+
+    /// The stapled OCSP response, if the server sends the promised message. Returns the
+    /// ServerKeyExchange, which is next. RFC 6066 8
+    async fn receive_certificate_status(
+        &mut self,
+        promised: bool,
+        server: &mut PeerCertificate,
+    ) -> Result<Message, Error> {
+        let message = self.flow.read().await;
+        if message.kind() == HandshakeType::CERTIFICATE_STATUS && promised {
+            let status = CertificateStatus::parse(message.body())?;
+            server.ocsp_response = Some(status.ocsp_response.to_vec());
+            self.transcript.add(message.bytes());
+            return self.flow.read_expected(HandshakeType::SERVER_KEY_EXCHANGE).await;
+        }
+        message.require(HandshakeType::SERVER_KEY_EXCHANGE)?;
+        Ok(message)
+    }
+
+    /// The server's share, whose signature is verified with the key of its certificate.
+    /// RFC 5246 7.4.3, RFC 8422 5.4
+    fn receive_server_key_exchange(
+        &mut self,
+        message: &Message,
+        key: PublicKey,
+    ) -> Result<Agreement, Error> {
+        let Self { config, randoms, transcript, info, .. } = self;
+        let parsed = ServerKeyExchange::parse(message.body())?;
+        let group = parsed.params.named_curve;
+        if !config.common.groups.contains(&group) || negotiate::is_post_quantum(group) {
+            return Err(PeerError::WrongGroup.into());
+        }
+        verify_signature(
+            || Ok(key),
+            parsed.algorithm,
+            ProtocolVersion::TLS1_2,
+            &config.common.signature_schemes,
+            &key_exchange::signed_params(randoms, &parsed.params),
+            parsed.signature,
+        )?;
+        let agreement = key_exchange::respond(group, parsed.params.public)?;
+        transcript.add(message.bytes());
+        info.group = Some(group);
+        info.peer_signature_scheme = Some(parsed.algorithm);
+        Ok(agreement)
+    }
+
+    /// The CertificateRequest, if the server sends one, and ServerHelloDone. RFC 5246 7.4.4, 7.4.5
+    async fn receive_request_and_done(&mut self) -> Result<Option<Message>, Error> {
+        let Self { flow, transcript, .. } = self;
+        let message = flow.read().await;
+        if message.kind() != HandshakeType::CERTIFICATE_REQUEST {
+            receive_done(&message, transcript)?;
+            // No signature will need the messages.
+            drop(transcript.take_messages());
+            return Ok(None);
+        }
+        CertificateRequestTls12::parse(message.body())?;
+        transcript.add(message.bytes());
+        receive_done(&flow.read().await, transcript)?;
+        Ok(Some(message))
+    }
+
+    /// Has the configuration's verifier decide. RFC 5246 7.4.2
+    async fn verify_certificate(&mut self, server: &PeerCertificate) -> Result<(), Error> {
+        let Self { flow, config, to, .. } = self;
+        let now = config.common.clock.now();
+        identity::verify(flow, &config.verifier, server, Some(&to.server_name), now).await
+    }
+
+    /// Answers the CertificateRequest: with a credential that fits, which is returned, or with an
+    /// empty certificate. RFC 5246 7.4.6
+    async fn send_certificate(
+        &mut self,
+        request: &Message,
+    ) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
+        certificate_type::check_client(&self.config, &self.info)?;
+        let chosen = self.select_credential(request).await?;
+        let credential = chosen.as_ref().map(|(credential, _)| credential);
+        auth::send_certificate(&mut self.flow, &mut self.transcript, credential)?;
+        Ok(chosen)
+    }
+
+    async fn select_credential(
+        &mut self,
+        message: &Message,
+    ) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
+        let Self { flow, config, info, .. } = self;
+        let Some(policy) = &config.credentials else { return Ok(None) };
+        let version = ProtocolVersion::TLS1_2;
+        let certificate_type = info.client_certificate_type;
+        let request = request_from_message(message.body(), version, certificate_type)
+            .ok_or(PeerError::UnexpectedMessage)?;
+        let source =
+            || RequestSource::Request { message: message.clone(), version, certificate_type };
+        let Some(credential) = identity::select(flow, policy, &request, source).await? else {
+            return Ok(None);
+        };
+        let scheme = request.scheme_for(&credential).ok_or(PeerError::NoCommonSignatureScheme)?;
+        Ok(Some((credential, scheme)))
+    }
+
+    /// Sends our share, and derives the main secret. RFC 5246 7.4.7, 8.1
+    fn send_client_key_exchange(&mut self, agreement: Agreement) -> Result<MainSecret12, Error> {
+        let Self { flow, config, suite, randoms, transcript, info, .. } = self;
+        let Agreement { share, shared } = agreement;
         flow.send(&ClientKeyExchange { ecdh_public: &share }, transcript)?;
         let log = SecretLog::new(config.common.key_log.clone(), &randoms.client);
-        let main = auth::main_secret(suite, &shared, randoms, extended, transcript, &log);
-        if let Some((credential, scheme)) = chosen {
-            facts.own_signature_scheme = Some(scheme);
-            auth::send_verify(flow, transcript, &credential, scheme).await?;
-        }
-        let (DirectionKeys { client: write_keys, server: read_keys }, verify_data) =
+        let extended = info.extended_main_secret;
+        Ok(key_exchange::main_secret(suite, &shared, randoms, extended, transcript, &log))
+    }
+
+    /// RFC 5246 7.4.8
+    async fn send_certificate_verify(
+        &mut self,
+        credential: Arc<Credential>,
+        scheme: SignatureScheme,
+    ) -> Result<(), Error> {
+        let Self { flow, transcript, info, .. } = self;
+        info.own_signature_scheme = Some(scheme);
+        auth::send_verify(flow, transcript, &credential, scheme).await
+    }
+
+    /// Our ChangeCipherSpec and Finished. Returns the server's keys. RFC 5246 7.1, 7.4.9
+    fn send_finished(&mut self, main: &MainSecret12) -> Result<Keys, Error> {
+        let Self { flow, randoms, transcript, .. } = self;
+        let (DirectionKeys { client, server }, verify_data) =
             main.keys_and_client_finished(randoms, &transcript.digest());
-        auth::send_finished(flow, write_keys, &verify_data, Some(transcript))?;
-        let ticket = resumption::receive_ticket(flow, begun.ticket_promised, transcript).await?;
-        let expected = main.server_verify_data(&transcript.digest());
-        flow.order(begun.limits)?;
-        auth::receive_finished(flow, read_keys, &expected, None).await?;
-        shown.into_facts(facts);
-        let id = &promised.session_id;
-        let session = resumption::of_client(config, id, &to, suite, &main, facts, ticket);
-        let exporter = Exporter12::new(&main, randoms.client, randoms.server, extended);
-        flow.connect(Established::tls12(begun.facts, exporter, &config.common))?;
-        client_session::keep(flow, config, &to, session)?;
-        Ok(Turn::Over)
+        finished::send(flow, client, &verify_data, Some(transcript))?;
+        Ok(server)
+    }
+
+    /// The ticket, if the ServerHello promised one. RFC 5077 3.2, 3.3
+    async fn receive_session_ticket(&mut self) -> Result<Option<Ticket>, Error> {
+        if !self.ticket_promised {
+            return Ok(None);
+        }
+        let message = self.flow.read_expected(HandshakeType::NEW_SESSION_TICKET).await?;
+        let ticket = NewSessionTicketTls12::parse(message.body())?;
+        self.transcript.add(message.bytes());
+        Ok(Some((ticket.ticket_lifetime_hint, ticket.ticket.to_vec())))
+    }
+
+    /// The server's ChangeCipherSpec and Finished. RFC 5246 7.1, 7.4.9
+    async fn receive_finished(&mut self, keys: Keys, main: &MainSecret12) -> Result<(), Error> {
+        let expected = main.server_verify_data(&self.transcript.digest());
+        // From here on the server protects its records; the limit does not apply to others.
+        // RFC 8449 4
+        self.flow.order(self.limits)?;
+        finished::receive(&mut self.flow, keys, &expected, None).await
+    }
+
+    /// Makes the connection, and stores its session.
+    fn complete(
+        mut self,
+        main: &MainSecret12,
+        server: PeerCertificate,
+        session_id: &[u8],
+        ticket: Option<Ticket>,
+    ) -> Outcome {
+        self.info.set_peer(server);
+        let session = self.new_session(main, session_id, ticket);
+        let Self { mut flow, config, to, info, randoms, .. } = self;
+        let exporter = exporter(main, &randoms, &info);
+        flow.connect(Established::tls12(info, exporter, &config.common))?;
+        client_session::keep(&mut flow, &config, &to, session)?;
+        Ok(Completion::Done)
+    }
+
+    /// The session of a full handshake, under its ticket or id. RFC 5246 7.4.1.3, RFC 5077 3.4
+    fn new_session(
+        &self,
+        main: &MainSecret12,
+        id: &[u8],
+        ticket: Option<Ticket>,
+    ) -> Option<Box<Session>> {
+        let Self { config, to, suite, info, .. } = self;
+        config.resumption.store.as_ref()?;
+        let name = &to.server_name;
+        let mut session = Box::new(client_session::template(config, name, info, suite, None));
+        session.secret = Secret::new(main.as_bytes());
+        if let Some(ticket) = ticket {
+            return client_session::under_ticket(config, session, ticket);
+        }
+        session.identity = id.to_vec();
+        session.lifetime = client_session::LIFETIME_OF_ID;
+        (!id.is_empty()).then_some(session)
+    }
+
+    /// Logs the main secret, which is the session's. RFC 5246 F.1.4
+    fn log_main_secret(&self, session: &Session) {
+        let log = SecretLog::new(self.config.common.key_log.clone(), &self.randoms.client);
+        log.log("CLIENT_RANDOM", session.main_secret().as_bytes());
+    }
+
+    /// The keys, and the contents of both Finished messages, the server's first. RFC 5246 7.3
+    fn derive_abbreviated(&mut self, session: &Session) -> (DirectionKeys, VerifyData, VerifyData) {
+        finished::abbreviated(session.main_secret(), &self.randoms, &mut self.transcript)
+    }
+
+    /// Makes the connection, and stores the session again, under a new ticket if there is one.
+    fn complete_resumed(self, mut session: Box<Session>, ticket: Option<Ticket>) -> Outcome {
+        let Self { mut flow, config, to, mut info, randoms, limits, .. } = self;
+        flow.order(limits)?;
+        let exporter = exporter(session.main_secret(), &randoms, &info);
+        info.restore(&session);
+        // Only the ticket and the application protocol can change.
+        session.alpn.clone_from(&info.alpn);
+        let session = match ticket {
+            Some(ticket) => client_session::under_ticket(&config, session, ticket),
+            None => Some(session),
+        };
+        flow.connect(Established::tls12(info, exporter, &config.common))?;
+        client_session::keep(&mut flow, &config, &to, session)?;
+        Ok(Completion::Done)
     }
 }
 
-/// The server gives our session id back. RFC 5246 7.4.1.3, RFC 5077 3.4
-fn given_back(hello: &ServerHello<'_>, offer: &Offer) -> bool {
-    !offer.session_id.is_empty() && hello.session_id_echo == &*offer.session_id
+fn exporter(main: &MainSecret12, randoms: &Randoms, info: &ConnectionInfo) -> Exporter12 {
+    Exporter12::new(main, randoms.client, randoms.server, info.extended_main_secret)
 }
 
-/// The server's choices, against what was offered. RFC 5246 7.4.1.3, RFC 9846 4.2.3
-fn check(
-    hello: &ServerHello<'_>,
-    config: &ClientConfig,
-    offer: &Offer,
-) -> Result<&'static Suite, Error> {
-    if hello.compression_method != CompressionMethod::NULL {
-        return Err(Peer::Compression.into());
-    }
-    // We offered TLS 1.3, and the server says that it could have had it. RFC 9846 4.2.3
+/// A server that supports TLS 1.3 marks its random when it chooses less. RFC 9846 4.2.3
+fn check_downgrade(hello: &ServerHello<'_>, config: &ClientConfig) -> Result<(), Error> {
     let tail = hello.random.last_chunk::<8>();
     let marked = tail == Some(&ServerHello::DOWNGRADE_TO_TLS12)
         || tail == Some(&ServerHello::DOWNGRADE_BELOW_TLS12);
     if marked && config.common.has_version(ProtocolVersion::TLS1_3) {
-        return Err(Peer::Downgrade.into());
+        return Err(PeerError::Downgrade.into());
     }
-    // An id for middleboxes may not come back as a session. RFC 9846 E.4
-    if given_back(hello, offer) && offer.session12().is_none() {
-        return Err(Peer::SessionIdNotEchoed.into());
-    }
-    let offered = offer.offered();
-    let allowed = |kind: ExtensionType| offered.has(kind) && IN_SERVER_HELLO.contains(&kind);
-    if !hello.extensions.types().all(allowed) {
-        return Err(Peer::UnexpectedExtension.into());
-    }
-    suite::find(hello.cipher_suite)
-        .filter(|suite| !suite.is_tls13() && config.common.suites.contains(suite))
-        .ok_or_else(|| Peer::WrongCipherSuiteChosen.into())
+    Ok(())
 }
 
-/// Extensions that may stand in a ServerHello of TLS 1.2.
+/// The session that is resumed: a server echoes our session id if it does so. RFC 5246 7.4.1.3,
+/// RFC 5077 3.4
+fn resumed_session(
+    hello: &ServerHello<'_>,
+    offer: &mut Offer,
+) -> Result<Option<Box<Session>>, Error> {
+    if offer.session_id.is_empty() || hello.session_id_echo != &*offer.session_id {
+        return Ok(None);
+    }
+    match offer.session.take() {
+        Some(OfferedSession::Tls12(session)) => Ok(Some(session)),
+        // The id was sent for middlebox compatibility, and belongs to no session. RFC 9846 E.4
+        Some(OfferedSession::Tls13(..)) | None => Err(PeerError::SessionIdNotEchoed.into()),
+    }
+}
+
+/// A server only sends extensions that were offered. RFC 5246 7.4.1.4
+fn check_extensions(hello: &ServerHello<'_>, offer: &Offer) -> Result<(), Error> {
+    let offered = offer.offered();
+    let allowed = |kind: ExtensionType| offered.has(kind) && IN_SERVER_HELLO.contains(&kind);
+    if hello.extensions.types().all(allowed) {
+        Ok(())
+    } else {
+        Err(PeerError::UnexpectedExtension.into())
+    }
+}
+
+/// Extensions that are allowed in a ServerHello of TLS 1.2.
 ///
-/// supported_groups may not, but some old servers send it back; it means nothing.
+/// supported_groups is not, but some old servers send it; it has no meaning there.
 const IN_SERVER_HELLO: [ExtensionType; 13] = [
     ExtensionType::SESSION_TICKET,
     ExtensionType::SERVER_NAME,
@@ -218,36 +500,54 @@ const IN_SERVER_HELLO: [ExtensionType; 13] = [
     ExtensionType::RENEGOTIATION_INFO,
 ];
 
-/// Takes over what the extensions agree.
+fn chosen_suite(hello: &ServerHello<'_>, config: &ClientConfig) -> Result<&'static Suite, Error> {
+    suite::find(hello.cipher_suite)
+        .filter(|suite| !suite.is_tls13() && config.common.suites.contains(suite))
+        .ok_or_else(|| PeerError::WrongCipherSuiteChosen.into())
+}
+
+/// Checks that the suite and the extended main secret are the session's.
+/// RFC 5246 7.4.1.3, RFC 7627 5.3
+fn check_resumption(session: &Session, info: &ConnectionInfo) -> Result<(), Error> {
+    if session.suite.code != info.cipher_suite {
+        return Err(PeerError::WrongCipherSuiteChosen.into());
+    }
+    if session.extended != info.extended_main_secret {
+        return Err(PeerError::ExtendedMainSecretLost.into());
+    }
+    Ok(())
+}
+
+/// Checks the contents of the extensions, and keeps what they agree on.
 fn accept_extensions(
     hello: &ServerHello<'_>,
     config: &ClientConfig,
-    facts: &mut Facts,
+    info: &mut ConnectionInfo,
 ) -> Result<(), Error> {
     let extensions = &hello.extensions;
     check_point_formats(extensions.ec_point_formats)?;
     match extensions.renegotiation_info {
-        Some([]) => facts.secure_renegotiation = true,
+        Some([]) => info.secure_renegotiation = true,
         // In an initial handshake it is empty. RFC 5746 3.4
-        Some(_) => return Err(Peer::RenegotiationMismatch.into()),
+        Some(_) => return Err(PeerError::RenegotiationMismatch.into()),
         None if config.require_secure_renegotiation => {
-            return Err(Peer::UnsafeLegacyRenegotiation.into());
+            return Err(PeerError::UnsafeLegacyRenegotiation.into());
         }
         None => {}
     }
     let extended = extensions.extended_master_secret.is_some();
     if config.common.require_extended_main_secret && !extended {
-        return Err(Peer::ExtendedMainSecretRequired.into());
+        return Err(PeerError::ExtendedMainSecretRequired.into());
     }
-    facts.extended_main_secret = extended;
+    info.extended_main_secret = extended;
     if let Some(protocol) = extensions.alpn {
         if !config.common.alpn.iter().any(|ours| ours.as_slice() == protocol.0) {
-            return Err(Peer::WrongApplicationProtocol.into());
+            return Err(PeerError::WrongApplicationProtocol.into());
         }
-        facts.alpn = Some(protocol.0.to_vec());
+        info.alpn = Some(protocol.0.to_vec());
     }
     let types = (extensions.server_certificate_type, extensions.client_certificate_type);
-    certificate_type::accept(types, config, facts)?;
+    certificate_type::accept(types, config, info)?;
     record_limits::check(extensions.record_size_limit)
 }
 
@@ -257,112 +557,9 @@ fn limits(config: &ClientConfig, hello: &ServerHello<'_>) -> RecordLimits {
     record_limits::tls12(&config.common, theirs, ours.map(|limit| limit.min(1 << 14)))
 }
 
-/// The server's chain, and its key, which must fit the suite. RFC 5246 7.4.2
-async fn receive_certificate(
-    flow: &mut Flow,
-    config: &ClientConfig,
-    facts: &Facts,
-    suite: &'static Suite,
-    transcript: &mut Transcript,
-) -> Result<(Shown, PublicKey), Error> {
-    let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
-    certificate_type::check_server(config, facts)?;
-    let shown = auth::shown(&message, Side::Server, facts.server_certificate_type)?
-        .ok_or(Peer::EmptyCertificate)?;
-    let key = shown.public_key()?;
-    if suite.authentication != Some(auth::authentication_of(key.kind())) {
-        return Err(Peer::WrongCertificateType.into());
-    }
-    // The leaf's curve is one of the groups we named. RFC 8422 5.3
-    if scheme::curve(key.kind()).is_some_and(|curve| !config.common.groups.contains(&curve)) {
-        return Err(Peer::WrongCertificateType.into());
-    }
-    transcript.add(message.bytes());
-    Ok((shown, key))
-}
-
-/// The stapled status, if the server sends the one it promised, and the message after it. RFC 6066 8
-async fn receive_status(
-    flow: &mut Flow,
-    promised: bool,
-    shown: &mut Shown,
-    transcript: &mut Transcript,
-) -> Result<Message, Error> {
-    let message = flow.read().await;
-    if message.kind() == HandshakeType::CERTIFICATE_STATUS && promised {
-        let status = CertificateStatus::parse(message.body())?;
-        shown.ocsp_response = Some(status.ocsp_response.to_vec());
-        transcript.add(message.bytes());
-        return flow.read_expected(HandshakeType::SERVER_KEY_EXCHANGE).await;
-    }
-    message.require(HandshakeType::SERVER_KEY_EXCHANGE)?;
-    Ok(message)
-}
-
-/// Checks the server's half and makes ours: (group, secret, our share, the server's scheme). RFC 8422 5.4
-fn receive_key_exchange(
-    config: &ClientConfig,
-    message: &Message,
-    server: PublicKey,
-    randoms: &Randoms,
-) -> Result<(NamedGroup, SharedSecret, Few<u8, { auth::MAX_SHARE }>, SignatureScheme), Error> {
-    let parsed = ServerKeyExchange::parse(message.body())?;
-    let group = parsed.params.named_curve;
-    if !config.common.groups.contains(&group) || negotiate::is_post_quantum(group) {
-        return Err(Peer::WrongGroup.into());
-    }
-    let content = auth::signed_params(randoms, &parsed.params);
-    let offered = &config.common.signature_schemes;
-    let version = ProtocolVersion::TLS1_2;
-    verify_signature(
-        || Ok(server),
-        parsed.algorithm,
-        version,
-        offered,
-        &content,
-        parsed.signature,
-    )?;
-    let (shared, share) = auth::respond(group, parsed.params.public)?;
-    Ok((group, shared, share, parsed.algorithm))
-}
-
-/// The CertificateRequest, if there is one, and ServerHelloDone.
-async fn receive_request_and_done(
-    flow: &mut Flow,
-    transcript: &mut Transcript,
-) -> Result<Option<Message>, Error> {
-    let message = flow.read().await;
-    if message.kind() != HandshakeType::CERTIFICATE_REQUEST {
-        receive_done(&message, transcript)?;
-        return Ok(None);
-    }
-    CertificateRequestTls12::parse(message.body())?;
-    transcript.add(message.bytes());
-    receive_done(&flow.read().await, transcript)?;
-    Ok(Some(message))
-}
-
 fn receive_done(message: &Message, transcript: &mut Transcript) -> Result<(), Error> {
     message.require(HandshakeType::SERVER_HELLO_DONE)?;
     ServerHelloDone::parse(message.body())?;
     transcript.add(message.bytes());
     Ok(())
-}
-
-async fn select_credential(
-    flow: &mut Flow,
-    config: &ClientConfig,
-    message: &Message,
-    certificate_type: CertificateType,
-) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
-    let Some(policy) = &config.credentials else { return Ok(None) };
-    let version = ProtocolVersion::TLS1_2;
-    let request = request_from_message(message.body(), version, certificate_type)
-        .ok_or(Peer::UnexpectedMessage)?;
-    let source = || RequestSource::Request { message: message.clone(), version, certificate_type };
-    let Some(credential) = identity::select(flow, policy, &request, source).await? else {
-        return Ok(None);
-    };
-    let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
-    Ok(Some((credential, scheme)))
 }

@@ -1,8 +1,8 @@
-//! TLS 1.2: one linear function a side, ECDHE and AEAD only. RFC 5246, RFC 8422, RFC 7627
-//!
-//! Must not know: TLS 1.3. One day this folder is deleted whole. Next: [`server`], [`client`].
+//! TLS 1.2, with ECDHE and AEAD suites only. RFC 5246, RFC 8422, RFC 7627
 
-pub(crate) mod auth;
+mod auth;
 pub(crate) mod client;
-pub(crate) mod resumption;
+mod finished;
+mod key_exchange;
+mod resumption;
 pub(crate) mod server;

@@ -1,150 +1,564 @@
-//! The server of RFC 5246, in the order of its figure. RFC 5246 7.3
+//! The server of RFC 5246, in the order of its figures. RFC 5246 7.3
 //!
-//! Must not know: records. Next: [`first_flight`], [`super::auth`].
-
-mod first_flight;
+//! [`handshake`] lists the steps of an abbreviated handshake, and those of a full one up to
+//! ServerHelloDone; [`finish`] lists the others. `resumption` has sessions, `auth`, `key_exchange`
+//! and `finished` have the messages of both sides.
 
 use std::sync::Arc;
 
+use tercel_crypto::KeyExchange;
 use tercel_wire::{
-    CipherSuite, ClientHello, ClientKeyExchange, CompressionMethod, HandshakeMessage,
-    HandshakeType, ProtocolVersion, ServerHello, check_point_formats,
+    CertificateRequestTls12, CertificateStatus, CipherSuite, ClientCertificateType, ClientHello,
+    ClientKeyExchange, CompressionMethod, DistinguishedName, EcPointFormat, HandshakeMessage,
+    HandshakeType, List, NamedGroup, NewSessionTicketTls12, ProtocolName, ProtocolVersion,
+    ServerEcdhParams, ServerHello, ServerHelloDone, ServerHelloExtensions, ServerKeyExchange,
+    SignatureScheme, check_point_formats,
 };
 
-use super::auth::{self, Randoms};
-use super::resumption::{self, NewSession};
-use crate::config::policy::Side;
-use crate::config::server::{ClientAuth, ServerConfig};
-use crate::error::{Error, Local, Peer};
-use crate::handshake::coroutine::{Turn, boxed};
-use crate::handshake::established::Established;
-use crate::handshake::flow::{Command, Flow, Message};
-use crate::handshake::hello::{Outcome, first_limit, parse_hello};
-use crate::handshake::identity::{self, Shown};
-use crate::handshake::log::SecretLog;
-use crate::handshake::record_limits::{self, RecordLimits};
-use crate::handshake::resumption::keep_digest;
-use crate::handshake::tls13::server_hello::bad_share;
-use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12};
-use first_flight::FirstFlight;
+use super::resumption::{NewSession, SessionWithId};
+use super::{auth, finished, key_exchange, resumption};
+use crate::auth::credential::Credential;
+use crate::config::client_auth::ClientAuth;
+use crate::config::server::ServerConfig;
+use crate::connection::info::ConnectionInfo;
+use crate::error::{Error, InternalError, PeerError};
+use crate::handshake::identity::PeerCertificate;
+use crate::handshake::negotiate::{KnownSuites, parse_hello};
+use crate::handshake::resumption::{FoundSession, forget_on_alert, keep_digest};
+use crate::handshake::runtime::command::Command;
+use crate::handshake::runtime::coroutine::{Completion, Outcome, boxed};
+use crate::handshake::runtime::established::Established;
+use crate::handshake::runtime::flow::Flow;
+use crate::handshake::runtime::record_limits::{self, RecordLimits, first_limit};
+use crate::handshake::secret_log::SecretLog;
+use crate::handshake::transcript::Transcript;
+use crate::handshake::{certificate_type, identity, negotiate, signature};
+use crate::keys::direction::Keys;
+use crate::keys::suite::Suite;
+use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12, Randoms, VerifyData};
+use crate::record::joiner::Message;
+use crate::resumption::session::Session;
+use crate::side::Side;
 
-/// The whole handshake, from a ClientHello that leads to TLS 1.2.
+/// The handshake from a ClientHello that leads to TLS 1.2, to its end or to ServerHelloDone.
 pub(crate) async fn handshake(
     mut flow: Flow,
     config: Arc<ServerConfig>,
     message: Message,
 ) -> Outcome {
     flow.order(first_limit(&config.common))?;
-    match answer(&mut flow, &config, message).await? {
-        None => Ok(Turn::Over),
-        // Many may wait for a client's answer, and all but what that needs would be a burden.
-        Some(sent) => Ok(Turn::Next(boxed(|| finish(flow, config, sent)))),
-    }
-}
-
-/// Sends the first flight of a full handshake, or resumes, after which there is nothing left to do.
-async fn answer(
-    flow: &mut Flow,
-    config: &Arc<ServerConfig>,
-    message: Message,
-) -> Result<Option<FirstFlight>, Error> {
     flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let hello = parse_hello(&message)?;
-    let secure_renegotiation = check(&hello)?;
-    let extended = extended_main_secret(&hello, config)?;
-    if let Some(session) = resumption::find(flow, config, &hello).await? {
-        let random = server_random(config)?;
-        let named = (&hello, message.bytes());
-        let begun = resumption::begin(flow, config, named, session, random, secure_renegotiation)?;
-        resumption::complete(flow, config, begun).await?;
-        return Ok(None);
+    let mut server = Server::new(&mut flow, &config, &message, &hello)?;
+    if let Some(session) = server.find_session().await? {
+        // RFC 5246 7.3, figure 2
+        let mut flight = AbbreviatedFlight::new(server, session)?;
+        flight.send_server_hello()?;
+        let AwaitingFinished { read_keys, client_finished, limits, info, exporter } =
+            flight.send_finished()?;
+        finished::receive(&mut flow, read_keys, &client_finished, None).await?;
+        flow.order(limits)?;
+        flow.connect(Established::tls12(info, exporter, &config.common))?;
+        return Ok(Completion::Done);
     }
-    let sent =
-        first_flight::send(flow, config, &message, &hello, secure_renegotiation, extended).await?;
-    Ok(Some(sent))
+    // RFC 5246 7.3, figure 1
+    let mut flight = server.negotiate().await?;
+    flight.send_server_hello()?;
+    flight.send_certificate()?;
+    flight.send_certificate_status()?;
+    let exchange = flight.send_server_key_exchange().await?;
+    flight.send_certificate_request()?;
+    let sent = flight.send_server_hello_done()?;
+    // In a box of its own, because the client's answer is awaited with less memory than the flight
+    // takes.
+    Ok(Completion::Continue(boxed(|| finish(flow, config, sent, exchange))))
 }
 
-/// From the client's answer on.
+/// A full handshake after ServerHelloDone.
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
 pub(crate) fn finish(
     mut flow: Flow,
     config: Arc<ServerConfig>,
-    mut sent: FirstFlight,
+    mut sent: AwaitingClient,
+    exchange: KeyExchange,
 ) -> impl Future<Output = Outcome> + Send {
     async move {
-        let (flow, config) = (&mut flow, &config);
-        let shown = receive_client_certificate(flow, config, &mut sent).await?;
-        let main = receive_key_exchange(flow, config, &mut sent).await?;
-        if let Some(shown) = shown {
-            // Its question needs much room, and most handshakes have none.
-            boxed(|| judge_client(flow, config, &shown, &mut sent)).await?;
-            shown.into_facts(&mut sent.facts);
-            keep_digest(config, &mut sent.facts);
+        let (flow, config) = (&mut flow, &*config);
+        let client = sent.receive_certificate(flow, config).await?;
+        let main = sent.receive_client_key_exchange(flow, config, exchange).await?;
+        if let Some(client) = client {
+            // Boxed, because the question to the verifier is large and most handshakes have none.
+            boxed(|| sent.receive_certificate_verify(flow, config, client)).await?;
         }
-        let digest = sent.transcript.digest();
-        let (DirectionKeys { client: read_keys, server: write_keys }, expected) =
-            main.keys_and_client_finished(&sent.randoms, &digest);
-        auth::receive_finished(flow, read_keys, &expected, Some(&mut sent.transcript)).await?;
-        let FirstFlight {
-            suite,
-            mut facts,
-            mut transcript,
-            randoms,
-            session,
-            limits,
-            credential,
-            ..
-        } = sent;
-        let credential = credential.id();
-        let kept = match session {
-            NewSession::None => None,
-            NewSession::Stored(id) => {
-                Some(resumption::made(config, suite, &main, &mut facts, credential, id))
-            }
-            NewSession::Ticket => {
-                let session = resumption::of_server(config, suite, &main, &facts, credential, true);
-                resumption::send_ticket(flow, config, &session, &mut transcript)?;
-                None
-            }
+        let write_keys = sent.receive_finished(flow, &main).await?;
+        sent.send_session_ticket(flow, config, &main)?;
+        sent.send_finished(flow, write_keys, &main)?;
+        sent.complete(flow, config, &main)
+    }
+}
+
+/// A server that has received a ClientHello.
+struct Server<'a> {
+    flow: &'a mut Flow,
+    config: &'a Arc<ServerConfig>,
+    message: &'a Message,
+    hello: &'a ClientHello<'a>,
+    /// Whether the client indicates secure renegotiation. RFC 5746 3.6
+    secure_renegotiation: bool,
+}
+
+impl<'a> Server<'a> {
+    /// Checks the ClientHello. RFC 5246 7.4.1.2
+    fn new(
+        flow: &'a mut Flow,
+        config: &'a Arc<ServerConfig>,
+        message: &'a Message,
+        hello: &'a ClientHello<'a>,
+    ) -> Result<Self, Error> {
+        if !hello.compression_methods.contains(CompressionMethod::NULL) {
+            return Err(PeerError::Compression.into());
+        }
+        let extensions = &hello.extensions;
+        check_point_formats(extensions.ec_point_formats)?;
+        let secure_renegotiation = match extensions.renegotiation_info {
+            Some([]) => true,
+            // In an initial handshake it is empty. RFC 5746 3.6
+            Some(_) => return Err(PeerError::RenegotiationMismatch.into()),
+            None => hello.cipher_suites.contains(CipherSuite::TLS_EMPTY_RENEGOTIATION_INFO_SCSV),
         };
-        let verify_data = main.server_verify_data(&transcript.digest());
-        auth::send_finished(flow, write_keys, &verify_data, None)?;
-        flow.order(limits)?;
+        // RFC 7627 5.3
+        let extended = extensions.extended_master_secret.is_some();
+        if config.common.require_extended_main_secret && !extended {
+            return Err(PeerError::ExtendedMainSecretRequired.into());
+        }
+        Ok(Self { flow, config, message, hello, secure_renegotiation })
+    }
+
+    /// The session to resume, if the client names one that may be. RFC 5246 7.4.1.3, RFC 5077 3.4
+    async fn find_session(&mut self) -> Result<Option<FoundSession>, Error> {
+        resumption::find(self.flow, self.config, self.hello).await
+    }
+
+    /// Chooses the parameters of a full handshake. RFC 5246 7.4.1.3, RFC 8422 5.2
+    async fn negotiate(mut self) -> Result<FirstFlight<'a>, Error> {
+        let alpn = negotiate::alpn(self.hello, self.config)?;
+        let group = negotiate::group12(self.hello, self.config)?;
+        let (credential, scheme) = self.select_credential().await?;
+        let Self { flow, config, message, hello, secure_renegotiation } = self;
+        let authentication = key_exchange::authentication_of(credential.kind());
+        let suite = negotiate::suite12(&KnownSuites::of(hello), config, authentication)?;
+
+        let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_2, suite.code);
+        info.group = Some(group);
+        info.alpn = alpn.map(<[u8]>::to_vec);
+        info.server_name = negotiate::server_name(hello).map(str::to_owned);
+        info.extended_main_secret = hello.extensions.extended_master_secret.is_some();
+        info.secure_renegotiation = secure_renegotiation;
+        info.own_signature_scheme = Some(scheme);
+        info.server_certificate_type = credential.certificate_type();
+        info.client_certificate_type = certificate_type::of_client(hello, config)?;
+        // The messages are kept for a client's signature. RFC 5246 7.4.8
+        let mut transcript = if config.client_auth == ClientAuth::None {
+            Transcript::new(suite.hash)
+        } else {
+            Transcript::keeping_messages(suite.hash)
+        };
+        transcript.add(message.bytes());
+        let randoms = Randoms { client: *hello.random, server: server_random(config)? };
+        let session = NewSession::plan(config, hello)?;
+        Ok(FirstFlight {
+            flow,
+            config,
+            hello,
+            suite,
+            group,
+            credential,
+            scheme,
+            transcript,
+            randoms,
+            info,
+            session,
+        })
+    }
+
+    async fn select_credential(&mut self) -> Result<(Arc<Credential>, SignatureScheme), Error> {
+        let Self { flow, config, message, hello, .. } = self;
+        // A client without the extension can verify only SHA-1, which we do not sign.
+        // RFC 5246 7.4.1.4.1
+        let request = negotiate::credential_request(hello, ProtocolVersion::TLS1_2, config)
+            .ok_or(PeerError::NoCommonSignatureScheme)?;
+        if request.key_kinds == (false, false) {
+            return Err(PeerError::NoSharedCipherSuite.into());
+        }
+        identity::select_for_client(flow, config, message, hello, &request).await
+    }
+}
+
+/// A server that writes the first flight of a full handshake.
+struct FirstFlight<'a> {
+    flow: &'a mut Flow,
+    config: &'a Arc<ServerConfig>,
+    hello: &'a ClientHello<'a>,
+    suite: &'static Suite,
+    group: NamedGroup,
+    credential: Arc<Credential>,
+    scheme: SignatureScheme,
+    transcript: Transcript,
+    randoms: Randoms,
+    info: ConnectionInfo,
+    session: NewSession,
+}
+
+impl FirstFlight<'_> {
+    /// RFC 5246 7.4.1.3
+    fn send_server_hello(&mut self) -> Result<(), Error> {
+        let Self { flow, config, hello, credential, transcript, info, .. } = self;
+        let offered = &hello.extensions;
+        let timestamps =
+            credential.timestamps().filter(|_| offered.signed_certificate_timestamp.is_some());
+        let formats = [EcPointFormat::UNCOMPRESSED];
+        let (server_certificate_type, client_certificate_type) =
+            certificate_type::answers(hello, config, info);
+        let message = ServerHello {
+            legacy_version: ProtocolVersion::TLS1_2,
+            random: &self.randoms.server,
+            // Empty for a session that has no id. RFC 5246 7.4.1.3
+            session_id_echo: match &self.session {
+                NewSession::WithId(id) => id,
+                NewSession::None | NewSession::Ticket => &[],
+            },
+            cipher_suite: self.suite.code,
+            compression_method: CompressionMethod::NULL,
+            extensions: ServerHelloExtensions {
+                server_name: info
+                    .server_name
+                    .as_ref()
+                    .filter(|_| config.acknowledge_server_name)
+                    .map(|_| ()),
+                status_request: staple(credential, hello).map(|_| ()),
+                ec_point_formats: offered.ec_point_formats.map(|_| List::new(&formats)),
+                alpn: info.alpn.as_deref().map(ProtocolName),
+                signed_certificate_timestamp: timestamps,
+                server_certificate_type,
+                client_certificate_type,
+                extended_master_secret: info.extended_main_secret.then_some(()),
+                record_size_limit: our_limit(config, hello),
+                session_ticket: matches!(self.session, NewSession::Ticket).then_some(()),
+                renegotiation_info: info.secure_renegotiation.then_some(&[]),
+                ..Default::default()
+            },
+        };
+        flow.send(&message, transcript)
+    }
+
+    /// RFC 5246 7.4.2
+    fn send_certificate(&mut self) -> Result<(), Error> {
+        auth::send_certificate(self.flow, &mut self.transcript, Some(&self.credential))
+    }
+
+    /// The stapled OCSP response, if there is one and the client requests it. RFC 6066 8
+    fn send_certificate_status(&mut self) -> Result<(), Error> {
+        let Some(ocsp_response) = staple(&self.credential, self.hello) else { return Ok(()) };
+        self.flow.send(&CertificateStatus { ocsp_response }, &mut self.transcript)
+    }
+
+    /// Our share of the key exchange, signed with both random values. Returns the private key.
+    /// RFC 5246 7.4.3, RFC 8422 5.4
+    async fn send_server_key_exchange(&mut self) -> Result<KeyExchange, Error> {
+        let Self { flow, credential, scheme, transcript, .. } = self;
+        let (exchange, share) = key_exchange::generate(self.group)?;
+        let params = ServerEcdhParams { named_curve: self.group, public: &share };
+        let content = key_exchange::signed_params(&self.randoms, &params);
+        let signature = signature::sign(flow, credential, *scheme, &content).await?;
+        flow.send_with(
+            |out| {
+                let sign = |out: &mut _| signature.write(out);
+                ServerKeyExchange::encode_signed(&params, *scheme, sign, out)
+            },
+            |bytes| transcript.add(bytes),
+        )?;
+        Ok(exchange)
+    }
+
+    /// If clients have to authenticate. RFC 5246 7.4.4
+    fn send_certificate_request(&mut self) -> Result<(), Error> {
+        let config = self.config;
+        if config.client_auth == ClientAuth::None {
+            return Ok(());
+        }
+        let authorities = config.authorities();
+        let names: Vec<_> = authorities.iter().map(|name| DistinguishedName(name)).collect();
+        let types = [ClientCertificateType::ECDSA_SIGN, ClientCertificateType::RSA_SIGN];
+        let schemes: Vec<_> = config.common.schemes_for(ProtocolVersion::TLS1_2).collect();
+        let message = CertificateRequestTls12 {
+            certificate_types: List::new(&types),
+            supported_signature_algorithms: List::new(&schemes),
+            certificate_authorities: List::new(&names),
+        };
+        self.flow.send(&message, &mut self.transcript)
+    }
+
+    /// Ends the flight. RFC 5246 7.4.5
+    fn send_server_hello_done(mut self) -> Result<AwaitingClient, Error> {
+        self.flow.send(&ServerHelloDone, &mut self.transcript)?;
+        let limits = limits(self.config, self.hello);
+        let Self { suite, credential, transcript, randoms, info, session, .. } = self;
+        Ok(AwaitingClient { suite, credential, transcript, randoms, info, session, limits })
+    }
+}
+
+/// The credential's OCSP response, if the client requests it. RFC 6066 8
+fn staple<'c>(credential: &'c Credential, hello: &ClientHello<'_>) -> Option<&'c [u8]> {
+    credential.staple().filter(|_| hello.extensions.status_request.is_some())
+}
+
+/// A server that has sent ServerHelloDone.
+pub(crate) struct AwaitingClient {
+    suite: &'static Suite,
+    /// The credential that was sent.
+    credential: Arc<Credential>,
+    transcript: Transcript,
+    randoms: Randoms,
+    info: ConnectionInfo,
+    session: NewSession,
+    /// The record limits, which apply after the handshake.
+    limits: RecordLimits,
+}
+
+impl AwaitingClient {
+    /// `None` if the client was not asked, or if its Certificate message is empty. RFC 5246 7.4.6
+    async fn receive_certificate(
+        &mut self,
+        flow: &mut Flow,
+        config: &ServerConfig,
+    ) -> Result<Option<PeerCertificate>, Error> {
+        if config.client_auth == ClientAuth::None {
+            return Ok(None);
+        }
+        let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
+        let certificate_type = self.info.client_certificate_type;
+        let client = auth::parse_certificate(&message, Side::Client, certificate_type)?;
+        if client.is_none() && config.client_auth == ClientAuth::Required {
+            // TLS 1.2 has no alert for this case alone. RFC 5246 7.4.6
+            return Err(PeerError::CertificateRequiredTls12.into());
+        }
+        self.transcript.add(message.bytes());
+        Ok(client)
+    }
+
+    /// The client's share of the key exchange, and the main secret. RFC 5246 7.4.7, 8.1
+    async fn receive_client_key_exchange(
+        &mut self,
+        flow: &mut Flow,
+        config: &ServerConfig,
+        exchange: KeyExchange,
+    ) -> Result<MainSecret12, Error> {
+        let message = flow.read_expected(HandshakeType::CLIENT_KEY_EXCHANGE).await?;
+        let share = ClientKeyExchange::parse(message.body())?;
+        let shared = key_exchange::agree(exchange, share.ecdh_public)?;
+        let Self { suite, transcript, randoms, info, .. } = self;
+        transcript.add(message.bytes());
+        let log = SecretLog::new(config.common.key_log.clone(), &randoms.client);
+        let extended = info.extended_main_secret;
+        Ok(key_exchange::main_secret(suite, &shared, randoms, extended, transcript, &log))
+    }
+
+    /// The client's signature; then its chain is verified. RFC 5246 7.4.8
+    async fn receive_certificate_verify(
+        &mut self,
+        flow: &mut Flow,
+        config: &ServerConfig,
+        client: PeerCertificate,
+    ) -> Result<(), Error> {
+        let Self { transcript, info, .. } = self;
+        let offered = &config.common.signature_schemes;
+        let scheme = auth::receive_verify(flow, transcript, &client, offered).await?;
+        info.peer_signature_scheme = Some(scheme);
+        let verifier = config.client_verifier.as_ref().ok_or(InternalError::NoCredential)?;
+        let now = config.common.clock.now();
+        identity::verify(flow, verifier, &client, None, now).await?;
+        info.set_peer(client);
+        keep_digest(config, info);
+        Ok(())
+    }
+
+    /// The client's ChangeCipherSpec and Finished. Returns our keys. RFC 5246 7.1, 7.4.9
+    async fn receive_finished(
+        &mut self,
+        flow: &mut Flow,
+        main: &MainSecret12,
+    ) -> Result<Keys, Error> {
+        let (DirectionKeys { client, server }, expected) =
+            main.keys_and_client_finished(&self.randoms, &self.transcript.digest());
+        finished::receive(flow, client, &expected, Some(&mut self.transcript)).await?;
+        Ok(server)
+    }
+
+    /// The ticket that the ServerHello promised; an empty one if it cannot be made. RFC 5077 3.3
+    fn send_session_ticket(
+        &mut self,
+        flow: &mut Flow,
+        config: &ServerConfig,
+        main: &MainSecret12,
+    ) -> Result<(), Error> {
+        if !matches!(self.session, NewSession::Ticket) {
+            return Ok(());
+        }
+        let session = self.new_session(config, main, true);
+        let ticket = resumption::seal(config, &session);
+        let message = NewSessionTicketTls12 {
+            ticket_lifetime_hint: session.lifetime,
+            ticket: ticket.as_deref().unwrap_or_default(),
+        };
+        flow.send(&message, &mut self.transcript)
+    }
+
+    /// Our ChangeCipherSpec and Finished. RFC 5246 7.1, 7.4.9
+    fn send_finished(
+        &mut self,
+        flow: &mut Flow,
+        keys: Keys,
+        main: &MainSecret12,
+    ) -> Result<(), Error> {
+        let verify_data = main.server_verify_data(&self.transcript.digest());
+        finished::send(flow, keys, &verify_data, None)
+    }
+
+    /// Makes the connection, and stores its session if that has an id. RFC 5246 7.2.2
+    fn complete(mut self, flow: &mut Flow, config: &ServerConfig, main: &MainSecret12) -> Outcome {
+        let session = match self.session {
+            NewSession::WithId(id) => {
+                let session = self.new_session(config, main, false);
+                Some(SessionWithId::new(id, session, config, &mut self.info))
+            }
+            NewSession::None | NewSession::Ticket => None,
+        };
+        flow.order(self.limits)?;
+        let Randoms { client, server } = self.randoms;
+        let exporter = Exporter12::new(main, client, server, self.info.extended_main_secret);
+        flow.connect(Established::tls12(self.info, exporter, &config.common))?;
+        if let Some(session) = session {
+            session.store(flow, config)?;
+        }
+        Ok(Completion::Done)
+    }
+
+    fn new_session(&self, config: &ServerConfig, main: &MainSecret12, is_sealed: bool) -> Session {
+        resumption::new_session(
+            config,
+            self.suite,
+            main,
+            &self.info,
+            self.credential.id(),
+            is_sealed,
+        )
+    }
+}
+
+/// A server that writes the only flight of an abbreviated handshake. RFC 5246 7.3
+struct AbbreviatedFlight<'a> {
+    flow: &'a mut Flow,
+    config: &'a ServerConfig,
+    hello: &'a ClientHello<'a>,
+    session: Arc<Session>,
+    /// Whether the session is in a store of this server.
+    is_stored: bool,
+    transcript: Transcript,
+    randoms: Randoms,
+    info: ConnectionInfo,
+}
+
+impl<'a> AbbreviatedFlight<'a> {
+    fn new(server: Server<'a>, found: FoundSession) -> Result<Self, Error> {
+        let Server { flow, config, message, hello, secure_renegotiation } = server;
+        let FoundSession { mut session, is_stored, is_from_application, .. } = found;
+        let randoms = Randoms { client: *hello.random, server: server_random(config)? };
+        if let Some(id) =
+            resumption::named(hello, config).filter(|_| is_stored || is_from_application)
+        {
+            // From here on a fatal alert of this connection removes the session. RFC 5246 7.2.2
+            let value = is_stored.then_some(&*session);
+            forget_on_alert(flow, config, value, id)?;
+        }
+        let suite = session.suite;
+        let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_2, suite.code);
+        info.resumed = true;
+        info.group = session.group;
+        info.alpn = negotiate::alpn(hello, config)?.map(<[u8]>::to_vec);
+        // A session out of a ticket is not shared, so its name can be moved.
+        info.server_name = match Arc::get_mut(&mut session) {
+            Some(session) => session.server_name.take(),
+            None => session.server_name.clone(),
+        };
+        info.extended_main_secret = session.extended;
+        info.secure_renegotiation = secure_renegotiation;
+        info.server_certificate_type = session.server_certificate_type();
+        let mut transcript = Transcript::new(suite.hash);
+        transcript.add(message.bytes());
+        Ok(Self { flow, config, hello, session, is_stored, transcript, randoms, info })
+    }
+
+    /// RFC 5246 7.4.1.3
+    fn send_server_hello(&mut self) -> Result<(), Error> {
+        let Self { flow, config, hello, session, transcript, info, .. } = self;
+        let formats = [EcPointFormat::UNCOMPRESSED];
+        let message = ServerHello {
+            legacy_version: ProtocolVersion::TLS1_2,
+            random: &self.randoms.server,
+            // The client's value says that the session is resumed. RFC 5246 7.4.1.3, RFC 5077 3.4
+            session_id_echo: hello.session_id,
+            cipher_suite: session.suite.code,
+            compression_method: CompressionMethod::NULL,
+            extensions: ServerHelloExtensions {
+                ec_point_formats: hello.extensions.ec_point_formats.map(|_| List::new(&formats)),
+                alpn: info.alpn.as_deref().map(ProtocolName),
+                server_certificate_type: certificate_type::answers(hello, config, info).0,
+                extended_master_secret: session.extended.then_some(()),
+                record_size_limit: our_limit(config, hello),
+                renegotiation_info: info.secure_renegotiation.then_some(&[]),
+                ..Default::default()
+            },
+        };
+        flow.send(&message, transcript)
+    }
+
+    /// Our ChangeCipherSpec and Finished, which come before the client's. RFC 5246 7.3
+    fn send_finished(self) -> Result<AwaitingFinished, Error> {
+        let Self { flow, config, hello, session, mut transcript, randoms, mut info, .. } = self;
+        let of_ticket;
+        let main = if self.is_stored {
+            session.main_secret()
+        } else {
+            // Keyed for this handshake alone: a ticket's session is not used again.
+            of_ticket = MainSecret12::resumed(session.suite, session.secret.duplicate());
+            &of_ticket
+        };
+        let log = SecretLog::new(config.common.key_log.clone(), &randoms.client);
+        log.log("CLIENT_RANDOM", main.as_bytes());
+        let (DirectionKeys { client: read_keys, server: write_keys }, verify_data, client_finished) =
+            finished::abbreviated(main, &randoms, &mut transcript);
+        finished::send(flow, write_keys, &verify_data, None)?;
+        info.restore(&session);
         let Randoms { client, server } = randoms;
-        let exporter = Exporter12::new(&main, client, server, facts.extended_main_secret);
-        flow.connect(Established::tls12(facts, exporter, &config.common))?;
-        if let Some(kept) = kept {
-            resumption::keep(flow, config, kept)?;
-        }
-        Ok(Turn::Over)
+        let exporter = Exporter12::new(main, client, server, info.extended_main_secret);
+        let limits = limits(config, hello);
+        Ok(AwaitingFinished { read_keys, client_finished, limits, info, exporter })
     }
 }
 
-/// Form and renegotiation indication; whether the client gives one. RFC 5246 7.4.1.2, RFC 5746 3.6
-fn check(hello: &ClientHello<'_>) -> Result<bool, Error> {
-    if !hello.compression_methods.contains(CompressionMethod::NULL) {
-        return Err(Peer::Compression.into());
-    }
-    check_point_formats(hello.extensions.ec_point_formats)?;
-    if let Some(info) = hello.extensions.renegotiation_info {
-        // In an initial handshake it is empty. RFC 5746 3.6
-        if !info.is_empty() {
-            return Err(Peer::RenegotiationMismatch.into());
-        }
-        return Ok(true);
-    }
-    Ok(hello.cipher_suites.contains(CipherSuite::TLS_EMPTY_RENEGOTIATION_INFO_SCSV))
+/// A server that has sent its flight of an abbreviated handshake.
+struct AwaitingFinished {
+    read_keys: Keys,
+    /// What the client's Finished must contain.
+    client_finished: VerifyData,
+    /// The record limits, which apply after the handshake.
+    limits: RecordLimits,
+    info: ConnectionInfo,
+    exporter: Exporter12,
 }
 
-fn extended_main_secret(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<bool, Error> {
-    let extended = hello.extensions.extended_master_secret.is_some();
-    if config.common.require_extended_main_secret && !extended {
-        return Err(Peer::ExtendedMainSecretRequired.into());
-    }
-    Ok(extended)
-}
-
-/// Our random; if we could have spoken TLS 1.3 it says so, for clients that could too. RFC 9846 4.2.3
+/// The server's random. It states that a server supports TLS 1.3, for clients that do, too.
+/// RFC 9846 4.2.3
 fn server_random(config: &ServerConfig) -> Result<[u8; 32], Error> {
     let mut random = [0_u8; 32];
     tercel_crypto::fill_random(&mut random)?;
@@ -156,64 +570,14 @@ fn server_random(config: &ServerConfig) -> Result<[u8; 32], Error> {
     Ok(random)
 }
 
-pub(crate) fn our_limit(config: &ServerConfig, hello: &ClientHello<'_>) -> Option<u16> {
+/// The record_size_limit that we send. RFC 8449 4
+fn our_limit(config: &ServerConfig, hello: &ClientHello<'_>) -> Option<u16> {
     let limit = config.common.record_size_limit?;
-    // In TLS 1.2 the limit counts plaintext only, of which there are 2^14 bytes at most. RFC 8449 4
+    // In TLS 1.2 the limit counts only plaintext, which has at most 2^14 bytes. RFC 8449 4
     hello.extensions.record_size_limit.map(|_| limit.min(1 << 14))
 }
 
-pub(crate) fn limits(config: &ServerConfig, hello: &ClientHello<'_>) -> RecordLimits {
+fn limits(config: &ServerConfig, hello: &ClientHello<'_>) -> RecordLimits {
     let theirs = hello.extensions.record_size_limit;
     record_limits::tls12(&config.common, theirs, our_limit(config, hello))
-}
-
-async fn receive_client_certificate(
-    flow: &mut Flow,
-    config: &ServerConfig,
-    sent: &mut FirstFlight,
-) -> Result<Option<Shown>, Error> {
-    if config.client_auth == ClientAuth::None {
-        return Ok(None);
-    }
-    let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
-    let shown = auth::shown(&message, Side::Client, sent.facts.client_certificate_type)?;
-    if shown.is_none() && config.client_auth == ClientAuth::Required {
-        // TLS 1.2 has no alert of its own for this. RFC 5246 7.4.6
-        return Err(Peer::CertificateRequiredTls12.into());
-    }
-    sent.transcript.add(message.bytes());
-    Ok(shown)
-}
-
-/// The client's half, and the secret that comes of both.
-async fn receive_key_exchange(
-    flow: &mut Flow,
-    config: &ServerConfig,
-    sent: &mut FirstFlight,
-) -> Result<MainSecret12, Error> {
-    let message = flow.read_expected(HandshakeType::CLIENT_KEY_EXCHANGE).await?;
-    let share = ClientKeyExchange::parse(message.body())?;
-    // A key exchange is agreed once, and this is where.
-    let exchange = sent.exchange.take().ok_or(Local::Encode)?;
-    let shared = exchange.agree(share.ecdh_public).map_err(bad_share)?;
-    let FirstFlight { suite, facts, transcript, randoms, .. } = sent;
-    transcript.add(message.bytes());
-    let log = SecretLog::new(config.common.key_log.clone(), &randoms.client);
-    let extended = facts.extended_main_secret;
-    Ok(auth::main_secret(suite, &shared, randoms, extended, transcript, &log))
-}
-
-/// The client's signature, then its chain.
-async fn judge_client(
-    flow: &mut Flow,
-    config: &ServerConfig,
-    shown: &Shown,
-    sent: &mut FirstFlight,
-) -> Result<(), Error> {
-    let offered = &config.common.signature_schemes;
-    let scheme = auth::receive_verify(flow, &mut sent.transcript, shown, offered).await?;
-    sent.facts.peer_signature_scheme = Some(scheme);
-    let Some(verifier) = &config.client_verifier else { return Err(Local::NoCredential.into()) };
-    let now = config.common.clock.now();
-    identity::verify(flow, verifier, shown, None, now).await
 }

@@ -1,40 +1,42 @@
-//! Certificate, CertificateVerify, Finished: the same three messages on both sides. RFC 9846 4.5
-//!
-//! Must not know: whose turn it is. Next: [`super::server`], [`super::client`].
+//! Certificate, CertificateVerify and Finished, which are the same on both sides. RFC 9846 4.5
 
 use std::sync::Arc;
 
 use tercel_wire::{CertificateVerify, Finished, HandshakeMessage, HandshakeType, SignatureScheme};
 
-use crate::config::credential::Credential;
-use crate::config::policy::Side;
-pub(crate) use crate::connection::authentication::certificate::{Asked, Wishes};
-use crate::connection::authentication::certificate::{content_to_sign, write};
-use crate::error::{Error, Peer};
-use crate::handshake::flow::{Flow, Message};
-use crate::handshake::identity::Shown;
+use crate::auth::certificate_verify::content_to_sign;
+use crate::auth::credential::Credential;
+use crate::auth::credential::certificate::write;
+use crate::error::{Error, PeerError};
+use crate::handshake::identity::PeerCertificate;
+use crate::handshake::runtime::flow::Flow;
 use crate::handshake::signature;
 use crate::handshake::transcript::Transcript;
+use crate::record::joiner::Message;
+use crate::side::Side;
 
-/// A peer that proved to have the key of its leaf.
-pub(crate) struct Received {
-    pub(crate) shown: Shown,
+pub(crate) use crate::auth::certificate_expectations::CertificateExpectations;
+pub(crate) use crate::auth::credential::certificate::CertificateOptions;
+
+/// A peer's certificate, after its CertificateVerify was checked.
+pub(crate) struct ReceivedCertificate {
+    pub(crate) certificate: PeerCertificate,
     pub(crate) scheme: SignatureScheme,
 }
 
-/// Sends our chain, or a client's empty one.
+/// Sends a Certificate, which may be empty on a client.
 pub(crate) fn send_certificate(
     flow: &mut Flow,
     transcript: &mut Transcript,
     credential: Option<&Arc<Credential>>,
     context: &[u8],
-    wishes: Wishes<'_>,
+    options: CertificateOptions<'_>,
 ) -> Result<(), Error> {
     let credential = credential.map(Arc::as_ref);
-    flow.send_with(|out| write(credential, context, wishes, out), |bytes| transcript.add(bytes))
+    flow.send_with(|out| write(credential, context, options, out), |bytes| transcript.add(bytes))
 }
 
-/// Proves that we have the key of the certificate sent. RFC 9846 4.5.2
+/// Sends a CertificateVerify. RFC 9846 4.5.2
 pub(crate) async fn send_verify(
     flow: &mut Flow,
     transcript: &mut Transcript,
@@ -50,30 +52,36 @@ pub(crate) async fn send_verify(
     )
 }
 
-/// Reads a peer's Certificate and what follows it, and checks the signature; trust is another matter.
-/// `None`: a client that shows no certificate.
+/// Reads a peer's Certificate and CertificateVerify, and checks the signature, but not the trust in
+/// the certificate. `None` if a client sends no certificate.
 pub(crate) async fn receive(
     flow: &mut Flow,
     transcript: &mut Transcript,
-    certificate: &Message,
-    asked: Asked<'_>,
-) -> Result<Option<Received>, Error> {
-    let side = asked.side;
-    let body = asked.open(certificate.kind(), certificate.body())?;
-    let shown = asked.shown(&body, &[])?;
+    message: &Message,
+    expectations: CertificateExpectations<'_>,
+) -> Result<Option<ReceivedCertificate>, Error> {
+    let side = expectations.side;
+    let body = expectations.certificate_body(message.kind(), message.body())?;
+    let certificate = expectations.parse(&body, &[])?;
     drop(body);
-    transcript.add(certificate.bytes());
-    let Some(shown) = shown else {
-        // Only a client may have nothing to show. RFC 9846 4.5.1.3
-        return if side == Side::Client { Ok(None) } else { Err(Peer::EmptyCertificate.into()) };
-    };
-    let message = flow.read_expected(HandshakeType::CERTIFICATE_VERIFY).await?;
-    let scheme = asked.check_verify(&shown, message.body(), &transcript.digest())?;
     transcript.add(message.bytes());
-    Ok(Some(Received { shown, scheme }))
+    let Some(certificate) = certificate else {
+        // Only a client may send an empty Certificate. RFC 9846 4.5.1.3
+        return if side == Side::Client {
+            Ok(None)
+        } else {
+            Err(PeerError::EmptyCertificate.into())
+        };
+    };
+    let verify = flow.read_expected(HandshakeType::CERTIFICATE_VERIFY).await?;
+    let scheme =
+        expectations.check_certificate_verify(&certificate, verify.body(), &transcript.digest())?;
+    transcript.add(verify.bytes());
+    Ok(Some(ReceivedCertificate { certificate, scheme }))
 }
 
-/// Has a peer's Finished compared in constant time, and adds it to the transcript. RFC 9846 4.5.3
+/// Checks a peer's Finished and adds it to the transcript. `verifies` compares in constant time.
+/// RFC 9846 4.5.3
 pub(crate) fn check_finished(
     message: &Message,
     transcript: &mut Transcript,
@@ -82,7 +90,7 @@ pub(crate) fn check_finished(
     let finished = Finished::parse(message.body())?;
     if !verifies(transcript, finished.verify_data) {
         let expected = transcript.digest().len();
-        return Err(Peer::wrong_finished(finished.verify_data.len(), expected).into());
+        return Err(PeerError::wrong_finished(finished.verify_data.len(), expected).into());
     }
     transcript.add(message.bytes());
     Ok(())

@@ -1,39 +1,43 @@
-//! The client of RFC 9846, in the order of its figure. RFC 9846 2, A.1
+//! The TLS 1.3 client, in the order of the RFC's figure. RFC 9846 2, A.1
 //!
-//! Must not know: records. Next: [`super::auth`] for certificates, `hello/offer.rs` for what was offered.
+//! [`handshake`] lists the steps. `server_hello` processes a HelloRetryRequest, `auth` the messages
+//! that both sides send. `client_hello` writes the ClientHello.
 
 use std::sync::Arc;
 
 use tercel_crypto::HashAlgorithm;
 use tercel_wire::{
-    CertificateRequest, CertificateType, DecodeError, EncryptedExtensions, EndOfEarlyData,
-    ExtensionType, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
+    CertificateRequest, DecodeError, EncryptedExtensions, EndOfEarlyData, ExtensionType,
+    HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare, SignatureScheme,
 };
 
-use super::auth::{self, Asked, Received, Wishes};
-use super::secrets::{Application, End, application, handshake_keys};
-use super::settle::settle;
+use super::auth::{CertificateOptions, ReceivedCertificate};
+use super::secrets::{ApplicationKeys, ClientFinished, handshake_keys};
+use super::server_hello::ReceivedServerHello;
+use super::{auth, server_hello};
+use crate::auth::credential::Credential;
 use crate::config::client::ClientConfig;
-use crate::config::credential::Credential;
-use crate::config::policy::Side;
-use crate::config::pre_shared_key::PreSharedKey;
-use crate::connection::authentication::HandshakeContext;
 use crate::connection::export::Exporter;
-use crate::connection::facts::{EarlyData, Facts};
-use crate::error::{Error, Peer};
-use crate::handshake::coroutine::Turn;
-use crate::handshake::established::Established;
-use crate::handshake::flow::{Command, Flow, Message};
-use crate::handshake::hello::offer::Offer;
-use crate::handshake::hello::{Outcome, certificate_type};
-use crate::handshake::identity;
-use crate::handshake::log::SecretLog;
+use crate::connection::info::{ConnectionInfo, EarlyData, EarlyDataRejection};
+use crate::connection::post_handshake_auth::HandshakeContext;
+use crate::error::{Error, PeerError};
+use crate::handshake::client_hello::offer::{Offer, OfferedSession};
 use crate::handshake::question::{RequestSource, request_from_message};
+use crate::handshake::runtime::command::Command;
+use crate::handshake::runtime::coroutine::{Completion, Outcome};
+use crate::handshake::runtime::established::Established;
+use crate::handshake::runtime::flow::Flow;
+use crate::handshake::runtime::record_limits;
+use crate::handshake::secret_log::SecretLog;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{client_session as session, record_limits};
+use crate::handshake::{certificate_type, client_session, identity};
+use crate::keys::direction::{Keys, NewKeys};
 use crate::keys::suite::Suite;
-use crate::keys::tls13::{EarlySecret, HandshakeKeys};
-use crate::session::state::Session;
+use crate::keys::tls13::{EarlySecret, FinishedKey, HandshakeKeys};
+use crate::psk::PreSharedKey;
+use crate::record::joiner::Message;
+use crate::resumption::session::Session;
+use crate::side::Side;
 
 /// The whole handshake, from the ServerHello or HelloRetryRequest in `first`.
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
@@ -46,241 +50,342 @@ pub(crate) fn handshake(
     async move {
         let (flow, config) = (&mut flow, &config);
         flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
-        let offered_early = offer.early_data;
-        let (message, suite, mut transcript, retried) =
-            settle(flow, config, &mut offer, first).await?;
-        let hello = ServerHello::parse(message.body())?;
-        let mut facts = Facts::new(ProtocolVersion::TLS1_3, suite.code);
-        facts.retried = retried;
-        if offered_early {
-            facts.early_data = EarlyData::Rejected;
+        let offered_early_data = offer.early_data;
+        let received = server_hello::receive(flow, config, &mut offer, first).await?;
+        let mut client = Client::new(flow, config, &mut offer, received, offered_early_data);
+        let (server, server_finished, mut finished) = client.exchange_keys()?;
+        client.receive_encrypted_extensions(&server).await?;
+        let authenticated = server.authenticated();
+        let request = client.authenticate_server(server).await?;
+        client.receive_finished(&server_finished).await?;
+        let (write_keys, exporter) =
+            client.change_to_application_keys(&mut finished, request.is_some())?;
+        if let Some(request) = request {
+            client.authenticate(request).await?;
         }
+        finished.send(client.flow, &mut client.transcript)?;
+        client.flow.install_write(write_keys)?;
+        client.complete(exporter, finished, authenticated)
+    }
+}
 
-        if config.only_pre_shared_keys && hello.extensions.pre_shared_key.is_none() {
-            return Err(Peer::PreSharedKeyDeclined.into());
+/// How the server authenticates itself.
+enum ServerAuth {
+    /// By the session that is resumed.
+    Session(Box<Session>),
+    /// By an external pre-shared key.
+    External(Arc<PreSharedKey>),
+    /// By a certificate or raw public key.
+    Certificate,
+}
+
+impl ServerAuth {
+    /// The time of the session's original full handshake, in seconds since the epoch.
+    fn authenticated(&self) -> Option<u64> {
+        match self {
+            Self::Session(session) => Some(session.authenticated),
+            Self::External(_) | Self::Certificate => None,
         }
-        let Some(ServerKeyShare::Entry(share)) = hello.extensions.key_share else {
-            return Err(Peer::MissingServerExtension.into());
-        };
-        facts.group = Some(share.group);
-        let shared = offer.agree(config, share.group, share.key_exchange)?;
-        let (session, external) = chosen_key(&hello, &mut offer, suite)?;
+    }
+}
+
+/// A client that has received a ServerHello.
+struct Client<'a> {
+    flow: &'a mut Flow,
+    config: &'a Arc<ClientConfig>,
+    offer: &'a mut Offer,
+    server_hello: Message,
+    suite: &'static Suite,
+    transcript: Transcript,
+    info: ConnectionInfo,
+    /// The client's handshake keys, while early data may be sent.
+    keys_after_early_data: Option<Keys>,
+    early_exporter: Option<Box<Exporter>>,
+    log: SecretLog,
+}
+
+impl<'a> Client<'a> {
+    fn new(
+        flow: &'a mut Flow,
+        config: &'a Arc<ClientConfig>,
+        offer: &'a mut Offer,
+        received: ReceivedServerHello,
+        offered_early_data: bool,
+    ) -> Self {
+        let ReceivedServerHello { message: server_hello, suite, transcript, retried } = received;
+        let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_3, suite.code);
+        info.retried = retried;
+        if offered_early_data {
+            info.reject_early_data(match retried {
+                true => EarlyDataRejection::HelloRetryRequest,
+                false => EarlyDataRejection::NotResumed,
+            });
+        }
         let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
-        let early = match (&session, &external) {
-            (Some(_), _) => {
-                offer.early_secret.take().ok_or(Peer::WrongPreSharedKeyChosen)?.for_suite(suite)
-            }
-            (None, Some(key)) => EarlySecret::new(suite, Some(key.secret())),
-            (None, None) => EarlySecret::new(suite, None),
-        };
-        if let Some(key) = external {
-            facts.set_pre_shared_key(key.used());
-        }
-        // Without the session's key anyone could compute it.
-        let early_exporter = (offer.early_data && session.is_some()).then(|| {
-            let digest = offer.transcript(suite.hash).digest();
-            Box::new(Exporter::tls13(early.early_exporter_secret(&digest)))
-        });
-        transcript.add(message.bytes());
-        let secret = early.into_handshake(&shared);
-        // Middlebox compatibility, once. RFC 9846 E.4
-        if !offer.session_id.is_empty() && !retried && !offered_early {
-            flow.order(Command::SendChangeCipherSpec)?;
-        }
-        let HandshakeKeys { client, server, client_finished, server_finished, main } =
-            handshake_keys(secret, &mut transcript, &log);
-        let mut end = End::Open { client_finished, main };
-        flow.install_read(server)?;
-        // Behind early data, if there is any.
-        let mut client = Some(client);
-        if let Some(keys) = client.take_if(|_| !offer.early_data) {
-            flow.install_write(keys)?;
-        }
-
-        receive_encrypted_extensions(
+        Self {
             flow,
             config,
-            &offer,
-            session.as_deref(),
-            &mut transcript,
-            &mut facts,
-        )
-        .await?;
-        if let Some(keys) = client.take_if(|_| facts.early_data == EarlyData::Rejected) {
-            flow.install_write(keys)?;
+            offer,
+            server_hello,
+            suite,
+            transcript,
+            info,
+            keys_after_early_data: None,
+            early_exporter: None,
+            log,
         }
-        facts.resumed = session.is_some();
-        let authenticated = session.as_ref().map(|session| session.authenticated);
-        let request = match session {
-            Some(session) => {
-                session.tell(&mut facts);
-                None
-            }
-            // Neither side shows a certificate. RFC 9846 4.4.2, F.1
-            None if facts.pre_shared_key().is_some() => None,
-            None => authenticate_server(flow, config, &offer, &mut transcript, &mut facts).await?,
-        };
-        let finished = flow.read_expected(HandshakeType::FINISHED).await?;
-        auth::check_finished(&finished, &mut transcript, |transcript, verify_data| {
-            server_finished.verifies(&transcript.digest(), verify_data)
-        })?;
+    }
 
-        let accepted = facts.early_data == EarlyData::Accepted;
-        let follows = !accepted && request.is_none();
-        let resumption = config.resumption.store.is_some();
-        let Application { client: write_keys, server: read_keys, exporter } =
-            application(&mut end, follows, resumption, &mut transcript, &log)?;
-        // The server has said all it says under handshake keys.
-        flow.install_read(read_keys)?;
-        if let Some(keys) = client {
-            flow.send(&EndOfEarlyData, &mut transcript)?;
-            flow.install_write(keys)?;
+    /// Performs the key exchange and installs the handshake keys; while early data may be sent, the
+    /// client's are kept for later. Also returns the keys of both Finished messages.
+    /// RFC 9846 4.3.8, 7.1
+    fn exchange_keys(&mut self) -> Result<(ServerAuth, FinishedKey, ClientFinished), Error> {
+        let Self { flow, config, offer, suite, transcript, info, log, .. } = self;
+        let hello = ServerHello::parse(self.server_hello.body())?;
+        if config.only_pre_shared_keys && hello.extensions.pre_shared_key.is_none() {
+            return Err(PeerError::PreSharedKeyDeclined.into());
         }
-        if let Some(request) = request {
-            certificate_type::check_client(config, &facts)?;
-            let kind = facts.client_certificate_type;
-            facts.own_signature_scheme =
-                authenticate(flow, config, &mut transcript, request, kind).await?;
+        let Some(ServerKeyShare::Entry(share)) = hello.extensions.key_share else {
+            return Err(PeerError::MissingServerExtension.into());
+        };
+        info.group = Some(share.group);
+        let shared = offer.agree(config, share.group, share.key_exchange)?;
+        let (server, early) = chosen_key(&hello, offer, suite)?;
+        match &server {
+            // Only with the session's key: without one, an attacker could compute this exporter.
+            ServerAuth::Session(_) if offer.early_data => {
+                let digest = offer.transcript(suite.hash).digest();
+                let secret = early.early_exporter_secret(&digest);
+                self.early_exporter = Some(Box::new(Exporter::tls13(secret)));
+            }
+            ServerAuth::External(key) => info.set_pre_shared_key(key.used()),
+            ServerAuth::Session(_) | ServerAuth::Certificate => {}
         }
-        end.send(flow, &mut transcript)?;
-        flow.install_write(write_keys)?;
-        // After an external key there is nothing to be asked for. RFC 9846 4.4.2
-        facts.post_handshake_auth = config.post_handshake_auth && facts.pre_shared_key().is_none();
-        // Only who offered to be asked later needs the transcript any more. RFC 9846 4.7.2
-        let answering = facts.post_handshake_auth.then(|| {
-            HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type)
+        transcript.add(self.server_hello.bytes());
+        let secret = early.into_handshake(&shared);
+        // Middlebox compatibility, once. RFC 9846 E.4
+        let sent_early_data = info.early_data != EarlyData::NotOffered;
+        if !offer.session_id.is_empty() && !info.retried && !sent_early_data {
+            flow.order(Command::SendChangeCipherSpec)?;
+        }
+        let HandshakeKeys { client, server: server_keys, client_finished, server_finished, main } =
+            handshake_keys(secret, transcript, log);
+        flow.install_read(Keys::Handshake13(server_keys))?;
+        let client_keys = Keys::Handshake13(client);
+        if offer.early_data {
+            self.keys_after_early_data = Some(client_keys);
+        } else {
+            flow.install_write(client_keys)?;
+        }
+        Ok((server, server_finished, ClientFinished::Pending { client_finished, main }))
+    }
+
+    /// RFC 9846 4.4.1
+    async fn receive_encrypted_extensions(&mut self, server: &ServerAuth) -> Result<(), Error> {
+        let Self { flow, config, offer, transcript, info, .. } = self;
+        let message = flow.read_expected(HandshakeType::ENCRYPTED_EXTENSIONS).await?;
+        let extensions = EncryptedExtensions::parse(message.body())?;
+        let offered = offer.offered();
+        for kind in extensions.types() {
+            // Extensions that were not offered, or belong in other messages. RFC 9846 4.3
+            if !offered.has(kind) || !IN_ENCRYPTED_EXTENSIONS.contains(&kind) {
+                return Err(PeerError::UnexpectedExtension.into());
+            }
+        }
+        if let Some(protocol) = extensions.alpn {
+            if !config.common.alpn.iter().any(|ours| ours.as_slice() == protocol.0) {
+                return Err(PeerError::WrongApplicationProtocol.into());
+            }
+            info.alpn = Some(protocol.0.to_vec());
+        }
+        let types = (extensions.server_certificate_type, extensions.client_certificate_type);
+        certificate_type::accept(types, config, info)?;
+        if extensions.early_data.is_some() {
+            // Early data was sent with the session's suite and protocol. RFC 9846 4.3.10
+            let session = match server {
+                ServerAuth::Session(session) if offer.early_data => session,
+                ServerAuth::External(_) => return Err(PeerError::EarlyDataMismatch.into()),
+                _ => return Err(PeerError::UnexpectedExtension.into()),
+            };
+            if session.suite.code != info.cipher_suite || session.alpn != info.alpn {
+                return Err(PeerError::EarlyDataMismatch.into());
+            }
+            info.early_data = EarlyData::Accepted;
+            info.early_data_rejection = None;
+        }
+        if let Some(padding) = extensions.server_padding {
+            // As much as was requested, or none.
+            if config.server_padding.map(usize::from) != Some(padding.len()) {
+                return Err(DecodeError::InvalidLength.into());
+            }
+            info.server_padding = true;
+        }
+        let theirs = extensions.record_size_limit;
+        record_limits::check(theirs)?;
+        let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
+        flow.order(record_limits::tls13(&config.common, theirs, ours))?;
+        flow.order(Command::Padding(config.common.padding))?;
+        transcript.add(message.bytes());
+        if info.early_data == EarlyData::Rejected {
+            if matches!(server, ServerAuth::Session(_)) && !info.retried {
+                info.early_data_rejection = Some(EarlyDataRejection::ByServer);
+            }
+            if let Some(keys) = self.keys_after_early_data.take() {
+                self.flow.install_write(keys)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives the server's CertificateRequest, if there is one, Certificate and
+    /// CertificateVerify, unless a pre-shared key authenticates the server. Returns the request.
+    /// RFC 9846 4.4.2, 4.5
+    async fn authenticate_server(&mut self, server: ServerAuth) -> Result<Option<Message>, Error> {
+        let Self { flow, config, offer, transcript, info, .. } = self;
+        match server {
+            ServerAuth::Session(session) => {
+                info.resumed = true;
+                info.restore(&session);
+                return Ok(None);
+            }
+            // Neither side sends a certificate. RFC 9846 4.4.2, F.1
+            ServerAuth::External(_) => return Ok(None),
+            ServerAuth::Certificate => {}
+        }
+        let (request, certificate) = receive_request(flow, transcript).await?;
+        certificate_type::check_server(config, info)?;
+        let expectations = config.certificate_expectations(info.server_certificate_type);
+        let received = auth::receive(flow, transcript, &certificate, expectations).await?;
+        let ReceivedCertificate { certificate, scheme } =
+            received.ok_or(PeerError::EmptyCertificate)?;
+        let (name, now) = (&offer.to.server_name, config.common.clock.now());
+        identity::verify(flow, &config.verifier, &certificate, Some(name), now).await?;
+        info.peer_signature_scheme = Some(scheme);
+        info.set_peer(certificate);
+        Ok(request)
+    }
+
+    /// RFC 9846 4.5.3
+    async fn receive_finished(&mut self, key: &FinishedKey) -> Result<(), Error> {
+        let finished = self.flow.read_expected(HandshakeType::FINISHED).await?;
+        auth::check_finished(&finished, &mut self.transcript, |transcript, verify_data| {
+            key.verifies(&transcript.digest(), verify_data)
+        })
+    }
+
+    /// Derives the application keys, installs the server's, and ends early data. Returns the
+    /// client's application keys and the exporter. RFC 9846 7.1, 4.6
+    fn change_to_application_keys(
+        &mut self,
+        finished: &mut ClientFinished,
+        sends_certificate: bool,
+    ) -> Result<(NewKeys, Exporter), Error> {
+        let follows = self.info.early_data != EarlyData::Accepted && !sends_certificate;
+        let resumption = self.config.resumption.store.is_some();
+        let ApplicationKeys { client, server, exporter } =
+            finished.application_keys(follows, resumption, &mut self.transcript, &self.log)?;
+        // The server's Finished is its last message under handshake keys.
+        self.flow.install_read(server)?;
+        if let Some(own) = self.keys_after_early_data.take() {
+            self.flow.send(&EndOfEarlyData, &mut self.transcript)?;
+            self.flow.install_write(own)?;
+        }
+        Ok((client, exporter))
+    }
+
+    /// Answers a CertificateRequest with a suitable credential, or with an empty Certificate.
+    /// RFC 9846 4.5.1
+    async fn authenticate(&mut self, message: Message) -> Result<(), Error> {
+        let Self { flow, config, transcript, info, .. } = self;
+        certificate_type::check_client(config, info)?;
+        let certificate_type = info.client_certificate_type;
+        let version = ProtocolVersion::TLS1_3;
+        let body = message.body();
+        let request = request_from_message(body, version, certificate_type)
+            .ok_or(PeerError::MissingServerExtension)?;
+        let mut chosen: Option<(Arc<Credential>, SignatureScheme)> = None;
+        if let Some(policy) = &config.credentials {
+            let source =
+                || RequestSource::Request { message: message.clone(), version, certificate_type };
+            if let Some(credential) = identity::select(flow, policy, &request, source).await? {
+                let scheme = request.scheme_for(&credential);
+                chosen = Some((credential, scheme.ok_or(PeerError::NoCommonSignatureScheme)?));
+            }
+        }
+        let credential = chosen.as_ref().map(|(credential, _)| credential);
+        let compression = &config.common.certificate_compression;
+        let options = CertificateOptions::of_server(&CertificateRequest::parse(body)?, compression);
+        auth::send_certificate(flow, transcript, credential, &[], options)?;
+        if let Some((credential, scheme)) = chosen {
+            auth::send_verify(flow, transcript, &credential, scheme, Side::Client).await?;
+            info.own_signature_scheme = Some(scheme);
+        }
+        Ok(())
+    }
+
+    /// Makes the connection, and the receiver of its tickets.
+    fn complete(
+        self,
+        exporter: Exporter,
+        finished: ClientFinished,
+        authenticated: Option<u64>,
+    ) -> Outcome {
+        let Self { flow, config, offer, suite, mut transcript, mut info, .. } = self;
+        // With an external key there is no post-handshake authentication. RFC 9846 4.4.2
+        info.post_handshake_auth = config.post_handshake_auth && info.pre_shared_key().is_none();
+        // The transcript is kept only for post-handshake authentication. RFC 9846 4.7.2
+        let answering = info.post_handshake_auth.then(|| {
+            HandshakeContext::boxed(config, transcript.hash(), info.client_certificate_type)
         });
-        let secret = || end.into_resumption_secret(&mut transcript);
-        let tickets = session::taker(config, &offer.to, &facts, suite, authenticated, secret);
+        let secret = || finished.into_resumption_secret(&mut transcript);
+        let tickets =
+            client_session::ticket_handler(config, &offer.to, &info, suite, authenticated, secret);
+        let accepted = info.early_data == EarlyData::Accepted;
         flow.connect(Established {
-            facts,
+            info,
             exporter,
-            early_exporter: early_exporter.filter(|_| accepted),
+            early_exporter: self.early_exporter.filter(|_| accepted),
             tolerate_truncation: config.common.tolerate_truncation,
             tickets,
             answering,
             requesting: None,
         })?;
-        Ok(Turn::Over)
+        Ok(Completion::Done)
     }
 }
 
-/// The key that the server chose: that of a session, or one from outside.
-type Chosen = (Option<Box<Session>>, Option<Arc<PreSharedKey>>);
-
-/// The key that the server chose is one that we offered, and its hash is the suite's. RFC 9846 4.3.11
+/// The pre-shared key that the server chose, which must have been offered and have the suite's
+/// hash, and the early secret that is derived from it. RFC 9846 4.3.11
 fn chosen_key(
     hello: &ServerHello<'_>,
     offer: &mut Offer,
     suite: &'static Suite,
-) -> Result<Chosen, Error> {
-    let Some(index) = hello.extensions.pre_shared_key else { return Ok((None, None)) };
+) -> Result<(ServerAuth, EarlySecret), Error> {
+    let Some(index) = hello.extensions.pre_shared_key else {
+        return Ok((ServerAuth::Certificate, EarlySecret::new(suite, None)));
+    };
     let index = usize::from(index);
-    // A session stands first; one of TLS 1.2 is offered elsewhere.
-    let session = offer.session.take();
-    let external = match session.filter(|session| session.version == ProtocolVersion::TLS1_3) {
-        Some(session) if index == 0 => {
+    // A TLS 1.3 session is offered before external keys, a TLS 1.2 session in other fields.
+    let external = match offer.session.take() {
+        Some(OfferedSession::Tls13(session, early)) if index == 0 => {
             check_hash(session.suite.hash, suite)?;
-            return Ok((Some(session), None));
+            return Ok((ServerAuth::Session(session), early.for_suite(suite)));
         }
-        Some(_) => index.checked_sub(1),
-        None => Some(index),
+        Some(OfferedSession::Tls13(..)) => index.checked_sub(1),
+        Some(OfferedSession::Tls12(_)) | None => Some(index),
     };
     let key = external.and_then(|index| offer.pre_shared_keys.get(index));
-    let key = Arc::clone(key.ok_or(Peer::WrongPreSharedKeyChosen)?);
+    let key = Arc::clone(key.ok_or(PeerError::WrongPreSharedKeyChosen)?);
     check_hash(key.hash(), suite)?;
-    Ok((None, Some(key)))
+    let early = EarlySecret::new(suite, Some(key.secret()));
+    Ok((ServerAuth::External(key), early))
 }
 
 fn check_hash(hash: HashAlgorithm, suite: &Suite) -> Result<(), Error> {
-    if hash == suite.hash { Ok(()) } else { Err(Peer::WrongCipherSuiteChosen.into()) }
+    if hash == suite.hash { Ok(()) } else { Err(PeerError::WrongCipherSuiteChosen.into()) }
 }
 
-/// The server's request, if it has one, its certificate and its proof.
-async fn authenticate_server(
-    flow: &mut Flow,
-    config: &ClientConfig,
-    offer: &Offer,
-    transcript: &mut Transcript,
-    facts: &mut Facts,
-) -> Result<Option<Message>, Error> {
-    let (request, certificate) = receive_request(flow, transcript).await?;
-    certificate_type::check_server(config, facts)?;
-    let asked = Asked::of_server(config, facts);
-    let server = auth::receive(flow, transcript, &certificate, asked).await?;
-    let Received { shown, scheme } = server.ok_or(Peer::EmptyCertificate)?;
-    let now = config.common.clock.now();
-    identity::verify(flow, &config.verifier, &shown, Some(&offer.to.server_name), now).await?;
-    facts.peer_signature_scheme = Some(scheme);
-    shown.into_facts(facts);
-    Ok(request)
-}
-
-async fn receive_encrypted_extensions(
-    flow: &mut Flow,
-    config: &ClientConfig,
-    offer: &Offer,
-    session: Option<&Session>,
-    transcript: &mut Transcript,
-    facts: &mut Facts,
-) -> Result<(), Error> {
-    let message = flow.read_expected(HandshakeType::ENCRYPTED_EXTENSIONS).await?;
-    let extensions = EncryptedExtensions::parse(message.body())?;
-    let offered = offer.offered();
-    for kind in extensions.types() {
-        // Answers to what was not asked, and extensions that belong elsewhere. RFC 9846 4.3
-        if !offered.has(kind) || !IN_ENCRYPTED_EXTENSIONS.contains(&kind) {
-            return Err(Peer::UnexpectedExtension.into());
-        }
-    }
-    if let Some(protocol) = extensions.alpn {
-        if !config.common.alpn.iter().any(|ours| ours.as_slice() == protocol.0) {
-            return Err(Peer::WrongApplicationProtocol.into());
-        }
-        facts.alpn = Some(protocol.0.to_vec());
-    }
-    let types = (extensions.server_certificate_type, extensions.client_certificate_type);
-    certificate_type::accept(types, config, facts)?;
-    if extensions.early_data.is_some() {
-        // Accepted early data went with the session's suite and protocol. RFC 9846 4.3.10
-        if facts.pre_shared_key().is_some() {
-            return Err(Peer::EarlyDataMismatch.into());
-        }
-        let session = session.filter(|_| offer.early_data).ok_or(Peer::UnexpectedExtension)?;
-        if session.suite.code != facts.cipher_suite || session.alpn != facts.alpn {
-            return Err(Peer::EarlyDataMismatch.into());
-        }
-        facts.early_data = EarlyData::Accepted;
-    }
-    if let Some(padding) = extensions.server_padding {
-        // As much as was asked for, or none.
-        if config.server_padding.map(usize::from) != Some(padding.len()) {
-            return Err(DecodeError::InvalidLength.into());
-        }
-        facts.server_padding = true;
-    }
-    record_limits::check(extensions.record_size_limit)?;
-    let ours = config.common.record_size_limit.filter(|_| extensions.record_size_limit.is_some());
-    flow.order(record_limits::tls13(&config.common, extensions.record_size_limit, ours))?;
-    flow.order(Command::Padding(config.common.padding))?;
-    transcript.add(message.bytes());
-    Ok(())
-}
-
-/// Extensions that may stand in EncryptedExtensions. RFC 9846 4.3, table 1
-const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 9] = [
-    ExtensionType::SERVER_NAME,
-    ExtensionType::MAX_FRAGMENT_LENGTH,
-    ExtensionType::SUPPORTED_GROUPS,
-    ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION,
-    ExtensionType::CLIENT_CERTIFICATE_TYPE,
-    ExtensionType::SERVER_CERTIFICATE_TYPE,
-    ExtensionType::RECORD_SIZE_LIMIT,
-    ExtensionType::EARLY_DATA,
-    ExtensionType::SERVER_PADDING,
-];
-
-/// The CertificateRequest, if the server sends one, and what should be the Certificate.
+/// Receives the CertificateRequest, if the server sends one, and the message after it.
 async fn receive_request(
     flow: &mut Flow,
     transcript: &mut Transcript,
@@ -292,41 +397,24 @@ async fn receive_request(
     let request = CertificateRequest::parse(message.body())?;
     // In a handshake the context is empty. RFC 9846 4.4.2
     if !request.certificate_request_context.is_empty() {
-        return Err(Peer::WrongCertificateContext.into());
+        return Err(PeerError::WrongCertificateContext.into());
     }
     if request.extensions.signature_algorithms.is_none() {
-        return Err(Peer::MissingServerExtension.into());
+        return Err(PeerError::MissingServerExtension.into());
     }
     transcript.add(message.bytes());
     Ok((Some(message), flow.read().await))
 }
 
-/// Answers a CertificateRequest: with a credential that fits, or with an empty certificate. RFC 9846 4.5.1
-async fn authenticate(
-    flow: &mut Flow,
-    config: &Arc<ClientConfig>,
-    transcript: &mut Transcript,
-    message: Message,
-    certificate_type: CertificateType,
-) -> Result<Option<tercel_wire::SignatureScheme>, Error> {
-    let version = ProtocolVersion::TLS1_3;
-    let body = message.body();
-    let request = request_from_message(body, version, certificate_type)
-        .ok_or(Peer::MissingServerExtension)?;
-    let mut chosen: Option<(Arc<Credential>, tercel_wire::SignatureScheme)> = None;
-    if let Some(policy) = &config.credentials {
-        let source =
-            || RequestSource::Request { message: message.clone(), version, certificate_type };
-        let credential = identity::select(flow, policy, &request, source).await?;
-        if let Some(credential) = credential {
-            let scheme = request.scheme_for(&credential).ok_or(Peer::NoCommonSignatureScheme)?;
-            chosen = Some((credential, scheme));
-        }
-    }
-    let credential = chosen.as_ref().map(|(credential, _)| credential);
-    let wishes = Wishes::of_server(&CertificateRequest::parse(body)?, config);
-    auth::send_certificate(flow, transcript, credential, &[], wishes)?;
-    let Some((credential, scheme)) = chosen else { return Ok(None) };
-    auth::send_verify(flow, transcript, &credential, scheme, Side::Client).await?;
-    Ok(Some(scheme))
-}
+/// Extensions that may occur in EncryptedExtensions. RFC 9846 4.3, table 1
+const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 9] = [
+    ExtensionType::SERVER_NAME,
+    ExtensionType::MAX_FRAGMENT_LENGTH,
+    ExtensionType::SUPPORTED_GROUPS,
+    ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION,
+    ExtensionType::CLIENT_CERTIFICATE_TYPE,
+    ExtensionType::SERVER_CERTIFICATE_TYPE,
+    ExtensionType::RECORD_SIZE_LIMIT,
+    ExtensionType::EARLY_DATA,
+    ExtensionType::SERVER_PADDING,
+];

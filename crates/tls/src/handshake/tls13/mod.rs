@@ -1,14 +1,15 @@
-//! TLS 1.3: one linear function a side. RFC 9846
+//! TLS 1.3 handshakes of both sides. RFC 9846
 //!
-//! Must not know: TLS 1.2. Next: [`server`] and [`first_flight`], [`client`].
+//! [`server`] and [`client`] list the steps. `retry` chooses suite and group for a ClientHello, and
+//! has the server's HelloRetryRequest; `server_hello` is the client's side of both messages.
+//! [`resumption`] has the server's pre-shared keys, [`auth`] the Certificate messages, [`secrets`]
+//! the key schedule in the order in which a handshake needs it.
 
 pub(crate) mod auth;
-mod basis;
 pub(crate) mod client;
-pub(crate) mod first_flight;
-mod fresh;
 pub(crate) mod resumption;
+mod retry;
 pub(crate) mod secrets;
 pub(crate) mod server;
-pub(crate) mod server_hello;
-pub(crate) mod settle;
+mod server_hello;
+mod server_random;

@@ -1,22 +1,20 @@
-//! The steps of the key schedule that both sides take alike, and their lines in the key log. RFC 9846 7.1
-//!
-//! Must not know: whose turn it is. Next: `keys/tls13/`.
+//! Steps of the key schedule that are the same on both sides, with key logging. RFC 9846 7.1
 
 use tercel_crypto::{ShortSecret, constant_time_eq};
 use tercel_wire::{Finished, HandshakeType, MessageHeader};
 
 use crate::connection::export::Exporter;
-use crate::error::{Error, Local};
-use crate::handshake::few::Few;
-use crate::handshake::flow::Flow;
-use crate::handshake::log::SecretLog;
+use crate::error::{Error, InternalError};
+use crate::handshake::runtime::flow::Flow;
+use crate::handshake::secret_log::SecretLog;
+use crate::handshake::short_list::ShortList;
 use crate::handshake::transcript::Transcript;
 use crate::keys::direction::NewKeys;
 use crate::keys::tls13::{
     FinishedKey, HandshakeKeys, HandshakeSecret, MainSecret, ResumptionSecret,
 };
 
-/// The keys of the handshake, after the ServerHello.
+/// Derives and logs the handshake keys, after the ServerHello.
 pub(crate) fn handshake_keys(
     secret: HandshakeSecret,
     transcript: &mut Transcript,
@@ -28,61 +26,69 @@ pub(crate) fn handshake_keys(
     secrets.into_keys()
 }
 
-/// What application data needs, in the roles' names.
-pub(crate) struct Application {
+/// The application keys of both sides, and the exporter.
+pub(crate) struct ApplicationKeys {
     pub(crate) client: NewKeys,
     pub(crate) server: NewKeys,
     pub(crate) exporter: Exporter,
 }
 
-/// The last stage, after the server's Finished. `follows`: the client has no other message to send before its own, so that
-/// the handshake's `end` is known. `resumption`: there may be sessions of it.
-pub(crate) fn application(
-    end: &mut End,
-    follows: bool,
-    resumption: bool,
-    transcript: &mut Transcript,
-    log: &SecretLog,
-) -> Result<Application, Error> {
-    let End::Open { client_finished, main } = &*end else { return Err(Local::Encode.into()) };
-    let known = follows.then_some(client_finished);
-    let made = main.application_secrets(&transcript.digest(), known);
-    log.log("CLIENT_TRAFFIC_SECRET_0", made.client.as_bytes());
-    log.log("SERVER_TRAFFIC_SECRET_0", made.server.as_bytes());
-    log.log("EXPORTER_SECRET", made.exporter.as_bytes());
-    let finished = made.client_verify_data.as_ref().filter(|_| resumption);
-    let finished = finished.map(|data| transcript.digest_with(&finished_message(data.as_bytes())));
-    let ([client_key, server_key], resumption) = made.write_keys(main, finished.as_ref());
-    if let Some(verify_data) = made.client_verify_data {
-        *end = End::Known { verify_data, resumption };
-    }
-    Ok(Application {
-        client: NewKeys::tls13(made.client, client_key),
-        server: NewKeys::tls13(made.server, server_key),
-        exporter: Exporter::tls13(made.exporter),
-    })
-}
-
-/// How the handshake ends: with the client's Finished, which sessions are over too.
-pub(crate) enum End {
-    /// It follows on the server's at once: what it says is known, and what comes of that. The main secret is gone.
-    Known {
-        /// A secret until the client sends it.
+/// The client's Finished, on which the resumption secret depends.
+pub(crate) enum ClientFinished {
+    /// The client's Finished directly follows the server's, so it and the resumption secret are
+    /// already computed. The main secret has been dropped.
+    Precomputed {
+        /// Secret until the client sends it.
         verify_data: ShortSecret,
         resumption: Option<ResumptionSecret>,
     },
-    /// Other messages stand between, or the server's Finished is still to come.
-    Open { client_finished: FinishedKey, main: MainSecret },
+    /// Other messages precede it, or the server's Finished is not in the transcript yet.
+    Pending { client_finished: FinishedKey, main: MainSecret },
 }
 
-impl End {
-    /// Whether the client's Finished says this, `transcript` being what it is over. Compares in constant time.
-    /// RFC 9846 4.5.3
-    pub(crate) fn verifies(&self, transcript: &mut Transcript, said: &[u8]) -> bool {
+impl ClientFinished {
+    /// Derives the application keys, after the server's Finished. If the client's Finished
+    /// `follows` directly, it is computed now and replaces the main secret; so is the resumption
+    /// secret, if `resumption` is set. RFC 9846 7.1
+    pub(crate) fn application_keys(
+        &mut self,
+        follows: bool,
+        resumption: bool,
+        transcript: &mut Transcript,
+        log: &SecretLog,
+    ) -> Result<ApplicationKeys, Error> {
+        let Self::Pending { client_finished, main } = &*self else {
+            return Err(InternalError::Internal.into());
+        };
+        let known = follows.then_some(client_finished);
+        let made = main.application_secrets(&transcript.digest(), known);
+        log.log("CLIENT_TRAFFIC_SECRET_0", made.client.as_bytes());
+        log.log("SERVER_TRAFFIC_SECRET_0", made.server.as_bytes());
+        log.log("EXPORTER_SECRET", made.exporter.as_bytes());
+        let finished = made.client_verify_data.as_ref().filter(|_| resumption);
+        let finished =
+            finished.map(|data| transcript.digest_with(&finished_message(data.as_bytes())));
+        let ([client_key, server_key], resumption) = made.write_keys(main, finished.as_ref());
+        if let Some(verify_data) = made.client_verify_data {
+            // Drops the main secret in place, so that it is zeroized and not moved.
+            *self = Self::Precomputed { verify_data, resumption };
+        }
+        Ok(ApplicationKeys {
+            client: NewKeys::tls13(made.client, client_key),
+            server: NewKeys::tls13(made.server, server_key),
+            exporter: Exporter::tls13(made.exporter),
+        })
+    }
+
+    /// Whether `received` is the client's `verify_data` after `transcript`. Compares in constant
+    /// time. RFC 9846 4.5.3
+    pub(crate) fn verifies(&self, transcript: &mut Transcript, received: &[u8]) -> bool {
         match self {
-            Self::Known { verify_data, .. } => constant_time_eq(verify_data.as_bytes(), said),
-            Self::Open { client_finished, .. } => {
-                client_finished.verifies(&transcript.digest(), said)
+            Self::Precomputed { verify_data, .. } => {
+                constant_time_eq(verify_data.as_bytes(), received)
+            }
+            Self::Pending { client_finished, .. } => {
+                client_finished.verifies(&transcript.digest(), received)
             }
         }
     }
@@ -90,32 +96,33 @@ impl End {
     /// Sends the client's Finished.
     pub(crate) fn send(&self, flow: &mut Flow, transcript: &mut Transcript) -> Result<(), Error> {
         match self {
-            Self::Known { verify_data, .. } => {
+            Self::Precomputed { verify_data, .. } => {
                 flow.send(&Finished { verify_data: verify_data.as_bytes() }, transcript)
             }
-            Self::Open { client_finished, .. } => {
+            Self::Pending { client_finished, .. } => {
                 let verify_data = client_finished.verify_data(&transcript.digest());
                 flow.send(&Finished { verify_data: &verify_data }, transcript)
             }
         }
     }
 
-    /// What the keys of tickets come of, if it was wanted; `transcript` goes as far as the client's Finished.
+    /// The resumption secret; `transcript` includes the client's Finished. `None` if it was not
+    /// requested when the Finished was computed in advance.
     pub(crate) fn into_resumption_secret(
         self,
         transcript: &mut Transcript,
     ) -> Option<ResumptionSecret> {
         match self {
-            Self::Known { resumption, .. } => resumption,
-            Self::Open { main, .. } => Some(main.resumption_secret(&transcript.digest())),
+            Self::Precomputed { resumption, .. } => resumption,
+            Self::Pending { main, .. } => Some(main.resumption_secret(&transcript.digest())),
         }
     }
 }
 
-/// A whole Finished message. RFC 9846 4.1, 4.5.3
-fn finished_message(verify_data: &[u8]) -> Few<u8, { MessageHeader::LENGTH + 48 }> {
+/// A Finished message with its header. RFC 9846 4.1, 4.5.3
+fn finished_message(verify_data: &[u8]) -> ShortList<u8, { MessageHeader::LENGTH + 48 }> {
     let [.., length] = verify_data.len().to_be_bytes();
-    Few::joined(0, &[&[HandshakeType::FINISHED.0, 0, 0, length], verify_data])
+    ShortList::joined(0, &[&[HandshakeType::FINISHED.0, 0, 0, length], verify_data])
 }
 
 #[cfg(test)]
@@ -124,11 +131,12 @@ mod tests {
     use tercel_wire::HandshakeMessage;
 
     use super::*;
-    use crate::keys::suite::{self, Suite};
+    use crate::keys::suite;
+    use crate::keys::suite::Suite;
     use crate::keys::tls13::EarlySecret;
 
     #[test]
-    fn what_is_known_beforehand_is_what_comes() {
+    fn a_precomputed_finished_equals_the_one_received() {
         let client = KeyExchange::generate(KeyExchangeAlgorithm::X25519).unwrap();
         let (_, shared) =
             KeyExchange::respond(KeyExchangeAlgorithm::X25519, client.public_share()).unwrap();
@@ -144,16 +152,18 @@ mod tests {
             };
             let ends = [(true, true), (false, true), (true, false)].map(|(follows, wanted)| {
                 let (HandshakeKeys { client_finished, main, .. }, mut transcript) = begin(suite);
-                let said = client_finished.verify_data(&transcript.digest());
-                let mut end = End::Open { client_finished, main };
-                application(&mut end, follows, wanted, &mut transcript, &log).unwrap();
-                assert_eq!(matches!(end, End::Known { .. }), follows);
-                assert!(end.verifies(&mut transcript, &said));
-                for other in [&said[1..], &said[..1], &[], &[&said[..], &[0]].concat()] {
+                let verify_data = client_finished.verify_data(&transcript.digest());
+                let mut end = ClientFinished::Pending { client_finished, main };
+                end.application_keys(follows, wanted, &mut transcript, &log).unwrap();
+                assert_eq!(matches!(end, ClientFinished::Precomputed { .. }), follows);
+                assert!(end.verifies(&mut transcript, &verify_data));
+                for other in
+                    [&verify_data[1..], &verify_data[..1], &[], &[&verify_data[..], &[0]].concat()]
+                {
                     assert!(!end.verifies(&mut transcript, other), "{} bytes", other.len());
                 }
                 let mut message = Vec::new();
-                Finished { verify_data: &said }.encode(&mut message).unwrap();
+                Finished { verify_data: &verify_data }.encode(&mut message).unwrap();
                 transcript.add(&message);
                 let secret = end.into_resumption_secret(&mut transcript);
                 secret.map(|secret| secret.as_bytes().to_vec())

@@ -1,25 +1,50 @@
-//! The server of RFC 9846, in the order of its figure: what follows on its first flight. RFC 9846 2, A.2
+//! The TLS 1.3 server, in the order of the RFC's figure. RFC 9846 2, A.2
 //!
-//! Must not know: records. Next: [`super::first_flight`], [`super::auth`] for certificates.
+//! [`handshake`] and [`send_first_flight`] list the steps. `retry` sends a HelloRetryRequest,
+//! `resumption` processes pre-shared keys and tickets, `auth` the messages that both sides send.
 
 use std::sync::Arc;
 
-use tercel_wire::{EndOfEarlyData, HandshakeMessage, HandshakeType};
+use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
+use tercel_wire::{
+    ClientHello, CompressionMethod, EncryptedExtensions, EndOfEarlyData, Finished,
+    HandshakeMessage, HandshakeType, KeyShareEntry, ProtocolName, ProtocolVersion, ServerHello,
+    ServerHelloExtensions, ServerKeyShare, SignatureScheme,
+};
 
-use super::auth::{self, Asked, Received};
-use super::first_flight::{FirstFlight, Keys, Unused, send_first_flight};
-use super::resumption;
-use crate::config::server::{ClientAuth, ServerConfig};
-use crate::connection::authentication::HandshakeContext;
-use crate::connection::facts::Facts;
-use crate::error::{Error, Local, Peer};
-use crate::handshake::coroutine::{Turn, boxed};
-use crate::handshake::established::Established;
-use crate::handshake::flow::{Flow, Message};
-use crate::handshake::hello::{Outcome, first_limit};
-use crate::handshake::identity;
+use super::auth::{CertificateOptions, ReceivedCertificate};
+use super::retry::Parameters;
+use super::secrets::{ApplicationKeys, ClientFinished, handshake_keys};
+use super::server_random::{ServerRandoms, TicketRandoms};
+use super::{auth, resumption, retry};
+use crate::auth::credential::Credential;
+use crate::config::client_auth::ClientAuth;
+use crate::config::server::ServerConfig;
+use crate::connection::export::Exporter;
+use crate::connection::info::{ConnectionInfo, EarlyData, EarlyDataRejection};
+use crate::connection::post_handshake_auth::HandshakeContext;
+use crate::error::{Error, PeerError};
+use crate::handshake::identity::CredentialForHello;
+use crate::handshake::negotiate::parse_hello;
 use crate::handshake::resumption::{keep_digest, template as server_session};
+use crate::handshake::runtime::command::Command;
+use crate::handshake::runtime::coroutine::{Completion, Outcome, boxed};
+use crate::handshake::runtime::established::Established;
+use crate::handshake::runtime::flow::Flow;
+use crate::handshake::runtime::record_limits::{self, RecordLimits, first_limit};
+use crate::handshake::secret_log::SecretLog;
+use crate::handshake::short_list::ShortList;
 use crate::handshake::transcript::Transcript;
+use crate::handshake::{certificate_type, identity, negotiate};
+use crate::keys::direction::{Keys, NewKeys};
+use crate::keys::group;
+use crate::keys::suite::Suite;
+use crate::keys::tls13::{EarlySecret, FinishedKey, HandshakeKeys};
+use crate::keys::write_key::WriteKey;
+use crate::record::joiner::Message;
+use crate::record::limits;
+use crate::resumption::session::Session;
+use crate::side::Side;
 
 /// The whole handshake, from a ClientHello that leads to TLS 1.3.
 pub(crate) async fn handshake(
@@ -29,93 +54,485 @@ pub(crate) async fn handshake(
 ) -> Outcome {
     let (flow, config) = (&mut flow, &config);
     flow.order(first_limit(&config.common))?;
-    let mut keys = Keys::default();
-    // In a box of its own: many may wait for a client's answer, and that takes a third of the room.
-    let mut sent = boxed(|| send_first_flight(flow, config, first, &mut keys)).await?;
+    // Boxed, because waiting for the client needs only a third of the memory of the first flight.
+    let mut sent = boxed(|| send_first_flight(flow, config, first)).await?;
+    sent.receive_end_of_early_data(flow).await?;
+    if sent.method.requests_certificate(config) {
+        // Boxed, because the question to the verifier is large and most handshakes have none.
+        boxed(|| sent.receive_certificate(flow, config)).await?;
+    }
+    sent.receive_finished(flow).await?;
+    sent.complete(flow, config)
+}
 
-    if let Some(limits) = sent.early_data.take() {
+/// Sends ServerHello to Finished, after a HelloRetryRequest if needed.
+pub(crate) async fn send_first_flight(
+    flow: &mut Flow,
+    config: &Arc<ServerConfig>,
+    first: Message,
+) -> Result<AwaitingFinished, Error> {
+    flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
+    let second;
+    let (mut message, mut hello) = (&first, parse_hello(&first)?);
+    let parameters = Parameters::negotiate(flow, config, message, &hello).await?;
+    let retry = if parameters.has_share(&hello) {
+        None
+    } else {
+        let requested = retry::request(flow, config, message, &hello, &parameters).await?;
+        second = requested.second;
+        let again = parse_hello(&second)?;
+        retry::check_second(&hello, &again, &parameters)?;
+        (message, hello) = (&second, again);
+        Some((requested.transcript, requested.rejects_early_data))
+    };
+    let mut flight = FirstFlight::new(flow, config, message, &hello, &parameters, retry)?;
+    let (early, method) = flight.choose_auth_method().await?;
+    let (HandshakeKeys { client, server, client_finished, server_finished, main }, ticket_randoms) =
+        flight.exchange_keys(early, &method)?;
+    let early_data = flight.install_handshake_keys(server, client)?;
+    flight.send_encrypted_extensions()?;
+    if let AuthMethod::Certificate { credential, scheme } = &method {
+        flight.send_certificate(credential, *scheme).await?;
+    }
+    flight.send_finished(&server_finished)?;
+
+    let FirstFlight { flow, mut transcript, info, early_exporter, log, .. } = flight;
+    let follows = early_data.is_none() && !method.requests_certificate(config);
+    let resumption = !ticket_randoms.is_empty();
+    let mut client_finished = ClientFinished::Pending { client_finished, main };
+    let ApplicationKeys { client: client_keys, server: server_keys, exporter } =
+        client_finished.application_keys(follows, resumption, &mut transcript, &log)?;
+    // From here on the server may send application data. RFC 9846 4.5.3
+    flow.install_write(server_keys)?;
+    flow.order(Command::HalfRtt)?;
+    Ok(AwaitingFinished {
+        suite: parameters.suite,
+        transcript,
+        info,
+        method,
+        early_data,
+        early_exporter,
+        ticket_randoms,
+        client_keys,
+        exporter,
+        client_finished,
+    })
+}
+
+/// How a server authenticates itself. RFC 9846 4.3.11, 4.5.1
+enum AuthMethod {
+    /// By a session's or an external pre-shared key.
+    PreSharedKey {
+        /// Its index in the client's list.
+        index: u16,
+        session: Option<Arc<Session>>,
+        /// Whether early data would be accepted.
+        early_data: Result<(), EarlyDataRejection>,
+    },
+    /// By a certificate or raw public key.
+    Certificate { credential: Arc<Credential>, scheme: SignatureScheme },
+}
+
+impl AuthMethod {
+    fn shows_certificate(&self) -> bool {
+        matches!(self, Self::Certificate { .. })
+    }
+
+    /// Whether the client has to answer a CertificateRequest.
+    fn requests_certificate(&self, config: &ServerConfig) -> bool {
+        self.shows_certificate() && config.client_auth != ClientAuth::None
+    }
+
+    fn session(&self) -> Option<&Arc<Session>> {
+        match self {
+            Self::PreSharedKey { session, .. } => session.as_ref(),
+            Self::Certificate { .. } => None,
+        }
+    }
+}
+
+/// A server that writes its first flight.
+struct FirstFlight<'a> {
+    flow: &'a mut Flow,
+    config: &'a Arc<ServerConfig>,
+    /// The ClientHello, the second one after a retry.
+    message: &'a Message,
+    hello: &'a ClientHello<'a>,
+    parameters: &'a Parameters,
+    transcript: Transcript,
+    info: ConnectionInfo,
+    early_exporter: Option<Box<Exporter>>,
+    log: SecretLog,
+}
+
+impl<'a> FirstFlight<'a> {
+    /// `retry` is the transcript after a HelloRetryRequest, and whether that rejected early data.
+    fn new(
+        flow: &'a mut Flow,
+        config: &'a Arc<ServerConfig>,
+        message: &'a Message,
+        hello: &'a ClientHello<'a>,
+        parameters: &'a Parameters,
+        retry: Option<(Transcript, bool)>,
+    ) -> Result<Self, Error> {
+        let suite = parameters.suite;
+        let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_3, suite.code);
+        info.group = Some(parameters.group);
+        info.server_name = negotiate::server_name(hello).map(str::to_owned);
+        info.alpn = negotiate::alpn(hello, config)?.map(<[u8]>::to_vec);
+        // Required for post-handshake authentication. RFC 9846 4.3.6
+        info.post_handshake_auth = hello.extensions.post_handshake_auth.is_some();
+        info.retried = retry.is_some();
+        let transcript = match retry {
+            None => Transcript::new(suite.hash),
+            Some((transcript, rejects_early_data)) => {
+                // The second ClientHello does not offer early data. RFC 9846 4.3.10
+                if rejects_early_data {
+                    info.reject_early_data(EarlyDataRejection::HelloRetryRequest);
+                }
+                transcript
+            }
+        };
+        let log = SecretLog::new(config.common.key_log.clone(), hello.random);
+        let early_exporter = None;
+        Ok(Self { flow, config, message, hello, parameters, transcript, info, early_exporter, log })
+    }
+
+    /// Chooses a pre-shared key that the client offers, or else a credential. Afterwards the
+    /// transcript contains the ClientHello. RFC 9846 4.3.11
+    async fn choose_auth_method(&mut self) -> Result<(EarlySecret, AuthMethod), Error> {
+        let Self { flow, config, message, hello, parameters, transcript, info, .. } = self;
+        let (config, hello) = (*config, *hello);
+        let Parameters { suite, external, .. } = *parameters;
+        let external = external.as_ref();
+        let mut credential = CredentialForHello::new(config, hello, ProtocolVersion::TLS1_3);
+        // Binders cover the ClientHello up to their list, so that part is added first.
+        let bytes = message.bytes();
+        let mut partial = hello.without_binders(bytes).unwrap_or(bytes);
+        let binders = bytes.get(partial.len()..).unwrap_or_default();
+        let accepted =
+            resumption::accept(flow, &mut credential, suite, transcript, &mut partial, external);
+        let accepted = accepted.await?;
+        // Empty if a binder was checked.
+        if !partial.is_empty() {
+            transcript.add(partial);
+        }
+        let chosen = match accepted {
+            Some(accepted) => {
+                info.ticket_age_skew = Some(accepted.reported_age_skew());
+                let early_data =
+                    accepted.check_early_data(flow, config, hello, suite, info).await?;
+                let (index, session) = (accepted.index, accepted.session);
+                match (&session, external) {
+                    (Some(session), _) => {
+                        info.resumed = true;
+                        info.server_certificate_type = session.server_certificate_type();
+                    }
+                    (None, Some(key)) => info.set_pre_shared_key(key.used()),
+                    (None, None) => {}
+                }
+                (accepted.early, AuthMethod::PreSharedKey { index, session, early_data })
+            }
+            None if config.only_pre_shared_keys => {
+                return Err(PeerError::UnknownPreSharedKey.into());
+            }
+            None => {
+                let request = negotiate::credential_request(hello, ProtocolVersion::TLS1_3, config)
+                    .ok_or(PeerError::MissingExtension)?;
+                let selected =
+                    identity::select_for_client(flow, config, message, hello, &request).await?;
+                let (credential, scheme) = selected;
+                info.own_signature_scheme = Some(scheme);
+                info.server_certificate_type = credential.certificate_type();
+                info.client_certificate_type = certificate_type::of_client(hello, config)?;
+                (EarlySecret::new(suite, None), AuthMethod::Certificate { credential, scheme })
+            }
+        };
+        transcript.add(binders);
+        Ok(chosen)
+    }
+
+    /// Sends the ServerHello and derives the handshake keys. Also returns the random values for
+    /// tickets. RFC 9846 4.2.3, 7.1
+    fn exchange_keys(
+        &mut self,
+        early: EarlySecret,
+        method: &AuthMethod,
+    ) -> Result<(HandshakeKeys, TicketRandoms), Error> {
+        self.begin_early_data(&early, method)?;
+        let (shared, ticket_randoms) = self.send_server_hello(method)?;
+        let keys = handshake_keys(early.into_handshake(&shared), &mut self.transcript, &self.log);
+        Ok((keys, ticket_randoms))
+    }
+
+    /// Reads early data if it is accepted, and skips it if it is not. RFC 9846 4.3.10
+    fn begin_early_data(&mut self, early: &EarlySecret, method: &AuthMethod) -> Result<(), Error> {
+        let max_early_data = self.config.resumption.max_early_data;
+        if self.hello.extensions.early_data.is_none() {
+            return Ok(());
+        }
+        let admission = match method {
+            AuthMethod::PreSharedKey { early_data, .. } => *early_data,
+            AuthMethod::Certificate { .. } => Err(EarlyDataRejection::NotResumed),
+        };
+        if let Err(reason) = admission {
+            self.info.reject_early_data(reason);
+            let limit = limits::skipped_early_data(max_early_data);
+            return self.flow.order(Command::SkipEarlyData { limit });
+        }
+        self.info.early_data = EarlyData::Accepted;
+        let (secret, exporter) = early.early_secrets(&self.transcript.digest());
+        self.log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
+        self.log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
+        self.early_exporter = Some(Box::new(Exporter::tls13(exporter)));
+        self.flow.install_read(Keys::Tls13(secret))?;
+        let mut info = Box::new(self.info.before_finished());
+        if let Some(session) = method.session() {
+            info.restore(session);
+        }
+        self.flow.order(Command::ReadEarlyData { limit: max_early_data, info })
+    }
+
+    /// Sends the ServerHello with the server's key share. Returns the shared secret and the random
+    /// values for tickets. RFC 9846 4.2.3, 4.3.8
+    fn send_server_hello(
+        &mut self,
+        method: &AuthMethod,
+    ) -> Result<(SharedSecret, TicketRandoms), Error> {
+        let Self { flow, config, hello, parameters, transcript, info, .. } = self;
+        let Parameters { suite, group, .. } = *parameters;
+        let shows_certificate = method.shows_certificate();
+        let tickets = resumption::tickets_to_send(config, hello, info, shows_certificate);
+        let ServerRandoms { random, ticket_randoms } = ServerRandoms::draw(config, tickets)?;
+        let algorithm = group::algorithm(*group).ok_or(PeerError::NoSharedGroup)?;
+        let shares = hello.extensions.key_share.ok_or(PeerError::MissingExtension)?;
+        let share =
+            shares.iter().find(|share| share.group == *group).ok_or(PeerError::WrongGroup)?;
+        let mut own = ShortList::<u8, { KeyExchangeAlgorithm::MAX_SHARE_LEN }>::repeated(
+            0,
+            algorithm.server_share_len(),
+        );
+        let shared = KeyExchange::respond_into(algorithm, share.key_exchange, own.as_mut_slice())
+            .map_err(group::bad_share)?;
+        let entry = KeyShareEntry { group: *group, key_exchange: &own };
+        let message = ServerHello {
+            legacy_version: ProtocolVersion::TLS1_2,
+            random: &random,
+            session_id_echo: hello.session_id,
+            cipher_suite: suite.code,
+            compression_method: CompressionMethod::NULL,
+            extensions: ServerHelloExtensions {
+                supported_versions: Some(ProtocolVersion::TLS1_3),
+                key_share: Some(ServerKeyShare::Entry(entry)),
+                pre_shared_key: match method {
+                    AuthMethod::PreSharedKey { index, .. } => Some(*index),
+                    AuthMethod::Certificate { .. } => None,
+                },
+                ..Default::default()
+            },
+        };
+        flow.send(&message, transcript)?;
+        // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
+        if !hello.session_id.is_empty() && !info.retried {
+            flow.order(Command::SendChangeCipherSpec)?;
+        }
+        Ok((shared, ticket_randoms))
+    }
+
+    /// Installs the handshake keys. If early data comes first, the client's keys are returned for
+    /// later.
+    fn install_handshake_keys(
+        &mut self,
+        server: WriteKey,
+        client: WriteKey,
+    ) -> Result<Option<AfterEarlyData>, Error> {
+        self.flow.install_write(Keys::Handshake13(server))?;
+        let keys = Keys::Handshake13(client);
+        if self.info.early_data != EarlyData::Accepted {
+            self.flow.install_read(keys)?;
+            return Ok(None);
+        }
+        let common = &self.config.common;
+        let theirs = self.hello.extensions.record_size_limit;
+        let ours = common.record_size_limit.filter(|_| theirs.is_some());
+        Ok(Some(AfterEarlyData { keys, limits: record_limits::tls13(common, theirs, ours) }))
+    }
+
+    /// RFC 9846 4.4.1
+    fn send_encrypted_extensions(&mut self) -> Result<(), Error> {
+        let Self { flow, config, hello, transcript, info, .. } = self;
+        let offered = &hello.extensions;
+        let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
+        let (server_certificate_type, client_certificate_type) =
+            certificate_type::answers(hello, config, info);
+        // Padding lengthens a first flight with certificates. Without this option, the request is
+        // not even parsed, because its code point is not registered.
+        let padding = if config.server_padding && !info.resumed {
+            offered.requested_server_padding()?
+        } else {
+            None
+        };
+        let padding = padding.filter(|bytes| *bytes <= limits::MAX_SERVER_PADDING);
+        let padding = padding.map(|bytes| vec![0; usize::from(bytes)]);
+        // In a resumption the name is not acknowledged. RFC 6066 3
+        let acknowledges_name = config.acknowledge_server_name && !info.resumed;
+        let reads_early = info.early_data == EarlyData::Accepted;
+        let message = EncryptedExtensions {
+            server_certificate_type,
+            client_certificate_type,
+            server_name: info.server_name.as_ref().filter(|_| acknowledges_name).map(|_| ()),
+            alpn: info.alpn.as_deref().map(ProtocolName),
+            record_size_limit: limit,
+            server_padding: padding.as_deref(),
+            early_data: reads_early.then_some(()),
+            ..Default::default()
+        };
+        // The client sent early data before it knew the server's limit.
+        let ours = limit.filter(|_| !reads_early);
+        flow.order(record_limits::tls13(&config.common, offered.record_size_limit, ours))?;
+        flow.order(Command::Padding(config.common.padding))?;
+        flow.send(&message, transcript)
+    }
+
+    /// Sends CertificateRequest, if clients may authenticate, Certificate and CertificateVerify.
+    /// RFC 9846 4.4.2, 4.5
+    async fn send_certificate(
+        &mut self,
+        credential: &Arc<Credential>,
+        scheme: SignatureScheme,
+    ) -> Result<(), Error> {
+        let Self { flow, config, hello, transcript, .. } = self;
+        if config.client_auth != ClientAuth::None {
+            flow.send_with(
+                |out| config.write_certificate_request(&[], out),
+                |bytes| transcript.add(bytes),
+            )?;
+        }
+        let options = CertificateOptions::of_client(hello, &config.common.certificate_compression);
+        auth::send_certificate(flow, transcript, Some(credential), &[], options)?;
+        auth::send_verify(flow, transcript, credential, scheme, Side::Server).await
+    }
+
+    /// RFC 9846 4.5.3
+    fn send_finished(&mut self, key: &FinishedKey) -> Result<(), Error> {
+        let verify_data = key.verify_data(&self.transcript.digest());
+        self.flow.send(&Finished { verify_data: &verify_data }, &mut self.transcript)
+    }
+}
+
+/// The client's handshake keys and the record limits, which apply after early data.
+struct AfterEarlyData {
+    keys: Keys,
+    limits: RecordLimits,
+}
+
+/// A server that has sent its first flight.
+pub(crate) struct AwaitingFinished {
+    suite: &'static Suite,
+    transcript: Transcript,
+    info: ConnectionInfo,
+    method: AuthMethod,
+    /// Present while early data may arrive.
+    early_data: Option<AfterEarlyData>,
+    early_exporter: Option<Box<Exporter>>,
+    ticket_randoms: TicketRandoms,
+    /// The client's application keys.
+    client_keys: NewKeys,
+    exporter: Exporter,
+    client_finished: ClientFinished,
+}
+
+impl AwaitingFinished {
+    /// RFC 9846 4.6
+    async fn receive_end_of_early_data(&mut self, flow: &mut Flow) -> Result<(), Error> {
+        if self.early_data.is_none() {
+            return Ok(());
+        }
         let end = flow.read_expected(HandshakeType::END_OF_EARLY_DATA).await?;
         EndOfEarlyData::parse(end.body())?;
-        sent.transcript.add(end.bytes());
-        flow.install_read(keys.behind_early_data.take().ok_or(Local::Encode)?)?;
-        flow.order(limits)?;
-    }
-    let shown = if sent.credential.is_some() && config.client_auth != ClientAuth::None {
-        // Its question needs much room, and most handshakes have none.
-        boxed(|| receive_client_certificate(flow, config, &sent.facts, &mut sent.transcript))
-            .await?
-    } else {
-        None
-    };
-    let finished = flow.read_expected(HandshakeType::FINISHED).await?;
-    let Unused { client, exporter, end } = keys.unused.ok_or(Local::Encode)?;
-    auth::check_finished(&finished, &mut sent.transcript, |transcript, verify_data| {
-        end.verifies(transcript, verify_data)
-    })?;
-    flow.install_read(client)?;
-    let FirstFlight { suite, mut transcript, mut facts, session, credential, .. } = sent;
-    let authenticated = session.as_ref().map(|session| session.authenticated);
-    // A chain of resumptions stays bound to what its full handshake has shown.
-    let resumed = session.as_ref().and_then(|session| session.credential);
-    let has_name = facts.server_name.is_some();
-    let credential = credential.map(|shown| shown.id().in_session(has_name)).or(resumed);
-    if let Some(Received { shown, scheme }) = shown {
-        facts.peer_signature_scheme = Some(scheme);
-        shown.into_facts(&mut facts);
-        keep_digest(config, &mut facts);
-    } else if let Some(session) = session {
-        session.tell(&mut facts);
-    }
-    // Who has an external key is not asked later either. RFC 9846 4.4.2
-    facts.post_handshake_auth &= facts.pre_shared_key().is_none();
-    let requesting = requesting(config, &facts, &transcript);
-    if !sent.for_tickets.is_empty() {
-        let secret = end.into_resumption_secret(&mut transcript).ok_or(Local::Encode)?;
-        let template = server_session(config, suite, &facts, credential, authenticated);
-        resumption::send_tickets(flow, config, &sent.for_tickets, template, &secret, &mut facts)?;
-    }
-    flow.connect(Established {
-        facts,
-        exporter,
-        early_exporter: sent.early_exporter,
-        tolerate_truncation: config.common.tolerate_truncation,
-        tickets: None,
-        answering: None,
-        requesting,
-    })?;
-    Ok(Turn::Over)
-}
-
-async fn receive_client_certificate(
-    flow: &mut Flow,
-    config: &ServerConfig,
-    facts: &Facts,
-    transcript: &mut Transcript,
-) -> Result<Option<Received>, Error> {
-    let Some(verifier) = &config.client_verifier else { return Ok(None) };
-    let message = flow.read().await;
-    let asked = Asked::of_client(config, facts.client_certificate_type);
-    let received = auth::receive(flow, transcript, &message, asked).await?;
-    match &received {
-        None if config.client_auth == ClientAuth::Required => {
-            return Err(Peer::CertificateRequired.into());
+        self.transcript.add(end.bytes());
+        if let Some(AfterEarlyData { keys, limits }) = self.early_data.take() {
+            flow.install_read(keys)?;
+            flow.order(limits)?;
         }
-        None => {}
-        Some(Received { shown, .. }) => {
-            let now = config.common.clock.now();
-            identity::verify(flow, verifier, shown, None, now).await?;
+        Ok(())
+    }
+
+    /// Receives the client's Certificate and CertificateVerify, and verifies the client.
+    /// RFC 9846 4.5
+    async fn receive_certificate(
+        &mut self,
+        flow: &mut Flow,
+        config: &ServerConfig,
+    ) -> Result<(), Error> {
+        let Some(verifier) = &config.client_verifier else { return Ok(()) };
+        let message = flow.read().await;
+        let expectations = config.certificate_expectations(self.info.client_certificate_type);
+        match auth::receive(flow, &mut self.transcript, &message, expectations).await? {
+            None if config.client_auth == ClientAuth::Required => {
+                Err(PeerError::CertificateRequired.into())
+            }
+            None => Ok(()),
+            Some(ReceivedCertificate { certificate, scheme }) => {
+                let now = config.common.clock.now();
+                identity::verify(flow, verifier, &certificate, None, now).await?;
+                self.info.peer_signature_scheme = Some(scheme);
+                self.info.set_peer(certificate);
+                keep_digest(config, &mut self.info);
+                Ok(())
+            }
         }
     }
-    Ok(received)
-}
 
-/// What it takes to ask for a certificate later, if that is possible. RFC 9846 4.7.2
-fn requesting(
-    config: &Arc<ServerConfig>,
-    facts: &Facts,
-    transcript: &Transcript,
-) -> Option<Box<HandshakeContext<ServerConfig>>> {
-    let possible = facts.post_handshake_auth && config.client_verifier.is_some();
-    possible
-        .then(|| HandshakeContext::boxed(config, transcript.hash(), facts.client_certificate_type))
+    /// RFC 9846 4.5.3
+    async fn receive_finished(&mut self, flow: &mut Flow) -> Result<(), Error> {
+        let finished = flow.read_expected(HandshakeType::FINISHED).await?;
+        let expected = &self.client_finished;
+        auth::check_finished(&finished, &mut self.transcript, |transcript, verify_data| {
+            expected.verifies(transcript, verify_data)
+        })
+    }
+
+    /// Installs the client's application keys, sends tickets, and makes the connection.
+    fn complete(self, flow: &mut Flow, config: &Arc<ServerConfig>) -> Outcome {
+        let Self { suite, mut transcript, mut info, method, client_finished, .. } = self;
+        flow.install_read(self.client_keys)?;
+        let (session, credential) = match method {
+            AuthMethod::PreSharedKey { session, .. } => (session, None),
+            AuthMethod::Certificate { credential, .. } => (None, Some(credential)),
+        };
+        let authenticated = session.as_ref().map(|session| session.authenticated);
+        // Resumed sessions stay bound to the credential of the original full handshake.
+        let resumed = session.as_ref().and_then(|session| session.credential);
+        let has_name = info.server_name.is_some();
+        let credential =
+            credential.map(|credential| credential.id().in_session(has_name)).or(resumed);
+        if let Some(session) = session {
+            info.restore(&session);
+        }
+        // With an external key there is no post-handshake authentication. RFC 9846 4.4.2
+        info.post_handshake_auth &= info.pre_shared_key().is_none();
+        // The state for post-handshake authentication, if that is possible. RFC 9846 4.7.2
+        let requests_later = info.post_handshake_auth && config.client_verifier.is_some();
+        let requesting = requests_later.then(|| {
+            HandshakeContext::boxed(config, transcript.hash(), info.client_certificate_type)
+        });
+        let sends_tickets = !self.ticket_randoms.is_empty();
+        let secret = sends_tickets.then(|| client_finished.into_resumption_secret(&mut transcript));
+        if let Some(secret) = secret.flatten() {
+            let template = server_session(config, suite, &info, credential, authenticated);
+            let prepared = &self.ticket_randoms;
+            resumption::send_tickets(flow, config, prepared, template, &secret, &mut info)?;
+        }
+        flow.connect(Established {
+            info,
+            exporter: self.exporter,
+            early_exporter: self.early_exporter,
+            tolerate_truncation: config.common.tolerate_truncation,
+            tickets: None,
+            answering: None,
+            requesting,
+        })?;
+        Ok(Completion::Done)
+    }
 }

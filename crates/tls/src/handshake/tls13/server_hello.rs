@@ -1,71 +1,118 @@
-//! The ServerHello, and the key exchange that it answers. RFC 9846 4.2.3, 4.3.8
+//! A client's processing of HelloRetryRequest and ServerHello. RFC 9846 4.2.3, 4.2.4
 //!
-//! Must not know: what the handshake rests on. Next: [`super::first_flight`].
+//! The server's side of a retry is in `retry.rs`.
 
-use tercel_crypto::{CryptoError, KeyExchange, KeyExchangeAlgorithm, SharedSecret};
+use std::sync::Arc;
+
 use tercel_wire::{
-    ClientHello, CompressionMethod, KeyShareEntry, NamedGroup, ProtocolVersion, ServerHello,
-    ServerHelloExtensions, ServerKeyShare,
+    CompressionMethod, ExtensionType, HandshakeMessage, HandshakeType, ProtocolVersion,
+    ServerHello, ServerKeyShare,
 };
 
-use crate::error::{Error, Local, Peer};
-use crate::handshake::flow::Flow;
-use crate::handshake::hello::group;
+use crate::config::client::ClientConfig;
+use crate::error::{Error, PeerError};
+use crate::handshake::client_hello::offer::Offer;
+use crate::handshake::runtime::command::Command;
+use crate::handshake::runtime::flow::Flow;
 use crate::handshake::transcript::Transcript;
-use crate::keys::suite::Suite;
+use crate::keys::suite::{self, Suite};
+use crate::record::joiner::Message;
 
-/// Sends our share in the ServerHello; the secret that comes of it and the client's.
-pub(super) fn exchange_keys(
-    flow: &mut Flow,
-    hello: &ClientHello<'_>,
-    random: &[u8; 32],
-    suite: &'static Suite,
-    group: NamedGroup,
-    psk_index: Option<u16>,
-    transcript: &mut Transcript,
-) -> Result<SharedSecret, Error> {
-    let algorithm = group::algorithm(group).ok_or(Peer::NoSharedGroup)?;
-    let shares = hello.extensions.key_share.ok_or(Peer::MissingExtension)?;
-    let share = shares.iter().find(|share| share.group == group).ok_or(Peer::WrongGroup)?;
-    let mut room = [0_u8; KeyExchangeAlgorithm::MAX_SHARE_LEN];
-    let own = room.get_mut(..algorithm.server_share_len()).ok_or(Local::Encode)?;
-    let shared =
-        KeyExchange::respond_into(algorithm, share.key_exchange, own).map_err(bad_share)?;
-    send_server_hello(flow, hello, random, suite, group, own, psk_index, transcript)?;
-    Ok(shared)
+/// An accepted ServerHello.
+pub(super) struct ReceivedServerHello {
+    pub(super) message: Message,
+    pub(super) suite: &'static Suite,
+    /// The transcript before the ServerHello.
+    pub(super) transcript: Transcript,
+    /// Whether a HelloRetryRequest came first.
+    pub(super) retried: bool,
 }
 
-/// A share that its group does not allow is the peer's fault, anything else is ours.
-pub(crate) fn bad_share(error: CryptoError) -> Error {
-    match error {
-        CryptoError::InvalidShare => Peer::BadKeyShare.into(),
-        other => Local::Crypto(other).into(),
+/// Answers a HelloRetryRequest, if `first` is one, and receives the ServerHello. RFC 9846 4.2.4
+pub(super) async fn receive(
+    flow: &mut Flow,
+    config: &Arc<ClientConfig>,
+    offer: &mut Offer,
+    first: Message,
+) -> Result<ReceivedServerHello, Error> {
+    let hello = ServerHello::parse(first.body())?;
+    let suite = check(&hello, config, offer)?;
+    if !hello.is_hello_retry_request() {
+        let transcript = offer.transcript(suite.hash);
+        return Ok(ReceivedServerHello { message: first, suite, transcript, retried: false });
     }
+    let mut transcript = Transcript::after_retry(suite.hash, &offer.message);
+    transcript.add(first.bytes());
+    let group = match hello.extensions.key_share {
+        None => None,
+        Some(ServerKeyShare::SelectedGroup(group)) => {
+            // It must be an offered group without a share. RFC 9846 4.2.4, 4.3.8
+            if !config.common.groups.contains(&group) || offer.has_share(config, group) {
+                return Err(PeerError::WrongGroup.into());
+            }
+            Some(group)
+        }
+        Some(ServerKeyShare::Entry(_)) => return Err(PeerError::IllegalParameter.into()),
+    };
+    // The request must lead to a change of the ClientHello. RFC 9846 4.2.4
+    if group.is_none() && hello.extensions.cookie.is_none() {
+        return Err(PeerError::UnnecessaryRetry.into());
+    }
+    if offer.early_data {
+        flow.order(Command::AbandonEarlyData)?;
+    } else if !offer.session_id.is_empty() {
+        flow.order(Command::SendChangeCipherSpec)?;
+    }
+    offer.send_again(flow, config, group, hello.extensions.cookie, &transcript)?;
+    transcript.add(&offer.message);
+
+    let second = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
+    let after = ServerHello::parse(second.body())?;
+    if after.is_hello_retry_request() {
+        return Err(PeerError::SecondRetry.into());
+    }
+    // The version and the suite must not change. RFC 9846 4.2.4
+    if after.extensions.supported_versions != Some(ProtocolVersion::TLS1_3) {
+        return Err(PeerError::WrongVersionChosen.into());
+    }
+    if check(&after, config, offer)? != suite {
+        return Err(PeerError::CipherSuiteChangedAfterRetry.into());
+    }
+    if let (Some(group), Some(ServerKeyShare::Entry(share))) = (group, after.extensions.key_share) {
+        if share.group != group {
+            return Err(PeerError::WrongGroup.into());
+        }
+    }
+    Ok(ReceivedServerHello { message: second, suite, transcript, retried: true })
 }
 
-#[allow(clippy::too_many_arguments)]
-fn send_server_hello(
-    flow: &mut Flow,
-    hello: &ClientHello<'_>,
-    random: &[u8; 32],
-    suite: &'static Suite,
-    group: NamedGroup,
-    share: &[u8],
-    psk_index: Option<u16>,
-    transcript: &mut Transcript,
-) -> Result<(), Error> {
-    let server_hello = ServerHello {
-        legacy_version: ProtocolVersion::TLS1_2,
-        random,
-        session_id_echo: hello.session_id,
-        cipher_suite: suite.code,
-        compression_method: CompressionMethod::NULL,
-        extensions: ServerHelloExtensions {
-            supported_versions: Some(ProtocolVersion::TLS1_3),
-            key_share: Some(ServerKeyShare::Entry(KeyShareEntry { group, key_exchange: share })),
-            pre_shared_key: psk_index,
-            ..Default::default()
-        },
+/// Checks that apply to each ServerHello and HelloRetryRequest of TLS 1.3. RFC 9846 4.2.3
+fn check(
+    hello: &ServerHello<'_>,
+    config: &ClientConfig,
+    offer: &Offer,
+) -> Result<&'static Suite, Error> {
+    // The field is fixed; any other value leads to a protocol_version alert. RFC 9846 4.2.3
+    if hello.legacy_version != ProtocolVersion::TLS1_2 {
+        return Err(PeerError::UnsupportedVersion.into());
+    }
+    if hello.session_id_echo != &*offer.session_id {
+        return Err(PeerError::SessionIdNotEchoed.into());
+    }
+    if hello.compression_method != CompressionMethod::NULL {
+        return Err(PeerError::Compression.into());
+    }
+    let retry = hello.is_hello_retry_request();
+    let allowed = |kind: ExtensionType| match kind {
+        ExtensionType::SUPPORTED_VERSIONS | ExtensionType::KEY_SHARE => true,
+        ExtensionType::COOKIE => retry,
+        ExtensionType::PRE_SHARED_KEY => !retry && offer.offered().has(kind),
+        _ => false,
     };
-    flow.send(&server_hello, transcript)
+    if !hello.extensions.types().all(allowed) {
+        return Err(PeerError::UnexpectedExtension.into());
+    }
+    suite::find(hello.cipher_suite)
+        .filter(|suite| suite.is_tls13() && config.common.suites.contains(suite))
+        .ok_or_else(|| PeerError::WrongCipherSuiteChosen.into())
 }

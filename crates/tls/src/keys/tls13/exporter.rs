@@ -1,27 +1,25 @@
-//! Exporters: keying material for other protocols. RFC 9846 7.5
-//!
-//! Must not know: who asks. Next: `connection/export.rs`.
+//! TLS 1.3 exporters. RFC 9846 7.5
 
 use tercel_crypto::{Hash, HashAlgorithm, Prk, ShortSecret};
 use tercel_wire::{Reader, Writer};
 
-use super::label::{MAX_LABEL, derive_secret, expand_label};
-use crate::error::{Error, Local};
+use crate::error::{Error, InternalError};
 use crate::keys::constants::Constants;
+use crate::keys::label::{MAX_LABEL, derive_secret, expand_label};
 
-/// The secret behind exporters. RFC 9846 7.5
+/// The exporter secret. RFC 9846 7.5
 pub(crate) struct ExporterSecret {
     secret: ShortSecret,
     hash: HashAlgorithm,
 }
 
 impl ExporterSecret {
-    /// Its length says which hash it is for.
+    /// Writes the secret. Its length identifies the hash.
     pub(crate) fn write(&self, w: &mut Writer<'_>) {
         w.opaque8(self.secret.as_bytes());
     }
 
-    /// What [`Self::write`] wrote.
+    /// Reads what [`Self::write`] wrote.
     pub(crate) fn read(r: &mut Reader<'_>) -> Option<Self> {
         let bytes = r.opaque8().ok()?;
         let hash = match bytes.len() {
@@ -44,7 +42,7 @@ impl ExporterSecret {
     pub(crate) fn export(&self, label: &[u8], context: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let longest = self.hash.output_len().saturating_mul(255);
         if out.len() > longest || label.len() > MAX_LABEL {
-            return Err(Local::Encode.into());
+            return Err(InternalError::Encode.into());
         }
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
         let secret = derive_secret(&prk, label, &Constants::of(self.hash).empty);

@@ -1,17 +1,16 @@
-//! The handshake secret: what protects the rest of the handshake, and makes both Finished. RFC 9846 7.1
-//!
-//! Must not know: messages. Next: [`super::main_secret`].
+//! The handshake secret: handshake traffic keys and Finished keys. RFC 9846 7.1
 
 use tercel_crypto::{Digest, HmacKey, Mac, Prk, ShortSecret};
 
-use super::label::{Label, Labelled, derive_secrets, expand_labels};
+use super::finished_key::FinishedKey;
 use super::main_secret::MainSecret;
 use super::traffic::key_and_iv;
 use crate::keys::constants::Constants;
-use crate::keys::direction::{Keys, WriteKey};
+use crate::keys::label::{ExpandLabel, Label, derive_secrets, expand_labels};
 use crate::keys::suite::Suite;
+use crate::keys::write_key::WriteKey;
 
-/// The second stage: protects the rest of the handshake.
+/// The handshake secret, the second stage of the key schedule.
 pub(crate) struct HandshakeSecret {
     prk: Prk,
     suite: &'static Suite,
@@ -22,8 +21,8 @@ impl HandshakeSecret {
         Self { prk, suite }
     }
 
-    /// `hello` is the transcript hash of ClientHello to ServerHello. The salt of the main secret comes along: it depends on
-    /// this secret alone.
+    /// Derives the handshake traffic secrets, and the salt of the main secret, which depends only
+    /// on the handshake secret. `hello` is the transcript hash of ClientHello to ServerHello.
     pub(crate) fn into_traffic_secrets(self, hello: &Digest) -> HandshakeTrafficSecrets {
         let empty = &Constants::of(self.suite.hash).empty;
         let derived: [(Label, &[u8]); 3] = [
@@ -36,7 +35,7 @@ impl HandshakeSecret {
     }
 }
 
-/// Both sides' secrets of this stage, and the salt of the next.
+/// The handshake traffic secrets, and the salt of the main secret.
 pub(crate) struct HandshakeTrafficSecrets {
     client: ShortSecret,
     server: ShortSecret,
@@ -55,12 +54,13 @@ impl HandshakeTrafficSecrets {
         self.server.as_bytes()
     }
 
-    /// All that comes of them. The last stage is extracted beside: it takes in no message and no further secret, so that what
-    /// it will be is settled by now, however long the handshake goes on. RFC 9846 7.1, 7.3, 4.5.3
+    /// Derives the traffic keys, the Finished keys and the main secret at once. The main secret can
+    /// be extracted already, since it depends on no later message or secret.
+    /// RFC 9846 7.1, 7.3, 4.5.3
     pub(crate) fn into_keys(self) -> HandshakeKeys {
         let Suite { hash, aead, .. } = *self.suite;
         let (digest, write) = (hash.output_len(), WriteKey::tls13_length(aead));
-        let [client, server, salt] = HmacKey::several(
+        let [client, server, salt] = HmacKey::batch(
             hash,
             [self.client.as_bytes(), self.server.as_bytes(), self.salt.as_bytes()],
         );
@@ -68,10 +68,11 @@ impl HandshakeTrafficSecrets {
         let zeros = [0_u8; 64];
         let zeros = zeros.get(..digest).unwrap_or_default();
         let lengths = [write, write, digest, digest, digest];
-        let made = ShortSecret::several(lengths, |[of_client, of_server, a, b, main]| {
+        let made = ShortSecret::batch(lengths, |[of_client, of_server, a, b, main]| {
             let [client_key, client_iv] = key_and_iv(&client, aead, of_client);
             let [server_key, server_iv] = key_and_iv(&server, aead, of_server);
-            let finished = |prk, out| Labelled { prk, label: Label::FINISHED, context: &[], out };
+            let finished =
+                |prk, out| ExpandLabel { prk, label: Label::FINISHED, context: &[], out };
             let steps = [
                 client_key,
                 client_iv,
@@ -84,10 +85,10 @@ impl HandshakeTrafficSecrets {
         });
         let [of_client, of_server, a, b, main] = made;
         let [client_finished, server_finished, main] =
-            HmacKey::several(hash, [a.as_bytes(), b.as_bytes(), main.as_bytes()]);
+            HmacKey::batch(hash, [a.as_bytes(), b.as_bytes(), main.as_bytes()]);
         HandshakeKeys {
-            client: Keys::Handshake13(WriteKey::tls13(aead, of_client)),
-            server: Keys::Handshake13(WriteKey::tls13(aead, of_server)),
+            client: WriteKey::tls13(aead, of_client),
+            server: WriteKey::tls13(aead, of_server),
             client_finished: FinishedKey(client_finished),
             server_finished: FinishedKey(server_finished),
             main: MainSecret::new(Prk::from_key(main), self.suite),
@@ -95,30 +96,11 @@ impl HandshakeTrafficSecrets {
     }
 }
 
-/// What a handshake needs to its end: for the records of each side and its Finished, and the last stage of the schedule.
+/// Traffic keys and Finished keys of both sides, and the main secret.
 pub(crate) struct HandshakeKeys {
-    pub(crate) client: Keys,
-    pub(crate) server: Keys,
+    pub(crate) client: WriteKey,
+    pub(crate) server: WriteKey,
     pub(crate) client_finished: FinishedKey,
     pub(crate) server_finished: FinishedKey,
     pub(crate) main: MainSecret,
-}
-
-/// What makes one side's Finished. RFC 9846 4.5.3
-pub(crate) struct FinishedKey(HmacKey);
-
-impl FinishedKey {
-    pub(super) fn hmac(&self) -> &HmacKey {
-        &self.0
-    }
-
-    /// The `verify_data` over this transcript hash.
-    pub(crate) fn verify_data(&self, transcript: &Digest) -> Digest {
-        self.0.sign(&[transcript])
-    }
-
-    /// Compares in constant time.
-    pub(crate) fn verifies(&self, transcript: &Digest, verify_data: &[u8]) -> bool {
-        self.0.verify(&[transcript], verify_data)
-    }
 }

@@ -1,18 +1,16 @@
-//! The main secret: application data, exporters, resumption. RFC 9846 7.1
-//!
-//! Must not know: messages. Next: [`super::traffic`], [`super::exporter`], [`super::resumption`].
+//! The main secret: application traffic secrets, exporters and resumption. RFC 9846 7.1
 
 use tercel_crypto::{Digest, Mac, Prk, ShortSecret};
 
 use super::exporter::ExporterSecret;
-use super::handshake::FinishedKey;
-use super::label::{Label, Labelled, derive, expand_labels};
+use super::finished_key::FinishedKey;
 use super::resumption::ResumptionSecret;
 use super::traffic::{TrafficSecret, key_and_iv};
-use crate::keys::direction::WriteKey;
+use crate::keys::label::{ExpandLabel, Label, derive, expand_labels};
 use crate::keys::suite::Suite;
+use crate::keys::write_key::WriteKey;
 
-/// The last stage: application data, exporters, resumption.
+/// The main secret, the last stage of the key schedule.
 pub(crate) struct MainSecret {
     prk: Prk,
     suite: &'static Suite,
@@ -23,8 +21,9 @@ impl MainSecret {
         Self { prk, suite }
     }
 
-    /// All that is over ClientHello to the server's Finished, of which `finished` is the transcript hash. With the client's
-    /// key its `verify_data` comes along, which is over the same if no message of the client's stands between. RFC 9846 4.5
+    /// Derives the secrets that depend on the transcript up to the server's Finished, whose hash is
+    /// `finished`. If the client's Finished key is given, its `verify_data` is computed as well: it
+    /// covers the same transcript if the client sends no other message in between. RFC 9846 4.5
     pub(crate) fn application_secrets(
         &self,
         finished: &Digest,
@@ -32,16 +31,17 @@ impl MainSecret {
     ) -> ApplicationSecrets {
         let digest = self.suite.hash.output_len();
         let lengths = [digest, digest, digest, client.map_or(0, |_| digest)];
-        let made = ShortSecret::several(lengths, |[of_client, of_server, exporter, out]| {
-            let derived = |label, out| Labelled { prk: &self.prk, label, context: finished, out };
+        let made = ShortSecret::batch(lengths, |[of_client, of_server, exporter, out]| {
+            let derived =
+                |label, out| ExpandLabel { prk: &self.prk, label, context: finished, out };
             let steps = [
                 derived(Label::CLIENT_APPLICATION_TRAFFIC, of_client),
                 derived(Label::SERVER_APPLICATION_TRAFFIC, of_server),
                 derived(Label::EXPORTER, exporter),
             ];
             let parts: &[&[u8]] = &[finished];
-            let mut beside = client.map(|key| Mac { key: key.hmac(), parts, out });
-            expand_labels(steps, beside.as_mut_slice());
+            let mut macs = client.map(|key| Mac { key: key.hmac(), parts, out });
+            expand_labels(steps, macs.as_mut_slice());
         });
         let [of_client, of_server, exporter, verify_data] = made;
         ApplicationSecrets {
@@ -58,18 +58,19 @@ impl MainSecret {
     }
 }
 
-/// What [`MainSecret::application_secrets`] gives.
+/// Result of [`MainSecret::application_secrets`].
 pub(crate) struct ApplicationSecrets {
     pub(crate) client: TrafficSecret,
     pub(crate) server: TrafficSecret,
     pub(crate) exporter: ExporterSecret,
-    /// A secret until the client sends it.
+    /// Secret until the client sends it.
     pub(crate) client_verify_data: Option<ShortSecret>,
 }
 
 impl ApplicationSecrets {
-    /// Key and IV of the client's direction and of the server's. With `finished`, the transcript hash of ClientHello to the
-    /// client's Finished, the resumption secret comes along; `main` is what this came of. RFC 9846 7.3, 7.1
+    /// Key and IV of the client and of the server. If `finished`, the transcript hash of
+    /// ClientHello to the client's Finished, is given, the resumption secret is derived as well.
+    /// `main` is the main secret from which these secrets were derived. RFC 9846 7.3, 7.1
     pub(crate) fn write_keys(
         &self,
         main: &MainSecret,
@@ -77,14 +78,14 @@ impl ApplicationSecrets {
     ) -> ([WriteKey; 2], Option<ResumptionSecret>) {
         let Suite { hash, aead, .. } = *main.suite;
         let secrets = [self.client.as_bytes(), self.server.as_bytes()];
-        let [client, server] = &Prk::several(hash, secrets);
+        let [client, server] = &Prk::batch(hash, secrets);
         let write = WriteKey::tls13_length(aead);
         let lengths = [write, write, finished.map_or(0, |_| hash.output_len())];
-        let made = ShortSecret::several(lengths, |[of_client, of_server, out]| {
+        let made = ShortSecret::batch(lengths, |[of_client, of_server, out]| {
             let [client_key, client_iv] = key_and_iv(client, aead, of_client);
             let [server_key, server_iv] = key_and_iv(server, aead, of_server);
             let context = finished.map(|digest| &**digest).unwrap_or_default();
-            let resumption = Labelled { prk: &main.prk, label: Label::RESUMPTION, context, out };
+            let resumption = ExpandLabel { prk: &main.prk, label: Label::RESUMPTION, context, out };
             expand_labels([client_key, client_iv, server_key, server_iv, resumption], &mut []);
         });
         let [of_client, of_server, resumption] = made;

@@ -1,13 +1,11 @@
-//! The resumption secret and the pre-shared keys of its tickets. RFC 9846 7.1, 4.7.1
-//!
-//! Must not know: tickets, but for their nonces. Next: `handshake/tls13/resumption.rs`.
+//! The resumption secret and the pre-shared keys of tickets. RFC 9846 7.1, 4.7.1
 
 use tercel_crypto::{HashAlgorithm, Prk, Secret, ShortSecret};
 
-use super::label::{Label, derive, derive_secrets};
+use crate::keys::label::{Label, derive, derive_secrets};
 use crate::keys::suite::Suite;
 
-/// The secret behind the pre-shared keys of new tickets. RFC 9846 7.1
+/// The resumption secret, from which the pre-shared keys of tickets are derived. RFC 9846 7.1
 pub(crate) struct ResumptionSecret {
     secret: ShortSecret,
     hash: HashAlgorithm,
@@ -22,33 +20,33 @@ impl ResumptionSecret {
         self.secret.as_bytes()
     }
 
-    /// Out of what [`Self::as_bytes`] gave, if that is as long as this suite's secrets are.
+    /// Restores what [`Self::as_bytes`] returned. `None` if the length is wrong for this suite.
     pub(crate) fn from_bytes(suite: &'static Suite, bytes: &[u8]) -> Option<Self> {
         let fits = bytes.len() == suite.hash.output_len();
         fits.then(|| Self { secret: ShortSecret::new(bytes), hash: suite.hash })
     }
 
-    /// The key that goes with the ticket of this nonce. RFC 9846 4.7.1
+    /// The pre-shared key of the ticket with this nonce. RFC 9846 4.7.1
     pub(crate) fn psk(&self, nonce: &[u8]) -> Secret {
         self.keyed().psk(nonce)
     }
 
-    /// Absorbed once, for several tickets.
+    /// Prepares the secret for deriving the keys of several tickets.
     pub(crate) fn keyed(&self) -> KeyedResumptionSecret {
         KeyedResumptionSecret(Prk::from_bytes(self.hash, self.secret.as_bytes()))
     }
 }
 
-/// A [`ResumptionSecret`] that is about to give several keys.
+/// A [`ResumptionSecret`] with its HMAC key state computed once.
 pub(crate) struct KeyedResumptionSecret(Prk);
 
 impl KeyedResumptionSecret {
-    /// As [`ResumptionSecret::psk`].
+    /// See [`ResumptionSecret::psk`].
     pub(crate) fn psk(&self, nonce: &[u8]) -> Secret {
         derive(&self.0, Label::TICKET, nonce)
     }
 
-    /// The same for several nonces at once.
+    /// The pre-shared keys for several nonces at once.
     pub(crate) fn psks<const N: usize>(&self, nonces: [&[u8]; N]) -> [Secret; N] {
         derive_secrets(&self.0, nonces.map(|nonce| (Label::TICKET, nonce)))
     }

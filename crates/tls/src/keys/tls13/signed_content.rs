@@ -1,10 +1,8 @@
-//! What a CertificateVerify of TLS 1.3 signs. RFC 9846 4.5.2
-//!
-//! Must not know: keys. Next: `connection/authentication/certificate.rs`.
+//! The content that a TLS 1.3 CertificateVerify signs. RFC 9846 4.5.2
 
 use tercel_crypto::Digest;
 
-/// What `CertificateVerify` signs. RFC 9846 4.5.2
+/// The signed content of a `CertificateVerify`. RFC 9846 4.5.2
 pub(crate) struct SignedContent {
     bytes: [u8; PADDING + CONTEXT + 1 + Digest::MAX_LEN],
     length: usize,

@@ -1,15 +1,16 @@
-//! The whole schedule against one that is computed value by value, of HMAC and a hash alone. RFC 9846 7.1
+//! Compares the key schedule with one that is computed value by value, with HMAC and a hash only.
+//! RFC 9846 7.1
 //!
-//! The published traces know SHA-256 only, and there nothing goes side by side.
+//! The published traces cover SHA-256 only, and no interleaved computation.
 
 use tercel_crypto::{
-    Digest, Hash, HashAlgorithm, HashBeside, HmacKey, KeyExchange, KeyExchangeAlgorithm,
+    Digest, Hash, HashAlgorithm, HmacKey, InterleavedHash, KeyExchange, KeyExchangeAlgorithm,
 };
 
 use super::{ApplicationSecrets, EarlySecret, HandshakeKeys, PskKind};
 use crate::keys::suite::{self, Suite};
 
-/// HKDF-Expand-Label, where one block is as long as what is wanted, or longer.
+/// HKDF-Expand-Label for an output of at most one block.
 fn expanded(
     hash: HashAlgorithm,
     secret: &[u8],
@@ -36,14 +37,14 @@ fn mac(hash: HashAlgorithm, key: &[u8], message: &[u8]) -> Vec<u8> {
     HmacKey::new(hash, key).sign(&[message]).to_vec()
 }
 
-/// Key and IV, one behind the other.
+/// The key, followed by the IV.
 fn key_and_iv(suite: &Suite, secret: &[u8]) -> Vec<u8> {
     let key = expanded(suite.hash, secret, "key", &[], suite.aead.key_len());
     [key, expanded(suite.hash, secret, "iv", &[], 12)].concat()
 }
 
 #[test]
-fn what_is_made_at_once_is_what_is_made_alone() {
+fn values_derived_at_once_equal_those_derived_separately() {
     for suite in suite::ALL.iter().filter(|suite| suite.is_tls13()) {
         for psk in [None, Some([7; 32].as_slice())] {
             walk(suite, psk);
@@ -64,7 +65,7 @@ fn walk(suite: &'static Suite, psk: Option<&[u8]>) {
 
     let early = EarlySecret::new(suite, psk);
     if let Some(psk) = psk {
-        // The second time, as after a retry, the salt is there already.
+        // The second time, as after a HelloRetryRequest, the salt has been derived already.
         assert_eq!(*early.binder(PskKind::Resumption, &hello), *binder);
         assert_eq!(*early.binder(PskKind::Resumption, &hello), *binder);
         let alone = EarlySecret::for_binder(suite, psk);
@@ -78,18 +79,18 @@ fn walk(suite: &'static Suite, psk: Option<&[u8]>) {
     let [one, other] = pairs;
     let shared = one.agree(other.public_share()).unwrap();
     let handshake_secret = mac(hash, &salt, shared.as_bytes());
-    // A server's, made beside a hello that is short, or of many blocks.
-    let beside = [5, 2000].into_iter().filter_map(|length| {
+    // A server's, interleaved with a ClientHello that is short or has many blocks.
+    let interleaved = [5, 2000].into_iter().filter_map(|length| {
         let (message, mut running) = (vec![7; length], Hash::new(hash));
-        let mut beside = HashBeside::new(&mut running, &message);
-        let made = EarlySecret::with_binder_key(suite, psk?, PskKind::Resumption, &mut beside);
-        beside.finish();
+        let mut interleaved = InterleavedHash::new(&mut running, &message);
+        let made = EarlySecret::with_binder_key(suite, psk?, PskKind::Resumption, &mut interleaved);
+        interleaved.finish();
         assert_eq!(running.finish(), over(&[&message]));
         assert_eq!(*made.1.binder(&hello), *binder);
         Some(made.0)
     });
-    // An external key that a client goes on with brings no salt.
-    for early in [early, EarlySecret::new(suite, psk)].into_iter().chain(beside) {
+    // The second one has no salt, as for a client's external key.
+    for early in [early, EarlySecret::new(suite, psk)].into_iter().chain(interleaved) {
         let secrets = early.into_handshake(&shared).into_traffic_secrets(&hello);
         let client = derived(hash, &handshake_secret, "c hs traffic", &hello);
         let server = derived(hash, &handshake_secret, "s hs traffic", &hello);
@@ -106,8 +107,8 @@ fn check_keys(
 ) {
     let hash = suite.hash;
     let HandshakeKeys { client_finished, server_finished, main, .. } = keys;
-    assert_eq!(keys.client.as_bytes(), key_and_iv(suite, client));
-    assert_eq!(keys.server.as_bytes(), key_and_iv(suite, server));
+    assert_eq!(keys.client.bytes.as_bytes(), key_and_iv(suite, client));
+    assert_eq!(keys.server.bytes.as_bytes(), key_and_iv(suite, server));
     let finished =
         |secret, digest: &Digest| mac(hash, &derived(hash, secret, "finished", &[]), digest);
     let digest = Hash::digest(hash, &[b"hello", b"server"]);

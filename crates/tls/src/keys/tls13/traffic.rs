@@ -1,16 +1,14 @@
-//! Traffic secrets: the keys of one direction, and the secret that follows. RFC 9846 7.2, 7.3
-//!
-//! Must not know: which direction it is. Next: `keys/direction.rs`.
+//! Traffic secrets: keys of one direction, and key updates. RFC 9846 7.2, 7.3
 
 use tercel_crypto::{AeadAlgorithm, Digest, HashAlgorithm, HmacKey, Prk, ShortSecret};
 
-use super::label::{Label, Labelled, derive, expand_labels};
 use crate::error::Error;
-use crate::keys::direction::WriteKey;
+use crate::keys::label::{ExpandLabel, Label, derive, expand_labels};
 use crate::keys::suite::Suite;
+use crate::keys::write_key::WriteKey;
 use crate::record::protection::Protection;
 
-/// A secret from which one direction's keys are made, and its successor.
+/// The traffic secret of one direction.
 pub(crate) struct TrafficSecret {
     secret: ShortSecret,
     hash: HashAlgorithm,
@@ -22,7 +20,7 @@ impl TrafficSecret {
         Self { secret, hash: suite.hash, aead: suite.aead }
     }
 
-    /// Out of what [`Self::as_bytes`] gave, if that is as long as this suite's secrets are.
+    /// Restores what [`Self::as_bytes`] returned. `None` if the length is wrong for this suite.
     pub(crate) fn from_bytes(suite: &'static Suite, bytes: &[u8]) -> Option<Self> {
         let fits = bytes.len() == suite.hash.output_len();
         fits.then(|| Self::new(suite, ShortSecret::new(bytes)))
@@ -49,7 +47,7 @@ impl TrafficSecret {
         WriteKey::tls13(self.aead, bytes)
     }
 
-    /// What that key and IV protect.
+    /// Record protection with that key and IV.
     pub(crate) fn protection(&self) -> Result<Protection, Error> {
         let made = self.write_key();
         Protection::tls13(self.aead, made.key(), made.iv())
@@ -78,13 +76,13 @@ impl TrafficSecret {
     }
 }
 
-/// The two expansions of a write key, into a key with an IV behind it. RFC 9846 7.3
+/// The two expansions of a write key; `out` gets the key, followed by the IV. RFC 9846 7.3
 pub(super) fn key_and_iv<'a>(
     prk: &'a Prk,
     aead: AeadAlgorithm,
     out: &'a mut [u8],
-) -> [Labelled<'a>; 2] {
+) -> [ExpandLabel<'a>; 2] {
     let (key, iv) = out.split_at_mut(aead.key_len());
-    let label = |label, out| Labelled { prk, label, context: &[], out };
+    let label = |label, out| ExpandLabel { prk, label, context: &[], out };
     [label(Label::KEY, key), label(Label::IV, iv)]
 }

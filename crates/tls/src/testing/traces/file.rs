@@ -1,24 +1,21 @@
-//! A trace as a text file: steps, and the values of each.
-//!
-//! What it is for: keeping hexadecimal out of the tests. Must not know: what a step means.
-//! Next: the parent module, which plays the steps.
+//! Parses a trace from a text file: steps with their values in hexadecimal.
 
-use crate::config::policy::Side;
+use crate::side::Side;
 
-/// A trace, step by step.
+/// A trace: a sequence of steps.
 pub(super) struct Trace {
     steps: Vec<Step>,
 }
 
-/// One thing that one side does.
+/// A step of one side.
 pub(super) struct Step {
-    pub(super) who: Side,
+    pub(super) side: Side,
     pub(super) what: String,
     values: Vec<(String, Vec<u8>)>,
 }
 
 impl Trace {
-    /// Reads the form described at the top of each file.
+    /// Parses the format described at the top of each file.
     pub(super) fn parse(text: &str) -> Self {
         let mut steps: Vec<Step> = Vec::new();
         let mut expected = 0;
@@ -29,14 +26,14 @@ impl Trace {
                 octets.extend(unhex(line.trim()));
                 continue;
             }
-            let (name, rest) = line.trim().split_once(": ").expect("a name and what belongs to it");
+            let (name, rest) = line.trim().split_once(": ").expect("a name and a value");
             if depth == 2 {
                 let step = steps.last_mut().expect("values follow a step");
                 expected += rest.parse::<usize>().expect("a length");
                 step.values.push((name.to_owned(), Vec::new()));
             } else {
-                let who = if name == "client" { Side::Client } else { Side::Server };
-                steps.push(Step { who, what: rest.to_owned(), values: Vec::new() });
+                let side = if name == "client" { Side::Client } else { Side::Server };
+                steps.push(Step { side, what: rest.to_owned(), values: Vec::new() });
             }
         }
         let trace = Self { steps };
@@ -49,13 +46,13 @@ impl Trace {
         &self.steps
     }
 
-    /// The last step of this side that is called so.
-    pub(super) fn step(&self, who: Side, what: &str) -> &Step {
+    /// The last step of this side with this name.
+    pub(super) fn step(&self, side: Side, what: &str) -> &Step {
         let mut steps = self.steps.iter().rev();
-        steps.find(|step| step.who == who && step.what == what).expect(what)
+        steps.find(|step| step.side == side && step.what == what).expect(what)
     }
 
-    /// A value of the last step that is called so, whichever side it belongs to.
+    /// A value of the last step with this name, of either side.
     pub(super) fn value(&self, what: &str, name: &str) -> &[u8] {
         self.steps.iter().rev().find(|step| step.what == what).expect(what).value(name)
     }

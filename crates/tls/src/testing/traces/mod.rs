@@ -1,8 +1,7 @@
-//! The handshakes of RFC 8448, played back: every secret, key, Finished and record, octet for octet.
+//! The handshakes of RFC 8448: every secret, key, Finished and record must be equal.
 //!
-//! What it is for: holding key schedule, transcript and record protection against figures that others
-//! computed. What the traces leave to chance (signatures, randoms, shares) is taken from them.
-//! Must not know: how our own messages look. Next: [`steps`], which checks each step by itself.
+//! They compare key schedule, transcript and record protection with published values. Random values
+//! (signatures, randoms, shares) are taken from the traces.
 
 mod file;
 mod steps;
@@ -14,18 +13,20 @@ use tercel_wire::{
     HandshakeType, ServerHello, SignatureScheme,
 };
 
-use crate::config::policy::Side;
-use crate::config::scheme;
 use crate::handshake::transcript::Transcript;
-use crate::keys::suite::{self, Suite};
+use crate::keys::direction::Keys;
+use crate::keys::suite::Suite;
 use crate::keys::tls13::{
     ApplicationSecrets, CLIENT_CONTEXT, EarlySecret, HandshakeKeys, PskKind, SERVER_CONTEXT,
     SignedContent,
 };
-use crate::record::frame::Expect;
+use crate::keys::write_key::WriteKey;
+use crate::keys::{scheme, suite};
+use crate::record::frame::RecordVersion;
 use crate::record::opener::Opener;
 use crate::record::protection::Protection;
 use crate::record::sealer::Sealer;
+use crate::side::Side;
 use file::{Step, Trace};
 
 const SIMPLE: &str = include_str!("simple.txt");
@@ -36,35 +37,38 @@ const COMPATIBILITY: &str = include_str!("compatibility.txt");
 
 #[test]
 fn simple_handshake() {
-    Play::of(&Trace::parse(SIMPLE), None).play_all(9);
+    Replay::of(&Trace::parse(SIMPLE), None).check_all(9);
 }
 
+/// RFC 9846 4.6
 #[test]
 fn resumed_handshake_with_early_data() {
     let (simple, resumed) = (Trace::parse(SIMPLE), Trace::parse(RESUMED));
-    // The ticket of the simple handshake is what is resumed from.
+    // The ticket of the simple handshake is resumed.
     let psk = simple.value("derive resumption", "expanded");
     assert_eq!(psk, resumed.step(Side::Client, "extract early").value("ikm"));
-    Play::of(&resumed, Some(psk)).play_all(10);
+    Replay::of(&resumed, Some(psk)).check_all(10);
 }
 
+/// RFC 9846 4.1
 #[test]
 fn handshake_after_a_hello_retry_request() {
-    Play::of(&Trace::parse(RETRY), None).play_all(8);
+    Replay::of(&Trace::parse(RETRY), None).check_all(8);
 }
 
+/// RFC 9846 4.5
 #[test]
 fn handshake_with_client_authentication() {
-    Play::of(&Trace::parse(CLIENT_AUTH), None).play_all(6);
+    Replay::of(&Trace::parse(CLIENT_AUTH), None).check_all(6);
 }
 
 #[test]
 fn handshake_in_compatibility_mode() {
-    Play::of(&Trace::parse(COMPATIBILITY), None).play_all(8);
+    Replay::of(&Trace::parse(COMPATIBILITY), None).check_all(8);
 }
 
-/// Both ends of a trace, each with the record layer it would have.
-struct Play<'t> {
+/// Both ends of a trace, each with its record layer.
+struct Replay<'t> {
     trace: &'t Trace,
     psk: Option<&'t [u8]>,
     suite: &'static Suite,
@@ -72,9 +76,9 @@ struct Play<'t> {
     server: End,
     first_hello: Vec<u8>,
     transcript: Transcript,
-    /// From the ServerHello on.
+    /// Set at the ServerHello.
     handshake: Option<HandshakeKeys>,
-    /// From the server's Finished on, over this transcript hash.
+    /// Set at the server's Finished, with its transcript hash.
     application: Option<(Digest, ApplicationSecrets)>,
 }
 
@@ -83,7 +87,7 @@ struct End {
     opener: Opener,
 }
 
-impl<'t> Play<'t> {
+impl<'t> Replay<'t> {
     fn of(trace: &'t Trace, psk: Option<&'t [u8]>) -> Self {
         let suite = suite::find(CipherSuite::TLS_AES_128_GCM_SHA256).unwrap();
         let end = || End { sealer: Sealer::new(), opener: Opener::new() };
@@ -102,8 +106,8 @@ impl<'t> Play<'t> {
         }
     }
 
-    /// Plays every record; there are this many.
-    fn play_all(mut self, records: usize) {
+    /// Checks every record, of which there is this number.
+    fn check_all(mut self, records: usize) {
         let mut played = 0;
         for step in self.trace.steps() {
             let Some(kind) = step.what.strip_prefix("record ") else { continue };
@@ -113,52 +117,52 @@ impl<'t> Play<'t> {
         assert_eq!(played, records);
     }
 
-    /// Seals the payload as the sender, compares, opens it as the receiver.
+    /// Seals the payload as the sender, compares the record, and opens it as the receiver.
     fn record(&mut self, step: &Step, kind: &str) {
         let (payload, expected) = (step.value("payload"), step.value("complete record"));
         let (content_type, mut record) = (content_type(kind), Vec::new());
         if content_type == ContentType::CHANGE_CIPHER_SPEC {
-            // Never protected, whatever keys are in place. RFC 9846 5
+            // Always unprotected. RFC 9846 5
             Sealer::new().seal_to(content_type, payload, &mut record).unwrap();
         } else {
-            self.end(step.who).sealer.seal_to(content_type, payload, &mut record).unwrap();
+            self.end(step.side).sealer.seal_to(content_type, payload, &mut record).unwrap();
         }
-        assert_eq!(record, expected, "{:?}: {}", step.who, step.what);
+        assert_eq!(record, expected, "{:?}: {}", step.side, step.what);
 
-        let opener = &mut self.end(other(step.who)).opener;
-        let frame = opener.frame(&record).unwrap().expect("a whole record");
+        let opener = &mut self.end(other(step.side)).opener;
+        let frame = opener.frame(&record).unwrap().expect("a complete record");
         let opened = opener.open(frame, &mut record).unwrap().expect("a record with content");
         assert_eq!((opened.content_type, &record[opened.plaintext]), (content_type, payload));
 
         if content_type == ContentType::HANDSHAKE {
-            self.end(step.who).sealer.set_header_version([3, 3]);
+            self.end(step.side).sealer.set_header_version([3, 3]);
             let mut rest = payload;
             while !rest.is_empty() {
                 let length = u32::from_be_bytes([0, rest[1], rest[2], rest[3]]) as usize + 4;
                 let (message, after) = rest.split_at(length);
-                self.message(step.who, message);
+                self.message(step.side, message);
                 rest = after;
             }
         }
     }
 
-    fn message(&mut self, who: Side, message: &[u8]) {
-        match (HandshakeType(message[0]), who) {
+    fn message(&mut self, side: Side, message: &[u8]) {
+        match (HandshakeType(message[0]), side) {
             (HandshakeType::CLIENT_HELLO, _) => self.client_hello(message),
             (HandshakeType::SERVER_HELLO, _) => self.server_hello(message),
             (HandshakeType::END_OF_EARLY_DATA, _) => {
                 self.transcript.add(message);
                 self.protect(Side::Client, |play| {
-                    play.handshake.as_ref().unwrap().client.protection().unwrap()
+                    protection(&play.handshake.as_ref().unwrap().client)
                 });
             }
             (HandshakeType::FINISHED, Side::Server) => self.server_finished(message),
             (HandshakeType::FINISHED, Side::Client) => self.client_finished(message),
             (HandshakeType::CERTIFICATE_VERIFY, _) => {
-                self.certificate_verify(who, message);
+                self.certificate_verify(side, message);
                 self.transcript.add(message);
             }
-            // Not part of the handshake. RFC 9846 4.5.1
+            // Not part of the transcript. RFC 9846 4.5.1
             (HandshakeType::NEW_SESSION_TICKET, _) => {}
             _ => self.transcript.add(message),
         }
@@ -174,7 +178,7 @@ impl<'t> Play<'t> {
         }
     }
 
-    /// The binder, and what protects and exports early data.
+    /// Checks the binder, and the secrets of early data.
     fn early_secrets(&mut self, message: &[u8]) {
         let early = EarlySecret::new(self.suite, self.psk);
         let hello = ClientHello::parse(&message[4..]).unwrap();
@@ -209,25 +213,25 @@ impl<'t> Play<'t> {
         assert_eq!(secrets.client(), self.trace.value("derive c hs traffic", "expanded"));
         assert_eq!(secrets.server(), self.trace.value("derive s hs traffic", "expanded"));
         let keys = secrets.into_keys();
-        self.protect(Side::Server, |_| keys.server.protection().unwrap());
+        self.protect(Side::Server, |_| protection(&keys.server));
         if self.psk.is_none() {
-            self.protect(Side::Client, |_| keys.client.protection().unwrap());
+            self.protect(Side::Client, |_| protection(&keys.client));
         }
         self.handshake = Some(keys);
     }
 
-    /// Whoever made this signature signed what we would have it sign.
-    fn certificate_verify(&mut self, who: Side, message: &[u8]) {
-        let certificate = self.trace.step(who, "message Certificate").value("Certificate");
+    /// The published signature must verify over the content that the library signs.
+    fn certificate_verify(&mut self, side: Side, message: &[u8]) {
+        let certificate = self.trace.step(side, "message Certificate").value("Certificate");
         let certificate = Certificate::parse(&certificate[4..]).unwrap();
         let leaf = certificate.certificate_list.first().unwrap().cert_data;
         let key = tercel_pki::end_entity_public_key(&[leaf.into()]);
         let verify = CertificateVerify::parse(&message[4..]).unwrap();
         if verify.algorithm == SignatureScheme::RSA_PSS_RSAE_SHA256 {
-            // Their RSA keys have 1024 bits, which we do not take from anyone.
+            // The RSA keys of the traces have 1024 bits, which the library refuses.
             return assert_eq!(key.err(), Some(RefusalReason::InvalidKey));
         }
-        let context = if who == Side::Client { CLIENT_CONTEXT } else { SERVER_CONTEXT };
+        let context = if side == Side::Client { CLIENT_CONTEXT } else { SERVER_CONTEXT };
         let content = SignedContent::new(context, &self.transcript.digest());
         let algorithm = scheme::algorithm(verify.algorithm).unwrap();
         key.unwrap().verify(algorithm, &content, verify.signature).unwrap();
@@ -248,7 +252,7 @@ impl<'t> Play<'t> {
         assert_eq!(client.as_bytes(), self.trace.value("derive c ap traffic", "expanded"));
         assert_eq!(server.as_bytes(), self.trace.value("derive s ap traffic", "expanded"));
         assert_eq!(exporter.as_bytes(), self.trace.value("derive exp master", "expanded"));
-        // What the traces do not go on to: the next secret, and an exporter. RFC 9846 7.2, 7.5
+        // Beyond the traces: the next secret, and an exporter. RFC 9846 7.2, 7.5
         let next = steps::expanded(client.as_bytes(), "traffic upd", &[]);
         assert_eq!(client.next().as_bytes(), next);
         let of_label = steps::expanded(exporter.as_bytes(), "label", &steps::sha256(b""));
@@ -271,7 +275,7 @@ impl<'t> Play<'t> {
         assert_eq!(&*client_finished.verify_data(&over), expected);
         assert!(client_finished.verifies(&over, &message[4..]));
         let (of_server, made) = self.application.as_ref().unwrap();
-        // What was made a step early is right where the client said nothing else.
+        // The secrets derived before the client's Finished are right if it has sent nothing else.
         let early = made.client_verify_data.as_ref().unwrap();
         assert_eq!(early.as_bytes() == expected, over == *of_server);
         self.transcript.add(message);
@@ -289,20 +293,20 @@ impl<'t> Play<'t> {
         self.protect(Side::Client, |_| made.client.protection().unwrap());
     }
 
-    /// What one side writes and the other reads is protected like this from here on.
-    fn protect(&mut self, who: Side, keys: impl Fn(&Self) -> Protection) {
+    /// Sets the protection in one direction from here on.
+    fn protect(&mut self, side: Side, keys: impl Fn(&Self) -> Protection) {
         let (write, read) = (keys(self), keys(self));
-        self.end(who).sealer.install(write);
-        let opener = &mut self.end(other(who)).opener;
-        opener.expect(Expect::Tls13);
+        self.end(side).sealer.install(write);
+        let opener = &mut self.end(other(side)).opener;
+        opener.set_version(RecordVersion::Tls13);
         opener.install(read);
     }
 
-    /// Agrees as the client and as the server would.
+    /// The shared secret, which both sides must compute.
     fn key_exchange(&self) -> SharedSecret {
         let mut pairs = self.trace.steps().iter().filter(|step| step.what.starts_with("key pair "));
-        let client = pairs.clone().rfind(|pair| pair.who == Side::Client).unwrap();
-        let server = pairs.find(|pair| pair.who == Side::Server).unwrap();
+        let client = pairs.clone().rfind(|pair| pair.side == Side::Client).unwrap();
+        let server = pairs.find(|pair| pair.side == Side::Server).unwrap();
         let agree = |own: &Step, peer: &Step| {
             let exchange = exchange(own);
             exchange.agree(peer.value("public key")).unwrap()
@@ -313,15 +317,15 @@ impl<'t> Play<'t> {
         agree(client, server)
     }
 
-    fn end(&mut self, who: Side) -> &mut End {
-        match who {
+    fn end(&mut self, side: Side) -> &mut End {
+        match side {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
         }
     }
 }
 
-/// The key exchange whose private key is published in this step.
+/// The key exchange whose private key is in this step.
 fn exchange(pair: &Step) -> KeyExchange {
     let algorithm = match pair.what.strip_prefix("key pair ") {
         Some("x25519") => KeyExchangeAlgorithm::X25519,
@@ -346,4 +350,8 @@ fn other(side: Side) -> Side {
         Side::Client => Side::Server,
         Side::Server => Side::Client,
     }
+}
+
+fn protection(key: &WriteKey) -> Protection {
+    Keys::Handshake13(key.duplicate()).protection().unwrap()
 }

@@ -1,9 +1,8 @@
-//! Each step of a trace by itself: its results follow from its own inputs.
+//! Each step of a trace by itself: its results follow from its inputs.
 //!
-//! What it is for: the values between the secrets (derived salts, keys and IVs, Finished keys, the
-//! binder), which no interface of ours shows. They are computed as [`crate::keys::tls13`] computes
-//! them, from the crypto crate's functions; that the same secrets lead to the same records is the
-//! parent's part. Must not know: sequence.
+//! This covers the values between the secrets (derived salts, keys and IVs, Finished keys, the
+//! binder), which no interface returns. They are computed as in [`crate::keys::tls13`], with the
+//! crypto crate; the parent module checks that the same secrets lead to the same records.
 
 use tercel_crypto::{Hash, HashAlgorithm, HmacKey, Prk, hkdf_extract};
 use tercel_wire::MessageHeader;
@@ -13,6 +12,7 @@ use super::{CLIENT_AUTH, COMPATIBILITY, RESUMED, RETRY, SIMPLE, exchange};
 
 const SHA256: HashAlgorithm = HashAlgorithm::Sha256;
 
+/// RFC 9846 7
 #[test]
 fn every_step_follows_from_its_inputs() {
     for (text, count) in
@@ -30,7 +30,7 @@ fn the_binder_key_comes_from_the_resumed_secret() {
     let early = Prk::from_bytes(SHA256, trace.value("extract early", "secret"));
     let info = hkdf_label(32, "res binder", &Hash::digest(SHA256, &[]));
     assert_eq!(expand(&early, &info, 32), trace.value("binder", "prk"));
-    // The hello that is sent is the hello that was hashed, and then the binder.
+    // The ClientHello that is sent consists of the hashed prefix and the binder.
     let binder = trace.value("binder", "finished");
     let hello = trace.steps().iter().find(|step| step.what == "record handshake").unwrap();
     let binders = [&[0, 33, 32], binder].concat();
@@ -65,7 +65,7 @@ fn check(step: &Step) {
             assert_eq!(&*key.sign(&[&*hash]), step.value("finished"));
         }
         "message" => message(step, detail),
-        // Played in sequence by the parent module.
+        // Checked in sequence by the parent module.
         "record" => {}
         _ => panic!("an unknown step: {}", step.what),
     }
@@ -106,7 +106,7 @@ fn hkdf_label(length: u8, label: &str, context: &[u8]) -> Vec<u8> {
     info
 }
 
-/// What a message says of itself. The resumed ClientHello is shown without its binders.
+/// Checks the header of a message. The resumed ClientHello is given without its binders.
 fn message(step: &Step, name: &str) {
     let octets = step.value(name);
     let header = MessageHeader::parse(octets.first_chunk().unwrap());

@@ -1,24 +1,23 @@
-//! A request and its answer, in every order and cut.
-//!
-//! Must not know: where a client's key is. Next: `credentials.rs`.
+//! Requests and answers in every order and division.
 
 use std::sync::Arc;
 
-use tercel::{ClientAuth, Filled, Opened, Side};
+use tercel::{Filled, Opened, Side, server::ClientAuth};
 
 use super::{
-    Seen, answer, answered, ask, connect, curious, next, requested, willing, willing_and_curious,
+    Event, answer, answered, ask, connect, connected_pair, next, offering_client, requested,
+    server_with_roots,
 };
 use crate::identity::{KINDS, Kind, credential, roots, server};
 use crate::pair::{Delivery, Ends, records};
 
 #[test]
-fn a_client_shows_its_certificate_when_it_is_asked_later() {
+fn a_client_sends_its_certificate_when_requested_later() {
     for kind in KINDS {
         let own = Arc::new(credential(kind));
-        let mut ends = willing_and_curious();
-        assert!(ends.client.connection.facts.post_handshake_auth);
-        assert!(ends.server.connection.facts.post_handshake_auth);
+        let mut ends = connected_pair();
+        assert!(ends.client.connection.info.post_handshake_auth);
+        assert!(ends.server.connection.info.post_handshake_auth);
         assert!(ends.client.connection.requester.is_none());
         ends.talk();
         let mut wire = Vec::new();
@@ -26,11 +25,11 @@ fn a_client_shows_its_certificate_when_it_is_asked_later() {
             ends.server.connection.request_certificate(ClientAuth::Required, &mut wire).unwrap();
         let request = requested(&mut ends.client, &wire, Delivery::Whole);
         assert_eq!(request.context(), context);
-        let wanted = request.request().unwrap();
+        let wanted = request.request();
         assert_eq!((wanted.side, wanted.server_name), (Side::Client, None));
         assert_eq!(wanted.authorities.map(|names| names.iter().count()), Some(1));
         let scheme = wanted.scheme_for(&own);
-        // Data goes both ways in the meantime.
+        // Data is transferred in both directions meanwhile.
         ends.talk();
         let wire = answer(&mut ends.client, request, Some(&own));
         let answer = answered(&mut ends.server, &wire, Delivery::Whole);
@@ -46,10 +45,10 @@ fn a_client_shows_its_certificate_when_it_is_asked_later() {
 }
 
 #[test]
-fn a_client_may_decline_what_is_optional() {
-    let mut ends = willing_and_curious();
+fn a_client_may_decline_an_optional_request() {
+    let mut ends = connected_pair();
     let request = ask(&mut ends, ClientAuth::Optional);
-    assert!(matches!(request.select(), Ok(None)), "it has no credential configured");
+    assert!(matches!(request.select(), Ok(None)), "no credential is configured");
     let wire = answer(&mut ends.client, request, None);
     let answer = answered(&mut ends.server, &wire, Delivery::Whole);
     assert!(!answer.is_verified() && answer.identity().is_none());
@@ -59,11 +58,11 @@ fn a_client_may_decline_what_is_optional() {
 }
 
 #[test]
-fn a_server_that_asked_in_the_handshake_asks_again() {
+fn a_server_that_requested_in_the_handshake_requests_again() {
     let server = server().client_auth(ClientAuth::Required, roots()).build().unwrap();
-    let client = willing().credential(credential(Kind::Ed25519)).build().unwrap();
+    let client = offering_client().credential(credential(Kind::Ed25519)).build().unwrap();
     let mut ends = connect(&client, &server);
-    assert_eq!(ends.server.connection.facts.peer_chain().len(), 1);
+    assert_eq!(ends.server.connection.info.peer_chain().len(), 1);
     let request = ask(&mut ends, ClientAuth::Required);
     let other = Arc::new(credential(Kind::P384));
     let wire = answer(&mut ends.client, request, Some(&other));
@@ -73,9 +72,9 @@ fn a_server_that_asked_in_the_handshake_asks_again() {
 }
 
 #[test]
-fn the_answer_is_made_under_the_key_of_its_moment() {
+fn the_finished_of_an_answer_uses_the_current_key() {
     let own = Arc::new(credential(Kind::P256));
-    let mut ends = willing_and_curious();
+    let mut ends = connected_pair();
     let update = |ends: &mut Ends, side, request| {
         let (from, to) = ends.both(side);
         let (mut wire, mut back) = (Vec::new(), Vec::new());
@@ -85,7 +84,7 @@ fn the_answer_is_made_under_the_key_of_its_moment() {
         assert_eq!(from.read(&back, Delivery::Whole), Ok(Vec::new()));
     };
     for round in 0..3 {
-        // Before the request, before the answer, and after it; of one side and of both.
+        // Before the request, before the answer, and after it; by one side and by both.
         update(&mut ends, Side::Client, round == 1);
         let request = ask(&mut ends, ClientAuth::Required);
         update(&mut ends, Side::Server, round == 2);
@@ -98,14 +97,14 @@ fn the_answer_is_made_under_the_key_of_its_moment() {
 }
 
 #[test]
-fn an_update_that_is_due_goes_ahead_of_the_answer_not_into_it() {
+fn a_pending_key_update_is_sent_before_the_answer() {
     let own = Arc::new(credential(Kind::P256));
-    let mut ends = willing_and_curious();
+    let mut ends = connected_pair();
     let mut wire = Vec::new();
     ends.server.connection.request_certificate(ClientAuth::Required, &mut wire).unwrap();
     ends.server.connection.sender.update_key(true, &mut wire).unwrap();
     let request = requested(&mut ends.client, &wire, Delivery::Whole);
-    assert!(matches!(next(&mut ends.client, &[], Delivery::Whole), Ok(Seen::Nothing)));
+    assert!(matches!(next(&mut ends.client, &[], Delivery::Whole), Ok(Event::Nothing)));
     let wire = answer(&mut ends.client, request, Some(&own));
     assert_eq!(records(&wire).len(), 2);
     assert!(answered(&mut ends.server, &wire, Delivery::Whole).is_verified());
@@ -113,9 +112,9 @@ fn an_update_that_is_due_goes_ahead_of_the_answer_not_into_it() {
 }
 
 #[test]
-fn requests_may_be_answered_in_another_order() {
+fn requests_may_be_answered_in_any_order() {
     let owns = [Kind::P256, Kind::Ed25519, Kind::P384].map(|kind| Arc::new(credential(kind)));
-    let mut ends = willing_and_curious();
+    let mut ends = connected_pair();
     let mut requests: Vec<_> = owns.iter().map(|_| ask(&mut ends, ClientAuth::Required)).collect();
     assert!(requests.windows(2).all(|two| two[0] != two[1]));
     for own in &owns {
@@ -130,10 +129,10 @@ fn requests_may_be_answered_in_another_order() {
 }
 
 #[test]
-fn the_messages_may_be_cut_anywhere() {
+fn the_messages_may_be_divided_anywhere() {
     let own = Arc::new(credential(Kind::P256));
-    let client = willing().max_fragment(64).record_size_limit(65).build().unwrap();
-    let mut ends = connect(&client, &curious().build().unwrap());
+    let client = offering_client().max_fragment(64).record_size_limit(65).build().unwrap();
+    let mut ends = connect(&client, &server_with_roots().build().unwrap());
     let mut wire = Vec::new();
     ends.server.connection.request_certificate(ClientAuth::Required, &mut wire).unwrap();
     assert!(records(&wire).len() > 1);
@@ -145,9 +144,9 @@ fn the_messages_may_be_cut_anywhere() {
 }
 
 #[test]
-fn events_come_before_the_data_behind_them() {
+fn events_are_reported_before_later_data() {
     let own = Arc::new(credential(Kind::P256));
-    let mut ends = willing_and_curious();
+    let mut ends = connected_pair();
     let mut out = [0; 20_000];
     let Ends { client, server } = &mut ends;
     let mut wire = Vec::new();
@@ -175,9 +174,9 @@ fn events_come_before_the_data_behind_them() {
 }
 
 #[test]
-fn the_halves_of_a_server_need_only_the_request_between_them() {
+fn the_halves_of_a_server_share_only_the_request() {
     let own = Arc::new(credential(Kind::P256));
-    let Ends { mut client, server } = willing_and_curious();
+    let Ends { mut client, server } = connected_pair();
     let (tercel::Connection { mut sender, mut receiver, requester, .. }, mut received) =
         (server.connection, server.received);
     let requester = requester.unwrap();
@@ -192,13 +191,14 @@ fn the_halves_of_a_server_need_only_the_request_between_them() {
 }
 
 #[test]
-fn a_resumed_connection_can_be_asked() {
+fn a_request_can_follow_a_resumption() {
     // RFC 9846 4.4.2
     let own = Arc::new(credential(Kind::P256));
-    let (client, server) = (willing().build().unwrap(), curious().build().unwrap());
+    let (client, server) =
+        (offering_client().build().unwrap(), server_with_roots().build().unwrap());
     connect(&client, &server).talk();
     let mut ends = connect(&client, &server);
-    assert!(ends.server.connection.facts.resumed);
+    assert!(ends.server.connection.info.resumed);
     let request = ask(&mut ends, ClientAuth::Required);
     let wire = answer(&mut ends.client, request, Some(&own));
     assert!(answered(&mut ends.server, &wire, Delivery::Whole).is_verified());

@@ -1,29 +1,33 @@
-//! Who is not asked, and what of a request or an answer is not taken.
-//!
-//! Must not know: what a certificate is worth. Next: `streams.rs`.
+//! Requests that are not allowed, and requests and answers that are refused.
 
 use std::sync::Arc;
 
 use tercel::crypto::HashAlgorithm;
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientAuth, Error, Local, Misuse, Opened, PreSharedKey};
+use tercel::{
+    Error, Opened,
+    error::{InternalError, Misuse},
+    psk::PreSharedKey,
+    server::ClientAuth,
+};
 
-use super::{answer, answered, ask, connect, curious, willing, willing_and_curious};
+use super::{answer, answered, ask, connect, connected_pair, offering_client, server_with_roots};
 use crate::identity::{Kind, NAME, client, credential, server};
 use crate::pair::{Delivery, End, Ends, Pair, records};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 
 #[test]
-fn only_a_client_that_offers_it_is_asked() {
+fn only_a_client_that_offers_it_gets_a_request() {
     // RFC 9846 4.3.6
     let mut wire = Vec::new();
-    let curious = curious().build().unwrap();
-    let mut not_offered = connect(&client().build().unwrap(), &curious);
-    assert!(!not_offered.server.connection.facts.post_handshake_auth);
-    let mut no_verifier = connect(&willing().build().unwrap(), &server().build().unwrap());
-    let mut old = connect(&willing().versions(&[TLS12]).build().unwrap(), &curious);
-    let mut good = connect(&willing().build().unwrap(), &curious);
+    let server_with_roots = server_with_roots().build().unwrap();
+    let mut not_offered = connect(&client().build().unwrap(), &server_with_roots);
+    assert!(!not_offered.server.connection.info.post_handshake_auth);
+    let mut no_verifier = connect(&offering_client().build().unwrap(), &server().build().unwrap());
+    let mut old =
+        connect(&offering_client().versions(&[TLS12]).build().unwrap(), &server_with_roots);
+    let mut good = connect(&offering_client().build().unwrap(), &server_with_roots);
     for (connection, misuse) in [
         (&mut not_offered.server.connection, Misuse::NoPostHandshakeAuth),
         (&mut not_offered.client.connection, Misuse::NoPostHandshakeAuth),
@@ -44,16 +48,16 @@ fn only_a_client_that_offers_it_is_asked() {
 
 /// RFC 9846 4.4.2
 #[test]
-fn who_has_an_external_key_is_not_asked() {
+fn a_client_with_an_external_key_gets_no_request() {
     let key = || PreSharedKey::external(b"name", &[7; 32], HashAlgorithm::Sha256).unwrap();
-    let client = willing().pre_shared_keys([key()]).build().unwrap();
-    let server = curious().pre_shared_keys([key()]).build().unwrap();
+    let client = offering_client().pre_shared_keys([key()]).build().unwrap();
+    let server = server_with_roots().pre_shared_keys([key()]).build().unwrap();
     for resumed in [false, true] {
         let mut ends = connect(&client, &server);
-        assert_eq!(ends.server.connection.facts.resumed, resumed);
-        assert_eq!(ends.server.connection.facts.pre_shared_key(), Some(&b"name"[..]));
-        for facts in [&ends.client.connection.facts, &ends.server.connection.facts] {
-            assert!(!facts.post_handshake_auth);
+        assert_eq!(ends.server.connection.info.resumed, resumed);
+        assert_eq!(ends.server.connection.info.pre_shared_key(), Some(&b"name"[..]));
+        for info in [&ends.client.connection.info, &ends.server.connection.info] {
+            assert!(!info.post_handshake_auth);
         }
         let mut wire = Vec::new();
         let refused = ends.server.connection.request_certificate(ClientAuth::Optional, &mut wire);
@@ -63,35 +67,35 @@ fn who_has_an_external_key_is_not_asked() {
 }
 
 #[test]
-fn a_hello_says_so_only_where_it_means_something() {
+fn the_extension_is_sent_only_if_enabled_and_with_tls13() {
     for (config, expected) in [
         (client().build(), false),
-        (willing().build(), true),
-        (willing().versions(&[TLS12]).build(), false),
+        (offering_client().build(), true),
+        (offering_client().versions(&[TLS12]).build(), false),
     ] {
         let mut hello = Vec::new();
-        Pair::new(&config.unwrap(), &curious().build().unwrap(), NAME)
+        Pair::new(&config.unwrap(), &server_with_roots().build().unwrap(), NAME)
             .tap_to_server(|bytes| hello.extend_from_slice(bytes))
             .connect()
             .unwrap();
         // The extension is empty: type 49, length 0.
         let (_, fragment) = &records(&hello)[0];
-        let hello = tercel::wire::HandshakeMessage::parse(&fragment[4..]);
+        let hello = tercel_wire::HandshakeMessage::parse(&fragment[4..]);
         let hello: tercel::wire::ClientHello<'_> = hello.unwrap();
         assert_eq!(hello.extensions.post_handshake_auth.is_some(), expected);
     }
 }
 
 #[test]
-fn no_more_than_eight_requests_are_open() {
-    let mut ends = willing_and_curious();
+fn at_most_eight_requests_are_open() {
+    let mut ends = connected_pair();
     let mut requests: Vec<_> = (0..8).map(|_| ask(&mut ends, ClientAuth::Optional)).collect();
     let mut wire = Vec::new();
     let server = &mut ends.server.connection;
     let refused = server.request_certificate(ClientAuth::Optional, &mut wire);
     assert_eq!(refused, Err(Misuse::TooManyCertificateRequests.into()));
     assert!(wire.is_empty());
-    // With each answer there is room for another.
+    // Each answer makes space for another request.
     for _ in 0..20 {
         let wire = answer(&mut ends.client, requests.remove(0), None);
         answered(&mut ends.server, &wire, Delivery::Whole);
@@ -101,9 +105,9 @@ fn no_more_than_eight_requests_are_open() {
 }
 
 #[test]
-fn what_belongs_to_another_connection_is_not_taken() {
+fn requests_of_another_connection_are_refused() {
     let own = Arc::new(credential(Kind::P256));
-    let (mut ends, mut others) = (willing_and_curious(), willing_and_curious());
+    let (mut ends, mut others) = (connected_pair(), connected_pair());
     let misuse = Err(Misuse::InvalidArgument.into());
     let request = ask(&mut others, ClientAuth::Optional);
     let mut wire = Vec::new();
@@ -121,12 +125,12 @@ fn what_belongs_to_another_connection_is_not_taken() {
 }
 
 #[test]
-fn who_has_closed_neither_asks_nor_answers() {
+fn a_closed_connection_neither_requests_nor_answers() {
     let own = Arc::new(credential(Kind::P256));
-    let mut ends = willing_and_curious();
+    let mut ends = connected_pair();
     let request = ask(&mut ends, ClientAuth::Optional);
     let mut wire = Vec::new();
-    let closed = Error::from(Local::Closed);
+    let closed = Error::from(InternalError::Closed);
     ends.client.connection.sender.close(&mut wire).unwrap();
     let length = wire.len();
     let sender = &mut ends.client.connection.sender;
@@ -139,8 +143,8 @@ fn who_has_closed_neither_asks_nor_answers() {
 }
 
 #[test]
-fn what_comes_after_a_close_is_not_looked_at() {
-    let mut ends = willing_and_curious();
+fn messages_after_a_close_are_ignored() {
+    let mut ends = connected_pair();
     let mut request = Vec::new();
     ends.server.connection.request_certificate(ClientAuth::Optional, &mut request).unwrap();
     let mut wire = Vec::new();
@@ -158,16 +162,16 @@ fn what_comes_after_a_close_is_not_looked_at() {
 }
 
 #[test]
-fn what_an_answer_rests_on_is_not_handed_over() {
+fn a_connection_with_open_requests_is_not_saved() {
     let refused = |connection: tercel::Connection| match connection.save() {
         Err(refused) => refused.reason,
         Ok(_) => panic!("it was saved"),
     };
-    let awaited = Error::from(Misuse::CertificateAwaited);
-    // A client may be asked at any time, a server only waits for what it asked for.
-    assert_eq!(refused(willing_and_curious().client.connection), awaited);
-    assert!(willing_and_curious().server.connection.save().is_ok());
-    let mut ends = willing_and_curious();
+    let awaited = Error::from(Misuse::CertificatePending);
+    // A client may get a request at any time; a server only waits for answers to its requests.
+    assert_eq!(refused(connected_pair().client.connection), awaited);
+    assert!(connected_pair().server.connection.save().is_ok());
+    let mut ends = connected_pair();
     ends.client.connection.park();
     ends.server.connection.park();
     let request = ask(&mut ends, ClientAuth::Optional);

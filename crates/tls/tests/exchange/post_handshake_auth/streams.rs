@@ -1,43 +1,45 @@
-//! The same over blocking streams, which answer while they read.
-//!
-//! Must not know: records. Next: `crates/tokio`, where streams are asynchronous.
+//! The same with blocking streams, which answer while they read.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use tercel::{AcceptAnyPeer, ClientAuth, ClientCertificate, ClientConfig, Handshake, Policy};
+use tercel::{
+    ClientConfig, Handshake, Policy,
+    certificates::AcceptAnyPeer,
+    server::{ClientAuth, ClientCertificate},
+};
 
-use super::{curious, willing};
+use super::{offering_client, server_with_roots};
 use crate::identity::{Kind, NAME, credential, server};
 
 #[test]
 fn a_stream_answers_while_it_reads() {
     let own = credential(Kind::P256);
     let chain = own.chain().to_vec();
-    let client = willing().credential(own).build().unwrap();
+    let client = offering_client().credential(own).build().unwrap();
     let seen = over_sockets(&client, ClientAuth::Required);
     assert!(seen.is_verified());
     assert_eq!(seen.into_chain(), chain);
-    let seen = over_sockets(&willing().build().unwrap(), ClientAuth::Optional);
+    let seen = over_sockets(&offering_client().build().unwrap(), ClientAuth::Optional);
     assert!(seen.identity().is_none());
 }
 
-/// Data, a request, more data than the client's buffer holds, an answer, and a farewell.
+/// Sends data, a request, more data than the client's buffer holds, an answer, and last data.
 fn over_sockets(client: &Arc<ClientConfig>, demand: ClientAuth) -> ClientCertificate {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let served = thread::spawn(move || {
         let (transport, _) = listener.accept().unwrap();
-        let config = curious().build().unwrap();
+        let config = server_with_roots().build().unwrap();
         let mut stream = Handshake::server(config).complete(transport).unwrap();
         let mut line = [0; 5];
         stream.read_exact(&mut line).unwrap();
         assert_eq!(&line, b"first");
         let answer = stream.authenticate_client(demand).unwrap();
         assert!(stream.take_client_certificates().is_empty());
-        // What the client said before it read the request is not lost.
+        // The data that the client sent before it read the request is not lost.
         let mut line = [0; 6];
         stream.read_exact(&mut line).unwrap();
         assert_eq!(&line, b"second");
@@ -50,7 +52,7 @@ fn over_sockets(client: &Arc<ClientConfig>, demand: ClientAuth) -> ClientCertifi
     let mut stream = Handshake::client(Arc::clone(client), name).complete(transport).unwrap();
     stream.write_all(b"first").unwrap();
     stream.write_all(b"second").unwrap();
-    // Two bytes at a time: the request does not fit, and is taken aside.
+    // Two bytes at a time: the request does not fit, and is buffered.
     let mut said = Vec::new();
     loop {
         let mut few = [0; 2];
@@ -64,7 +66,7 @@ fn over_sockets(client: &Arc<ClientConfig>, demand: ClientAuth) -> ClientCertifi
 }
 
 #[test]
-fn a_stream_does_not_wait_for_who_has_gone() {
+fn a_stream_does_not_wait_for_a_closed_peer() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let served = thread::spawn(move || {
@@ -75,11 +77,11 @@ fn a_stream_does_not_wait_for_who_has_gone() {
         stream.authenticate_client(ClientAuth::Optional).unwrap_err().kind()
     });
     let transport = TcpStream::connect(address).unwrap();
-    let config = willing().build().unwrap();
+    let config = offering_client().build().unwrap();
     let mut stream =
         Handshake::client(config, NAME.try_into().unwrap()).complete(transport).unwrap();
     stream.close().unwrap();
-    // The request comes after our close: it cannot be answered, and is no error.
+    // The request arrives after the client's close: it cannot be answered, and is no error.
     let mut rest = Vec::new();
     let end = stream.read_to_end(&mut rest);
     assert_eq!(served.join().unwrap(), std::io::ErrorKind::UnexpectedEof);

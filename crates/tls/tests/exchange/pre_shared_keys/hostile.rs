@@ -1,15 +1,14 @@
-//! Pre-shared keys offered and chosen against the rules.
-//!
-//! Must not know: what a right offer leads to. Next: `mod.rs` for that.
+//! Pre-shared keys that are offered or selected against the rules.
 
 use super::*;
-use tercel::wire::{
-    ClientExtensions, CompressionMethod, KeyShareEntry, List, OfferedPsks, PskBinder, PskIdentity,
+use tercel::wire::List;
+use tercel::{Handshake, ReceiveBuffer, error::PeerError};
+use tercel_wire::{
+    ClientExtensions, CompressionMethod, KeyShareEntry, OfferedPsks, PskBinder, PskIdentity,
     PskKeyExchangeMode, Writer,
 };
-use tercel::{Handshake, Peer, Received};
 
-/// The failure of a pair of which one side's bytes are changed.
+/// The failure of a connection on which the bytes of one side are changed.
 fn failure(
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,
@@ -25,19 +24,20 @@ fn failure(
 fn a_wrong_key_is_a_bad_binder() {
     let server = server().pre_shared_keys([plain("a", SHA256)]).build().unwrap();
     let wrong = PreSharedKey::external(b"a", &[1; 32], SHA256).unwrap();
-    // Also where a certificate could do instead. RFC 9846 4.3.11
+    // Even if a certificate could be used. RFC 9846 4.3.11
     let client = client().pre_shared_keys([wrong]).build().unwrap();
     let failed = failure(&client, &server, |_| {}, |_| {});
     let alert = Error::AlertReceived(AlertDescription::DECRYPT_ERROR);
-    assert_eq!(failed, (Some(alert), Some(Peer::BadBinder.into())));
+    assert_eq!(failed, (Some(alert), Some(PeerError::BadBinder.into())));
 }
 
+/// RFC 9846 4.3.11.2
 #[test]
-fn every_bit_of_the_binder_counts_and_so_does_the_order() {
+fn every_bit_of_a_binder_and_their_order_matter() {
     let other = PreSharedKey::external(b"b", &[1; 32], SHA256).unwrap();
     let client = key_client([plain("a", SHA256), other]).build().unwrap();
     let server = key_server([plain("a", SHA256)]).build().unwrap();
-    // The binders are the end of the hello: two of 32 bytes, a length before each.
+    // The binders are at the end of the ClientHello: two of 32 bytes, each after its length.
     let bend = |change: fn(&mut [u8])| {
         let mut first = true;
         failure(
@@ -52,7 +52,7 @@ fn every_bit_of_the_binder_counts_and_so_does_the_order() {
             |_| {},
         )
     };
-    let bad = Some(Peer::BadBinder.into());
+    let bad = Some(PeerError::BadBinder.into());
     assert_eq!(bend(|binders| binders[1] ^= 0x80).1, bad);
     assert_eq!(bend(|binders| binders[32] ^= 1).1, bad);
     let swapped = bend(|binders| {
@@ -60,13 +60,13 @@ fn every_bit_of_the_binder_counts_and_so_does_the_order() {
         one.swap_with_slice(other);
     });
     assert_eq!(swapped.1, bad);
-    // What is wrong about a key that is not chosen is not looked at, yet the transcript has it.
+    // The binder of a key that is not selected is not verified, but is part of the transcript.
     let unseen = bend(|binders| binders[40] ^= 1);
     assert!(unseen.0.is_some() && unseen.1 != bad, "{unseen:?}");
 }
 
 #[test]
-fn a_binder_of_a_first_hello_is_none_of_the_second() {
+fn a_binder_of_the_first_hello_is_invalid_in_the_second() {
     let groups = [NamedGroup::X25519, NamedGroup::SECP256R1];
     let client = key_client([plain("a", SHA256)]).groups(&groups).build().unwrap();
     let server = key_server([plain("a", SHA256)]).groups(&groups[1..]).build().unwrap();
@@ -84,11 +84,11 @@ fn a_binder_of_a_first_hello_is_none_of_the_second() {
         },
         |_| {},
     );
-    assert_eq!(failed.1, Some(Peer::BadBinder.into()));
+    assert_eq!(failed.1, Some(PeerError::BadBinder.into()));
 }
 
 #[test]
-fn a_server_can_choose_only_what_was_offered() {
+fn a_server_can_select_only_offered_keys() {
     let choose = |index: u8, server_hash| {
         let keys = [plain("a", SHA256), plain("b", SHA384)];
         let client = key_client(keys).build().unwrap();
@@ -102,17 +102,17 @@ fn a_server_can_choose_only_what_was_offered() {
         };
         failure(&client, &server.build().unwrap(), |_| {}, change).0
     };
-    assert_eq!(choose(2, SHA256), Some(Peer::WrongPreSharedKeyChosen.into()));
-    assert_eq!(choose(255, SHA256), Some(Peer::WrongPreSharedKeyChosen.into()));
-    // The suite has the hash of "a", the key "b" another. RFC 9846 4.3.11
-    assert_eq!(choose(1, SHA256), Some(Peer::WrongCipherSuiteChosen.into()));
+    assert_eq!(choose(2, SHA256), Some(PeerError::WrongPreSharedKeyChosen.into()));
+    assert_eq!(choose(255, SHA256), Some(PeerError::WrongPreSharedKeyChosen.into()));
+    // The suite has the hash of "a", the key "b" has another. RFC 9846 4.3.11
+    assert_eq!(choose(1, SHA256), Some(PeerError::WrongCipherSuiteChosen.into()));
 }
 
 #[test]
-fn a_server_that_takes_no_key_is_refused_before_its_certificate_is_seen() {
+fn a_server_that_selects_no_key_is_refused_before_its_certificate() {
     let client = key_client([plain("a", SHA256)]).build().unwrap();
     let server = key_server([plain("a", SHA256)]).build().unwrap();
-    // The choice of a key becomes an extension that says nothing: one of another type would be unasked for.
+    // The selection is removed: another extension in its place would be unsolicited.
     let strip = |sent: &mut Vec<u8>| {
         let Some(place) = sent.windows(6).position(|bytes| bytes == [0, 41, 0, 2, 0, 0]) else {
             return;
@@ -126,10 +126,10 @@ fn a_server_that_takes_no_key_is_refused_before_its_certificate_is_seen() {
         }
     };
     let failed = failure(&client, &server, |_| {}, strip);
-    assert_eq!(failed.0, Some(Peer::PreSharedKeyDeclined.into()));
+    assert_eq!(failed.0, Some(PeerError::PreSharedKeyDeclined.into()));
 }
 
-/// What a server with keys alone makes of a hello that names these keys, with binders made up.
+/// The error of a server with keys alone for a ClientHello with these keys and random binders.
 fn judged(
     identities: &[&[u8]],
     modes: &[PskKeyExchangeMode],
@@ -144,20 +144,20 @@ fn judged(
         legacy_version: ProtocolVersion::TLS1_2,
         random: &[1; 32],
         session_id: &[],
-        cipher_suites: List::of(&[CipherSuite::TLS_AES_128_GCM_SHA256]),
-        compression_methods: List::of(&[CompressionMethod::NULL]),
+        cipher_suites: List::new(&[CipherSuite::TLS_AES_128_GCM_SHA256]),
+        compression_methods: List::new(&[CompressionMethod::NULL]),
         extensions_present: true,
         extensions: ClientExtensions {
-            supported_versions: Some(List::of(&[ProtocolVersion::TLS1_3])),
-            supported_groups: Some(List::of(&[NamedGroup::X25519])),
-            key_share: Some(List::of(&[KeyShareEntry {
+            supported_versions: Some(List::new(&[ProtocolVersion::TLS1_3])),
+            supported_groups: Some(List::new(&[NamedGroup::X25519])),
+            key_share: Some(List::new(&[KeyShareEntry {
                 group: NamedGroup::X25519,
                 key_exchange: &[9; 32],
             }])),
-            psk_key_exchange_modes: Some(List::of(modes)),
+            psk_key_exchange_modes: Some(List::new(modes)),
             pre_shared_key: Some(OfferedPsks {
-                identities: List::of(&identities),
-                binders: List::of(&binders),
+                identities: List::new(&identities),
+                binders: List::new(&binders),
             }),
             ..ClientExtensions::default()
         },
@@ -166,31 +166,32 @@ fn judged(
     hello.encode(&mut message).unwrap();
     let mut record = vec![22, 3, 1];
     Writer::new(&mut record).opaque16(&message);
-    let mut received = Received::new();
+    let mut received = ReceiveBuffer::new();
     received.extend(&record);
     let mut handshake = Handshake::server(server.build().unwrap());
     handshake.advance(&mut received, &mut Vec::new()).unwrap_err()
 }
 
 const WITH_EXCHANGE: &[PskKeyExchangeMode] = &[PskKeyExchangeMode::PSK_DHE_KE];
-const UNKNOWN: Error = Error::Peer(Peer::UnknownPreSharedKey);
-const BAD_BINDER: Error = Error::Peer(Peer::BadBinder);
+const UNKNOWN: Error = Error::Peer(PeerError::UnknownPreSharedKey);
+const BAD_BINDER: Error = Error::Peer(PeerError::BadBinder);
 
 #[test]
-fn only_so_many_identities_are_looked_at() {
+fn the_number_of_examined_identities_is_limited() {
     let others: Vec<Vec<u8>> = (0..300_u32).map(|number| number.to_be_bytes().to_vec()).collect();
     let at = |place: usize| {
         let mut names: Vec<&[u8]> = others.iter().map(Vec::as_slice).collect();
         names[place] = b"mine";
         judged(&names, WITH_EXCHANGE, key_server([plain("mine", SHA256)]))
     };
-    // Found, so its binder is checked; and not found.
+    // The first 32 identities are examined: there the key is found, and its binder verified.
     assert_eq!(at(0), BAD_BINDER);
     assert_eq!(at(31), BAD_BINDER);
     assert_eq!(at(32), UNKNOWN);
     assert_eq!(at(299), UNKNOWN);
 }
 
+/// RFC 9846 4.3.9
 #[test]
 fn a_key_is_never_used_without_a_key_exchange() {
     let judge = |modes| judged(&[b"mine"], modes, key_server([plain("mine", SHA256)]));
@@ -200,7 +201,7 @@ fn a_key_is_never_used_without_a_key_exchange() {
 }
 
 #[test]
-fn an_imported_identity_has_to_match_to_the_last_byte() {
+fn an_imported_identity_must_match_entirely() {
     let [short, long] = imported("a");
     let whole = short.identity().to_vec();
     let judge = |identity: &[u8]| judged(&[identity], WITH_EXCHANGE, key_server(imported("a")));
@@ -209,23 +210,23 @@ fn an_imported_identity_has_to_match_to_the_last_byte() {
         assert_eq!(judge(&whole[..length]), UNKNOWN);
     }
     assert_eq!(judge(&[&whole[..], b"x"].concat()), UNKNOWN);
-    // Another protocol (DTLS 1.3), and a key derivation function that is none.
+    // Another protocol (DTLS 1.3), and an unknown key derivation function.
     for (place, byte) in [(4, 0xfe), (3, 0xfc), (2, 0x12), (1, 3)] {
         let mut other = whole.clone();
         let at = other.len() - place;
         other[at] = byte;
         assert_eq!(judge(&other), UNKNOWN, "{place}");
     }
-    // The one for the other hash fits no suite of this hello.
+    // The identity for the other hash fits no suite of this ClientHello.
     assert_eq!(judge(long.identity()), UNKNOWN);
     // The external name alone is not the imported identity.
     assert_eq!(judge(b"a"), UNKNOWN);
 }
 
-/// Seals every ticket to the same name.
+/// Seals every session to the same ticket.
 struct OneTicket(Mutex<Vec<u8>>);
 
-impl tercel::TicketSealer for OneTicket {
+impl tercel::session::TicketSealer for OneTicket {
     fn seal(&self, session: &[u8], _: tercel::pki_types::UnixTime) -> Option<Vec<u8>> {
         *self.0.lock().unwrap() = session.to_vec();
         Some(b"same".to_vec())
@@ -236,19 +237,19 @@ impl tercel::TicketSealer for OneTicket {
         Some(self.0.lock().unwrap().clone())
     }
 
-    fn lifetime(&self) -> u32 {
-        1000
+    fn lifetime(&self) -> std::time::Duration {
+        std::time::Duration::from_secs(1000)
     }
 }
 
 #[test]
-fn what_is_a_key_by_name_is_not_tried_as_a_ticket() {
+fn the_name_of_a_key_is_not_tried_as_a_ticket() {
     let tickets = || Arc::new(OneTicket(Mutex::default()));
     let client = client().build().unwrap();
     let plainly = server().tickets(tickets()).build().unwrap();
     assert!(!crate::resumption::visit(&client, &plainly));
     assert!(crate::resumption::visit(&client, &plainly));
-    // A key of the same name: its binder is expected, and no second one is tried.
+    // The key has the same name as the ticket: its binder is expected, and no second one is tried.
     let keyed = server().tickets(tickets()).pre_shared_keys([plain("same", SHA256)]);
     let keyed = keyed.build().unwrap();
     let failed = failure(&client, &keyed, |_| {}, |_| {});

@@ -1,7 +1,4 @@
-//! Pre-shared keys from outside of TLS: plain and imported, with and without certificates beside them.
-//!
-//! Must not know: how a key is derived. Next: `hostile.rs` for peers that do it wrong, `sessions.rs` for what
-//! is resumed afterwards.
+//! External pre-shared keys: plain and imported, with and without certificates as an alternative.
 
 mod hostile;
 mod sessions;
@@ -9,15 +6,15 @@ mod sessions;
 use std::sync::{Arc, Mutex};
 
 use tercel::crypto::HashAlgorithm;
-use tercel::wire::{
-    AlertDescription, CipherSuite, ClientHello, ExtensionType, HandshakeMessage, ImportedIdentity,
-    KdfIdentifier, NamedGroup, ProtocolVersion,
-};
+use tercel::wire::{AlertDescription, CipherSuite, ClientHello, NamedGroup, ProtocolVersion};
 use tercel::{
-    Answer, ClientAuth, ClientConfig, ClientConfigBuilder, ConfigError, Connection, EarlyData,
-    Error, FindPreSharedKey, Policy, PreSharedKey, PreSharedKeyRequest, PreSharedKeys, Question,
-    ServerConfig, ServerConfigBuilder, Side,
+    ClientConfig, Connection, EarlyData, Error, Policy, Question, ServerConfig, Side,
+    client::ClientConfigBuilder,
+    error::ConfigError,
+    psk::{FindPreSharedKey, PreSharedKey, PreSharedKeyRequest, PreSharedKeys},
+    server::{ClientAuth, ServerConfigBuilder},
 };
+use tercel_wire::{ExtensionType, HandshakeMessage, ImportedIdentity, KdfIdentifier};
 
 use crate::identity::{Kind, NAME, client, credential, roots, server};
 use crate::pair::{Delivery, Pair, records};
@@ -34,7 +31,7 @@ fn imported(name: &str) -> [PreSharedKey; 2] {
     PreSharedKey::import(name.as_bytes(), b"client to server", SECRET, SHA256).unwrap()
 }
 
-/// Both sides with keys alone.
+/// Both sides with pre-shared keys only.
 fn key_client(keys: impl IntoIterator<Item = PreSharedKey>) -> ClientConfigBuilder {
     ClientConfig::builder().pre_shared_keys(keys)
 }
@@ -46,26 +43,27 @@ fn key_server(keys: impl IntoIterator<Item = PreSharedKey>) -> ServerConfigBuild
 const SUITES: [(CipherSuite, HashAlgorithm); 2] =
     [(CipherSuite::TLS_AES_128_GCM_SHA256, SHA256), (CipherSuite::TLS_AES_256_GCM_SHA384, SHA384)];
 
-/// A ClientHello, out of the records that it was sent in.
+/// The ClientHello in the records that were sent.
 fn hello(sent: &[u8]) -> Vec<u8> {
     let of_handshake = records(sent).into_iter().filter(|(kind, _)| *kind == 22);
     of_handshake.flat_map(|(_, fragment)| fragment).collect()
 }
 
+/// RFC 9846 2.2
 #[test]
-fn a_key_connects_two_that_have_no_certificates() {
+fn a_key_authenticates_peers_without_certificates() {
     for (suite, hash) in SUITES {
         for delivery in [Delivery::Whole, Delivery::Bytes] {
             let client = key_client([plain("a", hash)]).build().unwrap();
             let server = key_server([plain("a", hash)]).build().unwrap();
             let mut ends = Pair::new(&client, &server, NAME).delivery(delivery).connect().unwrap();
-            for facts in [&ends.client.connection.facts, &ends.server.connection.facts] {
-                assert_eq!(facts.version, ProtocolVersion::TLS1_3);
-                assert_eq!(facts.cipher_suite, suite);
-                assert_eq!(facts.pre_shared_key(), Some(&b"a"[..]));
-                assert!(!facts.resumed && !facts.retried && facts.peer_chain().is_empty());
-                assert!(facts.group.is_some(), "there is a key exchange in any case");
-                assert_eq!(facts.peer_signature_scheme, None);
+            for info in [&ends.client.connection.info, &ends.server.connection.info] {
+                assert_eq!(info.version, ProtocolVersion::TLS1_3);
+                assert_eq!(info.cipher_suite, suite);
+                assert_eq!(info.pre_shared_key(), Some(&b"a"[..]));
+                assert!(!info.resumed && !info.retried && info.peer_chain().is_empty());
+                assert!(info.group.is_some(), "there is always a key exchange");
+                assert_eq!(info.peer_signature_scheme, None);
             }
             ends.talk();
         }
@@ -73,20 +71,20 @@ fn a_key_connects_two_that_have_no_certificates() {
 }
 
 #[test]
-fn an_imported_key_serves_suites_of_either_hash() {
+fn an_imported_key_is_used_with_suites_of_both_hashes() {
     for (suite, _) in SUITES {
-        let client = key_client(imported("a")).cipher_suites(&[suite]).unwrap().build().unwrap();
+        let client = key_client(imported("a")).cipher_suites(&[suite]).build().unwrap();
         let server = key_server(imported("a")).build().unwrap();
         let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
-        let facts = &ends.server.connection.facts;
-        assert_eq!(facts.cipher_suite, suite);
-        assert_eq!(facts.pre_shared_key(), Some(&b"a"[..]));
+        let info = &ends.server.connection.info;
+        assert_eq!(info.cipher_suite, suite);
+        assert_eq!(info.pre_shared_key(), Some(&b"a"[..]));
         ends.talk();
     }
 }
 
 #[test]
-fn keys_imported_for_something_else_are_other_keys() {
+fn keys_imported_with_another_context_or_hash_differ() {
     let import = |context: &[u8], hash| PreSharedKey::import(b"a", context, SECRET, hash).unwrap();
     let server = || key_server(import(b"x", SHA256)).build().unwrap();
     let with = |keys: [PreSharedKey; 2]| {
@@ -94,10 +92,10 @@ fn keys_imported_for_something_else_are_other_keys() {
         Pair::new(&client, &server(), NAME).connect().map(|_| ()).map_err(|failure| failure.server)
     };
     assert_eq!(with(import(b"x", SHA256)), Ok(()));
-    let unknown = Error::Peer(tercel::Peer::UnknownPreSharedKey);
+    let unknown = Error::Peer(tercel::error::PeerError::UnknownPreSharedKey);
     assert_eq!(with(import(b"y", SHA256)), Err(Some(unknown)));
-    // The hash of the external key is not in the identity, only in the key.
-    let bad = Error::Peer(tercel::Peer::BadBinder);
+    // The hash of the external key is not in the identity, but in the key.
+    let bad = Error::Peer(tercel::error::PeerError::BadBinder);
     assert_eq!(with(import(b"x", SHA384)), Err(Some(bad)));
 }
 
@@ -108,14 +106,14 @@ fn the_binder_is_computed_again_after_a_retry() {
         let client = key_client([plain("a", hash)]).groups(&groups).build().unwrap();
         let server = key_server([plain("a", hash)]).groups(&groups[1..]).build().unwrap();
         let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
-        let facts = &ends.client.connection.facts;
-        assert!(facts.retried && facts.pre_shared_key().is_some());
+        let info = &ends.client.connection.info;
+        assert!(info.retried && info.pre_shared_key().is_some());
         ends.talk();
     }
 }
 
 #[test]
-fn after_a_retry_only_keys_with_its_hash_are_offered() {
+fn after_a_retry_only_keys_with_the_hash_of_its_suite_are_offered() {
     let keys = || [plain("short", SHA256), plain("long", SHA384)];
     let client = client().groups(&[NamedGroup::X25519, NamedGroup::SECP256R1]);
     let client = client.pre_shared_keys(keys()).build().unwrap();
@@ -125,7 +123,7 @@ fn after_a_retry_only_keys_with_its_hash_are_offered() {
     let pair = Pair::new(&client, &server, NAME)
         .tap_to_server(|sent| hellos.lock().unwrap().push(hello(sent)));
     let ends = pair.connect().unwrap();
-    assert_eq!(ends.server.connection.facts.pre_shared_key(), Some(&b"long"[..]));
+    assert_eq!(ends.server.connection.info.pre_shared_key(), Some(&b"long"[..]));
     let offered = |message: &[u8]| -> Vec<Vec<u8>> {
         let hello = ClientHello::parse(&message[4..]).unwrap();
         let offered = hello.extensions.pre_shared_key.unwrap();
@@ -137,66 +135,66 @@ fn after_a_retry_only_keys_with_its_hash_are_offered() {
 }
 
 #[test]
-fn the_server_takes_the_key_it_knows() {
+fn the_server_selects_a_known_key() {
     let client = key_client([plain("a", SHA256), plain("b", SHA256), plain("c", SHA256)]);
     let client = client.build().unwrap();
     let server = key_server([plain("c", SHA256), plain("d", SHA256)]).build().unwrap();
     let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
-    assert_eq!(ends.client.connection.facts.pre_shared_key(), Some(&b"c"[..]));
+    assert_eq!(ends.client.connection.info.pre_shared_key(), Some(&b"c"[..]));
     ends.talk();
 }
 
 #[test]
-fn a_key_has_a_say_in_the_suite() {
+fn a_key_affects_the_selection_of_the_suite() {
     let preferred = [CipherSuite::TLS_AES_128_GCM_SHA256, CipherSuite::TLS_AES_256_GCM_SHA384];
     let suite_of = |client: Vec<PreSharedKey>, known: Vec<PreSharedKey>| {
         let client = crate::identity::client().pre_shared_keys(client).build().unwrap();
-        let server = server().cipher_suites(&preferred).unwrap().pre_shared_keys(known);
+        let server = server().cipher_suites(&preferred).pre_shared_keys(known);
         let ends = Pair::new(&client, &server.build().unwrap(), NAME).connect().unwrap();
-        let facts = &ends.server.connection.facts;
-        (facts.cipher_suite, facts.pre_shared_key().map(<[u8]>::to_vec))
+        let info = &ends.server.connection.info;
+        (info.cipher_suite, info.pre_shared_key().map(<[u8]>::to_vec))
     };
     let (short, long) = (preferred[0], preferred[1]);
     let both = || vec![plain("long", SHA384), plain("short", SHA256)];
     assert_eq!(suite_of(both(), vec![]), (short, None));
     assert_eq!(suite_of(both(), vec![plain("long", SHA384)]), (long, Some(b"long".to_vec())));
-    // What the hash leaves is no statement about the client's processor.
+    // A ClientHello with suites of one hash does not indicate whether the client has fast AES.
     let theirs = [long, CipherSuite::TLS_CHACHA20_POLY1305_SHA256, short];
-    let config = key_client([plain("short", SHA256)]).cipher_suites(&theirs).unwrap();
+    let config = key_client([plain("short", SHA256)]).cipher_suites(&theirs);
     let config = config.roots(roots()).build().unwrap();
     let ends = Pair::new(&config, &key_server(both()).build().unwrap(), NAME).connect().unwrap();
-    let fast = tercel::crypto::has_fast_aes();
+    let fast = tercel_crypto::has_fast_aes();
     let best = if fast { short } else { CipherSuite::TLS_CHACHA20_POLY1305_SHA256 };
-    assert_eq!(ends.server.connection.facts.cipher_suite, best);
-    // Where there is a choice, the suite we like best decides.
+    assert_eq!(ends.server.connection.info.cipher_suite, best);
+    // If several are possible, the server's preferred suite decides.
     assert_eq!(suite_of(both(), both()), (short, Some(b"short".to_vec())));
 }
 
 #[test]
-fn certificates_do_where_no_key_is_shared() {
-    // The sessions of one connection are offered beside the keys in the next.
+fn certificates_are_used_without_a_common_key() {
+    // The next connection offers the session of the previous one in addition to the key.
     let client = client().pre_shared_keys([plain("a", SHA256)]).build().unwrap();
     for known in [vec![], vec![plain("b", SHA256)]] {
         let server = server().pre_shared_keys(known).build().unwrap();
         let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
-        assert_eq!(ends.client.connection.facts.pre_shared_key(), None);
-        assert_eq!(ends.client.connection.facts.peer_chain().len(), 1);
+        assert_eq!(ends.client.connection.info.pre_shared_key(), None);
+        assert_eq!(ends.client.connection.info.peer_chain().len(), 1);
         ends.talk();
     }
-    // Also in TLS 1.2, which has no such keys here.
+    // Also in TLS 1.2, where these keys are not used.
     let old = server().versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
     Pair::new(&client, &old, NAME).connect().unwrap().talk();
-    // And a key does where the certificate would not have.
-    let strangers = ServerConfig::builder()
+    // A key is used where the certificate would be refused.
+    let unrelated_peers = ServerConfig::builder()
         .credential(crate::identity::credential_for(Kind::P256, &["other.example"]))
         .pre_shared_keys([plain("a", SHA256)])
         .build()
         .unwrap();
-    Pair::new(&client, &strangers, NAME).connect().unwrap().talk();
+    Pair::new(&client, &unrelated_peers, NAME).connect().unwrap().talk();
 }
 
 #[test]
-fn who_shares_nothing_is_told_so() {
+fn without_key_and_certificate_in_common_there_is_an_alert() {
     let missing = |client: &Arc<ClientConfig>, server: &Arc<ServerConfig>| {
         let failure = Pair::new(client, server, NAME).connect().unwrap_err();
         (failure.client.unwrap(), failure.server.unwrap())
@@ -206,23 +204,25 @@ fn who_shares_nothing_is_told_so() {
     let without = client().build().unwrap();
     let certificates = server().build().unwrap();
     let others = key_server([plain("b", SHA256)]).build().unwrap();
-    let unknown = Error::Peer(tercel::Peer::UnknownPreSharedKey);
+    let unknown = Error::Peer(tercel::error::PeerError::UnknownPreSharedKey);
     for client in [&keys, &without] {
-        let told = (alert(AlertDescription::HANDSHAKE_FAILURE), unknown);
-        assert_eq!(missing(client, &others), told);
+        let reported = (alert(AlertDescription::HANDSHAKE_FAILURE), unknown);
+        assert_eq!(missing(client, &others), reported);
     }
-    // A client with keys alone says nothing of signatures, so there is no certificate for it.
-    let lacking = Error::Peer(tercel::Peer::MissingExtension);
-    let told = (alert(AlertDescription::MISSING_EXTENSION), lacking);
-    assert_eq!(missing(&keys, &certificates), told);
+    // A client with keys alone sends no signature_algorithms, so it cannot get a certificate.
+    let lacking = Error::Peer(tercel::error::PeerError::MissingExtension);
+    let reported = (alert(AlertDescription::MISSING_EXTENSION), lacking);
+    assert_eq!(missing(&keys, &certificates), reported);
     let old = server().versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
-    let told =
-        (alert(AlertDescription::PROTOCOL_VERSION), Error::Peer(tercel::Peer::UnsupportedVersion));
-    assert_eq!(missing(&keys, &old), told);
+    let reported = (
+        alert(AlertDescription::PROTOCOL_VERSION),
+        Error::Peer(tercel::error::PeerError::UnsupportedVersion),
+    );
+    assert_eq!(missing(&keys, &old), reported);
 }
 
 #[test]
-fn a_client_with_keys_alone_asks_for_nothing_of_certificates() {
+fn a_client_with_keys_alone_sends_no_certificate_extensions() {
     let config = key_client(imported("a")).request_signed_certificate_timestamps(true);
     let config = config.offer_certificate_compression(true).build().unwrap();
     let server = key_server(imported("a")).build().unwrap();
@@ -242,7 +242,7 @@ fn a_client_with_keys_alone_asks_for_nothing_of_certificates() {
     assert!(hello.extensions.types().all(|kind| !of_certificates.contains(&kind)));
     let offered = hello.extensions.pre_shared_key.unwrap();
     let ages = offered.identities.iter().map(|each| each.obfuscated_ticket_age);
-    assert_eq!(ages.collect::<Vec<_>>(), [0, 0], "keys from outside have no age");
+    assert_eq!(ages.collect::<Vec<_>>(), [0, 0], "external keys have no age");
     let kdfs = offered.identities.iter().map(|each| {
         let identity = ImportedIdentity::parse(each.identity).unwrap();
         assert_eq!(identity.target_protocol, ProtocolVersion::TLS1_3);
@@ -253,7 +253,7 @@ fn a_client_with_keys_alone_asks_for_nothing_of_certificates() {
 }
 
 #[test]
-fn a_key_does_where_a_client_certificate_is_required() {
+fn a_key_replaces_a_required_client_certificate() {
     let server = server()
         .client_auth(ClientAuth::Required, roots())
         .pre_shared_keys([plain("a", SHA256)])
@@ -261,21 +261,21 @@ fn a_key_does_where_a_client_certificate_is_required() {
         .unwrap();
     let config = client().credential(credential(Kind::P256)).pre_shared_keys([plain("a", SHA256)]);
     let ends = Pair::new(&config.build().unwrap(), &server, NAME).connect().unwrap();
-    // Both at once is what RFC 9846 F.1 forbids.
-    assert!(ends.server.connection.facts.peer_chain().is_empty());
-    assert_eq!(ends.client.connection.facts.own_signature_scheme, None);
-    assert!(ends.server.connection.facts.pre_shared_key().is_some());
+    // RFC 9846 F.1 forbids both at once.
+    assert!(ends.server.connection.info.peer_chain().is_empty());
+    assert_eq!(ends.client.connection.info.own_signature_scheme, None);
+    assert!(ends.server.connection.info.pre_shared_key().is_some());
     let failure = Pair::new(&client().build().unwrap(), &server, NAME).connect().unwrap_err();
-    assert_eq!(failure.server, Some(tercel::Peer::CertificateRequired.into()));
+    assert_eq!(failure.server, Some(tercel::error::PeerError::CertificateRequired.into()));
 }
 
 #[test]
-fn a_key_from_outside_admits_no_early_data() {
+fn an_external_key_allows_no_early_data() {
     let client = key_client([plain("a", SHA256)]).early_data(true).build().unwrap();
     let server = key_server([plain("a", SHA256)]).early_data(1000, crate::early_data::guard());
     let ends = Pair::new(&client, &server.build().unwrap(), NAME).connect().unwrap();
-    assert_eq!(ends.client.connection.facts.early_data, EarlyData::NotOffered);
-    assert_eq!(ends.server.connection.facts.early_data, EarlyData::NotOffered);
+    assert_eq!(ends.client.connection.info.early_data, EarlyData::NotOffered);
+    assert_eq!(ends.server.connection.info.early_data, EarlyData::NotOffered);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn both_ends_export_the_same() {
 }
 
 #[test]
-fn a_saved_connection_remembers_the_key() {
+fn a_saved_connection_keeps_the_name_of_the_key() {
     let client = key_client([plain("a", SHA256)]).build().unwrap();
     let server = key_server([plain("a", SHA256)]).build().unwrap();
     let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
@@ -300,14 +300,14 @@ fn a_saved_connection_remembers_the_key() {
     ends.server.connection = Connection::restore_server(&saved, &server).unwrap();
     let saved = ends.client.connection.save().unwrap();
     ends.client.connection = Connection::restore_client(&saved, &client).unwrap();
-    for facts in [&ends.client.connection.facts, &ends.server.connection.facts] {
-        assert_eq!(facts.pre_shared_key(), Some(&b"a"[..]));
+    for info in [&ends.client.connection.info, &ends.server.connection.info] {
+        assert_eq!(info.pre_shared_key(), Some(&b"a"[..]));
     }
     ends.talk();
 }
 
 #[test]
-fn the_application_can_find_keys_itself() {
+fn the_application_can_look_keys_up() {
     let client = key_client(imported("a")).build().unwrap();
     let config = || ServerConfig::builder().find_pre_shared_key(Policy::Ask).build().unwrap();
     let connect = |answer: &dyn Fn(PreSharedKeyRequest<'_>) -> Option<PreSharedKey>| {
@@ -315,13 +315,13 @@ fn the_application_can_find_keys_itself() {
         let pair = Pair::new(&client, &server, NAME).answering(|side, question| {
             assert_eq!(side, Side::Server);
             let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
-            let request = question.request().unwrap();
+            let request = question.request();
             assert_eq!((request.server_name, request.hashes.len()), (Some(NAME), 2));
-            Answer::PreSharedKey(answer(request).map(Arc::new))
+            question.answer(answer(request).map(Arc::new))
         });
         pair.connect().map(|mut ends| ends.talk()).map_err(|failure| failure.server)
     };
-    // As an application would that has its keys in a database, under their external names.
+    // As an application does that looks keys up in a database by their external names.
     let looked_up = connect(&|request| {
         let find = |identity| {
             let parts = ImportedIdentity::parse(identity).ok()?;
@@ -332,39 +332,39 @@ fn the_application_can_find_keys_itself() {
         request.identities().find_map(find)
     });
     assert_eq!(looked_up, Ok(()));
-    let unknown = Err(Some(Error::Peer(tercel::Peer::UnknownPreSharedKey)));
+    let unknown = Err(Some(Error::Peer(tercel::error::PeerError::UnknownPreSharedKey)));
     assert_eq!(connect(&|_| None), unknown);
-    // A key that nobody offered is none.
+    // A key that was not offered is no answer.
     assert_eq!(connect(&|_| Some(plain("b", SHA256))), unknown);
 }
 
 #[test]
-fn nobody_is_asked_about_keys_that_are_not_offered() {
-    // Such a client can use a ticket, and says so: it just has none yet.
+fn there_is_no_question_without_offered_keys() {
+    // Such a client sends psk_key_exchange_modes, but it has no ticket yet.
     let client = client().build().unwrap();
     let server = server().find_pre_shared_key(Policy::Ask).build().unwrap();
     let mut asked = 0;
     let pair = Pair::new(&client, &server, NAME).answering(|_, question| {
         let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
-        assert!(question.request().is_some(), "as is promised");
+        assert_ne!(question.request().identities().count(), 0);
         asked += 1;
-        Answer::PreSharedKey(None)
+        question.answer(None)
     });
     pair.connect().unwrap().talk();
     assert_eq!(asked, 0);
-    // With a ticket it is: what that is, only the application can tell.
+    // With a ticket there is one: only the application knows whether it is a key.
     let pair = Pair::new(&client, &server, NAME).answering(|_, question| {
         let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
-        assert_eq!(question.request().unwrap().identities().count(), 1);
+        assert_eq!(question.request().identities().count(), 1);
         asked += 1;
-        Answer::PreSharedKey(None)
+        question.answer(None)
     });
-    assert!(pair.connect().unwrap().client.connection.facts.resumed);
+    assert!(pair.connect().unwrap().client.connection.info.resumed);
     assert_eq!(asked, 1);
 }
 
 #[test]
-fn what_is_printed_names_no_key() {
+fn debug_output_has_no_key() {
     let name = "hunter2";
     let names_it = |shown: String| {
         let bytes = format!("{:?}", name.as_bytes());
@@ -374,17 +374,17 @@ fn what_is_printed_names_no_key() {
     let server = ServerConfig::builder().find_pre_shared_key(Policy::Ask).build().unwrap();
     let answer = |_, question| {
         let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
-        assert!(!names_it(format!("{:?}", question.request().unwrap())));
-        Answer::PreSharedKey(Some(Arc::new(plain(name, SHA256))))
+        assert!(!names_it(format!("{:?}", question.request())));
+        question.answer(Some(Arc::new(plain(name, SHA256))))
     };
     let ends = Pair::new(&client, &server, NAME).answering(answer).connect().unwrap();
-    let facts = &ends.server.connection.facts;
-    assert_eq!(facts.pre_shared_key(), Some(name.as_bytes()));
-    assert!(!names_it(format!("{facts:?}")));
+    let info = &ends.server.connection.info;
+    assert_eq!(info.pre_shared_key(), Some(name.as_bytes()));
+    assert!(!names_it(format!("{info:?}")));
 }
 
 #[test]
-fn a_policy_may_prefer_the_certificate() {
+fn an_application_may_prefer_the_certificate() {
     struct OnlyIfNeeded(PreSharedKeys);
     impl FindPreSharedKey for OnlyIfNeeded {
         fn find_pre_shared_key(
@@ -403,14 +403,14 @@ fn a_policy_may_prefer_the_certificate() {
     let server = server().find_pre_shared_key(Policy::Here(keys)).build().unwrap();
     let used = |client: ClientConfigBuilder| {
         let ends = Pair::new(&client.build().unwrap(), &server, NAME).connect().unwrap();
-        ends.client.connection.facts.pre_shared_key().is_some()
+        ends.client.connection.info.pre_shared_key().is_some()
     };
     assert!(!used(client().pre_shared_keys(imported("a"))));
     assert!(used(key_client(imported("a"))));
 }
 
 #[test]
-fn keys_that_cannot_be_used_are_refused_with_the_configuration() {
+fn unusable_keys_are_refused_at_build() {
     let error = |builder: ClientConfigBuilder| builder.build().err();
     let old = [ProtocolVersion::TLS1_2];
     let key = || [plain("a", SHA384)];
@@ -419,7 +419,7 @@ fn keys_that_cannot_be_used_are_refused_with_the_configuration() {
     assert_eq!(error(client().versions(&old).pre_shared_keys(key())), unusable);
     assert_eq!(error(key_client(key()).versions(&old)), unusable);
     let other_hash = [CipherSuite::TLS_AES_128_GCM_SHA256];
-    assert_eq!(error(key_client(key()).cipher_suites(&other_hash).unwrap()), unusable);
+    assert_eq!(error(key_client(key()).cipher_suites(&other_hash)), unusable);
 
     let too_many = Some(ConfigError::TooManyPreSharedKeys);
     assert_eq!(error(key_client([plain("a", SHA256), plain("a", SHA256)])), too_many);
@@ -435,5 +435,5 @@ fn keys_that_cannot_be_used_are_refused_with_the_configuration() {
     assert_eq!(key_server(key()).versions(&old).build().err(), unusable);
     let offers =
         key_server(key()).cipher_suites(&[CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]);
-    assert_eq!(offers.unwrap().build().err(), unusable);
+    assert_eq!(offers.build().err(), unusable);
 }

@@ -1,29 +1,27 @@
-//! Sessions that came of a pre-shared key, and others: which may stand in for which.
-//!
-//! Must not know: what a session looks like. Next: `../resumption.rs`.
+//! Sessions based on pre-shared keys and on certificates: which server resumes which.
 
 use super::*;
 use tercel::pki_types::UnixTime;
-use tercel::{ClientMemoryStore, RotatingTickets, TicketSealer};
+use tercel::session::{ClientMemoryStore, RotatingTickets, TicketSealer};
 
 use crate::resumption::visit;
 
-/// Servers with these tickets resume one another's sessions, if their configurations allow it.
+/// Ticket keys that servers share, so that they can resume each other's sessions.
 fn shared_tickets() -> Arc<dyn TicketSealer> {
     Arc::new(RotatingTickets::new(UnixTime::now()).unwrap())
 }
 
 #[test]
-fn a_session_of_a_key_is_resumed_and_remembers_whose_it_is() {
+fn a_session_of_a_key_is_resumed_and_keeps_its_name() {
     for keys in [|| vec![plain("a", SHA256)], || imported("a").into()] {
         let client = key_client(keys()).build().unwrap();
         let server = key_server(keys()).build().unwrap();
         assert!(!visit(&client, &server));
         for _ in 0..2 {
             let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
-            for facts in [&ends.client.connection.facts, &ends.server.connection.facts] {
-                assert!(facts.resumed);
-                assert_eq!(facts.pre_shared_key(), Some(&b"a"[..]));
+            for info in [&ends.client.connection.info, &ends.server.connection.info] {
+                assert!(info.resumed);
+                assert_eq!(info.pre_shared_key(), Some(&b"a"[..]));
             }
             ends.talk();
         }
@@ -31,24 +29,24 @@ fn a_session_of_a_key_is_resumed_and_remembers_whose_it_is() {
 }
 
 #[test]
-fn a_key_does_where_the_session_is_gone() {
+fn a_key_is_used_if_the_session_cannot_be_resumed() {
     let client = key_client([plain("a", SHA256)]).build().unwrap();
     let server = || key_server([plain("a", SHA256)]).build().unwrap();
     assert!(!visit(&client, &server()));
-    // Another server has other ticket keys: the ticket stands first and means nothing to it.
+    // Another server has other ticket keys: it cannot open the ticket, which is offered first.
     assert!(!visit(&client, &server()));
 }
 
 #[test]
-fn early_data_goes_with_the_session_of_a_key() {
+fn early_data_is_rejected_with_the_key_itself() {
     let client = key_client([plain("a", SHA256)]).early_data(true).build().unwrap();
     let server = key_server([plain("a", SHA256)]).early_data(1000, crate::early_data::guard());
     assert!(!visit(&client, &server.build().unwrap()));
     let other = key_server([plain("a", SHA256)]).build().unwrap();
-    // Offered with a ticket; taken is the key behind it, which rejects early data.
+    // The server selects the key after the ticket, which rejects the early data of the ticket.
     let ends = Pair::new(&client, &other, NAME).connect().unwrap();
-    assert_eq!(ends.client.connection.facts.early_data, EarlyData::Rejected);
-    assert!(!ends.client.connection.facts.resumed);
+    assert_eq!(ends.client.connection.info.early_data, EarlyData::Rejected);
+    assert!(!ends.client.connection.info.resumed);
 }
 
 #[test]
@@ -61,8 +59,8 @@ fn the_session_of_a_removed_key_is_not_resumed() {
     assert!(visit(&client, &server));
     keys.replace(imported("b"));
     let ends = Pair::new(&client, &server, NAME).connect().unwrap();
-    let facts = &ends.server.connection.facts;
-    assert!(!facts.resumed && facts.pre_shared_key().is_none());
+    let info = &ends.server.connection.info;
+    assert!(!info.resumed && info.pre_shared_key().is_none());
 }
 
 #[test]
@@ -75,14 +73,14 @@ fn the_session_of_a_replaced_key_is_not_resumed() {
     assert!(!visit(&client, &server));
     assert!(visit(&client, &server));
     assert!(visit(&client, &server), "a renewed ticket");
-    // The same name, and what was made with the secret of before is worth nothing: nor is that itself.
+    // The key has the same name and another secret: neither it nor its sessions are accepted.
     keys.replace([other()]);
     let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
-    assert_eq!(failure.server, Some(tercel::Peer::BadBinder.into()));
+    assert_eq!(failure.server, Some(tercel::error::PeerError::BadBinder.into()));
 }
 
 #[test]
-fn a_session_is_for_servers_with_its_key_not_for_one_with_its_name() {
+fn a_session_is_bound_to_its_key_not_to_the_name() {
     let tickets = shared_tickets();
     let client = client().pre_shared_keys(imported("a")).build().unwrap();
     let with = |keys: Vec<PreSharedKey>| {
@@ -90,11 +88,11 @@ fn a_session_is_for_servers_with_its_key_not_for_one_with_its_name() {
     };
     assert!(!visit(&client, &with(imported("a").into())));
     assert!(visit(&client, &with(imported("a").into())));
-    // A plain key that is called the same.
+    // A plain key with the same name.
     assert!(!visit(&client, &with(vec![plain("a", SHA256)])));
 }
 
-/// The finder of one tenant, who has one key.
+/// Looks up the one key of a tenant.
 struct Tenant(Arc<PreSharedKey>);
 
 impl FindPreSharedKey for Tenant {
@@ -120,24 +118,24 @@ fn a_session_of_one_tenants_key_is_not_resumed_at_another_tenant() {
     };
     let client = key_client([key("a", 1)]).build().unwrap();
     let own = tenant("a", 1);
-    // The other tenant does not know the name, or has a key of its own under that name.
+    // The other tenant does not know the name, or has another key with that name.
     for (other, expected) in [
-        (tenant("b", 2), tercel::Peer::UnknownPreSharedKey),
-        (tenant("a", 2), tercel::Peer::BadBinder),
+        (tenant("b", 2), tercel::error::PeerError::UnknownPreSharedKey),
+        (tenant("a", 2), tercel::error::PeerError::BadBinder),
     ] {
-        // Leaves the client a session, whether it resumes one or not.
+        // The client has a session afterwards, resumed or not.
         visit(&client, &own);
         let outcome = Pair::new(&client, &other, NAME).connect();
-        let failure = outcome.map(|ends| ends.server.connection.facts.resumed).unwrap_err();
+        let failure = outcome.map(|ends| ends.server.connection.info.resumed).unwrap_err();
         assert_eq!(failure.server, Some(expected.into()));
     }
-    // A second node of the tenant has the tickets' keys and the tenant's key.
+    // A second node of the tenant has the same ticket keys and the tenant's key.
     visit(&client, &own);
     assert!(visit(&client, &tenant("a", 1)));
 }
 
 #[test]
-fn where_keys_are_asked_for_a_session_is_for_its_own_configuration() {
+fn with_questions_a_session_is_bound_to_its_configuration() {
     let tickets = shared_tickets();
     let client = key_client([plain("a", SHA256)]).build().unwrap();
     let asking = |label: &[u8]| {
@@ -152,22 +150,22 @@ fn where_keys_are_asked_for_a_session_is_for_its_own_configuration() {
         let ends = Pair::new(&client, server, NAME).answering(answer).connect();
         let resumed = |mut ends: crate::pair::Ends| {
             ends.talk();
-            ends.server.connection.facts.resumed
+            ends.server.connection.info.resumed
         };
         ends.map(resumed).map_err(|failure| failure.server)
     };
-    let unknown = Err(Some(tercel::Peer::UnknownPreSharedKey.into()));
+    let unknown = Err(Some(tercel::error::PeerError::UnknownPreSharedKey.into()));
     let own = asking(b"");
     assert_eq!(resumes(&own, "a"), Ok(false));
     assert_eq!(resumes(&own, "a"), Ok(true));
-    // The one beside it has the tickets' keys, and does not know whose session it is.
+    // The other configuration has the same ticket keys, and does not know the key of the session.
     assert_eq!(resumes(&asking(b""), "b"), unknown);
     assert_eq!(resumes(&asking(b"one"), "a"), Ok(false));
     assert_eq!(resumes(&asking(b"one"), "a"), Ok(true));
 }
 
 #[test]
-fn a_session_of_a_key_satisfies_no_server_without_keys() {
+fn a_session_of_a_key_is_not_resumed_by_a_server_without_keys() {
     let tickets = shared_tickets();
     let client = client().pre_shared_keys([plain("a", SHA256)]).credential(credential(Kind::P256));
     let client = client.build().unwrap();
@@ -178,30 +176,30 @@ fn a_session_of_a_key_satisfies_no_server_without_keys() {
         assert!(!visit(&client, &either));
         assert!(visit(&client, &either));
         assert!(!visit(&client, &strict), "{demand:?}");
-        // What it did with a certificate is good for both.
+        // A session with a certificate is resumed by both.
         assert!(visit(&client, &either), "{demand:?}");
     }
 }
 
 #[test]
-fn a_session_without_a_key_satisfies_no_server_of_keys_alone() {
+fn a_session_without_a_key_is_not_resumed_by_a_server_of_keys_alone() {
     let tickets = shared_tickets();
     let client = client().pre_shared_keys([plain("a", SHA256)]).build().unwrap();
     let public = server().tickets(Arc::clone(&tickets)).build().unwrap();
     let private = |name| key_server([plain(name, SHA256)]).tickets(Arc::clone(&tickets)).build();
     assert!(!visit(&client, &public));
-    // The ticket can be opened there, and is worth nothing.
+    // The server can open the ticket, but does not resume the session.
     let mut ends = Pair::new(&client, &private("a").unwrap(), NAME).connect().unwrap();
-    assert!(!ends.server.connection.facts.resumed);
+    assert!(!ends.server.connection.info.resumed);
     ends.talk();
     assert!(visit(&client, &private("a").unwrap()));
-    // Nor is the session of a key that this server does not have.
+    // The same for the session of a key that the server does not have.
     let failure = Pair::new(&client, &private("b").unwrap(), NAME).connect().unwrap_err();
-    assert_eq!(failure.server, Some(tercel::Peer::UnknownPreSharedKey.into()));
+    assert_eq!(failure.server, Some(tercel::error::PeerError::UnknownPreSharedKey.into()));
 }
 
 #[test]
-fn a_client_resumes_under_the_same_keys_only() {
+fn a_client_offers_sessions_with_the_same_keys_only() {
     let store = Arc::new(ClientMemoryStore::default());
     let server = server().pre_shared_keys([plain("a", SHA256), plain("b", SHA256)]);
     let server = server.build().unwrap();
@@ -214,9 +212,9 @@ fn a_client_resumes_under_the_same_keys_only() {
     assert!(with(key_client([plain("a", SHA256)])));
     assert!(!with(key_client([plain("b", SHA256)])));
     assert!(!with(client().pre_shared_keys([plain("a", SHA256)])));
-    // The same name and another secret is another key.
+    // The same name with another secret is another key.
     let other = PreSharedKey::external(b"a", &[1; 32], SHA256).unwrap();
     let config = key_client([other]).session_store(Arc::clone(&store) as _).build().unwrap();
     let failure = Pair::new(&config, &server, NAME).connect().unwrap_err();
-    assert_eq!(failure.server, Some(tercel::Peer::BadBinder.into()));
+    assert_eq!(failure.server, Some(tercel::error::PeerError::BadBinder.into()));
 }

@@ -1,32 +1,32 @@
-//! Which form each side shows: agreed on, declined, or answered otherwise than was offered.
-//!
-//! Must not know: whom anybody trusts. Next: `trust.rs`.
+//! Which certificate type each side sends: negotiated, declined, or answered against the offer.
 
-use tercel::wire::{AlertDescription, ExtensionType, ProtocolVersion};
-use tercel::{ClientAuth, Error, Peer, Policy};
+use tercel::wire::{AlertDescription, ProtocolVersion};
+use tercel::{Error, Policy, error::PeerError, server::ClientAuth};
+use tercel_wire::ExtensionType;
 
 use super::{RAW, VERSIONS, X509, client_of, connect, error, public, raw, server_with};
 use crate::identity::{self, KINDS, Kind, NAME, credential, roots};
 use crate::pair::{Delivery, Pair};
 
+/// RFC 7250 4
 #[test]
-fn a_server_shows_a_key_of_each_kind() {
+fn a_server_sends_a_raw_key_of_each_type() {
     for version in VERSIONS {
         for kind in KINDS {
             let mut ends = connect(client_of(kind, version), server_with([raw(kind)])).unwrap();
-            let facts = &ends.client.connection.facts;
-            assert_eq!(facts.version, version);
-            assert_eq!(facts.server_certificate_type, RAW);
-            assert_eq!(facts.peer_raw_public_key, Some(public(kind)));
-            assert!(facts.peer_chain().is_empty());
-            assert_eq!(ends.server.connection.facts.server_certificate_type, RAW);
+            let info = &ends.client.connection.info;
+            assert_eq!(info.version, version);
+            assert_eq!(info.server_certificate_type, RAW);
+            assert_eq!(info.peer_raw_public_key, Some(public(kind)));
+            assert!(info.peer_chain().is_empty());
+            assert_eq!(ends.server.connection.info.server_certificate_type, RAW);
             ends.talk();
         }
     }
 }
 
 #[test]
-fn both_sides_show_keys_one_byte_at_a_time() {
+fn both_sides_send_raw_keys_in_single_bytes() {
     for version in VERSIONS {
         let client = client_of(Kind::P256, version).credential(raw(Kind::Ed25519));
         let trusted = vec![public(Kind::P384), public(Kind::Ed25519)];
@@ -34,34 +34,34 @@ fn both_sides_show_keys_one_byte_at_a_time() {
         let (client, server) = (client.build().unwrap(), server.build().unwrap());
         let pair = Pair::new(&client, &server, NAME).delivery(Delivery::Bytes);
         let mut ends = pair.connect().unwrap();
-        let facts = &ends.server.connection.facts;
-        assert_eq!(facts.client_certificate_type, RAW);
-        assert_eq!(facts.peer_raw_public_key, Some(public(Kind::Ed25519)));
-        assert_eq!(ends.client.connection.facts.client_certificate_type, RAW);
+        let info = &ends.server.connection.info;
+        assert_eq!(info.client_certificate_type, RAW);
+        assert_eq!(info.peer_raw_public_key, Some(public(Kind::Ed25519)));
+        assert_eq!(ends.client.connection.info.client_certificate_type, RAW);
         ends.talk();
     }
 }
 
 #[test]
-fn a_key_for_the_one_and_a_chain_for_the_other() {
+fn certificate_types_are_negotiated_for_each_side() {
     for version in VERSIONS {
         let client = client_of(Kind::P256, version).credential(credential(Kind::P384));
         let server = server_with([raw(Kind::P256)]).client_auth(ClientAuth::Required, roots());
         let ends = connect(client, server).unwrap();
-        assert_eq!(ends.server.connection.facts.peer_chain().len(), 1);
-        assert_eq!(ends.server.connection.facts.client_certificate_type, X509);
+        assert_eq!(ends.server.connection.info.peer_chain().len(), 1);
+        assert_eq!(ends.server.connection.info.client_certificate_type, X509);
 
         let client = identity::client().versions(&[version]).credential(raw(Kind::P384));
         let trusted = vec![public(Kind::P384)];
         let server = identity::server().client_raw_keys(ClientAuth::Required, trusted);
         let ends = connect(client, server).unwrap();
-        assert_eq!(ends.server.connection.facts.peer_raw_public_key, Some(public(Kind::P384)));
-        assert_eq!(ends.client.connection.facts.peer_chain().len(), 1);
+        assert_eq!(ends.server.connection.info.peer_raw_public_key, Some(public(Kind::P384)));
+        assert_eq!(ends.client.connection.info.peer_chain().len(), 1);
     }
 }
 
 #[test]
-fn the_server_s_order_decides_among_what_the_client_accepts() {
+fn the_servers_order_decides_among_accepted_types() {
     for version in VERSIONS {
         for (types, order, expected) in [
             (&[RAW, X509][..], [RAW, X509], RAW),
@@ -79,33 +79,33 @@ fn the_server_s_order_decides_among_what_the_client_accepts() {
                 _ => credential(Kind::P384),
             }));
             let ends = connect(client, server).unwrap();
-            let facts = &ends.client.connection.facts;
-            assert_eq!(facts.server_certificate_type, expected, "{types:?} {order:?}");
-            assert_eq!(facts.peer_raw_public_key.is_some(), expected == RAW);
+            let info = &ends.client.connection.info;
+            assert_eq!(info.server_certificate_type, expected, "{types:?} {order:?}");
+            assert_eq!(info.peer_raw_public_key.is_some(), expected == RAW);
         }
     }
 }
 
 #[test]
-fn without_a_common_type_nobody_connects() {
+fn without_a_common_type_the_handshake_fails() {
     for version in VERSIONS {
-        let none_in_common = error(Peer::NoCommonCertificateType);
-        // The client accepts keys only, and then chains only.
+        let none_in_common = error(PeerError::NoCommonCertificateType);
+        // The client accepts raw keys only, and then chains only.
         let failure =
             connect(client_of(Kind::P256, version), server_with([credential(Kind::P256)]));
         assert_eq!(failure.unwrap_err().server, none_in_common);
         let client = identity::client().versions(&[version]);
         let failure = connect(client, server_with([raw(Kind::P256)])).unwrap_err();
         assert_eq!(failure.server, none_in_common);
-        let told = Error::AlertReceived(AlertDescription::UNSUPPORTED_CERTIFICATE);
-        assert_eq!(failure.client, Some(told));
-        // The server wants a key of a client that has a chain to show.
+        let reported = Error::AlertReceived(AlertDescription::UNSUPPORTED_CERTIFICATE);
+        assert_eq!(failure.client, Some(reported));
+        // The server requires a raw key, and the client has a chain.
         for demand in [ClientAuth::Optional, ClientAuth::Required] {
             let client = identity::client().versions(&[version]).credential(credential(Kind::P256));
             let server = identity::server().client_raw_keys(demand, vec![public(Kind::P256)]);
             assert_eq!(connect(client, server).unwrap_err().server, none_in_common);
         }
-        // And a chain of one that has a key.
+        // The server requires a chain, and the client has a raw key.
         let client = identity::client().versions(&[version]).credential(raw(Kind::P256));
         let server = identity::server().client_auth(ClientAuth::Required, roots());
         assert_eq!(connect(client, server).unwrap_err().server, none_in_common);
@@ -113,22 +113,24 @@ fn without_a_common_type_nobody_connects() {
 }
 
 #[test]
-fn a_client_of_both_forms_shows_the_one_the_server_prefers() {
+fn a_client_with_both_types_sends_the_one_that_the_server_prefers() {
     for version in VERSIONS {
         for (types, expected) in [(&[RAW, X509][..], RAW), (&[X509, RAW], X509), (&[X509], X509)] {
             let own = vec![raw(Kind::P256), credential(Kind::P384)];
             let client = identity::client()
                 .versions(&[version])
-                .credentials(Policy::Here(std::sync::Arc::new(tercel::Credentials::new(own))))
+                .credentials(Policy::Here(std::sync::Arc::new(
+                    tercel::certificates::Credentials::new(own),
+                )))
                 .client_certificate_types(&[X509, RAW]);
             let server = identity::server()
                 .client_auth(ClientAuth::Required, roots())
                 .client_raw_keys(ClientAuth::Required, vec![public(Kind::P256)])
                 .client_certificate_types(types);
             let ends = connect(client, server).unwrap();
-            let facts = &ends.server.connection.facts;
-            assert_eq!(facts.client_certificate_type, expected);
-            assert_eq!(facts.peer_raw_public_key.is_some(), expected == RAW);
+            let info = &ends.server.connection.info;
+            assert_eq!(info.client_certificate_type, expected);
+            assert_eq!(info.peer_raw_public_key.is_some(), expected == RAW);
         }
     }
 }
@@ -142,27 +144,28 @@ fn a_client_without_a_key_may_decline() {
         };
         let server = |demand| identity::server().client_raw_keys(demand, vec![public(Kind::P256)]);
         let ends = connect(client(), server(ClientAuth::Optional)).unwrap();
-        assert_eq!(ends.server.connection.facts.peer_raw_public_key, None);
+        assert_eq!(ends.server.connection.info.peer_raw_public_key, None);
         let failure = connect(client(), server(ClientAuth::Required)).unwrap_err();
         let expected = match version {
-            ProtocolVersion::TLS1_3 => Peer::CertificateRequired,
-            _ => Peer::CertificateRequiredTls12,
+            ProtocolVersion::TLS1_3 => PeerError::CertificateRequired,
+            _ => PeerError::CertificateRequiredTls12,
         };
         assert_eq!(failure.server, error(expected));
     }
 }
 
 #[test]
-fn a_server_that_asks_for_nothing_need_not_know_the_client_s_type() {
+fn without_a_request_the_clients_type_is_not_negotiated() {
     for version in VERSIONS {
         let client = identity::client().versions(&[version]).credential(raw(Kind::P256));
         connect(client, identity::server()).unwrap().talk();
     }
 }
 
+/// RFC 7250 4.2
 #[test]
-fn an_answer_the_client_did_not_offer_is_refused() {
-    // A key in place of the chain agreed on: the first two bytes of the answer's body are its type.
+fn a_type_that_the_client_did_not_offer_is_refused() {
+    // A key instead of the negotiated chain: the type is in the first two bytes of the body.
     let client = client_of(Kind::P256, ProtocolVersion::TLS1_2);
     let (client, server) = (client.build().unwrap(), server_with([raw(Kind::P256)]));
     let answer = |chosen: u8| [0, 20, 0, 1, chosen];
@@ -173,13 +176,14 @@ fn an_answer_the_client_did_not_offer_is_refused() {
     };
     let server = server.build().unwrap();
     let failure = Pair::new(&client, &server, NAME).tap_to_client(tap).connect().unwrap_err();
-    assert_eq!(failure.client, error(Peer::NoCommonCertificateType));
-    let told = Error::AlertReceived(AlertDescription::UNSUPPORTED_CERTIFICATE);
-    assert_eq!(failure.server, Some(told));
+    assert_eq!(failure.client, error(PeerError::NoCommonCertificateType));
+    let reported = Error::AlertReceived(AlertDescription::UNSUPPORTED_CERTIFICATE);
+    assert_eq!(failure.server, Some(reported));
 }
 
+/// RFC 7250 4.1
 #[test]
-fn a_list_that_says_what_silence_says_is_refused() {
+fn a_list_with_nothing_but_the_default_is_refused() {
     for extension in
         [ExtensionType::SERVER_CERTIFICATE_TYPE, ExtensionType::CLIENT_CERTIFICATE_TYPE]
     {
@@ -198,8 +202,8 @@ fn a_list_that_says_what_silence_says_is_refused() {
             }
         };
         let failure = Pair::new(&client, &server, NAME).tap_to_server(tap).connect().unwrap_err();
-        assert_eq!(failure.server, error(Peer::PointlessCertificateType));
-        let told = Error::AlertReceived(AlertDescription::ILLEGAL_PARAMETER);
-        assert_eq!(failure.client, Some(told));
+        assert_eq!(failure.server, error(PeerError::UnnecessaryCertificateType));
+        let reported = Error::AlertReceived(AlertDescription::ILLEGAL_PARAMETER);
+        assert_eq!(failure.client, Some(reported));
     }
 }

@@ -1,7 +1,6 @@
-//! Raw public keys in place of certificates, on either side, in both versions. RFC 7250
+//! Raw public keys instead of certificates, for both sides and in both versions. RFC 7250
 //!
-//! For: agreeing on a form, showing it, judging it; here is what all of its files use. Must not know: message layouts.
-//! Next: `agreement.rs`, then `trust.rs` and `resumed.rs`.
+//! This file has the helpers of the tests in this folder.
 
 mod agreement;
 mod resumed;
@@ -11,7 +10,8 @@ use tercel::crypto::SigningKey;
 use tercel::pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};
 use tercel::wire::{CertificateType, ProtocolVersion};
 use tercel::{
-    ClientConfig, ClientConfigBuilder, Credential, Error, Peer, ServerConfig, ServerConfigBuilder,
+    ClientConfig, Credential, Error, ServerConfig, client::ClientConfigBuilder, error::PeerError,
+    server::ServerConfigBuilder,
 };
 
 use crate::identity::{Kind, NAME, leaf};
@@ -36,7 +36,7 @@ pub(crate) fn raw(kind: Kind) -> Credential {
     Credential::raw_public_key(public, &private).unwrap()
 }
 
-/// A client that trusts this server's key and nobody else.
+/// A client that trusts only this server's key.
 fn client_of(kind: Kind, version: ProtocolVersion) -> ClientConfigBuilder {
     ClientConfig::builder().trusted_raw_keys(vec![public(kind)]).versions(&[version])
 }
@@ -49,6 +49,6 @@ fn connect(client: ClientConfigBuilder, server: ServerConfigBuilder) -> Result<E
     Pair::new(&client.build().unwrap(), &server.build().unwrap(), NAME).connect()
 }
 
-fn error(peer: Peer) -> Option<Error> {
+fn error(peer: PeerError) -> Option<Error> {
     Some(Error::Peer(peer))
 }

@@ -1,20 +1,23 @@
-//! Keys that a session remembers, judged again when it is resumed.
-//!
-//! Must not know: what a session looks like. Next: `../resumed_trust.rs`, the same for chains.
+//! Raw keys in sessions, and their verification at a resumption.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tercel::pki::{Refusal, RefusalReason};
-use tercel::wire::{HandshakeMessage, ProtocolVersion, ServerHello};
-use tercel::{ClientAuth, ClientConfig, Error, PeerIdentity, Policy, TrustedRawKeys, VerifyPeer};
+use tercel::wire::ProtocolVersion;
+use tercel::{
+    ClientConfig, Error, Policy,
+    certificates::{PeerIdentity, TrustedRawKeys, VerifyPeer},
+    server::ClientAuth,
+};
+use tercel_wire::{HandshakeMessage, ServerHello};
 
 use super::{RAW, VERSIONS, client_of, public, raw, server_with};
 use crate::identity::{self, Kind, NAME};
 use crate::pair::{Pair, first_message};
 
 #[test]
-fn a_resumed_session_remembers_the_keys() {
+fn a_resumed_session_has_the_keys() {
     for version in VERSIONS {
         let client = client_of(Kind::P256, version)
             .verify_resumed(true)
@@ -32,9 +35,9 @@ fn a_resumed_session_remembers_the_keys() {
                 .tap_to_client(|bytes| answer.extend_from_slice(bytes))
                 .connect()
                 .unwrap();
-            let (ours, theirs) = (&ends.client.connection.facts, &ends.server.connection.facts);
+            let (ours, theirs) = (&ends.client.connection.info, &ends.server.connection.info);
             assert_eq!((ours.resumed, theirs.resumed), (resumed, resumed), "{version:?}");
-            // Said each time: silence would mean X.509. In TLS 1.3 it is said under protection.
+            // The type is sent each time, since the default is X.509; in TLS 1.3 it is encrypted.
             if version == ProtocolVersion::TLS1_2 {
                 let body = first_message(&answer);
                 let hello = ServerHello::parse(&body).unwrap();
@@ -49,11 +52,11 @@ fn a_resumed_session_remembers_the_keys() {
 }
 
 #[test]
-fn a_stored_key_is_judged_again_as_a_chain_is() {
+fn a_stored_key_is_verified_again_like_a_chain() {
     for version in VERSIONS {
         let refuses = Arc::new(AtomicBool::new(false));
         let client = ClientConfig::builder()
-            .verifier(Policy::Here(Arc::new(Fickle(refuses.clone()))))
+            .verifier(Policy::Here(Arc::new(SwitchableVerifier(refuses.clone()))))
             .server_certificate_types(&[RAW])
             .versions(&[version])
             .verify_resumed(true)
@@ -62,10 +65,10 @@ fn a_stored_key_is_judged_again_as_a_chain_is() {
         let server = server_with([raw(Kind::P256)]).build().unwrap();
         for resumed in [false, true] {
             let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
-            assert_eq!(ends.client.connection.facts.resumed, resumed, "{version:?}");
+            assert_eq!(ends.client.connection.info.resumed, resumed, "{version:?}");
             ends.talk();
         }
-        // Refused now: a full handshake, which then fails for the same reason.
+        // The verifier now refuses: the full handshake fails for the same reason.
         refuses.store(true, Ordering::SeqCst);
         let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
         let refused = Error::Refused(RefusalReason::UntrustedRawKey);
@@ -73,10 +76,10 @@ fn a_stored_key_is_judged_again_as_a_chain_is() {
     }
 }
 
-/// Trusts every key until it is told not to.
-struct Fickle(Arc<AtomicBool>);
+/// Trusts every key until it is switched off.
+struct SwitchableVerifier(Arc<AtomicBool>);
 
-impl VerifyPeer for Fickle {
+impl VerifyPeer for SwitchableVerifier {
     fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
         if !self.0.load(Ordering::SeqCst) {
             return Ok(());
@@ -88,7 +91,7 @@ impl VerifyPeer for Fickle {
 #[test]
 fn a_key_no_longer_trusted_is_not_resumed() {
     for version in VERSIONS {
-        let store = std::sync::Arc::new(tercel::MemoryStore::new(100));
+        let store = std::sync::Arc::new(tercel::session::ServerMemoryStore::new(100));
         let client =
             identity::client().versions(&[version]).credential(raw(Kind::P384)).build().unwrap();
         let server = |kind| {

@@ -1,13 +1,14 @@
-//! Who judges a key, and what cannot work.
-//!
-//! Must not know: how the form was agreed on. Next: `resumed.rs`.
+//! Verification of raw keys, and configurations that are refused.
 
 use tercel::pki::RefusalReason;
 use tercel::pki_types::SubjectPublicKeyInfoDer;
 use tercel::wire::{AlertDescription, CertificateType, ProtocolVersion};
 use tercel::{
-    AcceptAnyPeer, ClientAuth, ClientConfig, ClientConfigBuilder, ConfigError, Credential,
-    CredentialError, Error, Peer, Policy,
+    ClientConfig, Credential, Error, Policy,
+    certificates::{AcceptAnyPeer, CredentialError},
+    client::ClientConfigBuilder,
+    error::{ConfigError, PeerError},
+    server::ClientAuth,
 };
 
 use super::{RAW, VERSIONS, client_of, connect, key, public, raw, server_with};
@@ -20,8 +21,8 @@ fn an_unknown_key_is_refused() {
         let failure =
             connect(client_of(Kind::P384, version), server_with([raw(Kind::P256)])).unwrap_err();
         assert_eq!(failure.client, Some(Error::Refused(RefusalReason::UntrustedRawKey)));
-        let told = Error::AlertReceived(AlertDescription::CERTIFICATE_UNKNOWN);
-        assert_eq!(failure.server, Some(told));
+        let reported = Error::AlertReceived(AlertDescription::CERTIFICATE_UNKNOWN);
+        assert_eq!(failure.server, Some(reported));
 
         let client = client_of(Kind::P256, version).credential(raw(Kind::P521));
         let trusted = vec![public(Kind::P384)];
@@ -32,8 +33,8 @@ fn an_unknown_key_is_refused() {
 }
 
 #[test]
-fn a_key_damaged_on_the_way_is_refused() {
-    // TLS 1.2 sends it in the clear.
+fn a_damaged_key_is_refused() {
+    // TLS 1.2 sends it in plaintext.
     let spki = public(Kind::P256);
     for at in 0..spki.len() {
         let client = client_of(Kind::P256, ProtocolVersion::TLS1_2).build().unwrap();
@@ -48,8 +49,8 @@ fn a_key_damaged_on_the_way_is_refused() {
         let refused = failure.client.unwrap();
         assert!(
             [
-                Error::Peer(Peer::BadRawPublicKey),
-                Error::Peer(Peer::BadSignature),
+                Error::Peer(PeerError::BadRawPublicKey),
+                Error::Peer(PeerError::BadSignature),
                 Error::Refused(RefusalReason::UnsupportedKey),
             ]
             .contains(&refused),
@@ -59,7 +60,7 @@ fn a_key_damaged_on_the_way_is_refused() {
 }
 
 #[test]
-fn a_verifier_that_is_asked_sees_the_key() {
+fn a_question_for_a_verifier_has_the_key() {
     for version in VERSIONS {
         let client = ClientConfig::builder()
             .verifier(Policy::Ask)
@@ -85,7 +86,7 @@ fn a_verifier_that_is_asked_sees_the_key() {
 }
 
 #[test]
-fn a_verifier_of_chains_trusts_no_key() {
+fn a_chain_verifier_trusts_no_raw_key() {
     for version in VERSIONS {
         let client = identity::client().versions(&[version]).server_certificate_types(&[RAW]);
         let failure = connect(client, server_with([raw(Kind::P256)])).unwrap_err();
@@ -93,8 +94,9 @@ fn a_verifier_of_chains_trusts_no_key() {
     }
 }
 
+/// RFC 6125 6.4
 #[test]
-fn a_key_is_for_every_host_and_has_nothing_stapled() {
+fn a_raw_key_is_for_every_host_and_has_no_ocsp_response() {
     let stapled = raw(Kind::P256)
         .ocsp_response(vec![1, 2, 3])
         .signed_certificate_timestamps(vec![0, 4, 0, 2, 8, 9])
@@ -109,13 +111,13 @@ fn a_key_is_for_every_host_and_has_nothing_stapled() {
         let client = client_of(Kind::P256, version).request_signed_certificate_timestamps(true);
         let server = server_with([stapled]).require_known_name();
         let ends = connect(client, server).unwrap();
-        let facts = &ends.client.connection.facts;
-        assert_eq!((&facts.ocsp_response, &facts.signed_certificate_timestamps), (&None, &None));
+        let info = &ends.client.connection.info;
+        assert_eq!((&info.ocsp_response, &info.signed_certificate_timestamps), (&None, &None));
     }
 }
 
 #[test]
-fn credentials_and_configurations_that_cannot_work_are_refused() {
+fn conflicting_configurations_are_refused() {
     let (public, private) = key(Kind::P256);
     let other = key(Kind::Ed25519).1;
     let refused = Credential::raw_public_key(public.clone(), &other).unwrap_err();
@@ -128,9 +130,9 @@ fn credentials_and_configurations_that_cannot_work_are_refused() {
 
     let refused = |client: ClientConfigBuilder| client.build().err();
     let nothing = ClientConfig::builder().trusted_raw_keys(Vec::new());
-    assert_eq!(refused(nothing), Some(ConfigError::NothingTrusted));
+    assert_eq!(refused(nothing), Some(ConfigError::NoTrustConfigured));
     let asked = ClientConfig::builder().trusted_raw_keys(vec![public]).verifier(Policy::Ask);
-    assert_eq!(refused(asked), Some(ConfigError::RawKeysBesideAsk));
+    assert_eq!(refused(asked), Some(ConfigError::RawKeysWithAsk));
     for types in [&[][..], &[CertificateType::OPEN_PGP]] {
         let client = identity::client().server_certificate_types(types);
         assert_eq!(refused(client), Some(ConfigError::BadCertificateTypes));

@@ -1,0 +1,259 @@
+//! One connection at a time, repeatedly, until the measurement ends.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tercel::pki_types::ServerName;
+use tercel_tokio::{Connector, HandshakeError, TlsStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::http::{self, Reader};
+use super::options::Mode;
+use super::schedule::Schedule;
+use super::statistics::{Negotiated, Statistics};
+use crate::explain;
+
+/// What all connections of a thread do and share.
+pub(crate) struct Workload {
+    pub(crate) mode: Mode,
+    pub(crate) address: SocketAddr,
+    pub(crate) name: ServerName<'static>,
+    pub(crate) connector: Connector,
+    /// A request, or its head if content follows.
+    pub(crate) request: Vec<u8>,
+    pub(crate) timeout: Duration,
+    pub(crate) statistics: RefCell<Statistics>,
+    pub(crate) counters: Arc<LiveCounters>,
+}
+
+/// Counters that other threads may read during the run.
+#[derive(Debug, Default)]
+pub(crate) struct LiveCounters {
+    pub(crate) done: AtomicU64,
+    pub(crate) failed: AtomicU64,
+}
+
+/// The time window in which results count.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) begin: Instant,
+    pub(crate) end: Instant,
+}
+
+/// Why an iteration failed, and in which stage.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    stage: &'static str,
+    why: String,
+}
+
+/// A loop over connections, one at a time.
+pub(crate) struct ConnectionLoop {
+    workload: Rc<Workload>,
+    stream: Option<TlsStream<TcpStream>>,
+    reader: Reader,
+    /// When the current iteration started.
+    started: Option<Instant>,
+}
+
+impl Workload {
+    /// Connects and runs the handshake.
+    pub(crate) async fn connect(&self) -> Result<TlsStream<TcpStream>, Failure> {
+        let connecting = async {
+            let socket = TcpStream::connect(self.address).await?;
+            socket.set_nodelay(true)?;
+            io::Result::Ok(socket)
+        };
+        let socket = self.within("connect", connecting).await?;
+        let handshake = self.connector.connect(self.name.clone(), socket);
+        let stream = self.within("handshake", handshake).await?;
+        self.statistics.borrow_mut().negotiated(Negotiated::of(stream.info()));
+        Ok(stream)
+    }
+
+    /// Sends close_notify and reads to the end, so that tickets are received. Only the time limit
+    /// counts: errors while closing are ignored.
+    async fn close(&self, mut stream: TlsStream<TcpStream>) -> Result<(), Failure> {
+        let closing = async {
+            let _ = stream.shutdown().await;
+            let mut rest = [0; 512];
+            while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
+            Ok(())
+        };
+        self.within("close", closing).await
+    }
+
+    /// Limits the time of one step, and adds the stage to its error.
+    async fn within<T>(
+        &self,
+        stage: &'static str,
+        step: impl Future<Output = io::Result<T>>,
+    ) -> Result<T, Failure> {
+        match timeout(self.timeout, step).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(Failure { stage, why: describe(&error) }),
+            Err(_) => Err(Failure { stage, why: "timed out".to_owned() }),
+        }
+    }
+
+    pub(crate) fn failed(&self, failure: &Failure) {
+        self.counters.failed.fetch_add(1, Ordering::Relaxed);
+        self.statistics.borrow_mut().error(&format!("{}: {}", failure.stage, failure.why));
+    }
+}
+
+impl ConnectionLoop {
+    pub(crate) fn new(workload: Rc<Workload>) -> Self {
+        Self { workload, stream: None, reader: Reader::new(), started: None }
+    }
+
+    /// Prepares the first iteration: a session to resume, or a connection.
+    pub(crate) async fn prepare(&mut self) {
+        let prepared = match self.workload.mode {
+            Mode::Full | Mode::Idle(_) => Ok(()),
+            Mode::Resumed => match self.workload.connect().await {
+                Ok(stream) => self.workload.close(stream).await,
+                Err(failure) => Err(failure),
+            },
+            Mode::Bulk | Mode::Upload(_) | Mode::Requests => {
+                self.workload.connect().await.map(|stream| self.stream = Some(stream))
+            }
+        };
+        if let Err(failure) = prepared {
+            self.workload.failed(&failure);
+        }
+    }
+
+    /// Runs iterations until the window ends.
+    pub(crate) async fn run(mut self, mut schedule: Schedule, window: Window) {
+        let iterations = async {
+            loop {
+                let from = schedule.next(&self.workload.statistics).await;
+                self.started = Some(from);
+                let iteration = self.iteration(from, window).await;
+                self.started = None;
+                if let Err(failure) = iteration {
+                    self.workload.failed(&failure);
+                    self.stream = None;
+                    self.reader = Reader::new();
+                    // A pause, so that an unavailable server is not flooded.
+                    tokio::time::sleep(FAILURE_PAUSE).await;
+                }
+            }
+        };
+        // The loop ends only by the time limit.
+        let _: Result<(), _> = tokio::time::timeout_at(window.end.into(), iterations).await;
+        if !schedule.is_fixed() {
+            return;
+        }
+        // Iterations that did not finish have waited at least this long. Leaving them out would
+        // leave out the slowest.
+        let mut statistics = self.workload.statistics.borrow_mut();
+        if let Some(started) = self.started {
+            statistics.record_latency(window.end.saturating_duration_since(started));
+        }
+        for waited in schedule.waiting(window.end) {
+            statistics.record_latency(waited);
+            statistics.not_started += 1;
+        }
+    }
+
+    async fn iteration(&mut self, from: Instant, window: Window) -> Result<(), Failure> {
+        if self.workload.mode.speaks_http() {
+            self.run_request(from, window).await
+        } else {
+            self.run_handshake(from, window).await
+        }
+    }
+
+    async fn run_handshake(&mut self, from: Instant, window: Window) -> Result<(), Failure> {
+        let stream = self.workload.connect().await?;
+        let resumed = stream.info().resumed;
+        let expected = resumed == (self.workload.mode == Mode::Resumed);
+        if expected {
+            self.done(from, window);
+        }
+        self.workload.close(stream).await?;
+        match expected {
+            true => Ok(()),
+            false if resumed => Err(Failure { stage: "handshake", why: "resumed".to_owned() }),
+            false => Err(Failure { stage: "handshake", why: "not resumed".to_owned() }),
+        }
+    }
+
+    async fn run_request(&mut self, from: Instant, window: Window) -> Result<(), Failure> {
+        let workload = Rc::clone(&self.workload);
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => workload.connect().await?,
+        };
+        let count = |bytes: u64| {
+            if window.contains(Instant::now()) {
+                workload.statistics.borrow_mut().bytes += bytes;
+            }
+        };
+        let reader = &mut self.reader;
+        let exchange = async {
+            stream.write_all(&workload.request).await?;
+            if let Mode::Upload(length) = workload.mode {
+                http::send_content(&mut stream, length, count).await?;
+                reader.answer(&mut stream, |_| ()).await
+            } else {
+                reader.answer(&mut stream, count).await
+            }
+        };
+        let answer = workload.within("request", exchange).await?;
+        if !(200..=399).contains(&answer.status) {
+            return Err(Failure { stage: "request", why: format!("status {}", answer.status) });
+        }
+        self.done(from, window);
+        if answer.keep_alive {
+            self.stream = Some(stream);
+            return Ok(());
+        }
+        self.reader = Reader::new();
+        workload.close(stream).await
+    }
+
+    fn done(&mut self, from: Instant, window: Window) {
+        self.started = None;
+        let now = Instant::now();
+        if window.contains(now) {
+            self.workload.counters.done.fetch_add(1, Ordering::Relaxed);
+            self.workload.statistics.borrow_mut().done(now.saturating_duration_since(from));
+        }
+    }
+}
+
+impl Window {
+    fn contains(self, moment: Instant) -> bool {
+        self.begin <= moment && moment <= self.end
+    }
+}
+
+impl Failure {
+    pub(crate) fn new(stage: &'static str, error: &io::Error) -> Self {
+        Self { stage, why: describe(error) }
+    }
+
+    pub(crate) fn closed(stage: &'static str) -> Self {
+        Self { stage, why: "connection closed by peer".to_owned() }
+    }
+}
+
+fn describe(error: &io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<HandshakeError>());
+    match inner {
+        Some(error) => error.to_string(),
+        None => explain::connection(error),
+    }
+}
+
+const FAILURE_PAUSE: Duration = Duration::from_millis(10);

@@ -1,0 +1,181 @@
+//! Threads that share the connections. Each has a runtime of its own, and they share nothing while
+//! they measure.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow};
+use tercel::{ClientConfig, client::ClientConfigBuilder};
+use tercel_tokio::Connector;
+use tokio::task::LocalSet;
+
+use super::connection::{ConnectionLoop, LiveCounters, Window, Workload};
+use super::http;
+use super::idle;
+use super::options::{Mode, Options};
+use super::progress::Progress;
+use super::schedule::Schedule;
+use super::sessions::Sessions;
+use super::statistics::Statistics;
+use super::thread_shares::{ThreadShare, thread_shares};
+use super::url::Url;
+
+/// Runs the load on one server, and returns the sum of all results.
+pub(crate) fn run(
+    options: &Options,
+    builder: &ClientConfigBuilder,
+    url: &Url,
+    address: SocketAddr,
+) -> Result<Statistics> {
+    let threads = options.threads();
+    let thread_shares = thread_shares(options, threads);
+    // All threads are prepared before any starts.
+    let barrier = Barrier::new(threads + 1);
+    let counters: Vec<Arc<LiveCounters>> = (0..threads).map(|_| Arc::default()).collect();
+    let mut total = Statistics::new();
+    thread::scope(|scope| {
+        let mut running = Vec::new();
+        for (share, counters) in thread_shares.into_iter().zip(&counters) {
+            let counters = Arc::clone(counters);
+            let barrier = &barrier;
+            let plan = ThreadPlan { options, builder: builder.clone(), url, address };
+            running.push(scope.spawn(move || {
+                let prepared = plan.prepare(&share, counters);
+                run_thread(prepared, &plan, &share, barrier)
+            }));
+        }
+        let progress = Progress::new(options, url, &counters);
+        progress.preparing();
+        barrier.wait();
+        progress.run(options.warm_up(), options.seconds);
+        for thread in running {
+            // The panic was already printed.
+            let statistics =
+                thread.join().map_err(|_| anyhow!("a thread of this program panicked"))??;
+            total.add(&statistics);
+        }
+        Ok(total)
+    })
+}
+
+struct ThreadPlan<'a> {
+    options: &'a Options,
+    builder: ClientConfigBuilder,
+    url: &'a Url,
+    address: SocketAddr,
+}
+
+/// A runtime and its workload.
+struct Prepared {
+    runtime: tokio::runtime::Runtime,
+    workload: Workload,
+}
+
+impl ThreadPlan<'_> {
+    fn prepare(&self, share: &ThreadShare, counters: Arc<LiveCounters>) -> Result<Prepared> {
+        let mode = self.options.mode();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let Url { target, authority, path } = self.url;
+        let workload = Workload {
+            mode,
+            address: self.address,
+            name: self.options.client.server_name(&target.host)?,
+            // The workload applies its time limit.
+            connector: Connector::new(self.config(mode, share)?).time_limit(None),
+            request: match mode {
+                Mode::Upload(length) => http::post(authority, path, length),
+                _ => http::get(authority, path),
+            },
+            timeout: self.options.timeout,
+            statistics: RefCell::new(Statistics::new()),
+            counters,
+        };
+        Ok(Prepared { runtime: runtime.context("cannot create a runtime")?, workload })
+    }
+
+    fn config(&self, mode: Mode, share: &ThreadShare) -> Result<Arc<ClientConfig>> {
+        let mut builder = self.builder.clone();
+        if mode == Mode::Resumed {
+            let sessions = Sessions::of(share.loops.len());
+            builder = builder
+                .session_store(Arc::new(sessions))
+                .session_context(&self.options.client.session_context()?);
+        } else {
+            builder = builder.without_resumption();
+        }
+        if mode.speaks_http() && self.options.client.tls.alpn.is_none() {
+            builder = builder.alpn(&["http/1.1"]);
+        }
+        Ok(builder.build()?)
+    }
+}
+
+fn run_thread(
+    prepared: Result<Prepared>,
+    plan: &ThreadPlan<'_>,
+    share: &ThreadShare,
+    barrier: &Barrier,
+) -> Result<Statistics> {
+    let Prepared { runtime, workload } = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            // The other threads wait at the barrier.
+            barrier.wait();
+            return Err(error);
+        }
+    };
+    let options = plan.options;
+    let workload = Rc::new(workload);
+    let tasks = LocalSet::new();
+    if let Mode::Idle(_) = workload.mode {
+        tasks.block_on(&runtime, idle::open(&workload, share));
+        barrier.wait();
+        tasks.block_on(&runtime, idle::hold(&workload, options.seconds));
+    } else {
+        let loops: Vec<ConnectionLoop> = tasks.block_on(&runtime, prepare_loops(&workload, share));
+        barrier.wait();
+        let start = Instant::now();
+        let begin = start + options.warm_up();
+        let window = Window { begin, end: begin + options.seconds };
+        let schedule = |index| Schedule::new(start, options.rate, index, options.connections.get());
+        let iterations = loops.into_iter().zip(&share.loops);
+        let iterations = iterations
+            .map(|(connection_loop, index)| connection_loop.run(schedule(*index), window));
+        tasks.block_on(&runtime, run_all(&tasks, iterations));
+    }
+    // The tasks hold references to the workload.
+    drop(tasks);
+    let statistics = workload.statistics.borrow().clone();
+    Ok(statistics)
+}
+
+async fn prepare_loops(workload: &Rc<Workload>, share: &ThreadShare) -> Vec<ConnectionLoop> {
+    let loops = share.loops.iter().map(|_| {
+        let mut connection_loop = ConnectionLoop::new(Rc::clone(workload));
+        tokio::task::spawn_local(async move {
+            connection_loop.prepare().await;
+            connection_loop
+        })
+    });
+    let running: Vec<_> = loops.collect();
+    let mut ready = Vec::new();
+    for connection_loop in running {
+        // Tasks are never aborted, and panics were already printed.
+        ready.extend(connection_loop.await);
+    }
+    ready
+}
+
+async fn run_all(
+    tasks: &LocalSet,
+    iterations: impl Iterator<Item = impl Future<Output = ()> + 'static>,
+) {
+    let running: Vec<_> = iterations.map(|iteration| tasks.spawn_local(iteration)).collect();
+    for task in running {
+        let _ = task.await;
+    }
+}

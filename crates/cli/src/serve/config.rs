@@ -1,0 +1,70 @@
+//! The server configuration for the options of the command line.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use tercel::pki_types::UnixTime;
+use tercel::{
+    Policy, ServerConfig,
+    server::ServerConfigBuilder,
+    session::{ReplayGuard, ServerMemoryStore},
+};
+
+use super::identity::Identity;
+use super::options::{ClientAuthMode, Options, PROTOCOL, Sessions};
+use crate::credential_files;
+
+pub(crate) fn config(options: &Options, identity: Identity) -> Result<Arc<ServerConfig>> {
+    let mut builder = crate::options::apply!(&options.tls, ServerConfig::builder());
+    builder = match &options.tls.alpn {
+        Some(protocols) => builder.alpn(&protocols.0),
+        None if options.echo => builder,
+        None => builder.alpn(&[PROTOCOL]),
+    };
+    for credential in identity.credentials {
+        builder = builder.credential(credential);
+    }
+    if options.keys.is_set() {
+        builder = builder.pre_shared_keys(options.keys.keys()?);
+    }
+    if options.require_known_name {
+        builder = builder.require_known_name();
+    }
+    if options.client_auth != ClientAuthMode::None {
+        let demand = options.client_auth.into();
+        if let Some(file) = &options.client_keys {
+            builder = builder.client_raw_keys(demand, credential_files::public_keys(file)?);
+        }
+        if let Some(file) = &identity.client_ca {
+            builder = builder.client_auth(demand, credential_files::roots(file)?);
+        }
+    }
+    Ok(resumption(options, builder).build()?)
+}
+
+fn resumption(options: &Options, builder: ServerConfigBuilder) -> ServerConfigBuilder {
+    let builder = match options.sessions {
+        // The default of the library: session IDs for TLS 1.2 clients without ticket support.
+        Sessions::Both => builder,
+        Sessions::Tickets => builder.without_session_ids(),
+        Sessions::Memory => {
+            let store = Arc::new(ServerMemoryStore::default());
+            builder.without_tickets().session_store(Policy::Here(store))
+        }
+        Sessions::None => builder.without_tickets(),
+    };
+    match options.early_data {
+        Some(bytes) => {
+            // Ticket keys and stores are created together with this guard, so it knows all earlier
+            // early data.
+            let beginning = UnixTime::since_unix_epoch(Duration::ZERO);
+            let guard = ReplayGuard::new(REPLAY_GUARD_CAPACITY, beginning);
+            builder.early_data(bytes, Policy::Here(Arc::new(guard)))
+        }
+        None => builder,
+    }
+}
+
+/// Connections with early data that the replay guard remembers, for two minutes.
+const REPLAY_GUARD_CAPACITY: usize = 1 << 16;

@@ -1,0 +1,138 @@
+//! The fleet secrets of a node: the current one writes, all of them read.
+//!
+//! Names of early data entries do not depend on a secret, so nodes with different secrets never
+//! admit one ClientHello twice.
+
+pub(crate) mod files;
+pub(crate) mod secret;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use self::secret::{FleetKey, FleetSecret};
+use crate::error::FleetError;
+use crate::settings::StoreSettings;
+
+/// The fleet secrets of a node, read from the files that its settings name. Cheap to clone.
+///
+/// A secret is rotated in three steps. Each step is taken on every node, in any order and at any
+/// pace, before the next step begins on any node. No node has to restart
+/// ([`Fleet::use_secrets`](crate::Fleet::use_secrets)):
+///
+/// 1. Set the new secret as the *next* one: all nodes can now read what is written under it.
+/// 2. Set the new secret as the current one, and the old secret as the *previous* one.
+/// 3. Remove the previous secret once everything written under it has expired (sessions: a day
+///    unless configured otherwise; ticket keys: a few seconds).
+///
+/// No session is lost. Without the first step, nodes that do not have the new secret yet cannot
+/// resume the sessions that other nodes write under it.
+#[derive(Clone)]
+pub struct FleetSecrets(Arc<SecretSet>);
+
+struct SecretSet {
+    current: SecretKeys,
+    previous: Option<SecretKeys>,
+    next: Option<SecretKeys>,
+}
+
+/// Which of the secrets decrypted a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SecretRole {
+    Current,
+    Previous,
+    Next,
+}
+
+/// The keys derived from one secret.
+pub(crate) struct SecretKeys {
+    pub(crate) session_names: FleetKey,
+    pub(crate) sessions: FleetKey,
+    pub(crate) ticket_keys: FleetKey,
+    pub(crate) secret_check: FleetKey,
+}
+
+impl FleetSecrets {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// If one is missing, open to others or too short.
+    pub fn read(settings: &StoreSettings, fleet: &str) -> Result<Self, FleetError> {
+        let keys = |path: &Path| Ok(SecretKeys::of(&FleetSecret::read(path, fleet)?));
+        let optional = |path: &Option<_>| path.as_deref().map(keys).transpose();
+        Ok(Self(Arc::new(SecretSet {
+            current: keys(&settings.secret_file)?,
+            previous: optional(&settings.previous_secret_file)?,
+            next: optional(&settings.next_secret_file)?,
+        })))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn new(
+        current: &FleetSecret,
+        previous: Option<&FleetSecret>,
+        next: Option<&FleetSecret>,
+    ) -> Self {
+        let (previous, next) = (previous.map(SecretKeys::of), next.map(SecretKeys::of));
+        Self(Arc::new(SecretSet { current: SecretKeys::of(current), previous, next }))
+    }
+
+    /// The keys of the secret that writes.
+    pub(crate) fn current(&self) -> &SecretKeys {
+        &self.0.current
+    }
+
+    /// The keys of all secrets, those of the current one first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (SecretRole, &SecretKeys)> {
+        let SecretSet { current, previous, next } = &*self.0;
+        let previous = previous.iter().map(|keys| (SecretRole::Previous, keys));
+        let next = next.iter().map(|keys| (SecretRole::Next, keys));
+        std::iter::once((SecretRole::Current, current)).chain(previous).chain(next)
+    }
+
+    /// The first result of `open`, and the role of the secret that gave it.
+    pub(crate) fn find<T>(
+        &self,
+        open: impl Fn(&SecretKeys) -> Option<T>,
+    ) -> Option<(SecretRole, T)> {
+        self.all().find_map(|(role, keys)| Some((role, open(keys)?)))
+    }
+}
+
+impl SecretKeys {
+    fn of(secret: &FleetSecret) -> Self {
+        Self {
+            session_names: secret.key("session names 1"),
+            sessions: secret.key("sessions 1"),
+            ticket_keys: secret.key(TICKET_KEYS),
+            secret_check: secret.key("mark 1"),
+        }
+    }
+}
+
+impl std::fmt::Debug for FleetSecrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FleetSecrets").finish_non_exhaustive()
+    }
+}
+
+/// The secrets of a node in use: read by handshakes without a lock, replaced at a reload.
+pub(crate) struct SharedSecrets(ArcSwap<SecretSet>);
+
+impl SharedSecrets {
+    pub(crate) fn new(secrets: FleetSecrets) -> Arc<Self> {
+        Arc::new(Self(ArcSwap::new(secrets.0)))
+    }
+
+    pub(crate) fn get(&self) -> FleetSecrets {
+        FleetSecrets(self.0.load_full())
+    }
+
+    pub(crate) fn set(&self, secrets: FleetSecrets) {
+        self.0.store(secrets.0);
+    }
+}
+
+/// The purpose of the key that seals ticket keys.
+pub(crate) const TICKET_KEYS: &str = "ticket keys 1";

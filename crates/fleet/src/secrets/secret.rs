@@ -1,0 +1,143 @@
+//! The fleet secret, and the keys derived from it.
+//!
+//! Each sealed value has a subkey of its own, derived with a random salt. So nodes that do not
+//! coordinate never use one nonce twice under one key, however much a fleet seals.
+//!
+//! ```text
+//! sealed: salt 16 | nonce 12 | ciphertext | tag 16
+//! ```
+
+use std::path::Path;
+
+use tercel::crypto::{AeadAlgorithm, CryptoError, HashAlgorithm};
+use tercel_crypto::{AeadKey, Prk, Secret, fill_random};
+use zeroize::Zeroizing;
+
+use super::files::read_private;
+use crate::error::FleetError;
+use crate::hex;
+
+/// The secret that all nodes of a fleet have and the store does not, bound to the name of the
+/// fleet.
+pub(crate) struct FleetSecret {
+    prk: Prk,
+    name: String,
+}
+
+impl FleetSecret {
+    pub(crate) fn read(path: &Path, name: &str) -> Result<Self, FleetError> {
+        let content = read_private(path)?;
+        let secret = content.trim_ascii_end();
+        if secret.len() < MIN_LENGTH {
+            return Err(FleetError::Content(
+                path.to_owned(),
+                "a fleet secret needs at least 32 bytes",
+            ));
+        }
+        Ok(Self::new(secret, name))
+    }
+
+    pub(crate) fn new(secret: &[u8], name: &str) -> Self {
+        Self { prk: Prk::extract(HashAlgorithm::Sha256, SALT, secret), name: name.to_owned() }
+    }
+
+    /// Derives the key for one purpose. A zero byte separates the purpose from the fleet name.
+    pub(crate) fn key(&self, purpose: &str) -> FleetKey {
+        let key = self.prk.expand_secret(&[purpose.as_bytes(), &[0], self.name.as_bytes()], 32);
+        FleetKey(Prk::from_bytes(HashAlgorithm::Sha256, key.as_bytes()))
+    }
+}
+
+/// A key of the fleet for one purpose.
+pub(crate) struct FleetKey(Prk);
+
+impl FleetKey {
+    /// A keyed digest of `value` in hexadecimal, to name it in the store without revealing it.
+    pub(crate) fn name(&self, value: &[u8]) -> String {
+        hex::encode(&self.0.hmac().sign(&[NAME, value]))
+    }
+
+    /// Encrypts `content` and authenticates it together with `context`.
+    pub(crate) fn seal(&self, context: &[u8], content: &[u8]) -> Result<Vec<u8>, CryptoError> {
+        let mut sealed = vec![0; START];
+        fill_random(&mut sealed)?;
+        let (key, nonce) = self.subkey(&sealed)?;
+        let room = content.len().saturating_add(AeadAlgorithm::TAG_LEN);
+        let mut ciphertext = vec![0; room];
+        key.seal(&nonce, context, content, &[], &mut ciphertext)?;
+        sealed.append(&mut ciphertext);
+        Ok(sealed)
+    }
+
+    /// Decrypts what was sealed with this context; `None` if it was sealed otherwise or is
+    /// damaged.
+    pub(crate) fn open(&self, context: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let (start, ciphertext) = sealed.split_at_checked(START)?;
+        let length = ciphertext.len().checked_sub(AeadAlgorithm::TAG_LEN)?;
+        let (key, nonce) = self.subkey(start).ok()?;
+        let mut content = Zeroizing::new(vec![0; length]);
+        key.open(&nonce, context, ciphertext, &mut content).ok()?;
+        Some(content)
+    }
+
+    fn subkey(&self, start: &[u8]) -> Result<(AeadKey, [u8; NONCE]), CryptoError> {
+        let (salt, nonce) = start.split_at_checked(SUBKEY_SALT).unwrap_or_default();
+        let key: Secret = self.0.expand_secret(&[SUBKEY, salt], 32);
+        let nonce = nonce.first_chunk().copied().unwrap_or_default();
+        Ok((AeadKey::new(AeadAlgorithm::Aes256Gcm, key.as_bytes())?, nonce))
+    }
+}
+
+const MIN_LENGTH: usize = 32;
+const SALT: &[u8] = b"tercel fleet 1";
+const NAME: &[u8] = b"name";
+const SUBKEY: &[u8] = b"subkey";
+const SUBKEY_SALT: usize = 16;
+const NONCE: usize = AeadAlgorithm::NONCE_LEN;
+const START: usize = SUBKEY_SALT + NONCE;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(secret: u8, name: &str, purpose: &str) -> FleetKey {
+        FleetSecret::new(&[secret; 32], name).key(purpose)
+    }
+
+    #[test]
+    fn sealed_values_open_with_the_same_key_and_context_only() {
+        let sealed = key(1, "a", "p").seal(b"context", b"content").unwrap();
+        assert_eq!(**key(1, "a", "p").open(b"context", &sealed).unwrap(), *b"content");
+        assert!(key(1, "a", "p").open(b"another", &sealed).is_none());
+        for other in [key(2, "a", "p"), key(1, "b", "p"), key(1, "a", "q")] {
+            assert!(other.open(b"context", &sealed).is_none());
+        }
+        for at in 0..sealed.len() {
+            let mut damaged = sealed.clone();
+            damaged[at] ^= 1;
+            assert!(key(1, "a", "p").open(b"context", &damaged).is_none(), "byte {at}");
+            assert!(key(1, "a", "p").open(b"context", &sealed[..at]).is_none(), "length {at}");
+        }
+    }
+
+    #[test]
+    fn sealing_twice_gives_different_ciphertexts() {
+        let [a, b] = [0, 1].map(|_| key(1, "a", "p").seal(b"", b"content").unwrap());
+        assert_ne!(a[..16], b[..16]);
+        assert_ne!(a[28..], b[28..]);
+    }
+
+    #[test]
+    fn names_depend_on_secret_fleet_and_value() {
+        let name = key(1, "a", "p").name(b"id");
+        assert_eq!(name, key(1, "a", "p").name(b"id"));
+        assert_eq!(name.len(), 64);
+        for other in [
+            key(2, "a", "p").name(b"id"),
+            key(1, "b", "p").name(b"id"),
+            key(1, "a", "p").name(b"ie"),
+        ] {
+            assert_ne!(name, other);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Sessions in the store, which every node of a fleet can resume.
+//!
+//! The key of an entry is a keyed digest of the session's ID. The value is encrypted,
+//! authenticated together with that key, and contains its own expiry time, so a store can neither
+//! swap sessions nor keep one alive. A store can still return a session twice that was to be taken
+//! once.
+//!
+//! A session is written once, and only if its key is free. A write whose request has timed out can
+//! still reach the store after the session was removed. So removing a session that is not there
+//! leaves an empty entry, a *tombstone*, in its place, and the late write finds the key taken. A
+//! tombstone lives for as long as a session can, and taking a session does not remove it.
+//! Tombstones are made only for IDs that this fleet issued to clients which completed a handshake,
+//! so they cannot outnumber sessions.
+
+pub(crate) mod removal;
+pub(crate) mod secret_check;
+
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tercel::pki_types::UnixTime;
+use tercel::{questions::FindSessionQuestion, session::NewSession};
+
+use crate::counters::Counters;
+use crate::error::FleetError;
+use crate::secrets::{SecretKeys, SharedSecrets};
+use crate::store::{Caller, Store};
+
+/// The sessions of a fleet in the store.
+pub(crate) struct Sessions {
+    store: Arc<Store>,
+    prefix: String,
+    secrets: Arc<SharedSecrets>,
+    counters: Arc<Counters>,
+}
+
+impl Sessions {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        prefix: &str,
+        secrets: Arc<SharedSecrets>,
+        counters: Arc<Counters>,
+    ) -> Self {
+        let prefix = format!("{prefix}session:");
+        Self { store, prefix, secrets, counters }
+    }
+
+    /// Finds the session of this ID. Any failure counts as not found, which costs a full
+    /// handshake.
+    pub(crate) async fn find(&self, question: FindSessionQuestion) -> Option<Vec<u8>> {
+        let found = self.look_up(question.identity(), question.is_single_use()).await;
+        let counters = &self.counters;
+        let count = if found.is_some() { &counters.hits } else { &counters.misses };
+        count.add();
+        found
+    }
+
+    pub(crate) async fn look_up(&self, id: &[u8], take: bool) -> Option<Vec<u8>> {
+        // The store is not asked for IDs that this fleet cannot have issued.
+        if id.len() != ID {
+            return None;
+        }
+        let secrets = self.secrets.get();
+        // A session has one key, derived from the secret that it was written under.
+        let names: Vec<_> = secrets.all().map(|(_, keys)| self.name(keys, id)).collect();
+        let mut commands = redis::pipe();
+        for name in &names {
+            if take {
+                // Only one of several concurrent requests gets the session. RFC 9846 8.1
+                commands.cmd("EVAL").arg(TAKE_SESSION).arg(1).arg(name);
+            } else {
+                commands.cmd("GET").arg(name);
+            }
+        }
+        let connections = self.store.connections().ok()?;
+        let sealed: Vec<Option<Vec<u8>>> =
+            self.store.run_pipeline(Caller::Handshake, &connections, commands).await.ok()?;
+        let mut found =
+            secrets.all().zip(&names).zip(sealed).filter_map(|((keys, name), sealed)| {
+                keys.1.sessions.open(name.as_bytes(), &sealed?)
+            });
+        let mut content = found.next()?;
+        let expires = content.first_chunk().copied().map(u64::from_be_bytes)?;
+        if UnixTime::now().as_secs() >= expires {
+            return None;
+        }
+        content.drain(..EXPIRES);
+        Some(mem::take(&mut *content))
+    }
+
+    /// Removes the session of this ID, also one that reaches the store only later. Returns whether
+    /// it was there.
+    ///
+    /// # Errors
+    /// If the store did not confirm, so that it may still have the session, or receive it later.
+    pub(crate) async fn forget(&self, id: &[u8; ID]) -> Result<bool, FleetError> {
+        let secrets = self.secrets.get();
+        let names: Vec<_> = secrets.all().map(|(_, keys)| self.name(keys, id)).collect();
+        let connections = self.store.connections()?;
+        let mut commands = redis::pipe();
+        names.iter().for_each(|name| _ = commands.cmd("EVAL").arg(TAKE_SESSION).arg(1).arg(name));
+        let taken: Vec<Option<Vec<u8>>> =
+            self.store.run_pipeline(Caller::Background, &connections, commands).await?;
+        if taken.iter().flatten().any(|sealed| !sealed.is_empty()) {
+            return Ok(true);
+        }
+        let mut commands = redis::pipe();
+        let life = MAX_LIFETIME.as_millis().to_string();
+        for name in &names {
+            // Overwrites a session that has arrived meanwhile.
+            commands.cmd("SET").arg(name).arg(TOMBSTONE).arg("PX").arg(&life).ignore();
+        }
+        self.store.run_pipeline::<()>(Caller::Background, &connections, commands).await?;
+        Ok(false)
+    }
+
+    /// Stores a session. If that fails, the client makes a full handshake next time.
+    pub(crate) async fn keep(&self, mut new: NewSession) {
+        let stored = self.store(&new).await;
+        tercel_crypto::wipe(&mut new.session);
+        if stored.is_some() {
+            self.counters.kept.add();
+        }
+    }
+
+    async fn store(&self, new: &NewSession) -> Option<()> {
+        let expires = new.expires.as_secs();
+        let left = expires.checked_sub(UnixTime::now().as_secs()).filter(|left| *left > 0)?;
+        if !self.store.is_connected() || new.id.len() != ID {
+            return None;
+        }
+        let secrets = self.secrets.get();
+        let keys = secrets.current();
+        let name = self.name(keys, &new.id);
+        let room = new.session.len().saturating_add(EXPIRES);
+        let mut content = zeroize::Zeroizing::new(Vec::with_capacity(room));
+        content.extend_from_slice(&expires.to_be_bytes());
+        content.extend_from_slice(&new.session);
+        let sealed = keys.sessions.seal(name.as_bytes(), &content).ok()?;
+        let milliseconds = Duration::from_secs(left).min(MAX_LIFETIME).as_millis();
+        let mut command = redis::cmd("SET");
+        // Must not overwrite a tombstone; an ID is issued only once.
+        command.arg(&name).arg(sealed).arg("NX").arg("PX").arg(milliseconds.to_string());
+        self.store
+            .run_command::<Option<String>>(Caller::Handshake, command)
+            .await
+            .ok()
+            .flatten()
+            .map(drop)
+    }
+
+    fn name(&self, keys: &SecretKeys, id: &[u8]) -> String {
+        format!("{}{}", self.prefix, keys.session_names.name(id))
+    }
+}
+
+/// Length of session IDs, in both protocol versions.
+const ID: usize = 32;
+
+/// The value of a removed session. No sealed session is empty.
+const TOMBSTONE: &str = "";
+
+/// Returns an entry and deletes it, unless it is a tombstone.
+pub(crate) const TAKE_SESSION: &str = "local there = redis.call('GET', KEYS[1]) \
+     if there and there ~= '' then redis.call('DEL', KEYS[1]) end return there";
+
+/// The longest lifetime of a session. RFC 9846 4.7.1
+const MAX_LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Length of the expiry time, in seconds since 1970, at the start of a decrypted entry.
+const EXPIRES: usize = 8;

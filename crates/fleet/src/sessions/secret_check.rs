@@ -1,0 +1,61 @@
+//! A check that all nodes of a fleet have the same secret, by a sealed entry in the store.
+//!
+//! For fleets that share sessions only: a node with another secret would find no sessions, and
+//! nothing would report it.
+
+use std::sync::Arc;
+
+use crate::error::FleetError;
+use crate::secrets::{SecretRole, SharedSecrets};
+use crate::store::{Caller, Store};
+
+/// The sealed entry of a fleet, and the secrets of this node.
+pub(crate) struct SecretCheck {
+    store: Arc<Store>,
+    name: String,
+    secrets: Arc<SharedSecrets>,
+}
+
+impl SecretCheck {
+    pub(crate) fn new(store: Arc<Store>, prefix: &str, secrets: Arc<SharedSecrets>) -> Self {
+        Self { store, name: format!("{prefix}mark"), secrets }
+    }
+
+    /// Reads the entry. A missing one is written; one sealed under the previous secret is sealed
+    /// again under the current one.
+    ///
+    /// # Errors
+    /// [`FleetError::SecretMismatch`] if it was sealed under none of the secrets of this node. It
+    /// is left unchanged.
+    pub(crate) async fn run(&self) -> Result<(), FleetError> {
+        let secrets = self.secrets.get();
+        let mut get = redis::cmd("GET");
+        get.arg(&self.name);
+        let stored: Option<Vec<u8>> = self.store.run_command(Caller::Background, get).await?;
+        let found = stored.map(|sealed| {
+            secrets.find(|keys| keys.secret_check.open(self.name.as_bytes(), &sealed).map(drop))
+        });
+        let condition: &[&str] = match found {
+            Some(None) => return Err(FleetError::SecretMismatch),
+            Some(Some((SecretRole::Current, ()))) => {
+                // It expires when no node with this secret is left to renew it.
+                let mut renew = redis::cmd("PEXPIRE");
+                renew.arg(&self.name).arg(LIFETIME_MS);
+                return self.store.run_command::<i64>(Caller::Background, renew).await.map(drop);
+            }
+            // Nodes that have taken the next step of the rotation renew it.
+            Some(Some((SecretRole::Next, ()))) => return Ok(()),
+            // Overwrites only: of two nodes with one secret either may be the last to change.
+            Some(Some((SecretRole::Previous, ()))) => &["XX"],
+            None => &["NX"],
+        };
+        let seal = secrets.current().secret_check.seal(self.name.as_bytes(), b"");
+        let mut set = redis::cmd("SET");
+        set.arg(&self.name).arg(seal.map_err(|_| FleetError::Random)?);
+        set.arg("PX").arg(LIFETIME_MS).arg(condition);
+        self.store.run_command::<Option<String>>(Caller::Background, set).await.map(drop)
+    }
+}
+
+/// Milliseconds after which the entry expires if no node renews it.
+const LIFETIME_MS: u64 = 600_000;

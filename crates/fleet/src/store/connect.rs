@@ -1,0 +1,215 @@
+//! Connecting to the store.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo,
+};
+use tercel::pki::{Roots, load_certs_pem, load_key_pem};
+use tercel::pki_types::ServerName;
+use tercel::{ClientConfig, Credential};
+use tercel_tokio::Connector;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+
+use super::reply::reason;
+use crate::error::FleetError;
+use crate::secrets::files::read_private;
+use crate::settings::StoreSettings;
+use crate::settings::url::split_tls;
+
+/// The address of a store, with TLS configuration and login.
+pub(crate) struct StoreAddress {
+    endpoint: Endpoint,
+    tls: Option<(Connector, ServerName<'static>)>,
+    login: RedisConnectionInfo,
+}
+
+enum Endpoint {
+    Tcp(String, u16),
+    #[cfg(unix)]
+    Unix(std::path::PathBuf),
+}
+
+impl StoreAddress {
+    pub(crate) fn of(settings: &StoreSettings) -> Result<Self, FleetError> {
+        let refused = |why| FleetError::Setting("store.url", why);
+        let (url, with_tls) = split_tls(&settings.url);
+        if url.contains('#') {
+            return Err(refused(
+                "a `#` fragment is not allowed: it could disable certificate checks",
+            ));
+        }
+        let info: ConnectionInfo = url.as_str().into_connection_info().map_err(|_| {
+            refused("must be redis://user:password@host:port/db, rediss://... or unix:///path")
+        })?;
+        let endpoint = match info.addr() {
+            ConnectionAddr::Tcp(host, port) => Endpoint::Tcp(host.clone(), *port),
+            #[cfg(unix)]
+            ConnectionAddr::Unix(path) => Endpoint::Unix(path.clone()),
+            _ => return Err(refused("unsupported kind of address")),
+        };
+        let tls = match &endpoint {
+            Endpoint::Tcp(host, _) if with_tls => {
+                let name = ServerName::try_from(host.clone())
+                    .map_err(|_| refused("host is not a valid DNS name or IP address"))?;
+                Some((Connector::new(client_config(settings)?), name))
+            }
+            _ => None,
+        };
+        Ok(Self { endpoint, tls, login: info.redis_settings().clone().set_skip_set_lib_name() })
+    }
+
+    /// Opens a connection, logs in, and waits for a reply. The task that drives the connection is
+    /// spawned on the current runtime; `lost` is notified when it ends.
+    pub(crate) async fn connect(
+        &self,
+        lost: &Arc<Notify>,
+    ) -> Result<MultiplexedConnection, String> {
+        let mut connection = match &self.endpoint {
+            #[cfg(unix)]
+            Endpoint::Unix(path) => {
+                let socket = tokio::net::UnixStream::connect(path).await;
+                self.log_in(socket.map_err(|error| error.to_string())?, lost).await
+            }
+            Endpoint::Tcp(host, port) => {
+                let socket = TcpStream::connect((host.as_str(), *port)).await;
+                let socket = socket.map_err(|error| error.to_string())?;
+                // Requests are small, and handshakes wait for them.
+                socket.set_nodelay(true).map_err(|error| error.to_string())?;
+                match &self.tls {
+                    None => self.log_in(socket, lost).await,
+                    Some((connector, name)) => {
+                        let stream = Box::pin(connector.connect(name.clone(), socket)).await;
+                        self.log_in(stream.map_err(|error| error.to_string())?, lost).await
+                    }
+                }
+            }
+        }?;
+        // Without credentials the login sends nothing, so only a reply shows that the server
+        // responds.
+        let ping: Result<String, _> = redis::cmd("PING").query_async(&mut connection).await;
+        ping.map(|_| connection).map_err(|error| reason(&error))
+    }
+
+    async fn log_in<T>(
+        &self,
+        stream: T,
+        lost: &Arc<Notify>,
+    ) -> Result<MultiplexedConnection, String>
+    where
+        T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        // Each request has a time limit of its own.
+        let config = AsyncConnectionConfig::new()
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(PIPELINE_CAPACITY);
+        let greeted =
+            Box::pin(MultiplexedConnection::new_with_config(&self.login, stream, config)).await;
+        let (connection, driver) = greeted.map_err(|error| reason(&error))?;
+        let lost = Arc::clone(lost);
+        tokio::spawn(async move {
+            driver.await;
+            lost.notify_one();
+        });
+        Ok(connection)
+    }
+}
+
+fn client_config(settings: &StoreSettings) -> Result<Arc<ClientConfig>, FleetError> {
+    let roots = match &settings.roots {
+        None => Roots::native().map(|found| found.roots).map_err(|_| {
+            FleetError::Setting(
+                "store.roots",
+                "the operating system has no trusted certificate authorities",
+            )
+        })?,
+        Some(path) => {
+            let mut roots = Roots::new();
+            roots.add_pem(&read(path)?).map_err(|_| {
+                FleetError::Content(path.clone(), "contains no usable PEM certificates")
+            })?;
+            roots
+        }
+    };
+    let mut config = ClientConfig::builder().roots(roots);
+    if let Some((chain, key)) = &settings.certificate {
+        let certificates = load_certs_pem(&read(chain)?).map_err(|_| {
+            FleetError::Content(chain.clone(), "contains no usable PEM certificates")
+        })?;
+        let private = load_key_pem(&read_private(key)?)
+            .map_err(|_| FleetError::Content(key.clone(), "contains no usable PEM private key"))?;
+        let credential = Credential::new(certificates, &private).map_err(|_| {
+            FleetError::Content(key.clone(), "private key does not match the certificate")
+        })?;
+        config = config.credential(credential);
+    }
+    config.build().map_err(|_| FleetError::Setting("store.url", "invalid TLS configuration"))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, FleetError> {
+    fs::read(path).map_err(|error| FleetError::File(path.to_owned(), error))
+}
+
+/// Requests that may be queued on one connection.
+const PIPELINE_CAPACITY: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(url: &str) -> String {
+        StoreAddress::of(&StoreSettings::new(url, "")).err().map(|error| error.to_string()).unwrap()
+    }
+
+    #[test]
+    fn urls_of_all_kinds_are_parsed() {
+        for (url, host, port) in [
+            ("redis://user:pa%3ass@store.example:7000/3", "store.example", 7000),
+            ("redis://127.0.0.1", "127.0.0.1", 6379),
+            ("redis://[::1]:7000", "::1", 7000),
+        ] {
+            let address = StoreAddress::of(&StoreSettings::new(url, "")).unwrap();
+            assert!(
+                matches!(address.endpoint, Endpoint::Tcp(h, p) if h == host && p == port),
+                "{url}"
+            );
+            assert!(address.tls.is_none());
+        }
+        let address = StoreAddress::of(&StoreSettings::new("redis://u:pa%3ass@a:1/3", "")).unwrap();
+        assert_eq!(address.login.username(), Some("u"));
+        assert_eq!((address.login.password(), address.login.db()), (Some("pa:ss"), 3));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_socket_path_is_an_address() {
+        let address =
+            StoreAddress::of(&StoreSettings::new("unix:///run/store.sock?db=2", "")).unwrap();
+        assert!(
+            matches!(address.endpoint, Endpoint::Unix(path) if path == Path::new("/run/store.sock"))
+        );
+        assert_eq!(address.login.db(), 2);
+    }
+
+    #[test]
+    fn tls_needs_roots_and_cannot_be_weakened() {
+        let mut settings = StoreSettings::new("rediss://store.example", "");
+        settings.roots = Some("/nonexistent/roots".into());
+        assert!(matches!(StoreAddress::of(&settings), Err(FleetError::File(path, _))
+                if path == Path::new("/nonexistent/roots")));
+        assert!(refusal("rediss://store.example/#insecure").contains('#'));
+    }
+
+    #[test]
+    fn an_invalid_url_is_refused_without_repeating_it() {
+        for url in ["", "http://user:secret@host", "redis://", "redis://u:secret@h/notanumber"] {
+            let refusal = refusal(url);
+            assert!(refusal.starts_with("store.url: ") && !refusal.contains("secret"), "{refusal}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The epoch of a store, by which the replay guard notices that entries were lost.
+
+use tokio::time::Instant;
+
+/// The identity of the data in a store when it was last checked. While it does not change, all
+/// entries of the replay guard are still there.
+pub(crate) struct Epoch {
+    pub(crate) key: String,
+    pub(crate) value: String,
+    pub(crate) replication_id: String,
+    /// Until then early data is refused, since entries from before may be missing.
+    pub(crate) blind_until: Instant,
+}
+
+impl Epoch {
+    pub(crate) fn admits(&self) -> bool {
+        Instant::now() >= self.blind_until
+    }
+
+    pub(crate) fn is_of(&self, epoch: &str, replication_id: &str) -> bool {
+        self.value == epoch && self.replication_id == replication_id
+    }
+}

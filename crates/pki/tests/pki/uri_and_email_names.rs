@@ -1,0 +1,130 @@
+//! URIs and e-mail addresses of the subjectAltName, for programs. RFC 5280 4.2.1.6
+
+use pki_types::CertificateDer;
+use rcgen::{CustomExtension, SanType, string::Ia5String};
+use tercel_pki::{RefusalReason, dns_names, email_names, uri_names};
+
+use crate::support::{P256, der, key, leaf_params};
+
+const SPIFFE_ID: &str = "spiffe://example.org/ns/shop/sa/cart";
+
+/// The tags of GeneralName. RFC 5280 4.2.1.6
+const EMAIL: u8 = 0x81;
+const DNS: u8 = 0x82;
+const URI: u8 = 0x86;
+
+/// A certificate with these names.
+fn certificate(names: Vec<SanType>) -> CertificateDer<'static> {
+    let mut params = leaf_params(&[]);
+    params.subject_alt_names = names;
+    params.self_signed(&key(P256)).unwrap().der().clone()
+}
+
+/// A certificate whose subjectAltName has this value.
+fn with_extension(value: Vec<u8>) -> CertificateDer<'static> {
+    let mut params = leaf_params(&[]);
+    params.custom_extensions.push(CustomExtension::from_oid_content(&[2, 5, 29, 17], value));
+    params.self_signed(&key(P256)).unwrap().der().clone()
+}
+
+/// The value of a subjectAltName with these names: tag and content.
+fn names(names: &[(u8, &[u8])]) -> Vec<u8> {
+    let content: Vec<u8> =
+        names.iter().flat_map(|(tag, content)| der::wrap(*tag, content)).collect();
+    der::wrap(0x30, &content)
+}
+
+fn text(name: &str) -> Ia5String {
+    name.try_into().unwrap()
+}
+
+/// RFC 5280 4.2.1.6
+#[test]
+fn names_are_returned_by_kind_and_in_order() {
+    let certificate = certificate(vec![
+        SanType::URI(text(SPIFFE_ID)),
+        SanType::Rfc822Name(text("one@example.org")),
+        SanType::DnsName(text("a.example")),
+        SanType::URI(text("https://example.org/?a=%20#b")),
+        SanType::IpAddress([192, 0, 2, 7].into()),
+        SanType::Rfc822Name(text("two@example.org")),
+    ]);
+    assert_eq!(uri_names(&certificate).unwrap(), [SPIFFE_ID, "https://example.org/?a=%20#b"]);
+    assert_eq!(email_names(&certificate).unwrap(), ["one@example.org", "two@example.org"]);
+    assert_eq!(dns_names(&certificate).unwrap(), ["a.example"]);
+}
+
+#[test]
+fn a_certificate_without_such_names_has_none() {
+    for certificate in [certificate(vec![]), certificate(vec![SanType::DnsName(text("a.example"))])]
+    {
+        assert_eq!(uri_names(&certificate), Ok(vec![]));
+        assert_eq!(email_names(&certificate), Ok(vec![]));
+    }
+}
+
+/// A name that a program would misread is an error, also if another name is good.
+#[test]
+fn names_with_other_characters_than_visible_ascii_are_an_error() {
+    let bad: [&[u8]; 8] = [
+        b"a\0b",
+        b"a\nb",
+        b"a b",
+        b"\x1b[2J",
+        b"a\x7f",
+        b"caf\xe9",
+        "caf\u{e9}".as_bytes(),
+        b"\xff",
+    ];
+    for content in bad {
+        let uri = with_extension(names(&[(URI, SPIFFE_ID.as_bytes()), (URI, content)]));
+        assert_eq!(uri_names(&uri), Err(RefusalReason::BadEncoding), "{content:02x?}");
+        let email = with_extension(names(&[(EMAIL, content), (EMAIL, b"one@example.org")]));
+        assert_eq!(email_names(&email), Err(RefusalReason::BadEncoding), "{content:02x?}");
+        // The other kind is not affected.
+        assert_eq!(email_names(&uri), Ok(vec![]));
+        assert_eq!(uri_names(&email), Ok(vec![]));
+    }
+}
+
+/// RFC 5280 4.2.1.6
+#[test]
+fn a_malformed_extension_is_an_error() {
+    let whole = names(&[(DNS, b"a.example"), (URI, SPIFFE_ID.as_bytes()), (EMAIL, b"a@b.example")]);
+    assert_eq!(uri_names(&with_extension(whole.clone())).unwrap(), [SPIFFE_ID]);
+    // Cut at any place, with its length as it was and with the length of what is left.
+    for length in 0..whole.len() {
+        let cut = with_extension(whole[..length].to_vec());
+        assert_eq!(uri_names(&cut), Err(RefusalReason::BadEncoding), "{length}");
+        assert_eq!(email_names(&cut), Err(RefusalReason::BadEncoding), "{length}");
+    }
+    let inside = der::content(&whole);
+    // Between two names a shorter list is well-formed.
+    let first = der::split(inside).0.len();
+    let second = der::split(&inside[first..]).0.len();
+    let between = [0, first, first + second];
+    for length in (0..inside.len()).filter(|length| !between.contains(length)) {
+        let cut = with_extension(der::wrap(0x30, &inside[..length]));
+        assert_eq!(uri_names(&cut), Err(RefusalReason::BadEncoding), "{length}");
+        assert_eq!(email_names(&cut), Err(RefusalReason::BadEncoding), "{length}");
+    }
+    let mut longer = whole.clone();
+    longer.push(0);
+    let set = der::wrap(0x31, inside);
+    let indefinite = [&[0x30, 0x80], inside, &[0, 0]].concat();
+    for value in [longer, set, indefinite] {
+        let certificate = with_extension(value);
+        assert_eq!(uri_names(&certificate), Err(RefusalReason::BadEncoding));
+        assert_eq!(email_names(&certificate), Err(RefusalReason::BadEncoding));
+    }
+}
+
+#[test]
+fn bytes_that_are_no_certificate_are_an_error() {
+    let whole = certificate(vec![SanType::URI(text(SPIFFE_ID))]);
+    for length in [0, 1, 10, whole.len() - 1] {
+        let cut = CertificateDer::from(whole[..length].to_vec());
+        assert_eq!(uri_names(&cut), Err(RefusalReason::BadEncoding), "{length}");
+        assert_eq!(email_names(&cut), Err(RefusalReason::BadEncoding), "{length}");
+    }
+}

@@ -1,0 +1,373 @@
+//! The active configuration: a [`Config`] with everything that it names loaded.
+//!
+//! Certificates and certificate authorities are read and names of backends are resolved before any
+//! part of it is used, at the start and at each reload, so a reload succeeds or fails as a whole.
+//! State that outlives a reload (ticket keys, the replay guard, certificates of an unchanged
+//! source) is taken over from the previous configuration.
+
+pub(crate) mod replay_guard;
+mod resumption;
+pub(crate) mod server_names;
+mod session_context;
+
+use std::net::{IpAddr, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tercel::pki::Roots;
+use tercel::pki_types::UnixTime;
+use tercel::wire::ProtocolVersion;
+use tercel::{
+    Policy, ServerConfig,
+    server::ClientAuth,
+    session::{ServerSessionStore, TicketSealer},
+};
+use tercel_fleet::Fleet;
+use tercel_tokio::{Acceptor, Answers};
+
+use crate::backend::endpoint::Endpoint;
+use crate::certificates::{self, Certificates, Files};
+use crate::config::{
+    BackendAddress, CertificateSource, Config, ConfigError, Connect, Limits, Listener, Network,
+    OnTruncation, Route, Timeouts,
+};
+use resumption::ResumptionState;
+use server_names::{RouteSelector, ServerNames};
+use session_context::session_context;
+
+/// The configuration that the workers serve by.
+pub(crate) struct ActiveConfig {
+    pub(crate) limits: Limits,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) drain: Duration,
+    pub(crate) listeners: Vec<ActiveListener>,
+    pub(crate) certificates: Vec<(CertificateSource, Arc<Certificates>)>,
+    resumption: ResumptionState,
+    /// `Some` if early data is admitted by another guard than before: for this long after
+    /// activation, connections that were accepted earlier may still complete a handshake and use
+    /// the previous guard.
+    previous_guard_admits_for: Option<Duration>,
+}
+
+/// A listener with its TLS configuration and routes.
+pub(crate) struct ActiveListener {
+    pub(crate) acceptor: Acceptor,
+    pub(crate) names: Arc<ServerNames>,
+    pub(crate) routes: Vec<ActiveRoute>,
+    pub(crate) connections: Option<u32>,
+    pub(crate) accept_proxy_protocol: bool,
+    pub(crate) proxy_protocol_from: Vec<Network>,
+    /// Whether any route forwards early data at once.
+    pub(crate) early_data_at_once: bool,
+}
+
+/// A route with its resolved backends.
+pub(crate) struct ActiveRoute {
+    pub(crate) backends: Vec<Endpoint>,
+    pub(crate) connect: Connect,
+    pub(crate) on_truncation: OnTruncation,
+    pub(crate) send_proxy_protocol: bool,
+    /// Whether early data is forwarded before the handshake is complete.
+    pub(crate) early_data_at_once: bool,
+}
+
+impl ActiveConfig {
+    /// Loads everything that `config` names. The error is the first failure.
+    pub(crate) fn new(config: &Config, previous: Option<&Self>) -> Result<Self, ConfigError> {
+        let resumption =
+            ResumptionState::new(config, previous.map(|previous| &previous.resumption))?;
+        let previous_guard_admits_for = previous
+            .filter(|_| resumption.guard_changed)
+            .map(|previous| previous.timeouts.handshake);
+        let mut active = Self {
+            limits: config.limits.clone(),
+            timeouts: config.timeouts.clone(),
+            drain: config.drain,
+            listeners: Vec::new(),
+            certificates: Vec::new(),
+            resumption,
+            previous_guard_admits_for,
+        };
+        for listener in &config.listeners {
+            let listener = active.listener(listener, previous)?;
+            active.listeners.push(listener);
+        }
+        Ok(active)
+    }
+
+    /// Activates this configuration: state taken over from the previous one is switched to it, and
+    /// the fleet connects to its store. A configuration that is never activated writes nothing to
+    /// the store, so other nodes never have to match settings that were rejected here.
+    pub(crate) fn activate(&self) {
+        if let Some(fleet) = &self.resumption.fleet {
+            fleet.begin();
+        }
+        if let (Some(fleet), Some(secrets)) = (&self.resumption.fleet, &self.resumption.secrets) {
+            fleet.use_secrets(secrets.clone());
+        }
+        // Not in `new`: the previous guard continued to admit while this configuration was loaded.
+        if let Some(overlap) = self.previous_guard_admits_for {
+            self.resumption.refuse_while_previous_guard_admits(overlap);
+        }
+    }
+
+    /// The state shared with other processes.
+    pub(crate) fn fleet(&self) -> Option<&Fleet> {
+        self.resumption.fleet.as_ref()
+    }
+
+    /// A function that returns when the current ticket key began to encrypt tickets.
+    pub(crate) fn ticket_key_since(&self) -> impl Fn() -> Option<UnixTime> + Send + Sync + use<> {
+        let (own, fleet) = (self.resumption.tickets.clone(), self.resumption.fleet.clone());
+        move || match &own {
+            Some(own) => Some(own.seals_since()),
+            None => fleet.as_ref()?.ticket_key_since(),
+        }
+    }
+
+    fn listener(
+        &mut self,
+        listener: &Listener,
+        previous: Option<&Self>,
+    ) -> Result<ActiveListener, ConfigError> {
+        let mut names = ServerNames::default();
+        let (mut routes, mut configs) = (Vec::new(), Vec::new());
+        for (number, route) in listener.routes.iter().enumerate() {
+            route.names.iter().for_each(|name| names.add(name, number));
+            if route.names.is_empty() {
+                names.set_default(number);
+            }
+            configs.push(self.server_config(route, previous)?);
+            routes.push(ActiveRoute {
+                backends: resolve_backends(route)?,
+                connect: route.connect,
+                on_truncation: route.on_truncation,
+                send_proxy_protocol: route.send_proxy_protocol,
+                early_data_at_once: route.early_data_at_once,
+            });
+        }
+        let names = Arc::new(names);
+        let config = match configs.as_slice() {
+            // With only a default route there is nothing to select by name.
+            [only] if names.find(None).is_some() => Arc::clone(only),
+            _ => {
+                let chooser = RouteSelector { names: Arc::clone(&names), configs };
+                ServerConfig::builder()
+                    .choose_config(Policy::Here(Arc::new(chooser)))
+                    .without_tickets()
+                    .build()
+                    .map_err(|error| listener.location.table_error(error.to_string()))?
+            }
+        };
+        Ok(ActiveListener {
+            acceptor: Acceptor::new(config)
+                .time_limit(Some(self.timeouts.handshake))
+                .answers(self.answers()),
+            names,
+            early_data_at_once: routes.iter().any(|route| route.early_data_at_once),
+            routes,
+            connections: listener.connections,
+            accept_proxy_protocol: listener.accept_proxy_protocol,
+            proxy_protocol_from: listener.proxy_protocol_from.clone(),
+        })
+    }
+
+    fn answers(&self) -> Answers {
+        let answers = Answers::new();
+        match &self.resumption.fleet {
+            Some(fleet) => fleet.answers(answers),
+            None => answers,
+        }
+    }
+
+    fn server_config(
+        &mut self,
+        route: &Route,
+        previous: Option<&Self>,
+    ) -> Result<Arc<ServerConfig>, ConfigError> {
+        let certificates = self.certificates(route, previous)?;
+        let mut builder = ServerConfig::builder()
+            .replaceable_credentials(certificates.credentials())
+            .alpn(&route.alpn)
+            .session_context(&session_context(route));
+        if route.min_version == ProtocolVersion::TLS1_3 {
+            builder = builder.versions(&[ProtocolVersion::TLS1_3]);
+        }
+        if let (true, Some(file)) = (route.client_auth != ClientAuth::None, &route.client_ca) {
+            builder = builder.client_auth(route.client_auth, load_roots(route, file)?);
+        }
+        builder = match &self.resumption.tickets {
+            Some(tickets) => builder.tickets(Arc::clone(tickets) as Arc<dyn TicketSealer>),
+            None => builder.without_tickets(),
+        };
+        builder = match &self.resumption.session_ids {
+            Some(store) => builder.session_ids(Arc::clone(store) as Arc<dyn ServerSessionStore>),
+            None => builder.without_session_ids(),
+        };
+        if let Some(fleet) = &self.resumption.fleet {
+            builder = fleet.apply(builder);
+        }
+        // The store admits early data for the whole fleet; the maximum size is set per route.
+        let shared = self.resumption.fleet.is_some() && self.resumption.settings.shared_guard;
+        let guard = Arc::clone(&self.resumption.guard);
+        let guard = if shared { Policy::Ask } else { Policy::Here(guard as Arc<_>) };
+        builder = builder
+            .early_data(route.early_data, guard)
+            .freshness_window(self.resumption.settings.freshness_window);
+        builder.build().map_err(|error| route.location.table_error(error.to_string()))
+    }
+
+    /// The certificates of this route's source: from another route, from the previous
+    /// configuration, or newly loaded.
+    fn certificates(
+        &mut self,
+        route: &Route,
+        previous: Option<&Self>,
+    ) -> Result<Arc<Certificates>, ConfigError> {
+        let source = &route.certificates;
+        let known = self.certificates.iter().chain(previous.iter().flat_map(|b| &b.certificates));
+        if let Some((_, known)) = known.into_iter().find(|(known, _)| known == source) {
+            let known = Arc::clone(known);
+            if !self.certificates.iter().any(|(own, _)| own == source) {
+                self.certificates.push((source.clone(), Arc::clone(&known)));
+            }
+            return Ok(known);
+        }
+        let (key, wanted) = match source {
+            CertificateSource::Folder(folder) => {
+                let source =
+                    certificates::Source { folder: Some(folder.clone()), ..Default::default() };
+                ("certificates", source)
+            }
+            CertificateSource::Pair { certificate, key } => {
+                let files =
+                    Files { chain: certificate.clone(), key: key.clone(), ocsp_response: None };
+                ("certificate", certificates::Source { files: vec![files], ..Default::default() })
+            }
+        };
+        let loaded = Certificates::load(wanted);
+        let (certificates, changes) =
+            loaded.map_err(|problem| route.location.error(key, problem.to_string()))?;
+        changes.log();
+        let certificates = Arc::new(certificates);
+        self.certificates.push((source.clone(), Arc::clone(&certificates)));
+        Ok(certificates)
+    }
+}
+
+fn load_roots(route: &Route, file: &Path) -> Result<Roots, ConfigError> {
+    let error_for =
+        |reason: String| route.location.error("client_ca", format!("{}: {reason}", file.display()));
+    let pem = std::fs::read(file).map_err(|error| error_for(error.to_string()))?;
+    let mut roots = Roots::new();
+    roots.add_pem(&pem).map_err(|error| error_for(error.to_string()))?;
+    Ok(roots)
+}
+
+fn resolve_backends(route: &Route) -> Result<Vec<Endpoint>, ConfigError> {
+    let mut backends = Vec::with_capacity(route.to.len());
+    for address in &route.to {
+        backends.push(match address {
+            BackendAddress::Ip(address) => Endpoint::Tcp(vec![*address]),
+            BackendAddress::Unix(path) => Endpoint::Unix(path.clone()),
+            BackendAddress::Name(name, port) => {
+                let error_for =
+                    |reason: String| route.location.error("to", format!("{address}: {reason}"));
+                let found = (name.as_str(), *port).to_socket_addrs();
+                let found: Vec<_> = found.map_err(|error| error_for(error.to_string()))?.collect();
+                if found.is_empty() {
+                    return Err(error_for("resolves to no address".to_owned()));
+                }
+                Endpoint::Tcp(found)
+            }
+        });
+    }
+    Ok(backends)
+}
+
+impl ActiveListener {
+    /// Whether a PROXY header from this address is accepted.
+    pub(crate) fn trusts_proxy_header_from(&self, balancer: IpAddr) -> bool {
+        let from = &self.proxy_protocol_from;
+        from.is_empty() || from.iter().any(|network| network.contains(balancer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::net::{SocketAddr, TcpListener};
+    use std::time::Instant;
+
+    use super::*;
+
+    /// Writes the files that a configuration with a store names.
+    fn write_files(folder: &crate::testing::Folder) {
+        let secret = folder.path().join("secret");
+        std::fs::write(&secret, [b'x'; 32]).unwrap();
+        let only_ours = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&secret, only_ours).unwrap();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let leaf = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap();
+        std::fs::write(folder.path().join("a.crt"), leaf.self_signed(&key).unwrap().pem()).unwrap();
+        std::fs::write(folder.path().join("a.key"), key.serialize_pem()).unwrap();
+    }
+
+    fn config(folder: &crate::testing::Folder, guard: &str, store: SocketAddr) -> Config {
+        let folder = folder.path().display();
+        let text = format!(
+            "[resumption]\nguard = \"{guard}\"\n[resumption.store]\nurl = \"redis://{store}\"\n\
+             secret = \"{folder}/secret\"\n[[listener]]\n\
+             address = \"127.0.0.1:0\"\nto = \"127.0.0.1:1\"\n\
+             certificates = \"{folder}\"\nearly_data = 1\n",
+        );
+        Config::parse("f.toml", &text).unwrap()
+    }
+
+    /// Other nodes would have to match the clock settings of a configuration that was rejected.
+    #[test]
+    fn inactive_configuration_does_not_contact_its_store() {
+        let folder = crate::testing::Folder::new();
+        write_files(&folder);
+        let store = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        store.set_nonblocking(true).unwrap();
+        let is_asked = |within: Duration| {
+            let began = Instant::now();
+            while began.elapsed() < within {
+                match store.accept() {
+                    Ok(_) => return true,
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            false
+        };
+        let config = config(&folder, "shared", store.local_addr().unwrap());
+        let first = ActiveConfig::new(&config, None).unwrap();
+        assert!(!is_asked(Duration::from_millis(500)), "before the configuration is active");
+        first.activate();
+        assert!(is_asked(Duration::from_secs(10)));
+        // The previous fleet is kept.
+        let second = ActiveConfig::new(&config, Some(&first)).unwrap();
+        second.activate();
+        assert!(second.fleet().unwrap().is_same(first.fleet().unwrap()));
+    }
+
+    /// A guard that was not in use does not know what the other one admitted meanwhile.
+    #[test]
+    fn local_guard_after_a_store_guard_starts_empty() {
+        let folder = crate::testing::Folder::new();
+        write_files(&folder);
+        let config = |guard: &str| config(&folder, guard, ([127, 0, 0, 1], 1).into());
+        let own = ActiveConfig::new(&config("own"), None).unwrap();
+        let still = ActiveConfig::new(&config("own"), Some(&own)).unwrap();
+        assert!(Arc::ptr_eq(&own.resumption.guard, &still.resumption.guard));
+        let shared = ActiveConfig::new(&config("shared"), Some(&still)).unwrap();
+        let narrower = config("own\"\nfreshness_window = 5\nfleet = \"default");
+        let narrower = ActiveConfig::new(&narrower, Some(&still)).unwrap();
+        assert!(!Arc::ptr_eq(&own.resumption.guard, &narrower.resumption.guard));
+        let again = ActiveConfig::new(&config("own"), Some(&shared)).unwrap();
+        assert!(!Arc::ptr_eq(&own.resumption.guard, &again.resumption.guard));
+    }
+}

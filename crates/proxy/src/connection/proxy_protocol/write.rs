@@ -1,0 +1,128 @@
+//! Builds PROXY headers of version 2 for backends.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use tercel::pki_types::CertificateDer;
+use tercel::wire::{CipherSuite, ProtocolVersion};
+use tercel::{ConnectionInfo, pki};
+
+use super::{Addresses, PROXY, SIGNATURE, TCP4, TCP6};
+
+/// TLV types. Section 2.2
+const ALPN: u8 = 0x01;
+const AUTHORITY: u8 = 0x02;
+const SSL: u8 = 0x20;
+/// A type of our own, from the range for custom applications: the number of bytes after the header
+/// that are early data forwarded before the handshake was complete, as a 32-bit big-endian integer.
+/// Section 2.2.8
+const EARLY_DATA: u8 = 0xe0;
+const SSL_VERSION: u8 = 0x21;
+const SSL_CN: u8 = 0x22;
+const SSL_CIPHER: u8 = 0x23;
+
+/// Flags of the `client` field: the client uses TLS, and presented a certificate in this
+/// connection, or in this session. Section 2.2
+const CLIENT_SSL: u8 = 0x01;
+const CLIENT_CERT_CONN: u8 = 0x02;
+const CLIENT_CERT_SESS: u8 = 0x04;
+
+/// The header for a client with these addresses and negotiated parameters.
+pub(crate) fn header(addresses: Addresses, info: &ConnectionInfo) -> Vec<u8> {
+    let mut rest = Vec::with_capacity(128);
+    let family =
+        match (addresses.source.ip().to_canonical(), addresses.destination.ip().to_canonical()) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                rest.extend(source.octets());
+                rest.extend(destination.octets());
+                TCP4
+            }
+            (source, destination) => {
+                rest.extend(to_ipv6(source).octets());
+                rest.extend(to_ipv6(destination).octets());
+                TCP6
+            }
+        };
+    rest.extend(addresses.source.port().to_be_bytes());
+    rest.extend(addresses.destination.port().to_be_bytes());
+    if let Some(protocol) = &info.alpn {
+        push_tlv(ALPN, protocol, &mut rest);
+    }
+    if let Some(name) = &info.server_name {
+        push_tlv(AUTHORITY, name.as_bytes(), &mut rest);
+    }
+    push_tlv(SSL, &ssl_tlv(info), &mut rest);
+    let mut header = SIGNATURE.to_vec();
+    header.extend([PROXY, family]);
+    // Names and protocols are far shorter than 65536 bytes.
+    header.extend(u16::try_from(rest.len()).unwrap_or(u16::MAX).to_be_bytes());
+    header.append(&mut rest);
+    header
+}
+
+/// Appends the early data length to a header.
+pub(crate) fn add_early_data_length(header: &mut Vec<u8>, length: usize) {
+    let before = header.len();
+    push_tlv(EARLY_DATA, &u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes(), header);
+    let added = u16::try_from(header.len().saturating_sub(before)).unwrap_or(0);
+    let location = SIGNATURE.len().saturating_add(2);
+    if let Some(length) = header.get_mut(location..).and_then(|rest| rest.first_chunk_mut::<2>()) {
+        *length = u16::from_be_bytes(*length).saturating_add(added).to_be_bytes();
+    }
+}
+
+fn ssl_tlv(info: &ConnectionInfo) -> Vec<u8> {
+    let leaf = info.peer_chain().first();
+    let certificate = match (leaf, info.resumed) {
+        (None, _) => 0,
+        (Some(_), true) => CLIENT_CERT_SESS,
+        (Some(_), false) => CLIENT_CERT_CONN | CLIENT_CERT_SESS,
+    };
+    let mut content = vec![CLIENT_SSL | certificate];
+    // `verify` is 0 if the client presented a certificate and it was verified.
+    content.extend(u32::from(leaf.is_none()).to_be_bytes());
+    let version = if info.version == ProtocolVersion::TLS1_3 { "TLSv1.3" } else { "TLSv1.2" };
+    push_tlv(SSL_VERSION, version.as_bytes(), &mut content);
+    push_tlv(SSL_CIPHER, cipher_name(info.cipher_suite).as_bytes(), &mut content);
+    if let Some(name) = leaf.and_then(common_name) {
+        push_tlv(SSL_CN, name.as_bytes(), &mut content);
+    }
+    content
+}
+
+/// Appends a TLV. A value over 1024 bytes is omitted; real ones are shorter.
+fn push_tlv(kind: u8, content: &[u8], out: &mut Vec<u8>) {
+    if let (Ok(length), ..=1024) = (u16::try_from(content.len()), content.len()) {
+        out.push(kind);
+        out.extend(length.to_be_bytes());
+        out.extend(content);
+    }
+}
+
+fn to_ipv6(address: IpAddr) -> Ipv6Addr {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    }
+}
+
+/// The name of a cipher suite as in the specification's example; for TLS 1.2 these are OpenSSL's
+/// names.
+fn cipher_name(suite: CipherSuite) -> String {
+    let name = match suite {
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 => "ECDHE-ECDSA-AES128-GCM-SHA256",
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 => "ECDHE-ECDSA-AES256-GCM-SHA384",
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 => {
+            "ECDHE-ECDSA-CHACHA20-POLY1305"
+        }
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => "ECDHE-RSA-AES128-GCM-SHA256",
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => "ECDHE-RSA-AES256-GCM-SHA384",
+        CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => "ECDHE-RSA-CHACHA20-POLY1305",
+        other => return other.to_string(),
+    };
+    name.to_owned()
+}
+
+/// The common name of the subject.
+fn common_name(certificate: &CertificateDer<'_>) -> Option<String> {
+    pki::common_name(certificate).ok()?
+}

@@ -1,0 +1,4 @@
+//! Listening sockets and their accept loops.
+
+pub(crate) mod accept;
+pub(crate) mod socket;

@@ -1,0 +1,27 @@
+//! A buffer per thread, used while bytes move, so that waiting connections hold none.
+
+use std::cell::Cell;
+
+/// Bytes read from a backend at once: they fill exactly four records of maximum size.
+pub(crate) const READ_SIZE: usize = 64 * 1024;
+
+/// Size of the buffer: room to decrypt four such records, the last with its inner content type and
+/// padding. RFC 9846 5.2
+pub(crate) const BUFFER_SIZE: usize = READ_SIZE + 256;
+
+thread_local! {
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Calls `use_buffer` with [`BUFFER_SIZE`] initialized bytes. The buffer is not cleared between
+/// calls.
+pub(crate) fn with_buffer<T>(use_buffer: impl FnOnce(&mut [u8]) -> T) -> T {
+    // Empty in a nested call and while the thread exits; a new buffer is allocated then.
+    let mut buffer = BUFFER.try_with(Cell::take).unwrap_or_default();
+    if buffer.len() < BUFFER_SIZE {
+        buffer.resize(BUFFER_SIZE, 0);
+    }
+    let result = use_buffer(&mut buffer);
+    let _ = BUFFER.try_with(|kept| kept.set(buffer));
+    result
+}

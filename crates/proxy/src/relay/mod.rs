@@ -1,0 +1,7 @@
+//! The data phase of a connection: relaying bytes between client and backend, idle timeouts,
+//! closing.
+
+pub(crate) mod buffer;
+pub(crate) mod coalesce;
+pub(crate) mod flow;
+pub(crate) mod proxied_connection;

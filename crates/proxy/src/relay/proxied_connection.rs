@@ -1,0 +1,299 @@
+//! A connection after its handshake. Most memory of the process is in these, so they are small.
+//!
+//! A waiting connection holds the TLS sender and receiver and two sockets, but no buffer; after
+//! `timeouts.park` it frees the expanded traffic keys as well.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::Shutdown;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use socket2::SockRef;
+use tercel_tokio::TlsStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::backend::endpoint::BackendStream;
+use crate::relay::buffer::{BUFFER_SIZE, READ_SIZE, with_buffer};
+use crate::relay::coalesce::{self, Coalescer};
+use crate::relay::flow::{Flow, RelayError, poll_both};
+use crate::worker::WorkerContext;
+use crate::worker::connection_limits::Permit;
+use crate::worker::idle_timer::{IdleTimer, TimerEvent};
+
+/// A connection to a client, and to a backend once that is connected.
+pub(crate) struct ProxiedConnection {
+    client: TlsStream<TcpStream>,
+    backend: Option<BackendStream>,
+    up: Flow,
+    down: Flow,
+    /// Set once writing to the backend has failed; its answer is still relayed.
+    write_error: Option<io::Error>,
+    coalescer: Coalescer,
+    idle_timer: IdleTimer,
+    worker: Rc<WorkerContext>,
+    /// Whether ALPN selected HTTP, where a connection that is quiet after an answer is idle.
+    http: bool,
+    /// Whether the client was the last to send data.
+    client_sent_last: bool,
+    half_closed: bool,
+    /// Whether a close without close_notify counts as EOF.
+    truncation_is_eof: bool,
+    _permit: Permit,
+}
+
+/// Why a connection is closed.
+#[derive(Debug)]
+pub(crate) enum CloseReason {
+    /// Both directions have ended.
+    Finished,
+    /// Idle timeout.
+    IdleTimeout,
+    /// The process is draining, and the connection is between two requests.
+    Drained,
+    /// The client connection failed, or the client violated the protocol.
+    ClientError(io::Error),
+    /// The backend connection failed.
+    BackendError(io::Error),
+}
+
+/// How long to wait for a client to accept a close_notify and close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+impl ProxiedConnection {
+    /// `first` is sent to the backend before the client's data.
+    pub(crate) fn new(
+        client: TlsStream<TcpStream>,
+        first: Vec<u8>,
+        http: bool,
+        worker: Rc<WorkerContext>,
+        permit: Permit,
+    ) -> Box<Self> {
+        let timeouts = worker.timeouts();
+        let idle_timer = worker.idle_timers.register(timeouts.idle, timeouts.park);
+        Box::new(Self {
+            client,
+            backend: None,
+            up: Flow::new(first, BUFFER_SIZE),
+            down: Flow::new(Vec::new(), READ_SIZE),
+            write_error: None,
+            coalescer: Coalescer::default(),
+            idle_timer,
+            worker,
+            http,
+            client_sent_last: false,
+            half_closed: false,
+            truncation_is_eof: false,
+            _permit: permit,
+        })
+    }
+
+    /// Sets whether a close without close_notify counts as EOF; otherwise the backend is reset.
+    pub(crate) fn set_truncation_is_eof(&mut self, is_eof: bool) {
+        self.truncation_is_eof = is_eof;
+    }
+
+    /// Records that the client sent data before the handshake was complete.
+    pub(crate) fn mark_client_sent(&mut self) {
+        self.client_sent_last = true;
+    }
+
+    /// The state shared by the worker's connections.
+    pub(crate) fn worker(&self) -> &WorkerContext {
+        &self.worker
+    }
+
+    /// Waits for the first data of the client and keeps it for the backend.
+    pub(crate) async fn wait_for_first_byte(&mut self) -> Result<(), CloseReason> {
+        poll_fn(|context| self.poll_first_byte(context)).await
+    }
+
+    /// Relays between the client and this backend until the connection ends.
+    pub(crate) async fn relay(&mut self, backend: BackendStream) -> CloseReason {
+        self.backend = Some(backend);
+        self.idle_timer.record_activity();
+        poll_fn(|context| self.poll_relay(context)).await
+    }
+
+    /// Closes both sides as appropriate for the reason.
+    pub(crate) async fn close(mut self: Box<Self>, reason: &CloseReason) {
+        let is_between_requests = self.is_between_requests();
+        let backend = self.backend.take();
+        match reason {
+            // All data was forwarded, and the route's protocol shows whether it is complete.
+            CloseReason::ClientError(error)
+                if self.truncation_is_eof && self.up.is_empty() && is_truncation(error) => {}
+            // Neither side gets a clean end if the other one failed, so that each can see that
+            // data is missing. RFC 9846 6.1
+            CloseReason::ClientError(_) => reset(backend),
+            CloseReason::BackendError(_) => {
+                drop(backend);
+                self.shut_down_client().await;
+            }
+            // Without a backend, the client's close_notify has not been answered yet.
+            CloseReason::Finished if backend.is_none() => self.close_client().await,
+            CloseReason::Finished => {}
+            CloseReason::IdleTimeout | CloseReason::Drained if is_between_requests => {
+                drop(backend);
+                self.close_client().await;
+            }
+            // An idle timeout is not a clean end: an attacker on the path can cause it by
+            // withholding data, and neither side has indicated that it has finished.
+            CloseReason::IdleTimeout | CloseReason::Drained => reset(backend),
+        }
+    }
+
+    /// Sends close_notify and waits briefly for the client to close: closing a socket with unread
+    /// data resets the connection, which may discard what was sent.
+    pub(crate) async fn close_client(&mut self) {
+        let closing = async {
+            self.client.shutdown().await?;
+            self.wait_for_client_close().await
+        };
+        // A client that does not read is not waited for.
+        let _ = timeout(CLOSE_TIMEOUT, Box::pin(closing)).await;
+    }
+
+    /// Shuts down the transport without close_notify, and waits for the client to close, longer if
+    /// it keeps sending: data that the backend sent before it failed is to arrive.
+    async fn shut_down_client(&mut self) {
+        let limit = self.worker.timeouts().half_closed;
+        let closing = async {
+            timeout(CLOSE_TIMEOUT, self.client.flush()).await??;
+            SockRef::from(self.client.transport()).shutdown(Shutdown::Write)?;
+            self.wait_for_client_close().await
+        };
+        let _ = timeout(limit, Box::pin(closing)).await;
+    }
+
+    /// Waits until the client closes, or is silent for the close timeout.
+    async fn wait_for_client_close(&mut self) -> io::Result<()> {
+        let mut rest = [0; 256];
+        while timeout(CLOSE_TIMEOUT, self.client.read(&mut rest)).await?? > 0 {}
+        Ok(())
+    }
+
+    fn poll_first_byte(&mut self, context: &mut Context<'_>) -> Poll<Result<(), CloseReason>> {
+        if let Some(reason) = self.check_timer() {
+            return Poll::Ready(Err(reason));
+        }
+        // The client has not sent a request yet.
+        if self.worker.is_draining() {
+            return Poll::Ready(Err(CloseReason::Drained));
+        }
+        let Self { client, up, .. } = self;
+        let polled = with_buffer(|buffer| {
+            let mut piece = ReadBuf::new(buffer);
+            ready!(Pin::new(client).poll_read(context, &mut piece))?;
+            up.push(piece.filled());
+            Poll::Ready(io::Result::Ok(piece.filled().len()))
+        });
+        match polled {
+            Poll::Pending => {
+                self.idle_timer.set_waker(context.waker());
+                Poll::Pending
+            }
+            Poll::Ready(Ok(0)) => Poll::Ready(Err(CloseReason::Finished)),
+            Poll::Ready(Ok(count)) => {
+                self.client_sent_last = true;
+                self.worker.shard.received(u64::try_from(count).unwrap_or(0));
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(CloseReason::ClientError(error))),
+        }
+    }
+
+    fn poll_relay(&mut self, context: &mut Context<'_>) -> Poll<CloseReason> {
+        if let Some(reason) = self.check_timer() {
+            return Poll::Ready(reason);
+        }
+        let Self { client, backend: Some(backend), up, down, write_error, .. } = self else {
+            return Poll::Ready(CloseReason::Finished);
+        };
+        let (mut received, mut sent) = (0, 0);
+        let (upward, downward) = poll_both(
+            (up, client, &mut received),
+            (down, backend, &mut sent),
+            write_error,
+            context,
+        );
+        if received > 0 || sent > 0 {
+            if sent == 0 {
+                self.coalescer.client_sent();
+            } else if self.coalescer.should_wait(sent, Instant::now()) {
+                coalesce::request_wait();
+            }
+            self.client_sent_last = received > 0 && sent == 0;
+            self.worker.shard.received(received);
+            self.worker.shard.sent(sent);
+            self.idle_timer.record_activity();
+        }
+        match (upward, downward) {
+            (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => {
+                return Poll::Ready(CloseReason::Finished);
+            }
+            (Poll::Ready(Err(RelayError::Read(error))), _)
+            | (_, Poll::Ready(Err(RelayError::Write(error)))) => {
+                return Poll::Ready(CloseReason::ClientError(error));
+            }
+            (Poll::Ready(Err(RelayError::Write(error))), _)
+            | (_, Poll::Ready(Err(RelayError::Read(error)))) => {
+                return Poll::Ready(CloseReason::BackendError(error));
+            }
+            (upward, downward) => {
+                let is_half_closed =
+                    upward.is_ready() || downward.is_ready() || self.write_error.is_some();
+                if is_half_closed && !self.half_closed {
+                    self.half_closed = true;
+                    self.idle_timer.set_limit(self.worker.timeouts().half_closed);
+                }
+            }
+        }
+        self.idle_timer.set_waker(context.waker());
+        Poll::Pending
+    }
+
+    /// Handles an event of the idle timer, and the drain.
+    fn check_timer(&mut self) -> Option<CloseReason> {
+        match self.idle_timer.take_event() {
+            Some(TimerEvent::Timeout) => return Some(CloseReason::IdleTimeout),
+            Some(TimerEvent::Park) => self.client.park(),
+            None => {}
+        }
+        let drained = self.worker.is_draining()
+            && self.backend.is_some()
+            && self.is_between_requests()
+            && self.idle_timer.is_idle_for(self.worker.drain_idle_time());
+        drained.then_some(CloseReason::Drained)
+    }
+
+    /// Whether no request is in progress, as far as can be seen: before the first byte, or between
+    /// two requests.
+    fn is_between_requests(&self) -> bool {
+        let has_no_request =
+            self.backend.is_none() || (self.http && !self.client_sent_last && !self.half_closed);
+        has_no_request && self.up.is_empty() && self.down.is_empty()
+    }
+}
+
+/// Whether the client's transport ended without close_notify. A decryption failure never counts.
+fn is_truncation(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe)
+}
+
+fn reset(backend: Option<BackendStream>) {
+    if let Some(backend) = backend {
+        backend.reset();
+    }
+}
+
+impl Drop for ProxiedConnection {
+    fn drop(&mut self) {
+        self.worker.shard.closed();
+    }
+}

@@ -1,0 +1,303 @@
+//! A running terminator: its worker threads and the configuration that they serve by.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow};
+use tercel_fleet::Fleet;
+use tokio::sync::{mpsc, watch};
+
+use super::watchdog::Heartbeats;
+use crate::active_config::ActiveConfig;
+use crate::certificates::Certificates;
+use crate::config::{Config, ConfigError};
+use crate::listener::socket;
+use crate::observability::metrics::Metrics;
+use crate::service::worker_thread::{Control, Phase, WorkerSetup, run_worker};
+use crate::worker::connection_limits::ConnectionCounts;
+
+/// A running terminator. Dropping it stops it.
+pub struct Proxy {
+    control: watch::Sender<Control>,
+    config: Config,
+    addresses: Vec<SocketAddr>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+    metrics: Arc<Metrics>,
+    counts: Arc<ConnectionCounts>,
+    heartbeats: Heartbeats,
+    ended: mpsc::UnboundedReceiver<()>,
+}
+
+/// Notifies when a worker thread exits, for whatever reason.
+struct ExitNotice(mpsc::UnboundedSender<()>);
+
+impl Drop for ExitNotice {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+/// A terminator that listens, but does not serve yet: the moment to drop privileges.
+pub struct BoundProxy {
+    config: Config,
+    active: Arc<ActiveConfig>,
+    addresses: Vec<SocketAddr>,
+    /// By worker, then by listener.
+    listeners: Vec<Vec<TcpListener>>,
+}
+
+/// A copy of the active configuration, to prepare the next one on another thread, since loading
+/// blocks.
+pub(crate) struct CurrentConfig {
+    config: Config,
+    active: Arc<ActiveConfig>,
+}
+
+/// A loaded configuration, ready to be activated.
+pub(crate) struct PreparedConfig {
+    config: Config,
+    active: Arc<ActiveConfig>,
+    /// Changed settings that only a restart can apply.
+    restart_required: Vec<ConfigError>,
+}
+
+/// Checks that everything in `config` can be loaded, without opening a listener.
+///
+/// # Errors
+///
+/// The first failure.
+pub fn check(config: &Config) -> Result<(), ConfigError> {
+    ActiveConfig::new(config, None).map(|_| ())
+}
+
+impl BoundProxy {
+    /// Loads the configuration and opens its listeners. An inherited socket with the address of a
+    /// listener is used for that listener.
+    ///
+    /// # Errors
+    ///
+    /// A [`ConfigError`], or the error of opening a listener.
+    pub fn new(config: Config, inherited: &[TcpListener]) -> Result<Self> {
+        if !config.hash_lanes {
+            tercel::crypto::use_hash_lanes(false);
+        }
+        let active = Arc::new(ActiveConfig::new(&config, None)?);
+        let mut listeners: Vec<Vec<TcpListener>> = Vec::new();
+        listeners.resize_with(config.workers.max(1), Vec::new);
+        let mut addresses = Vec::new();
+        for listener in &config.listeners {
+            let inherited_socket =
+                inherited.iter().find(|each| has_address(each, listener.address));
+            let mut address = listener.address;
+            for thread in &mut listeners {
+                let bound = match inherited_socket {
+                    Some(inherited) => socket::prepare(inherited),
+                    None => socket::bind(address),
+                };
+                let error_for = |error: io::Error| {
+                    anyhow!(listener.location.error("address", format!("{address}: {error}")))
+                };
+                let bound = bound.map_err(error_for)?;
+                address = bound.local_addr()?;
+                thread.push(bound);
+            }
+            addresses.push(address);
+        }
+        Ok(Self { config, active, addresses, listeners })
+    }
+
+    /// Starts the worker threads.
+    ///
+    /// # Errors
+    ///
+    /// If a thread cannot be started.
+    pub fn start(self) -> Result<Proxy> {
+        let Self { config, active, addresses, listeners } = self;
+        active.activate();
+        let metrics = Metrics::new(listeners.len());
+        metrics.set_ticket_keys(active.ticket_key_since());
+        let counts = ConnectionCounts::new(addresses.len());
+        let (control, _) = watch::channel(Control { active, phase: Phase::Serving });
+        let (exit_notice, ended) = mpsc::unbounded_channel();
+        let threads = Vec::new();
+        let heartbeats = Heartbeats::new();
+        let mut proxy =
+            Proxy { control, config, addresses, threads, metrics, counts, heartbeats, ended };
+        for (number, listeners) in listeners.into_iter().enumerate() {
+            let setup = WorkerSetup {
+                listeners,
+                control: proxy.control.subscribe(),
+                shard: proxy.metrics.shard(number),
+                counts: Arc::clone(&proxy.counts),
+                heartbeat: proxy.heartbeats.register(),
+            };
+            let exit_notice = ExitNotice(exit_notice.clone());
+            let run = move || {
+                let _exit_notice = exit_notice;
+                run_worker(setup)
+            };
+            let thread = std::thread::Builder::new().name(format!("worker {number}")).spawn(run);
+            proxy.threads.push(thread.context("cannot start a worker thread")?);
+        }
+        Ok(proxy)
+    }
+}
+
+impl Proxy {
+    /// Loads the configuration, opens its listeners and serves.
+    ///
+    /// # Errors
+    ///
+    /// As [`BoundProxy::new`] and [`BoundProxy::start`].
+    pub fn start(config: Config) -> Result<Self> {
+        BoundProxy::new(config, &[])?.start()
+    }
+
+    /// The listening addresses, in the order of the configuration.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The metrics.
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// Open connections of the process, including those in their handshake.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.counts.open()
+    }
+
+    /// Activates another configuration for new connections. Open connections keep theirs.
+    ///
+    /// # Errors
+    ///
+    /// If the configuration cannot be loaded, or has other listener addresses; the previous one
+    /// stays active. Settings that need a restart (threads, user, admin address, log) keep their
+    /// values, and a warning is logged for each that differs.
+    pub fn reload(&mut self, config: Config) -> Result<(), ConfigError> {
+        let prepared = self.current().prepare(config)?;
+        self.activate(prepared);
+        Ok(())
+    }
+
+    /// For [`CurrentConfig::prepare`].
+    pub(crate) fn current(&self) -> CurrentConfig {
+        CurrentConfig {
+            config: self.config.clone(),
+            active: Arc::clone(&self.control.borrow().active),
+        }
+    }
+
+    /// Activates a prepared configuration.
+    pub(crate) fn activate(&mut self, prepared: PreparedConfig) {
+        let PreparedConfig { config, active, restart_required } = prepared;
+        for what in restart_required {
+            tracing::warn!(%what, "changed setting requires a restart");
+        }
+        active.activate();
+        let previous_fleet = self.fleet();
+        let previous_fleet =
+            previous_fleet.filter(|old| !active.fleet().is_some_and(|fleet| fleet.is_same(old)));
+        self.metrics.set_ticket_keys(active.ticket_key_since());
+        self.control.send_modify(|control| control.active = active);
+        // Open connections may keep the previous guard for long, but must not impose its clock
+        // settings on the other nodes.
+        if let Some(previous_fleet) = previous_fleet {
+            previous_fleet.retire_guard();
+        }
+        self.config = config;
+    }
+
+    /// Pings all workers. Returns those that have not answered the previous ping.
+    pub(crate) fn unresponsive_workers(&self) -> Vec<usize> {
+        self.heartbeats.ping()
+    }
+
+    /// The state shared with other processes.
+    #[must_use]
+    pub fn fleet(&self) -> Option<Fleet> {
+        self.control.borrow().active.fleet().cloned()
+    }
+
+    /// The certificates of all routes.
+    #[must_use]
+    pub fn certificates(&self) -> Vec<Arc<Certificates>> {
+        let active = &self.control.borrow().active;
+        active.certificates.iter().map(|(_, certificates)| Arc::clone(certificates)).collect()
+    }
+
+    /// Stops accepting, and ends when all connections are closed, at the latest after the drain
+    /// timeout.
+    pub fn drain(&self) {
+        let until = Instant::now().checked_add(self.config.drain);
+        let until = until.unwrap_or_else(Instant::now);
+        self.control.send_modify(|control| control.phase = Phase::Draining(until));
+    }
+
+    /// Stops at once.
+    pub fn stop(&self) {
+        self.control.send_modify(|control| control.phase = Phase::Stopped);
+    }
+
+    /// Waits until a worker thread has exited, which is a failure (returned by [`Self::wait`])
+    /// unless the proxy was draining or stopped. Returns `false` once all have exited.
+    pub async fn thread_ended(&mut self) -> bool {
+        self.ended.recv().await.is_some()
+    }
+
+    /// Waits until all worker threads have exited.
+    ///
+    /// # Errors
+    ///
+    /// If one of them failed.
+    pub fn wait(mut self) -> Result<()> {
+        for thread in std::mem::take(&mut self.threads) {
+            match thread.join() {
+                Ok(ended) => ended.context("worker thread failed")?,
+                Err(_) => return Err(anyhow!("worker thread panicked")),
+            }
+        }
+        Ok(())
+    }
+
+    /// The active configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+}
+
+impl CurrentConfig {
+    /// Loads another configuration. Blocks on files and on name resolution.
+    pub(crate) fn prepare(&self, mut config: Config) -> Result<PreparedConfig, ConfigError> {
+        let same =
+            |ours: &Config| ours.listeners.iter().map(|each| each.address).collect::<Vec<_>>();
+        if same(&config) != same(&self.config) {
+            let reason = "addresses cannot be changed by a reload";
+            return Err(config.location.error("listener", reason));
+        }
+        let restart_required = config.keep_restart_only_settings(&self.config);
+        let active = Arc::new(ActiveConfig::new(&config, Some(&self.active))?);
+        Ok(PreparedConfig { config, active, restart_required })
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.stop();
+        for thread in std::mem::take(&mut self.threads) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn has_address(listener: &TcpListener, address: SocketAddr) -> bool {
+    listener.local_addr().is_ok_and(|own| own == address)
+}

@@ -1,0 +1,44 @@
+//! Startup steps: configuration warnings, open file limit, admin listener.
+
+use std::net::TcpListener;
+
+use anyhow::{Result, anyhow};
+
+use crate::config::Config;
+use crate::system::file_limit;
+
+pub(super) fn log_warnings(config: &Config) {
+    for warning in config.warnings() {
+        tracing::warn!(%warning, "configuration warning");
+    }
+}
+
+pub(super) fn raise_file_limit(config: &Config) {
+    match file_limit::raise_file_limit() {
+        // Each connection needs one descriptor for the client and one for the backend.
+        Ok(limit)
+            if limit.soft / 2 < u64::try_from(config.limits.connections).unwrap_or(u64::MAX) =>
+        {
+            let (files, connections) = (limit.soft, config.limits.connections);
+            tracing::warn!(files, connections, "open file limit is too low for limits.connections");
+        }
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "cannot raise the open file limit"),
+    }
+}
+
+pub(super) fn bind_admin(
+    config: &Config,
+    address: std::net::SocketAddr,
+    inherited: &[TcpListener],
+) -> Result<TcpListener> {
+    let known = inherited.iter().find(|each| each.local_addr().is_ok_and(|own| own == address));
+    let bound = match known {
+        Some(known) => known.try_clone(),
+        None => TcpListener::bind(address),
+    };
+    let bound = bound.and_then(|bound| bound.set_nonblocking(true).map(|()| bound));
+    bound.map_err(|error| {
+        anyhow!(config.location.error("admin.address", format!("{address}: {error}")))
+    })
+}

@@ -1,0 +1,102 @@
+//! A worker thread: it has its own listeners and its own runtime, and shares no data of
+//! connections.
+
+use std::net::TcpListener;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::watch;
+use tokio::task::LocalSet;
+
+use super::watchdog::Heartbeat;
+use crate::active_config::ActiveConfig;
+use crate::listener;
+use crate::observability::metrics::Shard;
+use crate::relay::coalesce;
+use crate::worker::WorkerContext;
+use crate::worker::connection_limits::ConnectionCounts;
+
+/// What all workers serve by, broadcast to them.
+#[derive(Clone)]
+pub(crate) struct Control {
+    pub(crate) active: Arc<ActiveConfig>,
+    pub(crate) phase: Phase,
+}
+
+/// The phase of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Serving,
+    /// No new connections; open ones are closed at this time at the latest.
+    Draining(Instant),
+    Stopped,
+}
+
+/// The parameters of a worker thread.
+pub(crate) struct WorkerSetup {
+    pub(crate) listeners: Vec<TcpListener>,
+    pub(crate) control: watch::Receiver<Control>,
+    pub(crate) shard: Arc<Shard>,
+    pub(crate) counts: Arc<ConnectionCounts>,
+    pub(crate) heartbeat: Heartbeat,
+}
+
+/// Runs a worker until it has drained or is stopped.
+pub(crate) fn run_worker(setup: WorkerSetup) -> std::io::Result<()> {
+    coalesce::set_timer_slack();
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().on_thread_park(coalesce::wait_if_requested).build()?;
+    let tasks = LocalSet::new();
+    let result = tasks.block_on(&runtime, serve(setup));
+    drop(tasks);
+    // Name lookups may still be running on the runtime's blocking threads.
+    runtime.shutdown_background();
+    result
+}
+
+async fn serve(setup: WorkerSetup) -> std::io::Result<()> {
+    let WorkerSetup { listeners, mut control, shard, counts, heartbeat } = setup;
+    let active = Arc::clone(&control.borrow_and_update().active);
+    let worker = WorkerContext::new(active, shard, counts);
+    let mut accept_loops = tokio::task::JoinSet::new();
+    for (number, listener) in listeners.into_iter().enumerate() {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        accept_loops.spawn_local(listener::accept::accept(Rc::clone(&worker), listener, number));
+    }
+    tokio::task::spawn_local(heartbeat.respond());
+    let context = Rc::clone(&worker);
+    tokio::task::spawn_local(async move {
+        context.idle_timers.run(|| context.is_draining()).await;
+    });
+    let until = loop {
+        // The first iteration handles what was sent before this thread started.
+        let Control { active, phase } = control.borrow_and_update().clone();
+        match phase {
+            Phase::Serving => {}
+            Phase::Stopped => return Ok(()),
+            Phase::Draining(until) => break until,
+        }
+        worker.set_config(active);
+        let Ok(()) = control.changed().await else { return Ok(()) };
+    };
+    worker.begin_drain();
+    let stopped = control.wait_for(|control| control.phase == Phase::Stopped);
+    let finished = async {
+        while accept_loops.join_next().await.is_some() {}
+        worker.idle_timers.check(true);
+        worker.wait_until_empty().await;
+    };
+    tokio::select! {
+        () = finished => {}
+        () = tokio::time::sleep_until(until.into()) => {
+            let connections = worker.connections();
+            tracing::warn!(connections, "drain timeout reached; closing connections");
+        }
+        _ = stopped => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

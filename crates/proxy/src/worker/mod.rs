@@ -1,0 +1,155 @@
+//! State shared by the connections of one worker thread.
+
+pub(crate) mod connection_limits;
+pub(crate) mod idle_timer;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::active_config::{ActiveConfig, ActiveListener};
+use crate::backend::round_robin::RoundRobin;
+use crate::config::Timeouts;
+use crate::observability::logs::LogRateLimit;
+use crate::observability::metrics::Shard;
+use connection_limits::{ConnectionCounts, ConnectionLimits, WorkerCounts};
+use idle_timer::IdleTimers;
+
+/// The state shared by the tasks of one worker.
+pub(crate) struct WorkerContext {
+    config: RefCell<Rc<WorkerConfig>>,
+    pub(crate) shard: Arc<Shard>,
+    pub(crate) counts: Rc<WorkerCounts>,
+    pub(crate) idle_timers: Rc<IdleTimers>,
+    /// Limits log lines about failed handshakes, backends and accepts.
+    pub(crate) log_limit: LogRateLimit,
+    draining: Cell<bool>,
+    /// Notified when a drain begins.
+    pub(crate) drain: Notify,
+    connections: Cell<usize>,
+    empty: Notify,
+}
+
+/// The active configuration, with this worker's load balancing state.
+pub(crate) struct WorkerConfig {
+    pub(crate) active: Arc<ActiveConfig>,
+    /// By listener, then by route.
+    round_robin: Vec<Vec<RoundRobin>>,
+}
+
+/// Log lines per second and worker.
+const LOG_LINES_PER_SECOND: u32 = 10;
+
+impl WorkerConfig {
+    fn new(active: Arc<ActiveConfig>) -> Rc<Self> {
+        let round_robin = active.listeners.iter().map(|listener| {
+            listener.routes.iter().map(|route| RoundRobin::new(route.backends.len())).collect()
+        });
+        Rc::new(Self { round_robin: round_robin.collect(), active })
+    }
+
+    pub(crate) fn listener(&self, number: usize) -> Option<&ActiveListener> {
+        self.active.listeners.get(number)
+    }
+
+    pub(crate) fn round_robin(&self, listener: usize, route: usize) -> Option<&RoundRobin> {
+        self.round_robin.get(listener)?.get(route)
+    }
+
+    pub(crate) fn limits(&self, listener: usize) -> ConnectionLimits {
+        ConnectionLimits {
+            process: self.active.limits.connections,
+            per_listener: self.listener(listener).and_then(|listener| listener.connections),
+            per_client: self.active.limits.per_client,
+        }
+    }
+}
+
+impl WorkerContext {
+    pub(crate) fn new(
+        active: Arc<ActiveConfig>,
+        shard: Arc<Shard>,
+        counts: Arc<ConnectionCounts>,
+    ) -> Rc<Self> {
+        let times = &active.timeouts;
+        let shortest = times.idle.min(times.half_closed).min(times.park);
+        Rc::new(Self {
+            idle_timers: IdleTimers::new(shortest),
+            config: RefCell::new(WorkerConfig::new(active)),
+            shard,
+            counts: Rc::new(WorkerCounts(counts)),
+            log_limit: LogRateLimit::new(LOG_LINES_PER_SECOND),
+            draining: Cell::new(false),
+            drain: Notify::new(),
+            connections: Cell::new(0),
+            empty: Notify::new(),
+        })
+    }
+
+    /// Uses another configuration for new connections.
+    pub(crate) fn set_config(&self, active: Arc<ActiveConfig>) {
+        if !Arc::ptr_eq(&active, &self.config().active) {
+            self.config.replace(WorkerConfig::new(active));
+        }
+    }
+
+    /// Begins a drain: the listeners stop accepting.
+    pub(crate) fn begin_drain(&self) {
+        self.draining.set(true);
+        self.drain.notify_waiters();
+    }
+
+    /// Open connections of this worker.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.get()
+    }
+
+    /// Waits until this worker has no connection.
+    pub(crate) async fn wait_until_empty(&self) {
+        while self.connections.get() > 0 {
+            self.empty.notified().await;
+        }
+    }
+
+    /// The configuration in use. A connection keeps it until it is closed.
+    pub(crate) fn config(&self) -> Rc<WorkerConfig> {
+        Rc::clone(&self.config.borrow())
+    }
+
+    pub(crate) fn timeouts(&self) -> Timeouts {
+        self.config.borrow().active.timeouts.clone()
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    /// How long an HTTP connection must be idle between two requests to be closed in a drain.
+    pub(crate) fn drain_idle_time(&self) -> Duration {
+        let drain = self.config.borrow().active.drain;
+        drain.div_f64(4.0).min(Duration::from_secs(5))
+    }
+}
+
+/// Counts a connection of the worker while it exists.
+pub(crate) struct ConnectionGuard(Rc<WorkerContext>);
+
+impl ConnectionGuard {
+    pub(crate) fn new(worker: &Rc<WorkerContext>) -> Self {
+        worker.connections.set(worker.connections.get().saturating_add(1));
+        Self(Rc::clone(worker))
+    }
+}
+
+impl Drop for ConnectionGuard {
+    fn drop(&mut self) {
+        let left = self.0.connections.get().saturating_sub(1);
+        self.0.connections.set(left);
+        if left == 0 {
+            self.0.empty.notify_one();
+        }
+    }
+}

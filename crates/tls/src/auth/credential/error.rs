@@ -1,0 +1,46 @@
+//! [`CredentialError`].
+
+use core::fmt;
+
+use tercel_pki::PemError;
+
+/// The reason why a credential cannot be created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CredentialError {
+    /// The PEM of the chain cannot be parsed.
+    ChainPem(PemError),
+    /// The PEM of the private key cannot be parsed.
+    KeyPem(PemError),
+    /// The chain contains no certificate.
+    EmptyChain,
+    /// The leaf certificate cannot be parsed.
+    BadCertificate,
+    /// The private key cannot be parsed, or its type or size is not supported.
+    BadKey,
+    /// The private key does not match the leaf certificate or raw public key.
+    KeyMismatch,
+    /// The list of signed certificate timestamps is malformed or empty.
+    BadTimestamps,
+    /// The raw public key cannot be parsed, or its type or size is not supported.
+    BadPublicKey,
+}
+
+impl fmt::Display for CredentialError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ChainPem(error) => return write!(f, "certificate chain: {error}"),
+            Self::KeyPem(error) => return write!(f, "private key: {error}"),
+            Self::EmptyChain => "the certificate chain is empty",
+            Self::BadCertificate => "the leaf certificate cannot be parsed",
+            Self::BadKey => "the private key cannot be parsed, or its type is not supported",
+            Self::KeyMismatch => "the private key does not match the certificate or public key",
+            Self::BadPublicKey => "the public key cannot be parsed, or its type is not supported",
+            Self::BadTimestamps => {
+                "the list of signed certificate timestamps is malformed or empty"
+            }
+        })
+    }
+}
+
+impl std::error::Error for CredentialError {}

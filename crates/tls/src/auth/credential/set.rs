@@ -1,0 +1,217 @@
+//! [`Credentials`]: a set of credentials, and the selection from it.
+
+use core::fmt;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use pki_types::CertificateDer;
+
+use super::certificate::compress_ahead;
+use super::{Credential, CredentialRequest, SelectCredential};
+use crate::auth::certificate_types::TypeSet;
+use crate::auth::compression::CompressCertificate;
+use crate::auth::credential_id::SessionCredential;
+
+/// A set of credentials that can be replaced at any time.
+///
+/// Only credentials are selected whose signatures and, in TLS 1.2, whose curve the peer supports.
+/// These criteria decide among them, in this order:
+///
+/// 1. The leaf is valid for the requested server name.
+/// 2. The peer lists an issuer of the chain as trusted.
+/// 3. The peer supports the signatures of the whole chain.
+/// 4. The credential is earlier in the set.
+///
+/// So a set can contain several for each name: ML-DSA before ECDSA before RSA, and each of them
+/// from several authorities.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tercel::certificates::Credentials;
+/// use tercel::{Credential, ServerConfig};
+///
+/// # fn run(first: Credential, second: Credential, renewed: Credential)
+/// #     -> Result<(), Box<dyn std::error::Error>> {
+/// let credentials = Arc::new(Credentials::new(vec![first, second]));
+/// let config = ServerConfig::builder().replaceable_credentials(Arc::clone(&credentials)).build()?;
+/// // Later, while the server runs:
+/// credentials.replace(vec![renewed]);
+/// # let _ = config; Ok(()) }
+/// ```
+pub struct Credentials {
+    current: ArcSwap<CredentialList>,
+    require_known_name: bool,
+    /// The algorithms whose compressed variants are made before a credential is used.
+    compress_ahead: ArcSwap<Vec<Arc<dyn CompressCertificate>>>,
+}
+
+/// The current credentials, replaced as a whole.
+struct CredentialList {
+    credentials: Vec<Arc<Credential>>,
+    /// The issuers in all chains.
+    issuers: BTreeSet<Vec<u8>>,
+}
+
+impl Credentials {
+    /// Creates a set, in order of preference.
+    #[must_use]
+    pub fn new(credentials: Vec<Credential>) -> Self {
+        let current = CredentialList::new(credentials.into_iter().map(Arc::new).collect());
+        Self {
+            current: ArcSwap::from_pointee(current),
+            require_known_name: false,
+            compress_ahead: ArcSwap::default(),
+        }
+    }
+
+    /// Refuses clients whose server name no leaf is valid for, with `unrecognized_name`. RFC 6066 3
+    #[must_use]
+    pub fn require_known_name(mut self) -> Self {
+        self.require_known_name = true;
+        self
+    }
+
+    /// Replaces the set. Handshakes in progress keep the credentials that they selected.
+    pub fn replace(&self, credentials: Vec<Credential>) {
+        let credentials: Vec<_> = credentials.into_iter().map(Arc::new).collect();
+        credentials.iter().for_each(|each| self.prepare(each));
+        self.current.store(Arc::new(CredentialList::new(credentials)));
+    }
+
+    /// Replaces the OCSP response (DER) of all chains with this leaf. Returns whether there are
+    /// any. Handshakes in progress keep the credentials that they selected.
+    ///
+    /// The response is not verified here. [`crate::pki::ChainVerifier`] can verify it.
+    pub fn renew_ocsp_response(&self, leaf: &CertificateDer<'_>, response: &[u8]) -> bool {
+        let has_leaf = |each: &Credential| each.chain().first() == Some(leaf);
+        let mut found = false;
+        self.current.rcu(|current| {
+            found = false;
+            let renewed = current.credentials.iter().map(|each| {
+                if !has_leaf(each) {
+                    return Arc::clone(each);
+                }
+                found = true;
+                let renewed = each.with_ocsp_response(response.to_vec());
+                self.prepare(&renewed);
+                Arc::new(renewed)
+            });
+            CredentialList::new(renewed.collect())
+        });
+        found
+    }
+
+    /// Makes the compressed variants of the current credentials, and of later ones before their
+    /// use.
+    pub(crate) fn compress_ahead(&self, algorithms: &[Arc<dyn CompressCertificate>]) {
+        // Several configurations with different algorithms may share the set.
+        self.compress_ahead.rcu(|known| {
+            let mut all = Vec::clone(known);
+            for algorithm in algorithms {
+                if !all.iter().any(|known| known.algorithm() == algorithm.algorithm()) {
+                    all.push(Arc::clone(algorithm));
+                }
+            }
+            all
+        });
+        self.current.load().credentials.iter().for_each(|each| self.prepare(each));
+    }
+
+    fn prepare(&self, credential: &Credential) {
+        compress_ahead(credential, &self.compress_ahead.load());
+    }
+
+    /// Whether the set is not empty, but contains no credential of these types.
+    pub(crate) fn lacks_type_of(&self, types: TypeSet) -> bool {
+        let current = self.current.load();
+        let fits = |own: &Arc<Credential>| types.has(own.certificate_type());
+        !current.credentials.is_empty() && !current.credentials.iter().any(fits)
+    }
+
+    /// Whether the set contains only the credential that a session was made with, so that it is
+    /// selected whatever authorities a client lists. False for a raw public key, which is used only
+    /// for clients that list its type.
+    pub(crate) fn contains_only(
+        &self,
+        credential: SessionCredential,
+        has_server_name: bool,
+    ) -> bool {
+        let current = self.current.load();
+        let [only] = current.credentials.as_slice() else { return false };
+        only.id().in_session(has_server_name) == credential
+            && !only.must_match_issuer
+            && only.raw_key.is_none()
+    }
+
+    /// Returns whether unknown server names are refused, and no leaf is valid for `host`.
+    #[must_use]
+    pub fn refuses_name(&self, host: Option<&str>) -> bool {
+        let unknown = |host| !self.current.load().credentials.iter().any(|each| each.covers(host));
+        self.require_known_name && host.is_some_and(unknown)
+    }
+}
+
+impl CredentialList {
+    fn new(credentials: Vec<Arc<Credential>>) -> Self {
+        let issuers = credentials.iter().flat_map(|each| each.issuers.iter().cloned()).collect();
+        Self { credentials, issuers }
+    }
+
+    /// The issuers of this set that the peer lists; `None` if it lists no authorities. Each of its
+    /// names, of which there may be thousands, is looked up once, not once for each credential.
+    fn named_issuers(&self, request: &CredentialRequest<'_>) -> Option<BTreeSet<&[u8]>> {
+        let authorities = request.authorities.filter(|authorities| !authorities.is_empty())?;
+        let ours = authorities.iter().filter_map(|name| self.issuers.get(name.0));
+        Some(ours.map(Vec::as_slice).collect())
+    }
+}
+
+impl SelectCredential for Credentials {
+    fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
+        if self.refuses_name(request.server_name) {
+            return None;
+        }
+        let current = self.current.load();
+        let named_issuers = current.named_issuers(request);
+        let issuer_is_named = |each: &Credential| {
+            let named = |named: &BTreeSet<&[u8]>| {
+                each.raw_key.is_some() || each.issuers.iter().any(|own| named.contains(&**own))
+            };
+            named_issuers.as_ref().is_none_or(named)
+        };
+        let mut best: Option<(&Arc<Credential>, Rank)> = None;
+        for each in current.credentials.iter().filter(|each| request.scheme_for(each).is_some()) {
+            let rank = Rank {
+                covers_name: request.server_name.is_none_or(|host| each.covers(host)),
+                issuer_is_named: issuer_is_named(each),
+                chain_is_verifiable: request.can_verify_chain(each),
+            };
+            if best.as_ref().is_none_or(|(_, best)| rank > *best) {
+                best = Some((each, rank));
+            }
+            if rank == Rank::BEST {
+                break;
+            }
+        }
+        best.map(|(each, _)| Arc::clone(each))
+    }
+}
+
+/// The rank of a credential that the peer can use, by criteria of decreasing importance.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    covers_name: bool,
+    issuer_is_named: bool,
+    chain_is_verifiable: bool,
+}
+
+impl Rank {
+    const BEST: Self = Self { covers_name: true, issuer_is_named: true, chain_is_verifiable: true };
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.current.load().credentials.iter()).finish()
+    }
+}

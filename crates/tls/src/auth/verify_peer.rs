@@ -1,0 +1,95 @@
+//! [`VerifyPeer`]: the decision whether to trust a peer.
+
+use core::fmt;
+
+use pki_types::{CertificateDer, ServerName, UnixTime};
+use tercel_pki::{Refusal, RefusalReason};
+
+use crate::side::Side;
+
+/// The certificate chain or raw public key that a peer presented, for [`VerifyPeer`].
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct PeerIdentity<'a> {
+    /// The peer's side.
+    pub side: Side,
+    /// The certificate chain, leaf first; empty if and only if there is a raw public key.
+    pub chain: &'a [CertificateDer<'a>],
+    /// The raw public key, a SubjectPublicKeyInfo (DER), in place of a chain. Only with a
+    /// configuration that accepts this certificate type. RFC 7250
+    pub raw_public_key: Option<&'a [u8]>,
+    /// The name that the server has to be authenticated for; `None` for clients.
+    pub server_name: Option<&'a ServerName<'a>>,
+    /// Whether a stapled OCSP response was requested.
+    pub ocsp_requested: bool,
+    /// The stapled OCSP response (DER). RFC 6066 8
+    pub ocsp_response: Option<&'a [u8]>,
+    /// The `SignedCertificateTimestampList` of the leaf. RFC 6962 3.3
+    pub signed_certificate_timestamps: Option<&'a [u8]>,
+    /// The current time of the configuration's clock.
+    pub now: UnixTime,
+}
+
+impl PeerIdentity<'_> {
+    /// Creates a refusal of this peer, for a verifier to return.
+    ///
+    /// ```
+    /// use tercel::certificates::{PeerIdentity, VerifyPeer};
+    /// use tercel::pki::{Refusal, RefusalReason};
+    ///
+    /// /// Accepts services of one SPIFFE trust domain; their chain is verified elsewhere.
+    /// struct OneDomain;
+    ///
+    /// impl VerifyPeer for OneDomain {
+    ///     fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
+    ///         let uris = match identity.chain.first() {
+    ///             Some(leaf) => tercel::pki::uri_names(leaf).unwrap_or_default(),
+    ///             None => Vec::new(),
+    ///         };
+    ///         if uris.iter().any(|uri| uri.starts_with("spiffe://example.org/")) {
+    ///             return Ok(());
+    ///         }
+    ///         let refusal = identity.refusal(RefusalReason::NameMismatch);
+    ///         Err(Box::new(refusal.with_explanation("not a service of example.org")))
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn refusal(&self, reason: RefusalReason) -> Refusal {
+        Refusal::new(reason, self.chain, self.server_name, self.now)
+    }
+}
+
+/// Does not print the certificates.
+impl fmt::Debug for PeerIdentity<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PeerIdentity")
+            .field("side", &self.side)
+            .field("certificates", &self.chain.len())
+            .field("raw_public_key", &self.raw_public_key.is_some())
+            .field("server_name", &self.server_name)
+            .field("now", &self.now)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A verifier of peers' identities.
+pub trait VerifyPeer: Send + Sync {
+    /// Verifies that the chain or raw public key is trusted for this name and at this time.
+    ///
+    /// # Errors
+    /// A [`Refusal`] with the reason. [`crate::Handshake::refusal`] returns it.
+    fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>>;
+
+    /// Returns a digest of everything that this verifier's decisions depend on, or `None` if that
+    /// is unknown. A session is resumed only under the same fingerprint as it was established.
+    fn fingerprint(&self) -> Option<[u8; 32]> {
+        None
+    }
+
+    /// Returns the names (DER) of the trusted authorities, which servers send in
+    /// `CertificateRequest`. RFC 9846 4.3.4
+    fn authorities(&self) -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,58 @@
+//! Encoding of a client's state for storing tickets.
+//!
+//! ```text
+//! key: see `resumption/session/client_store.rs` | left 1 | session 3..
+//! ```
+//!
+//! The secret of the session is the resumption secret. Store and clock are those of the
+//! configuration at restoration.
+
+use std::sync::Arc;
+
+use tercel_crypto::Secret;
+use tercel_wire::{Reader, Writer};
+use zeroize::Zeroizing;
+
+use crate::config::client::ClientConfig;
+use crate::connection::tickets::TicketHandler;
+use crate::keys::suite::Suite;
+use crate::keys::tls13::ResumptionSecret;
+use crate::resumption::session::Session;
+use crate::resumption::session::client_store::ClientSessionKey;
+
+/// `None` if a part is longer than its length field. Such a session could not be stored, either.
+pub(super) fn to_bytes(handler: &mut TicketHandler) -> Option<Zeroizing<Vec<u8>>> {
+    let TicketHandler { secret, template, key, store: _, clock: _, left } = handler;
+    // The template's secret is unused: each ticket replaces it by its own.
+    template.secret = Secret::new(secret.as_bytes());
+    let session = Zeroizing::new(template.to_bytes()?);
+    let mut bytes = Zeroizing::new(Vec::with_capacity(session.len().saturating_add(1024)));
+    let mut w = Writer::new(&mut bytes);
+    key.write(&mut w);
+    w.u8(*left);
+    w.opaque24(&session);
+    w.finish().ok()?;
+    Some(bytes)
+}
+
+/// `None` if malformed; `Some(None)` if the configuration has no store.
+#[allow(clippy::option_option)]
+pub(super) fn read(
+    r: &mut Reader<'_>,
+    config: &ClientConfig,
+    suite: &'static Suite,
+) -> Option<Option<Box<TicketHandler>>> {
+    let key = ClientSessionKey::read(r)?;
+    let left = r.u8().ok()?;
+    let template = Session::from_bytes(r.opaque24().ok()?)?;
+    if template.suite != suite {
+        return None;
+    }
+    let secret = ResumptionSecret::from_bytes(suite, template.secret.as_bytes())?;
+    // The key contains the requirements that the server met: a configuration with other
+    // requirements does not find the session.
+    Some(config.resumption.store.as_ref().map(|store| {
+        let clock = Arc::clone(&config.common.clock);
+        Box::new(TicketHandler { secret, template, key, store: Arc::clone(store), clock, left })
+    }))
+}

@@ -1,0 +1,314 @@
+//! [`ConnectionInfo`]: the negotiated parameters of a connection.
+
+use core::fmt;
+
+use pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
+use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+
+use crate::auth::chain::Chain;
+use crate::auth::peer_certificate::PeerCertificate;
+use crate::keys::suite::Suite;
+use crate::psk::UsedKey;
+use crate::resumption::session::Session;
+
+/// The negotiated parameters of a connection, and the peer's certificate.
+///
+/// ```
+/// # fn run(connection: tercel::Connection) {
+/// let info = &connection.info;
+/// println!("{}, {}, resumed: {}", info.version, info.cipher_suite, info.resumed);
+/// if info.alpn.as_deref() == Some(b"h2") {
+///     // Continue with HTTP/2.
+/// }
+/// if let Some(leaf) = info.peer_chain().first() {
+///     println!("{:?}", tercel::pki::dns_names(leaf));
+/// }
+/// # }
+/// ```
+#[non_exhaustive]
+pub struct ConnectionInfo {
+    /// The protocol version.
+    pub version: ProtocolVersion,
+    /// The cipher suite.
+    pub cipher_suite: CipherSuite,
+    /// The key exchange group; `None` in a resumption without key exchange.
+    pub group: Option<NamedGroup>,
+    /// The scheme of the peer's handshake signature, if it signed.
+    pub peer_signature_scheme: Option<SignatureScheme>,
+    /// The scheme of this side's handshake signature, if it signed.
+    pub own_signature_scheme: Option<SignatureScheme>,
+    /// The application protocol. RFC 7301
+    pub alpn: Option<Vec<u8>>,
+    /// Server: the server name that the client requested. RFC 6066 3
+    pub server_name: Option<String>,
+    /// Whether a `HelloRetryRequest` was needed. RFC 9846 4.2.4
+    pub retried: bool,
+    /// Whether a session was resumed. False with an external pre-shared key.
+    pub resumed: bool,
+    /// TLS 1.2: whether the extended main secret is used. True in TLS 1.3. RFC 7627
+    pub extended_main_secret: bool,
+    /// TLS 1.2: whether the peer supports secure renegotiation. True in TLS 1.3. RFC 5746
+    pub secure_renegotiation: bool,
+    /// TLS 1.3: whether the client offered post-handshake authentication. RFC 9846 4.3.6
+    pub post_handshake_auth: bool,
+    /// Client: whether the server sent the requested padding.
+    pub(crate) server_padding: bool,
+    /// Server, if a TLS 1.3 session was resumed: the ticket's age in milliseconds that the client
+    /// sent, minus its age by the server's clock, limited to the range of the type (24 days).
+    /// RFC 9846 8.3
+    pub ticket_age_skew: Option<i32>,
+    /// Whether early data was offered and whether it was accepted.
+    pub early_data: EarlyData,
+    /// The reason for [`EarlyData::Rejected`], if known. `None` in a restored connection.
+    pub early_data_rejection: Option<EarlyDataRejection>,
+    /// The OCSP response (DER) that the peer stapled to its certificate. RFC 6066 8
+    pub ocsp_response: Option<Vec<u8>>,
+    /// The `SignedCertificateTimestampList` of the peer's certificate. RFC 6962 3.3
+    pub signed_certificate_timestamps: Option<Vec<u8>>,
+    /// The type of the server's certificate, in a resumption that of the original handshake.
+    /// RFC 7250
+    pub server_certificate_type: CertificateType,
+    /// The type of the client's certificate, if one was requested. X.509 in a resumption. RFC 7250
+    pub client_certificate_type: CertificateType,
+    /// The peer's raw public key, if it sent one instead of a chain. RFC 7250
+    pub peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
+    pub(crate) peer_chain: Chain,
+    pub(crate) cold: Option<Box<ColdInfo>>,
+}
+
+/// Rarely used fields, boxed to save memory in other connections.
+#[derive(Debug, Default)]
+pub(crate) struct ColdInfo {
+    peer_certificate_digest: Option<[u8; 32]>,
+    new_sessions: Vec<NewSession>,
+    pre_shared_key: Option<UsedKey>,
+}
+
+/// A session that a server's application has to store, if the store of its configuration is
+/// [`crate::Policy::Ask`].
+#[derive(Clone, PartialEq, Eq)]
+pub struct NewSession {
+    /// The ID of the session, which a client sends to resume it. In TLS 1.2, remove the session
+    /// after a fatal alert on one of its connections. RFC 5246 7.2.2
+    pub id: Vec<u8>,
+    /// The session, for the answer to a [`crate::questions::FindSessionQuestion`] with this ID. It
+    /// contains secrets.
+    pub session: Vec<u8>,
+    /// The time at which the session expires and can be removed.
+    pub expires: UnixTime,
+}
+
+impl fmt::Debug for NewSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewSession").field("expires", &self.expires).finish_non_exhaustive()
+    }
+}
+
+/// The result of offering early data. RFC 9846 4.3.10
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum EarlyData {
+    /// The client offered none.
+    #[default]
+    NotOffered,
+    /// The server accepted it.
+    Accepted,
+    /// The server rejected it: the client has to send the data again.
+    Rejected,
+}
+
+/// Does not print certificates, OCSP responses and keys.
+impl fmt::Debug for ConnectionInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectionInfo")
+            .field("version", &self.version)
+            .field("cipher_suite", &self.cipher_suite)
+            .field("group", &self.group)
+            .field("alpn", &self.alpn.as_deref().map(String::from_utf8_lossy))
+            .field("server_name", &self.server_name)
+            .field("resumed", &self.resumed)
+            .field("early_data", &self.early_data)
+            .field("peer_chain", &self.peer_chain)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The reason why early data was rejected. A client infers it from the handshake. RFC 9846 4.3.10
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EarlyDataRejection {
+    /// The server sent a HelloRetryRequest. RFC 9846 4.2.4
+    HelloRetryRequest,
+    /// The session that the early data was sent under was not resumed.
+    NotResumed,
+    /// The server's configuration or the session allows less early data than the ticket did, or
+    /// none.
+    NotAllowed,
+    /// The cipher suite or the application protocol differs from the session's.
+    ParametersChanged,
+    /// The ticket's age is outside the freshness window. RFC 9846 8.3
+    NotFresh,
+    /// The replay guard did not admit it. RFC 9846 8.2
+    NotAdmitted,
+    /// Client: the server resumed the session, so the reason is unknown.
+    ByServer,
+}
+
+impl ConnectionInfo {
+    /// Sets the reason why early data was rejected.
+    pub(crate) fn reject_early_data(&mut self, reason: EarlyDataRejection) {
+        self.early_data = EarlyData::Rejected;
+        self.early_data_rejection = Some(reason);
+    }
+
+    pub(crate) fn new(version: ProtocolVersion, cipher_suite: CipherSuite) -> Self {
+        Self {
+            version,
+            cipher_suite,
+            group: None,
+            peer_signature_scheme: None,
+            own_signature_scheme: None,
+            alpn: None,
+            server_name: None,
+            retried: false,
+            resumed: false,
+            extended_main_secret: version == ProtocolVersion::TLS1_3,
+            secure_renegotiation: version == ProtocolVersion::TLS1_3,
+            post_handshake_auth: false,
+            server_padding: false,
+            ticket_age_skew: None,
+            early_data: EarlyData::NotOffered,
+            early_data_rejection: None,
+            ocsp_response: None,
+            signed_certificate_timestamps: None,
+            server_certificate_type: CertificateType::X509,
+            client_certificate_type: CertificateType::X509,
+            peer_raw_public_key: None,
+            peer_chain: Chain::default(),
+            cold: None,
+        }
+    }
+
+    /// The fields that are known before the peer's Finished, for early data.
+    pub(crate) fn before_finished(&self) -> Self {
+        Self {
+            group: self.group,
+            alpn: self.alpn.clone(),
+            server_name: self.server_name.clone(),
+            retried: self.retried,
+            resumed: self.resumed,
+            ticket_age_skew: self.ticket_age_skew,
+            early_data: self.early_data,
+            ..Self::new(self.version, self.cipher_suite)
+        }
+    }
+
+    /// Test seam. Client: returns whether the server sent the requested padding.
+    #[cfg(all(feature = "testing", debug_assertions))]
+    #[must_use]
+    pub fn got_server_padding(&self) -> bool {
+        self.server_padding
+    }
+
+    /// Takes the peer's certificate chain, leaf first. Empty if the peer sent none, or if it was
+    /// taken before.
+    #[must_use]
+    pub fn take_peer_chain(&mut self) -> Vec<CertificateDer<'static>> {
+        core::mem::take(&mut self.peer_chain).into_vec()
+    }
+
+    /// Takes the sessions to store, if the configuration's store is [`crate::Policy::Ask`].
+    #[must_use]
+    pub fn take_new_sessions(&mut self) -> Vec<NewSession> {
+        self.cold.as_mut().map(|cold| core::mem::take(&mut cold.new_sessions)).unwrap_or_default()
+    }
+
+    /// Returns the [external identity](crate::psk::PreSharedKey::external_identity) of the
+    /// pre-shared key that authenticated the peers instead of certificates, in this handshake or in
+    /// that of the resumed session.
+    #[must_use]
+    pub fn pre_shared_key(&self) -> Option<&[u8]> {
+        self.used_key().map(|key| key.external_identity.as_slice())
+    }
+
+    /// A session with the negotiated parameters and the peer's identity. `now` and `authenticated`
+    /// are those of [`Session::new`].
+    pub(crate) fn to_session(
+        &self,
+        suite: &'static Suite,
+        now: u64,
+        authenticated: Option<u64>,
+    ) -> Session {
+        Session {
+            extended: self.extended_main_secret,
+            group: self.group,
+            peer_signature_scheme: self.peer_signature_scheme,
+            server_name: self.server_name.clone(),
+            server_raw_key: self.server_certificate_type == CertificateType::RAW_PUBLIC_KEY,
+            alpn: self.alpn.clone(),
+            pre_shared_key: self.used_key().cloned(),
+            peer_chain: self.peer_chain.clone(),
+            peer_raw_public_key: self.peer_raw_public_key.clone(),
+            peer_certificate_digest: self.peer_certificate_digest().copied(),
+            ..Session::new(suite, now, authenticated)
+        }
+    }
+
+    /// Copies the peer's identity from a resumed session.
+    pub(crate) fn restore(&mut self, session: &Session) {
+        self.server_certificate_type = session.server_certificate_type();
+        self.peer_signature_scheme = session.peer_signature_scheme;
+        if let Some(key) = &session.pre_shared_key {
+            self.set_pre_shared_key(key.clone());
+        }
+        self.peer_chain.clone_from(&session.peer_chain);
+        self.peer_raw_public_key.clone_from(&session.peer_raw_public_key);
+        self.set_peer_certificate_digest(session.peer_certificate_digest);
+        self.ocsp_response.clone_from(&session.ocsp_response);
+        self.signed_certificate_timestamps.clone_from(&session.signed_certificate_timestamps);
+    }
+
+    /// Sets the content of the peer's Certificate message.
+    pub(crate) fn set_peer(&mut self, peer: PeerCertificate) {
+        self.peer_chain = peer.chain.into();
+        self.peer_raw_public_key = peer.raw_public_key;
+        self.ocsp_response = peer.ocsp_response;
+        self.signed_certificate_timestamps = peer.signed_certificate_timestamps;
+    }
+
+    pub(crate) fn used_key(&self) -> Option<&UsedKey> {
+        self.cold.as_ref()?.pre_shared_key.as_ref()
+    }
+
+    pub(crate) fn set_pre_shared_key(&mut self, key: UsedKey) {
+        self.cold.get_or_insert_default().pre_shared_key = Some(key);
+    }
+
+    pub(crate) fn new_sessions(&self) -> &[NewSession] {
+        self.cold.as_ref().map_or(&[], |cold| &cold.new_sessions)
+    }
+
+    pub(crate) fn add_new_session(&mut self, session: NewSession) {
+        self.cold.get_or_insert_default().new_sessions.push(session);
+    }
+
+    /// Returns the SHA-256 of the client's certificate, if sessions contain only that of it. See
+    /// `store_only_certificate_digests` of [`crate::server::ServerConfigBuilder`].
+    #[must_use]
+    pub fn peer_certificate_digest(&self) -> Option<&[u8; 32]> {
+        self.cold.as_ref()?.peer_certificate_digest.as_ref()
+    }
+
+    pub(crate) fn set_peer_certificate_digest(&mut self, digest: Option<[u8; 32]>) {
+        if digest.is_some() {
+            self.cold.get_or_insert_default().peer_certificate_digest = digest;
+        }
+    }
+
+    /// Returns the peer's certificate chain, leaf first. Empty if the peer sent none, or if it was
+    /// taken.
+    #[must_use]
+    pub fn peer_chain(&self) -> &[CertificateDer<'static>] {
+        &self.peer_chain
+    }
+}

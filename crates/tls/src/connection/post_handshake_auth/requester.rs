@@ -1,0 +1,94 @@
+//! The server side of post-handshake authentication: requests. RFC 9846 4.7.2
+
+use tercel_crypto::fill_random;
+
+use super::HandshakeContext;
+use crate::auth::certificate_expectations::CertificateExpectations;
+use crate::config::client_auth::ClientAuth;
+use crate::config::server::ServerConfig;
+use crate::connection::link::Link;
+use crate::error::{Error, Misuse};
+
+/// Creates a server's certificate requests after the handshake, any number of them. RFC 9846 4.7.2
+///
+/// A connection has one if its client offered post-handshake authentication, and the configuration
+/// has a verifier for clients.
+pub struct CertificateRequester(Box<HandshakeContext<ServerConfig>>);
+
+impl CertificateRequester {
+    pub(crate) fn new(context: Box<HandshakeContext<ServerConfig>>) -> Self {
+        Self(context)
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.0.link
+    }
+
+    /// Writes a CertificateRequest. Returns the expectation of its answer.
+    pub(crate) fn request(
+        &self,
+        demand: ClientAuth,
+        out: &mut Vec<u8>,
+    ) -> Result<PendingCertificate, Error> {
+        if demand == ClientAuth::None {
+            return Err(Misuse::InvalidArgument.into());
+        }
+        // Unique and unpredictable: temporary access to the client's private key must not allow
+        // answers to be signed in advance. RFC 9846 4.4.2
+        let mut id = [0_u8; CONTEXT];
+        fill_random(&mut id)?;
+        self.0.config.write_certificate_request(&id, out)?;
+        let mut context = HandshakeContext::clone(&self.0);
+        context.transcript.update(out);
+        Ok(PendingCertificate(Box::new(Pending { context, id, demand })))
+    }
+}
+
+impl core::fmt::Debug for CertificateRequester {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("CertificateRequester").finish_non_exhaustive()
+    }
+}
+
+/// An unanswered certificate request, for [`crate::Receiver::expect`].
+pub struct PendingCertificate(pub(super) Box<Pending>);
+
+pub(super) struct Pending {
+    /// The transcript ends with the request.
+    pub(super) context: HandshakeContext<ServerConfig>,
+    pub(super) id: [u8; CONTEXT],
+    pub(super) demand: ClientAuth,
+}
+
+/// Bytes of a `certificate_request_context`.
+pub(super) const CONTEXT: usize = 32;
+
+impl PendingCertificate {
+    /// Returns the `certificate_request_context`, which identifies the answer.
+    #[must_use]
+    pub fn context(&self) -> &[u8] {
+        &self.0.id
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.0.context.link
+    }
+
+    /// The transcript of all messages up to the request.
+    #[cfg(test)]
+    pub(crate) fn transcript(&self) -> &tercel_crypto::Hash {
+        &self.0.context.transcript
+    }
+}
+
+impl core::fmt::Debug for PendingCertificate {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PendingCertificate").field("demand", &self.0.demand).finish_non_exhaustive()
+    }
+}
+
+impl Pending {
+    pub(super) fn expectations(&self) -> CertificateExpectations<'_> {
+        self.context.config.certificate_expectations(self.context.certificate_type)
+    }
+}

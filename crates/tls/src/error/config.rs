@@ -1,0 +1,149 @@
+//! The reasons why a configuration cannot be built.
+
+use core::fmt;
+
+use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+
+/// The reason why a configuration cannot be built. Its text begins with the option of the builder
+/// that causes it, or with each of those that may have caused it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// `versions` is empty.
+    NoVersion,
+    /// `versions` has another version than TLS 1.2 and TLS 1.3.
+    UnknownVersion(ProtocolVersion),
+    /// `cipher_suites` has none for the enabled versions.
+    NoCipherSuite,
+    /// `cipher_suites` has one that is not implemented.
+    UnknownCipherSuite(CipherSuite),
+    /// `groups` is empty.
+    NoGroup,
+    /// `groups` has one that is not implemented.
+    UnknownGroup(NamedGroup),
+    /// `key_shares` has a group that is not enabled, or one group twice. RFC 9846 4.3.8
+    BadKeyShare(NamedGroup),
+    /// `signature_schemes` or `certificate_signature_schemes` is empty.
+    NoSignatureScheme,
+    /// `signature_schemes` has one that cannot be verified.
+    UnknownSignatureScheme(SignatureScheme),
+    /// A client has neither `roots` nor `verifier`, `trusted_raw_keys` or `pre_shared_keys`.
+    NoVerifier,
+    /// A set of roots or a list of trusted raw keys is empty.
+    NoTrustConfigured,
+    /// The platform's root certificates cannot be read (`native_roots`).
+    NoNativeRoots,
+    /// A server has no `credential` and none of the options in its place.
+    NoCredential,
+    /// A server has both single credentials, or `require_known_name` for them, and an object that
+    /// selects credentials.
+    ConflictingCredentials,
+    /// `client_auth` requests certificates, but there are neither roots, a verifier nor raw keys to
+    /// verify them.
+    NoClientVerifier,
+    /// `alpn` has a name that is empty or longer than 255 bytes, or more than 65535 bytes in all.
+    /// RFC 7301 3.1
+    BadApplicationProtocol,
+    /// `certificate_compression` has two algorithms with one code, or more than 127.
+    BadCertificateCompression,
+    /// `server_certificate_types` or `client_certificate_types` is not X.509, raw public key, or
+    /// both. RFC 7250
+    BadCertificateTypes,
+    /// `pre_shared_keys` or `find_pre_shared_key` need TLS 1.3, and a client's keys a cipher suite
+    /// with the hash of one of them.
+    UnusablePreSharedKeys,
+    /// A client's `pre_shared_keys` must have different identities, at most 16, with 32768 bytes in
+    /// all.
+    TooManyPreSharedKeys,
+    /// `trusted_raw_keys` or `client_raw_keys` have no effect with a verifier that is
+    /// `Policy::Ask`.
+    RawKeysWithAsk,
+    /// `store_only_certificate_digests` leaves nothing that `verify_resumed` could verify again.
+    DigestsCannotBeVerified,
+    /// `freshness_window` is not 2 to 60 whole seconds. RFC 9846 8.3
+    BadFreshnessWindow,
+    /// The guard of `early_data` remembers for less time than `freshness_window` needs.
+    /// RFC 9846 8.2
+    ReplayGuardTooShort,
+    /// `certificate_authorities` has an empty name, or more than 32768 bytes in all. RFC 9846 4.3.4
+    BadAuthorities,
+    /// `record_size_limit` is not 64 to 16385. RFC 8449 4
+    BadRecordSizeLimit,
+    /// `max_fragment` is not 64 to 16384.
+    BadMaxFragment,
+    /// The random generator failed.
+    Random,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::UnknownVersion(version) => {
+                return write!(f, "versions: {version} is not implemented");
+            }
+            Self::UnknownCipherSuite(suite) => {
+                return write!(f, "cipher_suites: {suite} is not implemented");
+            }
+            Self::UnknownGroup(group) => return write!(f, "groups: {group} is not implemented"),
+            Self::BadKeyShare(group) => {
+                return write!(f, "key_shares: {group} is not among the groups, or is there twice");
+            }
+            Self::UnknownSignatureScheme(scheme) => {
+                return write!(f, "signature_schemes: {scheme} is not implemented");
+            }
+            Self::NoVersion => "versions: no protocol version is enabled",
+            Self::NoCipherSuite => "cipher_suites: none fits the enabled versions",
+            Self::NoGroup => "groups: no key exchange group is enabled",
+            Self::NoSignatureScheme => {
+                "signature_schemes or certificate_signature_schemes: the list is empty"
+            }
+            Self::NoVerifier => "roots: a client needs roots, a verifier, or pre-shared keys",
+            Self::NoTrustConfigured => {
+                "roots, client_auth, trusted_raw_keys or client_raw_keys: there is nothing to trust"
+            }
+            Self::NoNativeRoots => "native_roots: the platform's root certificates cannot be read",
+            Self::NoCredential => "credential: a server needs a credential, or pre-shared keys",
+            Self::ConflictingCredentials => {
+                "credentials or replaceable_credentials: not with credential or require_known_name"
+            }
+            Self::NoClientVerifier => {
+                "client_auth: roots or a verifier are needed to verify clients' certificates"
+            }
+            Self::BadApplicationProtocol => "alpn: a protocol name must have 1 to 255 bytes",
+            Self::BadCertificateCompression => {
+                "certificate_compression: algorithms must be different and at most 127"
+            }
+            Self::BadCertificateTypes => {
+                "server_certificate_types or client_certificate_types: \
+                 must be X.509, raw public key, or both"
+            }
+            Self::UnusablePreSharedKeys => {
+                "pre_shared_keys or find_pre_shared_key: \
+                 need TLS 1.3 and a cipher suite with their hash"
+            }
+            Self::TooManyPreSharedKeys => {
+                "pre_shared_keys: too many, or two of them have the same identity"
+            }
+            Self::RawKeysWithAsk => {
+                "trusted_raw_keys or client_raw_keys: \
+                 no effect with a verifier that is Policy::Ask"
+            }
+            Self::DigestsCannotBeVerified => {
+                "store_only_certificate_digests: requires verify_resumed(false)"
+            }
+            Self::BadFreshnessWindow => "freshness_window: must be 2 to 60 whole seconds",
+            Self::ReplayGuardTooShort => {
+                "early_data: the replay guard remembers for less time than freshness_window needs"
+            }
+            Self::BadAuthorities => {
+                "certificate_authorities: a name is empty, or all together are too long"
+            }
+            Self::BadRecordSizeLimit => "record_size_limit: must be 64 to 16385",
+            Self::BadMaxFragment => "max_fragment: must be 64 to 16384",
+            Self::Random => "the random generator failed",
+        };
+        f.write_str(text)
+    }
+}
+
+impl std::error::Error for ConfigError {}

@@ -1,0 +1,53 @@
+//! The inputs that a coroutine waits for, and the commands that it gives to its transport.
+
+use tercel_wire::ProtocolVersion;
+
+use super::record_limits::RecordLimits;
+use crate::connection::info::ConnectionInfo;
+use crate::keys::direction::NewKeys;
+use crate::keys::tls13::TrafficSecret;
+use crate::record::sealer::Padding;
+
+/// The input that a coroutine waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Message,
+    ChangeCipherSpec,
+    Answer,
+}
+
+/// A command of a coroutine. It takes effect after the messages sent before it.
+pub(crate) enum Command {
+    /// Send a change_cipher_spec record.
+    SendChangeCipherSpec,
+    /// The version is negotiated: apply its rules to received records.
+    Negotiated(ProtocolVersion),
+    /// Protect further records with these keys.
+    InstallWrite(NewKeys),
+    /// Open further records with these keys. No byte of a next message may be pending. RFC 9846 5.1
+    InstallRead(NewKeys),
+    /// Apply these record size limits. RFC 8449
+    RecordLimits(RecordLimits),
+    /// Server: received application data is early data, at most `limit` bytes. `info` is what was
+    /// negotiated, for the application that reads early data. RFC 9846 4.3.10
+    ReadEarlyData { limit: u32, info: Box<ConnectionInfo> },
+    /// Client: protect early data with this secret, at most `limit` bytes. RFC 9846 4.3.10
+    WriteEarlyData { secret: TrafficSecret, limit: u32 },
+    /// Client: a HelloRetryRequest rejected early data; send further messages unprotected.
+    /// RFC 9846 4.2.2
+    AbandonEarlyData,
+    /// Server: the application may send data before the client's Finished. RFC 9846 2
+    HalfRtt,
+    /// Server: skip early data that was not accepted, at most `limit` bytes. RFC 9846 4.3.10
+    SkipEarlyData { limit: u32 },
+    /// Server: no further early data can arrive.
+    StopSkippingEarlyData,
+    /// Pad further records in this way. RFC 9846 5.4
+    Padding(Padding),
+}
+
+impl From<RecordLimits> for Command {
+    fn from(limits: RecordLimits) -> Self {
+        Self::RecordLimits(limits)
+    }
+}

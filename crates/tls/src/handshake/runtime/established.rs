@@ -1,0 +1,39 @@
+//! The result of a complete handshake, from which the connection is made.
+
+use crate::config::client::ClientConfig;
+use crate::config::common::Common;
+use crate::config::server::ServerConfig;
+use crate::connection::export::Exporter;
+use crate::connection::info::ConnectionInfo;
+use crate::connection::post_handshake_auth::HandshakeContext;
+use crate::connection::tickets::TicketHandler;
+use crate::keys::tls12::Exporter12;
+
+/// The result of a handshake, except for its keys, which were installed by commands.
+pub(crate) struct Established {
+    pub(crate) info: ConnectionInfo,
+    pub(crate) exporter: Exporter,
+    pub(crate) early_exporter: Option<Box<Exporter>>,
+    pub(crate) tolerate_truncation: bool,
+    /// Client, TLS 1.3: receives the tickets that will arrive.
+    pub(crate) tickets: Option<Box<TicketHandler>>,
+    /// Client, TLS 1.3: answers the server's requests for a certificate, if it may send any.
+    pub(crate) answering: Option<Box<HandshakeContext<ClientConfig>>>,
+    /// Server, TLS 1.3: requests the client's certificate, if that is allowed.
+    pub(crate) requesting: Option<Box<HandshakeContext<ServerConfig>>>,
+}
+
+impl Established {
+    /// The result of a TLS 1.2 handshake, which no message follows.
+    pub(crate) fn tls12(info: ConnectionInfo, exporter: Exporter12, config: &Common) -> Self {
+        Self {
+            info,
+            exporter: Exporter::tls12(exporter),
+            early_exporter: None,
+            tolerate_truncation: config.tolerate_truncation,
+            tickets: None,
+            answering: None,
+            requesting: None,
+        }
+    }
+}

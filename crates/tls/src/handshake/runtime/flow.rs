@@ -1,0 +1,187 @@
+//! Operations of a coroutine: read a message, ask a question, send, give a command.
+//!
+//! Messages are collected until the end of their flight. A command is carried out immediately. Only
+//! [`Flow::read`], [`Flow::read_change_cipher_spec`] and [`Flow::ask`] wait.
+
+use core::future::poll_fn;
+use core::task::Poll;
+use std::sync::Arc;
+
+use tercel_pki::Refusal;
+use tercel_wire::{HandshakeMessage, HandshakeType};
+
+use super::command::{Command, Wanted};
+use super::coroutine;
+use super::established::Established;
+use super::mailbox::Mailbox;
+use crate::error::{Error, InternalError, Misuse};
+use crate::handshake::question::{AnswerValue, Question};
+use crate::handshake::transcript::Transcript;
+use crate::keys::direction::NewKeys;
+use crate::resumption::session::stored::StoredSession;
+
+pub(crate) use crate::record::joiner::Message;
+
+/// A coroutine's access to the mailbox.
+#[derive(Default)]
+pub(crate) struct Flow {
+    /// Present while the coroutine runs, from its first access on.
+    mailbox: Option<Box<Mailbox>>,
+}
+
+impl Flow {
+    /// Waits for the next handshake message.
+    pub(crate) async fn read(&mut self) -> Message {
+        self.wait(Wanted::Message, |mailbox| mailbox.message.take()).await
+    }
+
+    /// Waits for the next handshake message, which must be of this kind.
+    pub(crate) async fn read_expected(&mut self, kind: HandshakeType) -> Result<Message, Error> {
+        let message = self.read().await;
+        message.require(kind)?;
+        Ok(message)
+    }
+
+    /// Waits for a `change_cipher_spec`. TLS 1.2 only.
+    pub(crate) async fn read_change_cipher_spec(&mut self) {
+        self.wait(Wanted::ChangeCipherSpec, |mailbox| {
+            core::mem::take(&mut mailbox.change_cipher_spec).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits for the application's answer.
+    pub(crate) fn ask(&mut self, question: Question) -> impl Future<Output = AnswerValue> {
+        // Stored before the first poll, so that no future has to contain it.
+        if let Ok(mailbox) = self.mailbox() {
+            mailbox.question = Some(Box::new(question));
+        }
+        self.wait(Wanted::Answer, |mailbox| mailbox.answer.take())
+    }
+
+    /// Sends one handshake message and adds it to the transcript.
+    pub(crate) fn send<'m>(
+        &mut self,
+        message: &impl HandshakeMessage<'m>,
+        transcript: &mut Transcript,
+    ) -> Result<(), Error> {
+        self.send_with(|out| message.encode(out), |bytes| transcript.add(bytes))
+    }
+
+    /// Sends the message that `write` appends, and passes its bytes to `see`.
+    pub(crate) fn send_with<E: Into<Error>>(
+        &mut self,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+        see: impl FnOnce(&[u8]),
+    ) -> Result<(), Error> {
+        let flight = self.mailbox()?.transport.flight()?;
+        let start = flight.len();
+        if let Err(error) = write(flight) {
+            // Part of a message must not be sent.
+            flight.truncate(start);
+            return Err(error.into());
+        }
+        see(flight.get(start..).unwrap_or_default());
+        Ok(())
+    }
+
+    /// Sends a message that is a flight of its own, without copying it into the flight's buffer.
+    pub(crate) fn send_alone(&mut self, message: &[u8]) -> Result<(), Error> {
+        self.mailbox()?.transport.send(message)
+    }
+
+    /// Gives a command to the transport.
+    pub(crate) fn order(&mut self, command: impl Into<Command>) -> Result<(), Error> {
+        self.mailbox()?.transport.carry_out(command.into())
+    }
+
+    /// Makes the connection: the last command of a coroutine.
+    pub(crate) fn connect(&mut self, established: Established) -> Result<(), Error> {
+        let mailbox = self.mailbox()?;
+        // Boxed here, so that the connection is moved only once.
+        mailbox.connection = mailbox.transport.connect(established)?.map(Box::new);
+        Ok(())
+    }
+
+    /// Removes the session from its store if the connection ends with a fatal alert, now or later.
+    /// RFC 5246 7.2.2
+    pub(crate) fn invalidate_on_alert(&mut self, session: Arc<StoredSession>) -> Result<(), Error> {
+        let mailbox = self.mailbox()?;
+        match &mailbox.connection {
+            Some(connection) => {
+                connection.sender.link().invalidate_on_alert(session);
+                Ok(())
+            }
+            None => mailbox.transport.invalidate_on_alert(session),
+        }
+    }
+
+    /// Stores the details of a refusal for the application, and returns the error to end with.
+    pub(crate) fn refuse(&mut self, refusal: Box<Refusal>) -> Error {
+        let reason = refusal.reason;
+        if let Ok(mailbox) = self.mailbox() {
+            mailbox.refusal = Some(refusal);
+        }
+        Error::Refused(reason)
+    }
+
+    /// Protects further records with these keys.
+    pub(crate) fn install_write(&mut self, keys: impl Into<NewKeys>) -> Result<(), Error> {
+        self.order(Command::InstallWrite(keys.into()))
+    }
+
+    pub(crate) fn install_read(&mut self, keys: impl Into<NewKeys>) -> Result<(), Error> {
+        self.order(Command::InstallRead(keys.into()))
+    }
+
+    async fn wait<T>(
+        &mut self,
+        wanted: Wanted,
+        mut take: impl FnMut(&mut Mailbox) -> Option<T>,
+    ) -> T {
+        poll_fn(|_| {
+            let Ok(mailbox) = self.mailbox() else { return Poll::Pending };
+            if let Some(value) = take(mailbox) {
+                mailbox.wanted = None;
+                return Poll::Ready(value);
+            }
+            mailbox.wanted = Some(wanted);
+            self.pass();
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Returns the mailbox to the driver.
+    fn pass(&mut self) {
+        if let Some(mailbox) = self.mailbox.take() {
+            coroutine::pass(mailbox);
+        }
+    }
+
+    /// Always present while a coroutine runs; the error is unreachable.
+    fn mailbox(&mut self) -> Result<&mut Mailbox, Error> {
+        if self.mailbox.is_none() {
+            self.mailbox = coroutine::receive();
+        }
+        self.mailbox.as_deref_mut().ok_or_else(|| Misuse::HandshakeEnded.into())
+    }
+}
+
+impl Drop for Flow {
+    /// Returns the mailbox at the end of the coroutine, also when its thread unwinds.
+    fn drop(&mut self) {
+        self.pass();
+    }
+}
+
+/// The error for an answer of the wrong kind; unreachable, since `Handshake::answer` checks the
+/// kind.
+pub(crate) fn wrong_answer() -> Error {
+    Misuse::WrongAnswer.into()
+}
+
+/// The error for a connection that the application refuses.
+pub(crate) fn refused() -> Error {
+    InternalError::RefusedByApplication.into()
+}

@@ -1,0 +1,127 @@
+//! The mailbox of a coroutine and its driver.
+
+use std::sync::Arc;
+
+use tercel_pki::Refusal;
+
+use super::command::{Command, Wanted};
+use super::established::Established;
+use super::records::Records;
+use crate::connection::Connection;
+use crate::error::Error;
+use crate::handshake::question::{AnswerValue, Question};
+use crate::record::joiner::Message;
+use crate::resumption::session::stored::StoredSession;
+
+#[cfg(test)]
+use crate::error::Misuse;
+
+/// The values that a coroutine and its driver exchange. The one that runs owns it.
+pub(crate) struct Mailbox {
+    /// What the coroutine waits for, while it waits.
+    pub(crate) wanted: Option<Wanted>,
+    pub(crate) message: Option<Message>,
+    pub(crate) change_cipher_spec: bool,
+    /// Boxed, because it is large and most handshakes ask nothing.
+    pub(crate) question: Option<Box<Question>>,
+    pub(crate) answer: Option<AnswerValue>,
+    pub(crate) transport: Transport,
+    /// The connection, once the handshake is complete.
+    pub(crate) connection: Option<Box<Connection>>,
+    /// The details of a refusal, for [`crate::Handshake::refusal`].
+    pub(crate) refusal: Option<Box<Refusal>>,
+}
+
+/// The transport of a coroutine's messages and commands.
+#[cfg_attr(test, allow(clippy::large_enum_variant, reason = "the small one is for tests"))]
+pub(crate) enum Transport {
+    /// Records, written immediately.
+    Records(Records),
+    /// A list, for a test that changes it.
+    #[cfg(test)]
+    Script(Script),
+}
+
+/// Commands, each with the messages sent before it; then the messages after the last command.
+#[cfg(test)]
+#[derive(Default)]
+pub(crate) struct Script {
+    pub(crate) orders: Vec<(Vec<u8>, Command)>,
+    pub(crate) flight: Vec<u8>,
+}
+
+impl Mailbox {
+    pub(crate) fn new(transport: Transport) -> Self {
+        Self {
+            wanted: None,
+            message: None,
+            change_cipher_spec: false,
+            question: None,
+            answer: None,
+            transport,
+            connection: None,
+            refusal: None,
+        }
+    }
+}
+
+impl Transport {
+    /// The records. A driver's transport always has them; the error is for tests.
+    pub(crate) fn records(&mut self) -> Result<&mut Records, Error> {
+        match self {
+            Self::Records(records) => Ok(records),
+            #[cfg(test)]
+            Self::Script(_) => Err(Misuse::HandshakeEnded.into()),
+        }
+    }
+
+    /// The buffer in which a flight's messages are collected, which may contain earlier bytes.
+    pub(super) fn flight(&mut self) -> Result<&mut Vec<u8>, Error> {
+        match self {
+            Self::Records(records) => records.flight(),
+            #[cfg(test)]
+            Self::Script(script) => Ok(&mut script.flight),
+        }
+    }
+
+    pub(super) fn send(&mut self, message: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Records(records) => records.send(message),
+            #[cfg(test)]
+            Self::Script(script) => {
+                script.flight.extend_from_slice(message);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn connect(
+        &mut self,
+        established: Established,
+    ) -> Result<Option<Connection>, Error> {
+        match self {
+            Self::Records(records) => records.connect(established).map(Some),
+            #[cfg(test)]
+            Self::Script(_) => Ok(None),
+        }
+    }
+
+    pub(super) fn invalidate_on_alert(&mut self, session: Arc<StoredSession>) -> Result<(), Error> {
+        match self {
+            Self::Records(records) => records.invalidate_on_alert(session),
+            #[cfg(test)]
+            Self::Script(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn carry_out(&mut self, command: Command) -> Result<(), Error> {
+        match self {
+            Self::Records(records) => records.carry_out(command),
+            #[cfg(test)]
+            Self::Script(script) => {
+                script.orders.push((core::mem::take(&mut script.flight), command));
+                Ok(())
+            }
+        }
+    }
+}

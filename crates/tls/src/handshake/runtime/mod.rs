@@ -1,0 +1,9 @@
+//! How a handshake waits and sends: coroutines, their mailbox, and the records below.
+
+pub(crate) mod command;
+pub(crate) mod coroutine;
+pub(crate) mod established;
+pub(crate) mod flow;
+pub(crate) mod mailbox;
+pub(crate) mod record_limits;
+pub(crate) mod records;

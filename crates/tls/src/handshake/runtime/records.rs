@@ -1,0 +1,306 @@
+//! The record layer of a handshake: opens received records, and protects what the coroutine sends.
+//!
+//! The coroutine owns it while it runs, so that commands take effect immediately.
+
+mod reading;
+
+use std::sync::Arc;
+
+use tercel_wire::{AlertDescription, AlertLevel, ContentType, ProtocolVersion};
+
+use super::command::Command;
+use super::established::Established;
+use super::record_limits::RecordLimits;
+use crate::connection::Connection;
+use crate::connection::info::ConnectionInfo;
+use crate::connection::link::{Link, ReadKeys, WriteKeys};
+use crate::connection::post_handshake::PostHandshake;
+use crate::connection::post_handshake_auth::Authentication;
+use crate::connection::post_handshake_auth::client::ReceivedRequests;
+use crate::connection::post_handshake_auth::requester::CertificateRequester;
+use crate::connection::receiver::Receiver;
+use crate::connection::sender::Sender;
+use crate::error::{Error, Misuse, PeerError};
+use crate::keys::direction::{Keys, NewKeys};
+use crate::record::frame::RecordVersion;
+use crate::record::joiner::Joiner;
+use crate::record::opener::Opener;
+use crate::record::sealer::Sealer;
+use crate::resumption::session::stored::StoredSession;
+use crate::side::Side;
+
+pub(crate) use reading::Input;
+
+/// Both directions, until they become those of a connection.
+pub(crate) struct Records {
+    side: Side,
+    version: Option<ProtocolVersion>,
+    /// Moved to the connection, like the read keys.
+    sender: Option<Sender>,
+    opener: Opener,
+    joiner: Joiner,
+    read_keys: Option<ReadKeys>,
+    /// Server: the number of bytes of early data that may still arrive.
+    early_data_left: Option<usize>,
+    /// Server: what was negotiated, while early data may arrive.
+    early_info: Option<Box<ConnectionInfo>>,
+    /// The data that the application may send now.
+    window: Window,
+    change_cipher_specs: u8,
+    warnings_in_a_row: u8,
+    /// The caller's output buffer, while the coroutine runs.
+    out: Vec<u8>,
+    /// The position in `out` of a record that is not protected yet: its header and the flight's
+    /// messages so far. The messages of a flight share records.
+    open_record: Option<usize>,
+}
+
+/// The data that an application may send during a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Window {
+    Nothing,
+    /// Client: early data.
+    Early,
+    /// Server: data before the client's Finished.
+    HalfRtt,
+}
+
+/// Bytes that most flights need.
+const FLIGHT: usize = 4096;
+
+/// Bytes that a flight without certificates needs.
+const SHORT_FLIGHT: usize = 512;
+
+impl Records {
+    pub(crate) fn new(side: Side) -> Self {
+        let mut sealer = Sealer::new();
+        if side == Side::Client {
+            // The record of a first ClientHello has version 3.1, for old servers. RFC 9846 5.1
+            sealer.set_header_version([3, 1]);
+        }
+        let link = Link::default();
+        Self {
+            side,
+            version: None,
+            sender: Some(Sender::new(sealer, ProtocolVersion::TLS1_2, WriteKeys::on(&link))),
+            opener: Opener::new(),
+            joiner: Joiner::default(),
+            read_keys: Some(ReadKeys::on(&link)),
+            early_data_left: None,
+            early_info: None,
+            window: Window::Nothing,
+            change_cipher_specs: 0,
+            warnings_in_a_row: 0,
+            out: Vec::new(),
+            open_record: None,
+        }
+    }
+
+    /// Exchanges the output buffer.
+    pub(crate) fn swap_out(&mut self, out: &mut Vec<u8>) {
+        core::mem::swap(&mut self.out, out);
+    }
+
+    /// The buffer in which a flight's messages are collected; they are protected in place.
+    pub(crate) fn flight(&mut self) -> Result<&mut Vec<u8>, Error> {
+        if self.open_record.is_none() {
+            // Not grown if it has room for a short flight, such as a Finished.
+            if self.out.capacity().saturating_sub(self.out.len()) < SHORT_FLIGHT {
+                self.out.reserve(FLIGHT);
+            }
+            self.open_record =
+                Some(sender_mut(&mut self.sender)?.sealer()?.begin_record(&mut self.out));
+        }
+        Ok(&mut self.out)
+    }
+
+    /// Carries out a command, after sending the messages before it.
+    pub(crate) fn carry_out(&mut self, command: Command) -> Result<(), Error> {
+        self.send_flight()?;
+        match command {
+            Command::SendChangeCipherSpec => {
+                let sealer = sender_mut(&mut self.sender)?.sealer()?;
+                sealer.seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], &mut self.out)?;
+            }
+            Command::Negotiated(version) => self.negotiated(version),
+            Command::InstallWrite(keys) => self.install_write(keys)?,
+            Command::InstallRead(keys) => self.install_read(keys)?,
+            Command::RecordLimits(RecordLimits { read, write }) => {
+                if let Some(bytes) = read {
+                    self.opener.set_max_plaintext(bytes);
+                }
+                if let Some(bytes) = write {
+                    sender_mut(&mut self.sender)?.sealer()?.set_max_fragment(bytes);
+                }
+            }
+            Command::ReadEarlyData { limit, info } => {
+                self.early_info = Some(info);
+                self.early_data_left = Some(usize::try_from(limit).unwrap_or(usize::MAX));
+            }
+            Command::WriteEarlyData { secret, limit } => {
+                sender_mut(&mut self.sender)?.install(Keys::Tls13(secret).into())?;
+                sender_mut(&mut self.sender)?.limit_early_data(limit);
+                self.window = Window::Early;
+            }
+            Command::AbandonEarlyData => {
+                sender_mut(&mut self.sender)?.remove_key();
+                self.window = Window::Nothing;
+            }
+            Command::HalfRtt => self.window = Window::HalfRtt,
+            Command::SkipEarlyData { limit } => self.opener.skip_early_data(limit),
+            Command::StopSkippingEarlyData => self.opener.stop_skipping(),
+            Command::Padding(padding) => {
+                sender_mut(&mut self.sender)?.sealer()?.set_padding(padding);
+            }
+        }
+        Ok(())
+    }
+
+    /// Protects the flight's messages.
+    #[inline]
+    pub(crate) fn send_flight(&mut self) -> Result<(), Error> {
+        match self.open_record.take() {
+            None => Ok(()),
+            Some(start) => self.end_flight(start),
+        }
+    }
+
+    fn end_flight(&mut self, start: usize) -> Result<(), Error> {
+        let sent = self.seal_flight(start);
+        if sent.is_err() {
+            // Unprotected messages must not be sent.
+            self.out.truncate(start);
+        }
+        sent
+    }
+
+    fn seal_flight(&mut self, start: usize) -> Result<(), Error> {
+        self.check_turn()?;
+        let sealer = sender_mut(&mut self.sender)?.sealer()?;
+        sealer.finish_record(ContentType::HANDSHAKE, start, &mut self.out)?;
+        sealer.set_header_version([3, 3]);
+        Ok(())
+    }
+
+    /// Protects these messages, after the flight's.
+    pub(crate) fn send(&mut self, messages: &[u8]) -> Result<(), Error> {
+        self.send_flight()?;
+        self.check_turn()?;
+        let sealer = sender_mut(&mut self.sender)?.sealer()?;
+        sealer.seal_to(ContentType::HANDSHAKE, messages, &mut self.out)?;
+        sealer.set_header_version([3, 3]);
+        Ok(())
+    }
+
+    /// The peer must not send messages of its next flight before it has received ours, so none may
+    /// be pending. RFC 9846 2, RFC 5246 7.3
+    fn check_turn(&self) -> Result<(), Error> {
+        if self.joiner.is_empty() { Ok(()) } else { Err(PeerError::ExcessHandshakeData.into()) }
+    }
+
+    /// Sends a fatal alert, which ends the handshake.
+    pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
+        self.invalidate_session();
+        self.last_alert(AlertLevel::FATAL, alert, out);
+    }
+
+    /// Answers the peer's close_notify, which ends the handshake.
+    pub(crate) fn close_notify(&mut self, out: &mut Vec<u8>) {
+        self.last_alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out);
+    }
+
+    fn last_alert(&mut self, level: AlertLevel, alert: AlertDescription, out: &mut Vec<u8>) {
+        let content = [level.0, alert.0];
+        // If the alert cannot be protected it is not sent, and nothing else can be done.
+        let sealer = sender_mut(&mut self.sender).and_then(Sender::sealer);
+        let _ = sealer.and_then(|sealer| sealer.seal_to(ContentType::ALERT, &content, out));
+    }
+
+    /// What was negotiated, while a client's early data is read.
+    pub(crate) fn early_info(&self) -> Option<&ConnectionInfo> {
+        self.early_info.as_deref()
+    }
+
+    /// The sender, if the application may use it now.
+    pub(crate) fn sender(&mut self, window: Window) -> Option<&mut Sender> {
+        self.sender.as_mut().filter(|_| self.window == window)
+    }
+
+    fn negotiated(&mut self, version: ProtocolVersion) {
+        self.version = Some(version);
+        let tls13 = version == ProtocolVersion::TLS1_3;
+        self.opener.set_version(if tls13 { RecordVersion::Tls13 } else { RecordVersion::Tls12 });
+    }
+
+    fn install_write(&mut self, keys: NewKeys) -> Result<(), Error> {
+        self.window = Window::Nothing;
+        sender_mut(&mut self.sender)?.install(keys)
+    }
+
+    /// A message must not extend over a change of keys. RFC 9846 5.1
+    fn install_read(&mut self, keys: NewKeys) -> Result<(), Error> {
+        if !self.joiner.is_empty() {
+            return Err(PeerError::ExcessHandshakeData.into());
+        }
+        self.early_data_left = None;
+        self.opener.replace(|place| keys.replace(place))?;
+        let keys = keys.into_keys();
+        let place = self.read_keys.as_ref().ok_or(Misuse::HandshakeEnded)?;
+        if keys.is_tls13() && self.side == Side::Server && place.get().is_none() {
+            self.opener.expect_plain_alert();
+        }
+        place.put(keys);
+        Ok(())
+    }
+
+    /// Removes the session from its store if the handshake, or the connection that follows, ends
+    /// with a fatal alert. RFC 5246 7.2.2
+    pub(crate) fn invalidate_on_alert(&mut self, session: Arc<StoredSession>) -> Result<(), Error> {
+        sender_mut(&mut self.sender)?.link().invalidate_on_alert(session);
+        Ok(())
+    }
+
+    /// A fatal alert makes the connection's session unusable. RFC 5246 7.2.2
+    fn invalidate_session(&self) {
+        if let Some(sender) = &self.sender {
+            sender.link().invalidate_session();
+        }
+    }
+
+    /// Makes the connection, after protecting the last messages.
+    pub(crate) fn connect(&mut self, established: Established) -> Result<Connection, Error> {
+        self.send_flight()?;
+        // Further messages are not part of the handshake. RFC 5246 7.4.9
+        if !self.joiner.is_empty() {
+            return Err(PeerError::ExcessHandshakeData.into());
+        }
+        let version = established.info.version;
+        let over = Misuse::HandshakeEnded;
+        let mut sender = self.sender.take().ok_or(over)?;
+        let keys = self.read_keys.take().ok_or(over)?;
+        sender.set_version(version);
+        let link = sender.link();
+        let opener = core::mem::replace(&mut self.opener, Opener::new());
+        let answering = established.answering.map(|context| {
+            Box::new(Authentication::Client(ReceivedRequests::new(context.with_link(link))))
+        });
+        let requester = established
+            .requesting
+            .map(|context| CertificateRequester::new(context.with_link(link)));
+        let mut post = PostHandshake::new(self.side, version, keys, established.tickets, answering);
+        post.tolerate_truncation = established.tolerate_truncation;
+        Ok(Connection {
+            sender,
+            receiver: Receiver::new(opener, post),
+            info: established.info,
+            exporter: established.exporter,
+            early_exporter: established.early_exporter,
+            requester,
+        })
+    }
+}
+
+/// The sender, until the connection has it; the error is unreachable.
+fn sender_mut(sender: &mut Option<Sender>) -> Result<&mut Sender, Error> {
+    sender.as_mut().ok_or_else(|| Misuse::HandshakeEnded.into())
+}

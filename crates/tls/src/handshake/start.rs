@@ -1,0 +1,148 @@
+//! The start of a handshake: the first messages, and the choice of the version.
+//!
+//! [`server`] and [`client`] begin the handshakes, which continue in `tls12` or `tls13`.
+
+use std::sync::Arc;
+
+use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
+
+use super::client_hello::offer::Offer;
+use super::negotiate::parse_hello;
+use super::question::{AnswerValue, ChooseConfigQuestion, Question};
+use super::runtime::coroutine::{Completion, Outcome, Sequence, boxed};
+use super::runtime::flow::{Flow, refused, wrong_answer};
+use super::runtime::record_limits::first_limit;
+use super::{client_session, negotiate, tls12, tls13};
+use crate::config::client::ClientConfig;
+use crate::config::server::ServerConfig;
+use crate::error::{Error, PeerError};
+use crate::policy::Policy;
+use crate::record::joiner::Message;
+use crate::resumption::session::client_store::ClientSessionKey;
+
+/// A server's handshake, in the version negotiated by this ClientHello.
+pub(crate) fn server(config: Arc<ServerConfig>, hello: Message) -> Result<Sequence<Error>, Error> {
+    hello.require(HandshakeType::CLIENT_HELLO)?;
+    Ok(match decide(&config, &hello)? {
+        Some((chosen, version)) => {
+            in_version(version, Flow::default(), chosen.unwrap_or(config), hello)
+        }
+        None => boxed(|| with_asked_config(hello)),
+    })
+}
+
+async fn with_asked_config(hello: Message) -> Outcome {
+    let mut flow = Flow::default();
+    let config = ask_for_config(&mut flow, &hello).await?;
+    let version = version(&parse_hello(&hello)?, &config)?;
+    Ok(Completion::Continue(in_version(version, flow, config, hello)))
+}
+
+fn in_version(
+    version: ProtocolVersion,
+    flow: Flow,
+    config: Arc<ServerConfig>,
+    hello: Message,
+) -> Sequence<Error> {
+    match version {
+        ProtocolVersion::TLS1_3 => boxed(|| tls13::server::handshake(flow, config, hello)),
+        _ => boxed(|| tls12::server::handshake(flow, config, hello)),
+    }
+}
+
+/// A client's handshake, up to the server's choice of the version.
+pub(crate) async fn client(
+    mut flow: Flow,
+    config: Arc<ClientConfig>,
+    to: ClientSessionKey,
+) -> Outcome {
+    flow.order(first_limit(&config.common))?;
+    let session = client_session::offerable(&mut flow, &config, &to).await?;
+    let mut offer = Offer::new(&config, to, session)?;
+    offer.send(&mut flow, &config)?;
+    let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
+    continue_in_version(flow, config, offer, message)
+}
+
+/// The rest of a client's handshake, in the version that the server chose.
+///
+/// It replaces the first coroutine. Many handshakes may wait for a ServerHello, and need no memory
+/// for later steps; later steps need no memory for the ClientHello.
+fn continue_in_version(
+    flow: Flow,
+    config: Arc<ClientConfig>,
+    offer: Offer,
+    message: Message,
+) -> Outcome {
+    let hello = ServerHello::parse(message.body())?;
+    match chosen_version(&hello, &config)? {
+        ProtocolVersion::TLS1_3 => Ok(Completion::Continue(boxed(|| {
+            tls13::client::handshake(flow, config, offer, message)
+        }))),
+        // A client that offered early data has to refuse TLS 1.2. RFC 9846 E.3
+        _ if offer.early_data => Err(PeerError::WrongVersionForEarlyData.into()),
+        _ => tls12::client::handshake(flow, config, offer, &hello, message.bytes()),
+    }
+}
+
+/// The configuration that a policy chose, if there is such a policy, and the version. `None` if the
+/// application has to be asked for a configuration.
+#[allow(clippy::type_complexity)]
+fn decide(
+    config: &Arc<ServerConfig>,
+    hello: &Message,
+) -> Result<Option<(Option<Arc<ServerConfig>>, ProtocolVersion)>, Error> {
+    if config.choose_config.is_none() {
+        // The coroutine parses the whole ClientHello.
+        let versions = ClientHello::versions(hello.body());
+        let version = versions.map(|versions| negotiate::version(&versions, &config.common));
+        if let Ok(Ok(version)) = version {
+            return Ok(Some((None, version)));
+        }
+    }
+    // Errors in the ClientHello take precedence over an unsupported version.
+    let parsed = parse_hello(hello)?;
+    let chosen = match &config.choose_config {
+        None => None,
+        Some(Policy::Here(choose)) => Some(choose.choose_config(&parsed).ok_or_else(refused)?),
+        Some(Policy::Ask) => return Ok(None),
+    };
+    let version = version(&parsed, chosen.as_ref().unwrap_or(config))?;
+    Ok(Some((chosen, version)))
+}
+
+fn version(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<ProtocolVersion, Error> {
+    negotiate::version(&hello.into(), &config.common)
+}
+
+async fn ask_for_config(flow: &mut Flow, hello: &Message) -> Result<Arc<ServerConfig>, Error> {
+    let question = ChooseConfigQuestion { hello: hello.clone() };
+    match flow.ask(Question::ChooseConfig(question)).await {
+        AnswerValue::Config(config) => config.ok_or_else(refused),
+        _ => Err(wrong_answer()),
+    }
+}
+
+/// The version that a server chose. RFC 9846 4.2.3, 4.3.1
+fn chosen_version(
+    hello: &ServerHello<'_>,
+    config: &ClientConfig,
+) -> Result<ProtocolVersion, Error> {
+    let version = match hello.extensions.supported_versions {
+        // Only TLS 1.3 is chosen this way. RFC 9846 4.3.1
+        Some(ProtocolVersion::TLS1_3) => ProtocolVersion::TLS1_3,
+        Some(_) => return Err(PeerError::WrongVersionChosen.into()),
+        None if hello.is_hello_retry_request() => {
+            return Err(PeerError::MissingServerExtension.into());
+        }
+        None if hello.legacy_version == ProtocolVersion::TLS1_2 => ProtocolVersion::TLS1_2,
+        None => return Err(PeerError::UnsupportedVersion.into()),
+    };
+    if config.common.has_version(version) {
+        return Ok(version);
+    }
+    match version {
+        ProtocolVersion::TLS1_3 => Err(PeerError::WrongVersionChosen.into()),
+        _ => Err(PeerError::UnsupportedVersion.into()),
+    }
+}

@@ -1,0 +1,57 @@
+//! A handshake's coroutine; on a server, before that, the wait for a ClientHello.
+//!
+//! The ClientHello decides which coroutine is needed, so a server allocates none before the hello
+//! is complete.
+
+use std::sync::Arc;
+
+use super::runtime::command::Wanted;
+use super::runtime::coroutine::Coroutine;
+use super::runtime::flow::Flow;
+use super::runtime::mailbox::Mailbox;
+use super::start;
+use crate::config::client::ClientConfig;
+use crate::config::server::ServerConfig;
+use crate::error::Error;
+use crate::resumption::session::client_store::ClientSessionKey;
+
+/// The current state of a handshake.
+pub(crate) enum Task {
+    /// A server that waits for a ClientHello; the configuration is taken when it arrives.
+    AwaitingClientHello(Option<Arc<ServerConfig>>),
+    Running(Coroutine<Error>),
+}
+
+impl Task {
+    pub(crate) fn client(config: Arc<ClientConfig>, to: ClientSessionKey) -> Self {
+        Self::Running(Coroutine::new(|| start::client(Flow::default(), config, to)))
+    }
+
+    pub(crate) fn server(config: Arc<ServerConfig>) -> Self {
+        Self::AwaitingClientHello(Some(config))
+    }
+
+    /// Runs the coroutine to its next wait or its end.
+    pub(crate) fn resume(
+        &mut self,
+        mailbox: &mut Option<Box<Mailbox>>,
+    ) -> Option<Result<(), Error>> {
+        if let Self::AwaitingClientHello(config) = self {
+            let mailbox = mailbox.as_deref_mut()?;
+            let Some(hello) = mailbox.message.take() else {
+                mailbox.wanted = Some(Wanted::Message);
+                return None;
+            };
+            mailbox.wanted = None;
+            match start::server(config.take()?, hello) {
+                Ok(sequence) => *self = Self::Running(Coroutine::of(sequence)),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        match self {
+            Self::Running(coroutine) => coroutine.resume(mailbox),
+            // Unreachable: it was replaced above.
+            Self::AwaitingClientHello(_) => None,
+        }
+    }
+}

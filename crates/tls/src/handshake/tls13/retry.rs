@@ -1,0 +1,218 @@
+//! A server's HelloRetryRequest, and the checks of the second ClientHello. RFC 9846 4.2.2, 4.2.4
+
+use std::sync::Arc;
+
+use tercel_wire::{
+    ClientHello, CompressionMethod, ExtensionType, HandshakeType, List, NamedGroup,
+    ProtocolVersion, ServerHello, ServerHelloExtensions, ServerKeyShare,
+};
+
+use crate::config::server::ServerConfig;
+use crate::error::{Error, PeerError};
+use crate::handshake::negotiate::KnownSuites;
+use crate::handshake::runtime::command::Command;
+use crate::handshake::runtime::flow::Flow;
+use crate::handshake::transcript::Transcript;
+use crate::handshake::{negotiate, pre_shared_key};
+use crate::keys::suite::Suite;
+use crate::psk::PreSharedKey;
+use crate::record::joiner::Message;
+use crate::record::limits;
+
+/// The parameters that are negotiated before the key exchange.
+pub(super) struct Parameters {
+    pub(super) suite: &'static Suite,
+    pub(super) group: NamedGroup,
+    /// The external key to use, whose binder is not checked yet.
+    pub(super) external: Option<Arc<PreSharedKey>>,
+}
+
+impl Parameters {
+    /// Chooses suite and group. RFC 9846 4.2.1
+    pub(super) async fn negotiate(
+        flow: &mut Flow,
+        config: &Arc<ServerConfig>,
+        message: &Message,
+        hello: &ClientHello<'_>,
+    ) -> Result<Self, Error> {
+        check(hello)?;
+        let suites = KnownSuites::of(hello);
+        let external = pre_shared_key::find(flow, config, hello, &suites, message).await?;
+        let hash = external.as_ref().map(|key| key.hash());
+        let suite = negotiate::suite13(&suites, config, hash)?;
+        let group = negotiate::group13(hello, config)?;
+        Ok(Self { suite, group, external })
+    }
+
+    /// Whether the ClientHello has a share for the group; if not, a retry is needed.
+    pub(super) fn has_share(&self, hello: &ClientHello<'_>) -> bool {
+        let shares = hello.extensions.key_share;
+        shares.is_some_and(|shares| shares.iter().any(|share| share.group == self.group))
+    }
+}
+
+/// The result of a HelloRetryRequest.
+pub(super) struct RetryResult {
+    /// The second ClientHello.
+    pub(super) second: Message,
+    /// The transcript before the second ClientHello.
+    pub(super) transcript: Transcript,
+    pub(super) rejects_early_data: bool,
+}
+
+/// Sends a HelloRetryRequest for a share of the group, and receives the second ClientHello.
+/// RFC 9846 4.2.4
+pub(super) async fn request(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    first: &Message,
+    hello: &ClientHello<'_>,
+    parameters: &Parameters,
+) -> Result<RetryResult, Error> {
+    let rejects_early_data = hello.extensions.early_data.is_some();
+    if rejects_early_data {
+        flow.order(Command::SkipEarlyData {
+            limit: limits::skipped_early_data(config.resumption.max_early_data),
+        })?;
+    }
+    let mut transcript = Transcript::after_retry(parameters.suite.hash, first.bytes());
+    send_retry(flow, hello, parameters, &mut transcript)?;
+    let second = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
+    flow.order(Command::StopSkippingEarlyData)?;
+    Ok(RetryResult { second, transcript, rejects_early_data })
+}
+
+/// Compares the second ClientHello with the first. RFC 9846 4.2.2
+pub(super) fn check_second(
+    first: &ClientHello<'_>,
+    second: &ClientHello<'_>,
+    parameters: &Parameters,
+) -> Result<(), Error> {
+    compare(first, second, parameters.group)?;
+    // The client has to offer keys with the suite's hash again. RFC 9846 4.2.2
+    if let Some(key) = &parameters.external {
+        second.extensions.pre_shared_key.ok_or(PeerError::MissingExtension)?;
+        if !negotiate::is_offered(second, key) {
+            return Err(PeerError::SecondHelloChanged.into());
+        }
+    }
+    Ok(())
+}
+
+/// Checks that apply to each ClientHello of TLS 1.3. RFC 9846 4.2.1, 9.2
+fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
+    // In TLS 1.3 this field has a fixed value. RFC 9846 4.2.2
+    if hello.legacy_version != ProtocolVersion::TLS1_2 {
+        return Err(PeerError::UnsupportedVersion.into());
+    }
+    if hello.compression_methods != List::new(&[CompressionMethod::NULL]) {
+        return Err(PeerError::Compression.into());
+    }
+    let extensions = &hello.extensions;
+    if extensions.pre_shared_key.is_some() && extensions.psk_key_exchange_modes.is_none() {
+        return Err(PeerError::MissingExtension.into());
+    }
+    if extensions.supported_groups.is_some() != extensions.key_share.is_some() {
+        return Err(PeerError::MissingExtension.into());
+    }
+    // Only a client that offers a pre-shared key may omit signature_algorithms. RFC 9846 9.2
+    if extensions.signature_algorithms.is_none() && extensions.pre_shared_key.is_none() {
+        return Err(PeerError::MissingExtension.into());
+    }
+    // Each share must be for a listed group. That both lists have the same order is not checked: no
+    // server has to, and clients that remember a group from an earlier retry violate it.
+    // RFC 9846 4.3.8
+    if extensions.unlisted_key_share().is_some() {
+        return Err(PeerError::IllegalParameter.into());
+    }
+    Ok(())
+}
+
+fn send_retry(
+    flow: &mut Flow,
+    hello: &ClientHello<'_>,
+    parameters: &Parameters,
+    transcript: &mut Transcript,
+) -> Result<(), Error> {
+    let Parameters { suite, group, .. } = parameters;
+    let retry = ServerHello {
+        legacy_version: ProtocolVersion::TLS1_2,
+        random: &ServerHello::RETRY_RANDOM,
+        session_id_echo: hello.session_id,
+        cipher_suite: suite.code,
+        compression_method: CompressionMethod::NULL,
+        extensions: ServerHelloExtensions {
+            supported_versions: Some(ProtocolVersion::TLS1_3),
+            key_share: Some(ServerKeyShare::SelectedGroup(*group)),
+            ..Default::default()
+        },
+    };
+    flow.send(&retry, transcript)?;
+    // Middlebox compatibility, if the client asks for it. RFC 9846 E.4
+    if !hello.session_id.is_empty() {
+        flow.order(Command::SendChangeCipherSpec)?;
+    }
+    Ok(())
+}
+
+/// Checks what a second ClientHello changes: of the fields that a server uses, only key share,
+/// early data, cookie, pre-shared keys and padding may differ. RFC 9846 4.2.2
+fn compare(
+    first: &ClientHello<'_>,
+    second: &ClientHello<'_>,
+    group: NamedGroup,
+) -> Result<(), Error> {
+    let changed = || Error::Peer(PeerError::SecondHelloChanged);
+    check(second)?;
+    if first.legacy_version != second.legacy_version
+        || first.random != second.random
+        || first.session_id != second.session_id
+        || first.cipher_suites != second.cipher_suites
+        || first.compression_methods != second.compression_methods
+    {
+        return Err(changed());
+    }
+    // The second ClientHello must not offer early data. RFC 9846 4.2.2
+    if second.extensions.early_data.is_some() {
+        return Err(changed());
+    }
+    // It must contain one share, for the requested group. RFC 9846 4.2.2, 4.3.8
+    let mut shares = second.extensions.key_share.ok_or(PeerError::MissingExtension)?.iter();
+    match (shares.next(), shares.next()) {
+        (Some(share), None) if share.group == group => {}
+        _ => return Err(PeerError::WrongGroup.into()),
+    }
+    // The HelloRetryRequest had no cookie. RFC 9846 4.3.2
+    if second.extensions.cookie.is_some() && first.extensions.cookie.is_none() {
+        return Err(PeerError::UnexpectedExtension.into());
+    }
+    let compared = |(kind, _): &(ExtensionType, &[u8])| UNCHANGED_IN_SECOND_HELLO.contains(kind);
+    // Sorted, since the client may change the order. There is at most one of each type.
+    let mut before: Vec<_> = first.extensions.received.iter().filter(compared).collect();
+    let mut after: Vec<_> = second.extensions.received.iter().filter(compared).collect();
+    before.sort_unstable_by_key(|(kind, _)| kind.0);
+    after.sort_unstable_by_key(|(kind, _)| kind.0);
+    if before == after { Ok(()) } else { Err(changed()) }
+}
+
+/// The extensions that a TLS 1.3 server uses, except those that a second ClientHello may change.
+/// Ignored extensions are not compared: encrypted_client_hello, for example, differs in the second
+/// ClientHello. RFC 9846 4.2.2, RFC 9849 6.1.5
+const UNCHANGED_IN_SECOND_HELLO: [ExtensionType; 16] = [
+    ExtensionType::SERVER_NAME,
+    ExtensionType::STATUS_REQUEST,
+    ExtensionType::SUPPORTED_GROUPS,
+    ExtensionType::SIGNATURE_ALGORITHMS,
+    ExtensionType::SIGNATURE_ALGORITHMS_CERT,
+    ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION,
+    ExtensionType::SIGNED_CERTIFICATE_TIMESTAMP,
+    ExtensionType::CLIENT_CERTIFICATE_TYPE,
+    ExtensionType::SERVER_CERTIFICATE_TYPE,
+    ExtensionType::COMPRESS_CERTIFICATE,
+    ExtensionType::RECORD_SIZE_LIMIT,
+    ExtensionType::SUPPORTED_VERSIONS,
+    ExtensionType::PSK_KEY_EXCHANGE_MODES,
+    ExtensionType::CERTIFICATE_AUTHORITIES,
+    ExtensionType::POST_HANDSHAKE_AUTH,
+    ExtensionType::TICKET_REQUEST,
+];

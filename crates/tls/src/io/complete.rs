@@ -1,0 +1,89 @@
+//! A whole handshake over a blocking transport.
+
+use core::mem;
+use std::io::{self, Read, Write};
+
+use tercel_wire::ProtocolVersion;
+
+use super::stream::{Stream, is_temporary, send_all, to_io};
+use crate::connection::Connection;
+use crate::error::Misuse;
+use crate::handshake::{Handshake, Next, Transfer};
+use crate::side::Side;
+
+impl Handshake {
+    /// Runs the handshake over a blocking transport. It answers no questions: with a configuration
+    /// that contains [`crate::Policy::Ask`], use [`Self::advance`].
+    ///
+    /// If the transport would block or times out, its error is returned, and the next call
+    /// continues the handshake, over the same transport or another one for the same byte stream.
+    /// For that, `transport` can be a reference such as `&TcpStream`. If the handshake fails, its
+    /// alert is sent before the error is returned, if the transport accepts it.
+    ///
+    /// # Errors
+    /// Those of the transport; [`Error`](crate::Error) as the inner error of an [`io::Error`].
+    /// [`Misuse::QuestionOpen`] if the configuration asks a question.
+    pub fn complete<T: Read + Write>(&mut self, transport: T) -> io::Result<Stream<T>> {
+        let mut transfer = self.interrupted.take().unwrap_or_default();
+        let result = self.complete_from(&mut transfer, transport);
+        if result.as_ref().is_err_and(is_temporary) {
+            self.interrupted = Some(transfer);
+        }
+        result
+    }
+
+    fn complete_from<T: Read + Write>(
+        &mut self,
+        transfer: &mut Transfer,
+        mut transport: T,
+    ) -> io::Result<Stream<T>> {
+        loop {
+            let Transfer { received, out, unflushed, step } = &mut *transfer;
+            let next = match step.take() {
+                Some(interrupted) => interrupted,
+                None => self.advance(received, out),
+            };
+            let next = match next {
+                // A TLS 1.3 server sends tickets last. The handshake succeeds even if they cannot
+                // be sent now.
+                Ok(Next::Connected(connection)) if ends_with_tickets(self.side, &connection) => {
+                    let (received, out) = (mem::take(received), mem::take(out));
+                    return Ok(Stream::with_unsent(transport, *connection, received, out));
+                }
+                next => next,
+            };
+            *unflushed |= !out.is_empty();
+            let sent = match unflushed {
+                true => send_all(&mut transport, out).and_then(|()| transport.flush()),
+                false => Ok(()),
+            };
+            if let Err(error) = sent {
+                if is_temporary(&error) {
+                    *step = Some(next);
+                    return Err(error);
+                }
+                // The handshake's error is more useful than that of sending the alert.
+                return Err(next.map_err(to_io).err().unwrap_or(error));
+            }
+            *unflushed = false;
+            match next.map_err(to_io)? {
+                Next::Receive => match received.read_from(&mut transport) {
+                    Ok(0) => self.end_of_input().map_err(to_io)?,
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                },
+                Next::Connected(connection) => {
+                    return Ok(Stream::new(transport, *connection, mem::take(received)));
+                }
+                Next::Answer(_) | Next::EarlyData(_) => {
+                    return Err(to_io(Misuse::QuestionOpen.into()));
+                }
+            }
+        }
+    }
+}
+
+fn ends_with_tickets(side: Side, connection: &Connection) -> bool {
+    side == Side::Server && connection.info.version == ProtocolVersion::TLS1_3
+}

@@ -1,0 +1,423 @@
+//! [`Stream`]: a connection over a blocking transport, with `Read` and `Write`.
+
+use core::fmt;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use pki_types::ServerName;
+
+use crate::config::client::ClientConfig;
+use crate::config::client_auth::ClientAuth;
+use crate::config::server::ServerConfig;
+use crate::connection::Connection;
+use crate::connection::buffer::ReceiveBuffer;
+use crate::connection::post_handshake_auth::client::CertificateRequested;
+use crate::connection::post_handshake_auth::server::ClientCertificate;
+use crate::connection::receiver::{Filled, Opened};
+use crate::error::{Error, InternalError, PeerError};
+use crate::handshake::Handshake;
+use crate::record::limits;
+
+/// A TLS connection over a blocking transport.
+///
+/// `read` returns 0 after the peer's close_notify. If the transport ends without it, `read` returns
+/// [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation.
+///
+/// If the transport would block or times out while writing, the next `write` or `flush` sends the
+/// rest. [`Self::close`] has to be called again in that case.
+///
+/// A client that offers post-handshake authentication answers certificate requests while it reads,
+/// with the credentials of its configuration. If those are [`crate::Policy::Ask`], `read` fails.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::io::{Read, Write};
+/// use tercel::{ClientConfig, Stream};
+///
+/// let config = ClientConfig::builder().native_roots().build()?;
+/// let transport = std::net::TcpStream::connect("example.com:443")?;
+/// let mut stream = Stream::connect(&config, "example.com".try_into()?, transport)?;
+/// stream.write_all(b"GET / HTTP/1.0\r\nHost: example.com\r\n\r\n")?;
+/// let mut page = String::new();
+/// stream.read_to_string(&mut page)?;
+/// stream.close()?;
+/// # Ok(()) }
+/// ```
+pub struct Stream<T> {
+    transport: T,
+    connection: Connection,
+    received: ReceiveBuffer,
+    /// Decrypted application data that was not read yet, after the first `taken` bytes.
+    opened: Vec<u8>,
+    taken: usize,
+    /// Records that the transport has not accepted yet.
+    sealed: Vec<u8>,
+    /// Server: answers to certificate requests that the caller has not taken yet.
+    certificates: Vec<ClientCertificate>,
+}
+
+impl<T: Read + Write> Stream<T> {
+    /// Runs a client's handshake with the server of this name over `transport`.
+    ///
+    /// For a transport that may time out during the handshake see [`Handshake::complete`], for
+    /// configurations that ask questions [`Handshake::advance`].
+    ///
+    /// # Errors
+    /// Those of [`Handshake::complete`].
+    pub fn connect(
+        config: &Arc<ClientConfig>,
+        server: ServerName<'static>,
+        transport: T,
+    ) -> io::Result<Self> {
+        Handshake::client(Arc::clone(config), server).complete(transport)
+    }
+
+    /// Runs a server's handshake over `transport`. See [`Self::connect`].
+    ///
+    /// # Errors
+    /// Those of [`Handshake::complete`].
+    pub fn accept(config: &Arc<ServerConfig>, transport: T) -> io::Result<Self> {
+        Handshake::server(Arc::clone(config)).complete(transport)
+    }
+
+    /// Creates a stream from a connection and its transport. `received` contains the bytes that
+    /// were received after the handshake's messages.
+    #[must_use]
+    pub fn new(transport: T, connection: Connection, received: ReceiveBuffer) -> Self {
+        Self {
+            transport,
+            connection,
+            received,
+            opened: Vec::new(),
+            taken: 0,
+            sealed: Vec::new(),
+            certificates: Vec::new(),
+        }
+    }
+
+    /// Like [`Self::new`], with records of the handshake that have to be sent first. If the
+    /// transport does not accept them now, they are sent before any other record.
+    pub(crate) fn with_unsent(
+        transport: T,
+        connection: Connection,
+        received: ReceiveBuffer,
+        sealed: Vec<u8>,
+    ) -> Self {
+        let mut stream = Self { sealed, ..Self::new(transport, connection, received) };
+        let _ = stream.send_sealed().and_then(|()| stream.transport.flush());
+        stream
+    }
+
+    /// Returns the connection.
+    #[must_use]
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Returns the connection for modification.
+    pub fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// Returns the transport.
+    #[must_use]
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    /// Returns the transport, to change its settings. It must not be read from or written to.
+    pub fn transport_mut(&mut self) -> &mut T {
+        &mut self.transport
+    }
+
+    /// Sends close_notify and flushes. The peer's data can still be read until it closes, too.
+    /// RFC 9846 6.1
+    ///
+    /// # Errors
+    /// Those of the transport.
+    pub fn close(&mut self) -> io::Result<()> {
+        self.connection.sender.close(&mut self.sealed).map_err(to_io)?;
+        self.send_sealed()?;
+        self.transport.flush()
+    }
+
+    /// Updates the sending key, and requests the same of the peer if `request` is set.
+    /// RFC 9846 4.7.3
+    ///
+    /// # Errors
+    /// Those of the transport; [`crate::error::Misuse::WrongVersion`] in TLS 1.2.
+    pub fn update_key(&mut self, request: bool) -> io::Result<()> {
+        self.connection.sender.update_key(request, &mut self.sealed).map_err(to_io)?;
+        self.send_sealed_now()
+    }
+
+    /// Server: requests the client's certificate (TLS 1.3) without waiting for the answer, which a
+    /// later read receives: see [`Self::take_client_certificates`]. Returns the
+    /// `certificate_request_context`. RFC 9846 4.7.2
+    ///
+    /// # Errors
+    /// Those of [`Connection::request_certificate`] and of the transport.
+    pub fn request_certificate(&mut self, demand: ClientAuth) -> io::Result<Vec<u8>> {
+        let context = self.connection.request_certificate(demand, &mut self.sealed);
+        let context = context.map_err(to_io)?;
+        self.send_sealed_now()?;
+        Ok(context)
+    }
+
+    /// Server: requests the client's certificate (TLS 1.3) and waits for the answer. Up to 256 KiB
+    /// of data received before it are buffered for the next reads. With [`ClientAuth::Required`], a
+    /// client without a certificate is refused. RFC 9846 4.7.2
+    ///
+    /// The certificate was verified only if [`ClientCertificate::is_verified`] returns true. If the
+    /// configuration's verifier is [`crate::Policy::Ask`], the caller has to verify it.
+    ///
+    /// # Errors
+    /// Those of [`Connection::request_certificate`] and of the transport;
+    /// [`io::ErrorKind::UnexpectedEof`] if the client closes the connection instead of answering.
+    pub fn authenticate_client(&mut self, demand: ClientAuth) -> io::Result<ClientCertificate> {
+        let context = self.request_certificate(demand)?;
+        loop {
+            let found = self.certificates.iter().position(|answer| answer.context() == context);
+            if let Some(place) = found {
+                return Ok(self.certificates.swap_remove(place));
+            }
+            let step = self.open_next();
+            let _ = self.send_control();
+            match step.map_err(to_io)? {
+                Step::Progress if self.opened.len() > limits::MAX_HELD_DATA => {
+                    return Err(io::Error::other("too much data before the client's certificate"));
+                }
+                Step::Progress => {}
+                Step::Closed => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Step::NeedsInput => {
+                    if self.received.read_from(&mut self.transport)? == 0 {
+                        self.connection.receiver.end_of_input().map_err(to_io)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Server: returns the answers to certificate requests that earlier reads received.
+    #[must_use]
+    pub fn take_client_certificates(&mut self) -> Vec<ClientCertificate> {
+        core::mem::take(&mut self.certificates)
+    }
+
+    /// Frees the memory that an idle connection does not need: expanded keys, see
+    /// [`Connection::park`], and buffers. Unread and unsent bytes are kept.
+    pub fn park(&mut self) {
+        self.connection.park();
+        self.received.release();
+        self.opened.drain(..self.taken.min(self.opened.len()));
+        self.taken = 0;
+        self.opened.shrink_to_fit();
+        self.sealed.shrink_to_fit();
+    }
+
+    /// Returns the transport, the connection, and the received bytes that are not decrypted yet.
+    ///
+    /// # Errors
+    /// The stream itself, if there are decrypted bytes to read, records to send, or client
+    /// certificates to take.
+    pub fn into_parts(self) -> Result<(T, Connection, ReceiveBuffer), Box<Self>> {
+        if !self.opened.is_empty() || !self.sealed.is_empty() || !self.certificates.is_empty() {
+            return Err(Box::new(self));
+        }
+        Ok((self.transport, self.connection, self.received))
+    }
+
+    fn send_sealed(&mut self) -> io::Result<()> {
+        send_all(&mut self.transport, &mut self.sealed)
+    }
+
+    /// Sends the sealed records. If the transport would block, the rest is sent before the next
+    /// data.
+    fn send_sealed_now(&mut self) -> io::Result<()> {
+        match self.send_sealed().and_then(|()| self.transport.flush()) {
+            Err(error) if is_temporary(&error) => Ok(()),
+            sent => sent,
+        }
+    }
+
+    /// Sends protocol messages that the receiver caused, such as alerts and key updates. None is
+    /// added while earlier records are unsent: a peer that requests key updates and does not read
+    /// could otherwise make the buffer grow without limit.
+    fn send_control(&mut self) -> io::Result<()> {
+        let had_unsent = !self.sealed.is_empty();
+        self.send_sealed()?;
+        self.connection.sender.control(&mut self.sealed).map_err(to_io)?;
+        if had_unsent || !self.sealed.is_empty() {
+            self.send_sealed()?;
+            self.transport.flush()?;
+        }
+        Ok(())
+    }
+
+    fn take_opened(&mut self, out: &mut [u8]) -> usize {
+        let rest = self.opened.get(self.taken..).unwrap_or_default();
+        let count = rest.len().min(out.len());
+        for (to, from) in out.iter_mut().zip(rest) {
+            *to = *from;
+        }
+        self.taken = self.taken.saturating_add(count);
+        if self.taken == self.opened.len() {
+            self.opened = Vec::new();
+            self.taken = 0;
+        }
+        count
+    }
+
+    /// Opens the next record. Appends its data to the data that is not read yet.
+    fn open_next(&mut self) -> Result<Step, Error> {
+        match self.connection.receiver.open(&mut self.received)? {
+            Opened::Data(data) => self.opened.extend_from_slice(data),
+            Opened::CertificateRequested(request) => self.answer(request)?,
+            Opened::ClientCertificate(certificate) => self.certificates.push(certificate),
+            Opened::More => return Ok(Step::NeedsInput),
+            Opened::Closed => return Ok(Step::Closed),
+        }
+        Ok(Step::Progress)
+    }
+
+    /// Answers a certificate request with a credential of the configuration. A server that sends
+    /// requests without reading the answers is refused. RFC 9846 4.7.2
+    fn answer(&mut self, request: CertificateRequested) -> Result<(), Error> {
+        if self.sealed.len() > limits::MAX_HELD_DATA {
+            return Err(PeerError::TooManyCertificateRequests.into());
+        }
+        let credential = request.select()?;
+        let sender = &mut self.connection.sender;
+        match sender.authenticate(request, credential.as_ref(), &mut self.sealed) {
+            // After close_notify no answer can be sent, but data can still be read.
+            Err(Error::Internal(InternalError::Closed)) => Ok(()),
+            other => other,
+        }
+    }
+}
+
+/// Without plaintext and records.
+impl<T: fmt::Debug> fmt::Debug for Stream<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("transport", &self.transport)
+            .field("connection", &self.connection)
+            .field("received", &self.received)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Result of [`Stream::open_next`].
+enum Step {
+    Progress,
+    NeedsInput,
+    Closed,
+}
+
+impl<T: Read + Write> Read for Stream<T> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            if !self.opened.is_empty() {
+                return Ok(self.take_opened(out));
+            }
+            let filled = self.connection.receiver.open_into(&mut self.received, out);
+            let filled = match filled {
+                Ok(Filled::TooSmall) => match self.open_next() {
+                    Ok(_) => {
+                        let _ = self.send_control();
+                        continue;
+                    }
+                    Err(error) => Err(error),
+                },
+                other => other,
+            };
+            let filled = match filled {
+                Ok(Filled::CertificateRequested(request)) => {
+                    self.answer(request).map(|()| Filled::TooSmall)
+                }
+                other => other,
+            };
+            // The next write returns the error, if it lasts: here it would hide what was read.
+            let _ = self.send_control();
+            match filled.map_err(to_io)? {
+                Filled::Data(count) => return Ok(count),
+                Filled::Closed => return Ok(0),
+                Filled::ClientCertificate(certificate) => self.certificates.push(certificate),
+                Filled::TooSmall | Filled::CertificateRequested(_) => {}
+                Filled::More => {
+                    if self.received.read_from(&mut self.transport)? == 0 {
+                        self.connection.receiver.end_of_input().map_err(to_io)?;
+                        return Ok(0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T: Read + Write> Write for Stream<T> {
+    fn write(&mut self, plaintext: &[u8]) -> io::Result<usize> {
+        let limit = self.connection.sender.max_fragment().saturating_mul(4);
+        let chunk = plaintext.get(..limit).unwrap_or(plaintext);
+        self.send_sealed()?;
+        let sealed = self.connection.sender.seal_to(chunk, &mut self.sealed);
+        let sent = self.send_sealed();
+        sealed.map_err(to_io)?;
+        match sent {
+            // These bytes count as written, since their records are sent before the next data.
+            Err(error) if is_temporary(&error) => Ok(chunk.len()),
+            sent => sent.map(|()| chunk.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.send_control()?;
+        self.transport.flush()
+    }
+}
+
+/// Sends `bytes` and removes what was sent, even if an error ends the transfer.
+pub(crate) fn send_all(transport: &mut impl Write, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let mut sent = 0_usize;
+    let result = loop {
+        let rest = bytes.get(sent..).unwrap_or_default();
+        if rest.is_empty() {
+            break Ok(());
+        }
+        match transport.write(rest) {
+            Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => sent = sent.saturating_add(count),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => break Err(error),
+        }
+    };
+    bytes.drain(..sent.min(bytes.len()));
+    result
+}
+
+/// Whether a later call may succeed.
+pub(crate) fn is_temporary(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+/// An [`io::Error`] of a matching kind, with this error as its inner error.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        let kind = match error {
+            Error::Truncated | Error::ClosedInHandshake => io::ErrorKind::UnexpectedEof,
+            Error::AlertReceived(_) => io::ErrorKind::ConnectionAborted,
+            Error::Misuse(_) => io::ErrorKind::InvalidInput,
+            Error::Peer(_) | Error::Refused(_) => io::ErrorKind::InvalidData,
+            Error::Internal(_) => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// The conversion above as a function, for `map_err`.
+pub(crate) fn to_io(error: Error) -> io::Error {
+    error.into()
+}

@@ -1,0 +1,22 @@
+//! The finished key of TLS 1.3. RFC 9846 4.5.3
+
+use tercel_crypto::{Digest, HmacKey};
+
+/// The HMAC key of one side's Finished. RFC 9846 4.5.3
+pub(crate) struct FinishedKey(pub(super) HmacKey);
+
+impl FinishedKey {
+    pub(super) fn hmac(&self) -> &HmacKey {
+        &self.0
+    }
+
+    /// The `verify_data` over this transcript hash.
+    pub(crate) fn verify_data(&self, transcript: &Digest) -> Digest {
+        self.0.sign(&[transcript])
+    }
+
+    /// Compares in constant time.
+    pub(crate) fn verifies(&self, transcript: &Digest, verify_data: &[u8]) -> bool {
+        self.0.verify(&[transcript], verify_data)
+    }
+}

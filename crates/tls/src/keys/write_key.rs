@@ -1,0 +1,52 @@
+//! AEAD key and IV of one direction. RFC 9846 7.3, RFC 5246 6.3
+
+use tercel_crypto::{AeadAlgorithm, ShortSecret};
+
+/// The write_key and write_iv of one direction. RFC 9846 7.3, RFC 5246 6.3
+pub(crate) struct WriteKey {
+    pub(super) algorithm: AeadAlgorithm,
+    /// The key, followed by the IV.
+    pub(super) bytes: ShortSecret,
+}
+
+impl WriteKey {
+    /// A key and an IV of these lengths, which `write` fills in.
+    pub(crate) fn with(
+        algorithm: AeadAlgorithm,
+        iv_len: usize,
+        write: impl FnOnce(&mut [u8], &mut [u8]),
+    ) -> Self {
+        let length = algorithm.key_len().saturating_add(iv_len);
+        let bytes = ShortSecret::with(length, |bytes| {
+            let (key, iv) = bytes.split_at_mut(algorithm.key_len());
+            write(key, iv);
+        });
+        Self { algorithm, bytes }
+    }
+
+    /// A TLS 1.3 key followed by its IV, [`Self::tls13_length`] bytes.
+    pub(crate) fn tls13(algorithm: AeadAlgorithm, bytes: ShortSecret) -> Self {
+        Self { algorithm, bytes }
+    }
+
+    /// Bytes of a key and its IV in TLS 1.3. RFC 9846 5.3
+    pub(crate) fn tls13_length(algorithm: AeadAlgorithm) -> usize {
+        algorithm.key_len().saturating_add(AeadAlgorithm::NONCE_LEN)
+    }
+
+    pub(crate) fn algorithm(&self) -> AeadAlgorithm {
+        self.algorithm
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        self.bytes.as_bytes().get(..self.algorithm.key_len()).unwrap_or_default()
+    }
+
+    pub(crate) fn iv(&self) -> &[u8] {
+        self.bytes.as_bytes().get(self.algorithm.key_len()..).unwrap_or_default()
+    }
+
+    pub(crate) fn duplicate(&self) -> Self {
+        Self { algorithm: self.algorithm, bytes: self.bytes.duplicate() }
+    }
+}

@@ -1,0 +1,238 @@
+//! A client's session store in memory.
+
+use core::fmt;
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use pki_types::UnixTime;
+use tercel_wire::{DecodeError, Reader, Writer};
+use zeroize::Zeroizing;
+
+use super::encoding::Encoding;
+use super::lru_map::LruMap;
+use super::session::client_session::ClientSession;
+use super::session::client_store::{ClientSessionKey, ClientSessionStore, MAX_SESSIONS_EACH};
+use super::store_entry::StoreEntry;
+use crate::sync::lock::{Mutex, MutexGuard};
+
+/// A [`ClientSessionStore`] in memory, which can be saved as bytes.
+///
+/// The number of servers and the number of sessions per server are limited. When a limit is
+/// reached, the server that has gone longest without a new session, or the server's oldest
+/// session, is evicted. Removed sessions are zeroized.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::sync::Arc;
+/// use tercel::{ClientConfig, session::ClientMemoryStore};
+///
+/// let store = Arc::new(ClientMemoryStore::from_bytes(&std::fs::read("sessions")?, 100, 4)?);
+/// let builder = ClientConfig::builder().native_roots();
+/// let config = builder.session_store(Arc::clone(&store) as _).build()?;
+/// // After connections with `config`. The bytes contain keys.
+/// std::fs::write("sessions", store.to_bytes())?;
+/// # let _ = config; Ok(()) }
+/// ```
+pub struct ClientMemoryStore {
+    servers: Mutex<Servers>,
+    sessions_each: usize,
+}
+
+type Servers = LruMap<Arc<ClientSessionKey>, Sessions>;
+
+/// A server's sessions, oldest first. A server without sessions stays until it is evicted.
+type Sessions = VecDeque<StoreEntry<Encoding<ClientSession>>>;
+
+impl ClientMemoryStore {
+    /// A store for `servers` servers with `sessions_each` sessions each, at most 255.
+    #[must_use]
+    pub fn new(servers: usize, sessions_each: usize) -> Self {
+        let sessions_each = sessions_each.min(MAX_SESSIONS_EACH);
+        Self { servers: Mutex::new(LruMap::new(servers)), sessions_each }
+    }
+
+    /// All sessions as bytes, for a later process. The bytes contain keys: they suffice to
+    /// impersonate this client to the servers and, where a session is resumed without a new key
+    /// exchange, to decrypt the connection.
+    #[must_use]
+    pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+        let servers = self.lock();
+        let non_empty = || servers.iter().filter(|(_, sessions)| !sessions.is_empty());
+        let length = non_empty().fold(2, |sum, (key, sessions)| {
+            sessions.iter().fold(max_header_length(key).saturating_add(sum), |sum, entry| {
+                sum.saturating_add(entry.session().max_encoded_length()).saturating_add(8 + 3)
+            })
+        });
+        // Allocated in full, because growing would leave copies of secrets in freed memory.
+        let mut bytes = Zeroizing::new(Vec::with_capacity(length));
+        let mut writer = Writer::new(&mut bytes);
+        writer.u16(VERSION);
+        for (key, sessions) in non_empty() {
+            write_server(&mut writer, key, sessions);
+        }
+        bytes
+    }
+
+    /// A store of the given size with the newest sessions that [`Self::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// If the bytes have another format version, or are truncated or malformed.
+    pub fn from_bytes(
+        bytes: &[u8],
+        servers: usize,
+        sessions_each: usize,
+    ) -> Result<Self, SavedSessionsError> {
+        let store = Self::new(servers, sessions_each);
+        let mut reader = Reader::new(bytes);
+        let version = reader.u16().map_err(|_| SavedSessionsError::Malformed)?;
+        if version != VERSION {
+            return Err(SavedSessionsError::UnknownVersion(version));
+        }
+        while !reader.is_empty() {
+            store.read_server(&mut reader)?;
+        }
+        Ok(store)
+    }
+
+    fn read_server(&self, reader: &mut Reader<'_>) -> Result<(), SavedSessionsError> {
+        let malformed = |_: DecodeError| SavedSessionsError::Malformed;
+        let key = ClientSessionKey::read(reader).ok_or(SavedSessionsError::Malformed)?;
+        for _ in 0..reader.u8().map_err(malformed)? {
+            let expires = Duration::from_secs(reader.u64().map_err(malformed)?);
+            let session = reader.opaque24().map_err(malformed)?;
+            self.put(&key, session.to_vec(), UnixTime::since_unix_epoch(expires));
+        }
+        Ok(())
+    }
+
+    /// One lock suffices: a connection takes it once or twice, for an access to a map.
+    fn lock(&self) -> MutexGuard<'_, Servers> {
+        // No code panics while it holds the lock, so the map is consistent.
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientMemoryStore {
+    fn insert(&self, key: &ClientSessionKey, session: Encoding<ClientSession>, expires: UnixTime) {
+        if self.sessions_each == 0 || session.max_encoded_length() > MAX_SESSION {
+            return;
+        }
+        let entry = StoreEntry::new(session, expires);
+        let mut servers = self.lock();
+        let Some(sessions) = servers.renew(key) else {
+            servers.insert(Arc::new(key.clone()), VecDeque::from([entry]));
+            return;
+        };
+        while sessions.len() >= self.sessions_each {
+            sessions.pop_front();
+        }
+        sessions.push_back(entry);
+    }
+
+    fn take_newest(
+        &self,
+        key: &ClientSessionKey,
+        now: UnixTime,
+    ) -> Option<Encoding<ClientSession>> {
+        let mut servers = self.lock();
+        let sessions = servers.get_mut(key)?;
+        let mut taken = None;
+        while taken.is_none() && !sessions.is_empty() {
+            taken = sessions.pop_back().filter(|entry| entry.is_unexpired(now));
+        }
+        taken.map(StoreEntry::into_session)
+    }
+}
+
+impl ClientSessionStore for ClientMemoryStore {
+    fn put(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime) {
+        self.insert(key, Encoding::bytes(session), expires);
+    }
+
+    fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>> {
+        self.take_newest(key, now)?.into_bytes()
+    }
+
+    fn remove(&self, key: &ClientSessionKey) {
+        if let Some(sessions) = self.lock().get_mut(key) {
+            sessions.clear();
+        }
+    }
+
+    fn put_session(&self, key: &ClientSessionKey, session: ClientSession, expires: UnixTime) {
+        self.insert(key, Encoding::Value(session), expires);
+    }
+
+    fn take_session(&self, key: &ClientSessionKey, now: UnixTime) -> Option<ClientSession> {
+        self.take_newest(key, now)?.into_value()
+    }
+}
+
+impl Default for ClientMemoryStore {
+    /// A store for 256 servers with four sessions each.
+    fn default() -> Self {
+        Self::new(256, 4)
+    }
+}
+
+impl fmt::Debug for ClientMemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("ClientMemoryStore");
+        shown.field("sessions_each", &self.sessions_each).finish_non_exhaustive()
+    }
+}
+
+/// An error when a [`ClientMemoryStore`] is restored from bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SavedSessionsError {
+    /// The bytes have a format version that this library does not support.
+    UnknownVersion(u16),
+    /// The bytes are not a saved store.
+    Malformed,
+}
+
+impl fmt::Display for SavedSessionsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownVersion(version) => {
+                write!(f, "saved sessions have the unsupported format version {version}")
+            }
+            Self::Malformed => f.write_str("saved sessions are malformed"),
+        }
+    }
+}
+
+impl std::error::Error for SavedSessionsError {}
+
+/// Writes a server's part of the saved bytes:
+///
+/// ```text
+/// version 2 = 0001, then for each server, oldest first:
+/// key, see [`ClientSessionKey::write`] | count 1 | count * (expires 8 | session 3..)
+/// ```
+fn write_server(writer: &mut Writer<'_>, key: &ClientSessionKey, sessions: &Sessions) {
+    let bytes = |entry: &StoreEntry<Encoding<ClientSession>>| {
+        Some((entry.session().to_bytes()?, entry.expires()))
+    };
+    key.write(writer);
+    writer.u8(u8::try_from(sessions.iter().filter_map(bytes).count()).unwrap_or(u8::MAX));
+    for (session, expires) in sessions.iter().filter_map(bytes).take(MAX_SESSIONS_EACH) {
+        writer.u64(expires.as_secs());
+        writer.opaque24(&session);
+    }
+}
+
+/// The maximum number of bytes before a server's sessions.
+fn max_header_length(key: &ClientSessionKey) -> usize {
+    key.server_name.to_str().len().saturating_add(1 + 3 + 32 + 1)
+}
+
+const VERSION: u16 = 1;
+
+/// The longest stored session: its length is written as three bytes.
+const MAX_SESSION: usize = 0xff_ffff;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! A map with a fixed capacity that evicts the oldest entry. Operations take amortized constant
+//! time.
+
+use std::borrow::Borrow;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, Hash, RandomState};
+
+/// Keys in order of insertion or renewal, each with a value. Each key is stored three times.
+pub(super) struct LruMap<K, V, S = RandomState> {
+    entries: HashMap<K, Entry<K, V>, S>,
+    /// Oldest first. Removed and renewed keys remain for a while as stale items, whose number
+    /// differs from that of the entry.
+    order: VecDeque<(u64, K)>,
+    next: u64,
+    capacity: usize,
+}
+
+struct Entry<K, V> {
+    key: K,
+    value: V,
+    number: u64,
+}
+
+impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { entries: HashMap::default(), order: VecDeque::new(), next: 0, capacity }
+    }
+
+    pub(super) fn get<Q>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.entries.get(key).map(|entry| &entry.value)
+    }
+
+    pub(super) fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.entries.get_mut(key).map(|entry| &mut entry.value)
+    }
+
+    /// Inserts `value` as the newest entry, or replaces the key's old value.
+    pub(super) fn insert(&mut self, key: K, value: V) {
+        if self.capacity == 0 {
+            return;
+        }
+        let number = self.number();
+        self.order.push_back((number, key.clone()));
+        self.entries.insert(key.clone(), Entry { key, value, number });
+        if self.entries.len() > self.capacity {
+            self.remove_oldest();
+        }
+        self.compact();
+    }
+
+    /// Makes the entry of `key`, if present, the newest, and returns its value.
+    pub(super) fn renew<Q>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.compact();
+        let newest = self.next;
+        let entry = self.entries.get_mut(key)?;
+        // An entry that is the newest already needs no new number.
+        if entry.number != newest {
+            self.next = newest.wrapping_add(1);
+            entry.number = self.next;
+            self.order.push_back((entry.number, entry.key.clone()));
+        }
+        Some(&mut entry.value)
+    }
+
+    pub(super) fn remove<Q>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let entry = self.entries.remove(key)?;
+        self.compact();
+        Some(entry.value)
+    }
+
+    /// The oldest value.
+    pub(super) fn oldest(&mut self) -> Option<&V> {
+        self.drop_stale();
+        let (_, key) = self.order.front()?;
+        self.get(key)
+    }
+
+    pub(super) fn remove_oldest(&mut self) -> Option<V> {
+        self.drop_stale();
+        let (_, key) = self.order.pop_front()?;
+        self.entries.remove(&key).map(|entry| entry.value)
+    }
+
+    /// Keys and values, oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.order.iter().filter_map(|(number, key)| {
+            let entry = self.entries.get(key).filter(|entry| entry.number == *number)?;
+            Some((key, &entry.value))
+        })
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next = self.next.wrapping_add(1);
+        self.next
+    }
+
+    fn drop_stale(&mut self) {
+        while let Some((number, key)) = self.order.front() {
+            if is_current(&self.entries, *number, key) {
+                return;
+            }
+            self.order.pop_front();
+        }
+    }
+
+    /// Removes stale items once they are more than half of all, so rarely that the amortized cost
+    /// of each operation is constant.
+    fn compact(&mut self) {
+        let most = self.entries.len().saturating_mul(2).saturating_add(SLACK);
+        if self.order.len() > most {
+            let entries = &self.entries;
+            self.order.retain(|(number, key)| is_current(entries, *number, key));
+        }
+    }
+}
+
+fn is_current<K: Hash + Eq, V, S: BuildHasher>(
+    entries: &HashMap<K, Entry<K, V>, S>,
+    number: u64,
+    key: &K,
+) -> bool {
+    entries.get(key).is_some_and(|entry| entry.number == number)
+}
+
+/// Items that `order` may have in addition to twice the number of entries.
+const SLACK: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(map: &LruMap<String, u32>) -> Vec<&str> {
+        map.iter().map(|(key, _)| key.as_str()).collect()
+    }
+
+    fn filled(capacity: usize, keys: &[&str]) -> LruMap<String, u32> {
+        let mut map = LruMap::new(capacity);
+        for (value, key) in (0..).zip(keys) {
+            map.insert((*key).to_owned(), value);
+        }
+        map
+    }
+
+    #[test]
+    fn the_oldest_entry_is_evicted() {
+        let mut map = filled(3, &["a", "b", "c", "d"]);
+        assert_eq!(keys(&map), ["b", "c", "d"]);
+        assert_eq!((map.get("a"), map.get("b")), (None, Some(&1)));
+        assert_eq!(map.oldest(), Some(&1));
+        assert_eq!(map.remove_oldest(), Some(1));
+        assert_eq!(keys(&map), ["c", "d"]);
+    }
+
+    #[test]
+    fn a_replaced_or_renewed_entry_is_the_newest() {
+        let mut map = filled(3, &["a", "b", "c", "a"]);
+        assert_eq!((keys(&map), map.get("a")), (vec!["b", "c", "a"], Some(&3)));
+        assert_eq!(map.renew("b"), Some(&mut 1));
+        assert_eq!(map.renew("b"), Some(&mut 1));
+        assert_eq!(map.renew("absent"), None);
+        assert_eq!(keys(&map), ["c", "a", "b"]);
+        map.insert("d".into(), 9);
+        assert_eq!(keys(&map), ["a", "b", "d"]);
+    }
+
+    #[test]
+    fn an_entry_inserted_again_is_the_newest() {
+        let mut map = filled(2, &["a", "b"]);
+        assert_eq!(map.remove("a"), Some(0));
+        assert_eq!(map.remove("a"), None);
+        map.insert("a".into(), 5);
+        map.insert("c".into(), 6);
+        assert_eq!(keys(&map), ["a", "c"]);
+    }
+
+    #[test]
+    fn an_empty_map_has_no_oldest() {
+        let mut map = filled(2, &["a"]);
+        map.remove("a");
+        assert_eq!(map.oldest(), None);
+        assert_eq!(map.remove_oldest(), None);
+        assert_eq!(filled(0, &["a"]).get("a"), None);
+    }
+
+    #[test]
+    fn stale_items_are_limited_while_entries_are_inserted_and_removed() {
+        let mut map = filled(4, &["a", "b", "c", "d"]);
+        for round in 0..1000 {
+            map.insert("e".into(), round);
+            map.renew("d");
+            map.remove("e");
+            assert!(map.order.len() <= 2 * 4 + SLACK);
+        }
+        assert_eq!(keys(&map).len(), 3);
+    }
+
+    #[test]
+    fn removals_alone_drop_stale_items() {
+        let names: Vec<_> = (0..100_u8).map(|byte| byte.to_string()).collect();
+        let mut map = filled(100, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        names.iter().for_each(|name| _ = map.remove(name));
+        assert!(map.order.len() <= SLACK);
+    }
+}

@@ -1,0 +1,273 @@
+//! Replay protection of early data in one process. RFC 9846 8
+//!
+//! Several servers that share ticket keys need a shared guard, see `tercel-fleet`.
+
+use core::fmt;
+use core::time::Duration;
+use std::collections::{BTreeMap, HashSet};
+
+use pki_types::UnixTime;
+use tercel_crypto::{Hash, HashAlgorithm};
+
+use super::shards::Shards;
+use crate::record::limits;
+
+/// A replay guard for early data. RFC 9846 8
+pub trait AdmitEarlyData: Send + Sync {
+    /// Whether early data with this unique value may be accepted. Returns `true` only once during
+    /// the time for which a replay would count as fresh, and `false` if the guard cannot decide.
+    fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool;
+
+    /// The longest [freshness window](crate::server::ServerConfigBuilder::freshness_window) for
+    /// which the guard remembers values. A configuration with a longer one is refused.
+    /// Default: the longest that a configuration allows.
+    fn freshness_window(&self) -> Duration {
+        limits::MAX_FRESHNESS_WINDOW
+    }
+}
+
+/// A replay guard in memory: remembers unique values, such as binders, until they can no longer be
+/// replayed.
+///
+/// When it is full, after a restart, or when the clock is set back, it refuses values that it may
+/// have seen. Refused early data costs a round trip.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tercel::{Credential, Policy, ServerConfig, error::ConfigError};
+/// use tercel::{pki_types::UnixTime, session::ReplayGuard};
+///
+/// fn config(credential: Credential) -> Result<Arc<ServerConfig>, ConfigError> {
+///     let guard = ReplayGuard::for_early_data(100_000, UnixTime::now());
+///     let guard = Policy::Here(Arc::new(guard) as _);
+///     ServerConfig::builder().credential(credential).early_data(16_384, guard).build()
+/// }
+/// ```
+pub struct ReplayGuard {
+    shards: Shards<Shard>,
+    capacity: usize,
+    window: Duration,
+}
+
+impl ReplayGuard {
+    /// A guard for `capacity` values of any length, at about 100 bytes each.
+    ///
+    /// It refuses all values up to and including `blind_until`, because it does not know which
+    /// values were admitted before it was created. [`Self::for_early_data`] computes that time.
+    #[must_use]
+    pub fn new(capacity: usize, blind_until: UnixTime) -> Self {
+        let shards = Shards::new(capacity, |room| Shard::new(room, blind_until));
+        Self { shards, capacity, window: limits::MAX_FRESHNESS_WINDOW }
+    }
+
+    /// Inserts `unique`, and returns whether it was absent. It is remembered up to and including
+    /// `expires`; the caller must refuse it by its age afterwards.
+    #[must_use = "`false` means a replay"]
+    pub fn insert_once(&self, unique: &[u8], expires: UnixTime, now: UnixTime) -> bool {
+        // Hashed to a fixed length, so that a peer cannot choose how much memory a value takes.
+        let mut value = [0; 32];
+        let digest = Hash::digest(HashAlgorithm::Sha256, &[unique]);
+        value.iter_mut().zip(digest.iter()).for_each(|(to, from)| *to = *from);
+        let shard = self.shards.lock(self.shards.hash(&value));
+        shard.is_some_and(|mut shard| shard.insert_once(value, expires, now))
+    }
+}
+
+impl ReplayGuard {
+    /// The time during which one ClientHello can count as fresh, for a [freshness
+    /// window](crate::server::ServerConfigBuilder::freshness_window) of this length.
+    ///
+    /// Every guard has to remember a value for this time, and after losing its memory has to refuse
+    /// all values for this time. It is twice the window, since a ClientHello may arrive too early
+    /// or too late, plus one second, since clocks are read in whole seconds. RFC 9846 8.3
+    #[must_use]
+    pub const fn freshness_period(window: Duration) -> Duration {
+        window.saturating_mul(2).saturating_add(Duration::from_secs(1))
+    }
+
+    /// A guard to be created when a server starts. It refuses early data until no ClientHello from
+    /// before `now` can count as fresh with any freshness window that a configuration allows.
+    #[must_use]
+    pub fn for_early_data(capacity: usize, now: UnixTime) -> Self {
+        Self::for_freshness_window(capacity, now, limits::MAX_FRESHNESS_WINDOW)
+    }
+
+    /// Like [`Self::for_early_data`], for configurations with a [freshness
+    /// window](crate::server::ServerConfigBuilder::freshness_window) of at most `window`. It
+    /// refuses early data for a shorter time after its creation, and remembers fewer values.
+    #[must_use]
+    pub fn for_freshness_window(capacity: usize, now: UnixTime, window: Duration) -> Self {
+        Self { window, ..Self::new(capacity, after_window(now, window)) }
+    }
+}
+
+impl AdmitEarlyData for ReplayGuard {
+    fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool {
+        self.insert_once(unique, after_window(now, self.window), now)
+    }
+
+    fn freshness_window(&self) -> Duration {
+        self.window
+    }
+}
+
+fn after_window(now: UnixTime, window: Duration) -> UnixTime {
+    let seconds = now.as_secs().saturating_add(ReplayGuard::freshness_period(window).as_secs());
+    UnixTime::since_unix_epoch(Duration::from_secs(seconds))
+}
+
+impl fmt::Debug for ReplayGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReplayGuard").field("capacity", &self.capacity).finish_non_exhaustive()
+    }
+}
+
+struct Shard {
+    seen: HashSet<[u8; 32]>,
+    /// The values of `seen` by their expiry.
+    by_expiry: BTreeMap<UnixTime, Vec<[u8; 32]>>,
+    /// Values that expired up to this time have been removed.
+    removed_until: UnixTime,
+    capacity: usize,
+}
+
+impl Shard {
+    fn new(capacity: usize, removed_until: UnixTime) -> Self {
+        Self { seen: HashSet::new(), by_expiry: BTreeMap::new(), removed_until, capacity }
+    }
+
+    fn insert_once(&mut self, value: [u8; 32], expires: UnixTime, now: UnixTime) -> bool {
+        self.remove_expired(now);
+        // If the clock was set back, a removed value could count as fresh again.
+        if now <= self.removed_until || now > expires || self.seen.len() >= self.capacity {
+            return false;
+        }
+        if !self.seen.insert(value) {
+            return false;
+        }
+        self.by_expiry.entry(expires).or_default().push(value);
+        true
+    }
+
+    fn remove_expired(&mut self, now: UnixTime) {
+        while let Some(first) = self.by_expiry.first_entry() {
+            if *first.key() >= now {
+                return;
+            }
+            self.removed_until = self.removed_until.max(*first.key());
+            for value in first.remove() {
+                self.seen.remove(&value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    fn at(seconds: u64) -> UnixTime {
+        UnixTime::since_unix_epoch(Duration::from_secs(seconds))
+    }
+
+    fn guard(capacity: usize) -> ReplayGuard {
+        ReplayGuard::new(capacity, at(0))
+    }
+
+    fn count(guard: &ReplayGuard) -> usize {
+        guard.shards.all().map(|shard| shard.seen.len()).sum()
+    }
+
+    #[test]
+    fn a_value_is_admitted_once_until_it_expires() {
+        let guard = guard(100);
+        assert!(guard.insert_once(b"binder", at(110), at(100)));
+        for now in 100..=110 {
+            assert!(!guard.insert_once(b"binder", at(110), at(now)), "at {now}");
+            // Nor with the expiry that a later call would compute.
+            assert!(!guard.insert_once(b"binder", at(now + 10), at(now)), "at {now}");
+        }
+        assert!(guard.insert_once(b"another", at(110), at(100)));
+        assert!(guard.insert_once(b"", at(110), at(100)));
+    }
+
+    #[test]
+    fn expired_values_are_refused() {
+        let guard = guard(100);
+        assert!(!guard.insert_once(b"old", at(99), at(100)));
+        assert!(guard.insert_once(b"just", at(100), at(100)));
+    }
+
+    #[test]
+    fn a_full_guard_refuses_values_and_removes_none_early() {
+        let guard = guard(10);
+        for value in 0..10_u8 {
+            assert!(guard.insert_once(&[value], at(110 + u64::from(value)), at(100)));
+        }
+        assert!(!guard.insert_once(b"one more", at(120), at(110)));
+        for value in 0..10_u8 {
+            assert!(!guard.insert_once(&[value], at(120), at(110)));
+        }
+        // At 111 the value that expired at 110 is removed, which leaves room for one.
+        assert!(guard.insert_once(b"one more", at(121), at(111)));
+        assert!(!guard.insert_once(b"yet another", at(121), at(111)));
+    }
+
+    #[test]
+    fn the_number_of_values_is_limited_over_all_shards() {
+        let guard = guard(1000);
+        let admitted = (0..5000_u32).filter(|v| guard.insert_once(&v.to_be_bytes(), at(10), at(1)));
+        let admitted = admitted.count();
+        assert!((900..=1000).contains(&admitted));
+        assert_eq!(count(&guard), admitted);
+    }
+
+    #[test]
+    fn expired_values_are_removed() {
+        let guard = guard(100);
+        for round in 1..=100_u64 {
+            for value in 0..10_u8 {
+                assert!(guard.insert_once(&[value], at(round), at(round)));
+            }
+            assert_eq!(count(&guard), 10);
+        }
+        assert!(guard.shards.all().all(|shard| shard.by_expiry.len() == 1));
+    }
+
+    #[test]
+    fn a_clock_set_back_admits_no_value_that_was_removed() {
+        let guard = guard(100);
+        assert!(guard.insert_once(b"binder", at(110), at(100)));
+        assert!(guard.insert_once(b"another", at(121), at(111)));
+        assert!(!guard.insert_once(b"binder", at(115), at(105)));
+        assert!(!guard.insert_once(b"binder", at(120), at(110)));
+        // From here on the caller refuses the first value by its age.
+        assert!(guard.insert_once(b"third", at(121), at(111)));
+    }
+
+    #[test]
+    fn all_values_are_refused_up_to_blind_until() {
+        let guard = ReplayGuard::new(100, at(110));
+        assert!(!guard.insert_once(b"binder", at(120), at(100)));
+        assert!(!guard.insert_once(b"binder", at(120), at(110)));
+        assert!(guard.insert_once(b"binder", at(121), at(111)));
+    }
+
+    #[test]
+    fn concurrent_insertions_admit_a_value_once() {
+        let guard = guard(100_000);
+        let admitted = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let first = |v: &u32| guard.insert_once(&v.to_be_bytes(), at(10), at(1));
+                    admitted.fetch_add((0..500).filter(first).count(), Ordering::Relaxed);
+                });
+            }
+        });
+        assert_eq!(admitted.into_inner(), 500);
+    }
+}

@@ -1,0 +1,362 @@
+//! The state of a resumable session, and its encoding. RFC 9846 4.7.1, RFC 5077 4
+//!
+//! One type serves both versions and both sides. A session is sealed in a ticket or kept in a
+//! store. Sealing detects every change. A store may be a file, so the bytes for stores include a
+//! checksum: a session with a damaged secret would be offered or accepted, and the handshake would
+//! fail.
+
+pub(crate) mod client_session;
+pub(crate) mod client_store;
+pub(crate) mod server_session;
+pub(crate) mod store;
+pub(crate) mod stored;
+
+use core::time::Duration;
+use std::sync::{Arc, OnceLock};
+
+use pki_types::{ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use tercel_crypto::Secret;
+use tercel_wire::{
+    CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer,
+};
+
+use super::codec::{
+    not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
+};
+use super::context::Context;
+use crate::auth::chain::Chain;
+use crate::auth::credential_id::SessionCredential;
+use crate::auth::verify_peer::PeerIdentity;
+use crate::keys::suite::{self, Suite};
+use crate::keys::tls12::MainSecret12;
+use crate::psk::UsedKey;
+use crate::side::Side;
+use stored::StoredSession;
+
+/// A session that can be resumed.
+pub(crate) struct Session {
+    pub(crate) version: ProtocolVersion,
+    pub(crate) suite: &'static Suite,
+    /// TLS 1.3: the pre-shared key. TLS 1.2: the main secret.
+    pub(crate) secret: Secret,
+    /// TLS 1.2, see [`Self::main_secret`]. Not encoded. Boxed, because moving an empty cell that
+    /// has the value inline would also copy uninitialized memory, which may contain old secrets.
+    pub(crate) keyed_main_secret: OnceLock<Box<MainSecret12>>,
+    /// TLS 1.2: the store that has this session, once a connection may have to remove it from
+    /// there. Not encoded.
+    pub(crate) stored: OnceLock<Arc<StoredSession>>,
+    /// TLS 1.2: whether the extended main secret was used. RFC 7627 5.3
+    pub(crate) extended: bool,
+    /// Seconds since the epoch at which the ticket was made.
+    pub(crate) created: u64,
+    /// Seconds since the epoch at which the original full handshake took place.
+    pub(crate) authenticated: u64,
+    /// Lifetime in seconds.
+    pub(crate) lifetime: u32,
+    /// `ticket_age_add`, which obfuscates the ticket's age. RFC 9846 4.3.11.1
+    pub(crate) age_add: u32,
+    pub(crate) max_early_data: u32,
+    pub(crate) group: Option<NamedGroup>,
+    pub(crate) peer_signature_scheme: Option<SignatureScheme>,
+    /// The server name. A server has it only if the client sent it.
+    pub(crate) server_name: Option<String>,
+    /// Whether the server presented a raw public key. RFC 7250
+    pub(crate) server_raw_key: bool,
+    /// TLS 1.3: whether the ticket may be used for every name in the server's certificate.
+    pub(crate) across_names: bool,
+    pub(crate) alpn: Option<Vec<u8>>,
+    /// The session context: identifies the configurations that may resume the session.
+    pub(crate) context: Context,
+    /// Server: the credential of the original full handshake. `None` if an external pre-shared key
+    /// was used.
+    pub(crate) credential: Option<SessionCredential>,
+    /// Client: the ticket or session ID to send. Server: empty.
+    pub(crate) identity: Vec<u8>,
+    /// Client, TLS 1.2: whether `identity` is a ticket, not a session ID.
+    pub(crate) by_ticket: bool,
+    /// The external pre-shared key of the original handshake, which authenticates the peer.
+    pub(crate) pre_shared_key: Option<UsedKey>,
+    pub(crate) peer_chain: Chain,
+    /// Client: seconds since the epoch at which the server's certificate expires; `None` if not yet
+    /// determined.
+    pub(crate) chain_expires: Option<u64>,
+    /// The raw public key that the peer presented instead of a chain. RFC 7250
+    pub(crate) peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
+    /// SHA-256 of the peer's certificate, stored instead of its chain.
+    pub(crate) peer_certificate_digest: Option<[u8; 32]>,
+    pub(crate) ocsp_response: Option<Vec<u8>>,
+    pub(crate) signed_certificate_timestamps: Option<Vec<u8>>,
+}
+
+/// Version of the encoding. Other versions are refused.
+const FORMAT: u8 = 4;
+
+/// The longest time, in seconds, for which certificates are trusted without a new check, however
+/// often the session is renewed. RFC 9846 4.7.1
+const MAX_AGE: u64 = 604_800;
+
+impl Session {
+    /// A session of this suite, whose secret, lifetime and negotiated parameters the caller has to
+    /// set. `now` and `authenticated` (the time of the original full handshake, if earlier) are
+    /// seconds since the epoch.
+    pub(crate) fn new(suite: &'static Suite, now: u64, authenticated: Option<u64>) -> Self {
+        let tls13 = suite.is_tls13();
+        Self {
+            version: if tls13 { ProtocolVersion::TLS1_3 } else { ProtocolVersion::TLS1_2 },
+            suite,
+            secret: Secret::new(&[]),
+            keyed_main_secret: OnceLock::new(),
+            stored: OnceLock::new(),
+            extended: tls13,
+            created: now,
+            authenticated: authenticated.unwrap_or(now),
+            lifetime: 0,
+            age_add: 0,
+            max_early_data: 0,
+            group: None,
+            peer_signature_scheme: None,
+            server_name: None,
+            server_raw_key: false,
+            across_names: false,
+            alpn: None,
+            context: Context::NONE,
+            credential: None,
+            identity: Vec::new(),
+            by_ticket: false,
+            pre_shared_key: None,
+            peer_chain: Chain::default(),
+            chain_expires: None,
+            peer_raw_public_key: None,
+            peer_certificate_digest: None,
+            ocsp_response: None,
+            signed_certificate_timestamps: None,
+        }
+    }
+
+    /// TLS 1.2: the main secret. Hash states that depend only on the secret are computed at first
+    /// use and shared by all handshakes that resume this session.
+    pub(crate) fn main_secret(&self) -> &MainSecret12 {
+        let make = || Box::new(MainSecret12::resumed(self.suite, self.secret.duplicate()));
+        self.keyed_main_secret.get_or_init(make)
+    }
+
+    /// The peer's identity, as a verifier receives it.
+    pub(crate) fn peer<'s>(
+        &'s self,
+        side: Side,
+        server_name: Option<&'s ServerName<'static>>,
+        ocsp_requested: bool,
+        now: UnixTime,
+    ) -> PeerIdentity<'s> {
+        PeerIdentity {
+            side,
+            chain: &self.peer_chain,
+            raw_public_key: self.peer_raw_public_key.as_deref(),
+            server_name,
+            ocsp_requested,
+            ocsp_response: self.ocsp_response.as_deref(),
+            signed_certificate_timestamps: self.signed_certificate_timestamps.as_deref(),
+            now,
+        }
+    }
+
+    /// A copy of the session. Not `Clone`, so that copies of a secret are visible in review.
+    pub(crate) fn duplicate(&self) -> Self {
+        Self {
+            secret: self.secret.duplicate(),
+            keyed_main_secret: OnceLock::new(),
+            stored: OnceLock::new(),
+            server_name: self.server_name.clone(),
+            alpn: self.alpn.clone(),
+            identity: self.identity.clone(),
+            pre_shared_key: self.pre_shared_key.clone(),
+            peer_chain: self.peer_chain.clone(),
+            peer_raw_public_key: self.peer_raw_public_key.clone(),
+            ocsp_response: self.ocsp_response.clone(),
+            signed_certificate_timestamps: self.signed_certificate_timestamps.clone(),
+            ..*self
+        }
+    }
+
+    /// The type of the certificate that the server presented.
+    pub(crate) fn server_certificate_type(&self) -> CertificateType {
+        if self.server_raw_key { CertificateType::RAW_PUBLIC_KEY } else { CertificateType::X509 }
+    }
+
+    /// Whether the peer was authenticated with a certificate or raw public key.
+    pub(crate) fn has_peer(&self) -> bool {
+        !self.peer_chain.is_empty()
+            || self.peer_raw_public_key.is_some()
+            || self.peer_certificate_digest.is_some()
+    }
+
+    /// Whether the session may still be used.
+    pub(crate) fn is_unexpired(&self, now: UnixTime) -> bool {
+        let now = now.as_secs();
+        let lifetime = u64::from(self.lifetime);
+        // If the clock was set back, the age is 0.
+        now.saturating_sub(self.created) < lifetime
+            && now.saturating_sub(self.authenticated) < MAX_AGE
+    }
+
+    /// The time at which the session expires.
+    pub(crate) fn expires(&self) -> UnixTime {
+        let end = self.created.saturating_add(u64::from(self.lifetime));
+        let end = end.min(self.authenticated.saturating_add(MAX_AGE));
+        UnixTime::since_unix_epoch(Duration::from_secs(end))
+    }
+
+    /// The encoding for a ticket, or `None` if a field is too long for its length prefix.
+    pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(self.max_encoded_length());
+        let mut w = Writer::new(&mut bytes);
+        w.u8(FORMAT);
+        w.u16(self.version.0);
+        w.u16(self.suite.code.0);
+        w.opaque8(self.secret.as_bytes());
+        let flags = [self.extended, self.by_ticket, self.across_names, self.server_raw_key];
+        w.u8(flags.into_iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(flag)));
+        w.u64(self.created);
+        w.u64(self.authenticated);
+        w.u32(self.lifetime);
+        w.u32(self.age_add);
+        w.u32(self.max_early_data);
+        w.u16(self.group.map_or(0, |group| group.0));
+        w.u16(self.peer_signature_scheme.map_or(0, |scheme| scheme.0));
+        w.opaque8(self.server_name.as_deref().unwrap_or_default().as_bytes());
+        w.opaque8(self.alpn.as_deref().unwrap_or_default());
+        w.opaque8(&self.context);
+        SessionCredential::write(self.credential.as_ref(), &mut w);
+        w.opaque16(&self.identity);
+        write_used_key(&mut w, self.pre_shared_key.as_ref());
+        write_chain(&mut w, &self.peer_chain);
+        w.opaque16(self.peer_raw_public_key.as_deref().unwrap_or_default());
+        w.opaque8(self.peer_certificate_digest.as_ref().map_or(&[], |digest| digest.as_slice()));
+        w.opaque24(self.ocsp_response.as_deref().unwrap_or_default());
+        w.opaque24(self.signed_certificate_timestamps.as_deref().unwrap_or_default());
+        w.finish().ok()?;
+        Some(bytes)
+    }
+
+    /// An upper bound for the length of both encodings. The buffer is allocated in full, because
+    /// growing would leave copies of the secret in freed memory.
+    pub(super) fn max_encoded_length(&self) -> usize {
+        let of_chain =
+            self.peer_chain.iter().map(|certificate| certificate.len().saturating_add(3));
+        let parts = [
+            self.identity.len(),
+            self.pre_shared_key.as_ref().map_or(0, |key| key.external_identity.len()),
+            self.peer_raw_public_key.as_ref().map_or(0, |key| key.len()),
+            self.ocsp_response.as_ref().map_or(0, Vec::len),
+            self.signed_certificate_timestamps.as_ref().map_or(0, Vec::len),
+            // All other fields, whose lengths are limited.
+            1024,
+        ];
+        parts.into_iter().chain(of_chain).fold(0_usize, usize::saturating_add)
+    }
+
+    /// The encoding for a store: that for a ticket, followed by its checksum.
+    pub(crate) fn to_stored_bytes(&self) -> Option<Vec<u8>> {
+        // The capacity suffices, see `max_encoded_length`.
+        let mut bytes = self.to_bytes()?;
+        let sum = checksum(&bytes);
+        bytes.extend_from_slice(&sum);
+        Some(bytes)
+    }
+
+    /// Decodes what [`Self::to_stored_bytes`] wrote, if its checksum is correct.
+    pub(crate) fn from_stored_bytes(bytes: &[u8]) -> Option<Self> {
+        let (bytes, found) = bytes.split_last_chunk()?;
+        if checksum(bytes) != *found {
+            return None;
+        }
+        Self::from_bytes(bytes)
+    }
+
+    /// Decodes what [`Self::to_bytes`] wrote. Every field is checked although the bytes are
+    /// authenticated.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut r = Reader::new(bytes);
+        if r.u8().ok()? != FORMAT {
+            return None;
+        }
+        let version = ProtocolVersion(r.u16().ok()?);
+        let suite = suite::find(CipherSuite(r.u16().ok()?))?;
+        if suite.is_tls13() != (version == ProtocolVersion::TLS1_3) {
+            return None;
+        }
+        // RFC 9846 4.7.1, RFC 5246 8.1
+        let length = if suite.is_tls13() { suite.hash.output_len() } else { 48 };
+        let secret = r.opaque8().ok().filter(|secret| secret.len() == length).map(Secret::new)?;
+        let flags = r.u8().ok().filter(|flags| *flags < 16)?;
+        let session = Self {
+            version,
+            suite,
+            secret,
+            keyed_main_secret: OnceLock::new(),
+            stored: OnceLock::new(),
+            extended: flags & 1 != 0,
+            by_ticket: flags & 2 != 0,
+            across_names: flags & 4 != 0,
+            server_raw_key: flags & 8 != 0,
+            created: r.u64().ok()?,
+            authenticated: r.u64().ok()?,
+            lifetime: r.u32().ok()?,
+            age_add: r.u32().ok()?,
+            max_early_data: r.u32().ok()?,
+            group: read_code(&mut r, NamedGroup)?,
+            peer_signature_scheme: read_code(&mut r, SignatureScheme)?,
+            server_name: read_name(r.opaque8().ok()?)?,
+            alpn: not_empty(r.opaque8().ok()?),
+            context: Context::read(r.opaque8().ok()?)?,
+            credential: SessionCredential::read(&mut r)?,
+            identity: r.opaque16().ok()?.to_vec(),
+            pre_shared_key: read_used_key(&mut r)?,
+            peer_chain: read_chain(&mut r)?.into(),
+            chain_expires: None,
+            peer_raw_public_key: not_empty(r.opaque16().ok()?).map(Into::into),
+            peer_certificate_digest: match r.opaque8().ok()? {
+                [] => None,
+                digest => Some(digest.try_into().ok()?),
+            },
+            ocsp_response: not_empty(r.opaque24().ok()?),
+            signed_certificate_timestamps: not_empty(r.opaque24().ok()?),
+        };
+        r.expect_end().ok()?;
+        Some(session)
+    }
+}
+
+/// A checksum against accidental damage. It does not prevent forgery, which a party that can write
+/// to the store does not need. SHA-256 would be up to a third of a client's work for a TLS 1.2
+/// resumption.
+///
+/// Each step is a bijection of the sum, so every change within one word of eight bytes is detected,
+/// and all but one in 2^64 of the changes to several words. Each step multiplies twice: after one
+/// multiplication, a change of the highest bit would still be a change of one bit, which a change
+/// of one bit in the lane's next word could cancel. Words are summed in four independent lanes for
+/// speed, since a session may contain long certificates.
+fn checksum(bytes: &[u8]) -> [u8; 8] {
+    let start = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let step =
+        |sum: u64, word: u64| (sum ^ word).wrapping_mul(ODD).rotate_left(29).wrapping_mul(ODD);
+    let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    let word = |bytes: &[u8]| match bytes.first_chunk() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => word(bytes),
+    };
+    let (mut lanes, mut blocks) = ([start; 4], bytes.chunks_exact(4 * 8));
+    for block in &mut blocks {
+        for (lane, bytes) in lanes.iter_mut().zip(block.chunks_exact(8)) {
+            *lane = step(*lane, word(bytes));
+        }
+    }
+    let sum = blocks.remainder().chunks(8).map(word).fold(start, step);
+    step(lanes.into_iter().fold(sum, step), 0).to_be_bytes()
+}
+
+/// 2^64 divided by the golden ratio, which spreads bits well.
+const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[cfg(test)]
+mod tests;

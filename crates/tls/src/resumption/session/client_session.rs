@@ -1,0 +1,57 @@
+//! A client's session as a value, for stores that do not need bytes.
+
+use core::fmt;
+
+use super::Session;
+use crate::resumption::encoding::Value;
+
+/// A client's session for a [`ClientSessionStore`](crate::session::ClientSessionStore). Its secret
+/// is zeroized on drop.
+///
+/// If a store keeps this value instead of bytes, a resumption does not have to decode the session,
+/// whose largest part is the server's certificates.
+pub struct ClientSession(Box<Session>);
+
+impl ClientSession {
+    /// Decodes the bytes that a store was given. `None` if they are damaged or have the format of
+    /// another version of this library.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Session::from_stored_bytes(bytes).map(|session| Self(Box::new(session)))
+    }
+
+    /// Encodes the session. The bytes contain keys and suffice to impersonate this client to the
+    /// server. `None` if a field is too long to be encoded.
+    #[must_use]
+    pub fn to_bytes(&self) -> Option<Vec<u8>> {
+        self.0.to_stored_bytes()
+    }
+
+    pub(crate) fn new(session: Box<Session>) -> Self {
+        Self(session)
+    }
+
+    pub(crate) fn into_inner(self) -> Box<Session> {
+        self.0
+    }
+}
+
+impl Value for ClientSession {
+    fn max_encoded_length(&self) -> usize {
+        self.0.max_encoded_length()
+    }
+
+    fn to_bytes(&self) -> Option<Vec<u8>> {
+        self.to_bytes()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Self::from_bytes(bytes)
+    }
+}
+
+impl fmt::Debug for ClientSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientSession").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,161 @@
+//! Interface of a client's session store.
+
+use core::hash::{Hash, Hasher};
+use std::time::Duration;
+
+use pki_types::{ServerName, UnixTime};
+use tercel_wire::{Reader, Writer};
+use zeroize::Zeroizing;
+
+use super::client_session::ClientSession;
+
+/// A client's session store.
+pub trait ClientSessionStore: Send + Sync {
+    /// Stores one more session for `key`, until `expires`.
+    fn put(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime);
+
+    /// Stores a session that the server allows to be resumed under every name in its certificate.
+    /// draft-ietf-tls-cross-sni-resumption
+    ///
+    /// By default it is stored like any other. A store that knows which names belong together may
+    /// return it for another of them. The client then verifies the server's certificate for that
+    /// name before it sends anything, and does not use the session if the certificate is refused.
+    fn put_across_names(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime) {
+        self.put(key, session, expires);
+    }
+
+    /// Removes and returns the newest session. A ticket is used once, because a second use would
+    /// let observers link the connections. RFC 9846 C.4
+    fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>>;
+
+    /// Removes all sessions of `key`. Called after a fatal alert on a connection of one of them.
+    /// RFC 5246 7.2.2
+    ///
+    /// Called only on the store in the connection's configuration. A session that is stored as a
+    /// value ([`ClientSession`]) is not resumed from another store either. Copies as bytes in other
+    /// stores have to be removed by the application.
+    ///
+    /// By default all sessions are taken in turn. A store whose [`Self::take`] returns sessions of
+    /// other keys has to override this, since it would lose those as well.
+    fn remove(&self, key: &ClientSessionKey) {
+        // At time 0 no session has expired. The limit ends this for a store that always returns
+        // one.
+        let beginning = UnixTime::since_unix_epoch(Duration::ZERO);
+        let taken = || self.take(key, beginning).map(Zeroizing::new);
+        (0..MAX_SESSIONS_EACH).map_while(|_| taken()).for_each(drop);
+    }
+
+    /// Like [`Self::put`], for a store that keeps values. By default the session is encoded and
+    /// put.
+    fn put_session(&self, key: &ClientSessionKey, session: ClientSession, expires: UnixTime) {
+        if let Some(bytes) = session.to_bytes() {
+            self.put(key, bytes, expires);
+        }
+    }
+
+    /// Like [`Self::take`], for a store that keeps values. By default bytes are taken, decoded, and
+    /// zeroized.
+    fn take_session(&self, key: &ClientSessionKey, now: UnixTime) -> Option<ClientSession> {
+        let bytes = Zeroizing::new(self.take(key, now)?);
+        ClientSession::from_bytes(&bytes)
+    }
+}
+
+/// The key of sessions in a client's store: the properties that two connections must share for one
+/// to resume the other's session.
+#[derive(Clone, Debug, Eq)]
+pub struct ClientSessionKey {
+    pub(crate) server_name: ServerName<'static>,
+    port: Option<u16>,
+    configuration: [u8; 32],
+}
+
+impl ClientSessionKey {
+    /// A key of the server name, the port if servers are distinguished by it, and a digest of the
+    /// client's configuration, such as ALPN and roots.
+    #[must_use]
+    pub fn new(
+        server_name: ServerName<'static>,
+        port: Option<u16>,
+        configuration: [u8; 32],
+    ) -> Self {
+        Self { server_name, port, configuration }
+    }
+
+    /// Writes `name 1.. | has port 1 | [port 2] | configuration 32`.
+    pub(crate) fn write(&self, writer: &mut Writer<'_>) {
+        writer.opaque8(self.server_name.to_str().as_bytes());
+        writer.u8(u8::from(self.port.is_some()));
+        if let Some(port) = self.port {
+            writer.u16(port);
+        }
+        writer.bytes(&self.configuration);
+    }
+
+    /// Reads what [`Self::write`] wrote.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let name = core::str::from_utf8(reader.opaque8().ok()?).ok()?;
+        let name = ServerName::try_from(name).ok()?;
+        let port = match reader.u8().ok()? {
+            0 => None,
+            1 => Some(reader.u16().ok()?),
+            _ => return None,
+        };
+        let configuration = reader.array().ok()?;
+        Some(Self::new(name.to_owned(), port, *configuration))
+    }
+}
+
+/// Names that differ only in case are equal. RFC 4343 3
+impl PartialEq for ClientSessionKey {
+    fn eq(&self, other: &Self) -> bool {
+        // Comparing bytes first is faster: equal names nearly always have the same case.
+        let named_alike = match (&self.server_name, &other.server_name) {
+            (ServerName::DnsName(own), ServerName::DnsName(other)) => {
+                own.as_ref().as_bytes() == other.as_ref().as_bytes() || own == other
+            }
+            (own, other) => own == other,
+        };
+        named_alike && self.port == other.port && self.configuration == other.configuration
+    }
+}
+
+/// Hashes the name in large pieces, since each call of the hasher has a cost, and the name's own
+/// implementation makes one for each letter.
+impl Hash for ClientSessionKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Eight bytes of the digest suffice for a hash.
+        let configuration = self.configuration.first_chunk().copied().map_or(0, u64::from_le_bytes);
+        let port = self.port.map_or(u32::MAX, u32::from);
+        match &self.server_name {
+            ServerName::DnsName(name) => {
+                let name = name.as_ref().as_bytes();
+                let length = u64::try_from(name.len()).unwrap_or(u64::MAX);
+                let rest = length ^ u64::from(port).rotate_left(32) ^ configuration;
+                let mut head = [0; 8 + PIECE];
+                let (first, room) = head.split_at_mut(8);
+                first.copy_from_slice(&rest.to_le_bytes());
+                let (begin, more) = name.split_at(name.len().min(PIECE));
+                room.iter_mut().zip(begin).for_each(|(to, from)| *to = *from);
+                room.make_ascii_lowercase();
+                state.write(head.get(..begin.len().saturating_add(8)).unwrap_or_default());
+                for part in more.chunks(PIECE) {
+                    let mut lower = [0; PIECE];
+                    lower.iter_mut().zip(part).for_each(|(to, from)| *to = *from);
+                    lower.make_ascii_lowercase();
+                    state.write(lower.get(..part.len()).unwrap_or_default());
+                }
+            }
+            other => {
+                state.write_u64(u64::from(port) ^ configuration);
+                other.hash(state);
+            }
+        }
+    }
+}
+
+/// Letters of a name that are hashed in one call.
+pub(crate) const PIECE: usize = 32;
+
+/// Limit of sessions per server, whose count is written as one byte.
+pub(crate) const MAX_SESSIONS_EACH: usize = 0xff;

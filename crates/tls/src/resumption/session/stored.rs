@@ -1,0 +1,169 @@
+//! Invalidation of TLS 1.2 sessions: a session must not be resumed after one of its connections
+//! ended with a fatal alert. RFC 5246 7.2.2
+//!
+//! All connections of a session that a store keeps as a value share one [`StoredSession`]. If the
+//! value is in several stores, its invalidation is shared. Sessions decoded from bytes share
+//! nothing.
+
+use core::ptr::addr_eq;
+use std::sync::{Arc, Weak};
+
+use super::Session;
+use super::client_store::{ClientSessionKey, ClientSessionStore};
+use super::store::{ForgetSession, ServerSessionStore};
+use crate::sync::atomic::{AtomicBool, Ordering};
+
+/// Reference to a session in its store, which may be dropped before the session's connections.
+pub(crate) struct StoredSession {
+    location: Location,
+    /// Whether a connection of the session ended with a fatal alert. Unused if there is a `first`,
+    /// whose flag is used.
+    invalidated: AtomicBool,
+    /// The first reference made for this session, if that is to another store or ID.
+    first: Option<Arc<Self>>,
+}
+
+enum Location {
+    ServerStore {
+        store: Weak<dyn ServerSessionStore>,
+        id: [u8; 32],
+    },
+    /// The application keeps the session itself.
+    Application {
+        application: Arc<dyn ForgetSession>,
+        id: [u8; 32],
+    },
+    /// A client's store does not distinguish sessions of one key, so all of them are removed.
+    ClientStore {
+        store: Weak<dyn ClientSessionStore>,
+        key: ClientSessionKey,
+    },
+}
+
+impl StoredSession {
+    /// The reference to a server's session. Connections share the first one that is made.
+    pub(crate) fn of_server(
+        session: &Session,
+        store: &Arc<dyn ServerSessionStore>,
+        id: [u8; 32],
+    ) -> Arc<Self> {
+        let location = || Location::ServerStore { store: Arc::downgrade(store), id };
+        let first = session.stored.get_or_init(|| Self::at(location()));
+        match &first.location {
+            Location::ServerStore { store: there, id: known }
+                if addr_eq(there.as_ptr(), Arc::as_ptr(store)) && *known == id =>
+            {
+                Arc::clone(first)
+            }
+            // One store may be a cache of another, and be dropped before it.
+            _ => Arc::new(Self::of(location(), Some(Arc::clone(first)))),
+        }
+    }
+
+    /// The reference to a client's session, like [`Self::of_server`].
+    pub(crate) fn of_client(
+        session: &Session,
+        store: &Arc<dyn ClientSessionStore>,
+        key: &ClientSessionKey,
+    ) -> Arc<Self> {
+        let location = || Location::ClientStore { store: Arc::downgrade(store), key: key.clone() };
+        let first = session.stored.get_or_init(|| Self::at(location()));
+        match &first.location {
+            Location::ClientStore { store: there, key: known }
+                if addr_eq(there.as_ptr(), Arc::as_ptr(store)) && known == key =>
+            {
+                Arc::clone(first)
+            }
+            _ => Arc::new(Self::of(location(), Some(Arc::clone(first)))),
+        }
+    }
+
+    /// A reference to a server's session with this ID in this store.
+    pub(crate) fn in_store(store: &Arc<dyn ServerSessionStore>, id: [u8; 32]) -> Arc<Self> {
+        Self::at(Location::ServerStore { store: Arc::downgrade(store), id })
+    }
+
+    /// A reference to a server's session with this ID that the application keeps.
+    pub(crate) fn in_application(application: &Arc<dyn ForgetSession>, id: [u8; 32]) -> Arc<Self> {
+        Self::at(Location::Application { application: Arc::clone(application), id })
+    }
+
+    /// A reference to a client's sessions with this key in this store.
+    pub(crate) fn in_client_store(
+        store: &Arc<dyn ClientSessionStore>,
+        key: ClientSessionKey,
+    ) -> Arc<Self> {
+        Self::at(Location::ClientStore { store: Arc::downgrade(store), key })
+    }
+
+    /// The session ID, on a server.
+    pub(crate) fn id(&self) -> Option<&[u8; 32]> {
+        match &self.location {
+            Location::ServerStore { id, .. } | Location::Application { id, .. } => Some(id),
+            Location::ClientStore { .. } => None,
+        }
+    }
+
+    /// The store's key, on a client.
+    pub(crate) fn key(&self) -> Option<&ClientSessionKey> {
+        match &self.location {
+            Location::ClientStore { key, .. } => Some(key),
+            Location::ServerStore { .. } | Location::Application { .. } => None,
+        }
+    }
+
+    fn at(location: Location) -> Arc<Self> {
+        Arc::new(Self::of(location, None))
+    }
+
+    fn of(location: Location, first: Option<Arc<Self>>) -> Self {
+        Self { location, invalidated: AtomicBool::new(false), first }
+    }
+
+    /// Whether a connection of this session ended with a fatal alert, so that the session must not
+    /// be resumed, whichever store it was found in.
+    pub(crate) fn has_forgotten(session: &Session) -> bool {
+        session.stored.get().is_some_and(|first| first.is_invalidated())
+    }
+
+    /// Calls `put`, which returns a session to the store it was taken from, unless the session has
+    /// been invalidated by another connection in the meantime.
+    pub(crate) fn put_unless_invalidated(&self, put: impl FnOnce()) {
+        if self.is_invalidated() {
+            return;
+        }
+        put();
+        // A concurrent `invalidate` may have removed it before `put` inserted it.
+        if self.is_invalidated() {
+            self.invalidate();
+        }
+    }
+
+    fn is_invalidated(&self) -> bool {
+        self.flag().load(Ordering::SeqCst)
+    }
+
+    fn flag(&self) -> &AtomicBool {
+        &self.first.as_deref().unwrap_or(self).invalidated
+    }
+
+    /// Invalidates the session and removes it from its store.
+    pub(crate) fn invalidate(&self) {
+        // Set before the removal, since `put_unless_invalidated` checks the flag after its
+        // insertion.
+        self.flag().store(true, Ordering::SeqCst);
+        match &self.location {
+            Location::ServerStore { store, id } => {
+                if let Some(store) = store.upgrade() {
+                    store.remove(id);
+                }
+            }
+            Location::Application { application, id } => application.forget_session(id),
+            Location::ClientStore { store, key } => {
+                if let Some(store) = store.upgrade() {
+                    store.remove(key);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Tickets under keys that several processes share and the application provides.
+//!
+//! A shared key is not used to seal tickets. Each process generates a random salt, seals under a
+//! subkey derived from key and salt, and includes the salt in the ticket. So processes cannot use
+//! the same nonce twice under one key, although they do not coordinate.
+
+pub(crate) mod keys;
+mod subkeys;
+
+use core::fmt;
+use std::process;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pki_types::UnixTime;
+use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError, HashAlgorithm, Prk, Secret, fill_random};
+
+use super::sealing::{NONCE, SealingKey};
+use super::swap::Swap;
+use super::{MAX_LIFETIME, TicketSealer, sealing};
+use keys::{NAME, TicketKey, TicketKeySet};
+use subkeys::OpeningSubkeys;
+
+/// A ticket sealer with the keys of a [`TicketKeySet`], which can be replaced at any time.
+///
+/// The newest key whose `not_before` has passed seals. A key opens tickets as soon as it is in the
+/// set, and for one lifetime after the following key's `not_before`. So a key should be distributed
+/// before its `not_before`, and stay in the sets for one lifetime after it was replaced.
+///
+/// After a fork the child generates a salt of its own. A fork is detected by a change of the
+/// process ID. Copies that keep the ID are not detected: a snapshot of a machine that is started
+/// twice, or the first process of a container that forks into another container.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use tercel::pki_types::UnixTime;
+/// use tercel::session::{SharedTickets, TicketKey, TicketKeySet};
+///
+/// let keys = TicketKeySet::new(TicketKey::generate(UnixTime::now())?, None, None)?;
+/// let tickets = SharedTickets::new(&keys, Duration::from_secs(6 * 3600));
+/// let bytes = keys.to_bytes(); // secret, for the other processes
+/// tickets.set_keys(&TicketKeySet::from_bytes(&bytes)?);
+/// # Ok(()) }
+/// ```
+pub struct SharedTickets {
+    state: Swap<State>,
+    lifetime: u32,
+    limit: u64,
+}
+
+impl SharedTickets {
+    /// A sealer with these keys, whose tickets have the given lifetime, at most seven days.
+    #[must_use]
+    pub fn new(keys: &TicketKeySet, lifetime: Duration) -> Self {
+        Self::with_limit(keys, lifetime, sealing::MAX_SEALS)
+    }
+
+    fn with_limit(keys: &TicketKeySet, lifetime: Duration, limit: u64) -> Self {
+        let lifetime = u32::try_from(lifetime.as_secs()).unwrap_or(u32::MAX).min(MAX_LIFETIME);
+        Self { state: Swap::new(State::new(keys)), lifetime, limit }
+    }
+
+    /// Replaces the keys. Handshakes in progress are not affected. Tickets under keys that are not
+    /// in the new set are no longer accepted.
+    pub fn set_keys(&self, keys: &TicketKeySet) {
+        self.state.set(State::new(keys));
+    }
+
+    /// The `not_before` of the key that seals now, for monitoring of key rotation. `None` if no
+    /// key's `not_before` has passed.
+    #[must_use]
+    pub fn seals_since(&self, now: UnixTime) -> Option<UnixTime> {
+        self.state.load().keys.to_seal(now).map(|key| key.not_before)
+    }
+
+    fn seal_in(&self, process: u32, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        if !sealing::fits(&[0; ID], session) {
+            return None;
+        }
+        for _ in 0..ATTEMPTS {
+            let state = self.state.load();
+            let key = state.keys.to_seal(now)?;
+            let subkey = state.subkey.as_ref().filter(|subkey| subkey.may_seal(key, process));
+            let Some(subkey) = subkey else {
+                let subkey = Some(Subkey::draw(key, process, self.limit).ok()?);
+                let fresh = State { keys: Arc::clone(&state.keys), subkey };
+                // If another thread was first, its subkey or its new keys are used.
+                self.state.replace(&state, fresh);
+                continue;
+            };
+            // `None` if other threads have used the last nonces since the check.
+            if let Some(ticket) = subkey.sealing.seal(&subkey.id, FORMAT, session) {
+                return Some(ticket);
+            }
+        }
+        None
+    }
+}
+
+impl TicketSealer for SharedTickets {
+    fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.seal_in(process::id(), session, now)
+    }
+
+    fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        let (id, sealed) = ticket.split_first_chunk::<ID>()?;
+        if !sealing::has_valid_length(sealed) {
+            return None;
+        }
+        let state = self.state.load();
+        let key = state.keys.to_open(id, self.lifetime, now)?;
+        if let Some(subkey) = state.keys.opening.find(id) {
+            return sealing::open(&subkey, FORMAT, sealed);
+        }
+        let subkey = key.derive(id).ok()?;
+        let session = sealing::open(&subkey, FORMAT, sealed)?;
+        // Cached only now, so that invented salts cannot evict those in use.
+        state.keys.opening.keep(id, subkey);
+        Some(session)
+    }
+
+    fn lifetime(&self) -> Duration {
+        Duration::from_secs(self.lifetime.into())
+    }
+}
+
+impl fmt::Debug for SharedTickets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedTickets").field("lifetime", &self.lifetime).finish_non_exhaustive()
+    }
+}
+
+/// The keys, and the subkey with which this process seals, generated when first needed.
+struct State {
+    keys: Arc<Keys>,
+    subkey: Option<Subkey>,
+}
+
+impl State {
+    fn new(set: &TicketKeySet) -> Self {
+        let newest_first = set.newest_first().map(SharedKey::new).collect();
+        let opening = OpeningSubkeys::new(MAX_CACHED_SUBKEYS);
+        Self { keys: Arc::new(Keys { newest_first, opening }), subkey: None }
+    }
+}
+
+/// A set of keys and the subkeys derived from them, which are replaced together.
+struct Keys {
+    newest_first: Vec<SharedKey>,
+    opening: OpeningSubkeys,
+}
+
+impl Keys {
+    fn to_seal(&self, now: UnixTime) -> Option<&SharedKey> {
+        self.newest_first.iter().find(|key| key.not_before <= now)
+    }
+
+    fn to_open(&self, id: &Id, lifetime: u32, now: UnixTime) -> Option<&SharedKey> {
+        let mut followed = None;
+        for key in &self.newest_first {
+            if id.starts_with(&key.name) {
+                // At `end` its last tickets are one lifetime old.
+                let end = followed.map_or(u64::MAX, |by: UnixTime| {
+                    by.as_secs().saturating_add(u64::from(lifetime))
+                });
+                return (now.as_secs() < end).then_some(key);
+            }
+            followed = Some(key.not_before);
+        }
+        None
+    }
+}
+
+/// A shared key, prepared for derivations.
+struct SharedKey {
+    name: [u8; NAME],
+    prk: Prk,
+    not_before: UnixTime,
+}
+
+impl SharedKey {
+    fn new(key: &TicketKey) -> Self {
+        let prk = Prk::from_bytes(HashAlgorithm::Sha256, key.secret());
+        Self { name: *key.name(), prk, not_before: key.not_before() }
+    }
+
+    /// Derives the subkey for a salt. The AEAD does not depend on the processor, because all
+    /// processes have to use the same one.
+    fn derive(&self, id: &Id) -> Result<AeadKey, CryptoError> {
+        let secret = self.prk.expand_secret(&[SUBKEY, id], 32);
+        AeadKey::new(AeadAlgorithm::Aes256Gcm, secret.as_bytes())
+    }
+}
+
+/// The subkey with which this process seals.
+struct Subkey {
+    id: Id,
+    not_before: UnixTime,
+    sealing: SealingKey,
+}
+
+impl Subkey {
+    fn draw(key: &SharedKey, process: u32, limit: u64) -> Result<Self, CryptoError> {
+        let drawn = Secret::try_with(SALT + NONCE, fill_random)?;
+        let mut id = [0; ID];
+        let mut start = [0; NONCE];
+        let parts = key.name.iter().chain(drawn.as_bytes());
+        id.iter_mut().chain(&mut start).zip(parts).for_each(|(to, from)| *to = *from);
+        let sealing = SealingKey::new(key.derive(&id)?, start, process, limit);
+        Ok(Self { id, not_before: key.not_before, sealing })
+    }
+
+    /// Whether this process may seal with this subkey although `key` is due. A thread whose time is
+    /// slightly behind uses the newer key that another thread has started to use, which all
+    /// processes open already. Otherwise the two threads would replace each other's subkeys.
+    fn may_seal(&self, key: &SharedKey, process: u32) -> bool {
+        self.not_before >= key.not_before && self.sealing.may_seal(process)
+    }
+}
+
+/// The plaintext beginning of a ticket, which identifies its subkey: the key's name and the salt.
+type Id = [u8; ID];
+
+const SALT: usize = 16;
+const ID: usize = NAME + SALT;
+
+/// Identifies the layout and its version; authenticated with each ticket.
+const FORMAT: &[u8] = b"tercel shared ticket 1";
+
+/// HKDF label of subkeys, which precedes the key's name and the salt.
+const SUBKEY: &[u8] = b"tercel ticket subkey 1";
+
+/// Cached subkeys for opening, 0.6 KB each: one for each process of a fleet and each key in use.
+const MAX_CACHED_SUBKEYS: usize = 1024;
+
+/// Attempts to seal a ticket: two for each way in which another thread can be first, with an older
+/// key, a newer one, or new keys.
+const ATTEMPTS: usize = 8;
+
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(test)]
+mod tests;

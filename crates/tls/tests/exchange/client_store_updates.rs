@@ -1,0 +1,57 @@
+//! Sessions of TLS 1.2 that a resumption puts back into the client's store.
+//!
+//! They have the same bytes if nothing has changed, and new ones if something has.
+
+use std::sync::Arc;
+
+use tercel::pki_types::UnixTime;
+use tercel::wire::ProtocolVersion;
+use tercel::{
+    Policy,
+    session::{RotatingTickets, ServerMemoryStore},
+};
+
+use crate::identity::{NAME, client, server};
+use crate::pair::Pair;
+use crate::resumption::visit;
+use crate::server_sessions::SingleSessionStore;
+
+#[test]
+fn an_unchanged_session_is_put_back_with_the_same_bytes() {
+    let store = Policy::Here(Arc::new(ServerMemoryStore::new(100)) as _);
+    for server in [server(), server().without_tickets().session_store(store)] {
+        let server = server.build().unwrap();
+        let drawer = Arc::new(SingleSessionStore::default());
+        let client = client().versions(&[ProtocolVersion::TLS1_2]).session_store(drawer.clone());
+        let client = client.build().unwrap();
+        assert!(!visit(&client, &server));
+        let first = drawer.session.lock().unwrap().clone();
+        assert!(first.is_some());
+        for _ in 0..2 {
+            assert!(visit(&client, &server));
+            assert!(*drawer.session.lock().unwrap() == first);
+        }
+    }
+}
+
+#[test]
+fn a_session_with_another_protocol_is_encoded_again() {
+    let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
+    let with = |protocol: &[u8]| {
+        let tickets = tickets.clone();
+        server().tickets(tickets).alpn(&[protocol]).build().unwrap()
+    };
+    let drawer = Arc::new(SingleSessionStore::default());
+    let client = client().versions(&[ProtocolVersion::TLS1_2]).session_store(drawer.clone());
+    let client = client.alpn(&["one", "another"]).build().unwrap();
+    let names = |protocol: &[u8]| {
+        let kept = drawer.session.lock().unwrap();
+        kept.as_ref().unwrap().windows(protocol.len()).any(|window| window == protocol)
+    };
+    assert!(!visit(&client, &with(b"one")));
+    assert!(names(b"one") && !names(b"another"));
+    let ends = Pair::new(&client, &with(b"another"), NAME).connect().unwrap();
+    assert!(ends.client.connection.info.resumed);
+    assert!(names(b"another") && !names(b"one"));
+    assert!(visit(&client, &with(b"another")), "the new bytes are a session");
+}

@@ -1,0 +1,274 @@
+//! Cases in which other libraries surprise their users, and what happens here.
+//!
+//! Absent names and IP addresses, versions without suites, pinned leaves, revocation lists.
+
+use std::sync::Arc;
+
+use rcgen::{
+    CertificateParams, CertificateRevocationListParams, CertifiedIssuer, KeyIdMethod, KeyPair,
+    KeyUsagePurpose, RevokedCertParams, SerialNumber, date_time_ymd,
+};
+use tercel::pki::{ChainVerifier, RefusalReason, Roots};
+use tercel::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use tercel::wire::{AlertDescription, CipherSuite, ClientHello, ProtocolVersion, SignatureScheme};
+use tercel::{
+    ClientConfig, Credential, Error, Policy, ServerConfig,
+    certificates::{ChainPolicy, Credentials, VerifyPeer},
+    error::{ConfigError, PeerError},
+    server::ClientAuth,
+};
+use tercel_wire::HandshakeMessage;
+
+use crate::identity::{Kind, NAME, client, credential_for, roots, server};
+use crate::pair::{Pair, records};
+
+const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
+const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
+const BOTH_VERSIONS: [ProtocolVersion; 2] = [TLS13, TLS12];
+
+#[test]
+fn a_client_without_server_name_gets_the_first_credential() {
+    for version in BOTH_VERSIONS {
+        for strict in [false, true] {
+            let builder = ServerConfig::builder()
+                .credential(credential_for(Kind::P256, &["first.example"]))
+                .credential(credential_for(Kind::P256, &["second.example"]));
+            let builder = if strict { builder.require_known_name() } else { builder };
+            let server = builder.build().unwrap();
+            let client = client().versions(&[version]).send_server_name(false).build().unwrap();
+            // A server that requires known names does so only if the client sends one.
+            Pair::new(&client, &server, "first.example").connect().unwrap();
+            let failure = Pair::new(&client, &server, "second.example").connect().unwrap_err();
+            let refused = |error| matches!(error, Error::Refused(RefusalReason::NameMismatch));
+            assert!(failure.client.is_some_and(refused), "{failure:?}");
+        }
+    }
+}
+
+#[test]
+fn an_ip_address_is_neither_sent_nor_accepted_as_a_name() {
+    for version in BOTH_VERSIONS {
+        let credential = || credential_for(Kind::P256, &["192.0.2.1", "known.example"]);
+        let strict =
+            ServerConfig::builder().credential(credential()).require_known_name().build().unwrap();
+        let client = client().versions(&[version]).build().unwrap();
+        let mut hello = Vec::new();
+        Pair::new(&client, &strict, "192.0.2.1")
+            .tap_to_server(|bytes| hello.extend_from_slice(bytes))
+            .connect()
+            .unwrap();
+        assert!(!contains(&hello, b"192.0.2.1"));
+        assert!(!contains(&hello, &[192, 0, 2, 1]));
+
+        // Other clients send one: here it replaces a name of the same length.
+        let failure = Pair::new(&client, &strict, "aaa.bbb.c").connect().unwrap_err();
+        assert_eq!(failure.server, Some(PeerError::UnrecognizedName.into()));
+        let failure = Pair::new(&client, &strict, "aaa.bbb.c")
+            .tap_to_server(|bytes| replace(bytes, b"aaa.bbb.c", b"192.0.2.1"))
+            .connect()
+            .unwrap_err();
+        // The server ignored the name; only the client notices that its ClientHello was changed.
+        assert_ne!(failure.server, Some(PeerError::UnrecognizedName.into()));
+        assert!(failure.client.is_some_and(
+            |error| error != Error::AlertReceived(AlertDescription::UNRECOGNIZED_NAME)
+        ));
+    }
+}
+
+#[test]
+fn a_version_without_a_suite_is_neither_offered_nor_chosen() {
+    let old = [CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256];
+    let new = [CipherSuite::TLS_AES_128_GCM_SHA256];
+    for (suites, version) in [(old, TLS12), (new, TLS13)] {
+        let ours = client().cipher_suites(&suites).build().unwrap();
+        let theirs = server().cipher_suites(&suites).build().unwrap();
+        let (any_client, any_server) = (client().build().unwrap(), server().build().unwrap());
+        for (client, server) in [(&ours, &any_server), (&any_client, &theirs), (&ours, &theirs)] {
+            let mut hello = Vec::new();
+            let ends = Pair::new(client, server, NAME)
+                .tap_to_server(|bytes| hello.extend_from_slice(bytes))
+                .connect()
+                .unwrap_or_else(|failure| panic!("{version:?} {failure:?}"));
+            assert_eq!(ends.client.connection.info.version, version);
+            if Arc::ptr_eq(client, &ours) {
+                let message = &records(&hello)[0].1;
+                let hello = ClientHello::parse(&message[4..]).unwrap();
+                assert_eq!(hello.extensions.supported_versions.is_some(), version == TLS13);
+            }
+        }
+    }
+    let contradiction = client().versions(&[TLS13]).cipher_suites(&old).build();
+    assert_eq!(contradiction.err(), Some(ConfigError::NoCipherSuite));
+}
+
+#[test]
+fn options_that_cannot_be_encoded_are_refused_at_build() {
+    let none: [SignatureScheme; 0] = [];
+    let error = Some(ConfigError::NoSignatureScheme);
+    assert_eq!(client().signature_schemes(&none).build().err(), error);
+    assert_eq!(server().certificate_signature_schemes(&none).build().err(), error);
+    for bytes in [0, 63, 16_385] {
+        let refused = client().max_fragment(bytes).build().err();
+        assert_eq!(refused, Some(ConfigError::BadMaxFragment), "{bytes}");
+    }
+    client().max_fragment(64).build().unwrap();
+    // Credentials have one source, and the requirement of known names must be set there.
+    let set = || Arc::new(Credentials::new(vec![credential_for(Kind::P256, &[NAME])]));
+    let twice = server().replaceable_credentials(set()).build().err();
+    assert_eq!(twice, Some(ConfigError::ConflictingCredentials));
+    let builder = ServerConfig::builder().replaceable_credentials(set());
+    assert_eq!(
+        builder.require_known_name().build().err(),
+        Some(ConfigError::ConflictingCredentials)
+    );
+}
+
+#[test]
+fn a_pinned_leaf_is_trusted_from_any_issuer() {
+    let (own, others) = (self_signed(NAME), self_signed(NAME));
+    let misnamed = self_signed("other.example");
+    let verifier = |leaves: &[&Identity]| {
+        let mut builder = ChainVerifier::builder(Arc::new(Roots::new()));
+        for leaf in leaves {
+            builder = builder.pin(leaf.certificate.clone());
+        }
+        chain_policy(builder.build().unwrap())
+    };
+    for version in BOTH_VERSIONS {
+        let client =
+            ClientConfig::builder().versions(&[version]).verifier(verifier(&[&own, &misnamed]));
+        let client = client.credential(own.credential()).build().unwrap();
+        let connect = |shown: &Identity, trusted: &Identity| {
+            let server = ServerConfig::builder()
+                .credential(shown.credential())
+                .client_verifier(ClientAuth::Required, verifier(&[trusted]))
+                .build()
+                .unwrap();
+            Pair::new(&client, &server, NAME).connect()
+        };
+        connect(&own, &own).unwrap().talk();
+        // Another leaf, although it has the name; and a pinned one, although it has another name.
+        for (shown, reason) in
+            [(&others, RefusalReason::SelfSigned), (&misnamed, RefusalReason::NameMismatch)]
+        {
+            let failure = connect(shown, &own).unwrap_err();
+            assert_eq!(failure.client, Some(Error::Refused(reason)), "{version:?}");
+        }
+        let failure = connect(&own, &others).unwrap_err();
+        assert_eq!(failure.server, Some(Error::Refused(RefusalReason::SelfSigned)));
+    }
+}
+
+#[test]
+fn a_revoked_leaf_is_refused_by_both_sides() {
+    let authority = authority();
+    let (good, revoked) = (issue(&authority, 7), issue(&authority, 8));
+    let verifier = || {
+        let mut roots = Roots::new();
+        roots.add_der(authority.der()).unwrap();
+        let builder = ChainVerifier::builder(Arc::new(roots)).crl(&list(&authority, 8)).unwrap();
+        chain_policy(builder.build().unwrap())
+    };
+    for version in BOTH_VERSIONS {
+        let connect = |of_client: &Identity, of_server: &Identity| {
+            let client = ClientConfig::builder()
+                .versions(&[version])
+                .verifier(verifier())
+                .credential(of_client.credential())
+                .build()
+                .unwrap();
+            let server = ServerConfig::builder()
+                .credential(of_server.credential())
+                .client_verifier(ClientAuth::Required, verifier())
+                .build()
+                .unwrap();
+            Pair::new(&client, &server, NAME).connect()
+        };
+        connect(&good, &good).unwrap().talk();
+        let refused = Some(Error::Refused(RefusalReason::Revoked));
+        let reported = Some(Error::AlertReceived(AlertDescription::CERTIFICATE_REVOKED));
+        let failure = connect(&good, &revoked).unwrap_err();
+        assert_eq!((failure.client, failure.server), (refused, reported), "{version:?}");
+        let failure = connect(&revoked, &good).unwrap_err();
+        assert_eq!(failure.server, refused, "{version:?}");
+    }
+}
+
+/// A leaf and its key.
+struct Identity {
+    certificate: CertificateDer<'static>,
+    key: Vec<u8>,
+}
+
+impl Identity {
+    fn credential(&self) -> Credential {
+        let key = PrivateKeyDer::Pkcs8(self.key.clone().into());
+        Credential::new(vec![self.certificate.clone()], &key).unwrap()
+    }
+}
+
+type Authority = CertifiedIssuer<'static, KeyPair>;
+
+fn self_signed(name: &str) -> Identity {
+    let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+    Identity { certificate: made.cert.der().clone(), key: made.signing_key.serialize_der() }
+}
+
+fn authority() -> Authority {
+    let mut params = CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params.distinguished_name.push(rcgen::DnType::CommonName, "revoking authority");
+    Authority::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+fn issue(authority: &Authority, number: u64) -> Identity {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(vec![NAME.to_owned()]).unwrap();
+    params.serial_number = Some(SerialNumber::from(number));
+    let certificate = params.signed_by(&key, authority).unwrap().der().clone();
+    Identity { certificate, key: key.serialize_der() }
+}
+
+/// A revocation list with one certificate.
+fn list(authority: &Authority, number: u64) -> CertificateRevocationListDer<'static> {
+    let revoked = RevokedCertParams {
+        serial_number: SerialNumber::from(number),
+        revocation_time: date_time_ymd(2021, 1, 1),
+        reason_code: None,
+        invalidity_date: None,
+    };
+    let params = CertificateRevocationListParams {
+        this_update: date_time_ymd(2021, 1, 1),
+        next_update: date_time_ymd(4000, 1, 1),
+        crl_number: SerialNumber::from(1),
+        issuing_distribution_point: None,
+        revoked_certs: vec![revoked],
+        key_identifier_method: KeyIdMethod::Sha256,
+    };
+    params.signed_by(authority).unwrap().der().clone()
+}
+
+fn chain_policy(verifier: ChainVerifier) -> Policy<dyn VerifyPeer> {
+    Policy::Here(Arc::new(ChainPolicy::with_verifier(verifier)) as Arc<dyn VerifyPeer>)
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
+    if let Some(at) = bytes.windows(from.len()).position(|window| window == from) {
+        bytes[at..at + from.len()].copy_from_slice(to);
+    }
+}
+
+/// Other inputs of a verifier have no fingerprint, so its sessions are not shared.
+#[test]
+fn only_a_verifier_with_nothing_but_roots_has_a_fingerprint() {
+    let of_roots = ChainPolicy::new(roots()).unwrap();
+    assert_eq!(of_roots.fingerprint(), Some(roots().fingerprint()));
+    assert_eq!(of_roots.fingerprint(), of_roots.fingerprint());
+    let verifier = ChainVerifier::builder(Arc::new(roots())).build().unwrap();
+    assert_eq!(ChainPolicy::with_verifier(verifier).fingerprint(), None);
+}

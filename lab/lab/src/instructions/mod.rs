@@ -1,0 +1,6 @@
+//! Instruction counts under callgrind.
+
+mod callgrind;
+pub(crate) mod profile;
+mod purposes;
+pub(crate) mod rows;

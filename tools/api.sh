@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Compares the public interface of each published crate with its listing in docs/api, so that a
+# change of the interface shows in review.
+# usage: tools/api.sh              fails and prints the difference if a listing is out of date
+#        tools/api.sh --renew      writes the listings
+# Needs a nightly toolchain and cargo-public-api (tools/setup.sh installs the latter); without them
+# it prints a line that begins with `absent:` and succeeds.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Crates, and the features to list them with: all that are documented, none for tests.
+crates=(
+    "tercel brotli,hash-lanes,native-roots,webpki-roots,zlib,zstd"
+    "tercel-pki native-roots,webpki-roots"
+    "tercel-tokio brotli,hash-lanes,native-roots,webpki-roots,zlib,zstd"
+    "tercel-fleet brotli,hash-lanes,zlib"
+    "tercel-proxy brotli,hash-lanes,zlib"
+)
+folder=docs/api
+
+rustc +nightly --version >/dev/null 2>&1 || { echo "absent: a nightly toolchain"; exit 0; }
+cargo public-api --version >/dev/null 2>&1 || { echo "absent: cargo-public-api"; exit 0; }
+# Each version of cargo-public-api reads what certain nightlies write.
+cargo +nightly public-api --package tercel-wire -sss >/dev/null 2>&1 ||
+    { echo "absent: a nightly toolchain that this cargo-public-api can read"; exit 0; }
+
+# Shortens paths to the names that a reader uses. Paths of other crates of the workspace are where
+# an item is defined, which is private. `fmt` follows from the line `impl Debug` or `impl Display`.
+shorten() { # CRATE
+    local own=${1//-/_} other others=(tercel tercel_crypto tercel_fleet tercel_pki tercel_tokio tercel_wire)
+    local rules=(
+        -e '/::fmt\(&self, &mut core::fmt::Formatter/d'
+        -e 's/\bcore::fmt::Result\b/fmt::Result/g'
+        -e 's/\bstd::io::error::(Error|Result)\b/io::\1/g'
+        -e 's/\b(alloc|core|std)::([a-z0-9_]+::)+//g'
+        -e 's/\brustls_pki_types::([a-z0-9_]+::)*/pki_types::/g'
+    )
+    for other in "${others[@]}"; do
+        [ "$other" = "$own" ] || rules+=(-e "s/\b$other::([a-z0-9_]+::)+([A-Z])/$other::\2/g")
+    done
+    # An item that has two paths, or an implementation listed with its trait too, is printed once.
+    sed -E "${rules[@]}" | awk '!seen[$0]++'
+}
+
+listing() { # CRATE FEATURES
+    cargo +nightly public-api --package "$1" --features "$2" --color never -sss
+}
+
+# Items of an internal crate whose names are re-exported by a module of `tercel`.
+shown() { # CRATE MODULE LISTING
+    local names name=${1//-/_}
+    names=$(sed -n "s/^pub use tercel::$2:://p" "$3" | paste -sd'|')
+    listing "$1" "" | shorten none |
+        grep -E "^((#\[non_exhaustive\]|pub|const|enum|fn|struct|trait|type) )+&?$name::($names)\b|^impl(<[^>]*>)? (.* for )?&?$name::($names)(<[^>]*>)?$"
+}
+
+build=${CARGO_TARGET_DIR:-target}/api
+rm -rf "$build"
+mkdir -p "$build" "$folder"
+for entry in "${crates[@]}"; do
+    read -r crate features <<<"$entry"
+    echo "$crate"
+    # In a file of its own first: a pipeline would print a partial listing on a failure.
+    listing "$crate" "$features" >"$build/full"
+    shorten "$crate" <"$build/full" >"$build/$crate.txt"
+    if [ "$crate" = tercel ]; then
+        shown tercel-wire wire "$build/$crate.txt" >"$build/wire"
+        shown tercel-crypto crypto "$build/$crate.txt" >"$build/crypto"
+        cat "$build/wire" "$build/crypto" >>"$build/$crate.txt"
+        rm "$build/wire" "$build/crypto"
+    fi
+done
+rm "$build/full"
+
+if [ "${1:-}" = --renew ]; then
+    rm -f "$folder"/*.txt
+    cp "$build"/*.txt "$folder"
+elif ! diff --unified=0 --recursive "$folder" "$build"; then
+    echo "The public interface has changed. If it is meant to: just api --renew" >&2
+    exit 1
+fi
+wc -l "$folder"/*.txt
