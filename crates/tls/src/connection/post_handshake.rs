@@ -198,7 +198,7 @@ impl PostHandshake {
                 // Tickets are parsed even if they are not stored: a malformed one is an error.
                 // RFC 9846 4.7.1
                 let ticket = NewSessionTicket::parse(body)?;
-                if ticket.ticket_lifetime > MAX_TICKET_LIFETIME {
+                if ticket.ticket_lifetime > limits::MAX_TICKET_LIFETIME {
                     return Err(PeerError::BadTicketLifetime.into());
                 }
                 if let Some(handler) = &mut self.tickets {
@@ -285,9 +285,6 @@ impl PostHandshake {
         Ok(())
     }
 }
-
-/// The longest lifetime of a ticket: seven days, in seconds. RFC 9846 4.7.1
-const MAX_TICKET_LIFETIME: u32 = 604_800;
 
 /// Parses the content of an alert record. RFC 9846 6
 pub(crate) fn read_alert(

@@ -18,6 +18,7 @@ use crate::connection::info::{ConnectionInfo, NewSession};
 use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::policy::Policy;
+use crate::record::limits;
 use crate::resumption::session::Session;
 use crate::resumption::session::server_session::ServerSession;
 use crate::resumption::session::stored::StoredSession;
@@ -252,14 +253,11 @@ pub(crate) fn forget_on_alert(
     stored.map_or(Ok(()), |stored| flow.invalidate_on_alert(stored))
 }
 
-/// The longest lifetime of a ticket: seven days. RFC 9846 4.7.1
-const MAX_LIFETIME: u32 = 604_800;
-
 /// The lifetime in seconds of a session that is issued now, sealed in a ticket or in a store.
 pub(crate) fn lifetime(config: &ServerConfig, is_sealed: bool) -> u32 {
     let resumption = &config.resumption;
     let sealed =
         || resumption.tickets.as_ref().map_or(Duration::ZERO, |tickets| tickets.lifetime());
     let lifetime = if is_sealed { sealed() } else { resumption.lifetime };
-    u32::try_from(lifetime.as_secs()).map_or(MAX_LIFETIME, |seconds| seconds.min(MAX_LIFETIME))
+    limits::ticket_lifetime(lifetime)
 }

@@ -30,6 +30,7 @@ use crate::auth::verify_peer::PeerIdentity;
 use crate::keys::suite::{self, Suite};
 use crate::keys::tls12::MainSecret12;
 use crate::psk::UsedKey;
+use crate::record::limits;
 use crate::side::Side;
 use stored::StoredSession;
 
@@ -93,7 +94,7 @@ const FORMAT: u8 = 4;
 
 /// The longest time, in seconds, for which certificates are trusted without a new check, however
 /// often the session is renewed. RFC 9846 4.7.1
-const MAX_AGE: u64 = 604_800;
+const MAX_AGE: u64 = limits::MAX_TICKET_LIFETIME as u64;
 
 impl Session {
     /// A session of this suite, whose secret, lifetime and negotiated parameters the caller has to

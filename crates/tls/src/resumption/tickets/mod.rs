@@ -32,6 +32,3 @@ pub trait TicketSealer: Send + Sync {
     /// whole seconds, at most seven days.
     fn lifetime(&self) -> Duration;
 }
-
-/// The longest lifetime of a ticket in seconds: seven days. RFC 9846 4.7.1
-const MAX_LIFETIME: u32 = 604_800;

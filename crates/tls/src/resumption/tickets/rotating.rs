@@ -12,7 +12,8 @@ use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError, Secret, fill_random, ha
 
 use super::sealing::{NONCE, SealingKey};
 use super::swap::Swap;
-use super::{MAX_LIFETIME, TicketSealer, sealing};
+use super::{TicketSealer, sealing};
+use crate::record::limits;
 
 /// A ticket sealer with random keys that never leave memory. A key seals for one period, by default
 /// six hours, and opens for one more.
@@ -56,7 +57,7 @@ impl RotatingTickets {
     /// # Errors
     /// If there is no randomness.
     pub fn with_period(period: Duration, now: UnixTime) -> Result<Self, CryptoError> {
-        let period = u32::try_from(period.as_secs()).unwrap_or(u32::MAX).clamp(60, MAX_LIFETIME);
+        let period = limits::ticket_lifetime(period).max(60);
         Self::with_limit(period, sealing::MAX_SEALS, process::id(), now)
     }
 

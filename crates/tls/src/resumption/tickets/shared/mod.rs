@@ -17,7 +17,8 @@ use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError, HashAlgorithm, Prk, Sec
 
 use super::sealing::{NONCE, SealingKey};
 use super::swap::Swap;
-use super::{MAX_LIFETIME, TicketSealer, sealing};
+use super::{TicketSealer, sealing};
+use crate::record::limits;
 use keys::{NAME, TicketKey, TicketKeySet};
 use subkeys::OpeningSubkeys;
 
@@ -57,7 +58,7 @@ impl SharedTickets {
     }
 
     fn with_limit(keys: &TicketKeySet, lifetime: Duration, limit: u64) -> Self {
-        let lifetime = u32::try_from(lifetime.as_secs()).unwrap_or(u32::MAX).min(MAX_LIFETIME);
+        let lifetime = limits::ticket_lifetime(lifetime);
         Self { state: Swap::new(State::new(keys)), lifetime, limit }
     }
 
