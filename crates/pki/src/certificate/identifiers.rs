@@ -42,26 +42,11 @@ pub(super) fn key_name(subject_public_key_info: &[u8]) -> String {
 /// AlgorithmIdentifier: SHA-256 for MD5 and SHA-1. RFC 5929 4.1
 pub(super) fn signature_hash(algorithm: &[u8]) -> Option<HashAlgorithm> {
     let mut reader = Reader::new(algorithm);
-    match reader.expect(der::OBJECT_IDENTIFIER).ok()? {
-        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, last] => match last {
-            4 | 5 | 11 => Some(HashAlgorithm::Sha256),
-            10 => match pss_hash(reader) {
-                "SHA-1" | "SHA-256" => Some(HashAlgorithm::Sha256),
-                "SHA-384" => Some(HashAlgorithm::Sha384),
-                "SHA-512" => Some(HashAlgorithm::Sha512),
-                _ => None,
-            },
-            12 => Some(HashAlgorithm::Sha384),
-            13 => Some(HashAlgorithm::Sha512),
-            _ => None,
-        },
-        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01] => Some(HashAlgorithm::Sha256),
-        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, last] => match last {
-            2 => Some(HashAlgorithm::Sha256),
-            3 => Some(HashAlgorithm::Sha384),
-            4 => Some(HashAlgorithm::Sha512),
-            _ => None,
-        },
+    let oid = reader.expect(der::OBJECT_IDENTIFIER).ok()?;
+    match signature_with_hash(oid, reader)? {
+        (_, "MD5" | "SHA-1" | "SHA-256") => Some(HashAlgorithm::Sha256),
+        (_, "SHA-384") => Some(HashAlgorithm::Sha384),
+        (_, "SHA-512") => Some(HashAlgorithm::Sha512),
         _ => None,
     }
 }
@@ -73,26 +58,31 @@ pub(super) fn signature_name(algorithm: &[u8]) -> String {
     let Ok(oid) = reader.expect(der::OBJECT_IDENTIFIER) else {
         return "unreadable".to_owned();
     };
-    let known = match oid {
+    match signature_with_hash(oid, reader) {
+        Some((signature, hash)) => format!("{signature} with {hash}"),
+        None => edwards_or_lattice(oid).map_or_else(|| dotted(oid), ToOwned::to_owned),
+    }
+}
+
+/// The signature scheme and the hash of an algorithm that combines the two.
+fn signature_with_hash(oid: &[u8], parameters: Reader<'_>) -> Option<(&'static str, &'static str)> {
+    const RSA: &str = "RSA PKCS#1";
+    Some(match oid {
         [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, last] => match last {
-            4 => "RSA PKCS#1 with MD5",
-            5 => "RSA PKCS#1 with SHA-1",
-            10 => return format!("RSA PSS with {}", pss_hash(reader)),
-            11 => "RSA PKCS#1 with SHA-256",
-            12 => "RSA PKCS#1 with SHA-384",
-            13 => "RSA PKCS#1 with SHA-512",
-            _ => return dotted(oid),
+            4 => (RSA, "MD5"),
+            5 => (RSA, "SHA-1"),
+            10 => ("RSA PSS", pss_hash(parameters)),
+            11 => (RSA, "SHA-256"),
+            12 => (RSA, "SHA-384"),
+            13 => (RSA, "SHA-512"),
+            _ => return None,
         },
-        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01] => "ECDSA with SHA-1",
-        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02] => "ECDSA with SHA-256",
-        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x03] => "ECDSA with SHA-384",
-        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x04] => "ECDSA with SHA-512",
-        _ => match edwards_or_lattice(oid) {
-            Some(name) => name,
-            None => return dotted(oid),
-        },
-    };
-    known.to_owned()
+        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01] => ("ECDSA", "SHA-1"),
+        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02] => ("ECDSA", "SHA-256"),
+        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x03] => ("ECDSA", "SHA-384"),
+        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x04] => ("ECDSA", "SHA-512"),
+        _ => return None,
+    })
 }
 
 /// An object identifier in dotted decimal: `1.2.840.113549`. X.690 8.19
