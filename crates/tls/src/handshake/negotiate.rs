@@ -3,7 +3,8 @@
 use tercel_crypto::HashAlgorithm;
 use tercel_wire::{
     CertificateRequestTls12, CipherSuite, ClientCertificateType, ClientHello, ClientVersions,
-    HandshakeMessage, List, NamedGroup, ProtocolVersion, PskKeyExchangeMode, SignatureScheme,
+    HandshakeMessage, List, NamedGroup, ProtocolName, ProtocolVersion, PskKeyExchangeMode,
+    SignatureScheme,
 };
 
 use super::{certificate_type, negotiate};
@@ -185,6 +186,19 @@ pub(crate) fn alpn<'c>(
         None if config.ignore_unknown_alpn => Ok(None),
         None => Err(PeerError::NoApplicationProtocol.into()),
     }
+}
+
+/// The application protocol that the server selected, which must be one that the client offered.
+/// RFC 7301 3.2
+pub(crate) fn accept_alpn(
+    selected: Option<&ProtocolName<'_>>,
+    config: &Common,
+) -> Result<Option<Vec<u8>>, Error> {
+    let Some(ProtocolName(name)) = selected else { return Ok(None) };
+    if !config.alpn.iter().any(|ours| ours.as_slice() == *name) {
+        return Err(PeerError::WrongApplicationProtocol.into());
+    }
+    Ok(Some(name.to_vec()))
 }
 
 /// The host name that a client sent. An IP address is ignored, since it is not a host name.

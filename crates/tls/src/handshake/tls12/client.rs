@@ -540,12 +540,7 @@ fn accept_extensions(
         return Err(PeerError::ExtendedMainSecretRequired.into());
     }
     info.extended_main_secret = extended;
-    if let Some(protocol) = extensions.alpn {
-        if !config.common.alpn.iter().any(|ours| ours.as_slice() == protocol.0) {
-            return Err(PeerError::WrongApplicationProtocol.into());
-        }
-        info.alpn = Some(protocol.0.to_vec());
-    }
+    info.alpn = negotiate::accept_alpn(extensions.alpn.as_ref(), &config.common)?;
     let types = (extensions.server_certificate_type, extensions.client_certificate_type);
     certificate_type::accept(types, config, info)?;
     record_limits::check(extensions.record_size_limit)

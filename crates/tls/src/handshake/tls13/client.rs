@@ -30,7 +30,7 @@ use crate::handshake::runtime::flow::Flow;
 use crate::handshake::runtime::record_limits;
 use crate::handshake::secret_log::SecretLog;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{certificate_type, client_session, identity};
+use crate::handshake::{certificate_type, client_session, identity, negotiate};
 use crate::keys::direction::{Keys, NewKeys};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, FinishedKey, HandshakeKeys};
@@ -192,12 +192,7 @@ impl<'a> Client<'a> {
                 return Err(PeerError::UnexpectedExtension.into());
             }
         }
-        if let Some(protocol) = extensions.alpn {
-            if !config.common.alpn.iter().any(|ours| ours.as_slice() == protocol.0) {
-                return Err(PeerError::WrongApplicationProtocol.into());
-            }
-            info.alpn = Some(protocol.0.to_vec());
-        }
+        info.alpn = negotiate::accept_alpn(extensions.alpn.as_ref(), &config.common)?;
         let types = (extensions.server_certificate_type, extensions.client_certificate_type);
         certificate_type::accept(types, config, info)?;
         if extensions.early_data.is_some() {
