@@ -202,7 +202,7 @@ perf-baseline:
 api *FLAGS="":
     tools/api.sh {{ FLAGS }}
 
-# Check words and line lengths of prose; PATHS are checked even if tools/words-unswept.txt lists them.
+# Check words and line lengths of prose, in all tracked files or only in PATHS.
 words *PATHS="":
     tools/words.sh {{ PATHS }}
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the words and lines of prose: comments, strings and documents in plain technical English.
-# usage: tools/words.sh                  every tracked file but those of tools/words-unswept.txt
-#        tools/words.sh PATH...          files and folders, whether they are on that list or not
+# usage: tools/words.sh                  every tracked file
+#        tools/words.sh PATH...          these files and folders
 #        tools/words.sh --self-test      whether each rule finds a planted fault
 #
 # A finding is `file:line: text [rule: hint]`. The rules:
@@ -9,14 +9,12 @@
 #   length    prose in Rust over 100 columns, lines of Markdown over 120 without link targets
 #   link      relative links of Markdown whose target does not exist
 #   size      ARCHITECTURE.md over 1,000 words, PERFORMANCE.md over 8 KB
-#   unswept   a path on the list that does not exist, or that is clean and so must leave it
 # Needs perl, which Debian's base system has.
 set -euo pipefail
 
 tools=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$tools")
 list=$tools/words.txt
-unswept=$tools/words-unswept.txt
 export LC_ALL=C.UTF-8
 
 # Tracked files that have prose. Left out are the lists themselves, recorded output and generated files.
@@ -28,44 +26,19 @@ files() { # PATH...
 
 scan() { perl "$tools/words.pl" "$list" "$root"; }
 
-listed() { grep -vE '^(#|$)' "$unswept" || true; }
-
 # Counts of findings by rule, then all.
 summary() { # FINDINGS FILES
-    sed -nE 's/.* \[("[^]]*"|length|link|size|unswept): [^]]*\]$/\1/p' <<<"$1" | sed 's/^".*/words/' |
+    sed -nE 's/.* \[("[^]]*"|length|link|size): [^]]*\]$/\1/p' <<<"$1" | sed 's/^".*/words/' |
         sort | uniq -c | awk '{ printf "%s: %d\n", $2, $1 }'
     echo "$(grep -c . <<<"$1" || true) findings in $2 files"
 }
 
-check_all() {
-    local all left paths findings='' found path
-    all=$(files .)
-    mapfile -t paths < <(listed)
-    left=$all
-    if [ "${#paths[@]}" -gt 0 ]; then
-        left=$(awk -v list="$(printf '%s\n' "${paths[@]}")" '
-            BEGIN { n = split(list, path, "\n") }
-            {
-                for (i = 1; i <= n; i++)
-                    if ($0 == path[i] || index($0, path[i] "/") == 1) next
-                print
-            }' <<<"$all")
-    fi
-    findings=$(scan <<<"$left")
-    for path in "${paths[@]}"; do
-        if [ -z "$(files "$path")" ]; then
-            found="no such path; remove the line"
-        elif [ -z "$(files "$path" | scan)" ]; then
-            found="clean; remove the line"
-        else
-            continue
-        fi
-        findings+=${findings:+$'\n'}"tools/words-unswept.txt:$(grep -nFx "$path" "$unswept" | cut -d: -f1): $path"
-        findings+=" [unswept: $found]"
-    done
+# Prints the findings in the files of the list, and how many there are; fails if there are any.
+check() { # LIST
+    local findings
+    findings=$(scan <<<"$1")
     [ -z "$findings" ] || echo "$findings"
-    summary "$findings" "$(grep -c . <<<"$left")"
-    [ "${#paths[@]}" -eq 0 ] || echo "not yet checked: ${#paths[@]} paths of tools/words-unswept.txt"
+    summary "$findings" "$(grep -c . <<<"$1")"
     [ -z "$findings" ]
 }
 
@@ -79,7 +52,6 @@ self_test() {
         rm -rf "$scratch/repo"
         mkdir -p "$scratch/repo/tools" "$scratch/repo/src"
         cp "$tools"/words.{sh,pl,txt} "$scratch/repo/tools/"
-        : >"$scratch/repo/tools/words-unswept.txt"
         git -C "$scratch/repo" init --quiet
     }
     run() { git -C "$scratch/repo" add --all && "$scratch/repo/tools/words.sh" "$@" 2>&1; }
@@ -134,13 +106,7 @@ self_test() {
     expect "a long ARCHITECTURE.md" '^ARCHITECTURE.md:1: 1001 words'
     begin && seq 5000 | head -c 8193 >"$scratch/repo/PERFORMANCE.md"
     expect "a large PERFORMANCE.md" '^PERFORMANCE.md:1: 8193 bytes'
-    begin && echo '// Plain.' >"$scratch/repo/src/a.rs" && echo src >"$scratch/repo/tools/words-unswept.txt"
-    expect "a clean path on the list" '^tools/words-unswept.txt:1: src \[unswept: clean'
-    begin && echo gone >"$scratch/repo/tools/words-unswept.txt"
-    expect "a path on the list that does not exist" '^tools/words-unswept.txt:1: gone \[unswept: no such path'
 
-    begin && echo '// The caller is told.' >"$scratch/repo/src/a.rs" && echo src >"$scratch/repo/tools/words-unswept.txt"
-    expect_clean "a path on the list"
     begin && echo "// See \`told\` and <https://example.com>." >"$scratch/repo/src/a.rs"
     expect_clean "code in a comment"
     begin && printf "fn told(beside: &'static str) -> char { '\"' } // %s\n" plain >"$scratch/repo/src/a.rs"
@@ -163,13 +129,10 @@ self_test() {
 case ${1:-} in
 --self-test) self_test ;;
 -*) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
-'') check_all ;;
+'') check "$(files .)" ;;
 *)
     names=$(files "$@")
     [ -n "$names" ] || { echo "no tracked files: $*" >&2 && exit 2; }
-    findings=$(scan <<<"$names")
-    [ -z "$findings" ] || echo "$findings"
-    summary "$findings" "$(grep -c . <<<"$names")"
-    [ -z "$findings" ]
+    check "$names"
     ;;
 esac
