@@ -55,6 +55,10 @@ use tercel_harness::program;
 /// The other programs may be absent.
 const MINIMUM: usize = 605;
 
+/// A failed cell runs a second time, because some programs and time limits depend on how busy the
+/// machine is. More cells than this that pass only then fail the run: they show a defect.
+const MAX_UNSTABLE: usize = 3;
+
 /// The names of the drivers of `conformance/peers`.
 const BUILT_PEERS: [&str; 6] =
     ["peer-rustls", "peer-rustls-plain", "peer-reqwest", "peer-boring", "peer-s2n", BUILT_OPENSSL];
@@ -245,6 +249,8 @@ impl Row<'_> {
 struct Tally {
     passed: AtomicUsize,
     failed: AtomicUsize,
+    /// Cells that failed and then passed. They also count as passed.
+    unstable: AtomicUsize,
     skipped: AtomicUsize,
     matrix: Matrix,
 }
@@ -263,55 +269,68 @@ impl Tally {
         Self {
             passed: AtomicUsize::default(),
             failed: AtomicUsize::default(),
+            unstable: AtomicUsize::default(),
             skipped: AtomicUsize::default(),
             matrix: Matrix::new(lines, columns),
         }
     }
 
-    /// Runs one cell, prints its line, and counts it in the matrix.
+    /// Runs one cell, again if it fails, prints its lines, and counts it in the matrix.
     fn count(
         &self,
         name: &str,
         (line, column, role): (&str, &str, Role),
         present: bool,
-        run: impl FnOnce() -> Result<()>,
+        run: impl Fn() -> Result<()>,
     ) {
         if !present {
             self.skipped.fetch_add(1, Ordering::Relaxed);
             println!("absent  {name}");
             return;
         }
-        let start = Instant::now();
-        let verdict = run();
-        self.matrix.count(line, column, role, verdict.is_ok());
-        let time = start.elapsed().as_secs_f32();
-        match verdict {
-            Ok(()) => {
-                self.passed.fetch_add(1, Ordering::Relaxed);
-                println!("ok      {name}  {time:.2} s");
-            }
-            Err(error) => {
-                self.failed.fetch_add(1, Ordering::Relaxed);
+        let attempt = |failure: &str| {
+            let start = Instant::now();
+            let verdict = run();
+            let time = start.elapsed().as_secs_f32();
+            match &verdict {
+                Ok(()) => println!("ok      {name}  {time:.2} s"),
                 // The root cause is the fault; the context has the output of the programs.
-                println!("FAIL    {name}  {time:.2} s: {}{error}", error.root_cause());
+                Err(error) => {
+                    println!("{failure} {name}  {time:.2} s: {}{error}", error.root_cause());
+                }
             }
+            verdict.is_ok()
+        };
+        let mut passed = attempt("AGAIN  ");
+        if !passed {
+            passed = attempt("FAIL   ");
+            self.unstable.fetch_add(usize::from(passed), Ordering::Relaxed);
         }
+        self.matrix.count(line, column, role, passed);
+        let count = if passed { &self.passed } else { &self.failed };
+        count.fetch_add(1, Ordering::Relaxed);
     }
 
     fn conclude(&self, peers: &[Box<dyn Program>], minimum: usize) -> ExitCode {
-        let [passed, failed, skipped] =
-            [&self.passed, &self.failed, &self.skipped].map(|count| count.load(Ordering::Relaxed));
+        let counts = [&self.passed, &self.failed, &self.unstable, &self.skipped];
+        let [passed, failed, unstable, skipped] = counts.map(|count| count.load(Ordering::Relaxed));
         println!("\n{}\n", self.matrix.text());
         let absent: Vec<_> =
             peers.iter().filter(|peer| !peer.abilities().present).map(|peer| peer.name()).collect();
         if !absent.is_empty() {
             println!("absent programs: {}", absent.join(", "));
         }
-        println!("{passed} passed, {failed} failed, {skipped} skipped");
+        println!(
+            "{passed} passed ({unstable} at the second attempt), {failed} failed, {skipped} skipped"
+        );
+        if unstable > MAX_UNSTABLE {
+            println!("more than {MAX_UNSTABLE} cells passed only at the second attempt");
+        }
         if passed < minimum {
             println!("fewer than the {minimum} cells that must pass");
         }
-        if failed > 0 || passed < minimum { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        let whole = failed == 0 && unstable <= MAX_UNSTABLE && passed >= minimum;
+        if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }
 
