@@ -171,7 +171,7 @@ impl AcceptedConnection {
             OnTruncation::Reset => false,
             OnTruncation::Close => true,
         };
-        drop_unneeded_facts(&mut stream);
+        drop_unneeded_info(&mut stream);
         let Self { worker, config, client, listener, permit } = self;
         worker.shard.opened();
         let mut connection =
@@ -251,7 +251,7 @@ async fn close(connection: Box<ProxiedConnection>, reason: CloseReason) {
 }
 
 /// Frees negotiated parameters that are not needed any more.
-fn drop_unneeded_facts(stream: &mut TlsStream<TcpStream>) {
+fn drop_unneeded_info(stream: &mut TlsStream<TcpStream>) {
     let info = stream.info_mut();
     drop(info.take_peer_chain());
     info.server_name = None;
