@@ -31,7 +31,7 @@ pub(crate) fn verify_signature<K: Borrow<PublicKey>>(
     content: &[u8],
     signature: &[u8],
 ) -> Result<(), Error> {
-    // Checked before the key is parsed.
+    // The scheme is checked before the key is parsed.
     if !offered.contains(&scheme) {
         return Err(PeerError::WrongSignatureScheme.into());
     }

@@ -11,9 +11,9 @@ use tercel_wire::CertificateCompressionAlgorithm;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Variant {
     pub(crate) algorithm: CertificateCompressionAlgorithm,
-    /// Whether it contains the OCSP response.
+    /// Whether the message contains the OCSP response.
     pub(crate) staple: bool,
-    /// Whether it contains the certificate timestamps.
+    /// Whether the message contains the signed certificate timestamps.
     pub(crate) timestamps: bool,
 }
 
@@ -45,7 +45,8 @@ impl CompressedCertificates {
     }
 }
 
-/// Enough for three algorithms with and without each extension, and for some of the application's.
+/// The maximum number of cached messages: enough for three algorithms with and without each
+/// extension, and for some algorithms of the application.
 const MAX_VARIANTS: usize = 32;
 
 #[cfg(test)]

@@ -40,8 +40,8 @@ impl core::fmt::Display for DecompressionFailed {
 
 impl std::error::Error for DecompressionFailed {}
 
-/// The algorithms that are compiled in, by compression ratio, best first. They are offered to peers
-/// by default.
+/// Returns the algorithms that are compiled in, the one with the best compression ratio first. They
+/// are offered to peers by default.
 pub(crate) fn compiled() -> Vec<Arc<dyn CompressCertificate>> {
     vec![
         #[cfg(feature = "brotli")]
@@ -53,8 +53,8 @@ pub(crate) fn compiled() -> Vec<Arc<dyn CompressCertificate>> {
     ]
 }
 
-/// The algorithms that compress this side's own certificates by default: those compiled in, except
-/// zlib.
+/// Returns the algorithms that compress this side's own certificates by default: those compiled in,
+/// except zlib.
 ///
 /// The same bytes have many deflate encodings. Some clients decompress the message, compress it
 /// again, and add the result to their transcript, so that the handshake fails if their compressor
@@ -86,7 +86,7 @@ impl CompressCertificate for Zlib {
     }
 
     fn compress(&self, certificate: &[u8]) -> Option<Vec<u8>> {
-        // The highest level is affordable, since the result is cached.
+        // The highest level is affordable because the result is cached.
         if_smaller(miniz_oxide::deflate::compress_to_vec_zlib(certificate, 9), certificate)
     }
 

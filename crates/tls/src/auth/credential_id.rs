@@ -1,6 +1,6 @@
 //! Identifies the credential that a server's session was made with. A server resumes a session only
 //! if a full handshake would use that credential again, or one that is valid for the same name.
-//! `handshake/identity.rs` decides on that.
+//! `handshake/identity.rs` makes this decision.
 
 use pki_types::CertificateDer;
 use tercel_crypto::{Hash, HashAlgorithm};
@@ -46,8 +46,8 @@ impl CredentialId {
         Self { leaf: digest(key), names: None }
     }
 
-    /// The digest for a session: that of the leaf if the client sent a server name, else that of
-    /// the leaf's names, if it has any.
+    /// Returns the digest to store in a session. If the client sent a server name, it is the digest
+    /// of the leaf; otherwise it is the digest of the leaf's names, if it has any.
     pub(crate) fn in_session(&self, has_server_name: bool) -> SessionCredential {
         let names = self.names.filter(|_| !has_server_name);
         SessionCredential(names.unwrap_or(self.leaf))
@@ -55,12 +55,12 @@ impl CredentialId {
 }
 
 impl SessionCredential {
-    /// Writes the digest, or no bytes for `None`, after their length.
+    /// Writes the digest after its length. `None` is written as an empty digest.
     pub(crate) fn write(credential: Option<&Self>, w: &mut Writer<'_>) {
         w.opaque8(credential.map_or(&[], |credential| &credential.0));
     }
 
-    /// Reads what [`Self::write`] wrote. The outer `None` means malformed.
+    /// Reads a digest that [`Self::write`] wrote. The outer `None` means malformed.
     #[allow(clippy::option_option, reason = "absent and malformed are different")]
     pub(crate) fn read(r: &mut Reader<'_>) -> Option<Option<Self>> {
         match r.opaque8().ok()? {

@@ -40,7 +40,7 @@ pub(super) fn length(info: &ConnectionInfo) -> usize {
 }
 
 pub(super) fn write(w: &mut Writer<'_>, info: &ConnectionInfo) {
-    // Lists every field, so that the compiler reports a new one.
+    // This pattern lists every field, so that the compiler reports a new field.
     let ConnectionInfo {
         version: _,
         cipher_suite: _,
