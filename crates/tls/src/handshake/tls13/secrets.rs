@@ -109,8 +109,8 @@ impl ClientFinished {
         }
     }
 
-    /// The resumption secret; `transcript` includes the client's Finished. `None` if it was not
-    /// requested when the Finished was computed in advance.
+    /// Returns the resumption secret. `transcript` must include the client's Finished. `None` if
+    /// the secret was not requested when the client's Finished was computed in advance.
     pub(crate) fn into_resumption_secret(
         self,
         transcript: &mut Transcript,
@@ -122,7 +122,7 @@ impl ClientFinished {
     }
 }
 
-/// A Finished message with its header. RFC 9846 4.1, 4.5.3
+/// Encodes a Finished message with its header. RFC 9846 4.1, 4.5.3
 fn finished_message(verify_data: &[u8]) -> ShortList<u8, { MessageHeader::LENGTH + 48 }> {
     let [.., length] = verify_data.len().to_be_bytes();
     ShortList::joined(0, &[&[HandshakeType::FINISHED.0, 0, 0, length], verify_data])
