@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    #[cfg(debug_assertions)] // Release builds lack the option that this test needs.
+    #[cfg(debug_assertions)] // `with_bytes` exists only in debug builds.
     #[test]
     fn each_value_has_bytes_of_its_own() {
         let named = ServerConfig::builder()

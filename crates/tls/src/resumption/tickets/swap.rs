@@ -2,7 +2,7 @@
 //!
 //! Reading takes no lock, does not wait, and does not write to memory that other cores read, since
 //! `arc-swap` uses a slot that belongs to the thread. To replace the value, a new one is prepared
-//! first and then exchanged atomically. Of several concurrent changes, only one succeeds.
+//! first and then exchanged atomically. Only one of several concurrent changes succeeds.
 //!
 //! Three checks support this. First, the cell counts its changes in tests, which verify that
 //! sealing and opening change it only for a rotation. Second, readers and rotations continue while
