@@ -158,8 +158,8 @@ pub enum PeerError {
     Compression,
     /// A field, such as `legacy_version`, with a value that its RFC does not allow.
     IllegalParameter,
-    /// A `renegotiation_info` with a content that is not allowed in an initial handshake. RFC 5746
-    /// 3.4, 3.6
+    /// A `renegotiation_info` with a content that is not allowed in an initial handshake.
+    /// RFC 5746 3.4, 3.6
     RenegotiationMismatch,
     /// The server does not support `renegotiation_info`, which the configuration requires.
     /// RFC 5746 4.1

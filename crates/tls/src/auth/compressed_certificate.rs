@@ -53,8 +53,8 @@ pub(crate) fn decompress(offered: &Algorithms, body: &[u8]) -> Result<Vec<u8>, E
         .iter()
         .find(|offered| offered.algorithm() == message.algorithm)
         .ok_or(PeerError::UnknownCertificateCompression)?;
-    // Memory of this length is allocated, so it has the limit of an uncompressed message. RFC 8879
-    // 5
+    // Memory of this length is allocated, so it has the limit of an uncompressed message.
+    // RFC 8879 5
     let length = usize::try_from(message.uncompressed_length)
         .ok()
         .filter(|length| *length <= limits::message_body(HandshakeType::CERTIFICATE))

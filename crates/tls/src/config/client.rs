@@ -266,8 +266,8 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Sets whether the server's name is sent. Default: yes. IP addresses are never sent. RFC 6066
-    /// 3
+    /// Sets whether the server's name is sent. Default: yes. IP addresses are never sent.
+    /// RFC 6066 3
     #[must_use]
     pub fn send_server_name(mut self, send: bool) -> Self {
         self.send_server_name = send;

@@ -23,8 +23,8 @@ impl ClientConfigBuilder {
 
     /// Sends early data if the offered session allows it. Default: off.
     ///
-    /// Early data can be replayed: send only data that the server may safely process twice. RFC
-    /// 9846 8, F.5
+    /// Early data can be replayed: send only data that the server may safely process twice.
+    /// RFC 9846 8, F.5
     #[must_use]
     pub fn early_data(mut self, on: bool) -> Self {
         self.resumption.early_data = on;

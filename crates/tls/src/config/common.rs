@@ -142,8 +142,8 @@ impl Common {
         Ok(())
     }
 
-    /// Checks that each key share is for an enabled group, and that no group has two. RFC 9846
-    /// 4.3.8
+    /// Checks that each key share is for an enabled group, and that no group has two.
+    /// RFC 9846 4.3.8
     pub(crate) fn check_key_shares(&self, shares: &[NamedGroup]) -> Result<(), ConfigError> {
         for (position, share) in shares.iter().enumerate() {
             let again = shares.iter().take(position).any(|earlier| earlier == share);

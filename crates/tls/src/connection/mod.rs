@@ -47,8 +47,8 @@ pub struct Connection {
     /// The early exporter, if early data was accepted. RFC 9846 7.5
     pub early_exporter: Option<Box<Exporter>>,
     /// Server: requests the client's certificate after the handshake. `None` unless the client
-    /// offered post-handshake authentication and the configuration has a verifier for clients. RFC
-    /// 9846 4.7.2
+    /// offered post-handshake authentication and the configuration has a verifier for clients.
+    /// RFC 9846 4.7.2
     pub requester: Option<CertificateRequester>,
 }
 

@@ -31,8 +31,8 @@ pub struct Sender {
     pub(super) keys: WriteKeys,
     pub(super) updates: u64,
     pub(super) state: State,
-    /// Client: the remaining bytes of early data. `None` if the sender is not for early data. RFC
-    /// 9846 4.3.10
+    /// Client: the remaining bytes of early data. `None` if the sender is not for early data.
+    /// RFC 9846 4.3.10
     pub(super) allowance: Option<u32>,
 }
 

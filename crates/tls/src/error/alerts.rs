@@ -76,8 +76,8 @@ impl PeerError {
             | Self::UncompressedCertificateTooLong
             | Self::BadTicketLifetime => A::ILLEGAL_PARAMETER,
             Self::InappropriateFallback => A::INAPPROPRIATE_FALLBACK,
-            // These errors mean that no acceptable set of parameters could be negotiated. RFC 9846
-            // 4.2.1
+            // These errors mean that no acceptable set of parameters could be negotiated.
+            // RFC 9846 4.2.1
             Self::UnknownPreSharedKey
             | Self::NoSharedCipherSuite
             | Self::NoSharedGroup
@@ -104,8 +104,8 @@ impl PeerError {
 
 impl PeerError {
     /// Returns the error for a Finished that does not match. If `length`, the number of bytes of
-    /// its `verify_data`, differs from `expected`, the message is malformed. RFC 9846 4.5.3, 6, RFC
-    /// 5246 7.4.9
+    /// its `verify_data`, differs from `expected`, the message is malformed. RFC 9846 4.5.3, 6,
+    /// RFC 5246 7.4.9
     pub(crate) fn wrong_finished(length: usize, expected: usize) -> Self {
         if length == expected {
             PeerError::BadFinished

@@ -64,8 +64,8 @@ pub enum ConfigError {
     DigestsCannotBeVerified,
     /// `freshness_window` is not a whole number of seconds from 2 to 60. RFC 9846 8.3
     BadFreshnessWindow,
-    /// The guard of `early_data` remembers values for less time than `freshness_window` needs. RFC
-    /// 9846 8.2
+    /// The guard of `early_data` remembers values for less time than `freshness_window` needs.
+    /// RFC 9846 8.2
     ReplayGuardTooShort,
     /// `certificate_authorities` contains an empty name, or is longer than 32768 bytes in total.
     /// RFC 9846 4.3.4

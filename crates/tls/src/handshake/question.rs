@@ -302,8 +302,8 @@ pub struct AdmitEarlyDataQuestion {
 
 impl AdmitEarlyDataQuestion {
     /// Returns the time, by the configuration's clock, at which the early data counted as fresh. A
-    /// guard that answers later or uses another clock has to account for the difference. RFC 9846
-    /// 8.3
+    /// guard that answers later or uses another clock has to account for the difference.
+    /// RFC 9846 8.3
     #[must_use]
     pub fn checked_at(&self) -> UnixTime {
         self.checked_at

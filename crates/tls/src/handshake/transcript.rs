@@ -23,8 +23,8 @@ impl Transcript {
         Self { hash: Hash::new(algorithm), digest: None, messages: None }
     }
 
-    /// Creates a transcript that also keeps the messages, which a TLS 1.2 client signs. RFC 5246
-    /// 7.4.8
+    /// Creates a transcript that also keeps the messages, which a TLS 1.2 client signs.
+    /// RFC 5246 7.4.8
     pub(crate) fn keeping_messages(algorithm: HashAlgorithm) -> Self {
         Self { messages: Some(Vec::new()), ..Self::new(algorithm) }
     }

@@ -69,8 +69,8 @@ const MIN_KEY: usize = 16;
 
 impl PreSharedKey {
     /// Creates a key that is used without import. Both peers have to agree on `hash`; SHA-256 is
-    /// the default if nothing was agreed. Only suites with this hash can be used with the key. RFC
-    /// 9846 4.3.11
+    /// the default if nothing was agreed. Only suites with this hash can be used with the key.
+    /// RFC 9846 4.3.11
     ///
     /// # Errors
     /// If the identity is empty or too long, the key is shorter than 16 bytes, or no TLS 1.3 suite

@@ -35,8 +35,8 @@ pub(crate) const MAX_CHANGE_CIPHER_SPECS: u8 = 32;
 /// them.
 pub(crate) const MAX_KEY_UPDATES_IN_A_ROW: u8 = 32;
 
-/// The maximum number of unanswered post-handshake CertificateRequests, on either side. RFC 9846
-/// 4.7.2
+/// The maximum number of unanswered post-handshake CertificateRequests, on either side.
+/// RFC 9846 4.7.2
 pub(crate) const MAX_CERTIFICATE_REQUESTS: usize = 8;
 
 /// The number of `certificate_request_context` values that a client remembers, to refuse a repeated

@@ -13,8 +13,8 @@ use crate::error::{Error, PeerError};
 pub(crate) struct Opener {
     protection: Option<Protection>,
     version: RecordVersion,
-    /// The number of plaintext bytes that a record may carry: this side's `record_size_limit`. RFC
-    /// 8449 4
+    /// The number of plaintext bytes that a record may carry: this side's `record_size_limit`.
+    /// RFC 8449 4
     max_plaintext: u16,
     /// The number of bytes of rejected early data that may still be skipped. RFC 9846 4.3.10
     skip: Option<u32>,

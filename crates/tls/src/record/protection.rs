@@ -29,8 +29,8 @@ impl Construction {
         }
     }
 
-    /// Returns the number of bytes of the IV from the key schedule. RFC 9846 5.3, RFC 5288 3, RFC
-    /// 7905 2
+    /// Returns the number of bytes of the IV from the key schedule. RFC 9846 5.3, RFC 5288 3,
+    /// RFC 7905 2
     pub(crate) fn iv_len(self) -> usize {
         match self {
             Self::Tls13 | Self::Tls12ChaCha => AeadAlgorithm::NONCE_LEN,
@@ -300,8 +300,8 @@ impl Protection {
         opened.map_err(|_| short)
     }
 
-    /// Removes the last record from the count: it did not authenticate and is skipped. RFC 9846
-    /// 4.3.10
+    /// Removes the last record from the count: it did not authenticate and is skipped.
+    /// RFC 9846 4.3.10
     pub(crate) fn rewind(&mut self) {
         self.sequence = self.sequence.saturating_sub(1);
     }
@@ -326,8 +326,8 @@ fn next_sequence(sequence: u64) -> Result<u64, Error> {
     sequence.checked_add(1).ok_or(InternalError::KeyExhausted.into())
 }
 
-/// Returns the IV XOR the sequence number, which is left-padded to the length of the IV. RFC 9846
-/// 5.3
+/// Returns the IV XOR the sequence number, which is left-padded to the length of the IV.
+/// RFC 9846 5.3
 #[inline]
 fn xor_nonce(iv: &[u8; 12], sequence: u64) -> [u8; 12] {
     let [a, b, c, d, rest @ ..] = *iv;

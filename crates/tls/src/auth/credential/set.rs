@@ -65,8 +65,8 @@ impl Credentials {
         }
     }
 
-    /// Refuses a client with `unrecognized_name` if no leaf is valid for its server name. RFC 6066
-    /// 3
+    /// Refuses a client with `unrecognized_name` if no leaf is valid for its server name.
+    /// RFC 6066 3
     #[must_use]
     pub fn require_known_name(mut self) -> Self {
         self.require_known_name = true;

@@ -217,8 +217,8 @@ impl Flight {
         Ok(())
     }
 
-    /// Checks a Finished. Its base key is the client's current application traffic secret. RFC 9846
-    /// 4.5, 4.5.3
+    /// Checks a Finished. Its base key is the client's current application traffic secret.
+    /// RFC 9846 4.5, 4.5.3
     fn check_finished(&self, message: &[u8], secret: &TrafficSecret) -> Result<(), Error> {
         let finished = Finished::parse(message.get(4..).unwrap_or_default())?;
         let transcript = self.request.context.transcript.current_digest();

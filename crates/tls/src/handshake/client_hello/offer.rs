@@ -154,8 +154,8 @@ impl Offer {
 
     fn begin_early_data(&self, flow: &mut Flow, config: &ClientConfig) -> Result<(), Error> {
         let Some((session, secret)) = self.session13() else { return Ok(()) };
-        // In middlebox compatibility mode, this record precedes the first protected record. RFC
-        // 9846 E.4
+        // In middlebox compatibility mode, this record precedes the first protected record.
+        // RFC 9846 E.4
         if !self.session_id.is_empty() {
             flow.order(Command::SendChangeCipherSpec)?;
         }

@@ -24,8 +24,8 @@ pub(crate) enum Command {
     Negotiated(ProtocolVersion),
     /// Protect further records with these keys.
     InstallWrite(NewKeys),
-    /// Open further records with these keys. No byte of a following message may be pending. RFC
-    /// 9846 5.1
+    /// Open further records with these keys. No byte of a following message may be pending.
+    /// RFC 9846 5.1
     InstallRead(NewKeys),
     /// Apply these record size limits. RFC 8449
     RecordLimits(RecordLimits),

@@ -238,8 +238,8 @@ impl Records {
         sender_mut(&mut self.sender)?.install(keys)
     }
 
-    /// Installs the keys for received records. A message must not span a change of keys. RFC 9846
-    /// 5.1
+    /// Installs the keys for received records. A message must not span a change of keys.
+    /// RFC 9846 5.1
     fn install_read(&mut self, keys: NewKeys) -> Result<(), Error> {
         if !self.joiner.is_empty() {
             return Err(PeerError::ExcessHandshakeData.into());

@@ -1,5 +1,5 @@
-//! The Certificate message, which both sides send, and a client's CertificateVerify. RFC 5246
-//! 7.4.2, 7.4.6, 7.4.8
+//! The Certificate message, which both sides send, and a client's CertificateVerify.
+//! RFC 5246 7.4.2, 7.4.6, 7.4.8
 
 use std::sync::Arc;
 
@@ -67,8 +67,8 @@ pub(super) async fn send_verify(
     )
 }
 
-/// Verifies a client's signature over all messages so far. Returns the signature scheme. RFC 5246
-/// 7.4.8
+/// Verifies a client's signature over all messages so far. Returns the signature scheme.
+/// RFC 5246 7.4.8
 pub(super) async fn receive_verify(
     flow: &mut Flow,
     transcript: &mut Transcript,

@@ -198,8 +198,8 @@ impl Client {
         Ok((client, kind))
     }
 
-    /// Receives the server's chain or raw public key. Its key must fit the cipher suite. RFC 5246
-    /// 7.4.2
+    /// Receives the server's chain or raw public key. Its key must fit the cipher suite.
+    /// RFC 5246 7.4.2
     async fn receive_certificate(
         &mut self,
         timestamps: Option<Vec<u8>>,
@@ -270,8 +270,8 @@ impl Client {
         Ok(agreement)
     }
 
-    /// Receives the CertificateRequest, if the server sends one, and ServerHelloDone. RFC 5246
-    /// 7.4.4, 7.4.5
+    /// Receives the CertificateRequest, if the server sends one, and ServerHelloDone.
+    /// RFC 5246 7.4.4, 7.4.5
     async fn receive_request_and_done(&mut self) -> Result<Option<Message>, Error> {
         let Self { flow, transcript, .. } = self;
         let message = flow.read().await;
@@ -347,8 +347,8 @@ impl Client {
         auth::send_verify(flow, transcript, &credential, scheme).await
     }
 
-    /// Sends the client's ChangeCipherSpec and Finished. Returns the server's keys. RFC 5246 7.1,
-    /// 7.4.9
+    /// Sends the client's ChangeCipherSpec and Finished. Returns the server's keys.
+    /// RFC 5246 7.1, 7.4.9
     fn send_finished(&mut self, main: &MainSecret12) -> Result<Keys, Error> {
         let Self { flow, randoms, transcript, .. } = self;
         let (DirectionKeys { client, server }, verify_data) =
@@ -394,8 +394,8 @@ impl Client {
         Ok(Completion::Done)
     }
 
-    /// Creates the session of a full handshake, with its ticket or ID. RFC 5246 7.4.1.3, RFC 5077
-    /// 3.4
+    /// Creates the session of a full handshake, with its ticket or ID. RFC 5246 7.4.1.3,
+    /// RFC 5077 3.4
     fn new_session(
         &self,
         main: &MainSecret12,
@@ -421,8 +421,8 @@ impl Client {
         log.log("CLIENT_RANDOM", session.main_secret().as_bytes());
     }
 
-    /// Derives the keys, and the contents of both Finished messages, the server's first. RFC 5246
-    /// 7.3
+    /// Derives the keys, and the contents of both Finished messages, the server's first.
+    /// RFC 5246 7.3
     fn derive_abbreviated(&mut self, session: &Session) -> (DirectionKeys, VerifyData, VerifyData) {
         finished::abbreviated(session.main_secret(), &self.randoms, &mut self.transcript)
     }

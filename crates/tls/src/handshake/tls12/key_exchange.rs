@@ -70,8 +70,8 @@ pub(super) fn main_secret(
     main
 }
 
-/// Returns the authentication of the cipher suites for which such a key can be used. RFC 5246
-/// 7.4.2, RFC 8422 2
+/// Returns the authentication of the cipher suites for which such a key can be used.
+/// RFC 5246 7.4.2, RFC 8422 2
 pub(super) fn authentication_of(kind: KeyKind) -> Authentication {
     match kind {
         KeyKind::Rsa | KeyKind::RsaPss => Authentication::Rsa,

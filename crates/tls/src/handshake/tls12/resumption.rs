@@ -135,8 +135,8 @@ impl SessionWithId {
         Self { id, session: Some(ServerSession::new(session)) }
     }
 
-    /// Stores the session when the handshake is complete. A failed handshake stores no session. RFC
-    /// 5246 7.2.2
+    /// Stores the session when the handshake is complete. A failed handshake stores no session.
+    /// RFC 5246 7.2.2
     pub(super) fn store(self, flow: &mut Flow, config: &ServerConfig) -> Result<(), Error> {
         let Self { id, session } = self;
         let value = session.as_ref().map(ServerSession::inner);

@@ -136,8 +136,8 @@ impl<'a> Server<'a> {
         Ok(Self { flow, config, message, hello, secure_renegotiation })
     }
 
-    /// Finds the session that the client requests to resume, if it may be resumed. RFC 5246
-    /// 7.4.1.3, RFC 5077 3.4
+    /// Finds the session that the client requests to resume, if it may be resumed.
+    /// RFC 5246 7.4.1.3, RFC 5077 3.4
     async fn find_session(&mut self) -> Result<Option<FoundSession>, Error> {
         resumption::find(self.flow, self.config, self.hello).await
     }
@@ -283,8 +283,8 @@ impl FirstFlight<'_> {
         Ok(exchange)
     }
 
-    /// Sends a CertificateRequest, if the configuration requests client certificates. RFC 5246
-    /// 7.4.4
+    /// Sends a CertificateRequest, if the configuration requests client certificates.
+    /// RFC 5246 7.4.4
     fn send_certificate_request(&mut self) -> Result<(), Error> {
         let config = self.config;
         if config.client_auth == ClientAuth::None {
@@ -387,8 +387,8 @@ impl AwaitingClient {
         Ok(())
     }
 
-    /// Receives the client's ChangeCipherSpec and Finished. Returns the server's keys. RFC 5246
-    /// 7.1, 7.4.9
+    /// Receives the client's ChangeCipherSpec and Finished. Returns the server's keys.
+    /// RFC 5246 7.1, 7.4.9
     async fn receive_finished(
         &mut self,
         flow: &mut Flow,
@@ -400,8 +400,8 @@ impl AwaitingClient {
         Ok(server)
     }
 
-    /// Sends the ticket that the ServerHello promised, or an empty ticket if none can be made. RFC
-    /// 5077 3.3
+    /// Sends the ticket that the ServerHello promised, or an empty ticket if none can be made.
+    /// RFC 5077 3.3
     fn send_session_ticket(
         &mut self,
         flow: &mut Flow,
@@ -512,8 +512,8 @@ impl<'a> AbbreviatedFlight<'a> {
         let message = ServerHello {
             legacy_version: ProtocolVersion::TLS1_2,
             random: &self.randoms.server,
-            // The client's session ID is echoed, which means that the session is resumed. RFC 5246
-            // 7.4.1.3, RFC 5077 3.4
+            // The client's session ID is echoed, which means that the session is resumed.
+            // RFC 5246 7.4.1.3, RFC 5077 3.4
             session_id_echo: hello.session_id,
             cipher_suite: session.suite.code,
             compression_method: CompressionMethod::NULL,

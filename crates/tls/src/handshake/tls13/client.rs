@@ -138,8 +138,8 @@ impl<'a> Client<'a> {
     }
 
     /// Performs the key exchange and installs the handshake keys. While early data may be sent, the
-    /// client's keys are kept for later. Also returns the keys of both Finished messages. RFC 9846
-    /// 4.3.8, 7.1
+    /// client's keys are kept for later. Also returns the keys of both Finished messages.
+    /// RFC 9846 4.3.8, 7.1
     fn exchange_keys(&mut self) -> Result<(ServerAuth, FinishedKey, ClientFinished), Error> {
         let Self { flow, config, offer, suite, transcript, info, log, .. } = self;
         let hello = ServerHello::parse(self.server_hello.body())?;
@@ -189,8 +189,8 @@ impl<'a> Client<'a> {
         let extensions = EncryptedExtensions::parse(message.body())?;
         let offered = offer.offered();
         for kind in extensions.types() {
-            // Extensions that were not offered, or that belong in other messages, are refused. RFC
-            // 9846 4.3
+            // Extensions that were not offered, or that belong in other messages, are refused.
+            // RFC 9846 4.3
             if !offered.has(kind) || !IN_ENCRYPTED_EXTENSIONS.contains(&kind) {
                 return Err(PeerError::UnexpectedExtension.into());
             }
@@ -204,8 +204,8 @@ impl<'a> Client<'a> {
         let types = (extensions.server_certificate_type, extensions.client_certificate_type);
         certificate_type::accept(types, config, info)?;
         if extensions.early_data.is_some() {
-            // Early data was sent with the cipher suite and the protocol of the session. RFC 9846
-            // 4.3.10
+            // Early data was sent with the cipher suite and the protocol of the session.
+            // RFC 9846 4.3.10
             let session = match server {
                 ServerAuth::Session(session) if offer.early_data => session,
                 ServerAuth::External(_) => return Err(PeerError::EarlyDataMismatch.into()),

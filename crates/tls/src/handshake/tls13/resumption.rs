@@ -178,8 +178,8 @@ impl AcceptedPsk {
 
 /// Returns the ticket's age according to the client minus its age according to the server, in
 /// milliseconds. The age according to the server is negative if the clock was set back. If it were
-/// limited to 0, replays would be accepted until the clock reaches the ticket's creation. RFC 9846
-/// 4.3.11.1, 8.3
+/// limited to 0, replays would be accepted until the clock reaches the ticket's creation.
+/// RFC 9846 4.3.11.1, 8.3
 fn age_skew(session: &Session, obfuscated: u32, now: UnixTime) -> i64 {
     let theirs = i64::from(obfuscated.wrapping_sub(session.age_add));
     let seconds = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);

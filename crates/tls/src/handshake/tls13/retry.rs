@@ -120,8 +120,8 @@ fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
         return Err(PeerError::MissingExtension.into());
     }
     // Each share must be for a listed group. The order of the two lists is not compared: servers
-    // need not do so, and clients that remember a group from an earlier retry violate it. RFC 9846
-    // 4.3.8
+    // need not do so, and clients that remember a group from an earlier retry violate it.
+    // RFC 9846 4.3.8
     if extensions.unlisted_key_share().is_some() {
         return Err(PeerError::IllegalParameter.into());
     }

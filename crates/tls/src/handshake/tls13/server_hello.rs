@@ -92,8 +92,8 @@ fn check(
     config: &ClientConfig,
     offer: &Offer,
 ) -> Result<&'static Suite, Error> {
-    // legacy_version has a fixed value; any other value leads to a protocol_version alert. RFC 9846
-    // 4.2.3
+    // legacy_version has a fixed value; any other value leads to a protocol_version alert.
+    // RFC 9846 4.2.3
     if hello.legacy_version != ProtocolVersion::TLS1_2 {
         return Err(PeerError::UnsupportedVersion.into());
     }

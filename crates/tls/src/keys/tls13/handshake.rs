@@ -55,8 +55,8 @@ impl HandshakeTrafficSecrets {
     }
 
     /// Derives the traffic keys, the Finished keys and the main secret at once. The main secret can
-    /// already be extracted here, since it does not depend on later messages or secrets. RFC 9846
-    /// 7.1, 7.3, 4.5.3
+    /// already be extracted here, since it does not depend on later messages or secrets.
+    /// RFC 9846 7.1, 7.3, 4.5.3
     pub(crate) fn into_keys(self) -> HandshakeKeys {
         let Suite { hash, aead, .. } = *self.suite;
         let (digest, write) = (hash.output_len(), WriteKey::tls13_length(aead));

@@ -18,8 +18,8 @@ pub trait ServerSessionStore: Send + Sync {
     /// Returns the session without removing it. It is called for session IDs of TLS 1.2.
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>>;
 
-    /// Removes the session. It is called after a fatal alert on a TLS 1.2 connection. RFC 5246
-    /// 7.2.2
+    /// Removes the session. It is called after a fatal alert on a TLS 1.2 connection.
+    /// RFC 5246 7.2.2
     fn remove(&self, id: &[u8]);
 
     /// Stores a session like [`Self::put`], for a store that keeps values. By default, the session
