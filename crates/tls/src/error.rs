@@ -84,7 +84,7 @@ pub enum PeerError {
     EarlyDataMismatch,
     /// The client sent more early data than a server skips after its rejection. RFC 9846 4.3.10
     TooMuchSkippedEarlyData,
-    /// A handshake message that spans a key change. RFC 9846 5.1
+    /// A handshake message that spans a change of keys. RFC 9846 5.1
     ExcessHandshakeData,
     /// A record of another type between the fragments of a handshake message. RFC 9846 5.1
     InterruptedHandshakeMessage,
@@ -136,7 +136,8 @@ pub enum PeerError {
     WrongApplicationProtocol,
     /// The client requested a server name for which there is no credential. RFC 6066 3
     UnrecognizedName,
-    /// An extension in a message where it is not allowed, or a response that was not requested.
+    /// An extension in a message where it is not allowed, or an extension that responds to no
+    /// request.
     UnexpectedExtension,
     /// A `ClientHello` without a mandatory extension. RFC 9846 9.2
     MissingExtension,

@@ -38,7 +38,7 @@ impl<'c> CertificateExpectations<'c> {
             || (kind == ExtensionType::SIGNED_CERTIFICATE_TIMESTAMP && self.timestamps)
     }
 
-    /// The body of a Certificate, decompressed if it is a CompressedCertificate. RFC 8879 4
+    /// Returns the body of a Certificate, decompressed if it is a CompressedCertificate. RFC 8879 4
     pub(crate) fn certificate_body<'m>(
         &self,
         kind: HandshakeType,

@@ -5,7 +5,7 @@ use tercel_wire::{CertificateType, List};
 /// The certificate types that apply if the extension is not sent. RFC 7250 3
 pub(crate) const DEFAULT: &[CertificateType] = &[CertificateType::X509];
 
-/// A static list that contains only this type.
+/// Returns a static list that contains only this type.
 pub(crate) fn list_of(certificate_type: CertificateType) -> List<'static, CertificateType> {
     List::new(match certificate_type {
         CertificateType::RAW_PUBLIC_KEY => &[CertificateType::RAW_PUBLIC_KEY],

@@ -13,12 +13,12 @@ use crate::record::limits;
 /// The compression algorithms of a configuration, most preferred first.
 pub(crate) type Algorithms = [Arc<dyn CompressCertificate>];
 
-/// The algorithms for a compress_certificate extension. RFC 8879 3
+/// Returns the algorithms for a compress_certificate extension. RFC 8879 3
 pub(crate) fn codes(algorithms: &Algorithms) -> Vec<CertificateCompressionAlgorithm> {
     algorithms.iter().map(|algorithm| algorithm.algorithm()).collect()
 }
 
-/// This side's most preferred algorithm that the peer can decompress.
+/// Selects this side's most preferred algorithm that the peer can decompress.
 pub(crate) fn choose<'c>(
     ours: &'c Algorithms,
     theirs: Option<List<'_, CertificateCompressionAlgorithm>>,

@@ -1,4 +1,4 @@
-//! Cache of a credential's compressed Certificate messages. RFC 8879 6
+//! A cache of a credential's compressed Certificate messages. RFC 8879 6
 //!
 //! Reads take no lock.
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tercel_wire::CertificateCompressionAlgorithm;
 
-/// The key of a cached message: everything that it depends on besides the chain.
+/// The key of a cached message: everything besides the chain that the message depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Variant {
     pub(crate) algorithm: CertificateCompressionAlgorithm,

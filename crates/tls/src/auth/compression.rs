@@ -118,7 +118,7 @@ impl CompressCertificate for Brotli {
         let mut compressed = Vec::new();
         let params = brotli::enc::BrotliEncoderParams {
             quality: 9,
-            // A window of 64 KB is enough for a chain. The receiver has to allocate it.
+            // A window of 64 KB is enough for a chain. The receiver has to allocate such a window.
             lgwin: 16,
             size_hint: certificate.len(),
             ..Default::default()
@@ -173,7 +173,7 @@ impl CompressCertificate for Zstd {
         decoder.set_max_window_size(8 << 20);
         let mut unread = compressed;
         decoder.init(&mut unread).map_err(failed)?;
-        // Stops after the block that exceeds `out`.
+        // Decoding stops after the block that exceeds `out`.
         let enough = BlockDecodingStrategy::UptoBytes(out.len().saturating_add(1));
         let ended = decoder.decode_blocks(&mut unread, enough).map_err(failed)?;
         let result = decoder.collect().filter(|result| result.len() == out.len());
@@ -189,7 +189,7 @@ impl CompressCertificate for Zstd {
 mod tests {
     use super::*;
 
-    /// Bytes as repetitive as a chain, and bytes that cannot be compressed.
+    /// Returns bytes that are as repetitive as a chain, and bytes that cannot be compressed.
     fn samples() -> [Vec<u8>; 2] {
         let chain = b"certificate issued by an authority to a service; "
             .iter()

@@ -6,13 +6,13 @@ use pki_types::CertificateDer;
 use tercel_crypto::{Hash, HashAlgorithm};
 use tercel_wire::{Reader, Writer};
 
-/// Identifier of a server's credential: digests of its leaf certificate or raw public key, and of
-/// the names that the certificate is valid for.
+/// The identifier of a server's credential: digests of its leaf certificate or raw public key, and
+/// of the names that the certificate is valid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CredentialId {
     leaf: Digest,
-    /// Digest of the names in the leaf's subjectAltName. `None` for a raw public key and for a leaf
-    /// without names.
+    /// The digest of the names in the leaf's subjectAltName. `None` for a raw public key and for a
+    /// leaf without names.
     names: Option<Digest>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct SessionCredential(Digest);
 type Digest = [u8; 16];
 
 impl CredentialId {
-    /// The identifier of a credential with this leaf certificate.
+    /// Creates the identifier of a credential with this leaf certificate.
     pub(crate) fn of_certificate(leaf: &CertificateDer<'_>) -> Self {
         let names = tercel_pki::subject_names(leaf).unwrap_or_default();
         let names = (!names.is_empty()).then(|| {
@@ -41,7 +41,7 @@ impl CredentialId {
         Self { leaf: digest(leaf), names }
     }
 
-    /// The identifier of a credential with this raw public key. RFC 7250
+    /// Creates the identifier of a credential with this raw public key. RFC 7250
     pub(crate) fn of_raw_public_key(key: &[u8]) -> Self {
         Self { leaf: digest(key), names: None }
     }

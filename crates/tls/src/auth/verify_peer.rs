@@ -11,7 +11,7 @@ use crate::side::Side;
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct PeerIdentity<'a> {
-    /// The peer's side.
+    /// Whether the peer is the client or the server.
     pub side: Side,
     /// The certificate chain, leaf first; empty if and only if there is a raw public key.
     pub chain: &'a [CertificateDer<'a>],

@@ -63,7 +63,7 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// The requirements on a server's Certificate message.
+    /// Returns the requirements on a server's Certificate message.
     pub(crate) fn certificate_expectations(
         &self,
         certificate_type: CertificateType,
@@ -246,9 +246,9 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Sets the groups for which the ClientHello contains a key share. Default: the first group,
-    /// and the traditional half of a hybrid if that group is enabled too, since its share needs no
-    /// further computation.
+    /// Sets the groups for which the ClientHello contains a key share. Default: the first group. If
+    /// that group is a hybrid and its traditional half is enabled too, a share for this half is
+    /// added, since it needs no further computation.
     #[must_use]
     pub fn key_shares(mut self, groups: &[NamedGroup]) -> Self {
         self.key_shares = Some(groups.to_vec());

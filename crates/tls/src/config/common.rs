@@ -87,7 +87,7 @@ impl Common {
         // The random generator is started here and not in a handshake, because the start takes
         // long.
         tercel_crypto::fill_random(&mut [0_u8; 1]).map_err(|_| ConfigError::Random)?;
-        // This call performs the self-test of the parallel hash implementations.
+        // This call performs the self-test of the hash lanes.
         _ = tercel_crypto::hash_lanes();
         Ok(self)
     }
@@ -154,7 +154,7 @@ impl Common {
         Ok(())
     }
 
-    /// Keeps only TLS 1.3 and the suites with one of these hashes. For a configuration that
+    /// Keeps only TLS 1.3 and the suites with one of these hashes. This is for a configuration that
     /// authenticates by pre-shared keys only.
     pub(crate) fn only_for_pre_shared_keys(&mut self, hashes: &[HashAlgorithm]) {
         self.versions = vec![ProtocolVersion::TLS1_3];
@@ -200,7 +200,7 @@ impl Common {
     }
 }
 
-/// The version that a suite belongs to.
+/// Returns the version that a suite belongs to.
 fn version_of(suite: &Suite) -> ProtocolVersion {
     if suite.is_tls13() { ProtocolVersion::TLS1_3 } else { ProtocolVersion::TLS1_2 }
 }

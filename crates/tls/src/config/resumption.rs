@@ -32,7 +32,7 @@ pub(crate) struct ServerResumption {
     pub(crate) store: Option<Policy<dyn ServerSessionStore>>,
     /// Whether the store is only for TLS 1.2 clients without tickets.
     pub(crate) only_session_ids: bool,
-    /// Notified of the sessions that the application stores and has to remove.
+    /// The object that is notified of the sessions that the application stores and has to remove.
     pub(crate) forget: Option<Arc<dyn ForgetSession>>,
     /// The number of tickets sent after a full TLS 1.3 handshake.
     pub(crate) new_tickets: u8,
@@ -43,7 +43,8 @@ pub(crate) struct ServerResumption {
     /// The early data limit of new tickets in bytes; 0 disables early data.
     pub(crate) max_early_data: u32,
     pub(crate) guard: Option<Policy<dyn AdmitEarlyData>>,
-    /// The largest error of a ticket's age up to which early data counts as fresh.
+    /// The freshness window: the largest error of a ticket's age with which early data counts as
+    /// fresh.
     pub(crate) freshness_window: Duration,
     /// Whether a client's stored chain is verified again before its session is resumed.
     pub(crate) verify_again: bool,
@@ -60,8 +61,8 @@ pub(crate) struct ServerResumption {
 }
 
 impl ServerResumption {
-    /// Returns the place in the store of the session with this ID, which a fatal alert removes.
-    /// `None` if there is no such place.
+    /// Returns a reference to the stored session with this ID, for its removal after a fatal alert.
+    /// `None` if there is no store, or no object to notify.
     pub(crate) fn stored_session(&self, id: [u8; 32]) -> Option<Arc<StoredSession>> {
         match self.store.as_ref()? {
             Policy::Here(store) => Some(StoredSession::in_store(store, id)),
@@ -132,10 +133,11 @@ fn window_seconds(window: Duration) -> u32 {
     u32::try_from(window.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// Computes the context of sessions: a digest of the label, of client authentication, and of which
-/// parts of a client's certificate sessions contain. If clients are not verified again, the digest
-/// also covers the trusted roots and whether staples and timestamps are requested (`requests`). A
-/// session that was created under one policy is not resumed under another.
+/// Computes the context of sessions: a digest of the label, the requirements on client
+/// certificates, the listed authorities, and whether sessions contain only digests of certificates.
+/// If clients are not verified again, the digest also covers the trusted roots and whether staples
+/// and timestamps are requested (`requests`). A session that was created under one policy is not
+/// resumed under another.
 pub(crate) fn context(
     resumption: &ServerResumption,
     demand: ClientAuth,
@@ -156,9 +158,9 @@ pub(crate) fn context(
     if resumption.digests_only {
         add(b"digests only");
     }
-    // All servers judge the early data of a ticket by the same window. A guard that has just
-    // started refuses early data for the time of its own window; if the other servers had a longer
-    // window, it could admit a replay from them afterwards.
+    // All servers must judge the early data of a ticket by the same freshness window, so the window
+    // is part of the context. A guard that has just started refuses early data for the time of its
+    // own window. It could admit a replay afterwards if another server had a longer window.
     if resumption.max_early_data > 0 && resumption.freshness_window != limits::MAX_FRESHNESS_WINDOW
     {
         add(b"freshness window");

@@ -49,8 +49,8 @@ pub trait ChooseConfig: Send + Sync {
 pub struct ServerConfig {
     pub(crate) common: Common,
     pub(crate) credentials: Policy<dyn SelectCredential>,
-    /// The set that `credentials` consists of, if it is a set. Then the credential for a
-    /// ClientHello is known in advance.
+    /// The set of credentials, if `credentials` is a set. With a set, the credential that a full
+    /// handshake would use can be determined in advance.
     pub(crate) credential_set: Option<Arc<Credentials>>,
     pub(crate) choose_config: Option<Policy<dyn ChooseConfig>>,
     pub(crate) pre_shared_keys: Option<Policy<dyn FindPreSharedKey>>,
@@ -69,7 +69,7 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// The authorities in a CertificateRequest. RFC 9846 4.3.4, RFC 5246 7.4.4
+    /// Returns the authorities for a CertificateRequest. RFC 9846 4.3.4, RFC 5246 7.4.4
     pub(crate) fn authorities(&self) -> Vec<Vec<u8>> {
         match &self.client_verifier {
             Some(Policy::Here(verifier)) => verifier.authorities(),
@@ -78,8 +78,8 @@ impl ServerConfig {
     }
 
     /// Whether a session can be bound to the server's certificate. If the application selects
-    /// credentials, the configuration does not know which one a full handshake would use. Then it
-    /// needs a label, which equal configurations share.
+    /// credentials, the configuration does not know which one a full handshake would use. Then
+    /// sessions need a label, which equal configurations share.
     pub(crate) fn binds_sessions(&self) -> bool {
         self.credential_set.is_some() || self.resumption.has_label()
     }

@@ -46,7 +46,7 @@ impl ServerConfigBuilder {
 }
 
 impl ServerConfig {
-    /// The requirements on a client's Certificate message.
+    /// Returns the requirements on a client's Certificate message.
     pub(crate) fn certificate_expectations(
         &self,
         certificate_type: CertificateType,

@@ -115,8 +115,9 @@ impl ServerConfigBuilder {
     /// server's clocks over a ticket's life, and the difference between the clocks of servers that
     /// share tickets; 10 seconds suffice for most. Outside the window, early data is rejected, but
     /// not the handshake. A guard that does not know what was admitted before it started has to
-    /// refuse early data for [twice as long](crate::session::ReplayGuard::freshness_period).
-    /// Sessions that admit early data are not resumed by configurations with another window.
+    /// refuse early data for [twice as long](crate::session::ReplayGuard::freshness_period) as the
+    /// window. Sessions that admit early data are not resumed by configurations with another
+    /// window.
     #[must_use]
     pub fn freshness_window(mut self, window: Duration) -> Self {
         self.resumption.freshness_window = window;

@@ -57,7 +57,7 @@ pub struct ConnectionInfo {
     /// sent, minus the age by the server's clock. The value is limited to the range of the type (24
     /// days). RFC 9846 8.3
     pub ticket_age_skew: Option<i32>,
-    /// Whether early data was offered and whether it was accepted.
+    /// Whether early data was offered, and whether it was accepted.
     pub early_data: EarlyData,
     /// The reason for [`EarlyData::Rejected`], if known. `None` in a restored connection.
     pub early_data_rejection: Option<EarlyDataRejection>,
@@ -143,7 +143,7 @@ pub enum EarlyDataRejection {
     NotResumed,
     /// The server's configuration or the session allows no early data, or less than the ticket did.
     NotAllowed,
-    /// The cipher suite or the application protocol differs from the session's.
+    /// The cipher suite or the application protocol differs from that of the session.
     ParametersChanged,
     /// The ticket's age is outside the freshness window. RFC 9846 8.3
     NotFresh,

@@ -304,8 +304,8 @@ pub(crate) fn read_alert(
     Ok((level, description))
 }
 
-/// Returns `Ok` if this alert is ignored, unless there were too many, or else the error for the
-/// alert.
+/// Returns `Ok` for an alert that is ignored, and an error for any other alert. Too many
+/// consecutive ignored alerts are an error too.
 pub(crate) fn check_ignorable(
     level: AlertLevel,
     description: AlertDescription,

@@ -126,7 +126,7 @@ impl Sender {
             && self.sealer.is_ready()
     }
 
-    /// Does the same as [`Self::seal`], if there are pending messages or a limit of early data.
+    /// Does the same as [`Self::seal`] if messages are pending or early data is limited.
     #[inline(never)]
     fn seal_with_checks(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {
         self.require_open()?;

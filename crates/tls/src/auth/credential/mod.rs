@@ -302,7 +302,7 @@ impl Credential {
         self.raw_key.as_deref()
     }
 
-    /// The identifier that sessions made with this credential are bound to.
+    /// Returns the identifier that sessions made with this credential are bound to.
     pub(crate) fn id(&self) -> &CredentialId {
         &self.id
     }
@@ -315,12 +315,12 @@ impl Credential {
         &self.compressed
     }
 
-    /// The OCSP response to send. A raw public key has none.
+    /// Returns the OCSP response to send. A raw public key has none.
     pub(crate) fn staple(&self) -> Option<&[u8]> {
         self.ocsp_response.as_deref().filter(|_| self.raw_key.is_none())
     }
 
-    /// The timestamps to send. The list was validated when it was set.
+    /// Returns the timestamps to send. The list was validated when it was set.
     pub(crate) fn timestamps(&self) -> Option<List<'_, SerializedSct<'_>>> {
         let list = self.signed_certificate_timestamps.as_deref();
         let entries = list.filter(|_| self.raw_key.is_none())?.get(2..)?;

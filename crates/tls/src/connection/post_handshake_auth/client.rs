@@ -154,7 +154,7 @@ impl UnsignedAuthentication {
         self.scheme
     }
 
-    /// Returns the content to sign, not hashed.
+    /// Returns the content to sign, which is not hashed.
     #[must_use]
     pub fn content(&self) -> &[u8] {
         &self.content

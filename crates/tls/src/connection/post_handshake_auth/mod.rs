@@ -19,7 +19,8 @@ use crate::keys::tls13::TrafficSecret;
 use client::{CertificateRequested, ReceivedRequests};
 use server::{ClientCertificate, PendingRequests};
 
-/// The handshake's state for post-handshake authentication. `C` is the configuration of this side.
+/// The part of a handshake's state that post-handshake authentication needs. `C` is the
+/// configuration of this side.
 #[derive(Clone)]
 pub(crate) struct HandshakeContext<C> {
     pub(crate) config: Arc<C>,
@@ -57,7 +58,7 @@ pub(crate) enum Authentication {
     Server(PendingRequests),
 }
 
-/// An event for the receiver's caller.
+/// An event that the receiver reports to its caller.
 pub(crate) enum Event {
     Requested(CertificateRequested),
     Answered(ClientCertificate),

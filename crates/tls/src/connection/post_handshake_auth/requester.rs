@@ -60,7 +60,7 @@ pub(super) struct Pending {
     pub(super) demand: ClientAuth,
 }
 
-/// Bytes of a `certificate_request_context`.
+/// The number of bytes of a `certificate_request_context`.
 pub(super) const CONTEXT: usize = 32;
 
 impl PendingCertificate {

@@ -1,4 +1,4 @@
-//! Encoding of sender and receiver.
+//! Encoding of the sender and the receiver of a connection.
 //!
 //! ```text
 //! sender:   keys 1.. | sequence 8 | updates 8 | max fragment 2 | padding 2 | link 4 | closed 1
@@ -64,8 +64,8 @@ pub(super) fn read_sender(
 }
 
 pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
-    // The link is written with the sender, and tickets are written last. Whether truncation is
-    // tolerated is determined by the configuration of the restored connection.
+    // The link is written with the sender, and tickets are written last. The configuration of the
+    // restored connection determines whether truncation is tolerated.
     let Receiver { opener, post_handshake, state } = receiver;
     let PostHandshake {
         side: _,

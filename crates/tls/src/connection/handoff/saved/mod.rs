@@ -50,7 +50,7 @@ pub enum RestoreError {
 /// The version of the format.
 const FORMAT: u16 = 2;
 
-/// Bytes of the digest at the end.
+/// The number of bytes of the digest at the end.
 const DIGEST: usize = 16;
 
 impl Connection {

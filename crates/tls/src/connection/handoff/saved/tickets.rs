@@ -1,4 +1,4 @@
-//! Encoding of a client's state for storing tickets.
+//! Encoding of the state with which a client stores tickets.
 //!
 //! ```text
 //! key: see `resumption/session/client_store.rs` | left 1 | session 3..
@@ -51,7 +51,7 @@ pub(super) fn read(
         return None;
     }
     let secret = ResumptionSecret::from_bytes(suite, template.secret.as_bytes())?;
-    // The key contains the requirements that the server met: a configuration with other
+    // The key contains the requirements that the server met. Therefore a configuration with other
     // requirements does not find the session.
     Some(config.resumption.store.as_ref().map(|store| {
         let clock = Arc::clone(&config.common.clock);
