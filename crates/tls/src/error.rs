@@ -1,7 +1,7 @@
 //! Errors of handshakes and connections, each with its alert and its text.
 //!
-//! An error is never less specific than its alert: [`Error::alert`] is one exhaustive match, and
-//! only `handshake/mod.rs` and `connection/` send the alert that it returns.
+//! Each error determines its alert: [`Error::alert`] is one exhaustive match. Only
+//! `handshake/mod.rs` and `connection/` send the alert that it returns.
 
 mod alerts;
 pub(crate) mod config;
@@ -15,7 +15,7 @@ use tercel_wire::{AlertDescription, DecodeError};
 
 /// The error of a failed handshake or connection.
 ///
-/// Small and `Copy`: the chain and the names of an [`Error::Refused`] are in
+/// The type is small and `Copy`. The chain and the names of an [`Error::Refused`] are in
 /// [`crate::Handshake::refusal`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -31,9 +31,9 @@ pub enum Error {
     Truncated,
     /// The peer closed the connection before the handshake was complete.
     ClosedInHandshake,
-    /// An operation of this side failed, or its configuration lacks something.
+    /// An operation of this side failed, or this side's configuration lacks a required part.
     Internal(InternalError),
-    /// The caller made a call that the documentation excludes.
+    /// The caller made a call that the documentation does not allow.
     Misuse(Misuse),
 }
 
@@ -66,7 +66,7 @@ pub enum PeerError {
     TooManyWarningAlerts,
     /// An alert record that is not two bytes long.
     BadAlert,
-    /// An alert level other than warning and fatal. Not in TLS 1.3, which ignores the level.
+    /// An alert level other than warning and fatal. TLS 1.3 ignores the level.
     IllegalAlertLevel,
     /// A `change_cipher_spec` that is malformed or not allowed at this point.
     BadChangeCipherSpec,
@@ -79,12 +79,12 @@ pub enum PeerError {
     /// Another message or record between the messages of a client's post-handshake authentication.
     /// RFC 9846 4.7.2
     InterruptedAuthentication,
-    /// The server accepted early data but selected other parameters than those it was sent under.
-    /// RFC 9846 4.3.10
+    /// The server accepted early data but selected parameters other than those that the early data
+    /// was sent with. RFC 9846 4.3.10
     EarlyDataMismatch,
-    /// More rejected early data than a server skips. RFC 9846 4.3.10
+    /// The client sent more early data than a server skips after its rejection. RFC 9846 4.3.10
     TooMuchSkippedEarlyData,
-    /// A handshake message that spans a key change. RFC 9846 5.1
+    /// A handshake message that spans a change of keys. RFC 9846 5.1
     ExcessHandshakeData,
     /// A record of another type between the fragments of a handshake message. RFC 9846 5.1
     InterruptedHandshakeMessage,
@@ -136,7 +136,8 @@ pub enum PeerError {
     WrongApplicationProtocol,
     /// The client requested a server name for which there is no credential. RFC 6066 3
     UnrecognizedName,
-    /// An extension in a message where it is not allowed, or a response that was not requested.
+    /// An extension in a message where it is not allowed, or an extension that responds to no
+    /// request.
     UnexpectedExtension,
     /// A `ClientHello` without a mandatory extension. RFC 9846 9.2
     MissingExtension,
@@ -158,13 +159,14 @@ pub enum PeerError {
     Compression,
     /// A field, such as `legacy_version`, with a value that its RFC does not allow.
     IllegalParameter,
-    /// A `renegotiation_info` that is not that of an initial handshake. RFC 5746 3.4, 3.6
+    /// A `renegotiation_info` with a content that is not allowed in an initial handshake.
+    /// RFC 5746 3.4, 3.6
     RenegotiationMismatch,
     /// The server does not support `renegotiation_info`, which the configuration requires.
     /// RFC 5746 4.1
     UnsafeLegacyRenegotiation,
     /// The peer requested renegotiation after several refusals, or after this side's close_notify,
-    /// when no refusal can be sent. RFC 5246 7.2.2
+    /// after which no refusal can be sent. RFC 5246 7.2.2
     Renegotiation,
     /// The peer does not support the extended main secret, which the configuration requires.
     /// RFC 7627
@@ -172,19 +174,19 @@ pub enum PeerError {
     /// TLS 1.2: the client sent no certificate, but one is required. This version has no
     /// `certificate_required` alert.
     CertificateRequiredTls12,
-    /// A session with the extended main secret is resumed without it, or the reverse. RFC 7627 5.3
+    /// A session with the extended main secret is resumed without it, or vice versa. RFC 7627 5.3
     ExtendedMainSecretLost,
-    /// Early data was offered, but the server selected a version without it. RFC 9846 E.3
+    /// Early data was offered, but the server selected a version without early data. RFC 9846 E.3
     WrongVersionForEarlyData,
-    /// A `certificate_request_context` that is not that of a request, or a request that reuses one.
-    /// RFC 9846 4.5.1, 4.4.2
+    /// A `certificate_request_context` that does not match a request, or a request that reuses a
+    /// context. RFC 9846 4.5.1, 4.4.2
     WrongCertificateContext,
     /// A certificate compressed with an algorithm that was not offered. RFC 8879 4
     UnknownCertificateCompression,
     /// A compressed certificate whose `uncompressed_length` exceeds the limit. RFC 8879 5
     UncompressedCertificateTooLong,
-    /// A compressed certificate that is malformed or does not have its `uncompressed_length`.
-    /// RFC 8879 4
+    /// A compressed certificate that is malformed, or whose decompressed length is not its
+    /// `uncompressed_length`. RFC 8879 4
     BadCompressedCertificate,
     /// A certificate type extension with X.509 as its only type, which must be omitted.
     /// RFC 7250 4.1
@@ -207,7 +209,7 @@ pub enum InternalError {
     Crypto(CryptoError),
     /// A message to be sent is longer than its length fields can express.
     Encode,
-    /// A condition that this library guarantees does not hold: a bug in it.
+    /// A condition that this library guarantees does not hold, which is a bug in the library.
     Internal,
     /// The configuration lacks a credential, or a verifier of certificates.
     NoCredential,
@@ -225,13 +227,13 @@ pub enum InternalError {
     Failed,
 }
 
-/// A call that the documentation excludes.
+/// A call that the documentation does not allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misuse {
-    /// `advance` or `answer` after the handshake ended, successfully or with an error.
+    /// `advance` or `answer` was called after the handshake ended, successfully or with an error.
     HandshakeEnded,
-    /// `answer` without an open question, or with an answer to another question.
+    /// `answer` was called without an open question, or with an answer to another question.
     WrongAnswer,
     /// A question is open: `answer` has to be called first.
     QuestionOpen,
@@ -254,8 +256,8 @@ pub enum Misuse {
     PartialMessage,
     /// The connection cannot be exported while [`crate::Sender::control`] has something to send.
     ControlPending,
-    /// The connection cannot be exported or saved: as a client it may receive a post-handshake
-    /// certificate request, as a server it has an unanswered one.
+    /// The connection cannot be exported or saved: a client may receive a post-handshake
+    /// certificate request, or a server has an unanswered one.
     CertificatePending,
     /// The connection cannot be exported while a key update requested from the peer is outstanding.
     KeyUpdatePending,
@@ -287,7 +289,8 @@ impl From<Misuse> for Error {
     }
 }
 
-/// For cryptographic failures that the peer did not cause; others are converted explicitly.
+/// Converts cryptographic failures that the peer did not cause. Other failures are converted
+/// explicitly.
 impl From<CryptoError> for Error {
     fn from(error: CryptoError) -> Self {
         Self::Internal(InternalError::Crypto(error))

@@ -9,8 +9,8 @@ use std::sync::PoisonError;
 
 use tercel_crypto::lock::Mutex;
 
-/// A receiver of a connection's secrets, with the labels of the NSS key log format. For debugging
-/// only: the secrets suffice to decrypt the connection.
+/// A receiver of the secrets of connections, with the labels of the NSS key log format. For
+/// debugging only: the secrets suffice to decrypt the connections.
 pub trait KeyLog: Send + Sync {
     /// Logs one secret of the connection that `client_random` identifies.
     fn log(&self, label: &str, client_random: &[u8; 32], secret: &[u8]);
@@ -23,8 +23,8 @@ pub struct KeyLogFile {
 }
 
 impl KeyLogFile {
-    /// Opens the file, or creates it; secrets are appended. On Unix, only the owner can read a new
-    /// file, and the permissions of an existing one are not changed.
+    /// Opens or creates the file, to which secrets are appended. On Unix, only the owner can read a
+    /// new file. The permissions of an existing file are not changed.
     ///
     /// # Errors
     /// If the file cannot be opened or created.

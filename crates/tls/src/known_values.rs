@@ -1,7 +1,7 @@
-//! A peer's list, reduced to supported values.
+//! The supported values in a peer's list.
 
-/// The entries of a peer's list that a table of supported values contains, as indices into that
-/// table: each once, in the list's order.
+/// The entries of a peer's list that are in a table of supported values. They are stored as indices
+/// into that table, each once, in the order of the list.
 ///
 /// A peer may send 32,000 entries. They are read once, so that later work for each configured
 /// credential, group or suite does not depend on the length of the list.
@@ -9,7 +9,7 @@
 pub(crate) struct KnownValues {
     order: [u8; CAPACITY],
     count: u8,
-    /// A bit for each index.
+    /// A bit mask of the indices.
     bits: u32,
 }
 
@@ -17,7 +17,7 @@ pub(crate) struct KnownValues {
 const CAPACITY: usize = 16;
 
 impl KnownValues {
-    /// Collects indices; `None` is an entry that is not in the table.
+    /// Collects indices. `None` stands for an entry that is not in the table.
     pub(crate) fn of(indices: impl Iterator<Item = Option<u8>>) -> Self {
         let mut all = Self::default();
         for index in indices.flatten() {
@@ -33,18 +33,18 @@ impl KnownValues {
         all
     }
 
-    /// Whether the list has the entry with this index.
+    /// Whether the list contains the entry with this index.
     pub(crate) fn has(&self, index: u8) -> bool {
         self.bits.checked_shr(index.into()).is_some_and(|bits| bits & 1 != 0)
     }
 
-    /// The indices, in the order of the list.
+    /// Returns the indices, in the order of the list.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u8> + Clone + '_ {
         self.order.iter().copied().take(usize::from(self.count))
     }
 
-    /// The number of supported entries before this one in the list. `None` if the list does not
-    /// contain it.
+    /// Returns the number of supported entries that precede this one in the list. `None` if the
+    /// list does not contain it.
     pub(crate) fn rank(&self, index: u8) -> Option<usize> {
         self.iter().position(|other| other == index)
     }

@@ -1,7 +1,7 @@
 //! TLS 1.3 and 1.2 without I/O, on AWS-LC, without `unsafe`.
 //!
-//! A [`Handshake`] is given received bytes and gives bytes to send; it ends in a [`Connection`],
-//! whose [`Sender`] and [`Receiver`] are independent values. [`Stream`] puts them on a blocking
+//! A [`Handshake`] takes received bytes and returns bytes to send. Its result is a [`Connection`],
+//! whose [`Sender`] and [`Receiver`] are independent values. [`Stream`] runs them over a blocking
 //! transport.
 //!
 //! # A client
@@ -63,7 +63,8 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
-// No panics from a peer's bytes. For the whole crate, not only the modules that parse them.
+// Bytes of a peer must not cause panics. These lints apply to the whole crate, not only to the
+// modules that parse such bytes.
 #![cfg_attr(
     not(test),
     deny(
@@ -113,7 +114,7 @@ pub use side::Side;
 pub use pki_types;
 pub use tercel_pki as pki;
 
-/// What only a client uses: its builder, and authentication after the handshake.
+/// The types that only a client uses: its builder, and authentication after the handshake.
 pub mod client {
     pub use crate::config::client::{ClientConfig, ClientConfigBuilder};
     pub use crate::connection::post_handshake_auth::client::{
@@ -121,8 +122,8 @@ pub mod client {
     };
 }
 
-/// What only a server uses: its builder, the choice of a configuration, and authentication of
-/// clients.
+/// The types that only a server uses: its builder, the selection of a configuration, and
+/// authentication of clients.
 pub mod server {
     pub use crate::config::client_auth::ClientAuth;
     pub use crate::config::server::{ChooseConfig, ServerConfig, ServerConfigBuilder};
@@ -168,7 +169,7 @@ pub mod session {
     pub use crate::resumption::tickets::shared::keys::{TicketKey, TicketKeyError, TicketKeySet};
 }
 
-/// Decisions that the application takes while a handshake waits: the contents of a [`Question`].
+/// Decisions that the application makes while a handshake waits: the contents of a [`Question`].
 pub mod questions {
     pub use crate::handshake::question::{
         AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, FindPreSharedKeyQuestion,
@@ -176,8 +177,7 @@ pub mod questions {
     };
 }
 
-/// Moving a connection elsewhere: traffic keys for the kernel, saved connections for another
-/// process.
+/// Handoff of a connection: traffic keys for the kernel, and saved connections for another process.
 pub mod handoff {
     pub use crate::connection::handoff::saved::RestoreError;
     pub use crate::connection::handoff::traffic_keys::{
@@ -199,7 +199,7 @@ pub mod wire {
     };
 }
 
-/// The cryptographic types that this interface shows: keys that sign, algorithms, hash lanes.
+/// The cryptographic types of this interface: signers, algorithms, hash lanes.
 pub mod crypto {
     pub use tercel_crypto::{
         AeadAlgorithm, CryptoError, HashAlgorithm, HashLanes, KeyKind, SignatureAlgorithm, Signer,
@@ -207,13 +207,13 @@ pub mod crypto {
     };
 }
 
-// Its programs are tested by `tercel-tokio`, which one of them uses.
+// `tercel-tokio` tests the programs of this document, since one of them uses that crate.
 #[cfg(all(doc, not(doctest)))]
 #[doc = include_str!("../docs/coming-from-rustls.md")]
 pub mod coming_from_rustls {}
 
-/// Test seam. The session in these bytes, which are as they are sealed, in the form for stores: for
-/// fuzzing.
+/// For fuzzing only. Decodes a session from the bytes that a ticket seals, and returns it in the
+/// encoding for stores.
 #[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn stored_session(bytes: &[u8]) -> Option<Vec<u8>> {

@@ -1,12 +1,12 @@
-//! How an application makes a decision: immediately or later.
+//! The way in which an application makes a decision: immediately or later.
 //!
-//! Each decision is a trait with one method and borrowed arguments. A configuration holds
+//! Each decision is a trait with one method and borrowed arguments. A configuration contains either
 //! [`Policy::Here`] with an implementation, which answers without suspending the handshake, or
 //! [`Policy::Ask`], which makes [`crate::Handshake::advance`] return a [`crate::Question`].
 
 use std::sync::Arc;
 
-/// Where a decision is made: by an object, immediately, or by the caller of the handshake, later.
+/// A way to make a decision: by an object, immediately, or by the caller of the handshake, later.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! Client or server.
+//! The side of a connection: client or server.
 
 /// A side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

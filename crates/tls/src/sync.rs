@@ -1,7 +1,8 @@
 //! Locks, atomics and `ArcSwap`.
 //!
-//! Code that threads share imports them from here, so that a test build with `--cfg loom` can
-//! replace them by those of loom, which runs the code in every interleaving (`just loom`).
+//! Code that several threads run imports these types from here, so that a test build with `--cfg
+//! loom` can replace them by those of loom, which runs the code in every interleaving (`just
+//! loom`).
 
 #[cfg(not(all(test, loom)))]
 pub(crate) use arc_swap::{ArcSwap, Guard};
@@ -15,7 +16,7 @@ pub(crate) use exchanged::{ArcSwap, Guard};
 #[cfg(all(test, loom))]
 pub(crate) use loom::sync::{self as lock, Mutex, MutexGuard, atomic};
 
-/// A model of `arc-swap`, in which each call is atomic, as that crate documents.
+/// A model of `arc-swap` in which each call is atomic, as the documentation of that crate states.
 #[cfg(all(test, loom))]
 mod exchanged {
     use std::ops::Deref;

@@ -19,7 +19,7 @@ use crate::side::Side;
 /// What a peer's certificate may contain: the features that this side requested or offered.
 #[derive(Clone, Copy)]
 pub(crate) struct CertificateExpectations<'c> {
-    /// The peer's side.
+    /// Whether the peer is the client or the server.
     pub(crate) side: Side,
     /// Whether an OCSP response was requested.
     pub(crate) ocsp: bool,
@@ -38,7 +38,7 @@ impl<'c> CertificateExpectations<'c> {
             || (kind == ExtensionType::SIGNED_CERTIFICATE_TIMESTAMP && self.timestamps)
     }
 
-    /// The body of a Certificate, decompressed if it is a CompressedCertificate. RFC 8879 4
+    /// Returns the body of a Certificate, decompressed if it is a CompressedCertificate. RFC 8879 4
     pub(crate) fn certificate_body<'m>(
         &self,
         kind: HandshakeType,
@@ -53,7 +53,8 @@ impl<'c> CertificateExpectations<'c> {
         }
     }
 
-    /// Parses a Certificate that answers the request with this context. `None` if it is empty.
+    /// Parses the body of a Certificate that answers the request with this context. Returns `None`
+    /// if it contains no certificate.
     pub(crate) fn parse(
         &self,
         body: &[u8],
@@ -116,7 +117,8 @@ fn parse(
     Ok(if certificate.chain.is_empty() { None } else { Some(certificate) })
 }
 
-/// One raw public key without extensions, or none. RFC 9846 4.5.1
+/// Returns the raw public key of a Certificate, or `None` if the Certificate is empty. It must be
+/// the only entry and have no extensions. RFC 9846 4.5.1
 fn raw_public_key(
     parsed: &Certificate<'_>,
     expectations: CertificateExpectations<'_>,
@@ -130,7 +132,7 @@ fn raw_public_key(
         return Err(PeerError::UnexpectedExtension.into());
     }
     let certificate = PeerCertificate::raw_public_key(expectations.side, entry.cert_data);
-    // A malformed key is refused here, before it is verified or stored.
+    // A malformed key is refused before it is verified or stored.
     certificate.public_key()?;
     Ok(Some(certificate))
 }

@@ -2,10 +2,10 @@
 
 use tercel_wire::{CertificateType, List};
 
-/// The types that apply without an extension. RFC 7250 3
+/// The certificate types that apply if the extension is not sent. RFC 7250 3
 pub(crate) const DEFAULT: &[CertificateType] = &[CertificateType::X509];
 
-/// A static list that contains only this type.
+/// Returns a static list that contains only this type.
 pub(crate) fn list_of(certificate_type: CertificateType) -> List<'static, CertificateType> {
     List::new(match certificate_type {
         CertificateType::RAW_PUBLIC_KEY => &[CertificateType::RAW_PUBLIC_KEY],
@@ -13,7 +13,7 @@ pub(crate) fn list_of(certificate_type: CertificateType) -> List<'static, Certif
     })
 }
 
-/// The known types in a peer's list.
+/// The set of known certificate types in a peer's list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TypeSet {
     x509: bool,

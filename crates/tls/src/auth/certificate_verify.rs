@@ -11,8 +11,8 @@ use crate::keys::scheme;
 use crate::keys::tls13::{CLIENT_CONTEXT, SERVER_CONTEXT, SignedContent};
 use crate::side::Side;
 
-/// The content that the CertificateVerify of this side signs. `transcript` ends with its
-/// Certificate. RFC 9846 4.5.2
+/// Returns the content that the CertificateVerify of this side signs. `transcript` ends with this
+/// side's Certificate. RFC 9846 4.5.2
 pub(crate) fn content_to_sign(side: Side, transcript: &Digest) -> SignedContent {
     let context = match side {
         Side::Client => CLIENT_CONTEXT,
@@ -31,7 +31,7 @@ pub(crate) fn verify_signature<K: Borrow<PublicKey>>(
     content: &[u8],
     signature: &[u8],
 ) -> Result<(), Error> {
-    // Checked before the key is parsed.
+    // The scheme is checked before the key is parsed.
     if !offered.contains(&scheme) {
         return Err(PeerError::WrongSignatureScheme.into());
     }

@@ -11,7 +11,7 @@ use pki_types::CertificateDer;
 pub(crate) struct Chain(Option<Arc<Vec<CertificateDer<'static>>>>);
 
 impl Chain {
-    /// The certificates, copied only if the chain is shared.
+    /// Returns the certificates, which are copied only if the chain is shared.
     pub(crate) fn into_vec(self) -> Vec<CertificateDer<'static>> {
         self.0.map(Arc::unwrap_or_clone).unwrap_or_default()
     }

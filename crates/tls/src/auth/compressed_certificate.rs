@@ -13,12 +13,12 @@ use crate::record::limits;
 /// The compression algorithms of a configuration, most preferred first.
 pub(crate) type Algorithms = [Arc<dyn CompressCertificate>];
 
-/// The algorithms for a compress_certificate extension. RFC 8879 3
+/// Returns the algorithms for a compress_certificate extension. RFC 8879 3
 pub(crate) fn codes(algorithms: &Algorithms) -> Vec<CertificateCompressionAlgorithm> {
     algorithms.iter().map(|algorithm| algorithm.algorithm()).collect()
 }
 
-/// This side's most preferred algorithm that the peer can decompress.
+/// Selects this side's most preferred algorithm that the peer can decompress.
 pub(crate) fn choose<'c>(
     ours: &'c Algorithms,
     theirs: Option<List<'_, CertificateCompressionAlgorithm>>,
@@ -27,8 +27,8 @@ pub(crate) fn choose<'c>(
     ours.iter().find(|ours| theirs.contains(ours.algorithm()))
 }
 
-/// The CompressedCertificate message for a Certificate message, both with their headers. `None` if
-/// the algorithm does not compress it.
+/// Makes the CompressedCertificate message for a Certificate message, both with their headers.
+/// Returns `None` if the algorithm does not compress it.
 pub(crate) fn compress(
     algorithm: &dyn CompressCertificate,
     certificate: &[u8],
@@ -53,7 +53,8 @@ pub(crate) fn decompress(offered: &Algorithms, body: &[u8]) -> Result<Vec<u8>, E
         .iter()
         .find(|offered| offered.algorithm() == message.algorithm)
         .ok_or(PeerError::UnknownCertificateCompression)?;
-    // This length is allocated, so it has the limit of an uncompressed message. RFC 8879 5
+    // Memory of this length is allocated, so it has the limit of an uncompressed message.
+    // RFC 8879 5
     let length = usize::try_from(message.uncompressed_length)
         .ok()
         .filter(|length| *length <= limits::message_body(HandshakeType::CERTIFICATE))

@@ -1,4 +1,4 @@
-//! Cache of a credential's compressed Certificate messages. RFC 8879 6
+//! A cache of a credential's compressed Certificate messages. RFC 8879 6
 //!
 //! Reads take no lock.
 
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tercel_wire::CertificateCompressionAlgorithm;
 
-/// The key of a cached message: everything that it depends on besides the chain.
+/// The key of a cached message: everything besides the chain that the message depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Variant {
     pub(crate) algorithm: CertificateCompressionAlgorithm,
-    /// Whether it contains the OCSP response.
+    /// Whether the message contains the OCSP response.
     pub(crate) staple: bool,
-    /// Whether it contains the certificate timestamps.
+    /// Whether the message contains the signed certificate timestamps.
     pub(crate) timestamps: bool,
 }
 
@@ -45,7 +45,8 @@ impl CompressedCertificates {
     }
 }
 
-/// Enough for three algorithms with and without each extension, and for some of the application's.
+/// The maximum number of cached messages: enough for three algorithms with and without each
+/// extension, and for some algorithms of the application.
 const MAX_VARIANTS: usize = 32;
 
 #[cfg(test)]

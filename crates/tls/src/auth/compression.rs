@@ -40,8 +40,8 @@ impl core::fmt::Display for DecompressionFailed {
 
 impl std::error::Error for DecompressionFailed {}
 
-/// The algorithms that are compiled in, by compression ratio, best first. They are offered to peers
-/// by default.
+/// Returns the algorithms that are compiled in, the one with the best compression ratio first. They
+/// are offered to peers by default.
 pub(crate) fn compiled() -> Vec<Arc<dyn CompressCertificate>> {
     vec![
         #[cfg(feature = "brotli")]
@@ -53,8 +53,8 @@ pub(crate) fn compiled() -> Vec<Arc<dyn CompressCertificate>> {
     ]
 }
 
-/// The algorithms that compress this side's own certificates by default: those compiled in, except
-/// zlib.
+/// Returns the algorithms that compress this side's own certificates by default: those compiled in,
+/// except zlib.
 ///
 /// The same bytes have many deflate encodings. Some clients decompress the message, compress it
 /// again, and add the result to their transcript, so that the handshake fails if their compressor
@@ -86,7 +86,7 @@ impl CompressCertificate for Zlib {
     }
 
     fn compress(&self, certificate: &[u8]) -> Option<Vec<u8>> {
-        // The highest level is affordable, since the result is cached.
+        // The highest level is affordable because the result is cached.
         if_smaller(miniz_oxide::deflate::compress_to_vec_zlib(certificate, 9), certificate)
     }
 
@@ -118,7 +118,7 @@ impl CompressCertificate for Brotli {
         let mut compressed = Vec::new();
         let params = brotli::enc::BrotliEncoderParams {
             quality: 9,
-            // A window of 64 KB is enough for a chain. The receiver has to allocate it.
+            // A window of 64 KB is enough for a chain. The receiver has to allocate such a window.
             lgwin: 16,
             size_hint: certificate.len(),
             ..Default::default()
@@ -173,7 +173,7 @@ impl CompressCertificate for Zstd {
         decoder.set_max_window_size(8 << 20);
         let mut unread = compressed;
         decoder.init(&mut unread).map_err(failed)?;
-        // Stops after the block that exceeds `out`.
+        // Decoding stops after the block that exceeds `out`.
         let enough = BlockDecodingStrategy::UptoBytes(out.len().saturating_add(1));
         let ended = decoder.decode_blocks(&mut unread, enough).map_err(failed)?;
         let result = decoder.collect().filter(|result| result.len() == out.len());
@@ -189,7 +189,7 @@ impl CompressCertificate for Zstd {
 mod tests {
     use super::*;
 
-    /// Bytes as repetitive as a chain, and bytes that cannot be compressed.
+    /// Returns bytes that are as repetitive as a chain, and bytes that cannot be compressed.
     fn samples() -> [Vec<u8>; 2] {
         let chain = b"certificate issued by an authority to a service; "
             .iter()

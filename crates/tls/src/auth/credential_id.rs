@@ -1,18 +1,18 @@
 //! Identifies the credential that a server's session was made with. A server resumes a session only
 //! if a full handshake would use that credential again, or one that is valid for the same name.
-//! `handshake/identity.rs` decides on that.
+//! `handshake/identity.rs` makes this decision.
 
 use pki_types::CertificateDer;
 use tercel_crypto::{Hash, HashAlgorithm};
 use tercel_wire::{Reader, Writer};
 
-/// Identifier of a server's credential: digests of its leaf certificate or raw public key, and of
-/// the names that the certificate is valid for.
+/// The identifier of a server's credential: digests of its leaf certificate or raw public key, and
+/// of the names that the certificate is valid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CredentialId {
     leaf: Digest,
-    /// Digest of the names in the leaf's subjectAltName. `None` for a raw public key and for a leaf
-    /// without names.
+    /// The digest of the names in the leaf's subjectAltName. `None` for a raw public key and for a
+    /// leaf without names.
     names: Option<Digest>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct SessionCredential(Digest);
 type Digest = [u8; 16];
 
 impl CredentialId {
-    /// The identifier of a credential with this leaf certificate.
+    /// Creates the identifier of a credential with this leaf certificate.
     pub(crate) fn of_certificate(leaf: &CertificateDer<'_>) -> Self {
         let names = tercel_pki::subject_names(leaf).unwrap_or_default();
         let names = (!names.is_empty()).then(|| {
@@ -41,13 +41,13 @@ impl CredentialId {
         Self { leaf: digest(leaf), names }
     }
 
-    /// The identifier of a credential with this raw public key. RFC 7250
+    /// Creates the identifier of a credential with this raw public key. RFC 7250
     pub(crate) fn of_raw_public_key(key: &[u8]) -> Self {
         Self { leaf: digest(key), names: None }
     }
 
-    /// The digest for a session: that of the leaf if the client sent a server name, else that of
-    /// the leaf's names, if it has any.
+    /// Returns the digest to store in a session. If the client sent a server name, it is the digest
+    /// of the leaf; otherwise it is the digest of the leaf's names, if it has any.
     pub(crate) fn in_session(&self, has_server_name: bool) -> SessionCredential {
         let names = self.names.filter(|_| !has_server_name);
         SessionCredential(names.unwrap_or(self.leaf))
@@ -55,12 +55,12 @@ impl CredentialId {
 }
 
 impl SessionCredential {
-    /// Writes the digest, or no bytes for `None`, after their length.
+    /// Writes the digest after its length. `None` is written as an empty digest.
     pub(crate) fn write(credential: Option<&Self>, w: &mut Writer<'_>) {
         w.opaque8(credential.map_or(&[], |credential| &credential.0));
     }
 
-    /// Reads what [`Self::write`] wrote. The outer `None` means malformed.
+    /// Reads a digest that [`Self::write`] wrote. The outer `None` means malformed.
     #[allow(clippy::option_option, reason = "absent and malformed are different")]
     pub(crate) fn read(r: &mut Reader<'_>) -> Option<Option<Self>> {
         match r.opaque8().ok()? {

@@ -13,7 +13,7 @@ use crate::side::Side;
 #[derive(PartialEq, Eq)]
 pub(crate) struct PeerCertificate {
     pub(crate) side: Side,
-    /// Leaf first; empty if the peer sent a raw public key.
+    /// The certificates, leaf first. Empty if the peer sent a raw public key.
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
     /// Whether an OCSP response was requested.
@@ -23,7 +23,7 @@ pub(crate) struct PeerCertificate {
 }
 
 impl PeerCertificate {
-    /// A chain without OCSP response and timestamps.
+    /// Creates a chain without OCSP response and timestamps.
     pub(crate) fn chain(side: Side, chain: Vec<CertificateDer<'static>>) -> Self {
         Self {
             side,
@@ -35,13 +35,13 @@ impl PeerCertificate {
         }
     }
 
-    /// A raw public key, as SubjectPublicKeyInfo. RFC 7250 3
+    /// Creates a raw public key from a SubjectPublicKeyInfo. RFC 7250 3
     pub(crate) fn raw_public_key(side: Side, key: &[u8]) -> Self {
         let key = SubjectPublicKeyInfoDer::from(key.to_vec());
         Self { raw_public_key: Some(key), ..Self::chain(side, Vec::new()) }
     }
 
-    /// The public key for the handshake signature.
+    /// Returns the public key for the handshake signature.
     pub(crate) fn public_key(&self) -> Result<PublicKey, Error> {
         match &self.raw_public_key {
             Some(key) => PublicKey::from_spki(key).map_err(|error| match error {
@@ -52,7 +52,7 @@ impl PeerCertificate {
         }
     }
 
-    /// The identity for a verifier.
+    /// Returns the identity for a verifier.
     pub(crate) fn identity<'s>(
         &'s self,
         server_name: Option<&'s ServerName<'static>>,

@@ -12,13 +12,13 @@ use crate::error::config::ConfigError;
 use crate::policy::Policy;
 use crate::side::Side;
 
-/// A verifier of certificate chains: accepts chains that end in a trusted root, with the key usage
-/// of the peer's side and, for a server, its name.
+/// A verifier of certificate chains. It accepts a chain that ends in a trusted root and has the key
+/// usage of the peer's side. A server's chain must also be valid for the server's name.
 pub struct ChainPolicy {
     verifier: ChainVerifier,
-    /// Whether the roots are its only setting.
+    /// Whether the roots are the only setting of the verifier.
     roots_only: bool,
-    // Computed on first use: clients send no authorities, and only resumption needs the
+    // Both are computed on first use: clients send no authorities, and only resumption needs the
     // fingerprint.
     authorities: OnceLock<Vec<Vec<u8>>>,
     fingerprint: OnceLock<[u8; 32]>,
@@ -36,8 +36,8 @@ impl ChainPolicy {
         Ok(Self { roots_only: true, ..policy })
     }
 
-    /// Creates a verifier from a [`ChainVerifier`] with further settings: revocation lists, pins,
-    /// OCSP responses.
+    /// Creates a verifier from a [`ChainVerifier`], which has further settings: revocation lists,
+    /// pins, OCSP responses.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -116,7 +116,7 @@ impl TrustedRawKeys {
         Ok(Self { keys, chains: None })
     }
 
-    /// Verifies peers that present a chain with another verifier.
+    /// Also accepts peers that present a chain, if `verifier` accepts the chain.
     #[must_use]
     pub fn or_chains(mut self, verifier: Arc<dyn VerifyPeer>) -> Self {
         self.chains = Some(verifier);
@@ -152,8 +152,8 @@ fn refusal(reason: RefusalReason, identity: &PeerIdentity<'_>) -> Box<Refusal> {
 /// A builder's verifier, if it has one.
 pub(crate) type Verifier = Option<Policy<dyn VerifyPeer>>;
 
-/// Combines a builder's raw keys and its verifier of chains. Returns one verifier, and the
-/// certificate types that it can verify.
+/// Combines a builder's raw keys and its verifier of chains into one verifier. Returns this
+/// verifier and the certificate types that it can verify.
 pub(crate) fn with_raw_keys(
     keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
     chains: Verifier,
@@ -171,7 +171,7 @@ pub(crate) fn with_raw_keys(
     Ok((Some(Policy::Here(Arc::new(trusted))), types))
 }
 
-/// The policy that trusts chains ending in these roots.
+/// Returns a policy that trusts the chains that end in one of these roots.
 pub(crate) fn from_roots(roots: Roots) -> Result<Policy<dyn VerifyPeer>, ConfigError> {
     ChainPolicy::new(roots).map(|policy| Policy::Here(Arc::new(policy) as Arc<dyn VerifyPeer>))
 }
@@ -186,8 +186,8 @@ impl VerifyPeer for AcceptAnyPeer {
     }
 }
 
-/// The verifier of a configuration with pre-shared keys only. It is never called, and would reject
-/// every peer.
+/// The verifier of a configuration that has only pre-shared keys. It is never called, and would
+/// reject every peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RejectAllPeers;
 

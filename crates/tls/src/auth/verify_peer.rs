@@ -11,12 +11,12 @@ use crate::side::Side;
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct PeerIdentity<'a> {
-    /// The peer's side.
+    /// Whether the peer is the client or the server.
     pub side: Side,
     /// The certificate chain, leaf first; empty if and only if there is a raw public key.
     pub chain: &'a [CertificateDer<'a>],
-    /// The raw public key, a SubjectPublicKeyInfo (DER), in place of a chain. Only with a
-    /// configuration that accepts this certificate type. RFC 7250
+    /// The raw public key, a SubjectPublicKeyInfo (DER), in place of a chain. It is present only if
+    /// the configuration accepts this certificate type. RFC 7250
     pub raw_public_key: Option<&'a [u8]>,
     /// The name that the server has to be authenticated for; `None` for clients.
     pub server_name: Option<&'a ServerName<'a>>,
@@ -31,7 +31,7 @@ pub struct PeerIdentity<'a> {
 }
 
 impl PeerIdentity<'_> {
-    /// Creates a refusal of this peer, for a verifier to return.
+    /// Creates a refusal of this peer, which a verifier returns as its error.
     ///
     /// ```
     /// use tercel::certificates::{PeerIdentity, VerifyPeer};
@@ -60,7 +60,7 @@ impl PeerIdentity<'_> {
     }
 }
 
-/// Does not print the certificates.
+/// The output contains no certificates.
 impl fmt::Debug for PeerIdentity<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PeerIdentity")
@@ -82,7 +82,8 @@ pub trait VerifyPeer: Send + Sync {
     fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>>;
 
     /// Returns a digest of everything that this verifier's decisions depend on, or `None` if that
-    /// is unknown. A session is resumed only under the same fingerprint as it was established.
+    /// is unknown. A session is resumed only if the fingerprint is the same as when the session was
+    /// established.
     fn fingerprint(&self) -> Option<[u8; 32]> {
         None
     }

@@ -41,7 +41,7 @@ pub struct ClientConfig {
     pub(crate) verifier: Policy<dyn VerifyPeer>,
     pub(crate) credentials: Option<Policy<dyn SelectCredential>>,
     pub(crate) pre_shared_keys: Vec<Arc<PreSharedKey>>,
-    /// Whether there is no verifier: a server that selects no pre-shared key is refused.
+    /// Whether there is no verifier. Then a server that selects no pre-shared key is refused.
     pub(crate) only_pre_shared_keys: bool,
     pub(crate) server_certificate_types: Vec<CertificateType>,
     pub(crate) client_certificate_types: Vec<CertificateType>,
@@ -63,7 +63,7 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// The requirements on a server's Certificate message.
+    /// Returns the requirements on a server's Certificate message.
     pub(crate) fn certificate_expectations(
         &self,
         certificate_type: CertificateType,
@@ -78,7 +78,8 @@ impl ClientConfig {
         }
     }
 
-    /// A builder with secure defaults. It needs roots, another verifier, or pre-shared keys.
+    /// Creates a builder with secure defaults. It needs roots, another verifier, or pre-shared
+    /// keys.
     #[must_use]
     pub fn builder() -> ClientConfigBuilder {
         ClientConfigBuilder {
@@ -146,9 +147,9 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Trusts the certificate authorities of the operating system; the environment variables
+    /// Trusts the certificate authorities of the operating system. The environment variables
     /// `SSL_CERT_FILE` and `SSL_CERT_DIR` are respected. Requires the feature `native-roots`, which
-    /// is not a default.
+    /// is off by default.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -167,7 +168,7 @@ impl ClientConfigBuilder {
     }
 
     /// Trusts the certificate authorities of Mozilla's root program, which are compiled in.
-    /// Requires the feature `webpki-roots`, which is not a default.
+    /// Requires the feature `webpki-roots`, which is off by default.
     #[cfg(feature = "webpki-roots")]
     #[cfg_attr(docsrs, doc(cfg(feature = "webpki-roots")))]
     #[must_use]
@@ -175,15 +176,15 @@ impl ClientConfigBuilder {
         self.roots(Roots::webpki())
     }
 
-    /// Verifies servers by an object of the application, or by a question to it.
+    /// Verifies servers with an object of the application, or with a question to the application.
     #[must_use]
     pub fn verifier(mut self, verifier: Policy<dyn VerifyPeer>) -> Self {
         self.verifier = Some(Ok(verifier));
         self
     }
 
-    /// The credential for servers that request one; a second call replaces the first. To select
-    /// among several, see [`Self::credentials`].
+    /// Sets the credential for servers that request one; a second call replaces the first. To
+    /// select among several credentials, see [`Self::credentials`].
     #[must_use]
     pub fn credential(mut self, credential: Credential) -> Self {
         let certificate_type = credential.certificate_type();
@@ -198,63 +199,65 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Offers these keys, best first, after a session's ticket if there is one. Default: none.
+    /// Offers these pre-shared keys, most preferred first, after a session's ticket if there is
+    /// one. Default: none.
     ///
-    /// With roots or a verifier, a server may authenticate by a certificate instead. Without, a
-    /// server that selects none of the keys is refused, and only TLS 1.3 is offered. A key is for
-    /// one server: a client of several servers has a configuration for each. RFC 9257 4
+    /// If the configuration has roots or a verifier, a server may authenticate with a certificate
+    /// instead. Otherwise a server that selects none of the keys is refused, and only TLS 1.3 is
+    /// offered. A key is for one server: a client of several servers has a configuration for each.
+    /// RFC 9257 4
     #[must_use]
     pub fn pre_shared_keys(mut self, keys: impl IntoIterator<Item = PreSharedKey>) -> Self {
         self.pre_shared_keys.extend(keys.into_iter().map(Arc::new));
         self
     }
 
-    /// Trusts servers that authenticate by one of these raw public keys (`SubjectPublicKeyInfo`),
-    /// in addition to those whose chain the roots or the verifier accept, if there are any.
-    /// RFC 7250
+    /// Trusts servers that authenticate with one of these raw public keys (`SubjectPublicKeyInfo`).
+    /// Servers with a chain that the roots or the verifier accept remain trusted. RFC 7250
     #[must_use]
     pub fn trusted_raw_keys(mut self, keys: Vec<SubjectPublicKeyInfoDer<'static>>) -> Self {
         self.raw_keys = Some(keys);
         self
     }
 
-    /// The certificate types accepted from servers, best first. Default: those that the roots, the
-    /// verifier and the trusted raw keys can verify. RFC 7250
+    /// Sets the certificate types accepted from servers, most preferred first. Default: those that
+    /// the roots, the verifier and the trusted raw keys can verify. RFC 7250
     #[must_use]
     pub fn server_certificate_types(mut self, types: &[CertificateType]) -> Self {
         self.server_certificate_types = Some(types.to_vec());
         self
     }
 
-    /// The certificate types that the client can send, best first. Default: the type of the one
-    /// credential, otherwise X.509 only. RFC 7250
+    /// Sets the certificate types that the client can send, most preferred first. Default: the type
+    /// of the credential if there is exactly one, otherwise X.509 only. RFC 7250
     #[must_use]
     pub fn client_certificate_types(mut self, types: &[CertificateType]) -> Self {
         self.client_certificate_types = Some(types.to_vec());
         self
     }
 
-    /// Offers authentication of the client after the handshake (TLS 1.3). Default: off. For a
-    /// request, the receiver returns [`crate::Opened::CertificateRequested`], which has to be
-    /// answered; [`crate::Stream`] does so. HTTP/2 prohibits it. RFC 9846 4.3.6, 4.7.2, RFC 8740
+    /// Offers authentication of the client after the handshake (TLS 1.3). Default: off. When a
+    /// request arrives, the receiver returns [`crate::Opened::CertificateRequested`], which the
+    /// caller has to answer; [`crate::Stream`] answers it itself. HTTP/2 prohibits this
+    /// authentication. RFC 9846 4.3.6, 4.7.2, RFC 8740
     #[must_use]
     pub fn post_handshake_auth(mut self, on: bool) -> Self {
         self.post_handshake_auth = on;
         self
     }
 
-    /// The groups for which the ClientHello contains a key share. Default: the first group, and the
-    /// traditional half of a hybrid if that group is enabled too, since it needs no further
-    /// computation.
+    /// Sets the groups for which the ClientHello contains a key share. Default: the first group. If
+    /// that group is a hybrid and its traditional half is enabled too, a share for this half is
+    /// added, since it needs no further computation.
     #[must_use]
     pub fn key_shares(mut self, groups: &[NamedGroup]) -> Self {
         self.key_shares = Some(groups.to_vec());
         self
     }
 
-    /// Test seam. Groups that the server is known to support, in any order, from DNS or from an
-    /// earlier connection. Then a share is sent for the best enabled group among them, instead of
-    /// those of [`Self::key_shares`]. A wrong hint costs a round trip and nothing else.
+    /// For tests only. Sets groups that the server is known to support, in any order, from DNS or
+    /// from an earlier connection. The client then sends a share for the best enabled group among
+    /// them, instead of those of [`Self::key_shares`]. A wrong hint costs only a round trip.
     /// draft-ietf-tls-key-share-prediction 3
     #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]
@@ -263,31 +266,32 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Whether the server's name is sent. Default: yes. IP addresses are never sent. RFC 6066 3
+    /// Sets whether the server's name is sent. Default: yes. IP addresses are never sent.
+    /// RFC 6066 3
     #[must_use]
     pub fn send_server_name(mut self, send: bool) -> Self {
         self.send_server_name = send;
         self
     }
 
-    /// Whether a stapled OCSP response is requested. Default: yes. The verifier decides what it
-    /// requires: [`tercel_pki::OcspPolicy`]. RFC 6066 8
+    /// Sets whether a stapled OCSP response is requested. Default: yes. The verifier decides
+    /// whether the response is required: [`tercel_pki::OcspPolicy`]. RFC 6066 8
     #[must_use]
     pub fn request_ocsp(mut self, request: bool) -> Self {
         self.request_ocsp = request;
         self
     }
 
-    /// Whether signed certificate timestamps are requested. Default: no. RFC 6962 3.3.1
+    /// Sets whether signed certificate timestamps are requested. Default: no. RFC 6962 3.3.1
     #[must_use]
     pub fn request_signed_certificate_timestamps(mut self, request: bool) -> Self {
         self.request_timestamps = request;
         self
     }
 
-    /// Test seam. Requests this number of additional bytes in the first flight of a TLS 1.3 server,
-    /// which simulates larger certificates. Default: not requested. For servers with BoringSSL's
-    /// extension `server_padding`, whose number is not registered. See
+    /// For tests only. Requests this number of additional bytes in the first flight of a TLS 1.3
+    /// server, which simulates larger certificates. Default: not requested. The request uses
+    /// BoringSSL's extension `server_padding`, whose number is not registered. See
     /// [`crate::ConnectionInfo::got_server_padding`].
     #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]
@@ -296,7 +300,7 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Middlebox compatibility mode. Default: on. RFC 9846 E.4
+    /// Sets whether middlebox compatibility mode is used. Default: on. RFC 9846 E.4
     #[must_use]
     pub fn middlebox_compatibility(mut self, on: bool) -> Self {
         self.middlebox_compatibility = on;
@@ -319,15 +323,14 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Marks the connection as a retry with a lower version. RFC 7507
+    /// Adds TLS_FALLBACK_SCSV, which marks the connection as a retry with a lower version. RFC 7507
     #[must_use]
     pub fn fallback_scsv(mut self, on: bool) -> Self {
         self.fallback_scsv = on;
         self
     }
 
-    /// Refuses TLS 1.2 servers without the secure renegotiation indication. Default: on.
-    /// RFC 5746 4.1
+    /// Refuses TLS 1.2 servers that do not indicate secure renegotiation. Default: on. RFC 5746 4.1
     #[must_use]
     pub fn require_secure_renegotiation(mut self, required: bool) -> Self {
         self.require_secure_renegotiation = required;
@@ -399,8 +402,8 @@ impl ClientConfigBuilder {
     }
 }
 
-/// Checks the names of the certificate_authorities extension: none is empty, and the list fits its
-/// length field and the ClientHello. RFC 9846 4.3.4
+/// Checks the names of the certificate_authorities extension. No name may be empty, and the list
+/// has to fit its length field and the ClientHello. RFC 9846 4.3.4
 pub(super) fn check_authorities(names: &[Vec<u8>]) -> Result<(), ConfigError> {
     let all =
         names.iter().fold(0_usize, |sum, name| sum.saturating_add(name.len()).saturating_add(2));
@@ -410,5 +413,6 @@ pub(super) fn check_authorities(names: &[Vec<u8>]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Half of the maximum length of all extensions, so that the other extensions fit too.
+/// The maximum length of the names: half of the maximum length of all extensions, so that the other
+/// extensions fit too.
 const MOST_OF_AUTHORITIES: usize = 1 << 15;

@@ -4,11 +4,12 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ClientAuth {
-    /// Not in the handshake; [`crate::Connection::request_certificate`] may request one later.
+    /// No certificate is requested in the handshake; [`crate::Connection::request_certificate`] may
+    /// request one later.
     #[default]
     None,
-    /// Requests one; the client may decline.
+    /// A certificate is requested; the client may decline.
     Optional,
-    /// Requests one; a client that declines is refused.
+    /// A certificate is requested; a client that declines is refused.
     Required,
 }

@@ -4,7 +4,7 @@ use pki_types::UnixTime;
 
 /// The source of time of a configuration.
 pub trait Clock: Send + Sync {
-    /// The current time.
+    /// Returns the current time.
     fn now(&self) -> UnixTime;
 }
 

@@ -17,23 +17,23 @@ use crate::record::limits;
 use crate::record::sealer::Padding;
 use crate::resumption::session::Session;
 
-/// The part of a configuration that both sides have.
+/// The options of a configuration that client and server have in common.
 #[derive(Clone)]
 pub(crate) struct Common {
     pub(crate) versions: Vec<ProtocolVersion>,
     pub(crate) suites: Vec<&'static Suite>,
-    /// Whether the application chose the suites: then their order is never changed.
+    /// Whether the application chose the suites. Then their order is never changed.
     pub(crate) suites_chosen: bool,
-    /// A chosen suite that is not implemented: the configuration cannot be built.
+    /// A chosen suite that is not implemented. With it the configuration cannot be built.
     unknown_suite: Option<CipherSuite>,
     pub(crate) groups: Vec<NamedGroup>,
     pub(crate) signature_schemes: Vec<SignatureScheme>,
-    /// The algorithms for our certificates.
+    /// The algorithms that compress the certificates of this side.
     pub(crate) certificate_compression: Vec<Arc<dyn CompressCertificate>>,
-    /// The algorithms accepted from peers, if that is offered.
+    /// The algorithms accepted from peers, if `offer_certificate_compression` is set.
     pub(crate) certificate_decompression: Vec<Arc<dyn CompressCertificate>>,
     pub(crate) offer_certificate_compression: bool,
-    /// The signature_algorithms_cert extension; `None`: it is not sent.
+    /// The schemes in the signature_algorithms_cert extension. `None`: the extension is not sent.
     pub(crate) certificate_signature_schemes: Option<Vec<SignatureScheme>>,
     pub(crate) alpn: Protocols,
     pub(crate) record_size_limit: Option<u16>,
@@ -84,9 +84,10 @@ impl Common {
         if versions.is_empty() {
             return Err(ConfigError::NoCipherSuite);
         }
-        // The random generator starts here, which takes long, not in a handshake.
+        // The random generator is started here and not in a handshake, because the start takes
+        // long.
         tercel_crypto::fill_random(&mut [0_u8; 1]).map_err(|_| ConfigError::Random)?;
-        // The self-test of the hash lanes.
+        // This call performs the self-test of the hash lanes.
         _ = tercel_crypto::hash_lanes();
         Ok(self)
     }
@@ -134,14 +135,15 @@ impl Common {
         if self.record_size_limit.is_some_and(|limit| !range.contains(&limit)) {
             return Err(ConfigError::BadRecordSizeLimit);
         }
-        // An alert must not be fragmented, so it has to fit. RFC 9846 5.1
+        // An alert must not be fragmented, so it has to fit into one record. RFC 9846 5.1
         if !(limits::MIN_RECORD_SIZE_LIMIT..=1 << 14).contains(&self.max_fragment) {
             return Err(ConfigError::BadMaxFragment);
         }
         Ok(())
     }
 
-    /// Checks that key shares are for enabled groups, one for each. RFC 9846 4.3.8
+    /// Checks that each key share is for an enabled group, and that no group has two.
+    /// RFC 9846 4.3.8
     pub(crate) fn check_key_shares(&self, shares: &[NamedGroup]) -> Result<(), ConfigError> {
         for (position, share) in shares.iter().enumerate() {
             let again = shares.iter().take(position).any(|earlier| earlier == share);
@@ -152,8 +154,8 @@ impl Common {
         Ok(())
     }
 
-    /// Keeps only TLS 1.3 and suites with one of these hashes, if all authentication is by
-    /// pre-shared key.
+    /// Keeps only TLS 1.3 and the suites with one of these hashes. This is for a configuration that
+    /// authenticates by pre-shared keys only.
     pub(crate) fn only_for_pre_shared_keys(&mut self, hashes: &[HashAlgorithm]) {
         self.versions = vec![ProtocolVersion::TLS1_3];
         self.suites.retain(|suite| suite.is_tls13() && hashes.contains(&suite.hash));
@@ -164,8 +166,8 @@ impl Common {
         self.usable_suites().any(|suite| suite.is_tls13() && suite.hash == hash)
     }
 
-    /// Whether a full handshake could still use the signature scheme of this session and, in TLS
-    /// 1.2, where resumption performs no key exchange, its group.
+    /// Whether a full handshake could still use the signature scheme of this session. In TLS 1.2,
+    /// where resumption performs no key exchange, the group of the session has to be enabled too.
     pub(crate) fn allows(&self, session: &Session) -> bool {
         let exchanged = session.group.filter(|_| session.version == ProtocolVersion::TLS1_2);
         let signed = session.peer_signature_scheme;
@@ -177,7 +179,7 @@ impl Common {
         self.versions.contains(&version)
     }
 
-    /// The signature schemes to offer if this is the highest enabled version.
+    /// Returns the signature schemes to offer if `version` is the highest enabled version.
     pub(crate) fn schemes_for(
         &self,
         version: ProtocolVersion,
@@ -187,23 +189,24 @@ impl Common {
         self.signature_schemes.iter().copied().filter(fits)
     }
 
-    /// The algorithms by which a peer may compress its certificate.
+    /// Returns the algorithms with which a peer may compress its certificate.
     pub(crate) fn offered_compression(&self) -> &[Arc<dyn CompressCertificate>] {
         if self.offer_certificate_compression { &self.certificate_decompression } else { &[] }
     }
 
-    /// The usable suites, best first.
+    /// Returns the suites whose version is enabled, most preferred first.
     pub(crate) fn usable_suites(&self) -> impl Iterator<Item = &'static Suite> + '_ {
         self.suites.iter().copied().filter(|suite| self.has_version(version_of(suite)))
     }
 }
 
-/// The version that a suite belongs to.
+/// Returns the version that a suite belongs to.
 fn version_of(suite: &Suite) -> ProtocolVersion {
     if suite.is_tls13() { ProtocolVersion::TLS1_3 } else { ProtocolVersion::TLS1_2 }
 }
 
-/// The default groups. ML-KEM alone is not among them: a hybrid is secure if either half is.
+/// The default groups. ML-KEM alone is not among them, because a hybrid is secure if either of its
+/// halves is secure.
 pub(crate) const GROUPS: &[NamedGroup] = &[
     NamedGroup::X25519MLKEM768,
     NamedGroup::X25519,
@@ -214,7 +217,8 @@ pub(crate) const GROUPS: &[NamedGroup] = &[
     NamedGroup::SECP384R1MLKEM1024,
 ];
 
-/// AES first if the processor has AES instructions, otherwise ChaCha20 first.
+/// Returns the default suites: AES first if the processor has AES instructions, otherwise ChaCha20
+/// first.
 fn default_suites() -> Vec<&'static Suite> {
     let mut suites: Vec<_> = suite::ALL.iter().collect();
     if !tercel_crypto::has_fast_aes() {

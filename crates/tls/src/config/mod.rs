@@ -1,4 +1,4 @@
-//! Configurations: plain values, built once, shared by reference.
+//! Configurations: plain values that are built once and shared by reference.
 
 mod builder;
 pub(crate) mod client;

@@ -3,7 +3,7 @@
 use core::ops::Deref;
 use std::collections::HashMap;
 
-/// Names of protocols, best first.
+/// The names of application protocols, most preferred first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Protocols {
     names: Vec<Vec<u8>>,
@@ -25,8 +25,8 @@ impl Protocols {
         Self { names, places }
     }
 
-    /// The first of our protocols that is in `offered`. Looks up each offered name once, because a
-    /// client may offer 32,000.
+    /// Returns the first configured protocol that is in `offered`. Each offered name is looked up
+    /// once, because a client may offer 32,000 names.
     pub(crate) fn best<'n>(&self, offered: impl Iterator<Item = &'n [u8]>) -> Option<&[u8]> {
         let mut best: Option<usize> = None;
         for name in offered {
@@ -41,7 +41,7 @@ impl Protocols {
         self.names.get(best?).map(Vec::as_slice)
     }
 
-    /// The first position of the name.
+    /// Returns the first position of the name.
     fn place(&self, name: &[u8]) -> Option<usize> {
         if self.names.len() > FEW {
             return self.places.get(name).copied();

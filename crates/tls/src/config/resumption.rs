@@ -25,24 +25,26 @@ use crate::resumption::tickets::TicketSealer;
 /// The resumption options of a server.
 #[derive(Clone)]
 pub(crate) struct ServerResumption {
-    /// Stateless resumption: tickets contain the encrypted sessions.
+    /// Stateless resumption: tickets contain the encrypted sessions. `None` if it is disabled.
     pub(crate) tickets: Option<Arc<dyn TicketSealer>>,
-    /// Stateful resumption: the server stores sessions, clients have an id. New sessions prefer it.
+    /// Stateful resumption: the server stores sessions, and clients receive their IDs. For new
+    /// sessions it has precedence over tickets, unless `only_session_ids` is set.
     pub(crate) store: Option<Policy<dyn ServerSessionStore>>,
     /// Whether the store is only for TLS 1.2 clients without tickets.
     pub(crate) only_session_ids: bool,
-    /// Notified of sessions that an application stores and has to remove.
+    /// The object that is notified of the sessions that the application stores and has to remove.
     pub(crate) forget: Option<Arc<dyn ForgetSession>>,
-    /// The number of tickets after a full TLS 1.3 handshake.
+    /// The number of tickets sent after a full TLS 1.3 handshake.
     pub(crate) new_tickets: u8,
-    /// The number of tickets after a resumption.
+    /// The number of tickets sent after a TLS 1.3 resumption.
     pub(crate) renewed_tickets: u8,
     /// The lifetime of a stored session.
     pub(crate) lifetime: Duration,
     /// The early data limit of new tickets in bytes; 0 disables early data.
     pub(crate) max_early_data: u32,
     pub(crate) guard: Option<Policy<dyn AdmitEarlyData>>,
-    /// The largest error of a ticket's age with which early data counts as fresh.
+    /// The freshness window: the largest error of a ticket's age with which early data counts as
+    /// fresh.
     pub(crate) freshness_window: Duration,
     /// Whether a client's stored chain is verified again before its session is resumed.
     pub(crate) verify_again: bool,
@@ -54,12 +56,13 @@ pub(crate) struct ServerResumption {
     pub(crate) label: Vec<u8>,
     /// The context that sessions of this configuration are bound to, see [`context`].
     pub(crate) context: Context,
-    /// The same for sessions of external pre-shared keys, see [`context_of_keys`].
+    /// The context that sessions of external pre-shared keys are bound to, see [`context_of_keys`].
     pub(crate) context_of_keys: Context,
 }
 
 impl ServerResumption {
-    /// The place from which the session of this id is removed after a fatal alert, if there is one.
+    /// Returns a reference to the stored session with this ID, for its removal after a fatal alert.
+    /// `None` if there is no store, or no object to notify.
     pub(crate) fn stored_session(&self, id: [u8; 32]) -> Option<Arc<StoredSession>> {
         match self.store.as_ref()? {
             Policy::Here(store) => Some(StoredSession::in_store(store, id)),
@@ -88,17 +91,17 @@ impl ServerResumption {
         }
     }
 
-    /// The context that this session has to be bound to.
+    /// Returns the context that this session has to be bound to.
     pub(crate) fn context_for(&self, session: &Session) -> Context {
         if session.pre_shared_key.is_some() { self.context_of_keys } else { self.context }
     }
 
-    /// Whether the application labelled this configuration.
+    /// Whether the application set a label for this configuration.
     pub(crate) fn has_label(&self) -> bool {
         !self.label.is_empty()
     }
 
-    /// Whether a TLS 1.3 ticket is the id of a session in the store.
+    /// Whether TLS 1.3 tickets are IDs of sessions in the store.
     pub(crate) fn stores_tickets(&self) -> bool {
         self.store.is_some() && !self.only_session_ids
     }
@@ -107,7 +110,8 @@ impl ServerResumption {
         self.tickets.is_some() || self.store.is_some()
     }
 
-    /// Refuses a window outside the limits, or longer than the guard remembers values. RFC 9846 8.3
+    /// Refuses a freshness window that is outside the limits, or longer than the time for which the
+    /// guard remembers early data. RFC 9846 8.3
     pub(crate) fn check_window(&self) -> Result<(), ConfigError> {
         let window = self.freshness_window;
         if !(limits::MIN_FRESHNESS_WINDOW..=limits::MAX_FRESHNESS_WINDOW).contains(&window)
@@ -124,15 +128,16 @@ impl ServerResumption {
     }
 }
 
-/// A checked window in seconds.
+/// Converts a checked window to seconds.
 fn window_seconds(window: Duration) -> u32 {
     u32::try_from(window.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// The context of sessions: a digest of the label, of client authentication and of what sessions
-/// contain of a client's certificate; if clients are not verified again, also of what is trusted
-/// and whether staples and timestamps are requested (`requests`). A session that was created under
-/// one policy is not resumed under another.
+/// Computes the context of sessions: a digest of the label, the requirements on client
+/// certificates, the listed authorities, and whether sessions contain only digests of certificates.
+/// If clients are not verified again, the digest also covers the trusted roots and whether staples
+/// and timestamps are requested (`requests`). A session that was created under one policy is not
+/// resumed under another.
 pub(crate) fn context(
     resumption: &ServerResumption,
     demand: ClientAuth,
@@ -153,8 +158,9 @@ pub(crate) fn context(
     if resumption.digests_only {
         add(b"digests only");
     }
-    // The early data of a ticket is judged by one window on all servers: with two, a guard that
-    // refuses for the time of its own window after a start could admit a replay from the other.
+    // All servers must judge the early data of a ticket by the same freshness window, so the window
+    // is part of the context. A guard that has just started refuses early data for the time of its
+    // own window. It could admit a replay afterwards if another server had a longer window.
     if resumption.max_early_data > 0 && resumption.freshness_window != limits::MAX_FRESHNESS_WINDOW
     {
         add(b"freshness window");
@@ -176,9 +182,9 @@ pub(crate) fn context(
     Ok(Context::new(&hash.finish().first_chunk().copied().unwrap_or_default(), None))
 }
 
-/// The context of sessions of external pre-shared keys. An object reports later whether it still
-/// knows a key; with [`Policy::Ask`] there is no such check, so the sessions are bound to this
-/// configuration.
+/// Computes the context of sessions of external pre-shared keys. An object of the application is
+/// asked before a resumption whether it still knows the key. With [`Policy::Ask`] there is no such
+/// check, so the sessions are bound to this configuration.
 pub(crate) fn context_of_keys(
     resumption: &ServerResumption,
     keys: Option<&Policy<dyn FindPreSharedKey>>,
@@ -188,7 +194,7 @@ pub(crate) fn context_of_keys(
     Ok(Context::new(&digest, Some(&unknown(&resumption.label)?)))
 }
 
-/// The fingerprint of a verifier, if it has one.
+/// Returns the fingerprint of a verifier, if it has one.
 fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]> {
     match verifier {
         Policy::Here(verifier) => verifier.fingerprint(),
@@ -196,8 +202,9 @@ fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]> {
     }
 }
 
-/// A stand-in for an unknown fingerprint. With a label it is constant, since labels distinguish
-/// configurations; without a label it is random, so that no configuration shares sessions.
+/// Returns a replacement for an unknown fingerprint. With a label it is constant, since labels
+/// distinguish configurations. Without a label it is random, so that no other configuration shares
+/// sessions.
 fn unknown(label: &[u8]) -> Result<[u8; 32], ConfigError> {
     let mut unknown = [0_u8; 32];
     if label.is_empty() {
@@ -231,9 +238,9 @@ impl ClientResumption {
     }
 }
 
-/// The context of a client's sessions: a digest of the label, the application protocols, the
-/// trusted roots, the requests for staples and timestamps, and the pre-shared keys. A session of a
-/// configuration that trusts more is not offered by one that trusts less.
+/// Computes the context of a client's sessions: a digest of the label, the application protocols,
+/// the trusted roots, the requests for staples and timestamps, and the pre-shared keys. A session
+/// of a configuration that trusts more roots is not offered by a configuration that trusts fewer.
 ///
 /// If the verifier has no fingerprint, or the client has credentials, the label distinguishes
 /// configurations; without a label no configuration shares sessions.
@@ -268,7 +275,7 @@ pub(crate) fn client_context(
 /// The store of TLS 1.2 sessions for clients without tickets.
 #[derive(Default)]
 pub(super) enum SessionIds {
-    /// A store of this configuration.
+    /// A store that only this configuration uses.
     #[default]
     Own,
     In(Arc<dyn ServerSessionStore>),

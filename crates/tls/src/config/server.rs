@@ -27,10 +27,10 @@ use crate::psk::set::PreSharedKeys;
 use crate::record::sealer::Padding;
 use crate::resumption::tickets::rotating::RotatingTickets;
 
-/// Chooses a server's configuration by the ClientHello.
+/// Selects a server's configuration according to the ClientHello.
 pub trait ChooseConfig: Send + Sync {
-    /// The configuration to continue with; `None` refuses the connection
-    /// (alert access_denied).
+    /// Returns the configuration to continue with. `None` refuses the connection (alert
+    /// access_denied).
     fn choose_config(&self, hello: &tercel_wire::ClientHello<'_>) -> Option<Arc<ServerConfig>>;
 }
 
@@ -49,12 +49,12 @@ pub trait ChooseConfig: Send + Sync {
 pub struct ServerConfig {
     pub(crate) common: Common,
     pub(crate) credentials: Policy<dyn SelectCredential>,
-    /// The set behind `credentials`, if it is one: then the credential for a ClientHello is known
-    /// in advance.
+    /// The set of credentials, if `credentials` is a set. With a set, the credential that a full
+    /// handshake would use can be determined in advance.
     pub(crate) credential_set: Option<Arc<Credentials>>,
     pub(crate) choose_config: Option<Policy<dyn ChooseConfig>>,
     pub(crate) pre_shared_keys: Option<Policy<dyn FindPreSharedKey>>,
-    /// Whether there is no credential: clients without a pre-shared key are refused.
+    /// Whether there is no credential. Then clients without a pre-shared key are refused.
     pub(crate) only_pre_shared_keys: bool,
     pub(crate) client_auth: ClientAuth,
     pub(crate) client_verifier: Option<Policy<dyn VerifyPeer>>,
@@ -69,7 +69,7 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// The authorities in a CertificateRequest. RFC 9846 4.3.4, RFC 5246 7.4.4
+    /// Returns the authorities for a CertificateRequest. RFC 9846 4.3.4, RFC 5246 7.4.4
     pub(crate) fn authorities(&self) -> Vec<Vec<u8>> {
         match &self.client_verifier {
             Some(Policy::Here(verifier)) => verifier.authorities(),
@@ -78,13 +78,13 @@ impl ServerConfig {
     }
 
     /// Whether a session can be bound to the server's certificate. If the application selects
-    /// credentials, the configuration does not know which one a full handshake would use: then it
-    /// needs a label, which equal configurations share.
+    /// credentials, the configuration does not know which one a full handshake would use. Then
+    /// sessions need a label, which equal configurations share.
     pub(crate) fn binds_sessions(&self) -> bool {
         self.credential_set.is_some() || self.resumption.has_label()
     }
 
-    /// A builder with secure defaults. It needs a credential, or pre-shared keys.
+    /// Creates a builder with secure defaults. It needs a credential, or pre-shared keys.
     #[must_use]
     pub fn builder() -> ServerConfigBuilder {
         ServerConfigBuilder {
@@ -141,17 +141,18 @@ pub struct ServerConfigBuilder {
 common_setters!(ServerConfigBuilder);
 
 impl ServerConfigBuilder {
-    /// Adds a credential; [`Credentials`] describes how one is selected. The first one is for
-    /// clients that send no server name, or a name that no credential has.
+    /// Adds a credential; [`Credentials`] describes how one is selected. The first credential is
+    /// used for clients that send no server name, or a name that no credential covers.
     #[must_use]
     pub fn credential(mut self, credential: Credential) -> Self {
         self.own.push(credential);
         self
     }
 
-    /// Selects credentials by an object of the application, or by a question to it. Sessions are
-    /// then resumed only with a [`session_context`](Self::session_context), because the
-    /// configuration does not know which credential a full handshake would use.
+    /// Selects credentials with an object of the application, or with a question to the
+    /// application. Sessions are then resumed only with a
+    /// [`session_context`](Self::session_context), because the configuration does not know which
+    /// credential a full handshake would use.
     #[must_use]
     pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
         self.credentials = Some(credentials);
@@ -159,7 +160,7 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Selects from a set that can be replaced while the server runs.
+    /// Selects credentials from a set that can be replaced while the server runs.
     #[must_use]
     pub fn replaceable_credentials(mut self, credentials: Arc<Credentials>) -> Self {
         self.credential_set = Some(Arc::clone(&credentials));
@@ -170,7 +171,7 @@ impl ServerConfigBuilder {
     /// Refuses clients that request a host name for which there is no credential, with the alert
     /// unrecognized_name. RFC 6066 3
     ///
-    /// This is for credentials that were added one by one; a set has
+    /// This applies to credentials that were added one by one; for a set use
     /// [`Credentials::require_known_name`].
     #[must_use]
     pub fn require_known_name(mut self) -> Self {
@@ -178,16 +179,16 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Chooses the whole configuration by the ClientHello.
+    /// Selects the whole configuration according to the ClientHello.
     #[must_use]
     pub fn choose_config(mut self, choose: Policy<dyn ChooseConfig>) -> Self {
         self.choose_config = Some(choose);
         self
     }
 
-    /// Accepts clients with one of these keys. No certificates are exchanged then; a key also
-    /// satisfies a server that requires client certificates. Without a credential, only such
-    /// clients are accepted, in TLS 1.3. Default: none.
+    /// Accepts clients that have one of these keys. No certificates are exchanged in such a
+    /// handshake; a key also satisfies a server that requires client certificates. Without a
+    /// credential, only clients with a key are accepted, in TLS 1.3. Default: none.
     ///
     /// If a client's key needs another hash than the preferred suite has, another suite is
     /// selected. RFC 9846 4.3.11
@@ -196,24 +197,26 @@ impl ServerConfigBuilder {
         self.find_pre_shared_key(Policy::Here(Arc::new(PreSharedKeys::new(keys))))
     }
 
-    /// Finds pre-shared keys by an object of the application, or by a question to it: for keys in a
-    /// database, or for a set of [`PreSharedKeys`] that is replaced while the server runs.
+    /// Finds pre-shared keys with an object of the application, or with a question to the
+    /// application. This is for keys in a database, or for a set of [`PreSharedKeys`] that is
+    /// replaced while the server runs.
     ///
     /// Before a session of a key is resumed, the object is asked whether it still
     /// [knows](FindPreSharedKey::knows) the key. With [`Policy::Ask`] keys are not checked again:
-    /// their sessions are resumed until they expire, by configurations with [`Policy::Ask`] and an
-    /// equal [label](Self::session_context), or only by this one if it has none. Give servers that
-    /// know different keys different labels.
+    /// their sessions can be resumed until they expire. A configuration with [`Policy::Ask`] shares
+    /// these sessions with those that have an equal [label](Self::session_context); without a
+    /// label, it shares them with no other. Give different labels to servers that know different
+    /// keys.
     #[must_use]
     pub fn find_pre_shared_key(mut self, find: Policy<dyn FindPreSharedKey>) -> Self {
         self.pre_shared_keys = Some(find);
         self
     }
 
-    /// Requests client certificates that end in one of these roots. With [`ClientAuth::None`] they
-    /// are requested only after the handshake, by [`crate::Connection::request_certificate`]. The
-    /// last call of `client_auth`, `client_verifier` and `client_raw_keys` decides whether a
-    /// certificate is required.
+    /// Requests client certificates whose chain ends in one of these roots. With
+    /// [`ClientAuth::None`] they are requested only after the handshake, by
+    /// [`crate::Connection::request_certificate`]. The last call of `client_auth`,
+    /// `client_verifier` and `client_raw_keys` decides whether a certificate is required.
     #[must_use]
     pub fn client_auth(mut self, demand: ClientAuth, roots: Roots) -> Self {
         self.client_auth = demand;
@@ -221,9 +224,9 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Requests client certificates and verifies them by an object of the application, or by a
-    /// question to it. The last call of `client_auth`, `client_verifier` and `client_raw_keys`
-    /// decides whether a certificate is required.
+    /// Requests client certificates and verifies them with an object of the application, or with a
+    /// question to the application. The last call of `client_auth`, `client_verifier` and
+    /// `client_raw_keys` decides whether a certificate is required.
     #[must_use]
     pub fn client_verifier(mut self, demand: ClientAuth, verifier: Policy<dyn VerifyPeer>) -> Self {
         self.client_auth = demand;
@@ -231,9 +234,9 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Requests client certificates and accepts these raw public keys (`SubjectPublicKeyInfo`), in
-    /// addition to chains that the roots or the verifier accept, if there are any. Raw public keys
-    /// are not possible after the handshake unless they are requested in it. RFC 7250
+    /// Requests client certificates and accepts these raw public keys (`SubjectPublicKeyInfo`).
+    /// Chains that the roots or the verifier accept remain accepted. A client can send a raw public
+    /// key after the handshake only if certificates are also requested in the handshake. RFC 7250
     #[must_use]
     pub fn client_raw_keys(
         mut self,
@@ -245,8 +248,8 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// The certificate types accepted from clients, best first. Default: those that the roots, the
-    /// verifier and the raw keys can verify. RFC 7250
+    /// Sets the certificate types accepted from clients, most preferred first. Default: those that
+    /// the roots, the verifier and the raw keys can verify. RFC 7250
     #[must_use]
     pub fn client_certificate_types(mut self, types: &[CertificateType]) -> Self {
         self.client_certificate_types = Some(types.to_vec());
@@ -262,22 +265,22 @@ impl ServerConfigBuilder {
     }
 
     /// Accepts clients without a common application protocol, as if they had offered none. Default:
-    /// off; they are refused with no_application_protocol. RFC 7301 3.2
+    /// off; such clients are refused with no_application_protocol. RFC 7301 3.2
     #[must_use]
     pub fn ignore_unknown_alpn(mut self, on: bool) -> Self {
         self.ignore_unknown_alpn = on;
         self
     }
 
-    /// Whether the server acknowledges the requested name. Default: yes. A server that does not use
-    /// names need not. RFC 6066 3
+    /// Sets whether the server acknowledges the requested name. Default: yes. A server that does
+    /// not use names may leave this out. RFC 6066 3
     #[must_use]
     pub fn acknowledge_server_name(mut self, on: bool) -> Self {
         self.acknowledge_server_name = on;
         self
     }
 
-    /// Test seam. Sends the additional bytes that a client requests with
+    /// For tests only. Sends the additional bytes that a client requests with
     /// [`crate::client::ClientConfigBuilder::request_server_padding`], at most 16384. Default: off.
     #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]

@@ -1,4 +1,4 @@
-//! Options for certificates on a server: extensions of CertificateRequest, and compression.
+//! Options for certificates on a server: the content of CertificateRequest, and compression.
 
 use tercel_wire::{
     CertificateRequest, CertificateRequestExtensions, CertificateType, DistinguishedName,
@@ -13,29 +13,30 @@ use crate::auth::credential::certificate::compress_ahead;
 use crate::side::Side;
 
 impl ServerConfigBuilder {
-    /// Whether a stapled OCSP response is requested with a client's certificate (TLS 1.3; TLS 1.2
-    /// has no such request). Default: no. The response is passed to the verifier, which also
-    /// decides whether a missing one is accepted. RFC 9846 4.5.1.1
+    /// Sets whether a stapled OCSP response is requested with a client's certificate (TLS 1.3; TLS
+    /// 1.2 has no such request). Default: no. The response is passed to the verifier, which also
+    /// decides whether a missing response is accepted. RFC 9846 4.5.1.1
     #[must_use]
     pub fn request_ocsp(mut self, request: bool) -> Self {
         self.request_ocsp = request;
         self
     }
 
-    /// Whether signed certificate timestamps are requested with a client's certificate (TLS 1.3).
-    /// Default: no. RFC 9846 4.5.1, RFC 6962 3.3
+    /// Sets whether signed certificate timestamps are requested with a client's certificate (TLS
+    /// 1.3). Default: no. RFC 9846 4.5.1, RFC 6962 3.3
     #[must_use]
     pub fn request_signed_certificate_timestamps(mut self, request: bool) -> Self {
         self.request_timestamps = request;
         self
     }
 
-    /// Compresses all credentials when the configuration is built, and later ones before they
-    /// replace others. Default: off; each form is made in the first handshake that needs it.
+    /// Compresses all credentials when the configuration is built, and each later credential before
+    /// it replaces another one. Default: off; then each compressed message is made in the first
+    /// handshake that needs it.
     ///
     /// Compression takes some milliseconds, during which the handshake and its thread wait. It is
-    /// off by default because a server with thousands of credentials would start slowly. It has no
-    /// effect on credentials that another object selects, see
+    /// off by default because a server with thousands of credentials would start slowly. The option
+    /// has no effect on credentials that an object of the application selects, see
     /// [`ServerConfig::compress_certificate`]. RFC 8879 6
     #[must_use]
     pub fn compress_certificates_ahead(mut self, on: bool) -> Self {
@@ -45,7 +46,7 @@ impl ServerConfigBuilder {
 }
 
 impl ServerConfig {
-    /// The requirements on a client's Certificate message.
+    /// Returns the requirements on a client's Certificate message.
     pub(crate) fn certificate_expectations(
         &self,
         certificate_type: CertificateType,
@@ -85,8 +86,9 @@ impl ServerConfig {
         message.encode(out)
     }
 
-    /// Compresses a credential with all algorithms of this configuration, so that no handshake has
-    /// to. It takes some milliseconds for each, and may be called on any thread. RFC 8879 6
+    /// Compresses a credential with all algorithms of this configuration in advance, so that no
+    /// handshake has to. Each compression takes some milliseconds. The method may be called on any
+    /// thread. RFC 8879 6
     pub fn compress_certificate(&self, credential: &Credential) {
         compress_ahead(credential, &self.common.certificate_compression);
     }

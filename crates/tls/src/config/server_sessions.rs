@@ -11,7 +11,7 @@ use crate::resumption::session::store::{ForgetSession, ServerSessionStore};
 use crate::resumption::tickets::TicketSealer;
 
 impl ServerConfigBuilder {
-    /// The keys that encrypt tickets. Default: keys of this configuration, replaced every six
+    /// Sets the keys that encrypt tickets. Default: keys of this configuration, replaced every six
     /// hours.
     #[must_use]
     pub fn tickets(mut self, tickets: Arc<dyn TicketSealer>) -> Self {
@@ -27,12 +27,13 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Replaces the store of TLS 1.2 sessions for clients without tickets (curl, Erlang, Bouncy
-    /// Castle), which resume by session id. It is used only with tickets and without a [session
-    /// store](Self::session_store), which stores all sessions. Clients with tickets get tickets,
-    /// and TLS 1.3 stores nothing here. A session whose client sent more than 8 KB of certificates
-    /// is not stored. Default: a [`ServerMemoryStore`](crate::session::ServerMemoryStore) of this
-    /// configuration for 4,096 sessions, about 5 MB. RFC 5246 7.3, RFC 5077 3.4
+    /// Replaces the store of TLS 1.2 sessions for clients that do not support tickets (curl,
+    /// Erlang, Bouncy Castle) and resume by session ID. The store is used only if the server issues
+    /// tickets and has no [session store](Self::session_store), which stores all sessions. Clients
+    /// that support tickets get tickets, and TLS 1.3 stores nothing here. A session whose client
+    /// sent more than 8 KB of certificates is not stored. Default: a
+    /// [`ServerMemoryStore`](crate::session::ServerMemoryStore) of this configuration for 4,096
+    /// sessions, about 5 MB. RFC 5246 7.3, RFC 5077 3.4
     ///
     /// Configurations that share ticket keys can share a store and its capacity.
     #[must_use]
@@ -41,32 +42,34 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// TLS 1.2 clients without tickets are not resumed, and no session is stored for them.
+    /// Disables resumption for TLS 1.2 clients that do not support tickets. No session is stored
+    /// for them.
     #[must_use]
     pub fn without_session_ids(mut self) -> Self {
         self.session_ids = SessionIds::None;
         self
     }
 
-    /// Stores sessions, and gives clients ids: each TLS 1.3 session can then be resumed only once.
-    /// If the store is [`Policy::Ask`], [`Self::forget_session`] reports which sessions to remove.
+    /// Stores sessions on the server and sends only their IDs to clients. Each TLS 1.3 session can
+    /// then be resumed only once. If the store is [`Policy::Ask`], [`Self::forget_session`] reports
+    /// which sessions to remove.
     #[must_use]
     pub fn session_store(mut self, store: Policy<dyn ServerSessionStore>) -> Self {
         self.resumption.store = Some(store);
         self
     }
 
-    /// The time for which a stored session can be resumed, in whole seconds: a fraction is cut off.
-    /// Default: one day; at most seven. RFC 9846 4.7.1
+    /// Sets the time for which a stored session can be resumed, in whole seconds; a fraction is cut
+    /// off. Default: one day; at most seven days. RFC 9846 4.7.1
     #[must_use]
     pub fn session_lifetime(mut self, lifetime: Duration) -> Self {
         self.resumption.lifetime = lifetime;
         self
     }
 
-    /// The number of tickets after a full and after a resumed TLS 1.3 handshake, 0 to 10. Default:
-    /// two and one. A client that requests another number gets that, up to 10; with a [session
-    /// store](Self::session_store) at most these. RFC 9149
+    /// Sets the number of tickets after a full and after a resumed TLS 1.3 handshake, 0 to 10.
+    /// Default: two and one. A client can request other numbers: it then gets up to 10 tickets or,
+    /// with a [session store](Self::session_store), at most the numbers set here. RFC 9149
     #[must_use]
     pub fn ticket_counts(mut self, after_full: u8, after_resumed: u8) -> Self {
         self.resumption.new_tickets = after_full.min(10);
@@ -74,30 +77,29 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// A label of this configuration. Its sessions are resumed only under configurations with an
-    /// equal label, among those that share its ticket keys or store. Servers for different
-    /// applications need different labels; equal labels must mean the same server.
+    /// Sets a label of this configuration. Among the configurations that share ticket keys or a
+    /// store, a session is resumed only under an equal label. Servers for different applications
+    /// need different labels; equal labels must mean the same server.
     ///
     /// In addition, a session is resumed only where a full handshake would have authenticated the
     /// same server. This is unknown if [the application selects
-    /// credentials](crate::server::ServerConfigBuilder::credentials): then sessions need a label,
-    /// and without one no tickets are issued. The document `docs/sessions.md` of the repository has
-    /// all rules.
+    /// credentials](crate::server::ServerConfigBuilder::credentials). Then sessions need a label,
+    /// and without a label no tickets are issued. The document `docs/sessions.md` of the repository
+    /// lists all rules.
     ///
-    /// The requirements on client certificates are part of the context too; so are the trusted
-    /// roots, if clients are not verified again, see [`Self::verify_resumed`].
+    /// Sessions are also bound to the requirements on client certificates. If clients are not
+    /// verified again, see [`Self::verify_resumed`], sessions are bound to the trusted roots too.
     #[must_use]
     pub fn session_context(mut self, label: &[u8]) -> Self {
         self.resumption.label = label.to_vec();
         self
     }
 
-    /// Accepts at most this number of bytes of early data, as far as `guard` admits it. Default:
-    /// none.
+    /// Accepts at most this number of bytes of early data, if `guard` admits it. Default: none.
     ///
     /// Early data can be replayed: an attacker who recorded it can send it again, to another server
-    /// or after the guard has removed its entry. Process it only if that is safe to do twice.
-    /// RFC 9846 8, F.5
+    /// or after the guard has removed its entry. Process only early data that is safe to process
+    /// twice. RFC 9846 8, F.5
     #[must_use]
     pub fn early_data(mut self, bytes: u32, guard: Policy<dyn AdmitEarlyData>) -> Self {
         self.resumption.max_early_data = bytes;
@@ -105,55 +107,57 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// The largest difference, in either direction, between a ticket's age as the client states it
-    /// and as the server computes it, for its early data to count as fresh: 2 to 60 whole seconds.
-    /// Default: 60. RFC 9846 8.3
+    /// Sets the freshness window: the largest difference, in either direction, between the ticket
+    /// age that the client sends and the one that the server computes, for early data to count as
+    /// fresh. It is a whole number of seconds from 2 to 60. Default: 60. RFC 9846 8.3
     ///
-    /// It has to cover the travel time of the flight, the drift between client's and server's
-    /// clocks over a ticket's life, and the difference between the clocks of servers that share
-    /// tickets; 10 seconds suffice for most. Beyond it early data is rejected, never the handshake.
-    /// A guard that does not know what was admitted before it started has to refuse for [twice as
-    /// long](crate::session::ReplayGuard::freshness_period). Sessions that admit early data are not
-    /// resumed under another window.
+    /// The window has to cover the travel time of the flight, the drift between client's and
+    /// server's clocks over a ticket's life, and the difference between the clocks of servers that
+    /// share tickets; 10 seconds suffice for most. Outside the window, early data is rejected, but
+    /// not the handshake. A guard that does not know what was admitted before it started has to
+    /// refuse early data for [twice as long](crate::session::ReplayGuard::freshness_period) as the
+    /// window. Sessions that admit early data are not resumed by configurations with another
+    /// window.
     #[must_use]
     pub fn freshness_window(mut self, window: Duration) -> Self {
         self.resumption.freshness_window = window;
         self
     }
 
-    /// If the store is [`Policy::Ask`](crate::Policy::Ask): the object that is notified of TLS 1.2
-    /// sessions to remove, because a connection ended with a fatal alert. A [`ServerSessionStore`]
-    /// is notified by its own `remove`. Default: none; such a session can be resumed until it is
-    /// removed otherwise. RFC 5246 7.2.2
+    /// Sets the object that is notified of TLS 1.2 sessions to remove because a connection ended
+    /// with a fatal alert. It is needed if the store is [`Policy::Ask`](crate::Policy::Ask); a
+    /// [`ServerSessionStore`] is notified by its own `remove`. Default: none; then such a session
+    /// can be resumed until it is removed for another reason. RFC 5246 7.2.2
     #[must_use]
     pub fn forget_session(mut self, told: Arc<dyn ForgetSession>) -> Self {
         self.resumption.forget = Some(told);
         self
     }
 
-    /// Verifies a client's stored certificate again before its session is resumed, by the current
-    /// roots, revocation lists and time; if it is refused, the handshake is a full one. Default:
-    /// on.
+    /// Verifies a client's stored certificate again before its session is resumed, against the
+    /// current roots, revocation lists and time. If the certificate is refused, a full handshake is
+    /// performed. Default: on.
     ///
     /// If this is off, a client that was accepted once can resume for the lifetime of the session,
     /// up to seven days, even if its certificate expires or is revoked. Sessions are then bound to
-    /// the trusted roots. With a verifier of the application, only configurations with an equal
-    /// [label](Self::session_context) share sessions; give an equal label only to configurations
-    /// that accept the same clients.
+    /// the trusted roots. If the application provides the verifier, only configurations with an
+    /// equal [label](Self::session_context) share sessions; give an equal label only to
+    /// configurations that accept the same clients.
     #[must_use]
     pub fn verify_resumed(mut self, on: bool) -> Self {
         self.resumption.verify_again = on;
         self
     }
 
-    /// Sessions contain only the SHA-256 digest of a client's certificate, which makes tickets and
-    /// stores small. Default: off.
+    /// Stores only the SHA-256 digest of a client's certificate in sessions, which makes tickets
+    /// and stores small. Default: off.
     ///
-    /// After a resumption there is no chain, only
-    /// [`peer_certificate_digest`](crate::ConnectionInfo::peer_certificate_digest). Such a client
-    /// cannot be verified again, so [`Self::verify_resumed`] has to be off. A session with a chain
-    /// is not resumed where only digests are stored, and the reverse. Raw public keys are small and
-    /// stored as they are.
+    /// After a resumption the chain is unknown, and only
+    /// [`peer_certificate_digest`](crate::ConnectionInfo::peer_certificate_digest) identifies the
+    /// client. Such a client cannot be verified again, so [`Self::verify_resumed`] has to be off. A
+    /// configuration with this option does not resume sessions that contain a chain, and one
+    /// without it does not resume sessions that contain a digest. Raw public keys are small and are
+    /// stored unchanged.
     #[must_use]
     pub fn store_only_certificate_digests(mut self, on: bool) -> Self {
         self.resumption.digests_only = on;
@@ -161,12 +165,12 @@ impl ServerConfigBuilder {
     }
 
     /// Allows TLS 1.3 clients to resume under every name for which the server's certificate is
-    /// valid, and announces it. Default: off; a session is for the name that it was created with.
-    /// draft-ietf-tls-cross-sni-resumption
+    /// valid, and announces this to clients. Default: off; then a session can be resumed only under
+    /// the name that it was created with. draft-ietf-tls-cross-sni-resumption
     ///
     /// Under another name, a renewed certificate has to be valid for both names. A client that
     /// sends no name can resume only with the same certificate. Sessions of external pre-shared
-    /// keys are for their own name.
+    /// keys can be resumed only under their own name.
     #[must_use]
     pub fn resumption_across_names(mut self, on: bool) -> Self {
         self.resumption.across_names = on;

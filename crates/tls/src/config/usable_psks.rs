@@ -6,7 +6,8 @@ use super::common::Common;
 use crate::error::config::ConfigError;
 use crate::psk::PreSharedKey;
 
-/// The keys whose hash an enabled suite has; it is an error if there are keys and none remains.
+/// Returns the keys whose hash is that of an enabled cipher suite. It is an error if there are
+/// keys, but none of them is usable.
 pub(crate) fn keys(
     mut keys: Vec<Arc<PreSharedKey>>,
     common: &Common,
@@ -28,8 +29,8 @@ pub(crate) fn keys(
     Ok(keys)
 }
 
-/// The maximum number of keys: each adds a binder, and servers need not examine more.
+/// The maximum number of keys. Each key adds a binder, and servers need not examine more.
 const MAX_KEYS: usize = 16;
 
-/// The maximum length of all identities, so that the other extensions fit too.
+/// The maximum total length of the identities, so that the other extensions fit too.
 const MAX_IDENTITY_BYTES: usize = 32768;

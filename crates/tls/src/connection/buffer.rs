@@ -25,7 +25,7 @@ pub struct ReceiveBuffer {
     end: usize,
 }
 
-/// Bytes of the first allocation.
+/// The size of the first allocation in bytes.
 const INITIAL: usize = 4096;
 
 impl ReceiveBuffer {
@@ -51,15 +51,15 @@ impl ReceiveBuffer {
     /// Appends the bytes of one `read` call. Returns their number, 0 at the end of input.
     ///
     /// # Errors
-    /// Those of the transport.
+    /// The errors of the transport.
     pub fn read_from(&mut self, transport: &mut impl Read) -> io::Result<usize> {
         let count = transport.read(self.spare())?;
         self.filled(count);
         Ok(count)
     }
 
-    /// Returns initialized memory after the unread bytes to write to, which is never empty. Call
-    /// [`Self::filled`] afterwards.
+    /// Returns initialized memory after the unread bytes, for the caller to write to. It is never
+    /// empty. Call [`Self::filled`] afterwards.
     pub fn spare(&mut self) -> &mut [u8] {
         if self.start == self.end {
             self.start = 0;

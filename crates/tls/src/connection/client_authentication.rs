@@ -18,11 +18,11 @@ use crate::error::{Error, Misuse};
 use crate::keys::tls13::TrafficSecret;
 
 impl Connection {
-    /// Server: requests the client's certificate. Appends the request to `out`, and returns its
-    /// `certificate_request_context`. RFC 9846 4.7.2
+    /// Server: requests the client's certificate. Appends the request to `out`, and returns the
+    /// request's `certificate_request_context`. RFC 9846 4.7.2
     ///
-    /// The answer is a [`crate::Opened::ClientCertificate`]. With [`ClientAuth::Required`], a
-    /// client without a certificate is refused.
+    /// The answer is returned as [`crate::Opened::ClientCertificate`]. With
+    /// [`ClientAuth::Required`], a client without a certificate is refused.
     ///
     /// # Errors
     /// [`Misuse::WrongVersion`] in TLS 1.2; [`Misuse::NoPostHandshakeAuth`] without a
@@ -49,9 +49,9 @@ impl Sender {
     /// Client: answers a certificate request with this credential, or declines it with `None`.
     /// Appends the answer to `out`. RFC 9846 4.7.2
     ///
-    /// After an error the request cannot be answered any more. An answer contains the whole chain:
-    /// check that earlier ones were sent, since a server that requests repeatedly and does not read
-    /// could otherwise make `out` grow without limit.
+    /// After an error the request cannot be answered any more. An answer contains the whole chain.
+    /// A server that requests repeatedly and does not read could make `out` grow without limit, so
+    /// check that earlier answers were sent.
     ///
     /// # Errors
     /// [`Misuse::InvalidArgument`] if the credential does not match the request, or the request
@@ -87,7 +87,8 @@ impl Sender {
         self.finish_authentication(answer, out)
     }
 
-    /// Adds Finished, which is computed with the current traffic secret. RFC 9846 4.5
+    /// Completes the answer with a Finished message, which is computed with the current traffic
+    /// secret. RFC 9846 4.5
     fn finish_authentication(
         &mut self,
         answer: UnfinishedAnswer,
@@ -129,7 +130,7 @@ impl Receiver {
     /// [`crate::Opened::ClientCertificate`]. RFC 9846 4.7.2
     ///
     /// Call this before the request is sent, since an answer that is not expected is an error. The
-    /// client may send data before its answer. If it does not answer, this is no error here: the
+    /// client may send data before its answer. A missing answer is not an error here: the
     /// application decides how long to wait.
     ///
     /// # Errors

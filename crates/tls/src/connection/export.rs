@@ -18,7 +18,7 @@ use crate::keys::tls13::ExporterSecret;
 /// ```
 pub struct Exporter(Kind);
 
-/// Boxed, because moving a secret would leave a copy in memory.
+/// The variants are boxed, because moving a secret would leave a copy in memory.
 enum Kind {
     Tls13(Box<ExporterSecret>),
     Tls12(Box<Exporter12>),
@@ -40,7 +40,7 @@ impl Exporter {
         }
     }
 
-    /// Reads what [`Self::write`] wrote for a connection with this cipher suite.
+    /// Reads an exporter that [`Self::write`] wrote for a connection with this cipher suite.
     pub(super) fn read(r: &mut Reader<'_>, suite: &Suite) -> Option<Self> {
         if suite.is_tls13() {
             return ExporterSecret::read(r).map(Self::tls13);

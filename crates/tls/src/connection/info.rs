@@ -43,7 +43,7 @@ pub struct ConnectionInfo {
     pub server_name: Option<String>,
     /// Whether a `HelloRetryRequest` was needed. RFC 9846 4.2.4
     pub retried: bool,
-    /// Whether a session was resumed. False with an external pre-shared key.
+    /// Whether a session was resumed. False for an external pre-shared key.
     pub resumed: bool,
     /// TLS 1.2: whether the extended main secret is used. True in TLS 1.3. RFC 7627
     pub extended_main_secret: bool,
@@ -53,11 +53,11 @@ pub struct ConnectionInfo {
     pub post_handshake_auth: bool,
     /// Client: whether the server sent the requested padding.
     pub(crate) server_padding: bool,
-    /// Server, if a TLS 1.3 session was resumed: the ticket's age in milliseconds that the client
-    /// sent, minus its age by the server's clock, limited to the range of the type (24 days).
-    /// RFC 9846 8.3
+    /// Server, if a TLS 1.3 session was resumed: the ticket age in milliseconds that the client
+    /// sent, minus the age by the server's clock. The value is limited to the range of the type (24
+    /// days). RFC 9846 8.3
     pub ticket_age_skew: Option<i32>,
-    /// Whether early data was offered and whether it was accepted.
+    /// Whether early data was offered, and whether it was accepted.
     pub early_data: EarlyData,
     /// The reason for [`EarlyData::Rejected`], if known. `None` in a restored connection.
     pub early_data_rejection: Option<EarlyDataRejection>,
@@ -65,8 +65,8 @@ pub struct ConnectionInfo {
     pub ocsp_response: Option<Vec<u8>>,
     /// The `SignedCertificateTimestampList` of the peer's certificate. RFC 6962 3.3
     pub signed_certificate_timestamps: Option<Vec<u8>>,
-    /// The type of the server's certificate, in a resumption that of the original handshake.
-    /// RFC 7250
+    /// The type of the server's certificate. In a resumption, it is the type in the original
+    /// handshake. RFC 7250
     pub server_certificate_type: CertificateType,
     /// The type of the client's certificate, if one was requested. X.509 in a resumption. RFC 7250
     pub client_certificate_type: CertificateType,
@@ -108,16 +108,16 @@ impl fmt::Debug for NewSession {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum EarlyData {
-    /// The client offered none.
+    /// The client offered no early data.
     #[default]
     NotOffered,
-    /// The server accepted it.
+    /// The server accepted the early data.
     Accepted,
-    /// The server rejected it: the client has to send the data again.
+    /// The server rejected the early data: the client has to send the data again.
     Rejected,
 }
 
-/// Does not print certificates, OCSP responses and keys.
+/// The output contains no certificates, OCSP responses or keys.
 impl fmt::Debug for ConnectionInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectionInfo")
@@ -141,16 +141,15 @@ pub enum EarlyDataRejection {
     HelloRetryRequest,
     /// The session that the early data was sent under was not resumed.
     NotResumed,
-    /// The server's configuration or the session allows less early data than the ticket did, or
-    /// none.
+    /// The server's configuration or the session allows no early data, or less than the ticket did.
     NotAllowed,
-    /// The cipher suite or the application protocol differs from the session's.
+    /// The cipher suite or the application protocol differs from that of the session.
     ParametersChanged,
     /// The ticket's age is outside the freshness window. RFC 9846 8.3
     NotFresh,
-    /// The replay guard did not admit it. RFC 9846 8.2
+    /// The replay guard did not admit the early data. RFC 9846 8.2
     NotAdmitted,
-    /// Client: the server resumed the session, so the reason is unknown.
+    /// Client: the server resumed the session, but rejected the early data for an unknown reason.
     ByServer,
 }
 
@@ -189,7 +188,7 @@ impl ConnectionInfo {
         }
     }
 
-    /// The fields that are known before the peer's Finished, for early data.
+    /// Returns the fields that are known before the peer's Finished, for early data.
     pub(crate) fn before_finished(&self) -> Self {
         Self {
             group: self.group,
@@ -203,7 +202,7 @@ impl ConnectionInfo {
         }
     }
 
-    /// Test seam. Client: returns whether the server sent the requested padding.
+    /// For tests only. Client: returns whether the server sent the requested padding.
     #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]
     pub fn got_server_padding(&self) -> bool {
@@ -224,15 +223,15 @@ impl ConnectionInfo {
     }
 
     /// Returns the [external identity](crate::psk::PreSharedKey::external_identity) of the
-    /// pre-shared key that authenticated the peers instead of certificates, in this handshake or in
-    /// that of the resumed session.
+    /// pre-shared key that authenticated the peers instead of certificates. After a resumption, it
+    /// is the key of the original handshake.
     #[must_use]
     pub fn pre_shared_key(&self) -> Option<&[u8]> {
         self.used_key().map(|key| key.external_identity.as_slice())
     }
 
-    /// A session with the negotiated parameters and the peer's identity. `now` and `authenticated`
-    /// are those of [`Session::new`].
+    /// Creates a session from the negotiated parameters and the peer's identity. `now` and
+    /// `authenticated` are those of [`Session::new`].
     pub(crate) fn to_session(
         &self,
         suite: &'static Suite,
@@ -292,8 +291,8 @@ impl ConnectionInfo {
         self.cold.get_or_insert_default().new_sessions.push(session);
     }
 
-    /// Returns the SHA-256 of the client's certificate, if sessions contain only that of it. See
-    /// `store_only_certificate_digests` of [`crate::server::ServerConfigBuilder`].
+    /// Returns the SHA-256 digest of the client's certificate, if sessions contain only this
+    /// digest. See `store_only_certificate_digests` of [`crate::server::ServerConfigBuilder`].
     #[must_use]
     pub fn peer_certificate_digest(&self) -> Option<&[u8; 32]> {
         self.cold.as_ref()?.peer_certificate_digest.as_ref()

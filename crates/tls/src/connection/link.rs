@@ -1,9 +1,9 @@
-//! The state that a sender and a receiver share: an atomic word of signals, the keys of both, and a
-//! reference to their session in its store.
+//! The state that a sender and a receiver share: an atomic word of signals, the keys of both
+//! directions, and a reference to the session in its store.
 //!
-//! The receiver sets bits of the word, and the sender acts on them before its next record. Keys are
-//! here because this allocation never moves: moving a key would leave a copy in memory. Sender and
-//! receiver access their own keys only, so their locks are never contended.
+//! The receiver sets bits of the word, and the sender acts on them before its next record. The keys
+//! are in this allocation because it never moves: moving a key would leave a copy in memory. Sender
+//! and receiver each access only their own keys, so the locks are never contended.
 
 use std::sync::{Arc, PoisonError};
 
@@ -23,11 +23,11 @@ struct Shared {
     word: AtomicU32,
     write: Mutex<Option<Keys>>,
     read: Mutex<Option<Keys>>,
-    /// TLS 1.2: the stored session, which an error of sender or receiver invalidates.
+    /// TLS 1.2: the stored session, which an error of the sender or the receiver invalidates.
     stored: Mutex<Option<Arc<StoredSession>>>,
 }
 
-/// The keys of a sender or receiver in the shared state. Dropping it wipes them.
+/// The keys of a sender or receiver in the shared state. Dropping the cell wipes them.
 pub(crate) struct KeyCell<const WRITES: bool>(Link);
 
 /// The keys of a sender.
@@ -37,7 +37,7 @@ pub(crate) type WriteKeys = KeyCell<true>;
 pub(crate) type ReadKeys = KeyCell<false>;
 
 impl<const WRITES: bool> KeyCell<WRITES> {
-    /// The keys on this link. There must be only one value for each direction.
+    /// Creates the cell of one direction on this link. There must be only one for each direction.
     pub(crate) fn on(link: &Link) -> Self {
         Self(link.clone())
     }
@@ -96,18 +96,18 @@ impl Link {
         self.0.word.fetch_or(PEER_CLOSED, Ordering::Release);
     }
 
-    /// Signals that a renegotiation request has to be refused by a warning alert. `false` if the
-    /// sender is closed and cannot send one. RFC 5246 7.2.2
+    /// Signals that a renegotiation request has to be refused with a warning alert. Returns `false`
+    /// if the sender is closed and cannot send one. RFC 5246 7.2.2
     pub(crate) fn refuse_renegotiation(&self) -> bool {
         self.0.word.fetch_or(RENEGOTIATION_REFUSED, Ordering::AcqRel) & WRITE_CLOSED == 0
     }
 
-    /// Clears the signal: the refusal was sent.
+    /// Clears the signal of [`Self::refuse_renegotiation`], after the refusal was sent.
     pub(crate) fn renegotiation_refused(&self) {
         self.0.word.fetch_and(!RENEGOTIATION_REFUSED, Ordering::AcqRel);
     }
 
-    /// Signals that the sender is closed.
+    /// Signals that the sender is closed and sends no more records.
     pub(crate) fn write_closed(&self) {
         self.0.word.fetch_or(WRITE_CLOSED, Ordering::Release);
     }
@@ -127,13 +127,13 @@ impl Link {
     #[cold]
     pub(crate) fn invalidate_session(&self) {
         let session = self.stored().take();
-        // Called without the lock, since a store may be slow.
+        // The call is made without the lock, since a store may be slow.
         if let Some(session) = session {
             session.invalidate();
         }
     }
 
-    /// The session that a fatal alert on this connection invalidates.
+    /// Returns the session that a fatal alert on this connection invalidates.
     pub(crate) fn session_to_invalidate(&self) -> Option<Arc<StoredSession>> {
         self.stored().clone()
     }
@@ -147,17 +147,19 @@ impl Link {
         self.0.word.fetch_or(UPDATE_AWAITED, Ordering::Release);
     }
 
-    /// Clears the signal: the peer updated its key, requested or not.
+    /// Clears the signal of [`Self::await_update`]: the peer updated its key, whether requested or
+    /// not.
     pub(crate) fn update_arrived(&self) {
         self.0.word.fetch_and(!UPDATE_AWAITED, Ordering::AcqRel);
     }
 
-    /// Whether both belong to the same connection.
+    /// Whether both links belong to the same connection.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// A link with the signals of a saved connection. `None` if there are others.
+    /// Creates a link with the signals of a saved connection. Returns `None` if `word` has other
+    /// signals.
     pub(crate) fn from_word(word: u32) -> Option<Self> {
         (word & !PERSISTENT == 0)
             .then(|| Self(Arc::new(Shared { word: AtomicU32::new(word), ..Shared::default() })))
@@ -172,7 +174,7 @@ impl Link {
         Signals(self.0.word.load(Ordering::Acquire))
     }
 
-    /// Clears the signal: the key was updated.
+    /// Clears the signal of [`Self::request_update`], after the key was updated.
     pub(crate) fn update_done(&self) {
         self.0.word.fetch_and(!UPDATE_REQUESTED, Ordering::AcqRel);
     }
@@ -195,12 +197,12 @@ impl Signals {
         self.0 & PEER_CLOSED != 0
     }
 
-    /// The signals that are kept when a connection is saved.
+    /// Returns the signals that are kept when a connection is saved.
     pub(crate) fn persistent(self) -> u32 {
         self.0 & PERSISTENT
     }
 
-    /// `Some` if the receiver failed, with the alert to send, if any.
+    /// Returns `Some` if the receiver failed, with the alert to send, if any.
     pub(crate) fn failed(self) -> Option<Option<AlertDescription>> {
         if self.0 & FAILED == 0 {
             return None;

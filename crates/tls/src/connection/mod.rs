@@ -1,6 +1,6 @@
 //! Established connections: sender, receiver, and the negotiated parameters.
 //!
-//! After the handshake, messages have no fixed order, so these are event handlers and not a
+//! After the handshake, messages have no fixed order, so this module uses event handlers and not a
 //! coroutine.
 
 pub(crate) mod buffer;
@@ -47,12 +47,13 @@ pub struct Connection {
     /// The early exporter, if early data was accepted. RFC 9846 7.5
     pub early_exporter: Option<Box<Exporter>>,
     /// Server: requests the client's certificate after the handshake. `None` unless the client
-    /// offered that and the configuration has a verifier for clients. RFC 9846 4.7.2
+    /// offered post-handshake authentication and the configuration has a verifier for clients.
+    /// RFC 9846 4.7.2
     pub requester: Option<CertificateRequester>,
 }
 
 impl Connection {
-    /// Returns the current traffic secrets of TLS 1.3, first the receiver's, then the sender's. For
+    /// Returns the current traffic secrets of TLS 1.3: first the receiver's, then the sender's. For
     /// tests and debugging tools.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Parking of idle connections: frees expanded keys and buffers.
 //!
-//! The secrets stay, and the next record derives the key from them again. The peer does not notice.
+//! The secrets are kept, and the key is derived from them again for the next record. Parking is
+//! invisible to the peer.
 
 use super::Connection;
 use super::link::KeyCell;
@@ -19,7 +20,7 @@ impl Connection {
 }
 
 impl Sender {
-    /// Frees the expanded key, about 560 bytes. The next record derives it again.
+    /// Frees the expanded key, about 560 bytes. The next record derives the key again.
     pub fn park(&mut self) {
         park(self.sealer.protection_mut());
     }
@@ -35,7 +36,7 @@ impl Receiver {
     /// Frees the expanded key, about 560 bytes, and unused buffer memory. The next record derives
     /// the key again. A partially received message is kept.
     ///
-    /// For the caller's buffer of received bytes see [`crate::ReceiveBuffer::release`].
+    /// [`crate::ReceiveBuffer::release`] frees the memory of the caller's receive buffer.
     pub fn park(&mut self) {
         park(self.opener.protection_mut());
         self.post_handshake.joiner.release();
@@ -71,6 +72,6 @@ fn wake(
 
 #[cold]
 fn derive_protection<const WRITES: bool>(keys: &KeyCell<WRITES>) -> Result<Protection, Error> {
-    // A parked key has its secret here.
+    // The secret of a parked key is in the key cell.
     keys.get().as_ref().ok_or(InternalError::Failed)?.protection()
 }

@@ -23,8 +23,8 @@ use crate::sync::MutexGuard;
 pub(crate) struct PostHandshake {
     pub(super) side: Side,
     pub(super) version: ProtocolVersion,
-    /// The secrets that the opener's key is derived from, also after parking and, in TLS 1.3, for
-    /// the next key.
+    /// The secrets that the opener's key is derived from. They are needed after parking and, in TLS
+    /// 1.3, for the next key.
     pub(super) keys: ReadKeys,
     /// Client: stores tickets, if the configuration has a store.
     pub(super) tickets: Option<Box<TicketHandler>>,
@@ -33,10 +33,10 @@ pub(crate) struct PostHandshake {
     pub(super) joiner: Joiner,
     pub(super) updates: u64,
     pub(super) updates_in_a_row: u8,
-    /// Warning alerts and refused renegotiation requests without data between them.
+    /// The number of warning alerts and refused renegotiation requests without data between them.
     pub(super) warnings_in_a_row: u8,
-    /// Whether an end of the transport without close_notify is no error. It is here and not in the
-    /// receiver, because here it fits in padding.
+    /// Whether an end of the transport without close_notify is accepted. The field is here and not
+    /// in the receiver, because it fits in padding here.
     pub(crate) tolerate_truncation: bool,
 }
 
@@ -74,13 +74,13 @@ impl PostHandshake {
     }
 
     /// Handles a record of application data, which is not allowed within a handshake message. An
-    /// empty one does not reset the counters of consecutive messages. RFC 9846 5.1
+    /// empty record does not reset the counters of consecutive messages. RFC 9846 5.1
     pub(crate) fn application_data(&mut self, length: usize) -> Result<(), Error> {
         if length > 0 {
             self.updates_in_a_row = 0;
             self.warnings_in_a_row = 0;
             // Servers send tickets before data. After the first data, a client with a ticket frees
-            // the memory for further ones.
+            // the memory for further tickets.
             if self.tickets.as_ref().is_some_and(|handler| handler.has_received_ticket()) {
                 self.tickets = None;
             }
@@ -101,12 +101,12 @@ impl PostHandshake {
         }
     }
 
-    /// The next event, which the caller has to receive before later data.
+    /// Returns the next event, which the caller has to receive before later data.
     pub(crate) fn next_event(&mut self) -> Option<Event> {
         self.authentication.as_mut()?.next_event()
     }
 
-    /// Server: the state of expected answers to certificate requests.
+    /// Server: returns the state of expected answers to certificate requests.
     pub(crate) fn pending_requests(&mut self) -> Result<&mut PendingRequests, Error> {
         if self.version != ProtocolVersion::TLS1_3 {
             return Err(Misuse::WrongVersion.into());
@@ -118,8 +118,8 @@ impl PostHandshake {
         }
     }
 
-    /// Checks that no post-handshake authentication is possible or incomplete: its transcript hash
-    /// cannot be exported or saved.
+    /// Checks that post-handshake authentication is neither possible nor in progress, since its
+    /// transcript hash cannot be exported or saved.
     pub(super) fn check_idle(&self) -> Result<(), Error> {
         match self.authentication.as_deref() {
             None => Ok(()),
@@ -170,8 +170,8 @@ impl PostHandshake {
             }
             _ => {
                 check_ignorable(level, description, self.version, &mut self.warnings_in_a_row)?;
-                // An ignored alert is not allowed within a message or an answer, either.
-                // RFC 9846 5.1, 4.7.2
+                // An ignored alert is not allowed within a message or an answer to a certificate
+                // request, either. RFC 9846 5.1, 4.7.2
                 self.check_uninterrupted().map(|()| RecordEffect::Continue)
             }
         }
@@ -301,7 +301,8 @@ pub(crate) fn read_alert(
     Ok((level, description))
 }
 
-/// `Ok` for an alert to ignore, unless there are too many; the error for any other alert.
+/// Returns `Ok` for an alert that is ignored, and an error for any other alert. Too many
+/// consecutive ignored alerts are an error too.
 pub(crate) fn check_ignorable(
     level: AlertLevel,
     description: AlertDescription,
@@ -309,7 +310,7 @@ pub(crate) fn check_ignorable(
     in_a_row: &mut u8,
 ) -> Result<(), Error> {
     let ignored = if version == ProtocolVersion::TLS1_3 {
-        // The only alert other than close_notify that is not an error. RFC 9846 6.1
+        // user_canceled is the only alert besides close_notify that is not an error. RFC 9846 6.1
         description == AlertDescription::USER_CANCELED
     } else {
         level == AlertLevel::WARNING

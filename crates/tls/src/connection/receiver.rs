@@ -15,8 +15,8 @@ use super::post_handshake_auth::server::ClientCertificate;
 use crate::error::Error;
 use crate::record::opener::{OpenedContent, Opener};
 
-/// The receiving part of a connection: decrypts application data. It can be used in another task
-/// than the [`crate::Sender`].
+/// The receiving part of a connection: decrypts application data. It can be used in a task other
+/// than that of the [`crate::Sender`].
 ///
 /// ```
 /// use tercel::{Error, Opened, ReceiveBuffer, Receiver};
@@ -45,7 +45,7 @@ pub struct Receiver {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Open,
-    /// close_notify was received.
+    /// The peer sent close_notify.
     Closed,
     Failed(Error),
 }
@@ -67,7 +67,7 @@ pub enum Opened<'a> {
     ClientCertificate(ClientCertificate),
 }
 
-/// Does not print the data.
+/// The output contains no data.
 impl fmt::Debug for Opened<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -88,7 +88,7 @@ pub enum Filled {
     Data(usize),
     /// The buffer contains no complete record: more bytes have to be received.
     More,
-    /// The next record may not fit in the output. Use a larger one, or [`Receiver::open`].
+    /// The next record may not fit in the output. Use a larger output, or [`Receiver::open`].
     TooSmall,
     /// The peer sent close_notify: no more data will follow. RFC 9846 6.1
     Closed,
@@ -105,12 +105,12 @@ impl Receiver {
 
     /// Decrypts the next record of application data in place.
     ///
-    /// Records before it that contain protocol messages are processed. The [`crate::Sender`] sends
+    /// Preceding records that contain protocol messages are processed. The [`crate::Sender`] sends
     /// the responses, before its next data or in [`crate::Sender::control`].
     ///
     /// # Errors
     /// If the peer violates the protocol or sends a fatal alert. All later calls return the same
-    /// error. The sender sends the alert for it.
+    /// error. The sender sends the alert for this error.
     pub fn open<'a>(&mut self, received: &'a mut ReceiveBuffer) -> Result<Opened<'a>, Error> {
         loop {
             match self.state {
@@ -132,10 +132,10 @@ impl Receiver {
         }
     }
 
-    /// Decrypts the next record of application data into `out`, which avoids a copy by the caller.
+    /// Decrypts the next record of application data into `out`. This avoids a copy by the caller.
     ///
     /// # Errors
-    /// Those of [`Self::open`].
+    /// The errors of [`Self::open`].
     pub fn open_into(
         &mut self,
         received: &mut ReceiveBuffer,
@@ -234,8 +234,9 @@ impl Receiver {
         &self.post_handshake
     }
 
-    /// Opens one record, and returns its length. `None` if it is incomplete. For application data
-    /// it also returns the range of the plaintext in the record, and does not consume the record.
+    /// Opens one record, and returns its length, or `None` if the record is incomplete. For
+    /// application data it also returns the range of the plaintext in the record, and does not
+    /// consume the record.
     #[allow(clippy::type_complexity)]
     fn next(
         &mut self,

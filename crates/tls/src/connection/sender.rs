@@ -13,8 +13,8 @@ use crate::record::limits;
 use crate::record::sealer::Sealer;
 use crate::sync::MutexGuard;
 
-/// The sending part of a connection: encrypts application data. It can be used in another task than
-/// the [`crate::Receiver`].
+/// The sending part of a connection: encrypts application data. It can be used in a task other than
+/// that of the [`crate::Receiver`].
 ///
 /// ```
 /// # fn run(mut sender: tercel::Sender) -> Result<(), tercel::Error> {
@@ -26,12 +26,13 @@ use crate::sync::MutexGuard;
 pub struct Sender {
     pub(super) sealer: Sealer,
     pub(super) version: ProtocolVersion,
-    /// The secrets that the sealer's key is derived from, also after [`Self::park`] and, in TLS
-    /// 1.3, for the next key.
+    /// The secrets that the sealer's key is derived from. They are needed after [`Self::park`] and,
+    /// in TLS 1.3, for the next key.
     pub(super) keys: WriteKeys,
     pub(super) updates: u64,
     pub(super) state: State,
-    /// Client: the remaining bytes of early data. `None` if this is no early data. RFC 9846 4.3.10
+    /// Client: the remaining bytes of early data. `None` if the sender is not for early data.
+    /// RFC 9846 4.3.10
     pub(super) allowance: Option<u32>,
 }
 
@@ -45,13 +46,14 @@ pub(super) enum State {
 /// The result of [`Sender::seal`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
-    /// Bytes of plaintext that were encrypted.
+    /// The number of plaintext bytes that were encrypted.
     pub consumed: usize,
-    /// Bytes of output that have to be sent.
+    /// The number of output bytes that have to be sent.
     pub written: usize,
 }
 
-/// Bytes of output that pending messages can need: the record of a key update or an alert.
+/// The number of output bytes that pending messages can need: the record of a key update or an
+/// alert.
 const CONTROL_ROOM: usize = limits::HEADER + 64;
 
 impl Sender {
@@ -59,7 +61,7 @@ impl Sender {
         Self { sealer, version, keys, updates: 0, state: State::Open, allowance: None }
     }
 
-    /// The sealer, which the handshake uses, too.
+    /// Returns the sealer, which the handshake uses too.
     pub(crate) fn sealer(&mut self) -> Result<&mut Sealer, Error> {
         self.wake()?;
         Ok(&mut self.sealer)
@@ -69,7 +71,7 @@ impl Sender {
         self.version = version;
     }
 
-    /// Changes to these keys.
+    /// Installs these keys, which protect all following records.
     pub(crate) fn install(&mut self, keys: NewKeys) -> Result<(), Error> {
         self.sealer.replace(|place| keys.replace(place))?;
         self.keys.put(keys.into_keys());
@@ -77,7 +79,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Limits the data that is sealed from now on: early data.
+    /// Marks the following data as early data, and limits its number of bytes.
     pub(crate) fn limit_early_data(&mut self, bytes: u32) {
         self.allowance = Some(bytes);
     }
@@ -95,14 +97,15 @@ impl Sender {
 
     /// Encrypts the beginning of `plaintext` into as many records as fit in `out`.
     ///
-    /// Pending protocol messages, such as a key update or an alert, are written before it. If
-    /// `consumed` is less than the length of `plaintext`, call this again with the rest after the
-    /// output was sent.
+    /// Pending protocol messages, such as a key update or an alert, are written before the data. If
+    /// `consumed` is less than the length of `plaintext`, send the output and call this again with
+    /// the rest of `plaintext`.
     ///
     /// # Errors
-    /// [`Misuse::OutputTooSmall`] if no byte of data fits, or not all pending messages, which then
-    /// remain pending. [`InternalError::Closed`] after [`Self::close`]. [`InternalError::Failed`]
-    /// after an error of the receiver, whose alert was written by an earlier call.
+    /// [`Misuse::OutputTooSmall`] if no byte of data fits, or not all pending messages fit; these
+    /// then remain pending. [`InternalError::Closed`] after [`Self::close`].
+    /// [`InternalError::Failed`] after an error of the receiver, whose alert was written by an
+    /// earlier call.
     pub fn seal(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {
         if !self.is_unrestricted() {
             return self.seal_with_checks(plaintext, out);
@@ -115,7 +118,7 @@ impl Sender {
         Ok(Sealed { consumed, written })
     }
 
-    /// Whether data can be sealed without further checks: a fast path for small records.
+    /// Whether data can be sealed without further checks. This is a fast path for small records.
     fn is_unrestricted(&self) -> bool {
         self.state == State::Open
             && self.allowance.is_none()
@@ -123,13 +126,13 @@ impl Sender {
             && self.sealer.is_ready()
     }
 
-    /// [`Self::seal`] with pending messages or a limit of early data.
+    /// Does the same as [`Self::seal`] if messages are pending or early data is limited.
     #[inline(never)]
     fn seal_with_checks(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {
         self.require_open()?;
         let mut before = 0;
         if self.is_pending() {
-            // Checked first, since writing the messages changes keys and signals.
+            // The length is checked first, since writing the messages changes keys and signals.
             if out.len() < CONTROL_ROOM {
                 return Err(Misuse::OutputTooSmall.into());
             }
@@ -160,8 +163,8 @@ impl Sender {
     /// Encrypts all of `plaintext`, and appends the records to `out`.
     ///
     /// # Errors
-    /// Those of [`Self::seal`]; [`InternalError::EarlyDataLimit`] if it exceeds
-    /// [`Self::early_data_left`].
+    /// The errors of [`Self::seal`]; [`InternalError::EarlyDataLimit`] if `plaintext` is longer
+    /// than [`Self::early_data_left`].
     pub fn seal_to(&mut self, plaintext: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         self.control(out)?;
         self.require_open()?;
@@ -174,8 +177,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Client: returns how many more bytes of early data may be sent. `None` if this is no early
-    /// data.
+    /// Client: returns how many more bytes of early data may be sent. `None` if the sender is not
+    /// for early data.
     #[must_use]
     pub fn early_data_left(&self) -> Option<usize> {
         self.allowance.map(|left| usize::try_from(left).unwrap_or(usize::MAX))
@@ -193,7 +196,7 @@ impl Sender {
             .saturating_add(CONTROL_ROOM)
     }
 
-    /// Returns the maximum plaintext bytes of a record.
+    /// Returns the maximum number of plaintext bytes in a record.
     #[must_use]
     pub fn max_fragment(&self) -> usize {
         usize::from(self.sealer.max_fragment())
@@ -226,8 +229,9 @@ impl Sender {
 
     /// Appends an alert to `out`, and closes the connection.
     ///
-    /// Three alerts are sent as warnings: `close_notify` alone, `user_canceled` and
-    /// `no_renegotiation` before a `close_notify`. All others are fatal. RFC 5246 7.2, RFC 9846 6.1
+    /// Three alerts are sent as warnings: `close_notify`, which is sent alone, and `user_canceled`
+    /// and `no_renegotiation`, which a `close_notify` follows. All others are fatal. RFC 5246 7.2,
+    /// RFC 9846 6.1
     ///
     /// # Errors
     /// If a cryptographic operation fails.
@@ -248,8 +252,8 @@ impl Sender {
         }
     }
 
-    /// Appends a `KeyUpdate` to `out` and changes to the next key. `request` requests the same of
-    /// the peer, unless an earlier request is outstanding. RFC 9846 4.7.3
+    /// Appends a `KeyUpdate` to `out` and changes to the next key. If `request` is true, the peer
+    /// is requested to update its key too, unless an earlier request is outstanding. RFC 9846 4.7.3
     ///
     /// # Errors
     /// [`Misuse::WrongVersion`] in TLS 1.2. [`InternalError::KeyExhausted`] if no more updates are
@@ -275,9 +279,9 @@ impl Sender {
         self.keys.get()
     }
 
-    /// Seals handshake messages that `make` creates with the current traffic secret. No key update
-    /// can come between them. Returns the second value of `make`. `link` has to be that of this
-    /// connection.
+    /// Calls `make` with the current traffic secret, and seals the handshake messages that it
+    /// returns. No key update can occur in between. Returns the second value of `make`. `link` has
+    /// to be the link of this connection.
     pub(crate) fn seal_messages<T>(
         &mut self,
         link: &Link,
@@ -307,7 +311,7 @@ impl Sender {
         }
     }
 
-    /// The part of `plaintext` within the limit of early data.
+    /// Returns the part of `plaintext` that is within the limit of early data.
     fn within_limit<'p>(&self, plaintext: &'p [u8]) -> Result<&'p [u8], Error> {
         match self.early_data_left() {
             Some(0) if !plaintext.is_empty() => Err(InternalError::EarlyDataLimit.into()),
@@ -344,7 +348,7 @@ impl Sender {
         }
         let tls13 = self.version == ProtocolVersion::TLS1_3;
         if signals.peer_closed() && !tls13 {
-            // A TLS 1.2 side answers close_notify immediately. In TLS 1.3 it closes one direction
+            // In TLS 1.2, close_notify is answered immediately. In TLS 1.3, it closes one direction
             // only. RFC 5246 7.2.1
             return self.close_with_alert(AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY, out);
         }
@@ -391,7 +395,7 @@ impl Sender {
         self.sealer.seal_to(ContentType::ALERT, &[AlertLevel::WARNING.0, alert.0], out)
     }
 
-    /// Sends the last alert and closes.
+    /// Sends the last alert and closes the sender.
     fn close_with_alert(
         &mut self,
         level: AlertLevel,

@@ -10,7 +10,8 @@ use crate::record::limits;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_store::{ClientSessionKey, ClientSessionStore};
 
-/// Tickets that a client processes in one connection. A server has no reason to send more.
+/// The maximum number of tickets that a client processes in one connection. A server has no reason
+/// to send more.
 pub(crate) const MAX_TICKETS: u8 = 16;
 
 /// Creates a session from each ticket and stores it.
@@ -20,7 +21,7 @@ pub(crate) struct TicketHandler {
     pub(crate) key: ClientSessionKey,
     pub(crate) store: Arc<dyn ClientSessionStore>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Remaining tickets to process.
+    /// The number of tickets that may still be processed.
     pub(crate) left: u8,
 }
 
@@ -34,7 +35,7 @@ impl TicketHandler {
     pub(crate) fn store(&mut self, ticket: &NewSessionTicket<'_>) {
         let Some(left) = self.left.checked_sub(1) else { return };
         self.left = left;
-        // A ticket with a lifetime of zero is discarded. RFC 9846 4.7.1
+        // A ticket with a lifetime of zero must be discarded. RFC 9846 4.7.1
         if ticket.ticket_lifetime == 0 || ticket.ticket.len() > limits::MAX_TICKET_LENGTH {
             return;
         }

@@ -39,7 +39,7 @@ impl PeerError {
             | Self::InterruptedAuthentication
             | Self::TooMuchSkippedEarlyData
             | Self::ExcessHandshakeData
-            // Not no_renegotiation, which is always a warning. RFC 5246 7.2.2
+            // The alert is not no_renegotiation, which is always a warning. RFC 5246 7.2.2
             | Self::Renegotiation
             | Self::InterruptedHandshakeMessage
             | Self::MissingContentType
@@ -51,7 +51,7 @@ impl PeerError {
             | Self::UnsupportedVersion => A::PROTOCOL_VERSION,
             Self::RecordTooLong => A::RECORD_OVERFLOW,
             Self::BadRecordMac => A::BAD_RECORD_MAC,
-            // A length out of range is a decode error. RFC 9846 6
+            // A length that is out of range is a decode error. RFC 9846 6
             Self::MessageTooLong | Self::TooManyWarningAlerts | Self::BadAlert => A::DECODE_ERROR,
             Self::WrongVersionChosen
             | Self::Downgrade
@@ -76,7 +76,8 @@ impl PeerError {
             | Self::UncompressedCertificateTooLong
             | Self::BadTicketLifetime => A::ILLEGAL_PARAMETER,
             Self::InappropriateFallback => A::INAPPROPRIATE_FALLBACK,
-            // No acceptable set of parameters could be negotiated. RFC 9846 4.2.1
+            // These errors mean that no acceptable set of parameters could be negotiated.
+            // RFC 9846 4.2.1
             Self::UnknownPreSharedKey
             | Self::NoSharedCipherSuite
             | Self::NoSharedGroup
@@ -102,8 +103,9 @@ impl PeerError {
 }
 
 impl PeerError {
-    /// The error for a Finished that does not match: its `verify_data` has `length` bytes. If that
-    /// is not the `expected` number, the message is malformed. RFC 9846 4.5.3, 6, RFC 5246 7.4.9
+    /// Returns the error for a Finished that does not match. If `length`, the number of bytes of
+    /// its `verify_data`, differs from `expected`, the message is malformed. RFC 9846 4.5.3, 6,
+    /// RFC 5246 7.4.9
     pub(crate) fn wrong_finished(length: usize, expected: usize) -> Self {
         if length == expected {
             PeerError::BadFinished
@@ -127,7 +129,7 @@ impl InternalError {
     }
 }
 
-/// The alert for a refused certificate. RFC 9846 6.2
+/// Returns the alert for a refused certificate. RFC 9846 6.2
 fn refusal_alert(reason: RefusalReason) -> AlertDescription {
     use AlertDescription as A;
     use RefusalReason as R;
@@ -159,13 +161,13 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         | R::UntrustedRawKey
         | R::Other => A::CERTIFICATE_UNKNOWN,
         R::ByVerifier { alert } => chosen_alert(AlertDescription(alert)),
-        // All other reasons, and those that later versions of the crate add, are faults of the
+        // All other reasons, and those that later versions of the crate add, are defects of the
         // certificate.
         _ => A::BAD_CERTIFICATE,
     }
 }
 
-/// The alert that a verifier chose, if it is one for a refused peer.
+/// Returns the alert that a verifier chose, if that alert is suitable for a refused peer.
 fn chosen_alert(alert: AlertDescription) -> AlertDescription {
     use AlertDescription as A;
     match alert {

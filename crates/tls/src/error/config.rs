@@ -4,28 +4,28 @@ use core::fmt;
 
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
-/// The reason why a configuration cannot be built. Its text begins with the option of the builder
-/// that causes it, or with each of those that may have caused it.
+/// The reason why a configuration cannot be built. The error's text begins with the option of the
+/// builder that causes the error, or with each option that may have caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// `versions` is empty.
     NoVersion,
-    /// `versions` has another version than TLS 1.2 and TLS 1.3.
+    /// `versions` contains a version other than TLS 1.2 and TLS 1.3.
     UnknownVersion(ProtocolVersion),
-    /// `cipher_suites` has none for the enabled versions.
+    /// `cipher_suites` contains no suite for the enabled versions.
     NoCipherSuite,
-    /// `cipher_suites` has one that is not implemented.
+    /// `cipher_suites` contains a suite that is not implemented.
     UnknownCipherSuite(CipherSuite),
     /// `groups` is empty.
     NoGroup,
-    /// `groups` has one that is not implemented.
+    /// `groups` contains a group that is not implemented.
     UnknownGroup(NamedGroup),
-    /// `key_shares` has a group that is not enabled, or one group twice. RFC 9846 4.3.8
+    /// `key_shares` contains a group that is not enabled, or one group twice. RFC 9846 4.3.8
     BadKeyShare(NamedGroup),
     /// `signature_schemes` or `certificate_signature_schemes` is empty.
     NoSignatureScheme,
-    /// `signature_schemes` has one that cannot be verified.
+    /// `signature_schemes` contains a scheme that cannot be verified.
     UnknownSignatureScheme(SignatureScheme),
     /// A client has neither `roots` nor `verifier`, `trusted_raw_keys` or `pre_shared_keys`.
     NoVerifier,
@@ -33,43 +33,46 @@ pub enum ConfigError {
     NoTrustConfigured,
     /// The platform's root certificates cannot be read (`native_roots`).
     NoNativeRoots,
-    /// A server has no `credential` and none of the options in its place.
+    /// A server has no `credential` and no option that replaces it.
     NoCredential,
-    /// A server has both single credentials, or `require_known_name` for them, and an object that
-    /// selects credentials.
+    /// A server has an object that selects credentials, and also single credentials, or
+    /// `require_known_name` for single credentials.
     ConflictingCredentials,
     /// `client_auth` requests certificates, but there are neither roots, a verifier nor raw keys to
     /// verify them.
     NoClientVerifier,
-    /// `alpn` has a name that is empty or longer than 255 bytes, or more than 65535 bytes in all.
-    /// RFC 7301 3.1
+    /// `alpn` contains a name that is empty or longer than 255 bytes, or is longer than 65535 bytes
+    /// in total. RFC 7301 3.1
     BadApplicationProtocol,
-    /// `certificate_compression` has two algorithms with one code, or more than 127.
+    /// `certificate_compression` contains two algorithms with the same code point, or more than 127
+    /// algorithms.
     BadCertificateCompression,
-    /// `server_certificate_types` or `client_certificate_types` is not X.509, raw public key, or
-    /// both. RFC 7250
+    /// `server_certificate_types` or `client_certificate_types` contains something other than
+    /// X.509, raw public key, or both. RFC 7250
     BadCertificateTypes,
-    /// `pre_shared_keys` or `find_pre_shared_key` need TLS 1.3, and a client's keys a cipher suite
-    /// with the hash of one of them.
+    /// `pre_shared_keys` or `find_pre_shared_key` is set, but TLS 1.3 is not enabled or, on a
+    /// client, no enabled cipher suite has the hash of one of the keys.
     UnusablePreSharedKeys,
-    /// A client's `pre_shared_keys` must have different identities, at most 16, with 32768 bytes in
-    /// all.
+    /// A client's `pre_shared_keys` contains two equal identities, more than 16 keys, or more than
+    /// 32768 bytes of identities.
     TooManyPreSharedKeys,
-    /// `trusted_raw_keys` or `client_raw_keys` have no effect with a verifier that is
+    /// `trusted_raw_keys` or `client_raw_keys` is set, but has no effect because the verifier is
     /// `Policy::Ask`.
     RawKeysWithAsk,
-    /// `store_only_certificate_digests` leaves nothing that `verify_resumed` could verify again.
+    /// `store_only_certificate_digests` and `verify_resumed` are both on, but a digest cannot be
+    /// verified again.
     DigestsCannotBeVerified,
-    /// `freshness_window` is not 2 to 60 whole seconds. RFC 9846 8.3
+    /// `freshness_window` is not a whole number of seconds from 2 to 60. RFC 9846 8.3
     BadFreshnessWindow,
-    /// The guard of `early_data` remembers for less time than `freshness_window` needs.
+    /// The guard of `early_data` remembers values for less time than `freshness_window` needs.
     /// RFC 9846 8.2
     ReplayGuardTooShort,
-    /// `certificate_authorities` has an empty name, or more than 32768 bytes in all. RFC 9846 4.3.4
+    /// `certificate_authorities` contains an empty name, or is longer than 32768 bytes in total.
+    /// RFC 9846 4.3.4
     BadAuthorities,
-    /// `record_size_limit` is not 64 to 16385. RFC 8449 4
+    /// `record_size_limit` is not in the range 64 to 16385. RFC 8449 4
     BadRecordSizeLimit,
-    /// `max_fragment` is not 64 to 16384.
+    /// `max_fragment` is not in the range 64 to 16384.
     BadMaxFragment,
     /// The random generator failed.
     Random,

@@ -1,7 +1,8 @@
 //! Error texts for logs and operators.
 //!
-//! A peer that has no parameters in common with this side is distinguished from one that violated
-//! the protocol: the first requires another configuration, the second indicates a bug or an attack.
+//! A peer that has no parameters in common with this side is distinguished from a peer that
+//! violated the protocol. The former requires another configuration, the latter indicates a bug or
+//! an attack.
 
 use core::fmt;
 
@@ -239,7 +240,8 @@ mod tests {
             text(PeerError::BadFinished),
             "protocol error: the Finished message does not match the handshake"
         );
-        // Alerts that are sent for protocol errors only, and those for disagreements only.
+        // The first list has the alerts that are sent only for protocol errors; the second has
+        // those that are sent only for disagreements.
         let protocol_errors = [
             AlertDescription::UNEXPECTED_MESSAGE,
             AlertDescription::DECODE_ERROR,

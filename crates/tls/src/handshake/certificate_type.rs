@@ -9,18 +9,19 @@ use crate::config::server::ServerConfig;
 use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, PeerError};
 
-/// A client's extension with these types: absent for X.509 only. RFC 7250 4.1
+/// Returns the content of a client's certificate type extension, or `None` if these types are X.509
+/// only, for which the extension is omitted. RFC 7250 4.1
 pub(crate) fn offer(types: &[CertificateType]) -> Option<List<'_, CertificateType>> {
     (types != certificate_types::DEFAULT).then_some(List::new(types))
 }
 
-/// The types that a client accepts for the server's certificate.
+/// Returns the types that a client accepts for the server's certificate.
 pub(crate) fn of_server<'a>(hello: &ClientHello<'a>) -> List<'a, CertificateType> {
     let offered = hello.extensions.server_certificate_type;
     offered.unwrap_or(List::new(certificate_types::DEFAULT))
 }
 
-/// Refuses a list of X.509 only, for which the extension must be omitted. RFC 7250 4.1
+/// Refuses an extension that contains only X.509, since it must be omitted then. RFC 7250 4.1
 pub(crate) fn check_offer(hello: &ClientHello<'_>) -> Result<(), Error> {
     let extensions = &hello.extensions;
     let pointless = |types: &Option<List<'_, CertificateType>>| {
@@ -34,7 +35,7 @@ pub(crate) fn check_offer(hello: &ClientHello<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The type of the client's certificate, by the server's preference. RFC 7250 4.2
+/// Returns the type of the client's certificate, by the server's preference. RFC 7250 4.2
 pub(crate) fn of_client(
     hello: &ClientHello<'_>,
     config: &ServerConfig,
@@ -49,9 +50,9 @@ pub(crate) fn of_client(
         .ok_or_else(|| PeerError::NoCommonCertificateType.into())
 }
 
-/// A server's extensions: the types of its own certificate and of the client's. Each is absent if
-/// the client did not send it; the second one also if no client certificate is requested.
-/// RFC 7250 4.2
+/// Returns a server's extensions: the types of its own certificate and of the client's. An
+/// extension is absent if the client did not send it. The second one is also absent if no client
+/// certificate is requested. RFC 7250 4.2
 pub(crate) fn answers(
     hello: &ClientHello<'_>,
     config: &ServerConfig,
@@ -62,8 +63,8 @@ pub(crate) fn answers(
     }
     let extensions = &hello.extensions;
     if info.resumed {
-        // The type of the original handshake, because some clients that do not accept X.509 take
-        // an absent extension for X.509.
+        // The server sends the type of the original handshake, because some clients that do not
+        // accept X.509 interpret an absent extension as X.509.
         let own = info.server_certificate_type;
         let fits = |offered: &List<'_, CertificateType>| offered.contains(own);
         return (extensions.server_certificate_type.filter(fits).map(|_| own), None);
@@ -73,7 +74,7 @@ pub(crate) fn answers(
     (own, client.filter(|_| config.client_auth != ClientAuth::None))
 }
 
-/// Applies a server's extensions, which must choose offered types. RFC 7250 4.2
+/// Applies a server's extensions, which must select offered types. RFC 7250 4.2
 pub(crate) fn accept(
     (server, client): (Option<CertificateType>, Option<CertificateType>),
     config: &ClientConfig,

@@ -1,4 +1,5 @@
-//! A client's sessions in both versions: which one to offer, and how new ones are stored.
+//! A client's sessions in both versions: the selection of a session to offer, and the storing of
+//! new ones.
 
 use std::sync::Arc;
 
@@ -20,8 +21,8 @@ use crate::resumption::session::client_store::ClientSessionKey;
 use crate::resumption::session::stored::StoredSession;
 use crate::side::Side;
 
-/// The stored session to offer. The server's certificate is verified again if that is configured,
-/// or if the session was established under another name.
+/// Returns the stored session to offer. The server's certificate is verified again if that is
+/// configured, or if the session was established under another name.
 pub(crate) async fn offerable(
     flow: &mut Flow,
     config: &ClientConfig,
@@ -42,7 +43,7 @@ pub(crate) async fn offerable(
     Ok(result.is_ok().then_some(session))
 }
 
-/// Takes a stored session that fits the current configuration.
+/// Takes a stored session that matches the current configuration.
 fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
     let store = config.resumption.store.as_ref()?;
     let now = config.common.clock.now();
@@ -50,7 +51,7 @@ fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
     if !session.is_unexpired(now) || !can_be_named(&session) {
         return None;
     }
-    // It may have been invalidated through another store. RFC 5246 7.2.2
+    // The session may have been invalidated through another store. RFC 5246 7.2.2
     if StoredSession::has_forgotten(&session) {
         return None;
     }
@@ -61,8 +62,8 @@ fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
             return None;
         }
     }
-    // A full handshake would not accept another type of certificate, nor a main secret without
-    // the extension if that is required. RFC 7250, RFC 7627 5.2
+    // A full handshake would accept neither another type of certificate nor, if the configuration
+    // requires it, a connection without the extended main secret. RFC 7250, RFC 7627 5.2
     let takes_form = !session.has_peer()
         || config.server_certificate_types.contains(&session.server_certificate_type());
     if !takes_form || (config.common.require_extended_main_secret && !session.extended) {
@@ -79,10 +80,10 @@ fn can_be_named(session: &Session) -> bool {
     (1..=most).contains(&session.identity.len())
 }
 
-/// `opaque SessionID<0..32>`. RFC 5246 7.4.1.2
+/// The maximum length of a session ID: `opaque SessionID<0..32>`. RFC 5246 7.4.1.2
 const MAX_SESSION_ID: usize = 32;
 
-/// A new session of this handshake, whose secret and ticket the caller has to set.
+/// Creates a session for this handshake. The caller has to set its secret and its ticket.
 pub(crate) fn template(
     config: &ClientConfig,
     name: &ServerName<'_>,
@@ -98,7 +99,7 @@ pub(crate) fn template(
     session
 }
 
-/// The receiver of a TLS 1.3 connection's tickets, if sessions are stored.
+/// Creates the handler of a TLS 1.3 connection's tickets, if sessions are stored.
 pub(crate) fn ticket_handler(
     config: &ClientConfig,
     to: &ClientSessionKey,
@@ -118,17 +119,17 @@ pub(crate) fn ticket_handler(
     }))
 }
 
-/// Seconds for which a client offers a session by its ID. RFC 5246 F.1.4
+/// The number of seconds for which a client offers a session by its ID. RFC 5246 F.1.4
 pub(crate) const LIFETIME_OF_ID: u32 = 86_400;
 
-/// A TLS 1.2 session with its new ticket. If the lifetime hint is 0, the client chooses the
+/// Returns a TLS 1.2 session with its new ticket. If the lifetime hint is 0, the client chooses the
 /// lifetime. RFC 5077 3.3
 pub(crate) fn under_ticket(
     config: &ClientConfig,
     mut session: Box<Session>,
     (hint, ticket): (u32, Vec<u8>),
 ) -> Option<Box<Session>> {
-    // An empty ticket means that the server sends none. RFC 5077 3.3
+    // An empty ticket means that the server issues none. RFC 5077 3.3
     if ticket.is_empty() || ticket.len() > limits::MAX_TICKET_LENGTH {
         return None;
     }
@@ -178,7 +179,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Whether a stored session is taken after this change.
+    /// Whether a stored session is offered after this change.
     fn is_taken(change: impl FnOnce(&mut Session)) -> bool {
         is_taken_by(&config(), change)
     }

@@ -1,7 +1,7 @@
-//! Connects a coroutine with the record layer: passes messages to it, and lets it send.
+//! Connects a coroutine with the record layer: passes messages to the coroutine, and lets it send.
 //!
-//! QUIC's CRYPTO frames would be a second [`super::runtime::mailbox::Transport`] with a driver of
-//! its own, and leave the coroutines as they are.
+//! For QUIC, CRYPTO frames would be a second [`super::runtime::mailbox::Transport`] with a driver
+//! of its own; the coroutines would not change.
 
 use tercel_pki::Refusal;
 use tercel_wire::AlertDescription;
@@ -18,14 +18,14 @@ use crate::connection::sender::Sender;
 use crate::error::{Error, Misuse};
 use crate::side::Side;
 
-/// A handshake over records.
+/// A handshake over TLS records.
 pub(crate) struct Driver {
     task: Task,
-    /// Contains the records. Absent only while the coroutine runs.
+    /// The mailbox, which contains the record layer. Absent only while the coroutine runs.
     mailbox: Option<Box<Mailbox>>,
 }
 
-/// Why a handshake stopped.
+/// The reason why a handshake stopped running.
 pub(crate) enum Step {
     Receive,
     EarlyData(Vec<u8>),
@@ -48,7 +48,7 @@ impl Driver {
             let ended = self.resume(out)?;
             let mailbox = self.mailbox()?;
             if ended {
-                // A coroutine ends with a connection or an error; this error is unreachable.
+                // A coroutine ends with a connection or an error, so this error is unreachable.
                 let connection = mailbox.connection.take().ok_or(Misuse::HandshakeEnded)?;
                 return Ok(Step::Connected(connection));
             }
@@ -92,18 +92,18 @@ impl Driver {
         self.mailbox.as_mut()?.refusal.take()
     }
 
-    /// What was negotiated, while a client's early data is read.
+    /// Returns the negotiated parameters, while a client's early data is read.
     pub(crate) fn early_info(&mut self) -> Option<&ConnectionInfo> {
         self.records().ok()?.early_info()
     }
 
-    /// The sender, if the application may use it now.
+    /// Returns the sender, if the application may use it now.
     pub(crate) fn sender(&mut self, window: Window) -> Option<&mut Sender> {
         self.records().ok()?.sender(window)
     }
 
-    /// Runs the coroutine to its next wait or its end, and sends what it leaves in the flight.
-    /// Returns whether it has ended.
+    /// Runs the coroutine to its next wait or its end, and sends the messages that remain in the
+    /// flight. Returns whether the coroutine has ended.
     fn resume(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
         self.records()?.swap_out(out);
         let ended = self.task.resume(&mut self.mailbox);
@@ -118,7 +118,8 @@ impl Driver {
         self.mailbox()?.transport.records()
     }
 
-    /// Always present while the coroutine does not run; the error is unreachable.
+    /// Returns the mailbox. It is always present while the coroutine does not run, so the error is
+    /// unreachable.
     fn mailbox(&mut self) -> Result<&mut Mailbox, Error> {
         self.mailbox.as_deref_mut().ok_or_else(|| Misuse::HandshakeEnded.into())
     }

@@ -48,9 +48,9 @@ pub(crate) async fn verify_identity(
     }
 }
 
-/// The credential that a full handshake with this ClientHello would use. It is selected at most
-/// once, even if the client offers several sessions, and only if a set of credentials makes the
-/// selection.
+/// Determines the credential that a full handshake with this ClientHello would use. The credential
+/// is selected at most once, even if the client offers several sessions, and only if a set of
+/// credentials makes the selection.
 pub(crate) struct CredentialForHello<'h> {
     pub(crate) config: &'h ServerConfig,
     pub(crate) hello: &'h ClientHello<'h>,
@@ -67,10 +67,11 @@ impl<'h> CredentialForHello<'h> {
         Self { config, hello, version, chosen: None }
     }
 
-    /// Whether a full handshake would authenticate the same server as the session's original one:
-    /// with the same end-entity certificate, or with a certificate for the session's server name.
-    /// If the application selects credentials itself, this cannot be determined in advance. Then
-    /// both configurations need the same label, which is part of the session's context.
+    /// Whether a full handshake would authenticate the same server as the handshake that created
+    /// the session: with the same end-entity certificate, or with a certificate for the session's
+    /// server name. If the application selects credentials itself, this cannot be determined in
+    /// advance. Then both configurations need the same label, which is part of the session's
+    /// context.
     pub(crate) fn authenticates(&mut self, session: &Session) -> bool {
         let Some(set) = &self.config.credential_set else {
             return self.config.resumption.has_label();
@@ -79,7 +80,7 @@ impl<'h> CredentialForHello<'h> {
         let has_server_name = session.server_name.is_some();
         let Self { config, hello, version, chosen } = self;
         let name = negotiate::server_name(hello);
-        // A server with one certificate has no choice, whatever the client can verify.
+        // A server with a single certificate uses it, whatever the client can verify.
         let takes_certificates = hello.extensions.server_certificate_type.is_none();
         if takes_certificates
             && set.contains_only(original, has_server_name)
@@ -93,12 +94,13 @@ impl<'h> CredentialForHello<'h> {
         if credential.id().in_session(has_server_name) == original {
             return true;
         }
-        // A raw public key has no name, so whether another key replaces it is unknown. RFC 7250
+        // A raw public key contains no name, so it is unknown whether another key replaces it. RFC
+        // 7250
         if credential.raw_key().is_some() || session.server_raw_key {
             return config.resumption.has_label();
         }
         match (&session.server_name, name) {
-            // The names differ only where tickets are valid for all names of a certificate.
+            // The names can differ only if tickets are valid for all names of a certificate.
             (Some(made_under), Some(asked)) => {
                 credential.covers(made_under) && (made_under == asked || credential.covers(asked))
             }

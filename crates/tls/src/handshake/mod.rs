@@ -1,7 +1,8 @@
 //! Handshakes without I/O.
 //!
-//! [`Handshake::advance`] opens records, passes whole messages to a coroutine that follows the
-//! RFC's figure, and carries out its commands. An error becomes an alert here and nowhere else.
+//! [`Handshake::advance`] opens records, passes complete messages to a coroutine that follows the
+//! RFC's figure, and carries out the coroutine's commands. Only this module turns an error of a
+//! handshake into an alert.
 
 pub(crate) mod certificate_type;
 pub(crate) mod client_hello;
@@ -44,8 +45,8 @@ use task::Task;
 
 /// A handshake in progress.
 ///
-/// The caller passes received bytes to [`Self::advance`], sends what that writes, and then acts on
-/// the returned [`Next`]:
+/// The caller passes received bytes to [`Self::advance`], sends the bytes that it writes, and then
+/// acts on the returned [`Next`]:
 ///
 /// ```no_run
 /// # use tercel::{Handshake, Next, ReceiveBuffer, Connection, Error};
@@ -73,23 +74,24 @@ pub struct Handshake {
     /// The kind of the unanswered question.
     pending: Option<QuestionKind>,
     refusal: Option<Box<Refusal>>,
-    /// The state of [`Handshake::complete`] when its transport would have blocked.
+    /// The state of [`Handshake::complete`], if its transport would have blocked.
     pub(crate) interrupted: Option<Box<Transfer>>,
 }
 
-/// Buffers of [`Handshake::complete`]: bytes received and not read, and bytes to send.
+/// Buffers of [`Handshake::complete`]: received bytes that are not processed yet, and bytes to
+/// send.
 #[derive(Default)]
 pub(crate) struct Transfer {
     pub(crate) received: ReceiveBuffer,
     pub(crate) out: Vec<u8>,
     /// Whether the transport has to be flushed after `out` is sent.
     pub(crate) unflushed: bool,
-    /// The step to take after all of `out` is sent.
+    /// The result to process after all of `out` is sent.
     pub(crate) step: Option<Result<Next, Error>>,
 }
 
 enum Stage {
-    /// Neither sent nor received a byte, so the other state is not allocated yet.
+    /// No byte was sent or received, so the state of a running handshake is not allocated yet.
     NotStarted(Arguments),
     Running(Driver),
     Ended,
@@ -103,7 +105,7 @@ enum Arguments {
     Server(Arc<ServerConfig>),
 }
 
-/// The caller's next step.
+/// The step that the caller has to take next.
 #[non_exhaustive]
 pub enum Next {
     /// Receive more bytes and call [`Handshake::advance`] again.
@@ -116,7 +118,7 @@ pub enum Next {
     Connected(Box<Connection>),
 }
 
-/// Without early data itself.
+/// The output contains no early data.
 impl core::fmt::Debug for Next {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
@@ -129,15 +131,15 @@ impl core::fmt::Debug for Next {
 }
 
 impl Handshake {
-    /// A client's handshake with the server of this name. It allocates no memory before the first
-    /// call of [`Self::advance`].
+    /// Creates a client's handshake with the server of this name. No memory is allocated before the
+    /// first call of [`Self::advance`].
     #[must_use]
     pub fn client(config: Arc<ClientConfig>, server: ServerName<'static>) -> Self {
         Self::client_to(config, server, None)
     }
 
-    /// A client's handshake with the server of this name at this port. Its sessions are stored
-    /// separately from those with other ports, and from those of [`Self::client`].
+    /// Creates a client's handshake with the server of this name at this port. Its sessions are
+    /// stored separately from those for other ports, and from those of [`Self::client`].
     #[must_use]
     pub fn client_with_port(
         config: Arc<ClientConfig>,
@@ -156,7 +158,7 @@ impl Handshake {
         Self::new(Arguments::Client(config, to))
     }
 
-    /// A server's handshake. It allocates no memory before the first bytes are received.
+    /// Creates a server's handshake. No memory is allocated before the first bytes are received.
     #[must_use]
     pub fn server(config: Arc<ServerConfig>) -> Self {
         Self::new(Arguments::Server(config))
@@ -193,10 +195,10 @@ impl Handshake {
     }
 
     /// Continues the handshake with the bytes in `received`, and appends bytes to send to `out`.
-    /// After an error, too, these have to be sent, since they may contain an alert.
+    /// These have to be sent even after an error, since they may contain an alert.
     ///
     /// # Errors
-    /// The reason why the handshake failed. It cannot be continued.
+    /// The reason why the handshake failed. The handshake cannot be continued.
     pub fn advance(
         &mut self,
         received: &mut ReceiveBuffer,
@@ -226,7 +228,7 @@ impl Handshake {
             Err(error) => {
                 match error.alert() {
                     Some(alert) => driver.alert(alert, out),
-                    // A close_notify is answered with one. RFC 5246 7.2.1, RFC 9846 6.1
+                    // A received close_notify is answered with one. RFC 5246 7.2.1, RFC 9846 6.1
                     None if error == Error::ClosedInHandshake => driver.close_notify(out),
                     None => {}
                 }
@@ -260,7 +262,7 @@ impl Handshake {
     /// Reports the end of the transport's input, which ends the handshake.
     ///
     /// # Errors
-    /// Always: [`Error::Truncated`], or [`Misuse::HandshakeEnded`].
+    /// Always returns an error: [`Error::Truncated`], or [`Misuse::HandshakeEnded`].
     pub fn end_of_input(&mut self) -> Result<(), Error> {
         match mem::replace(&mut self.stage, Stage::Ended) {
             Stage::Ended => Err(Misuse::HandshakeEnded.into()),
@@ -268,29 +270,29 @@ impl Handshake {
         }
     }
 
-    /// Details of [`Error::Refused`]: the chain and the names. `None` also if the end-entity
-    /// certificate alone was the reason.
+    /// Returns the details of [`Error::Refused`]: the chain and the names. Also `None` if the
+    /// end-entity certificate alone was the reason.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_deref()
     }
 
-    /// Client: the sender of early data. `None` unless a session that allows it is offered.
-    /// RFC 9846 4.3.10
+    /// Client: returns the sender of early data. `None` unless the offered session allows early
+    /// data. RFC 9846 4.3.10
     pub fn early_sender(&mut self) -> Option<&mut Sender> {
         self.driver()?.sender(Window::Early)
     }
 
-    /// Server: what was negotiated with a client whose early data is accepted. Present from the
-    /// first piece of early data until the handshake is complete. The client's identity is that of
-    /// the resumed session; since early data may be a replay, the client may not be present.
-    /// RFC 9846 8
+    /// Server: returns the parameters negotiated with a client whose early data is accepted. They
+    /// are present from the first piece of early data until the handshake is complete. The client's
+    /// identity is that of the resumed session. Since early data may be a replay, it does not prove
+    /// that the client is present. RFC 9846 8
     #[must_use]
     pub fn early_info(&mut self) -> Option<&ConnectionInfo> {
         self.driver()?.early_info()
     }
 
-    /// Server: the sender of data before the client's Finished, to a client that is not yet
+    /// Server: returns the sender of data before the client's Finished. The client is not yet
     /// authenticated. RFC 9846 4.5.3
     pub fn half_rtt_sender(&mut self) -> Option<&mut Sender> {
         self.driver()?.sender(Window::HalfRtt)

@@ -1,4 +1,4 @@
-//! Negotiation: pure functions that decide by a ClientHello and the configuration.
+//! Negotiation: pure functions that decide from a ClientHello and the configuration.
 
 use tercel_crypto::HashAlgorithm;
 use tercel_wire::{
@@ -23,14 +23,14 @@ use crate::record::joiner::Message;
 use crate::record::limits;
 use crate::side::Side;
 
-/// The highest version in common. RFC 9846 4.3.1, 4.2.1
+/// Returns the highest version in common. RFC 9846 4.3.1, 4.2.1
 pub(crate) fn version(
     hello: &ClientVersions<'_>,
     common: &Common,
 ) -> Result<ProtocolVersion, Error> {
     let offered = |version| match &hello.supported_versions {
         Some(versions) => versions.contains(version),
-        // Without the extension the legacy field is the highest offered version. RFC 9846 4.2.1
+        // Without the extension, legacy_version is the highest offered version. RFC 9846 4.2.1
         None => {
             version == ProtocolVersion::TLS1_2 && hello.legacy_version >= ProtocolVersion::TLS1_2
         }
@@ -40,8 +40,8 @@ pub(crate) fn version(
     let chosen = best.into_iter().find(both);
     let highest = best.into_iter().find(|version| common.has_version(*version));
     let fallback = hello.cipher_suites.contains(CipherSuite::TLS_FALLBACK_SCSV);
-    // A client that fell back supports a higher version that would have been chosen, even if this
-    // one is not supported at all. RFC 7507 3
+    // A client that fell back supports a higher version that would have been selected. This holds
+    // even if the version that the client now offers is not supported at all. RFC 7507 3
     if fallback && highest != chosen {
         return Err(PeerError::InappropriateFallback.into());
     }
@@ -66,8 +66,8 @@ impl KnownSuites {
     }
 }
 
-/// The best common suite of TLS 1.3; if a pre-shared key is to be used, the best with its hash.
-/// RFC 9846 4.3.11
+/// Returns the best common suite of TLS 1.3. If a pre-shared key is to be used, the suite must have
+/// the hash of the key. RFC 9846 4.3.11
 pub(crate) fn suite13(
     theirs: &KnownSuites,
     config: &ServerConfig,
@@ -76,7 +76,7 @@ pub(crate) fn suite13(
     choose_suite(theirs, config, Suite::is_tls13, hash)
 }
 
-/// The hashes of the common suites of TLS 1.3, that of the best suite first.
+/// Returns the hashes of the common suites of TLS 1.3. The hash of the best suite is the first.
 pub(crate) fn hashes13(
     theirs: &KnownSuites,
     config: &ServerConfig,
@@ -90,7 +90,7 @@ pub(crate) fn hashes13(
     Ok(hashes)
 }
 
-/// The best common suite of TLS 1.2 with this kind of authentication.
+/// Returns the best common suite of TLS 1.2 with this kind of authentication.
 pub(crate) fn suite12(
     theirs: &KnownSuites,
     config: &ServerConfig,
@@ -114,8 +114,8 @@ fn choose_suite(
     } else if config.common.suites_chosen {
         in_our_order().find(allowed)
     } else {
-        // A client whose first common suite has ChaCha20 lacks fast AES, and its choice is
-        // followed. A hash does not affect what counts as the first suite.
+        // A client whose first common suite has ChaCha20 lacks fast AES, so this suite is selected.
+        // The required hash does not affect which suite counts as the first.
         let chacha = |suite: &&Suite| suite.aead == tercel_crypto::AeadAlgorithm::ChaCha20Poly1305;
         let first = in_their_order().next().filter(chacha).filter(allowed);
         first.or_else(|| in_our_order().find(allowed))
@@ -123,10 +123,10 @@ fn choose_suite(
     chosen.ok_or_else(|| PeerError::NoSharedCipherSuite.into())
 }
 
-/// The group of a TLS 1.3 handshake: the preferred common group, or else the best group of the same
-/// kind (classic or post-quantum) for which the client sent a key share.
+/// Selects the group of a TLS 1.3 handshake: the preferred common group, or else the best group of
+/// the same kind (classic or post-quantum) for which the client sent a key share.
 ///
-/// A post-quantum group is worth a HelloRetryRequest, another classic group is not.
+/// A HelloRetryRequest is sent to get a post-quantum group, but not to get another classic group.
 pub(crate) fn group13(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<NamedGroup, Error> {
     let theirs = hello.extensions.supported_groups.ok_or(PeerError::MissingExtension)?;
     let shares = hello.extensions.key_share.ok_or(PeerError::MissingExtension)?;
@@ -144,12 +144,12 @@ pub(crate) fn group13(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<
     Ok(there.min_by_key(|(rank, _)| *rank).map_or(best, |(_, group)| group))
 }
 
-/// The group of a TLS 1.2 handshake, which is never a post-quantum one.
+/// Selects the group of a TLS 1.2 handshake, which is never a post-quantum one.
 pub(crate) fn group12(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<NamedGroup, Error> {
     let mut ours = config.common.groups.iter().copied().filter(|group| !is_post_quantum(*group));
     let theirs = hello.extensions.supported_groups.map(|list| KnownGroups::of(list.iter()));
     let chosen = match theirs {
-        // A client without the extension accepts any group, and all clients support P-256.
+        // A client that sends no supported_groups accepts any group, and all clients support P-256.
         // RFC 8422 4
         None => ours.find(|group| *group == NamedGroup::SECP256R1),
         Some(theirs) if config.client_order => theirs
@@ -172,7 +172,7 @@ pub(crate) fn is_post_quantum(group: NamedGroup) -> bool {
     )
 }
 
-/// The application protocol, by the server's preference. RFC 7301 3.2
+/// Selects the application protocol, by the server's preference. RFC 7301 3.2
 pub(crate) fn alpn<'c>(
     hello: &ClientHello<'_>,
     config: &'c ServerConfig,
@@ -201,14 +201,14 @@ pub(crate) fn accept_alpn(
     Ok(Some(name.to_vec()))
 }
 
-/// The host name that a client sent. An IP address is ignored, since it is not a host name.
+/// Returns the host name that a client sent. An IP address is ignored, since it is not a host name.
 /// RFC 6066 3
 pub(crate) fn server_name<'a>(hello: &ClientHello<'a>) -> Option<&'a str> {
     let name = hello.extensions.server_name?.host_name()?;
     if name.is_ip_address() { None } else { Some(name.as_str()) }
 }
 
-/// The requirements for a server's credential. `None` without `signature_algorithms`.
+/// Returns the requirements on a server's credential, or `None` without `signature_algorithms`.
 pub(crate) fn credential_request<'a>(
     hello: &ClientHello<'a>,
     version: ProtocolVersion,
@@ -218,9 +218,9 @@ pub(crate) fn credential_request<'a>(
     Some(request_for(hello, version, config, schemes, SchemeSet::of(schemes)))
 }
 
-/// The requirements for the credential of a client that offers a session. It may omit
-/// `signature_algorithms`, since it has no signature to verify in a resumption. Then the credential
-/// is selected as if the client supported all schemes. RFC 9846 9.2
+/// Returns the requirements on the server's credential if the client offers a session. Such a
+/// client may omit `signature_algorithms`, since a resumption contains no signature to verify. Then
+/// the credential is selected as if the client supported all schemes. RFC 9846 9.2
 pub(crate) fn request_to_resume<'a>(
     hello: &ClientHello<'a>,
     version: ProtocolVersion,
@@ -267,7 +267,7 @@ fn request_for<'a>(
     }
 }
 
-/// The error for a server that has no suitable credential.
+/// Returns the error for a server that has no suitable credential.
 pub(crate) fn no_credential(hello: &ClientHello<'_>, config: &ServerConfig) -> Error {
     let unknown =
         |known: &crate::auth::credential::Credentials| known.refuses_name(server_name(hello));
@@ -286,8 +286,8 @@ pub(crate) fn no_credential(hello: &ClientHello<'_>, config: &ServerConfig) -> E
     }
 }
 
-/// The (RSA, ECDSA and EdDSA) kinds a TLS 1.2 server accepts from clients. RFC 5246 7.4.4,
-/// RFC 8422 5.5
+/// Returns whether a TLS 1.2 server accepts RSA keys from clients, and whether it accepts ECDSA and
+/// EdDSA keys. RFC 5246 7.4.4, RFC 8422 5.5
 pub(crate) fn key_kinds_of(request: &CertificateRequestTls12<'_>) -> (bool, bool) {
     let types = request.certificate_types;
     (
@@ -296,7 +296,7 @@ pub(crate) fn key_kinds_of(request: &CertificateRequestTls12<'_>) -> (bool, bool
     )
 }
 
-/// The `ClientHello` in a message.
+/// Parses the `ClientHello` in a message.
 #[inline]
 pub(crate) fn parse_hello(message: &Message) -> Result<ClientHello<'_>, Error> {
     let hello = ClientHello::parse(message.body())?;
@@ -304,7 +304,7 @@ pub(crate) fn parse_hello(message: &Message) -> Result<ClientHello<'_>, Error> {
     Ok(hello)
 }
 
-/// Whether the ClientHello offers this key.
+/// Whether the ClientHello offers this pre-shared key.
 pub(crate) fn is_offered(hello: &ClientHello<'_>, key: &PreSharedKey) -> bool {
     let Some(offered) = hello.extensions.pre_shared_key else { return false };
     let mut identities = offered.identities.iter().take(limits::MAX_PSK_IDENTITIES);
@@ -318,7 +318,7 @@ pub(crate) fn supports_psk_dhe_ke(hello: &ClientHello<'_>) -> bool {
     modes.is_some_and(|modes| modes.contains(PskKeyExchangeMode::PSK_DHE_KE))
 }
 
-/// The pre-shared keys in a ClientHello, for the application.
+/// Returns the pre-shared keys offered in a ClientHello, for the application.
 pub(crate) fn pre_shared_key_request<'a>(
     hello: &ClientHello<'a>,
     hashes: &'a [tercel_crypto::HashAlgorithm],

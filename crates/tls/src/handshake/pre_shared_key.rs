@@ -1,7 +1,7 @@
 //! Selection of an external pre-shared key by a server. RFC 9846 4.3.11
 //!
-//! The key is selected before the suite, because the key's hash restricts the suites. Its binder is
-//! checked later.
+//! The key is selected before the cipher suite, because the key's hash restricts the suites. The
+//! key's binder is checked later.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use crate::policy::Policy;
 use crate::psk::PreSharedKey;
 use crate::record::joiner::Message;
 
-/// The key to use, if the application knows an offered key that fits a common suite.
+/// Finds the key to use, if the application knows an offered key whose hash is that of a common
+/// suite.
 pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -40,7 +41,7 @@ pub(crate) async fn find(
             }
         }
     };
-    // A key that was not offered or fits no suite is ignored.
+    // A returned key that was not offered, or fits no suite, is ignored.
     let Some(key) = found else { return Ok(None) };
     Ok(pre_shared_key_request(hello, &hashes).fits(&key).then_some(key))
 }

@@ -1,7 +1,7 @@
 //! Questions to the application, and its answers.
 //!
 //! A question owns its data and is `Send + 'static`, so that another thread or a remote service can
-//! answer it. Each corresponds to one policy trait, such as [`SelectCredential`].
+//! answer it. Each kind of question corresponds to one policy trait, such as [`SelectCredential`].
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -28,8 +28,9 @@ use crate::side::Side;
 
 /// A decision that the application has to make before the handshake continues.
 ///
-/// Each question has a method `answer`, which takes a value, and most have `resolve`, which takes
-/// it from a policy. The result is passed to [`crate::Handshake::answer`].
+/// Each question has a method `answer`, which takes a value. Most questions also have a method
+/// `resolve`, which takes the value from a policy. The result is passed to
+/// [`crate::Handshake::answer`].
 ///
 /// ```
 /// use tercel::{Answer, Question, crypto::Signer, certificates::VerifyPeer};
@@ -45,23 +46,24 @@ use crate::side::Side;
 /// ```
 #[non_exhaustive]
 pub enum Question {
-    /// Server: the configuration for this ClientHello.
+    /// Server: asks for the configuration for this ClientHello.
     ChooseConfig(ChooseConfigQuestion),
-    /// Server: the stored session with this ID.
+    /// Server: asks for the stored session with this ID.
     FindSession(FindSessionQuestion),
-    /// Server: the pre-shared key for one of these identities.
+    /// Server: asks for the pre-shared key for one of these identities.
     FindPreSharedKey(FindPreSharedKeyQuestion),
-    /// Server: whether early data is admitted.
+    /// Server: asks whether early data is admitted.
     AdmitEarlyData(AdmitEarlyDataQuestion),
-    /// The credential to authenticate with.
+    /// Asks for the credential to authenticate with.
     SelectCredential(SelectCredentialQuestion),
-    /// A signature by a key that is not in the credential.
+    /// Asks for a signature by a key that is not in the credential.
     Sign(SignQuestion),
-    /// Whether the peer is trusted.
+    /// Asks whether the peer is trusted.
     VerifyPeer(VerifyPeerQuestion),
 }
 
-/// The answer to a [`Question`], made by its method `answer`, for [`crate::Handshake::answer`].
+/// The answer to a [`Question`]. It is created by the question's method `answer` and passed to
+/// [`crate::Handshake::answer`].
 pub struct Answer(pub(crate) AnswerValue);
 
 impl core::fmt::Debug for Answer {
@@ -121,7 +123,7 @@ impl Question {
     }
 }
 
-/// Defines a question's methods that make its answer.
+/// Defines the methods of a question that create its answer.
 macro_rules! answered_by {
     ($question:ident, $variant:ident, $value:ty, $meaning:literal) => {
         impl $question {
@@ -131,7 +133,8 @@ macro_rules! answered_by {
                 Self::answer_from(value)
             }
 
-            /// Like [`Self::answer`], for callers that no longer have the question.
+            /// Creates the same answer as [`Self::answer`], for callers that no longer have the
+            /// question.
             #[must_use]
             pub fn answer_from(value: $value) -> Answer {
                 Answer(AnswerValue::$variant(value))
@@ -178,13 +181,13 @@ answered_by!(
     "whether the peer is trusted, or why not."
 );
 
-/// The ClientHello in a message that was parsed before the question was asked. The default is
-/// unreachable; it saves callers an error that cannot occur.
+/// Parses the ClientHello in a message that was parsed before the question was asked. Therefore the
+/// default is unreachable; it saves callers an error that cannot occur.
 fn hello(message: &Message) -> ClientHello<'_> {
     ClientHello::parse(message.body()).unwrap_or_default()
 }
 
-/// See [`Question::ChooseConfig`].
+/// Asks for the configuration for a ClientHello. See [`Question::ChooseConfig`].
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -200,20 +203,20 @@ pub struct ChooseConfigQuestion {
 }
 
 impl ChooseConfigQuestion {
-    /// The ClientHello. Each call parses it again.
+    /// Returns the ClientHello. Each call parses it again.
     #[must_use]
     pub fn client_hello(&self) -> ClientHello<'_> {
         hello(&self.hello)
     }
 
-    /// Answers as `policy` would.
+    /// Answers with the decision of `policy`.
     #[must_use]
     pub fn resolve(&self, policy: &dyn ChooseConfig) -> Answer {
         self.answer(policy.choose_config(&self.client_hello()))
     }
 }
 
-/// See [`Question::FindSession`].
+/// Asks for a stored session. See [`Question::FindSession`].
 ///
 /// ```
 /// # use std::collections::HashMap;
@@ -233,20 +236,21 @@ pub struct FindSessionQuestion {
 }
 
 impl FindSessionQuestion {
-    /// The session ID or ticket.
+    /// Returns the session ID or ticket.
     #[must_use]
     pub fn identity(&self) -> &[u8] {
         &self.identity
     }
 
-    /// Whether the session must be removed from its store, so that it is used only once (TLS 1.3).
+    /// Returns whether the session must be removed from its store, so that it is used only once
+    /// (TLS 1.3).
     #[must_use]
     pub fn is_single_use(&self) -> bool {
         self.single_use
     }
 }
 
-/// See [`Question::FindPreSharedKey`].
+/// Asks for a pre-shared key. See [`Question::FindPreSharedKey`].
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -266,21 +270,21 @@ pub struct FindPreSharedKeyQuestion {
 }
 
 impl FindPreSharedKeyQuestion {
-    /// The identities that the client offers, and the requirements for a key. Each call parses the
-    /// ClientHello again.
+    /// Returns the identities that the client offers, and the requirements on a key. Each call
+    /// parses the ClientHello again.
     #[must_use]
     pub fn request(&self) -> PreSharedKeyRequest<'_> {
         negotiate::pre_shared_key_request(&hello(&self.hello), &self.hashes)
     }
 
-    /// Answers as `policy` would.
+    /// Answers with the decision of `policy`.
     #[must_use]
     pub fn resolve(&self, policy: &dyn FindPreSharedKey) -> Answer {
         self.answer(policy.find_pre_shared_key(&self.request()))
     }
 }
 
-/// See [`Question::AdmitEarlyData`].
+/// Asks whether early data is admitted. See [`Question::AdmitEarlyData`].
 ///
 /// ```
 /// # use tercel::{Error, Handshake, questions::AdmitEarlyDataQuestion, session::AdmitEarlyData};
@@ -297,23 +301,23 @@ pub struct AdmitEarlyDataQuestion {
 }
 
 impl AdmitEarlyDataQuestion {
-    /// The time, by the configuration's clock, at which the early data counted as fresh. A guard
-    /// that answers later or uses another clock has to account for the difference. RFC 9846 8.3
+    /// Returns the time, by the configuration's clock, at which the early data counted as fresh. A
+    /// guard that answers later or uses another clock has to account for the difference.
+    /// RFC 9846 8.3
     #[must_use]
     pub fn checked_at(&self) -> UnixTime {
         self.checked_at
     }
 
-    /// The [freshness window](crate::server::ServerConfigBuilder::freshness_window) of the
-    /// configuration.
-    /// [`freshness_period`](crate::session::ReplayGuard::freshness_period) returns for how long the
-    /// value has to be remembered.
+    /// Returns the [freshness window](crate::server::ServerConfigBuilder::freshness_window) of the
+    /// configuration. [`freshness_period`](crate::session::ReplayGuard::freshness_period) returns
+    /// the time for which the value of [`Self::unique`] has to be remembered.
     #[must_use]
     pub fn freshness_window(&self) -> Duration {
         self.freshness_window
     }
 
-    /// The value that must be admitted only once.
+    /// Returns the value that must be admitted only once.
     #[must_use]
     pub fn unique(&self) -> &[u8] {
         &self.unique
@@ -328,7 +332,7 @@ pub(crate) enum RequestSource {
     Request { message: Message, version: ProtocolVersion, certificate_type: CertificateType },
 }
 
-/// See [`Question::SelectCredential`].
+/// Asks for the credential to authenticate with. See [`Question::SelectCredential`].
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -346,10 +350,10 @@ pub struct SelectCredentialQuestion {
 }
 
 impl SelectCredentialQuestion {
-    /// The requirements for the credential.
+    /// Returns the requirements on the credential.
     ///
-    /// Each call parses the peer's message, which may have 64 KB, so it should be called once and
-    /// not for each credential.
+    /// Each call parses the peer's message, which may have 64 KB, so call it once and not for each
+    /// credential.
     #[must_use]
     pub fn request(&self) -> CredentialRequest<'_> {
         // The message was parsed before the question was asked, so the default is unreachable.
@@ -364,14 +368,14 @@ impl SelectCredentialQuestion {
         request.unwrap_or_else(|| CredentialRequest::that_nothing_matches(side))
     }
 
-    /// Answers as `policy` would.
+    /// Answers with the decision of `policy`.
     #[must_use]
     pub fn resolve(&self, policy: &dyn SelectCredential) -> Answer {
         self.answer(policy.select_credential(&self.request()))
     }
 }
 
-/// The credential request in the body of a server's `CertificateRequest`.
+/// Returns the credential request in the body of a server's `CertificateRequest`.
 pub(crate) fn request_from_message(
     body: &[u8],
     version: ProtocolVersion,
@@ -398,7 +402,7 @@ pub(crate) fn request_from_message(
     })
 }
 
-/// See [`Question::Sign`].
+/// Asks for a signature. See [`Question::Sign`].
 ///
 /// ```
 /// # use tercel::{Error, Handshake, questions::SignQuestion, wire::SignatureScheme};
@@ -415,19 +419,19 @@ pub struct SignQuestion {
 }
 
 impl SignQuestion {
-    /// The credential whose key is to sign.
+    /// Returns the credential whose key has to sign.
     #[must_use]
     pub fn credential(&self) -> &Arc<Credential> {
         &self.credential
     }
 
-    /// The scheme to sign with.
+    /// Returns the scheme to sign with.
     #[must_use]
     pub fn scheme(&self) -> SignatureScheme {
         self.scheme
     }
 
-    /// The bytes to sign; hashing them is part of the scheme.
+    /// Returns the bytes to sign. Hashing them is part of the scheme.
     #[must_use]
     pub fn content(&self) -> &[u8] {
         &self.content
@@ -441,7 +445,7 @@ impl SignQuestion {
     }
 }
 
-/// See [`Question::VerifyPeer`].
+/// Asks whether the peer is trusted. See [`Question::VerifyPeer`].
 ///
 /// ```
 /// # use tercel::{Error, Handshake, certificates::VerifyPeer, questions::VerifyPeerQuestion};
@@ -477,7 +481,7 @@ impl VerifyPeerQuestion {
         }
     }
 
-    /// The identity that the peer presented.
+    /// Returns the identity that the peer presented.
     #[must_use]
     pub fn identity(&self) -> PeerIdentity<'_> {
         PeerIdentity {
@@ -492,7 +496,7 @@ impl VerifyPeerQuestion {
         }
     }
 
-    /// Answers as `policy` would.
+    /// Answers with the decision of `policy`.
     #[must_use]
     pub fn resolve(&self, policy: &dyn VerifyPeer) -> Answer {
         self.answer(policy.verify_peer(&self.identity()))

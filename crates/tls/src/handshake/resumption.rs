@@ -27,17 +27,17 @@ use crate::side::Side;
 /// A session that a client offers.
 pub(crate) struct FoundSession {
     pub(crate) session: Arc<Session>,
-    /// Whether it is in the configuration's store, from which it was not removed.
+    /// Whether the session is in the configuration's store and was not removed from it.
     pub(crate) is_stored: bool,
-    /// Whether it came from the application, as an answer to a question.
+    /// Whether the session is the application's answer to a question.
     pub(crate) is_from_application: bool,
-    /// The time at which it was found.
+    /// The time at which the session was found.
     pub(crate) now: UnixTime,
 }
 
 /// Finds the session of a ticket or session ID, in the ticket itself or in a store. A single-use
-/// session stays in the configuration's store until the caller removes it with [`claim`]; an
-/// application that is asked removes it immediately.
+/// session stays in the configuration's store until the caller removes it with [`claim`]. An
+/// application that answers a question removes the session immediately.
 pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -59,7 +59,7 @@ pub(crate) async fn find(
     let store = resumption.store.as_ref().filter(|_| !single_use || resumption.stores_tickets());
     let (session, is_stored) = match store {
         None => (None, false),
-        // A single-use session is not removed yet, see `claim`.
+        // A single-use session stays in the store until `claim` removes it.
         Some(Policy::Here(store)) => (store.get_session(name, now), true),
         Some(Policy::Ask) => {
             let question = FindSessionQuestion { identity: name.to_vec(), single_use };
@@ -88,15 +88,16 @@ fn read<T>(mut bytes: Vec<u8>, how: impl FnOnce(&[u8]) -> Option<T>) -> Option<T
     session
 }
 
-/// Removes a single-use session from its store. `false` if another connection has removed it.
+/// Removes a single-use session from its store. Returns `false` if another connection has removed
+/// it.
 pub(crate) fn claim(config: &ServerConfig, name: &[u8]) -> bool {
     let Some(Policy::Here(store)) = &config.resumption.store else { return false };
     store.claim(name, config.common.clock.now())
 }
 
 /// Whether a session may be resumed: its version, context, server name and parameters match, it has
-/// not expired, and a full handshake would authenticate the same peers. RFC 9846 4.7.1,
-/// RFC 6066 3, RFC 7627 5.3
+/// not expired, and a full handshake would authenticate the same peers. RFC 9846 4.7.1, RFC 6066 3,
+/// RFC 7627 5.3
 pub(crate) fn is_resumable(
     session: &Session,
     config: &ServerConfig,
@@ -116,8 +117,8 @@ pub(crate) fn is_resumable(
         && (session.pre_shared_key.is_some() || credential.authenticates(session))
 }
 
-/// Whether a session authenticates the client as the configuration requires in a full handshake. A
-/// session of an external pre-shared key does as long as that key is accepted.
+/// Whether a session authenticates the client in the same way as the configuration requires in a
+/// full handshake. A session of an external pre-shared key does so as long as that key is accepted.
 fn authenticates_client(session: &Session, config: &ServerConfig) -> bool {
     let Some(key) = &session.pre_shared_key else {
         let required = config.client_auth == ClientAuth::Required;
@@ -137,7 +138,7 @@ fn authenticates_client(session: &Session, config: &ServerConfig) -> bool {
 }
 
 /// Verifies a client's certificate again, with current roots, CRLs and time, if that is configured.
-/// A refusal leads to a full handshake.
+/// If the verifier refuses it, a full handshake follows.
 pub(crate) async fn still_trusted(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -154,7 +155,7 @@ pub(crate) async fn still_trusted(
     Ok(result.is_ok())
 }
 
-/// A new session of this handshake, whose secret and ticket the caller has to set.
+/// Creates a session for this handshake. The caller has to set its secret and its ticket.
 pub(crate) fn template(
     config: &ServerConfig,
     suite: &'static Suite,
@@ -166,7 +167,7 @@ pub(crate) fn template(
     let mut session = info.to_session(suite, now, authenticated);
     session.credential = credential;
     session.context = config.resumption.context_for(&session);
-    // It makes tickets longer, so it is kept only where it was requested.
+    // An OCSP response makes tickets longer, so it is stored only if it was requested.
     if config.request_ocsp {
         session.ocsp_response.clone_from(&info.ocsp_response);
     }
@@ -189,13 +190,14 @@ pub(crate) fn keep_digest(config: &ServerConfig, info: &mut ConnectionInfo) {
     info.set_peer_certificate_digest(digest.and_then(|digest| digest.first_chunk().copied()));
 }
 
-/// The ID of a session in a store. Random, because guessing an ID reveals that the session exists.
+/// The ID of a session in a store. It is random, because guessing an ID would reveal that the
+/// session exists.
 pub(crate) type Name = [u8; NAME];
 
 pub(crate) const NAME: usize = 32;
 
-/// Makes a ticket for a session: its ID in a store, or the sealed session. `None` if that fails,
-/// which is not an error: the client cannot resume and makes a full handshake.
+/// Creates a ticket for a session: its ID in a store, or the sealed session. Returns `None` if that
+/// fails. This is not an error: the client then performs a full handshake the next time.
 pub(crate) fn issue(
     config: &ServerConfig,
     session: &Session,
@@ -253,7 +255,8 @@ pub(crate) fn forget_on_alert(
     stored.map_or(Ok(()), |stored| flow.invalidate_on_alert(stored))
 }
 
-/// The lifetime in seconds of a session that is issued now, sealed in a ticket or in a store.
+/// Returns the lifetime in seconds of a session that is issued now, in a sealed ticket or in a
+/// store.
 pub(crate) fn lifetime(config: &ServerConfig, is_sealed: bool) -> u32 {
     let resumption = &config.resumption;
     let sealed =

@@ -2,14 +2,14 @@
 
 use core::ops::Deref;
 
-/// A list of up to `N` values on the stack, or more on the heap.
+/// A list with up to `N` values on the stack, or with more values on the heap.
 pub(crate) enum ShortList<T, const N: usize> {
     Stack([T; N], usize),
     Heap(Vec<T>),
 }
 
 impl<T: Copy, const N: usize> ShortList<T, N> {
-    /// A list of these values. `filler` is stored in unused places.
+    /// Creates a list of these values. `filler` is stored in unused places.
     pub(crate) fn of(filler: T, values: impl IntoIterator<Item = T>) -> Self {
         let mut values = values.into_iter();
         let (mut room, mut length) = ([filler; N], 0_usize);
@@ -26,7 +26,7 @@ impl<T: Copy, const N: usize> ShortList<T, N> {
         }
     }
 
-    /// `length` copies of a value, to be overwritten.
+    /// Creates a list with `length` copies of a value, which the caller overwrites.
     pub(crate) fn repeated(value: T, length: usize) -> Self {
         if length <= N { Self::Stack([value; N], length) } else { Self::Heap(vec![value; length]) }
     }
@@ -48,7 +48,7 @@ impl<T: Copy, const N: usize> ShortList<T, N> {
         }
     }
 
-    /// A list of the concatenated parts; faster than [`Self::of`] for bytes.
+    /// Creates a list of the concatenated parts. It is faster than [`Self::of`] for bytes.
     pub(crate) fn joined(filler: T, parts: &[&[T]]) -> Self {
         let (mut values, mut length) = ([filler; N], 0_usize);
         for part in parts {

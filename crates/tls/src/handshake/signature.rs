@@ -1,5 +1,4 @@
-//! Handshake signatures, made by a credential.
-//! RFC 9846 4.5.2, RFC 5246 4.7
+//! Handshake signatures that a credential creates. RFC 9846 4.5.2, RFC 5246 4.7
 
 use std::sync::Arc;
 
@@ -12,9 +11,9 @@ use crate::auth::credential::{Credential, Key};
 use crate::error::{Error, InternalError};
 use crate::keys::scheme;
 
-/// A signature to be written into its message.
+/// A signature that will be written into its message.
 pub(crate) enum Signature<'s> {
-    /// Computed when it is written, in place.
+    /// A signature that is computed in place when it is written.
     Here {
         signer: &'s dyn Signer,
         algorithm: SignatureAlgorithm,
@@ -23,7 +22,7 @@ pub(crate) enum Signature<'s> {
     Made(Vec<u8>),
 }
 
-/// Signs `content`. With a local key, the signature is computed when it is written.
+/// Signs `content`. If the key is in this process, the signature is computed when it is written.
 pub(crate) async fn sign<'s>(
     flow: &mut Flow,
     credential: &'s Arc<Credential>,

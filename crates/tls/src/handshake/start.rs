@@ -1,4 +1,4 @@
-//! The start of a handshake: the first messages, and the choice of the version.
+//! The start of a handshake: the first messages, and the selection of the version.
 //!
 //! [`server`] and [`client`] begin the handshakes, which continue in `tls12` or `tls13`.
 
@@ -20,7 +20,7 @@ use crate::policy::Policy;
 use crate::record::joiner::Message;
 use crate::resumption::session::client_store::ClientSessionKey;
 
-/// A server's handshake, in the version negotiated by this ClientHello.
+/// Returns a server's handshake in the version that is negotiated with this ClientHello.
 pub(crate) fn server(config: Arc<ServerConfig>, hello: Message) -> Result<Sequence<Error>, Error> {
     hello.require(HandshakeType::CLIENT_HELLO)?;
     Ok(match decide(&config, &hello)? {
@@ -50,7 +50,7 @@ fn in_version(
     }
 }
 
-/// A client's handshake, up to the server's choice of the version.
+/// Performs a client's handshake up to the server's selection of the version.
 pub(crate) async fn client(
     mut flow: Flow,
     config: Arc<ClientConfig>,
@@ -64,10 +64,11 @@ pub(crate) async fn client(
     continue_in_version(flow, config, offer, message)
 }
 
-/// The rest of a client's handshake, in the version that the server chose.
+/// Performs the rest of a client's handshake, in the version that the server selected.
 ///
-/// It replaces the first coroutine. Many handshakes may wait for a ServerHello, and need no memory
-/// for later steps; later steps need no memory for the ClientHello.
+/// It is a separate coroutine, which replaces the first. Many handshakes may be waiting for a
+/// ServerHello: the first coroutine needs no memory for later steps, and the second one needs none
+/// for the ClientHello.
 fn continue_in_version(
     flow: Flow,
     config: Arc<ClientConfig>,
@@ -85,15 +86,15 @@ fn continue_in_version(
     }
 }
 
-/// The configuration that a policy chose, if there is such a policy, and the version. `None` if the
-/// application has to be asked for a configuration.
+/// Returns the configuration that a policy selected, if there is such a policy, and the version.
+/// Returns `None` if the application has to be asked for a configuration.
 #[allow(clippy::type_complexity)]
 fn decide(
     config: &Arc<ServerConfig>,
     hello: &Message,
 ) -> Result<Option<(Option<Arc<ServerConfig>>, ProtocolVersion)>, Error> {
     if config.choose_config.is_none() {
-        // The coroutine parses the whole ClientHello.
+        // Only the versions are parsed here. The coroutine parses the whole ClientHello.
         let versions = ClientHello::versions(hello.body());
         let version = versions.map(|versions| negotiate::version(&versions, &config.common));
         if let Ok(Ok(version)) = version {
@@ -123,13 +124,13 @@ async fn ask_for_config(flow: &mut Flow, hello: &Message) -> Result<Arc<ServerCo
     }
 }
 
-/// The version that a server chose. RFC 9846 4.2.3, 4.3.1
+/// Returns the version that a server selected. RFC 9846 4.2.3, 4.3.1
 fn chosen_version(
     hello: &ServerHello<'_>,
     config: &ClientConfig,
 ) -> Result<ProtocolVersion, Error> {
     let version = match hello.extensions.supported_versions {
-        // Only TLS 1.3 is chosen this way. RFC 9846 4.3.1
+        // Only TLS 1.3 is selected by this extension. RFC 9846 4.3.1
         Some(ProtocolVersion::TLS1_3) => ProtocolVersion::TLS1_3,
         Some(_) => return Err(PeerError::WrongVersionChosen.into()),
         None if hello.is_hello_retry_request() => {

@@ -1,7 +1,7 @@
-//! A handshake's coroutine; on a server, before that, the wait for a ClientHello.
+//! A handshake's coroutine and, on a server, the wait for a ClientHello that precedes it.
 //!
-//! The ClientHello decides which coroutine is needed, so a server allocates none before the hello
-//! is complete.
+//! The ClientHello decides which coroutine is needed, so a server allocates no coroutine before the
+//! ClientHello is complete.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use crate::resumption::session::client_store::ClientSessionKey;
 
 /// The current state of a handshake.
 pub(crate) enum Task {
-    /// A server that waits for a ClientHello; the configuration is taken when it arrives.
+    /// A server that waits for a ClientHello. The configuration is taken when the ClientHello
+    /// arrives.
     AwaitingClientHello(Option<Arc<ServerConfig>>),
     Running(Coroutine<Error>),
 }
@@ -50,7 +51,7 @@ impl Task {
         }
         match self {
             Self::Running(coroutine) => coroutine.resume(mailbox),
-            // Unreachable: it was replaced above.
+            // This arm is unreachable, because the state was replaced above.
             Self::AwaitingClientHello(_) => None,
         }
     }

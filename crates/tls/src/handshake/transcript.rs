@@ -1,16 +1,18 @@
 //! The transcript hash. RFC 9846 4.1, RFC 5246 7.4.9
 //!
-//! It is created once the hash function is known; until then a client keeps the ClientHello itself.
+//! A transcript is created once the hash function is known. Until then, a client keeps the
+//! ClientHello itself.
 
 use tercel_crypto::{Digest, Hash, HashAlgorithm, InterleavedHash};
 use tercel_wire::message_hash_header;
 
-/// The transcript hash, and in TLS 1.2 also the messages while a client may have to sign them.
+/// The transcript hash. In TLS 1.2, it also keeps the messages while a client may have to sign
+/// them.
 #[derive(Clone)]
 pub(crate) struct Transcript {
     hash: Hash,
-    /// The last result of [`Self::digest`], until the next message: successive secrets are often
-    /// derived from the same hash.
+    /// The last result of [`Self::digest`], until the next message is added. Successive secrets are
+    /// often derived from the same hash.
     digest: Option<Digest>,
     messages: Option<Vec<u8>>,
 }
@@ -21,13 +23,14 @@ impl Transcript {
         Self { hash: Hash::new(algorithm), digest: None, messages: None }
     }
 
-    /// A transcript that also keeps the messages, which a TLS 1.2 client signs. RFC 5246 7.4.8
+    /// Creates a transcript that also keeps the messages, which a TLS 1.2 client signs.
+    /// RFC 5246 7.4.8
     pub(crate) fn keeping_messages(algorithm: HashAlgorithm) -> Self {
         Self { messages: Some(Vec::new()), ..Self::new(algorithm) }
     }
 
-    /// A transcript that starts with the synthetic message_hash message in place of the first
-    /// ClientHello. RFC 9846 4.1
+    /// Creates a transcript that starts with the synthetic message_hash message in place of the
+    /// first ClientHello. RFC 9846 4.1
     pub(crate) fn after_retry(algorithm: HashAlgorithm, first_hello: &[u8]) -> Self {
         let mut transcript = Self::new(algorithm);
         let digest = Hash::digest(algorithm, &[first_hello]);
@@ -47,7 +50,8 @@ impl Transcript {
         self.note(message);
     }
 
-    /// Like [`Self::add`], interleaved with hash computations that do not depend on the message.
+    /// Adds a message like [`Self::add`], interleaved with hash computations that do not depend on
+    /// it.
     pub(crate) fn add_beside<T>(
         &mut self,
         message: &[u8],
@@ -67,24 +71,24 @@ impl Transcript {
         }
     }
 
-    /// The running hash.
+    /// Returns the running hash.
     pub(crate) fn hash(&self) -> &Hash {
         &self.hash
     }
 
-    /// The hash of all messages so far.
+    /// Returns the hash of all messages so far.
     pub(crate) fn digest(&mut self) -> Digest {
         *self.digest.get_or_insert_with(|| self.hash.current_digest())
     }
 
-    /// The hash of all messages so far followed by `bytes`, which are not added.
+    /// Returns the hash of all messages so far followed by `bytes`, which are not added.
     pub(crate) fn digest_with(&self, bytes: &[u8]) -> Digest {
         let mut hash = self.hash.clone();
         hash.update(bytes);
         hash.finish()
     }
 
-    /// Takes the messages; from here on only their hash is kept.
+    /// Takes the messages. From here on, only their hash is kept.
     pub(crate) fn take_messages(&mut self) -> Vec<u8> {
         self.messages.take().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! A whole handshake over a blocking transport.
+//! Performs a whole handshake over a blocking transport.
 
 use core::mem;
 use std::io::{self, Read, Write};
@@ -12,16 +12,16 @@ use crate::handshake::{Handshake, Next, Transfer};
 use crate::side::Side;
 
 impl Handshake {
-    /// Runs the handshake over a blocking transport. It answers no questions: with a configuration
-    /// that contains [`crate::Policy::Ask`], use [`Self::advance`].
+    /// Runs the handshake over a blocking transport. This method cannot answer questions: with a
+    /// configuration that contains [`crate::Policy::Ask`], use [`Self::advance`].
     ///
-    /// If the transport would block or times out, its error is returned, and the next call
-    /// continues the handshake, over the same transport or another one for the same byte stream.
-    /// For that, `transport` can be a reference such as `&TcpStream`. If the handshake fails, its
-    /// alert is sent before the error is returned, if the transport accepts it.
+    /// If the transport would block or times out, its error is returned. The next call continues
+    /// the handshake, over the same transport or another one for the same byte stream; for that,
+    /// `transport` can be a reference such as `&TcpStream`. If the handshake fails, its alert is
+    /// sent before the error is returned, if the transport accepts it.
     ///
     /// # Errors
-    /// Those of the transport; [`Error`](crate::Error) as the inner error of an [`io::Error`].
+    /// The errors of the transport; [`Error`](crate::Error) as the inner error of an [`io::Error`].
     /// [`Misuse::QuestionOpen`] if the configuration asks a question.
     pub fn complete<T: Read + Write>(&mut self, transport: T) -> io::Result<Stream<T>> {
         let mut transfer = self.interrupted.take().unwrap_or_default();
@@ -44,8 +44,8 @@ impl Handshake {
                 None => self.advance(received, out),
             };
             let next = match next {
-                // A TLS 1.3 server sends tickets last. The handshake succeeds even if they cannot
-                // be sent now.
+                // The last messages of a TLS 1.3 server are tickets. The handshake succeeds even if
+                // they cannot be sent now.
                 Ok(Next::Connected(connection)) if ends_with_tickets(self.side, &connection) => {
                     let (received, out) = (mem::take(received), mem::take(out));
                     return Ok(Stream::with_unsent(transport, *connection, received, out));
@@ -62,7 +62,7 @@ impl Handshake {
                     *step = Some(next);
                     return Err(error);
                 }
-                // The handshake's error is more useful than that of sending the alert.
+                // The error of the handshake is more useful than an error in sending the alert.
                 return Err(next.map_err(to_io).err().unwrap_or(error));
             }
             *unflushed = false;

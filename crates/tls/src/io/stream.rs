@@ -20,14 +20,15 @@ use crate::record::limits;
 
 /// A TLS connection over a blocking transport.
 ///
-/// `read` returns 0 after the peer's close_notify. If the transport ends without it, `read` returns
-/// [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation.
+/// `read` returns 0 after the peer's close_notify. If the transport ends without a close_notify,
+/// `read` returns [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation.
 ///
 /// If the transport would block or times out while writing, the next `write` or `flush` sends the
-/// rest. [`Self::close`] has to be called again in that case.
+/// remaining bytes. [`Self::close`] has to be called again in that case.
 ///
 /// A client that offers post-handshake authentication answers certificate requests while it reads,
-/// with the credentials of its configuration. If those are [`crate::Policy::Ask`], `read` fails.
+/// with the credentials of its configuration. If the credentials are [`crate::Policy::Ask`], `read`
+/// fails.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,7 +48,7 @@ pub struct Stream<T> {
     transport: T,
     connection: Connection,
     received: ReceiveBuffer,
-    /// Decrypted application data that was not read yet, after the first `taken` bytes.
+    /// Decrypted application data. The first `taken` bytes were read already.
     opened: Vec<u8>,
     taken: usize,
     /// Records that the transport has not accepted yet.
@@ -59,11 +60,11 @@ pub struct Stream<T> {
 impl<T: Read + Write> Stream<T> {
     /// Runs a client's handshake with the server of this name over `transport`.
     ///
-    /// For a transport that may time out during the handshake see [`Handshake::complete`], for
-    /// configurations that ask questions [`Handshake::advance`].
+    /// For a transport that may time out during the handshake, see [`Handshake::complete`]. For a
+    /// configuration that asks questions, see [`Handshake::advance`].
     ///
     /// # Errors
-    /// Those of [`Handshake::complete`].
+    /// The errors of [`Handshake::complete`].
     pub fn connect(
         config: &Arc<ClientConfig>,
         server: ServerName<'static>,
@@ -75,7 +76,7 @@ impl<T: Read + Write> Stream<T> {
     /// Runs a server's handshake over `transport`. See [`Self::connect`].
     ///
     /// # Errors
-    /// Those of [`Handshake::complete`].
+    /// The errors of [`Handshake::complete`].
     pub fn accept(config: &Arc<ServerConfig>, transport: T) -> io::Result<Self> {
         Handshake::server(Arc::clone(config)).complete(transport)
     }
@@ -95,8 +96,8 @@ impl<T: Read + Write> Stream<T> {
         }
     }
 
-    /// Like [`Self::new`], with records of the handshake that have to be sent first. If the
-    /// transport does not accept them now, they are sent before any other record.
+    /// Creates a stream like [`Self::new`], with records of the handshake that have to be sent
+    /// first. If the transport does not accept them now, they are sent before any other record.
     pub(crate) fn with_unsent(
         transport: T,
         connection: Connection,
@@ -130,33 +131,33 @@ impl<T: Read + Write> Stream<T> {
         &mut self.transport
     }
 
-    /// Sends close_notify and flushes. The peer's data can still be read until it closes, too.
+    /// Sends close_notify and flushes. The peer's data can still be read until the peer closes too.
     /// RFC 9846 6.1
     ///
     /// # Errors
-    /// Those of the transport.
+    /// The errors of the transport.
     pub fn close(&mut self) -> io::Result<()> {
         self.connection.sender.close(&mut self.sealed).map_err(to_io)?;
         self.send_sealed()?;
         self.transport.flush()
     }
 
-    /// Updates the sending key, and requests the same of the peer if `request` is set.
-    /// RFC 9846 4.7.3
+    /// Updates the sending key. If `request` is set, also requests an update of the peer's sending
+    /// key. RFC 9846 4.7.3
     ///
     /// # Errors
-    /// Those of the transport; [`crate::error::Misuse::WrongVersion`] in TLS 1.2.
+    /// The errors of the transport; [`crate::error::Misuse::WrongVersion`] in TLS 1.2.
     pub fn update_key(&mut self, request: bool) -> io::Result<()> {
         self.connection.sender.update_key(request, &mut self.sealed).map_err(to_io)?;
         self.send_sealed_now()
     }
 
-    /// Server: requests the client's certificate (TLS 1.3) without waiting for the answer, which a
-    /// later read receives: see [`Self::take_client_certificates`]. Returns the
+    /// Server: requests the client's certificate (TLS 1.3) without waiting for the answer. A later
+    /// read receives the answer: see [`Self::take_client_certificates`]. Returns the
     /// `certificate_request_context`. RFC 9846 4.7.2
     ///
     /// # Errors
-    /// Those of [`Connection::request_certificate`] and of the transport.
+    /// The errors of [`Connection::request_certificate`] and of the transport.
     pub fn request_certificate(&mut self, demand: ClientAuth) -> io::Result<Vec<u8>> {
         let context = self.connection.request_certificate(demand, &mut self.sealed);
         let context = context.map_err(to_io)?;
@@ -165,14 +166,14 @@ impl<T: Read + Write> Stream<T> {
     }
 
     /// Server: requests the client's certificate (TLS 1.3) and waits for the answer. Up to 256 KiB
-    /// of data received before it are buffered for the next reads. With [`ClientAuth::Required`], a
-    /// client without a certificate is refused. RFC 9846 4.7.2
+    /// of data received before the answer are buffered for the next reads. With
+    /// [`ClientAuth::Required`], a client without a certificate is refused. RFC 9846 4.7.2
     ///
     /// The certificate was verified only if [`ClientCertificate::is_verified`] returns true. If the
     /// configuration's verifier is [`crate::Policy::Ask`], the caller has to verify it.
     ///
     /// # Errors
-    /// Those of [`Connection::request_certificate`] and of the transport;
+    /// The errors of [`Connection::request_certificate`] and of the transport;
     /// [`io::ErrorKind::UnexpectedEof`] if the client closes the connection instead of answering.
     pub fn authenticate_client(&mut self, demand: ClientAuth) -> io::Result<ClientCertificate> {
         let context = self.request_certificate(demand)?;
@@ -218,7 +219,7 @@ impl<T: Read + Write> Stream<T> {
     /// Returns the transport, the connection, and the received bytes that are not decrypted yet.
     ///
     /// # Errors
-    /// The stream itself, if there are decrypted bytes to read, records to send, or client
+    /// Returns the stream itself, if there are decrypted bytes to read, records to send, or client
     /// certificates to take.
     pub fn into_parts(self) -> Result<(T, Connection, ReceiveBuffer), Box<Self>> {
         if !self.opened.is_empty() || !self.sealed.is_empty() || !self.certificates.is_empty() {
@@ -231,8 +232,8 @@ impl<T: Read + Write> Stream<T> {
         send_all(&mut self.transport, &mut self.sealed)
     }
 
-    /// Sends the sealed records. If the transport would block, the rest is sent before the next
-    /// data.
+    /// Sends the sealed records. If the transport would block, the remaining bytes are sent before
+    /// the next data.
     fn send_sealed_now(&mut self) -> io::Result<()> {
         match self.send_sealed().and_then(|()| self.transport.flush()) {
             Err(error) if is_temporary(&error) => Ok(()),
@@ -240,9 +241,9 @@ impl<T: Read + Write> Stream<T> {
         }
     }
 
-    /// Sends protocol messages that the receiver caused, such as alerts and key updates. None is
-    /// added while earlier records are unsent: a peer that requests key updates and does not read
-    /// could otherwise make the buffer grow without limit.
+    /// Sends protocol messages that result from received records, such as alerts and key updates.
+    /// No message is added while earlier records are unsent: otherwise a peer that requests key
+    /// updates and does not read could make the buffer grow without limit.
     fn send_control(&mut self) -> io::Result<()> {
         let had_unsent = !self.sealed.is_empty();
         self.send_sealed()?;
@@ -280,8 +281,8 @@ impl<T: Read + Write> Stream<T> {
         Ok(Step::Progress)
     }
 
-    /// Answers a certificate request with a credential of the configuration. A server that sends
-    /// requests without reading the answers is refused. RFC 9846 4.7.2
+    /// Answers a certificate request with a credential of the configuration. Refuses a server that
+    /// sends requests without reading the answers. RFC 9846 4.7.2
     fn answer(&mut self, request: CertificateRequested) -> Result<(), Error> {
         if self.sealed.len() > limits::MAX_HELD_DATA {
             return Err(PeerError::TooManyCertificateRequests.into());
@@ -296,7 +297,7 @@ impl<T: Read + Write> Stream<T> {
     }
 }
 
-/// Without plaintext and records.
+/// The output contains no plaintext and no records.
 impl<T: fmt::Debug> fmt::Debug for Stream<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stream")
@@ -307,7 +308,7 @@ impl<T: fmt::Debug> fmt::Debug for Stream<T> {
     }
 }
 
-/// Result of [`Stream::open_next`].
+/// The result of [`Stream::open_next`].
 enum Step {
     Progress,
     NeedsInput,
@@ -340,7 +341,8 @@ impl<T: Read + Write> Read for Stream<T> {
                 }
                 other => other,
             };
-            // The next write returns the error, if it lasts: here it would hide what was read.
+            // An error that persists is returned by the next write. Returning it here would hide
+            // the data that was read.
             let _ = self.send_control();
             match filled.map_err(to_io)? {
                 Filled::Data(count) => return Ok(count),
@@ -379,7 +381,7 @@ impl<T: Read + Write> Write for Stream<T> {
     }
 }
 
-/// Sends `bytes` and removes what was sent, even if an error ends the transfer.
+/// Sends `bytes` and removes the bytes that were sent, even if an error ends the transfer.
 pub(crate) fn send_all(transport: &mut impl Write, bytes: &mut Vec<u8>) -> io::Result<()> {
     let mut sent = 0_usize;
     let result = loop {
@@ -398,12 +400,12 @@ pub(crate) fn send_all(transport: &mut impl Write, bytes: &mut Vec<u8>) -> io::R
     result
 }
 
-/// Whether a later call may succeed.
+/// Whether the error is temporary, so that a later call may succeed.
 pub(crate) fn is_temporary(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// An [`io::Error`] of a matching kind, with this error as its inner error.
+/// Creates an [`io::Error`] of a matching kind, with this error as its inner error.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match error {
@@ -417,7 +419,7 @@ impl From<Error> for io::Error {
     }
 }
 
-/// The conversion above as a function, for `map_err`.
+/// Performs the conversion above, as a function for `map_err`.
 pub(crate) fn to_io(error: Error) -> io::Error {
     error.into()
 }

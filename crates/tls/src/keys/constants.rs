@@ -1,5 +1,5 @@
-//! Values of the TLS 1.3 key schedule that do not depend on secrets, computed once per process.
-//! RFC 9846 7.1
+//! Values of the TLS 1.3 key schedule that do not depend on secrets. They are computed once per
+//! process. RFC 9846 7.1
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use super::label::derive_secret;
 pub(super) struct Constants {
     /// The hash of the empty string.
     pub(super) empty: Digest,
-    /// The salt of the early secret: zeros.
+    /// The salt of the early secret, which consists of zeros.
     pub(super) zeros: HmacKey,
     /// The early secret without a pre-shared key.
     pub(super) early_secret: Prk,
@@ -20,7 +20,7 @@ pub(super) struct Constants {
 }
 
 impl Constants {
-    /// The constants for this hash function, computed at first use.
+    /// Returns the constants for this hash function, which are computed on first use.
     pub(super) fn of(hash: HashAlgorithm) -> &'static Self {
         match hash {
             HashAlgorithm::Sha384 => &SHA384,
@@ -48,7 +48,7 @@ static SHA512: LazyLock<Constants> = LazyLock::new(|| Constants::compute(HashAlg
 mod tests {
     use super::*;
 
-    /// RFC 8448 3 contains both values for SHA-256.
+    /// The published trace of RFC 8448 3 contains both values for SHA-256.
     #[test]
     fn the_constants_are_those_of_the_published_trace() {
         let constants = Constants::of(HashAlgorithm::Sha256);

@@ -1,4 +1,4 @@
-//! The secrets of one direction in either version, from which its record protection is made.
+//! The secrets of one direction in either version, from which record protection is created.
 
 use tercel_crypto::ShortSecret;
 
@@ -8,17 +8,18 @@ use super::write_key::WriteKey;
 use crate::error::Error;
 use crate::record::protection::{Construction, Protection};
 
-/// The secret or key of one direction. In TLS 1.3 the traffic secret, so that a transport other
-/// than records can derive keys of its own.
+/// The secret or key of one direction. In TLS 1.3 it is the traffic secret, so that a transport
+/// other than the record layer can derive its own keys.
 pub(crate) enum Keys {
     Tls13(TrafficSecret),
-    /// TLS 1.3 handshake keys: key and IV, since these secrets are never updated.
+    /// Key and IV of TLS 1.3 handshake traffic. The secret is not needed, since it is never
+    /// updated.
     Handshake13(WriteKey),
     Tls12(WriteKey),
 }
 
 impl Keys {
-    /// Record protection with these keys, starting at sequence number 0.
+    /// Creates record protection with these keys, starting at sequence number 0.
     pub(crate) fn protection(&self) -> Result<Protection, Error> {
         match self {
             Self::Tls13(secret) => secret.protection(),
@@ -27,7 +28,7 @@ impl Keys {
         }
     }
 
-    /// Parked record protection, which has protected `sequence` records.
+    /// Creates parked record protection, which has protected `sequence` records.
     pub(crate) fn parked(&self, sequence: u64) -> Protection {
         let (algorithm, construction) = match self {
             Self::Tls13(secret) => (secret.algorithm(), Construction::Tls13),
@@ -37,7 +38,7 @@ impl Keys {
         Protection::parked(algorithm, construction, sequence)
     }
 
-    /// A copy of key and IV.
+    /// Returns a copy of key and IV.
     pub(crate) fn write_key(&self) -> WriteKey {
         match self {
             Self::Tls13(secret) => secret.write_key(),
@@ -45,7 +46,7 @@ impl Keys {
         }
     }
 
-    /// The application traffic secret of TLS 1.3.
+    /// Returns the application traffic secret, which exists only in TLS 1.3.
     pub(crate) fn traffic_secret(&self) -> Option<&TrafficSecret> {
         match self {
             Self::Tls13(secret) => Some(secret),
@@ -57,7 +58,7 @@ impl Keys {
         !matches!(self, Self::Tls12(_))
     }
 
-    /// The secret, or key and IV, as bytes.
+    /// Returns the secret, or key and IV, as bytes.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Tls13(secret) => secret.as_bytes(),
@@ -65,7 +66,8 @@ impl Keys {
         }
     }
 
-    /// Restores what [`Self::as_bytes`] returned. `None` if the length is wrong for this suite.
+    /// Restores keys from the bytes of [`Self::as_bytes`]. Returns `None` if the length is wrong
+    /// for this suite.
     pub(crate) fn from_bytes(suite: &'static Suite, bytes: &[u8]) -> Option<Self> {
         if suite.is_tls13() {
             return TrafficSecret::from_bytes(suite, bytes).map(Self::Tls13);
@@ -81,12 +83,13 @@ impl Keys {
 /// Keys to be installed.
 pub(crate) struct NewKeys {
     keys: Keys,
-    /// Key and IV of the traffic secret, if they were derived together with the other direction's.
+    /// Key and IV of the traffic secret, if they were derived together with those of the other
+    /// direction.
     write_key: Option<WriteKey>,
 }
 
 impl NewKeys {
-    /// An application traffic secret of TLS 1.3, and its key and IV.
+    /// Creates the value from an application traffic secret of TLS 1.3, and its key and IV.
     pub(crate) fn tls13(secret: TrafficSecret, write_key: WriteKey) -> Self {
         Self { keys: Keys::Tls13(secret), write_key: Some(write_key) }
     }

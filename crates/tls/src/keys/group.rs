@@ -6,7 +6,7 @@ use tercel_wire::NamedGroup;
 use crate::error::{Error, InternalError, PeerError};
 use crate::known_values::KnownValues;
 
-/// The algorithm of a group, if it is supported.
+/// Returns the algorithm of a group, or `None` if the group is not supported.
 pub(crate) fn algorithm(group: NamedGroup) -> Option<KeyExchangeAlgorithm> {
     TABLE.get(usize::from(index(group)?)).map(|(_, algorithm)| *algorithm)
 }
@@ -24,19 +24,19 @@ impl KnownGroups {
         index(group).is_some_and(|index| self.0.has(index))
     }
 
-    /// The number of supported groups that the peer prefers to this one. `None` if the peer's list
-    /// does not contain it.
+    /// Returns the number of supported groups that the peer prefers to this one. `None` if the
+    /// peer's list does not contain this group.
     pub(crate) fn rank(&self, group: NamedGroup) -> Option<usize> {
         self.0.rank(index(group)?)
     }
 
-    /// The groups in the peer's order.
+    /// Returns the groups in the peer's order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = NamedGroup> {
         self.0.iter().filter_map(|index| TABLE.get(usize::from(index)).map(|(code, _)| *code))
     }
 }
 
-/// The index of a group in [`TABLE`], without a search, since a peer's list may be long.
+/// Returns the index of a group in [`TABLE`]. There is no search, since a peer's list may be long.
 fn index(group: NamedGroup) -> Option<u8> {
     Some(match group {
         NamedGroup::X25519MLKEM768 => 0,
@@ -52,7 +52,7 @@ fn index(group: NamedGroup) -> Option<u8> {
     })
 }
 
-/// The group of an algorithm.
+/// Returns the group of an algorithm.
 pub(crate) fn code_point(algorithm: KeyExchangeAlgorithm) -> Option<NamedGroup> {
     TABLE.iter().find(|(_, known)| *known == algorithm).map(|(code, _)| *code)
 }
@@ -69,8 +69,8 @@ const TABLE: [(NamedGroup, KeyExchangeAlgorithm); 9] = [
     (NamedGroup::MLKEM1024, KeyExchangeAlgorithm::MlKem1024),
 ];
 
-/// The error of a key exchange: the peer's if its share is invalid for the group, else an internal
-/// one.
+/// Converts the error of a key exchange. It is an error of the peer if the share is invalid for the
+/// group, and an internal error otherwise.
 pub(crate) fn bad_share(error: CryptoError) -> Error {
     match error {
         CryptoError::InvalidShare => PeerError::BadKeyShare.into(),

@@ -4,8 +4,8 @@ use tercel_crypto::{HashAlgorithm, Prk, Secret};
 
 use super::label::expand_label;
 
-/// Derives the imported key with this identity. `hash` belongs to the external key, and `target` to
-/// the suites with which the imported key is used.
+/// Derives the imported key with this identity. `hash` belongs to the external key, and `target` is
+/// the hash of the cipher suites with which the imported key is used.
 pub(crate) fn imported_key(
     hash: HashAlgorithm,
     external_key: &[u8],
@@ -26,8 +26,8 @@ mod tests {
     use crate::keys::suite;
     use crate::keys::tls13::{EarlySecret, PskKind};
 
-    /// The steps of RFC 9258 5.1 with HMAC and a hash only. HKDF-Expand needs one block here, since
-    /// the output is not longer than the hash.
+    /// Performs the steps of RFC 9258 5.1 with HMAC and a hash only. HKDF-Expand needs one block
+    /// here, since the output is not longer than the hash.
     fn by_hand(hash: HashAlgorithm, key: &[u8], identity: &[u8], length: u8) -> Vec<u8> {
         let zeros = [0_u8; 48];
         let epskx = HmacKey::new(hash, &zeros[..hash.output_len()]).sign(&[key]);

@@ -1,9 +1,9 @@
-//! HKDF-Expand-Label and Derive-Secret, for one value or for several independent ones at once.
+//! HKDF-Expand-Label and Derive-Secret, for one value or for several independent values at once.
 //! RFC 9846 7.1
 
 use tercel_crypto::{Expansion, InterleavedHash, Mac, Prk, Secret, SecretBytes, expand_batch};
 
-/// HKDF-Expand-Label, for a label of any length. RFC 9846 7.1
+/// Computes HKDF-Expand-Label for a label of any length. RFC 9846 7.1
 pub(in crate::keys) fn expand_label(prk: &Prk, label: &[u8], context: &[u8], out: &mut [u8]) {
     let [.., high, low] = out.len().to_be_bytes();
     let [.., label_length] = label.len().wrapping_add(PREFIX.len()).to_be_bytes();
@@ -12,14 +12,14 @@ pub(in crate::keys) fn expand_label(prk: &Prk, label: &[u8], context: &[u8], out
     prk.expand(&info, out);
 }
 
-/// Derive-Secret with a transcript hash, for a label of any length. RFC 9846 7.1
+/// Computes Derive-Secret with a transcript hash, for a label of any length. RFC 9846 7.1
 pub(in crate::keys) fn derive_secret(prk: &Prk, label: &[u8], transcript: &[u8]) -> Secret {
     Secret::with(prk.hmac().algorithm().output_len(), |out| {
         expand_label(prk, label, transcript, out);
     })
 }
 
-/// Derive-Secret for a label of the key schedule.
+/// Computes Derive-Secret for a label of the key schedule.
 pub(super) fn derive<const LENGTH: usize>(
     prk: &Prk,
     label: Label,
@@ -30,7 +30,7 @@ pub(super) fn derive<const LENGTH: usize>(
     SecretBytes::with(length, |out| prk.expand(&label.parts(), out))
 }
 
-/// Derive-Secret for several labels and transcript hashes at once.
+/// Computes Derive-Secret for several labels and transcript hashes at once.
 pub(super) fn derive_secrets<const LENGTH: usize, const N: usize>(
     prk: &Prk,
     derived: [(Label, &[u8]); N],
@@ -45,7 +45,7 @@ pub(super) fn derive_secrets<const LENGTH: usize, const N: usize>(
     })
 }
 
-/// Like [`derive_secrets`], interleaved with the hashing of a message.
+/// Does the same as [`derive_secrets`], interleaved with the hashing of a message.
 pub(super) fn derive_interleaved<const LENGTH: usize, const N: usize>(
     interleaved: &mut InterleavedHash<'_>,
     prk: &Prk,
@@ -56,7 +56,7 @@ pub(super) fn derive_interleaved<const LENGTH: usize, const N: usize>(
     interleaved.expand(prk, labels.each_ref().map(HkdfLabel::parts))
 }
 
-/// Arguments of one HKDF-Expand-Label.
+/// The arguments of one HKDF-Expand-Label.
 pub(super) struct ExpandLabel<'a> {
     pub(super) prk: &'a Prk,
     pub(super) label: Label,
@@ -64,7 +64,7 @@ pub(super) struct ExpandLabel<'a> {
     pub(super) out: &'a mut [u8],
 }
 
-/// Computes several HKDF-Expand-Label and independent MACs at once.
+/// Computes several HKDF-Expand-Label operations and independent MACs at once.
 pub(super) fn expand_labels<const N: usize>(steps: [ExpandLabel<'_>; N], macs: &mut [Mac<'_>]) {
     let labels =
         steps.each_ref().map(|step| HkdfLabel::new(step.out.len(), step.label, step.context));
@@ -100,17 +100,18 @@ impl<'a> HkdfLabel<'a> {
     }
 }
 
-/// A label of the key schedule: the beginning of an `HkdfLabel`, with the lengths of output and
-/// context still unset.
+/// A label of the key schedule: the beginning of an `HkdfLabel`. The lengths of output and context
+/// are not set yet.
 #[derive(Clone, Copy)]
 pub(super) struct Label {
     bytes: [u8; LABEL_BUFFER],
-    /// Position of the context's length.
+    /// The position of the length of the context.
     end: usize,
 }
 
 impl Label {
-    /// Only for the constants below, so an error here is one at compile time.
+    /// Creates a label. It is called only for the constants below, so an error occurs at compile
+    /// time.
     #[allow(
         clippy::indexing_slicing,
         clippy::arithmetic_side_effects,
@@ -151,11 +152,11 @@ impl Label {
     pub(super) const TICKET: Self = Self::new(b"resumption");
 }
 
-/// Two bytes for the length of the output and one for that of the label, the longest label, and one
-/// byte for the length of the context.
+/// The maximum length of a label's bytes: two bytes for the length of the output, one for the
+/// length of the label, the longest label, and one byte for the length of the context.
 const LABEL_BUFFER: usize = 3 + PREFIX.len() + 12 + 1;
 
 const PREFIX: &[u8] = b"tls13 ";
 
-/// The longest label: 255 bytes without the prefix. RFC 9846 7.1
+/// The length of the longest label: 255 bytes minus the prefix. RFC 9846 7.1
 pub(super) const MAX_LABEL: usize = 249;

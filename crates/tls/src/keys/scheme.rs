@@ -4,7 +4,7 @@
 use tercel_crypto::{KeyKind, SignatureAlgorithm};
 use tercel_wire::{List, NamedGroup, ProtocolVersion, SignatureScheme};
 
-/// A set of supported schemes, to which a peer's list of any length is reduced once.
+/// A set of supported signature schemes. A peer's list of any length is reduced to it once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SchemeSet(u32);
 
@@ -14,7 +14,7 @@ impl SchemeSet {
         Self(bits.fold(0, |set, bit| set | bit))
     }
 
-    /// All supported schemes.
+    /// Returns the set of all supported schemes.
     pub(crate) fn all() -> Self {
         Self(ALL.iter().fold(0, |set, _| set << 1 | 1))
     }
@@ -34,7 +34,7 @@ impl SchemeSet {
     }
 }
 
-/// All supported schemes, at most 32.
+/// All supported schemes. There can be at most 32.
 const ALL: [SignatureScheme; 16] = [
     SignatureScheme::ECDSA_SECP256R1_SHA256,
     SignatureScheme::ECDSA_SECP384R1_SHA384,
@@ -54,7 +54,7 @@ const ALL: [SignatureScheme; 16] = [
     SignatureScheme::MLDSA87,
 ];
 
-/// The index of a scheme in [`ALL`], without a search, since a peer's list may be long.
+/// Returns the index of a scheme in [`ALL`]. There is no search, since a peer's list may be long.
 fn index(scheme: SignatureScheme) -> Option<u32> {
     Some(match scheme {
         SignatureScheme::ECDSA_SECP256R1_SHA256 => 0,
@@ -77,7 +77,7 @@ fn index(scheme: SignatureScheme) -> Option<u32> {
     })
 }
 
-/// The algorithm of a scheme, if it is supported.
+/// Returns the algorithm of a scheme, or `None` if the scheme is not supported.
 pub(crate) fn algorithm(scheme: SignatureScheme) -> Option<SignatureAlgorithm> {
     Some(match scheme {
         SignatureScheme::RSA_PKCS1_SHA256 => SignatureAlgorithm::RsaPkcs1Sha256,
@@ -107,7 +107,7 @@ pub(crate) fn algorithm(scheme: SignatureScheme) -> Option<SignatureAlgorithm> {
 pub(crate) fn usable(scheme: SignatureScheme, kind: KeyKind, version: ProtocolVersion) -> bool {
     let tls13 = version == ProtocolVersion::TLS1_3;
     match scheme {
-        // RSASSA-PKCS1-v1_5 is for certificates only in TLS 1.3. RFC 9846 4.3.3
+        // In TLS 1.3, RSASSA-PKCS1-v1_5 is allowed only in certificates. RFC 9846 4.3.3
         SignatureScheme::RSA_PKCS1_SHA256
         | SignatureScheme::RSA_PKCS1_SHA384
         | SignatureScheme::RSA_PKCS1_SHA512 => kind == KeyKind::Rsa && !tls13,
@@ -129,7 +129,7 @@ pub(crate) fn usable(scheme: SignatureScheme, kind: KeyKind, version: ProtocolVe
     }
 }
 
-/// Whether a scheme is undefined in TLS 1.2, for handshakes and for certificates.
+/// Whether a scheme is undefined in TLS 1.2, both for handshakes and for certificates.
 pub(crate) fn is_for_tls13_only(scheme: SignatureScheme) -> bool {
     matches!(scheme, SignatureScheme::MLDSA44 | SignatureScheme::MLDSA65 | SignatureScheme::MLDSA87)
 }
@@ -138,7 +138,7 @@ fn fits_curve(kind: KeyKind, wanted: KeyKind, tls13: bool) -> bool {
     kind == wanted || (!tls13 && curve(kind).is_some())
 }
 
-/// The curve of an ECDSA key.
+/// Returns the curve of an ECDSA key.
 pub(crate) fn curve(kind: KeyKind) -> Option<NamedGroup> {
     match kind {
         KeyKind::EcdsaP256 => Some(NamedGroup::SECP256R1),
@@ -148,7 +148,7 @@ pub(crate) fn curve(kind: KeyKind) -> Option<NamedGroup> {
     }
 }
 
-/// The schemes with which a key can sign, best first.
+/// Returns the schemes with which a key can sign, most preferred first.
 pub(crate) fn for_key(kind: KeyKind) -> Vec<SignatureScheme> {
     let preferred: &[SignatureScheme] = match kind {
         KeyKind::Rsa => &[
@@ -188,7 +188,7 @@ pub(crate) fn for_key(kind: KeyKind) -> Vec<SignatureScheme> {
     preferred.to_vec()
 }
 
-/// Every scheme that [`tercel_crypto`] can verify, best first.
+/// All schemes that [`tercel_crypto`] can verify, most preferred first.
 pub(crate) const SIGNATURE_SCHEMES: &[SignatureScheme] = &[
     SignatureScheme::ECDSA_SECP256R1_SHA256,
     SignatureScheme::ECDSA_SECP384R1_SHA384,

@@ -3,20 +3,20 @@
 use tercel_crypto::{AeadAlgorithm, HashAlgorithm};
 use tercel_wire::CipherSuite;
 
-/// The server's authentication in a TLS 1.2 suite.
+/// The kind of key with which the server authenticates in a TLS 1.2 suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Authentication {
     Rsa,
     Ecdsa,
 }
 
-/// A cipher suite.
+/// A cipher suite and its parameters.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Suite {
     pub(crate) code: CipherSuite,
     pub(crate) aead: AeadAlgorithm,
     pub(crate) hash: HashAlgorithm,
-    /// `None` for a suite of TLS 1.3, which does not determine authentication. RFC 9846 B.4
+    /// The authentication. `None` for a suite of TLS 1.3, which does not determine it. RFC 9846 B.4
     pub(crate) authentication: Option<Authentication>,
 }
 
@@ -26,12 +26,12 @@ impl Suite {
     }
 }
 
-/// The suite with this code point, if it is supported.
+/// Returns the suite with this code point, or `None` if it is not supported.
 pub(crate) fn find(code: CipherSuite) -> Option<&'static Suite> {
     ALL.get(usize::from(index(code)?))
 }
 
-/// The index of a suite in [`ALL`], without a search, since a peer's list may be long.
+/// Returns the index of a suite in [`ALL`]. There is no search, since a peer's list may be long.
 pub(crate) fn index(code: CipherSuite) -> Option<u8> {
     Some(match code {
         CipherSuite::TLS_AES_128_GCM_SHA256 => 0,

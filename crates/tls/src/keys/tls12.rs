@@ -9,21 +9,21 @@ use super::write_key::WriteKey;
 use crate::error::{Error, Misuse};
 use crate::record::protection::Construction;
 
-/// The main secret of TLS 1.2, with the PRF keyed by it.
+/// The main secret of TLS 1.2, and the PRF with this secret as key.
 pub(crate) struct MainSecret12 {
     prf: Tls12Prf,
     secret: Secret,
     suite: &'static Suite,
 }
 
-/// Bytes of the main secret. RFC 5246 8.1
+/// The length of the main secret in bytes. RFC 5246 8.1
 const MAIN_SECRET: usize = 48;
 
-/// Bytes of `verify_data`. RFC 5246 7.4.9
+/// The length of `verify_data` in bytes. RFC 5246 7.4.9
 pub(crate) const VERIFY_DATA: usize = 12;
 
 impl MainSecret12 {
-    /// The extended main secret, which is bound to the handshake's messages. RFC 7627 4
+    /// Derives the extended main secret, which is bound to the handshake's messages. RFC 7627 4
     pub(crate) fn extended(
         suite: &'static Suite,
         shared: &SharedSecret,
@@ -32,7 +32,8 @@ impl MainSecret12 {
         Self::derive(suite, shared, b"extended master secret", &[session_hash])
     }
 
-    /// The main secret without the extension, bound only to the randoms. RFC 5246 8.1
+    /// Derives the main secret without the extension, which is bound only to the random values.
+    /// RFC 5246 8.1
     pub(crate) fn plain(
         suite: &'static Suite,
         shared: &SharedSecret,
@@ -42,7 +43,7 @@ impl MainSecret12 {
         Self::derive(suite, shared, b"master secret", &[client_random, server_random])
     }
 
-    /// The main secret of a session that is resumed. RFC 5246 F.1.4
+    /// Restores the main secret of a session that is resumed. RFC 5246 F.1.4
     pub(crate) fn resumed(suite: &'static Suite, secret: Secret) -> Self {
         Self { prf: Tls12Prf::new(suite.hash, secret.as_bytes()), secret, suite }
     }
@@ -57,8 +58,8 @@ impl MainSecret12 {
         self.secret.as_bytes()
     }
 
-    /// The keys and the client's `verify_data` over `transcript`, for a full handshake, in which
-    /// the client sends Finished first.
+    /// Derives the keys and the client's `verify_data` over `transcript`. For a full handshake, in
+    /// which the client sends Finished first.
     pub(crate) fn keys_and_client_finished(
         &self,
         randoms: &Randoms,
@@ -67,9 +68,9 @@ impl MainSecret12 {
         self.derive_keys(randoms, |run| self.verify_data(CLIENT, transcript, Some(run)))
     }
 
-    /// The keys, and the `verify_data` of server and client, for an abbreviated handshake. The
-    /// server's covers `transcript`. The client's covers the hash that `hash_with_server_finished`
-    /// returns, which includes the server's Finished. RFC 5246 7.3
+    /// Derives the keys, and the `verify_data` of server and client, for an abbreviated handshake.
+    /// The server's `verify_data` covers `transcript`. The client's covers the hash that
+    /// `hash_with_server_finished` returns, which includes the server's Finished. RFC 5246 7.3
     pub(crate) fn keys_and_both_finished(
         &self,
         randoms: &Randoms,
@@ -115,7 +116,7 @@ impl MainSecret12 {
         (both, made)
     }
 
-    /// A server's `verify_data`. RFC 5246 7.4.9
+    /// Computes a server's `verify_data`. RFC 5246 7.4.9
     pub(crate) fn server_verify_data(&self, transcript: &Digest) -> VerifyData {
         self.verify_data(SERVER, transcript, None)
     }
@@ -135,7 +136,7 @@ impl MainSecret12 {
     }
 }
 
-/// Client random and server random of a handshake.
+/// The client random and the server random of a handshake.
 pub(crate) struct Randoms {
     pub(crate) client: [u8; 32],
     pub(crate) server: [u8; 32],
@@ -155,7 +156,8 @@ const SERVER: &[u8] = b"server finished";
 
 /// The exporter of a TLS 1.2 connection. RFC 5705
 ///
-/// It has the main secret only, and no keyed PRF, since all connections keep it and few use it.
+/// It contains only the main secret, and no PRF state, since all connections keep an exporter and
+/// few use it.
 pub(crate) struct Exporter12 {
     secret: ShortSecret,
     hash: HashAlgorithm,
@@ -184,7 +186,7 @@ impl Exporter12 {
         w.bytes(&self.server_random);
     }
 
-    /// Reads what [`Self::write`] wrote, for a connection with this suite.
+    /// Reads an exporter that [`Self::write`] wrote, for a connection with this suite.
     pub(crate) fn read(r: &mut Reader<'_>, suite: &Suite) -> Option<Self> {
         let secret = r.opaque8().ok().filter(|secret| secret.len() == MAIN_SECRET)?;
         let extended = match r.u8().ok()? {
@@ -228,7 +230,8 @@ mod tests {
     use super::*;
     use crate::keys::suite;
 
-    /// Compares with each value computed separately, as RFC 5246 5, 6.3 and 7.4.9 define it.
+    /// Compares the results with values computed separately, as RFC 5246 5, 6.3 and 7.4.9 define
+    /// them.
     #[test]
     fn what_is_made_at_once_is_what_is_made_alone() {
         let randoms = Randoms { client: [1; 32], server: [2; 32] };

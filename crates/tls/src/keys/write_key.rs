@@ -10,7 +10,7 @@ pub(crate) struct WriteKey {
 }
 
 impl WriteKey {
-    /// A key and an IV of these lengths, which `write` fills in.
+    /// Creates a key and an IV of these lengths, which `write` fills in.
     pub(crate) fn with(
         algorithm: AeadAlgorithm,
         iv_len: usize,
@@ -24,12 +24,13 @@ impl WriteKey {
         Self { algorithm, bytes }
     }
 
-    /// A TLS 1.3 key followed by its IV, [`Self::tls13_length`] bytes.
+    /// Creates the value from a TLS 1.3 key followed by its IV, which have [`Self::tls13_length`]
+    /// bytes.
     pub(crate) fn tls13(algorithm: AeadAlgorithm, bytes: ShortSecret) -> Self {
         Self { algorithm, bytes }
     }
 
-    /// Bytes of a key and its IV in TLS 1.3. RFC 9846 5.3
+    /// Returns the number of bytes of a key and its IV in TLS 1.3. RFC 9846 5.3
     pub(crate) fn tls13_length(algorithm: AeadAlgorithm) -> usize {
         algorithm.key_len().saturating_add(AeadAlgorithm::NONCE_LEN)
     }

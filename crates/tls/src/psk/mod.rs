@@ -51,11 +51,11 @@ pub struct PreSharedKey {
     hash: HashAlgorithm,
 }
 
-/// An error when a [`PreSharedKey`] is made.
+/// The error of creating a [`PreSharedKey`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PreSharedKeyError {
-    /// The identity does not have 1 to 65535 bytes. For an imported key, this limit applies to the
+    /// The identity is not 1 to 65535 bytes long. For an imported key, this limit applies to the
     /// encoded [`ImportedIdentity`]. RFC 9846 4.3.11
     BadIdentity,
     /// The key has less than 128 bits. RFC 9257 6
@@ -68,8 +68,8 @@ pub enum PreSharedKeyError {
 const MIN_KEY: usize = 16;
 
 impl PreSharedKey {
-    /// A key that is used without import. Both peers have to agree on `hash`; SHA-256 is the
-    /// default if nothing was agreed. Only suites with this hash can be used with the key.
+    /// Creates a key that is used without import. Both peers have to agree on `hash`; SHA-256 is
+    /// the default if nothing was agreed. Only suites with this hash can be used with the key.
     /// RFC 9846 4.3.11
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl PreSharedKey {
     }
 
     /// Imports an external key for TLS 1.3: returns a key for suites with SHA-256, and one for
-    /// suites with SHA-384. A configuration should be given both. RFC 9258 5.1
+    /// suites with SHA-384. Add both keys to a configuration. RFC 9258 5.1
     ///
     /// `context` describes the use of the external key, for instance the roles of its holders. Both
     /// peers have to use the same context. `hash` belongs to the external key; SHA-256 is the
@@ -129,19 +129,21 @@ impl PreSharedKey {
         ])
     }
 
-    /// The identity that is sent. For an imported key, an encoded [`ImportedIdentity`].
+    /// Returns the identity that is sent. For an imported key, it is an encoded
+    /// [`ImportedIdentity`].
     #[must_use]
     pub fn identity(&self) -> &[u8] {
         &self.identity
     }
 
-    /// The identity outside of TLS. For a key that is not imported, the same as [`Self::identity`].
+    /// Returns the identity that is used outside of TLS. For a key that is not imported, it is the
+    /// same as [`Self::identity`].
     #[must_use]
     pub fn external_identity(&self) -> &[u8] {
         self.external_identity.as_deref().unwrap_or(&self.identity)
     }
 
-    /// The hash of the suites with which the key can be used.
+    /// Returns the hash of the suites with which the key can be used.
     #[must_use]
     pub fn hash(&self) -> HashAlgorithm {
         self.hash
@@ -158,8 +160,8 @@ impl PreSharedKey {
         }
     }
 
-    /// A digest that distinguishes keys, also those with the same identity, and does not reveal
-    /// them. The two keys of an import have different fingerprints.
+    /// Returns a digest that identifies the key without revealing it. Keys with the same identity
+    /// have different fingerprints, and so do the two keys of an import.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
         let key = HmacKey::new(HashAlgorithm::Sha256, &self.secret);
@@ -167,7 +169,7 @@ impl PreSharedKey {
         digest.first_chunk().copied().unwrap_or_default()
     }
 
-    /// The reference to this key in a session.
+    /// Returns the reference to this key that a session contains.
     pub(crate) fn used(&self) -> UsedKey {
         let external_identity = self.external_identity().to_vec();
         UsedKey { external_identity, fingerprint: self.fingerprint() }
@@ -205,7 +207,7 @@ impl fmt::Display for PreSharedKeyError {
 
 impl std::error::Error for PreSharedKeyError {}
 
-/// Reference to the external pre-shared key with which a session was established.
+/// A reference to the external pre-shared key with which a session was established.
 #[derive(Clone)]
 pub(crate) struct UsedKey {
     /// Never empty.

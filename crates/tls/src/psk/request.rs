@@ -1,4 +1,4 @@
-//! Interface of a server's external pre-shared key store. RFC 9846 4.3.11
+//! The interface of a server's external pre-shared key store. RFC 9846 4.3.11
 
 use core::fmt;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use tercel_wire::{List, PskIdentity, SignatureScheme};
 use super::PreSharedKey;
 use crate::record::limits;
 
-/// The pre-shared keys that a client offers, and what is negotiated about their use.
+/// The pre-shared keys that a client offers, and the negotiated conditions for their use.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct PreSharedKeyRequest<'a> {
     /// The hashes of the common suites, in the server's order of preference. A key with another
-    /// hash cannot be used. A key with a later hash causes a less preferred suite to be chosen.
+    /// hash cannot be used. A key with a later hash causes a less preferred suite to be selected.
     pub hashes: &'a [HashAlgorithm],
     /// The server name that the client sent.
     pub server_name: Option<&'a str>,
@@ -25,12 +25,13 @@ pub struct PreSharedKeyRequest<'a> {
 }
 
 impl<'a> PreSharedKeyRequest<'a> {
-    /// The first 32 identities, in the client's order; some may be tickets. Later ones are ignored.
+    /// Returns the first 32 identities, in the client's order. Some may be tickets. Further
+    /// identities are ignored.
     pub fn identities(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.identities.iter().map(|each| each.identity).take(limits::MAX_PSK_IDENTITIES)
     }
 
-    /// Whether the client offers this key, and a common suite has its hash.
+    /// Returns whether the client offers this key, and a common suite has the hash of the key.
     #[must_use]
     pub fn fits(&self, key: &PreSharedKey) -> bool {
         self.hashes.contains(&key.hash()) && self.identities().any(|name| name == key.identity())
@@ -69,18 +70,18 @@ impl fmt::Debug for PreSharedKeyRequest<'_> {
 /// }
 /// ```
 pub trait FindPreSharedKey: Send + Sync {
-    /// Returns the key to use. `None` if the server knows none of them, or prefers to present a
-    /// certificate. A key that the client did not offer, or whose hash belongs to no common suite,
-    /// is ignored: see [`PreSharedKeyRequest::fits`].
+    /// Returns the key to use. `None` if the server knows none of the offered keys, or prefers to
+    /// present a certificate. A key that the client did not offer, or whose hash belongs to no
+    /// common suite, is ignored: see [`PreSharedKeyRequest::fits`].
     ///
     /// The identity of an imported key can be parsed with [`tercel_wire::ImportedIdentity::parse`],
-    /// and the key made with [`PreSharedKey::import`].
+    /// and the key created with [`PreSharedKey::import`].
     fn find_pre_shared_key(&self, request: &PreSharedKeyRequest<'_>) -> Option<Arc<PreSharedKey>>;
 
-    /// Whether a session of the key with this
-    /// [external identity](PreSharedKey::external_identity) and
-    /// [fingerprint](PreSharedKey::fingerprint) may be resumed. Should return `true` only if a full
-    /// handshake with this key would be accepted now, so `false` for a removed key.
+    /// Returns whether a session of the key with this [external
+    /// identity](PreSharedKey::external_identity) and [fingerprint](PreSharedKey::fingerprint) may
+    /// be resumed. The result should be `true` only if a full handshake with this key would be
+    /// accepted now, so `false` for a removed key.
     ///
     /// Servers that share ticket keys or a store can open each other's sessions, so a wrong `true`
     /// accepts a client of another server. The identity does not suffice for the decision: a key

@@ -11,9 +11,9 @@ use super::request::{FindPreSharedKey, PreSharedKeyRequest};
 
 /// A server's external pre-shared keys in memory, which can be replaced at any time.
 ///
-/// The key is chosen in the client's order among those with the hash of the most preferred common
-/// suite, then among those with the hash of another common suite. Sessions of removed keys are not
-/// resumed, even if another key has the same identity now.
+/// The offered keys are tried in the client's order: first those with the hash of the most
+/// preferred common suite, then those with the hash of another common suite. Sessions of removed
+/// keys are not resumed, even if another key has the same identity now.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,13 +40,13 @@ struct Keys {
 }
 
 impl PreSharedKeys {
-    /// A store with these keys. If two keys have the same identity, the later one is used.
+    /// Creates a store with these keys. If two keys have the same identity, the later one is used.
     #[must_use]
     pub fn new(keys: impl IntoIterator<Item = PreSharedKey>) -> Self {
         Self { current: ArcSwap::from_pointee(Keys::of(keys)) }
     }
 
-    /// Replaces all keys. Handshakes in progress keep the key they have.
+    /// Replaces all keys. Handshakes in progress keep the key that they selected.
     pub fn replace(&self, keys: impl IntoIterator<Item = PreSharedKey>) {
         self.current.store(Arc::new(Keys::of(keys)));
     }

@@ -1,6 +1,6 @@
 //! Record framing: checks the header of the next record and finds where the record ends.
 //!
-//! A record is refused by its five header bytes, before its fragment is received.
+//! An invalid record is refused after its five header bytes, before its fragment is received.
 
 use tercel_wire::{ContentType, ProtocolVersion, RecordHeader};
 
@@ -11,7 +11,7 @@ use crate::error::{Error, PeerError};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub(crate) content_type: ContentType,
-    /// Length of header and fragment.
+    /// The length of header and fragment.
     pub(crate) total: usize,
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum RecordVersion {
     Tls13,
 }
 
-/// The first record in `bytes`, or `None` if more bytes are needed.
+/// Returns the first record in `bytes`, or `None` if more bytes are needed.
 #[inline(always)]
 pub(crate) fn first(
     bytes: &[u8],
@@ -57,7 +57,7 @@ pub(crate) fn first(
         return Err(PeerError::WrongRecordVersion.into());
     }
     let longest = match (protected, version) {
-        // Rejected early data, which may precede a second ClientHello. RFC 9846 4.3.10
+        // This may be rejected early data, which may precede a second ClientHello. RFC 9846 4.3.10
         (false, RecordVersion::Tls13) if header.content_type == ContentType::APPLICATION_DATA => {
             limits::MAX_PROTECTED_TLS13
         }

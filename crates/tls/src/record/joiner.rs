@@ -13,13 +13,14 @@ use crate::error::{Error, PeerError};
 
 /// Handshake bytes that were received and not yet returned as messages.
 pub(crate) enum Joiner {
-    /// A fragment that began with a whole message, and how many of its bytes were returned.
+    /// A fragment that began with a complete message, and the number of its bytes that were
+    /// returned.
     Whole(Arc<[u8]>, usize),
     /// The beginning of a split message; empty if no byte is pending.
     Partial(Vec<u8>),
 }
 
-/// A handshake message, header included.
+/// A handshake message, including its header.
 #[derive(Clone)]
 pub(crate) struct Message(Storage);
 
@@ -34,7 +35,7 @@ enum Storage {
 /// The longest message stored inline: a Finished with the longest hash.
 const MAX_INLINE: usize = MESSAGE_HEADER + 48;
 
-/// Bytes of a handshake message before its body.
+/// The number of bytes of a handshake message before its body.
 const MESSAGE_HEADER: usize = 4;
 
 impl Joiner {
@@ -79,7 +80,7 @@ impl Joiner {
         *self = Self::Partial(self.waiting().to_vec());
     }
 
-    /// The pending bytes: received, and not yet returned as messages.
+    /// Returns the pending bytes, which were received and not yet returned as messages.
     pub(crate) fn waiting(&self) -> &[u8] {
         match self {
             Self::Whole(shared, taken) => shared.get(*taken..).unwrap_or_default(),
@@ -87,7 +88,7 @@ impl Joiner {
         }
     }
 
-    /// The next whole message, header included.
+    /// Returns the next complete message, including its header.
     pub(crate) fn next(&mut self) -> Result<Option<Message>, Error> {
         let Some(length) = first_length(self.waiting())? else { return Ok(None) };
         let (shared, start) = match core::mem::take(self) {
@@ -108,7 +109,7 @@ impl Default for Joiner {
     }
 }
 
-/// The length of the first message, header included, if the message is complete.
+/// Returns the length of the first message, including its header, if the message is complete.
 fn first_length(bytes: &[u8]) -> Result<Option<usize>, Error> {
     let Some(header) = bytes.first_chunk::<MESSAGE_HEADER>() else { return Ok(None) };
     let header = MessageHeader::parse(header);
@@ -125,12 +126,12 @@ impl Message {
         HandshakeType(self.bytes().first().copied().unwrap_or_default())
     }
 
-    /// The message without its header.
+    /// Returns the message without its header.
     pub(crate) fn body(&self) -> &[u8] {
         self.bytes().get(MESSAGE_HEADER..).unwrap_or_default()
     }
 
-    /// The message with its header, as it enters the transcript hash.
+    /// Returns the message with its header, as the transcript hash covers it.
     pub(crate) fn bytes(&self) -> &[u8] {
         match &self.0 {
             Storage::Shared(shared, range) => shared.get(range.clone()).unwrap_or_default(),
@@ -147,7 +148,7 @@ impl Message {
 mod tests {
     use super::*;
 
-    /// Finished messages with bodies of these lengths.
+    /// Creates Finished messages with bodies of these lengths.
     fn messages(lengths: &[u8]) -> Vec<u8> {
         let body = |length: u8| vec![length; length.into()];
         let message = |length: &u8| [vec![20, 0, 0, *length], body(*length)].concat();

@@ -1,4 +1,4 @@
-//! Receiving side of record protection: turns records into plaintext. RFC 9846 5.2, 5.4
+//! The receiving side of record protection: turns records into plaintext. RFC 9846 5.2, 5.4
 
 use core::ops::Range;
 
@@ -13,11 +13,12 @@ use crate::error::{Error, PeerError};
 pub(crate) struct Opener {
     protection: Option<Protection>,
     version: RecordVersion,
-    /// Plaintext bytes that a record may carry: this side's `record_size_limit`. RFC 8449 4
+    /// The number of plaintext bytes that a record may carry: this side's `record_size_limit`.
+    /// RFC 8449 4
     max_plaintext: u16,
-    /// Bytes of rejected early data that may still be skipped. RFC 9846 4.3.10
+    /// The number of bytes of rejected early data that may still be skipped. RFC 9846 4.3.10
     skip: Option<u32>,
-    /// Whether an unprotected alert is still accepted although a key is installed.
+    /// Whether an unprotected alert is still accepted, although a key is installed.
     plain_alert: bool,
     empty_records: u8,
 }
@@ -25,15 +26,15 @@ pub(crate) struct Opener {
 /// The content of one record.
 pub(crate) struct Opened {
     pub(crate) content_type: ContentType,
-    /// Position of the plaintext in the record.
+    /// The position of the plaintext in the record.
     pub(crate) plaintext: Range<usize>,
 }
 
-/// Result of [`Opener::open_into`].
+/// The result of [`Opener::open_into`].
 pub(crate) enum OpenedContent {
     /// The output begins with this many bytes of plaintext of this type.
     Output(ContentType, usize),
-    /// The record was not protected: its content is still in the input.
+    /// The record was not protected: the content is still in the input.
     Input(Opened),
 }
 
@@ -61,7 +62,7 @@ impl Opener {
         self.max_plaintext
     }
 
-    /// Consecutive records without content up to now.
+    /// Returns the number of consecutive records without content up to now.
     pub(crate) fn empty_records(&self) -> u8 {
         self.empty_records
     }
@@ -75,7 +76,7 @@ impl Opener {
         self.plain_alert = false;
     }
 
-    /// Replaces the key in place, which saves a move of the expanded key.
+    /// Replaces the key in place, which avoids moving the expanded key.
     pub(crate) fn replace(
         &mut self,
         with: impl FnOnce(&mut Option<Protection>) -> Result<(), Error>,
@@ -84,10 +85,9 @@ impl Opener {
         with(&mut self.protection)
     }
 
-    /// Accepts an unprotected alert although a key is installed: a client that cannot read the
-    /// server's first flight has no key to protect its alert. The first record that opens and the
-    /// next key end this, since otherwise a network attacker could close the connection.
-    /// RFC 9846 6.1
+    /// Accepts an unprotected alert, although a key is installed: a client that cannot read the
+    /// server's first flight has no key to protect its alert. The next key or the first record that
+    /// opens ends this, since otherwise a network attacker could close the connection. RFC 9846 6.1
     pub(crate) fn expect_plain_alert(&mut self) {
         self.plain_alert = true;
     }
@@ -96,7 +96,7 @@ impl Opener {
         self.protection.is_some()
     }
 
-    /// The current protection, whose key is to be freed or restored.
+    /// Returns the current protection, whose key is to be freed or restored.
     pub(crate) fn protection_mut(&mut self) -> Option<&mut Protection> {
         self.protection.as_mut()
     }
@@ -110,18 +110,18 @@ impl Opener {
         self.skip = Some(bytes);
     }
 
-    /// Makes a record that does not open an error again.
+    /// Ends the skipping of early data: a record that cannot be opened is an error again.
     pub(crate) fn stop_skipping(&mut self) {
         self.skip = None;
     }
 
-    /// The frame of the first record in `bytes`, or `None` if the record is incomplete.
+    /// Returns the frame of the first record in `bytes`, or `None` if the record is incomplete.
     #[inline(always)]
     pub(crate) fn frame(&self, bytes: &[u8]) -> Result<Option<Frame>, Error> {
         frame::first(bytes, self.version, self.is_protected())
     }
 
-    /// Opens `record` in place. `None`: the record was skipped.
+    /// Opens `record` in place. Returns `None` if the record was skipped.
     pub(crate) fn open(
         &mut self,
         frame: Frame,
@@ -149,7 +149,7 @@ impl Opener {
         Ok(Some(Opened { content_type, plaintext: range.start..end }))
     }
 
-    /// Opens `record` into `out`, which has room for at least [`Self::room_needed`] bytes.
+    /// Opens `record` into `out`, which must have at least [`Self::room_needed`] bytes.
     pub(crate) fn open_into(
         &mut self,
         frame: Frame,
@@ -173,7 +173,8 @@ impl Opener {
         Ok(Some(OpenedContent::Output(content_type, length)))
     }
 
-    /// Bytes that [`Self::open_into`] may write for a record of `total` bytes.
+    /// Returns the number of bytes that [`Self::open_into`] may write for a record of `total`
+    /// bytes.
     pub(crate) fn room_needed(&self, total: usize) -> usize {
         let overhead = match self.construction() {
             Some(Construction::Tls13) => tercel_crypto::AeadAlgorithm::TAG_LEN,
@@ -189,17 +190,17 @@ impl Opener {
 
     fn open_plain(&mut self, frame: Frame, total: usize) -> Result<Option<Opened>, Error> {
         if frame.content_type == ContentType::APPLICATION_DATA {
-            // Rejected early data before a second ClientHello. RFC 9846 4.3.10
+            // This is rejected early data before a second ClientHello. RFC 9846 4.3.10
             return self.skip_record(PeerError::UnexpectedRecord.into(), total).map(|()| None);
         }
         self.count_empty(frame.content_type, total.saturating_sub(limits::HEADER))?;
         Ok(Some(Opened { content_type: frame.content_type, plaintext: limits::HEADER..total }))
     }
 
-    /// Once TLS 1.3 keys are installed, only two kinds of record may be unprotected: the
-    /// compatibility change_cipher_spec, and the alert of a client that could not read the server's
-    /// first flight. A later unprotected alert could be forged, and a forged close_notify would
-    /// truncate the data unnoticed. RFC 9846 6.1
+    /// Opens an unprotected record after TLS 1.3 keys were installed. Only two kinds are allowed:
+    /// the compatibility change_cipher_spec, and the alert of a client that could not read the
+    /// server's first flight. A later unprotected alert could be forged, and a forged close_notify
+    /// would truncate the data unnoticed. RFC 9846 6.1
     fn open_plain_in_tls13(&mut self, frame: Frame, total: usize) -> Result<Option<Opened>, Error> {
         match frame.content_type {
             ContentType::APPLICATION_DATA => Ok(None),
@@ -224,7 +225,8 @@ impl Opener {
         Ok(())
     }
 
-    /// The type and length of the content: in TLS 1.3 the last byte that is not zero. RFC 9846 5.4
+    /// Returns the content type and the length of the content. In TLS 1.3 the type is the last byte
+    /// that is not zero. RFC 9846 5.4
     fn inner_type(
         &self,
         construction: Construction,
@@ -258,7 +260,7 @@ impl Opener {
     /// records in any version. RFC 9846 5.1
     fn count_empty(&mut self, content_type: ContentType, length: usize) -> Result<(), Error> {
         if length > 0 {
-            // An alert makes no progress either, so it does not reset the count.
+            // An alert makes no progress, either, so it does not reset the count.
             if content_type != ContentType::ALERT {
                 self.empty_records = 0;
             }

@@ -7,20 +7,21 @@ use tercel_wire::ContentType;
 use super::limits;
 use crate::error::{Error, InternalError, PeerError};
 
-/// How a protocol version and AEAD form nonces and additional data.
+/// The construction of nonces and additional data for a protocol version and AEAD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Construction {
-    /// RFC 9846 5.2, 5.3: the nonce is the IV xor the sequence number, the content type is
+    /// RFC 9846 5.2, 5.3: the nonce is the IV XOR the sequence number, the content type is
     /// encrypted, and the header is the additional data.
     Tls13,
-    /// RFC 5288: the nonce has four fixed bytes and eight explicit ones, which the record contains.
+    /// RFC 5288: the nonce has four fixed bytes and eight explicit bytes, which the record
+    /// contains.
     Tls12Gcm,
-    /// RFC 7905: nonce as in TLS 1.3, additional data as in TLS 1.2.
+    /// RFC 7905: the nonce is constructed as in TLS 1.3, the additional data as in TLS 1.2.
     Tls12ChaCha,
 }
 
 impl Construction {
-    /// The construction of TLS 1.2 for this algorithm.
+    /// Returns the construction of TLS 1.2 for this algorithm.
     pub(crate) fn tls12(algorithm: AeadAlgorithm) -> Self {
         match algorithm {
             AeadAlgorithm::ChaCha20Poly1305 => Self::Tls12ChaCha,
@@ -28,7 +29,8 @@ impl Construction {
         }
     }
 
-    /// Bytes of the IV from the key schedule. RFC 9846 5.3, RFC 5288 3, RFC 7905 2
+    /// Returns the number of bytes of the IV from the key schedule. RFC 9846 5.3, RFC 5288 3,
+    /// RFC 7905 2
     pub(crate) fn iv_len(self) -> usize {
         match self {
             Self::Tls13 | Self::Tls12ChaCha => AeadAlgorithm::NONCE_LEN,
@@ -37,15 +39,15 @@ impl Construction {
     }
 }
 
-/// Bytes of the authentication tag, which is the same for all suites.
+/// The number of bytes of the authentication tag, which is the same for all suites.
 const TAG_LEN: usize = AeadAlgorithm::TAG_LEN;
 
-/// Bytes of the explicit nonce of RFC 5288.
+/// The number of bytes of the explicit nonce of RFC 5288.
 pub(crate) const EXPLICIT_NONCE: usize = 8;
 
 /// Record protection in one direction.
 pub(crate) struct Protection {
-    /// `None` while parked.
+    /// The expanded key. `None` while it is parked.
     key: Option<AeadKey>,
     iv: [u8; 12],
     sequence: u64,
@@ -53,9 +55,9 @@ pub(crate) struct Protection {
     algorithm: AeadAlgorithm,
 }
 
-/// The common part of `seal` and `seal_in_place`, which differ in the block that is run with key,
-/// nonce, additional data and output. A closure would not be inlined and would cost 60
-/// instructions for each record.
+/// The common part of `seal` and `seal_in_place`, which differ only in the block that is run with
+/// key, nonce, additional data and output. The macro is not a function with a closure, which would
+/// not be inlined and would cost 60 instructions for each record.
 macro_rules! seal_with {
     (
         $this:ident, $content_type:ident, $length:expr, $out:ident,
@@ -92,7 +94,8 @@ impl Protection {
         Self::new(algorithm, Construction::Tls13, key, iv)
     }
 
-    /// `fixed_iv` is 4 bytes for GCM (RFC 5288 3), 12 for ChaCha20-Poly1305 (RFC 7905 2).
+    /// Creates the protection of TLS 1.2. `fixed_iv` has 4 bytes for GCM (RFC 5288 3), and 12 for
+    /// ChaCha20-Poly1305 (RFC 7905 2).
     pub(crate) fn tls12(
         algorithm: AeadAlgorithm,
         key: &[u8],
@@ -130,7 +133,7 @@ impl Protection {
         Ok(())
     }
 
-    /// A parked protection, which has no key and has protected `sequence` records.
+    /// Creates a parked protection, which has no key and has protected `sequence` records.
     pub(crate) fn parked(
         algorithm: AeadAlgorithm,
         construction: Construction,
@@ -148,7 +151,7 @@ impl Protection {
         self.key.is_none()
     }
 
-    /// Restores a parked key, with its sequence number.
+    /// Restores a parked key, and keeps the sequence number.
     pub(crate) fn wake(&mut self, made_again: Self) {
         *self = Self { sequence: self.sequence, ..made_again };
     }
@@ -157,7 +160,8 @@ impl Protection {
         self.construction
     }
 
-    /// Bytes that protection adds to a fragment, the inner content type included.
+    /// Returns the number of bytes that protection adds to a fragment, the inner content type
+    /// included.
     #[inline]
     pub(crate) fn overhead(&self) -> usize {
         match self.construction {
@@ -167,7 +171,7 @@ impl Protection {
         }
     }
 
-    /// Bytes between the header of a record and its ciphertext.
+    /// Returns the number of bytes between the header of a record and its ciphertext.
     pub(crate) fn explicit_length(&self) -> usize {
         match self.construction {
             Construction::Tls13 | Construction::Tls12ChaCha => 0,
@@ -175,7 +179,7 @@ impl Protection {
         }
     }
 
-    /// Sequence number of the next record.
+    /// Returns the sequence number of the next record.
     pub(crate) fn sequence(&self) -> u64 {
         self.sequence
     }
@@ -185,7 +189,7 @@ impl Protection {
         self.key.is_some() && !self.nearly_spent()
     }
 
-    /// Whether this key may seal only few more records. RFC 9846 5.5
+    /// Whether this key may seal only a few more records. RFC 9846 5.5
     pub(crate) fn nearly_spent(&self) -> bool {
         match self.algorithm {
             AeadAlgorithm::ChaCha20Poly1305 => self.sequence >= u64::MAX - (1 << 16),
@@ -200,7 +204,7 @@ impl Protection {
 
     /// Seals `plaintext` and `inner` (TLS 1.3: content type and padding) after the header in `out`.
     ///
-    /// `out` is exactly the record; its five header bytes are already written.
+    /// `out` has exactly the length of the record, and the five header bytes are already written.
     #[inline(always)]
     pub(crate) fn seal(
         &mut self,
@@ -215,7 +219,7 @@ impl Protection {
         Ok(())
     }
 
-    /// Like [`Self::seal`], with a plaintext of `length` bytes that `out` already contains,
+    /// Seals like [`Self::seal`] a plaintext of `length` bytes that `out` already contains,
     /// [`Self::explicit_length`] bytes after the header.
     pub(crate) fn seal_in_place(
         &mut self,
@@ -296,16 +300,18 @@ impl Protection {
         opened.map_err(|_| short)
     }
 
-    /// Does not count the last record, which did not authenticate and is skipped. RFC 9846 4.3.10
+    /// Removes the last record from the count: it did not authenticate and is skipped.
+    /// RFC 9846 4.3.10
     pub(crate) fn rewind(&mut self) {
         self.sequence = self.sequence.saturating_sub(1);
     }
 }
 
-/// A parked key was used: an internal error, since connections restore keys before using them.
+/// The error of using a parked key. It is an internal error, since connections restore keys before
+/// they use them.
 const PARKED: Error = Error::Internal(InternalError::Crypto(CryptoError::InvalidKey));
 
-/// The IV, zero-padded where TLS 1.2 AES-GCM has the explicit nonce of each record.
+/// Pads the IV with zeros where TLS 1.2 AES-GCM has the explicit nonce of each record.
 fn padded_iv(write_iv: &[u8]) -> [u8; 12] {
     let mut iv = [0; 12];
     for (to, from) in iv.iter_mut().zip(write_iv) {
@@ -314,13 +320,14 @@ fn padded_iv(write_iv: &[u8]) -> [u8; 12] {
     iv
 }
 
-/// The following sequence number, which must not wrap. RFC 9846 5.3
+/// Returns the following sequence number, which must not wrap. RFC 9846 5.3
 #[inline]
 fn next_sequence(sequence: u64) -> Result<u64, Error> {
     sequence.checked_add(1).ok_or(InternalError::KeyExhausted.into())
 }
 
-/// The IV xor the sequence number, which is left-padded to the IV's length. RFC 9846 5.3
+/// Returns the IV XOR the sequence number, which is left-padded to the length of the IV.
+/// RFC 9846 5.3
 #[inline]
 fn xor_nonce(iv: &[u8; 12], sequence: u64) -> [u8; 12] {
     let [a, b, c, d, rest @ ..] = *iv;
@@ -335,7 +342,7 @@ fn explicit_nonce(iv: &[u8; 12], explicit: [u8; EXPLICIT_NONCE]) -> [u8; 12] {
     [a, b, c, d, e, f, g, h, i, j, k, l]
 }
 
-/// Additional data of a TLS 1.2 record. RFC 5246 6.2.3.3
+/// Returns the additional data of a TLS 1.2 record. RFC 5246 6.2.3.3
 #[inline]
 fn tls12_aad(sequence: u64, content_type: ContentType, length: usize) -> [u8; 13] {
     let s = sequence.to_be_bytes();

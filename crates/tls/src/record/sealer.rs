@@ -1,6 +1,7 @@
-//! Sending side of record protection: turns plaintext into records. RFC 9846 5.1, 5.2, 5.4
+//! The sending side of record protection: turns plaintext into records. RFC 9846 5.1, 5.2, 5.4
 //!
-//! Plaintext is sealed from the caller's bytes into the caller's buffer, without a copy between.
+//! Plaintext is sealed from the caller's bytes into the caller's buffer, without an intermediate
+//! copy.
 
 use tercel_wire::ContentType;
 
@@ -8,14 +9,15 @@ use super::limits;
 use super::protection::{Construction, Protection};
 use crate::error::{Error, InternalError};
 
-/// Padding of protected records in TLS 1.3. RFC 9846 5.4
+/// The padding of protected records in TLS 1.3. RFC 9846 5.4
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Padding {
     /// No padding.
     #[default]
     None,
-    /// Pads each record to a multiple of this many bytes (at most 4096), as far as it has room.
+    /// Pads each record to a multiple of this many bytes (at most 4096), if the record has space
+    /// for it.
     Block(u16),
 }
 
@@ -25,10 +27,10 @@ const MAX_PADDING_BLOCK: usize = 4096;
 /// Seals records with the current key, or writes plaintext records while no key is installed.
 pub(crate) struct Sealer {
     protection: Option<Protection>,
-    /// Plaintext bytes that a record may carry.
+    /// The number of plaintext bytes that a record may carry.
     max_fragment: u16,
     padding: Padding,
-    /// The version in the header: 3.1 in a first `ClientHello`, then 3.3. RFC 9846 5.1
+    /// The version in the header: 3.1 in a first `ClientHello`, 3.3 afterwards. RFC 9846 5.1
     version: [u8; 2],
 }
 
@@ -62,7 +64,7 @@ impl Sealer {
         self.protection = Some(protection);
     }
 
-    /// Replaces the key in place, which saves a move of the expanded key.
+    /// Replaces the key in place, which avoids moving the expanded key.
     pub(crate) fn replace(
         &mut self,
         with: impl FnOnce(&mut Option<Protection>) -> Result<(), Error>,
@@ -84,7 +86,7 @@ impl Sealer {
         self.protection.as_ref().is_some_and(Protection::is_ready)
     }
 
-    /// The current protection, whose key is to be freed or restored.
+    /// Returns the current protection, whose key is to be freed or restored.
     pub(crate) fn protection_mut(&mut self) -> Option<&mut Protection> {
         self.protection.as_mut()
     }
@@ -93,17 +95,18 @@ impl Sealer {
         self.protection.as_ref().map_or(0, Protection::sequence)
     }
 
-    /// Bytes of an unpadded record with `length` bytes of plaintext.
+    /// Returns the number of bytes of an unpadded record with `length` bytes of plaintext.
     pub(crate) fn record_length(&self, length: usize) -> usize {
         length.saturating_add(self.overhead())
     }
 
-    /// Bytes of a record with `length` bytes of application data, padding included.
+    /// Returns the number of bytes of a record with `length` bytes of application data, padding
+    /// included.
     pub(crate) fn padded_length(&self, length: usize) -> usize {
         self.record_length(length).saturating_add(self.padding_for(length))
     }
 
-    /// Seals as much of `plaintext` as `out` has room for. Returns (bytes consumed, bytes written).
+    /// Seals as much of `plaintext` as fits in `out`. Returns (bytes consumed, bytes written).
     pub(crate) fn seal(
         &mut self,
         content_type: ContentType,
@@ -119,7 +122,7 @@ impl Sealer {
             if length == 0 {
                 break;
             }
-            // If `out` has no room for both, data takes precedence over padding. RFC 9846 5.4
+            // If `out` is too small for both, data takes precedence over padding. RFC 9846 5.4
             let padding = self.padding_for(length).min(fits.saturating_sub(length));
             let total = overhead.saturating_add(length).saturating_add(padding);
             let Some((fragment, after)) = rest.split_at_checked(length) else { break };
@@ -131,7 +134,7 @@ impl Sealer {
         Ok((plaintext.len().saturating_sub(rest.len()), written))
     }
 
-    /// Seals all of `plaintext` onto the end of `out`. Only application data is padded.
+    /// Seals all of `plaintext`, and appends the records to `out`. Only application data is padded.
     pub(crate) fn seal_to(
         &mut self,
         content_type: ContentType,
@@ -152,16 +155,17 @@ impl Sealer {
         Ok(())
     }
 
-    /// Reserves space at the end of `out` for the bytes of a record before its plaintext, which the
-    /// caller then appends in pieces. Returns the position at which the record begins.
+    /// Reserves space at the end of `out` for the part of a record before its plaintext. The caller
+    /// then appends the plaintext in pieces. Returns the position at which the record begins.
     pub(crate) fn begin_record(&self, out: &mut Vec<u8>) -> usize {
         let start = out.len();
         out.resize(start.saturating_add(self.prefix_length()), 0);
         start
     }
 
-    /// Seals the plaintext appended since [`Self::begin_record`], in place if it fits in one
-    /// record. Writes no record if it is empty. After an error the caller has to truncate `out`.
+    /// Seals the plaintext that was appended since [`Self::begin_record`], in place if it fits in
+    /// one record. Writes no record if the plaintext is empty. After an error the caller has to
+    /// truncate `out`.
     pub(crate) fn finish_record(
         &mut self,
         content_type: ContentType,
@@ -184,7 +188,7 @@ impl Sealer {
         self.seal_in_place(content_type, length, record)
     }
 
-    /// Bytes of a record before its plaintext or ciphertext.
+    /// Returns the number of bytes of a record before its plaintext or ciphertext.
     fn prefix_length(&self) -> usize {
         let protection = self.protection.as_ref().map_or(0, Protection::explicit_length);
         protection.saturating_add(limits::HEADER)
@@ -261,7 +265,8 @@ impl Sealer {
     }
 }
 
-/// Seals a padded record. A separate function, so that only padded records need the stack space.
+/// Seals a padded record. This is a separate function, so that only padded records need the stack
+/// space.
 #[cold]
 #[inline(never)]
 fn seal_padded(

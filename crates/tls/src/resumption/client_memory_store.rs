@@ -18,9 +18,9 @@ use crate::sync::lock::{Mutex, MutexGuard};
 
 /// A [`ClientSessionStore`] in memory, which can be saved as bytes.
 ///
-/// The number of servers and the number of sessions per server are limited. When a limit is
-/// reached, the server that has gone longest without a new session, or the server's oldest
-/// session, is evicted. Removed sessions are zeroized.
+/// The number of servers and the number of sessions per server are limited. If there are too many
+/// servers, the one that has gone longest without a new session is evicted. If a server has too
+/// many sessions, its oldest session is evicted. Removed sessions are zeroized.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,19 +41,20 @@ pub struct ClientMemoryStore {
 
 type Servers = LruMap<Arc<ClientSessionKey>, Sessions>;
 
-/// A server's sessions, oldest first. A server without sessions stays until it is evicted.
+/// The sessions of one server, oldest first. A server without sessions remains in the store until
+/// it is evicted.
 type Sessions = VecDeque<StoreEntry<Encoding<ClientSession>>>;
 
 impl ClientMemoryStore {
-    /// A store for `servers` servers with `sessions_each` sessions each, at most 255.
+    /// Creates a store for `servers` servers with `sessions_each` sessions each, at most 255.
     #[must_use]
     pub fn new(servers: usize, sessions_each: usize) -> Self {
         let sessions_each = sessions_each.min(MAX_SESSIONS_EACH);
         Self { servers: Mutex::new(LruMap::new(servers)), sessions_each }
     }
 
-    /// All sessions as bytes, for a later process. The bytes contain keys: they suffice to
-    /// impersonate this client to the servers and, where a session is resumed without a new key
+    /// Returns all sessions as bytes, for a later process. The bytes contain keys: they suffice to
+    /// impersonate this client to the servers and, if a session is resumed without a new key
     /// exchange, to decrypt the connection.
     #[must_use]
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
@@ -64,7 +65,8 @@ impl ClientMemoryStore {
                 sum.saturating_add(entry.session().max_encoded_length()).saturating_add(8 + 3)
             })
         });
-        // Allocated in full, because growing would leave copies of secrets in freed memory.
+        // The full capacity is allocated, because growing would leave copies of secrets in freed
+        // memory.
         let mut bytes = Zeroizing::new(Vec::with_capacity(length));
         let mut writer = Writer::new(&mut bytes);
         writer.u16(VERSION);
@@ -74,7 +76,8 @@ impl ClientMemoryStore {
         bytes
     }
 
-    /// A store of the given size with the newest sessions that [`Self::to_bytes`] wrote.
+    /// Creates a store of the given size with the newest sessions in the bytes of
+    /// [`Self::to_bytes`].
     ///
     /// # Errors
     /// If the bytes have another format version, or are truncated or malformed.
@@ -106,9 +109,10 @@ impl ClientMemoryStore {
         Ok(())
     }
 
-    /// One lock suffices: a connection takes it once or twice, for an access to a map.
+    /// Locks the map. One lock suffices: a connection takes it once or twice, for an access to the
+    /// map.
     fn lock(&self) -> MutexGuard<'_, Servers> {
-        // No code panics while it holds the lock, so the map is consistent.
+        // No code panics while it holds the lock, so the map is always consistent.
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -170,7 +174,7 @@ impl ClientSessionStore for ClientMemoryStore {
 }
 
 impl Default for ClientMemoryStore {
-    /// A store for 256 servers with four sessions each.
+    /// Creates a store for 256 servers with four sessions each.
     fn default() -> Self {
         Self::new(256, 4)
     }
@@ -183,7 +187,7 @@ impl fmt::Debug for ClientMemoryStore {
     }
 }
 
-/// An error when a [`ClientMemoryStore`] is restored from bytes.
+/// The error of restoring a [`ClientMemoryStore`] from bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SavedSessionsError {
@@ -224,14 +228,14 @@ fn write_server(writer: &mut Writer<'_>, key: &ClientSessionKey, sessions: &Sess
     }
 }
 
-/// The maximum number of bytes before a server's sessions.
+/// Returns the maximum number of bytes before a server's sessions.
 fn max_header_length(key: &ClientSessionKey) -> usize {
     key.server_name.to_str().len().saturating_add(1 + 3 + 32 + 1)
 }
 
 const VERSION: u16 = 1;
 
-/// The longest stored session: its length is written as three bytes.
+/// The maximum length of a stored session, which is written as three bytes.
 const MAX_SESSION: usize = 0xff_ffff;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Encoding of fields that both saved sessions and saved connections contain.
+//! The encoding of fields that both saved sessions and saved connections contain.
 //!
-//! An absent field is encoded as an empty one, since no present field is empty.
+//! An absent field is encoded as an empty field, since no present field is empty.
 
 use pki_types::CertificateDer;
 use tercel_wire::{Reader, Writer};
@@ -42,7 +42,7 @@ pub(crate) fn not_empty(bytes: &[u8]) -> Option<Vec<u8>> {
     if bytes.is_empty() { None } else { Some(bytes.to_vec()) }
 }
 
-/// Reads an optional name. `None` if it is not UTF-8.
+/// Reads an optional name. Returns `None` if the name is not UTF-8.
 pub(crate) fn read_name(bytes: &[u8]) -> Option<Option<String>> {
     let name = core::str::from_utf8(bytes).ok()?;
     Some((!name.is_empty()).then(|| name.to_owned()))

@@ -1,11 +1,11 @@
-//! Session context: binds a server's session to the configurations that may resume it.
+//! The session context, which binds a server's session to the configurations that may resume it.
 
 use core::ops::Deref;
 
 /// A session context of up to [`Self::MAX_LENGTH`] bytes, stored inline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Context {
-    /// Zero-padded, so that contexts can be compared with their padding.
+    /// The context, zero-padded, so that contexts can be compared together with their padding.
     bytes: [u8; Self::MAX_LENGTH],
     length: u8,
 }
@@ -15,7 +15,8 @@ impl Context {
 
     pub(crate) const NONE: Self = Self { bytes: [0; Self::MAX_LENGTH], length: 0 };
 
-    /// A context of the configuration's digest and, optionally, a second digest that restricts it.
+    /// Creates a context from the configuration's digest and, optionally, a second digest that
+    /// restricts the context.
     pub(crate) fn new(digest: &[u8; 16], restriction: Option<&[u8; 32]>) -> Self {
         let restriction = restriction.map_or(&[][..], <[u8; 32]>::as_slice);
         Self::filled(
@@ -24,7 +25,7 @@ impl Context {
         )
     }
 
-    /// The context with these bytes, or `None` if they are too long.
+    /// Returns the context with these bytes, or `None` if there are too many bytes.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         (bytes.len() <= Self::MAX_LENGTH).then(|| Self::filled(bytes.len(), bytes.iter()))
     }

@@ -1,16 +1,17 @@
-//! Representation of a session in a memory store: the bytes or the value that was put.
+//! The representation of a session in a memory store: as bytes or as a value, in the form in which
+//! it was stored.
 
 use zeroize::Zeroizing;
 
 /// A session as a value, which zeroizes its secret on drop.
 pub(super) trait Value: Sized {
-    /// An upper bound for the length of [`Self::to_bytes`].
+    /// Returns an upper bound for the length of [`Self::to_bytes`].
     fn max_encoded_length(&self) -> usize;
 
-    /// `None` if a field is too long to be encoded.
+    /// Encodes the session. Returns `None` if a field is too long to be encoded.
     fn to_bytes(&self) -> Option<Vec<u8>>;
 
-    /// `None` if the bytes are not a session.
+    /// Decodes a session. Returns `None` if the bytes are not a session.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -26,7 +27,7 @@ impl<V: Value> Encoding<V> {
         Self::Bytes(Zeroizing::new(session))
     }
 
-    /// An upper bound for the length of the bytes.
+    /// Returns an upper bound for the length of the bytes.
     pub(super) fn max_encoded_length(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
@@ -34,7 +35,7 @@ impl<V: Value> Encoding<V> {
         }
     }
 
-    /// A copy of the session as bytes.
+    /// Returns a copy of the session as bytes.
     pub(super) fn to_bytes(&self) -> Option<Zeroizing<Vec<u8>>> {
         match self {
             Self::Bytes(bytes) => Some(bytes.clone()),
@@ -42,7 +43,7 @@ impl<V: Value> Encoding<V> {
         }
     }
 
-    /// The session as bytes, which the caller has to zeroize.
+    /// Returns the session as bytes, which the caller has to zeroize.
     pub(super) fn into_bytes(self) -> Option<Vec<u8>> {
         match self {
             Self::Bytes(mut bytes) => Some(core::mem::take(&mut *bytes)),

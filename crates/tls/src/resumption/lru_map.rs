@@ -5,11 +5,11 @@ use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash, RandomState};
 
-/// Keys in order of insertion or renewal, each with a value. Each key is stored three times.
+/// A map whose keys are in the order of insertion or renewal. Each key is stored three times.
 pub(super) struct LruMap<K, V, S = RandomState> {
     entries: HashMap<K, Entry<K, V>, S>,
-    /// Oldest first. Removed and renewed keys remain for a while as stale items, whose number
-    /// differs from that of the entry.
+    /// The keys, oldest first. Removed and renewed keys remain for a while as stale items. The
+    /// number in a stale item differs from the number in the entry of the key.
     order: VecDeque<(u64, K)>,
     next: u64,
     capacity: usize,
@@ -42,7 +42,7 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
         self.entries.get_mut(key).map(|entry| &mut entry.value)
     }
 
-    /// Inserts `value` as the newest entry, or replaces the key's old value.
+    /// Inserts `value` as the newest entry, or replaces the old value of the key.
     pub(super) fn insert(&mut self, key: K, value: V) {
         if self.capacity == 0 {
             return;
@@ -56,7 +56,7 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
         self.compact();
     }
 
-    /// Makes the entry of `key`, if present, the newest, and returns its value.
+    /// Makes the entry of `key` the newest, if it is present, and returns its value.
     pub(super) fn renew<Q>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -65,7 +65,7 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
         self.compact();
         let newest = self.next;
         let entry = self.entries.get_mut(key)?;
-        // An entry that is the newest already needs no new number.
+        // An entry that is already the newest needs no new number.
         if entry.number != newest {
             self.next = newest.wrapping_add(1);
             entry.number = self.next;
@@ -84,7 +84,7 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
         Some(entry.value)
     }
 
-    /// The oldest value.
+    /// Returns the oldest value.
     pub(super) fn oldest(&mut self) -> Option<&V> {
         self.drop_stale();
         let (_, key) = self.order.front()?;
@@ -97,7 +97,7 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
         self.entries.remove(&key).map(|entry| entry.value)
     }
 
-    /// Keys and values, oldest first.
+    /// Returns keys and values, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.order.iter().filter_map(|(number, key)| {
             let entry = self.entries.get(key).filter(|entry| entry.number == *number)?;
@@ -119,8 +119,8 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
         }
     }
 
-    /// Removes stale items once they are more than half of all, so rarely that the amortized cost
-    /// of each operation is constant.
+    /// Removes stale items once they are more than half of all items. This is so rare that the
+    /// amortized cost of each operation is constant.
     fn compact(&mut self) {
         let most = self.entries.len().saturating_mul(2).saturating_add(SLACK);
         if self.order.len() > most {
@@ -138,7 +138,7 @@ fn is_current<K: Hash + Eq, V, S: BuildHasher>(
     entries.get(key).is_some_and(|entry| entry.number == number)
 }
 
-/// Items that `order` may have in addition to twice the number of entries.
+/// The number of items that `order` may have in addition to twice the number of entries.
 const SLACK: usize = 16;
 
 #[cfg(test)]

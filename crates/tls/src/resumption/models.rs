@@ -1,4 +1,5 @@
-//! Models of session stores and the replay guard that several threads use at once: `just loom`.
+//! Loom models of session stores and the replay guard that several threads use at once: `just
+//! loom`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -130,7 +131,7 @@ fn a_removal_is_atomic_with_a_claim_or_put_of_the_same_id() {
     }
 }
 
-/// The same with a session stored as bytes, of which each caller gets a copy.
+/// Removes a session that is stored as bytes, of which each caller gets a copy.
 #[test]
 fn after_two_concurrent_removals_neither_thread_finds_the_session() {
     loom::model(|| {
@@ -149,7 +150,7 @@ fn after_two_concurrent_removals_neither_thread_finds_the_session() {
     });
 }
 
-/// Otherwise replayed early data would be accepted. RFC 9846 8
+/// If two insertions succeeded, replayed early data would be accepted. RFC 9846 8
 #[test]
 fn concurrent_insertions_of_one_value_admit_it_once() {
     loom::model(|| {
@@ -171,7 +172,7 @@ fn concurrent_claims_of_a_session_succeed_once() {
     loom::model(|| {
         let store = Arc::new(ServerMemoryStore::new(8));
         store.put_session(b"id", ServerSession::new(session()), at(100));
-        // Both threads have found it.
+        // Both threads have found the session.
         assert!(store.get_session(b"id", at(1)).is_some());
         let other = thread::spawn({
             let store = Arc::clone(&store);

@@ -1,6 +1,6 @@
 //! Replay protection of early data in one process. RFC 9846 8
 //!
-//! Several servers that share ticket keys need a shared guard, see `tercel-fleet`.
+//! Several servers that share ticket keys need a shared replay guard, see `tercel-fleet`.
 
 use core::fmt;
 use core::time::Duration;
@@ -14,23 +14,24 @@ use crate::record::limits;
 
 /// A replay guard for early data. RFC 9846 8
 pub trait AdmitEarlyData: Send + Sync {
-    /// Whether early data with this unique value may be accepted. Returns `true` only once during
-    /// the time for which a replay would count as fresh, and `false` if the guard cannot decide.
+    /// Returns whether early data with this unique value may be accepted. The result is `true` only
+    /// once during the time in which a replay would count as fresh, and `false` if the guard cannot
+    /// decide.
     fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool;
 
-    /// The longest [freshness window](crate::server::ServerConfigBuilder::freshness_window) for
-    /// which the guard remembers values. A configuration with a longer one is refused.
-    /// Default: the longest that a configuration allows.
+    /// Returns the longest [freshness window](crate::server::ServerConfigBuilder::freshness_window)
+    /// for which the guard remembers values. A configuration with a longer window is refused.
+    /// Default: the longest window that a configuration allows.
     fn freshness_window(&self) -> Duration {
         limits::MAX_FRESHNESS_WINDOW
     }
 }
 
-/// A replay guard in memory: remembers unique values, such as binders, until they can no longer be
-/// replayed.
+/// A replay guard in memory. It remembers unique values, such as binders, until they can no longer
+/// be replayed.
 ///
-/// When it is full, after a restart, or when the clock is set back, it refuses values that it may
-/// have seen. Refused early data costs a round trip.
+/// If the guard is full, after a restart, or if the clock is set back, it refuses values that it
+/// may have seen. The rejection of early data costs a round trip.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -50,21 +51,23 @@ pub struct ReplayGuard {
 }
 
 impl ReplayGuard {
-    /// A guard for `capacity` values of any length, at about 100 bytes each.
+    /// Creates a guard for `capacity` values of any length, at about 100 bytes each.
     ///
-    /// It refuses all values up to and including `blind_until`, because it does not know which
-    /// values were admitted before it was created. [`Self::for_early_data`] computes that time.
+    /// The guard refuses all values up to and including `blind_until`, because it does not know
+    /// which values were admitted before it was created. [`Self::for_early_data`] computes that
+    /// time.
     #[must_use]
     pub fn new(capacity: usize, blind_until: UnixTime) -> Self {
         let shards = Shards::new(capacity, |room| Shard::new(room, blind_until));
         Self { shards, capacity, window: limits::MAX_FRESHNESS_WINDOW }
     }
 
-    /// Inserts `unique`, and returns whether it was absent. It is remembered up to and including
-    /// `expires`; the caller must refuse it by its age afterwards.
+    /// Inserts `unique`, and returns whether it was absent. The value is remembered up to and
+    /// including `expires`. Afterwards the caller must refuse it because of its age.
     #[must_use = "`false` means a replay"]
     pub fn insert_once(&self, unique: &[u8], expires: UnixTime, now: UnixTime) -> bool {
-        // Hashed to a fixed length, so that a peer cannot choose how much memory a value takes.
+        // The value is hashed to a fixed length, so that a peer cannot choose how much memory it
+        // takes.
         let mut value = [0; 32];
         let digest = Hash::digest(HashAlgorithm::Sha256, &[unique]);
         value.iter_mut().zip(digest.iter()).for_each(|(to, from)| *to = *from);
@@ -74,25 +77,25 @@ impl ReplayGuard {
 }
 
 impl ReplayGuard {
-    /// The time during which one ClientHello can count as fresh, for a [freshness
+    /// Returns the time during which one ClientHello can count as fresh, for a [freshness
     /// window](crate::server::ServerConfigBuilder::freshness_window) of this length.
     ///
-    /// Every guard has to remember a value for this time, and after losing its memory has to refuse
-    /// all values for this time. It is twice the window, since a ClientHello may arrive too early
-    /// or too late, plus one second, since clocks are read in whole seconds. RFC 9846 8.3
+    /// Every guard has to remember a value for this time. A guard that has lost its memory has to
+    /// refuse all values for this time. It is twice the window, since a ClientHello may arrive too
+    /// early or too late, plus one second, since clocks are read in whole seconds. RFC 9846 8.3
     #[must_use]
     pub const fn freshness_period(window: Duration) -> Duration {
         window.saturating_mul(2).saturating_add(Duration::from_secs(1))
     }
 
-    /// A guard to be created when a server starts. It refuses early data until no ClientHello from
+    /// Creates a guard at the start of a server. It refuses early data until no ClientHello from
     /// before `now` can count as fresh with any freshness window that a configuration allows.
     #[must_use]
     pub fn for_early_data(capacity: usize, now: UnixTime) -> Self {
         Self::for_freshness_window(capacity, now, limits::MAX_FRESHNESS_WINDOW)
     }
 
-    /// Like [`Self::for_early_data`], for configurations with a [freshness
+    /// Creates a guard like [`Self::for_early_data`], for configurations with a [freshness
     /// window](crate::server::ServerConfigBuilder::freshness_window) of at most `window`. It
     /// refuses early data for a shorter time after its creation, and remembers fewer values.
     #[must_use]
@@ -124,9 +127,9 @@ impl fmt::Debug for ReplayGuard {
 
 struct Shard {
     seen: HashSet<[u8; 32]>,
-    /// The values of `seen` by their expiry.
+    /// The values of `seen`, by the time at which they expire.
     by_expiry: BTreeMap<UnixTime, Vec<[u8; 32]>>,
-    /// Values that expired up to this time have been removed.
+    /// The time up to which expired values have been removed.
     removed_until: UnixTime,
     capacity: usize,
 }
@@ -187,7 +190,7 @@ mod tests {
         assert!(guard.insert_once(b"binder", at(110), at(100)));
         for now in 100..=110 {
             assert!(!guard.insert_once(b"binder", at(110), at(now)), "at {now}");
-            // Nor with the expiry that a later call would compute.
+            // A replay is also refused with the expiry that a later call would compute.
             assert!(!guard.insert_once(b"binder", at(now + 10), at(now)), "at {now}");
         }
         assert!(guard.insert_once(b"another", at(110), at(100)));
@@ -211,7 +214,7 @@ mod tests {
         for value in 0..10_u8 {
             assert!(!guard.insert_once(&[value], at(120), at(110)));
         }
-        // At 111 the value that expired at 110 is removed, which leaves room for one.
+        // At 111 the value that expired at 110 is removed, which makes space for one value.
         assert!(guard.insert_once(b"one more", at(121), at(111)));
         assert!(!guard.insert_once(b"yet another", at(121), at(111)));
     }

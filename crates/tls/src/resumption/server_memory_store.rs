@@ -14,8 +14,8 @@ use super::store_entry::StoreEntry;
 
 /// A [`ServerSessionStore`] in memory, for one process.
 ///
-/// The number of sessions is limited. The store is divided into shards; in a full shard the oldest
-/// session is evicted. Removed sessions are zeroized.
+/// The number of sessions is limited. The store is divided into shards; if a shard is full, its
+/// oldest session is evicted. Removed sessions are zeroized.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct ServerMemoryStore {
     capacity: usize,
 }
 
-/// Sessions by the hash of their ID. It stores one session per hash; the stored ID reveals
+/// A map of sessions by the hash of their ID. It stores one session per hash. The stored ID reveals
 /// collisions.
 type Shard = LruMap<u64, StoreEntry<NamedSession>, BuildIdentityHasher>;
 
@@ -41,7 +41,7 @@ struct NamedSession {
 }
 
 impl ServerMemoryStore {
-    /// A store for at most `capacity` sessions.
+    /// Creates a store for at most `capacity` sessions.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self { shards: Shards::new(capacity, Shard::new), capacity }
@@ -55,8 +55,8 @@ impl ServerMemoryStore {
         }
     }
 
-    /// A copy of the session with this ID, unless it has expired. Encoding and decoding are done
-    /// outside the lock.
+    /// Returns a copy of the session with this ID, unless it has expired. Encoding and decoding
+    /// take place outside the lock.
     fn copy(&self, id: &[u8], now: UnixTime) -> Option<Encoding<ServerSession>> {
         self.with_shard(id, now, |shard, hash| {
             let entry = shard.get(&hash).filter(|entry| entry.is_unexpired(now))?;
@@ -70,8 +70,8 @@ impl ServerMemoryStore {
         entry.is_unexpired(now).then(|| entry.into_session().session)
     }
 
-    /// Removes some expired sessions from the shard of this ID, then runs `action` on it if it
-    /// contains the ID.
+    /// Removes some expired sessions from the shard of this ID, and then runs `action` on the shard
+    /// if it contains the ID.
     fn with_shard<T>(
         &self,
         id: &[u8],
@@ -80,7 +80,7 @@ impl ServerMemoryStore {
     ) -> Option<T> {
         let hash = self.shards.hash(id);
         let mut shard = self.shards.lock(hash)?;
-        // Limited, so that other threads do not wait long for the lock.
+        // The number is limited, so that other threads do not wait long for the lock.
         for _ in 0..EXPIRED_PER_ACCESS {
             if shard.oldest().is_none_or(|entry| entry.is_unexpired(now)) {
                 break;
@@ -125,8 +125,8 @@ impl ServerSessionStore for ServerMemoryStore {
 }
 
 impl Default for ServerMemoryStore {
-    /// A store for 16,384 sessions: about 16 MB if all are resumed and no client presents a
-    /// certificate.
+    /// Creates a store for 16,384 sessions, which take about 16 MB if all are resumed and no client
+    /// presents a certificate.
     fn default() -> Self {
         Self::new(16_384)
     }
@@ -140,8 +140,8 @@ impl fmt::Debug for ServerMemoryStore {
     }
 }
 
-/// Expired sessions removed per access. An access inserts at most one session, so their number
-/// falls.
+/// The number of expired sessions removed per access. An access inserts at most one session, so the
+/// number of expired sessions decreases.
 const EXPIRED_PER_ACCESS: usize = 4;
 
 #[cfg(test)]
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(taken.into_inner(), 500);
     }
 
-    /// A session as a handshake makes it.
+    /// Creates a session as a handshake does.
     fn session(lifetime: u32) -> ServerSession {
         let suite = suite::find(CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256).unwrap();
         let mut session = Session::new(suite, 1, None);

@@ -1,9 +1,9 @@
 //! The state of a resumable session, and its encoding. RFC 9846 4.7.1, RFC 5077 4
 //!
-//! One type serves both versions and both sides. A session is sealed in a ticket or kept in a
-//! store. Sealing detects every change. A store may be a file, so the bytes for stores include a
-//! checksum: a session with a damaged secret would be offered or accepted, and the handshake would
-//! fail.
+//! One type serves both versions and both sides. A session is sealed in a ticket, or kept in a
+//! store. Sealing detects every change of a ticket. A store may be a file, so the bytes for stores
+//! include a checksum. Without it, a session with a damaged secret would be offered or accepted,
+//! and the handshake would fail.
 
 pub(crate) mod client_session;
 pub(crate) mod client_store;
@@ -40,26 +40,27 @@ pub(crate) struct Session {
     pub(crate) suite: &'static Suite,
     /// TLS 1.3: the pre-shared key. TLS 1.2: the main secret.
     pub(crate) secret: Secret,
-    /// TLS 1.2, see [`Self::main_secret`]. Not encoded. Boxed, because moving an empty cell that
-    /// has the value inline would also copy uninitialized memory, which may contain old secrets.
+    /// TLS 1.2, see [`Self::main_secret`]. The value is not encoded. It is boxed, because moving an
+    /// empty cell that has the value inline would also copy uninitialized memory, which may contain
+    /// old secrets.
     pub(crate) keyed_main_secret: OnceLock<Box<MainSecret12>>,
-    /// TLS 1.2: the store that has this session, once a connection may have to remove it from
-    /// there. Not encoded.
+    /// TLS 1.2: the store that has this session, as soon as a connection may have to remove it from
+    /// there. The value is not encoded.
     pub(crate) stored: OnceLock<Arc<StoredSession>>,
     /// TLS 1.2: whether the extended main secret was used. RFC 7627 5.3
     pub(crate) extended: bool,
-    /// Seconds since the epoch at which the ticket was made.
+    /// The time at which the ticket was created, in seconds since the epoch.
     pub(crate) created: u64,
-    /// Seconds since the epoch at which the original full handshake took place.
+    /// The time of the original full handshake, in seconds since the epoch.
     pub(crate) authenticated: u64,
-    /// Lifetime in seconds.
+    /// The lifetime in seconds.
     pub(crate) lifetime: u32,
     /// `ticket_age_add`, which obfuscates the ticket's age. RFC 9846 4.3.11.1
     pub(crate) age_add: u32,
     pub(crate) max_early_data: u32,
     pub(crate) group: Option<NamedGroup>,
     pub(crate) peer_signature_scheme: Option<SignatureScheme>,
-    /// The server name. A server has it only if the client sent it.
+    /// The server name. On a server, it is present only if the client sent it.
     pub(crate) server_name: Option<String>,
     /// Whether the server presented a raw public key. RFC 7250
     pub(crate) server_raw_key: bool,
@@ -73,23 +74,23 @@ pub(crate) struct Session {
     pub(crate) credential: Option<SessionCredential>,
     /// Client: the ticket or session ID to send. Server: empty.
     pub(crate) identity: Vec<u8>,
-    /// Client, TLS 1.2: whether `identity` is a ticket, not a session ID.
+    /// Client, TLS 1.2: whether `identity` is a ticket and not a session ID.
     pub(crate) by_ticket: bool,
     /// The external pre-shared key of the original handshake, which authenticates the peer.
     pub(crate) pre_shared_key: Option<UsedKey>,
     pub(crate) peer_chain: Chain,
-    /// Client: seconds since the epoch at which the server's certificate expires; `None` if not yet
-    /// determined.
+    /// Client: the time at which the server's certificate expires, in seconds since the epoch.
+    /// `None` if it is not determined yet.
     pub(crate) chain_expires: Option<u64>,
     /// The raw public key that the peer presented instead of a chain. RFC 7250
     pub(crate) peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
-    /// SHA-256 of the peer's certificate, stored instead of its chain.
+    /// The SHA-256 digest of the peer's certificate, which is stored instead of the chain.
     pub(crate) peer_certificate_digest: Option<[u8; 32]>,
     pub(crate) ocsp_response: Option<Vec<u8>>,
     pub(crate) signed_certificate_timestamps: Option<Vec<u8>>,
 }
 
-/// Version of the encoding. Other versions are refused.
+/// The version of the encoding. Other versions are refused.
 const FORMAT: u8 = 4;
 
 /// The longest time, in seconds, for which certificates are trusted without a new check, however
@@ -97,9 +98,9 @@ const FORMAT: u8 = 4;
 const MAX_AGE: u64 = limits::MAX_TICKET_LIFETIME as u64;
 
 impl Session {
-    /// A session of this suite, whose secret, lifetime and negotiated parameters the caller has to
-    /// set. `now` and `authenticated` (the time of the original full handshake, if earlier) are
-    /// seconds since the epoch.
+    /// Creates a session of this suite. The caller has to set its secret, its lifetime and the
+    /// negotiated parameters. `now` and `authenticated` (the time of the original full handshake,
+    /// if that was earlier) are seconds since the epoch.
     pub(crate) fn new(suite: &'static Suite, now: u64, authenticated: Option<u64>) -> Self {
         let tls13 = suite.is_tls13();
         Self {
@@ -134,14 +135,14 @@ impl Session {
         }
     }
 
-    /// TLS 1.2: the main secret. Hash states that depend only on the secret are computed at first
-    /// use and shared by all handshakes that resume this session.
+    /// TLS 1.2: returns the main secret. Hash states that depend only on the secret are computed on
+    /// first use and shared by all handshakes that resume this session.
     pub(crate) fn main_secret(&self) -> &MainSecret12 {
         let make = || Box::new(MainSecret12::resumed(self.suite, self.secret.duplicate()));
         self.keyed_main_secret.get_or_init(make)
     }
 
-    /// The peer's identity, as a verifier receives it.
+    /// Returns the peer's identity, as a verifier receives it.
     pub(crate) fn peer<'s>(
         &'s self,
         side: Side,
@@ -161,7 +162,8 @@ impl Session {
         }
     }
 
-    /// A copy of the session. Not `Clone`, so that copies of a secret are visible in review.
+    /// Returns a copy of the session. The type does not implement `Clone`, so that copies of a
+    /// secret are visible in review.
     pub(crate) fn duplicate(&self) -> Self {
         Self {
             secret: self.secret.duplicate(),
@@ -179,7 +181,7 @@ impl Session {
         }
     }
 
-    /// The type of the certificate that the server presented.
+    /// Returns the type of the certificate that the server presented.
     pub(crate) fn server_certificate_type(&self) -> CertificateType {
         if self.server_raw_key { CertificateType::RAW_PUBLIC_KEY } else { CertificateType::X509 }
     }
@@ -200,14 +202,15 @@ impl Session {
             && now.saturating_sub(self.authenticated) < MAX_AGE
     }
 
-    /// The time at which the session expires.
+    /// Returns the time at which the session expires.
     pub(crate) fn expires(&self) -> UnixTime {
         let end = self.created.saturating_add(u64::from(self.lifetime));
         let end = end.min(self.authenticated.saturating_add(MAX_AGE));
         UnixTime::since_unix_epoch(Duration::from_secs(end))
     }
 
-    /// The encoding for a ticket, or `None` if a field is too long for its length prefix.
+    /// Encodes the session for a ticket. Returns `None` if a field is too long for its length
+    /// prefix.
     pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(self.max_encoded_length());
         let mut w = Writer::new(&mut bytes);
@@ -239,8 +242,8 @@ impl Session {
         Some(bytes)
     }
 
-    /// An upper bound for the length of both encodings. The buffer is allocated in full, because
-    /// growing would leave copies of the secret in freed memory.
+    /// Returns an upper bound for the length of both encodings. The full capacity of a buffer is
+    /// allocated, because growing would leave copies of the secret in freed memory.
     pub(super) fn max_encoded_length(&self) -> usize {
         let of_chain =
             self.peer_chain.iter().map(|certificate| certificate.len().saturating_add(3));
@@ -250,22 +253,22 @@ impl Session {
             self.peer_raw_public_key.as_ref().map_or(0, |key| key.len()),
             self.ocsp_response.as_ref().map_or(0, Vec::len),
             self.signed_certificate_timestamps.as_ref().map_or(0, Vec::len),
-            // All other fields, whose lengths are limited.
+            // This number covers all other fields, whose lengths are limited.
             1024,
         ];
         parts.into_iter().chain(of_chain).fold(0_usize, usize::saturating_add)
     }
 
-    /// The encoding for a store: that for a ticket, followed by its checksum.
+    /// Encodes the session for a store: the encoding for a ticket, followed by a checksum.
     pub(crate) fn to_stored_bytes(&self) -> Option<Vec<u8>> {
-        // The capacity suffices, see `max_encoded_length`.
+        // The capacity is sufficient, see `max_encoded_length`.
         let mut bytes = self.to_bytes()?;
         let sum = checksum(&bytes);
         bytes.extend_from_slice(&sum);
         Some(bytes)
     }
 
-    /// Decodes what [`Self::to_stored_bytes`] wrote, if its checksum is correct.
+    /// Decodes the bytes of [`Self::to_stored_bytes`], if their checksum is correct.
     pub(crate) fn from_stored_bytes(bytes: &[u8]) -> Option<Self> {
         let (bytes, found) = bytes.split_last_chunk()?;
         if checksum(bytes) != *found {
@@ -274,7 +277,7 @@ impl Session {
         Self::from_bytes(bytes)
     }
 
-    /// Decodes what [`Self::to_bytes`] wrote. Every field is checked although the bytes are
+    /// Decodes the bytes of [`Self::to_bytes`]. Every field is checked, although the bytes are
     /// authenticated.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut r = Reader::new(bytes);
@@ -328,15 +331,15 @@ impl Session {
     }
 }
 
-/// A checksum against accidental damage. It does not prevent forgery, which a party that can write
-/// to the store does not need. SHA-256 would be up to a third of a client's work for a TLS 1.2
-/// resumption.
+/// Computes a checksum against accidental damage. It does not prevent forgery: a party that can
+/// write to the store does not need to forge sessions. SHA-256 would take up to a third of a
+/// client's work for a TLS 1.2 resumption.
 ///
-/// Each step is a bijection of the sum, so every change within one word of eight bytes is detected,
-/// and all but one in 2^64 of the changes to several words. Each step multiplies twice: after one
-/// multiplication, a change of the highest bit would still be a change of one bit, which a change
-/// of one bit in the lane's next word could cancel. Words are summed in four independent lanes for
-/// speed, since a session may contain long certificates.
+/// Each step is a bijection of the sum. Therefore every change within one word of eight bytes is
+/// detected, and all but one in 2^64 of the changes to several words. Each step multiplies twice:
+/// after one multiplication, a change of the highest bit would still be a change of one bit, which
+/// a change of one bit in the lane's next word could cancel. Words are summed in four independent
+/// lanes for speed, since a session may contain long certificates.
 fn checksum(bytes: &[u8]) -> [u8; 8] {
     let start = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let step =
@@ -356,7 +359,7 @@ fn checksum(bytes: &[u8]) -> [u8; 8] {
     step(lanes.into_iter().fold(sum, step), 0).to_be_bytes()
 }
 
-/// 2^64 divided by the golden ratio, which spreads bits well.
+/// 2^64 divided by the golden ratio, a multiplier that distributes bits well.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[cfg(test)]

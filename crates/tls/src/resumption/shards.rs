@@ -1,38 +1,38 @@
-//! A collection divided into shards with a lock each, which reduces contention.
+//! A collection that is divided into shards with a lock each, which reduces contention.
 
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 use std::sync::PoisonError;
 
 use crate::sync::lock::{Mutex, MutexGuard};
 
-/// Shards that are chosen by a keyed hash, so that a peer cannot choose IDs that share one shard.
+/// The shards. A keyed hash selects the shard, so that a peer cannot choose many IDs of one shard.
 pub(super) struct Shards<T> {
-    /// A power of two.
+    /// The shards, whose number is a power of two.
     shards: Box<[Mutex<T>]>,
     hasher: RandomState,
 }
 
 impl<T> Shards<T> {
-    /// Divides `capacity` among shards; `shard` makes a shard of the capacity it is given.
+    /// Divides `capacity` among shards. `shard` creates a shard with the given capacity.
     pub(super) fn new(capacity: usize, shard: impl Fn(usize) -> T) -> Self {
-        // With a minimum capacity per shard, an uneven distribution wastes little of it.
+        // Because of the minimum capacity per shard, an uneven distribution wastes little capacity.
         let shift = (capacity / MIN_CAPACITY).clamp(1, MAX_SHARDS).ilog2();
         let shards = (0..1_usize << shift).map(|_| Mutex::new(shard(capacity >> shift)));
         Self { shards: shards.collect(), hasher: RandomState::new() }
     }
 
-    /// The keyed hash of an ID. A map in the shard can use it as its hash, too, see
+    /// Returns the keyed hash of an ID. A map in the shard can also use it as its own hash, see
     /// [`BuildIdentityHasher`].
     pub(super) fn hash(&self, id: &[u8]) -> u64 {
         self.hasher.hash_one(id)
     }
 
-    /// Locks the shard of this hash. Never `None`, since there is at least one shard.
+    /// Locks the shard of this hash. The result is never `None`, since there is at least one shard.
     pub(super) fn lock(&self, hash: u64) -> Option<MutexGuard<'_, T>> {
-        // Hash maps use the highest and the lowest bits, so the shard is chosen by others.
+        // Hash maps use the highest and the lowest bits, so other bits select the shard.
         let [_, _, byte, ..] = hash.to_be_bytes();
         let at = usize::from(byte) & self.shards.len().saturating_sub(1);
-        // No code panics while it holds a lock, so the shard is consistent.
+        // No code panics while it holds a lock, so the shard is always consistent.
         Some(self.shards.get(at)?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -42,10 +42,10 @@ impl<T> Shards<T> {
     }
 }
 
-/// The hasher of maps whose keys are hashes already.
+/// The hasher of maps whose keys are already hashes.
 pub(super) type BuildIdentityHasher = BuildHasherDefault<IdentityHasher>;
 
-/// Returns a `u64` key as its own hash.
+/// A hasher that returns a `u64` key as its own hash.
 #[derive(Default)]
 pub(super) struct IdentityHasher(u64);
 
@@ -54,7 +54,7 @@ impl Hasher for IdentityHasher {
         self.0 = hash;
     }
 
-    /// Required by the trait; keys are `u64`.
+    /// The trait requires this method, but it is not called, since keys are `u64`.
     fn write(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
     }

@@ -2,7 +2,7 @@
 
 use pki_types::UnixTime;
 
-/// A session and its expiry.
+/// A session and the time at which it expires.
 pub(super) struct StoreEntry<S> {
     session: S,
     expires: UnixTime,
@@ -13,7 +13,7 @@ impl<S> StoreEntry<S> {
         Self { session, expires }
     }
 
-    /// Whether the session may still be used. At `expires` it may not.
+    /// Whether the session may still be used. At `expires`, it may no longer be used.
     pub(super) fn is_unexpired(&self, now: UnixTime) -> bool {
         now < self.expires
     }

@@ -22,7 +22,7 @@ pub(crate) struct CertificateOptions<'c> {
 }
 
 impl<'c> CertificateOptions<'c> {
-    /// The options of a ClientHello. `ours` are the algorithms of this side.
+    /// Returns the options of a ClientHello. `ours` are the algorithms of this side.
     pub(crate) fn of_client(
         hello: &ClientHello<'_>,
         ours: &'c compressed_certificate::Algorithms,
@@ -37,7 +37,7 @@ impl<'c> CertificateOptions<'c> {
         }
     }
 
-    /// The options of a CertificateRequest. `ours` are the algorithms of this side.
+    /// Returns the options of a CertificateRequest. `ours` are the algorithms of this side.
     pub(crate) fn of_server(
         request: &CertificateRequest<'_>,
         ours: &'c compressed_certificate::Algorithms,
@@ -54,8 +54,8 @@ impl<'c> CertificateOptions<'c> {
     }
 }
 
-/// Makes every compressed variant of a credential's Certificate in advance. It takes milliseconds,
-/// which would otherwise delay a handshake.
+/// Makes every compressed variant of a credential's Certificate in advance. Compression takes
+/// milliseconds, which would otherwise delay a handshake.
 pub(crate) fn compress_ahead(
     credential: &Credential,
     algorithms: &compressed_certificate::Algorithms,
@@ -63,7 +63,7 @@ pub(crate) fn compress_ahead(
     for algorithm in algorithms {
         for (ocsp, timestamps) in [(false, false), (false, true), (true, false), (true, true)] {
             let options = CertificateOptions { ocsp, timestamps, compression: Some(algorithm) };
-            // If this fails, a handshake tries again and returns the error.
+            // An error is ignored here: a handshake tries again and returns it.
             let _ = write(Some(credential), &[], options, &mut Vec::new());
         }
     }
@@ -93,8 +93,8 @@ pub(crate) fn write(
         Some(key) => Certificate::encode_chain(context, &[key], &of_leaf, out),
         None => Certificate::encode_chain(context, credential.chain(), &of_leaf, out),
     };
-    // The compressed bytes include the context, so they are cached only for the handshake's empty
-    // one.
+    // The compressed bytes include the context, so they are cached only for the empty context of
+    // the handshake.
     let Some(algorithm) = options.compression.filter(|_| context.is_empty()) else {
         return Ok(encode(out)?);
     };

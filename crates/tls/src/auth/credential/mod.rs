@@ -59,7 +59,7 @@ pub struct Credential {
 /// A credential's private key.
 #[derive(Clone)]
 pub(crate) enum Key {
-    /// A key that signs during the call.
+    /// A key that signs in this process, during the call.
     Here(Arc<dyn Signer>),
     /// A key outside of the process: each signature is a [`crate::questions::SignQuestion`].
     Remote,
@@ -97,7 +97,7 @@ impl Credential {
     }
 
     /// Creates a credential from a chain, leaf first, whose private key is used through `signer`.
-    /// It is called on the thread of the handshake.
+    /// The signer is called on the thread of the handshake.
     ///
     /// # Errors
     /// If the leaf cannot be parsed, or the signer has another public key.
@@ -144,8 +144,8 @@ impl Credential {
         Self::raw_public_key_with_signer(public_key, Arc::new(key))
     }
 
-    /// Creates a credential from a raw public key whose private key is used through `signer`. It is
-    /// called on the thread of the handshake.
+    /// Creates a credential from a raw public key whose private key is used through `signer`. The
+    /// signer is called on the thread of the handshake.
     ///
     /// # Errors
     /// If the key cannot be parsed, or the signer has another public key.
@@ -262,7 +262,7 @@ impl Credential {
         Ok(self)
     }
 
-    /// Signs with these schemes only, most preferred first.
+    /// Restricts signatures to these schemes, most preferred first.
     #[must_use]
     pub fn signature_schemes(mut self, schemes: Vec<SignatureScheme>) -> Self {
         self.schemes = schemes;
@@ -302,7 +302,7 @@ impl Credential {
         self.raw_key.as_deref()
     }
 
-    /// The identifier that sessions made with this credential are bound to.
+    /// Returns the identifier that sessions made with this credential are bound to.
     pub(crate) fn id(&self) -> &CredentialId {
         &self.id
     }
@@ -315,12 +315,12 @@ impl Credential {
         &self.compressed
     }
 
-    /// The OCSP response to send. A raw public key has none.
+    /// Returns the OCSP response to send. A raw public key has none.
     pub(crate) fn staple(&self) -> Option<&[u8]> {
         self.ocsp_response.as_deref().filter(|_| self.raw_key.is_none())
     }
 
-    /// The timestamps to send. The list was validated when it was set.
+    /// Returns the timestamps to send. The list was validated when it was set.
     pub(crate) fn timestamps(&self) -> Option<List<'_, SerializedSct<'_>>> {
         let list = self.signed_certificate_timestamps.as_deref();
         let entries = list.filter(|_| self.raw_key.is_none())?.get(2..)?;

@@ -1,5 +1,5 @@
-//! [`CredentialRequest`]: what a peer's message requires of a credential, and which credentials
-//! match.
+//! [`CredentialRequest`]: the requirements of a peer's message on a credential, and the check
+//! whether a credential meets them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -27,16 +27,17 @@ pub trait SelectCredential: Send + Sync {
 /// The requirements on a credential, from a ClientHello or CertificateRequest.
 ///
 /// The peer's lists can have up to 32,000 entries. To check many credentials, use the methods,
-/// whose work does not grow with the lists. Searching a list for each credential would allow a peer
-/// to cause seconds of work with one message.
+/// whose work does not grow with the lists. If the lists were searched for each credential, a peer
+/// could cause seconds of work with one message.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CredentialRequest<'a> {
-    /// The side whose credential is selected: this one.
+    /// The side whose credential is selected, which is this side.
     pub side: Side,
     /// The negotiated version.
     pub version: ProtocolVersion,
-    /// The server name that the client requested. `None` on the client side, and if it sent none.
+    /// The server name that the client requested. `None` on the client side, and if the client sent
+    /// no name.
     pub server_name: Option<&'a str>,
     /// The schemes of handshake signatures that the peer can verify.
     pub signature_schemes: List<'a, SignatureScheme>,
@@ -54,11 +55,11 @@ pub struct CredentialRequest<'a> {
     pub client_certificate_types: Option<List<'a, ClientCertificateType>>,
     /// The authorities that the peer lists as trusted. RFC 9846 4.3.4
     pub authorities: Option<List<'a, DistinguishedName<'a>>>,
-    /// The known values of the lists above.
+    /// The known values in the peer's lists above.
     pub(crate) known: PeerLists<'a>,
 }
 
-/// The known values of a peer's lists, for checks that are made for each credential.
+/// The known values in a peer's lists, for checks that are made for each credential.
 #[derive(Clone, Debug)]
 pub(crate) struct PeerLists<'a> {
     schemes: SchemeSet,
@@ -87,7 +88,7 @@ impl PeerLists<'_> {
 }
 
 impl CredentialRequest<'_> {
-    /// A request without signature schemes, which no credential matches.
+    /// Creates a request without signature schemes, which no credential matches.
     pub(crate) fn that_nothing_matches(side: Side) -> Self {
         let none = || List::new(&[]);
         Self {
@@ -127,8 +128,8 @@ impl CredentialRequest<'_> {
 
     /// Returns whether the peer lists the schemes of all signatures in this chain.
     ///
-    /// Another chain can still be used if there is no better one, since the peer may know its
-    /// issuer already. RFC 9846 4.5.1.2, RFC 5246 7.4.2
+    /// If no chain meets this condition, one that does not meet it can be used, since the peer may
+    /// already know its issuer. RFC 9846 4.5.1.2, RFC 5246 7.4.2
     #[must_use]
     pub fn can_verify_chain(&self, credential: &Credential) -> bool {
         let theirs = self.known.schemes_in_certificates;
@@ -139,8 +140,8 @@ impl CredentialRequest<'_> {
 
     /// Returns whether the peer lists an issuer of this chain as trusted, or lists no authorities.
     ///
-    /// A peer may trust authorities that it does not list, so this is a preference. For a
-    /// requirement see [`Credential::must_match_issuer`]. RFC 9846 4.3.4, RFC 5246 7.4.4
+    /// A peer may trust authorities that it does not list, so this method expresses a preference.
+    /// [`Credential::must_match_issuer`] makes it a requirement. RFC 9846 4.3.4, RFC 5246 7.4.4
     #[must_use]
     pub fn names_issuer_of(&self, credential: &Credential) -> bool {
         credential.raw_key.is_some()
@@ -175,7 +176,8 @@ impl CredentialRequest<'_> {
     }
 }
 
-/// The requirements of a server's CertificateRequest. `None` if it lists no signature schemes.
+/// Returns the requirements of a server's CertificateRequest, or `None` if it lists no signature
+/// schemes.
 pub(crate) fn credential_request<'a>(
     request: &CertificateRequest<'a>,
     certificate_type: CertificateType,

@@ -1,4 +1,4 @@
-//! [`Credentials`]: a set of credentials, and the selection from it.
+//! [`Credentials`]: a set of credentials, and the selection of a credential from the set.
 
 use core::fmt;
 use std::collections::BTreeSet;
@@ -15,16 +15,16 @@ use crate::auth::credential_id::SessionCredential;
 
 /// A set of credentials that can be replaced at any time.
 ///
-/// Only credentials are selected whose signatures and, in TLS 1.2, whose curve the peer supports.
-/// These criteria decide among them, in this order:
+/// A credential can be selected only if the peer supports its signatures and, in TLS 1.2, its
+/// curve. These criteria decide among the remaining credentials, in this order:
 ///
 /// 1. The leaf is valid for the requested server name.
 /// 2. The peer lists an issuer of the chain as trusted.
 /// 3. The peer supports the signatures of the whole chain.
 /// 4. The credential is earlier in the set.
 ///
-/// So a set can contain several for each name: ML-DSA before ECDSA before RSA, and each of them
-/// from several authorities.
+/// A set can thus contain several credentials for each name: ML-DSA before ECDSA before RSA, and
+/// each of them from several authorities.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -49,7 +49,7 @@ pub struct Credentials {
 /// The current credentials, replaced as a whole.
 struct CredentialList {
     credentials: Vec<Arc<Credential>>,
-    /// The issuers in all chains.
+    /// The issuers of the certificates in all chains.
     issuers: BTreeSet<Vec<u8>>,
 }
 
@@ -65,7 +65,8 @@ impl Credentials {
         }
     }
 
-    /// Refuses clients whose server name no leaf is valid for, with `unrecognized_name`. RFC 6066 3
+    /// Refuses a client with `unrecognized_name` if no leaf is valid for its server name.
+    /// RFC 6066 3
     #[must_use]
     pub fn require_known_name(mut self) -> Self {
         self.require_known_name = true;
@@ -79,8 +80,8 @@ impl Credentials {
         self.current.store(Arc::new(CredentialList::new(credentials)));
     }
 
-    /// Replaces the OCSP response (DER) of all chains with this leaf. Returns whether there are
-    /// any. Handshakes in progress keep the credentials that they selected.
+    /// Replaces the OCSP response (DER) of all chains that start with this leaf. Returns whether
+    /// there are any such chains. Handshakes in progress keep the credentials that they selected.
     ///
     /// The response is not verified here. [`crate::pki::ChainVerifier`] can verify it.
     pub fn renew_ocsp_response(&self, leaf: &CertificateDer<'_>, response: &[u8]) -> bool {
@@ -102,8 +103,8 @@ impl Credentials {
         found
     }
 
-    /// Makes the compressed variants of the current credentials, and of later ones before their
-    /// use.
+    /// Makes the compressed variants of the current credentials now, and those of later credentials
+    /// before their use.
     pub(crate) fn compress_ahead(&self, algorithms: &[Arc<dyn CompressCertificate>]) {
         // Several configurations with different algorithms may share the set.
         self.compress_ahead.rcu(|known| {
@@ -129,9 +130,9 @@ impl Credentials {
         !current.credentials.is_empty() && !current.credentials.iter().any(fits)
     }
 
-    /// Whether the set contains only the credential that a session was made with, so that it is
-    /// selected whatever authorities a client lists. False for a raw public key, which is used only
-    /// for clients that list its type.
+    /// Whether the set contains only the credential that a session was made with. Then every client
+    /// gets this credential, whatever authorities it lists. False for a raw public key, which is
+    /// used only for clients that list this certificate type.
     pub(crate) fn contains_only(
         &self,
         credential: SessionCredential,
@@ -158,8 +159,8 @@ impl CredentialList {
         Self { credentials, issuers }
     }
 
-    /// The issuers of this set that the peer lists; `None` if it lists no authorities. Each of its
-    /// names, of which there may be thousands, is looked up once, not once for each credential.
+    /// Returns the issuers of this set that the peer lists, or `None` if it lists no authorities. A
+    /// peer may list thousands of names: each is looked up once, not once for each credential.
     fn named_issuers(&self, request: &CredentialRequest<'_>) -> Option<BTreeSet<&[u8]>> {
         let authorities = request.authorities.filter(|authorities| !authorities.is_empty())?;
         let ours = authorities.iter().filter_map(|name| self.issuers.get(name.0));

@@ -12,10 +12,11 @@ use crate::keys::direction::Keys;
 use crate::keys::tls13::TrafficSecret;
 use crate::keys::write_key::WriteKey;
 
-/// The traffic keys of a connection for another record layer, and the connection's other parts.
+/// The traffic keys of a connection for another record layer, and the other parts of the
+/// connection.
 ///
-/// The keys allow reading and forging all records of the connection. They are wiped when this is
-/// dropped.
+/// The keys allow reading and forging all records of the connection. They are wiped when this value
+/// is dropped.
 ///
 /// ```
 /// use tercel::handoff::{HandoffError, TrafficKeys};
@@ -38,7 +39,8 @@ pub struct TrafficKeys {
     pub send: TrafficKey,
     /// The key for receiving.
     pub receive: TrafficKey,
-    /// Bytes of plaintext that the peer accepts in one record, at most 16384. RFC 8449
+    /// The maximum number of plaintext bytes that the peer accepts in one record, at most 16384.
+    /// RFC 8449
     pub max_fragment: usize,
     /// The negotiated parameters.
     pub info: ConnectionInfo,
@@ -53,7 +55,7 @@ pub struct TrafficKey {
     write_key: WriteKey,
     nonce: NonceForm,
     sequence: u64,
-    /// TLS 1.3: the secret for the next key.
+    /// TLS 1.3: the traffic secret that the next key is derived from.
     secret: Option<TrafficSecret>,
 }
 
@@ -61,11 +63,11 @@ pub struct TrafficKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NonceForm {
-    /// The IV of 12 bytes XOR the sequence number. RFC 9846 5.3, RFC 7905 2
+    /// The nonce is the IV of 12 bytes XOR the sequence number. RFC 9846 5.3, RFC 7905 2
     IvXorSequence,
-    /// The IV of four bytes, then eight bytes that each record contains before its ciphertext. In
-    /// sent records these are the sequence number, and have to remain so: any other choice could
-    /// repeat a nonce. RFC 5288 3
+    /// The nonce is the IV of four bytes, then eight bytes that each record contains before its
+    /// ciphertext. In sent records these eight bytes must be the sequence number: any other choice
+    /// could repeat a nonce. RFC 5288 3
     SaltAndExplicit,
 }
 
@@ -75,7 +77,7 @@ pub enum NonceForm {
 pub struct HandoffError {
     /// The connection.
     pub connection: Box<Connection>,
-    /// The reason of the failure.
+    /// The reason for the failure.
     pub reason: Error,
 }
 
@@ -89,17 +91,18 @@ impl Connection {
     ///
     /// - Records after a received `KeyUpdate` use the key that [`TrafficKey::update`] of
     ///   [`receive`](TrafficKeys::receive) changes to.
-    /// - If its last byte is 1, send a `KeyUpdate` whose last byte is 0 under the current key. All
-    ///   records after it use the key that [`TrafficKey::update`] of [`send`](TrafficKeys::send)
-    ///   changes to.
+    /// - If the last byte of the received `KeyUpdate` is 1, send a `KeyUpdate` whose last byte is 0
+    ///   under the current key. All records after it use the key that [`TrafficKey::update`] of
+    ///   [`send`](TrafficKeys::send) changes to.
     ///
-    /// If the key of the other layer cannot be replaced, as in older versions of Linux, it cannot
-    /// decrypt the records after a `KeyUpdate`. A peer cannot be prevented from sending one.
+    /// If the key of the other record layer cannot be replaced, as in older versions of Linux, that
+    /// layer cannot decrypt the records after a `KeyUpdate`. A peer cannot be prevented from
+    /// sending one.
     ///
     /// `received` is the buffer from which this connection has read.
     ///
     /// # Errors
-    /// The connection, with the reason: [`Misuse::UnreadInput`] if `received` is not empty;
+    /// Returns the connection with the reason: [`Misuse::UnreadInput`] if `received` is not empty;
     /// [`Misuse::PartialMessage`] if a handshake message is incomplete;
     /// [`Misuse::CertificatePending`] as for [`Self::save`]; [`Misuse::ControlPending`] if
     /// [`crate::Sender::control`] has something to send; [`Misuse::KeyUpdatePending`] if a key
@@ -193,8 +196,8 @@ impl TrafficKey {
         self.sequence
     }
 
-    /// Changes to the key after a `KeyUpdate` in this direction, with sequence number 0.
-    /// RFC 9846 7.2
+    /// Replaces the key with the one that follows a `KeyUpdate` in this direction, with sequence
+    /// number 0. RFC 9846 7.2
     ///
     /// # Errors
     /// [`Misuse::WrongVersion`] in TLS 1.2.

@@ -15,7 +15,7 @@ use crate::record::sealer::Sealer;
 use crate::resumption::session::Session;
 use crate::resumption::session::store::ServerSessionStore;
 
-/// The sender of a TLS 1.3 connection.
+/// Creates the sender of a TLS 1.3 connection.
 fn sender(link: &Link) -> Sender {
     let suite = suite::find(CipherSuite::TLS_AES_128_GCM_SHA256).unwrap();
     let mut sender = Sender::new(Sealer::new(), ProtocolVersion::TLS1_3, WriteKeys::on(link));
@@ -23,7 +23,7 @@ fn sender(link: &Link) -> Sender {
     sender
 }
 
-/// The sender's traffic secret, which each key update replaces.
+/// Returns the sender's traffic secret, which each key update replaces.
 fn secret(link: &Link) -> Vec<u8> {
     link.0.write.lock().unwrap().as_ref().unwrap().as_bytes().to_vec()
 }
@@ -57,7 +57,7 @@ fn each_request_for_an_update_is_followed_by_an_update() {
 fn the_alert_of_a_failure_is_sent_once() {
     loom::model(|| {
         let link = Link::default();
-        // Without keys, so that the alert is in plaintext.
+        // The sender has no keys, so that the alert is in plaintext.
         let keys = WriteKeys::on(&link);
         let mut sender = Sender::new(Sealer::new(), ProtocolVersion::TLS1_3, keys);
         let receiver = thread::spawn({

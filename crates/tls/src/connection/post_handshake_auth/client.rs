@@ -21,9 +21,9 @@ use crate::side::Side;
 
 /// A server's certificate request after the handshake. RFC 9846 4.7.2
 ///
-/// It has to be answered with [`crate::Sender::authenticate`] or, for a remote private key, with
-/// [`Self::prepare`] and [`crate::Sender::authenticate_signed`]. Data can be sent and received
-/// before the answer, and several requests can be answered in any order.
+/// The request has to be answered with [`crate::Sender::authenticate`] or, for a remote private
+/// key, with [`Self::prepare`] and [`crate::Sender::authenticate_signed`]. Data can be sent and
+/// received before the answer, and several requests can be answered in any order.
 pub struct CertificateRequested(Box<Request>);
 
 struct Request {
@@ -34,7 +34,7 @@ struct Request {
     unanswered: UnansweredRef,
 }
 
-/// A reference that exists until the request is answered: the receiver counts them.
+/// A reference that exists until the request is answered. The receiver counts these references.
 type UnansweredRef = Arc<()>;
 
 impl CertificateRequested {
@@ -47,7 +47,7 @@ impl CertificateRequested {
     /// Returns the requirements on the credential. Each call parses the server's message again.
     #[must_use]
     pub fn request(&self) -> CredentialRequest<'_> {
-        // The message was parsed before, so the fallback is never used.
+        // The message was parsed when it was received, so the fallback is never used.
         let certificate_type = self.0.context.certificate_type;
         self.parsed()
             .and_then(|request| credential_request(&request, certificate_type))
@@ -57,8 +57,8 @@ impl CertificateRequested {
     /// Returns the credential that the configuration selects, or `None` if none matches.
     ///
     /// # Errors
-    /// [`Misuse::QuestionOpen`] if the configuration's credentials are [`Policy::Ask`]: then the
-    /// caller has to select one.
+    /// [`Misuse::QuestionOpen`] if the configuration's credentials are [`Policy::Ask`]. Then the
+    /// caller has to select a credential.
     pub fn select(&self) -> Result<Option<Arc<Credential>>, Error> {
         match &self.0.context.config.credentials {
             None => Ok(None),
@@ -67,8 +67,9 @@ impl CertificateRequested {
         }
     }
 
-    /// Returns the answer with this credential, but without the signature. After an error the
-    /// request cannot be answered any more. [`Self::request`] returns which credentials match.
+    /// Creates the answer with this credential, but without the signature. After an error the
+    /// request cannot be answered any more. [`Self::request`] returns the requirements on the
+    /// credential.
     ///
     /// # Errors
     /// [`Misuse::InvalidArgument`] if the credential does not match the request.
@@ -80,12 +81,12 @@ impl CertificateRequested {
         Ok(UnsignedAuthentication { answer, credential: Arc::clone(credential), scheme, content })
     }
 
-    /// The answer without a certificate.
+    /// Creates the answer without a certificate.
     pub(crate) fn decline(self) -> Result<UnfinishedAnswer, Error> {
         self.certificate(None)
     }
 
-    /// The answer with a credential whose key is local.
+    /// Creates the answer with a credential whose key is in this process.
     pub(crate) fn answer(self, credential: &Arc<Credential>) -> Result<UnfinishedAnswer, Error> {
         let Key::Here(signer) = credential.key() else { return Err(Misuse::KeyNotLocal.into()) };
         let unsigned = self.prepare(credential)?;
@@ -153,7 +154,7 @@ impl UnsignedAuthentication {
         self.scheme
     }
 
-    /// Returns the content to sign, not hashed.
+    /// Returns the content to sign, which is not hashed.
     #[must_use]
     pub fn content(&self) -> &[u8] {
         &self.content
@@ -197,7 +198,7 @@ pub(crate) struct UnfinishedAnswer {
 /// The state of a client that offered post-handshake authentication.
 pub(crate) struct ReceivedRequests {
     context: Box<HandshakeContext<ClientConfig>>,
-    /// Digests of the contexts of the latest requests.
+    /// Digests of the `certificate_request_context` values of the latest requests.
     used: VecDeque<Digest>,
     unanswered: UnansweredRef,
     /// Requests that the caller has not received yet.
@@ -224,11 +225,11 @@ impl ReceivedRequests {
         if request.extensions.signature_algorithms.is_none() {
             return Err(PeerError::MissingServerExtension.into());
         }
-        // One reference belongs to `self`.
+        // One of the references belongs to `self`.
         if Arc::strong_count(&self.unanswered) > limits::MAX_CERTIFICATE_REQUESTS {
             return Err(PeerError::TooManyCertificateRequests.into());
         }
-        // A context has to be unique in a connection. RFC 9846 4.4.2
+        // The context of a request has to be unique in a connection. RFC 9846 4.4.2
         let digest = Hash::digest(HashAlgorithm::Sha256, &[request.certificate_request_context]);
         if self.used.contains(&digest) {
             return Err(PeerError::WrongCertificateContext.into());

@@ -1,8 +1,8 @@
 //! Post-handshake client authentication. RFC 9846 4.7.2
 //!
-//! Requests pass between receiver and sender as values: a client's receiver returns a
-//! [`client::CertificateRequested`], which its sender answers. A server's sender returns a
-//! [`requester::PendingCertificate`], whose answer its receiver expects.
+//! Requests pass between receiver and sender as values. A client's receiver returns a
+//! [`client::CertificateRequested`], and the client's sender answers it. A server's sender returns
+//! a [`requester::PendingCertificate`], and the server's receiver expects the answer to it.
 
 pub(crate) mod client;
 pub(crate) mod requester;
@@ -19,7 +19,8 @@ use crate::keys::tls13::TrafficSecret;
 use client::{CertificateRequested, ReceivedRequests};
 use server::{ClientCertificate, PendingRequests};
 
-/// The handshake's state for post-handshake authentication. `C` is the configuration of this side.
+/// The part of a handshake's state that post-handshake authentication needs. `C` is the
+/// configuration of this side.
 #[derive(Clone)]
 pub(crate) struct HandshakeContext<C> {
     pub(crate) config: Arc<C>,
@@ -27,12 +28,12 @@ pub(crate) struct HandshakeContext<C> {
     pub(crate) transcript: Hash,
     /// The type of the client's certificate. RFC 7250
     pub(crate) certificate_type: CertificateType,
-    /// Identifies the connection.
+    /// The link of the connection, which identifies the connection.
     pub(crate) link: Link,
 }
 
 impl<C> HandshakeContext<C> {
-    /// The state of a complete handshake, without a connection yet.
+    /// Creates the state at the end of a handshake, when the connection does not exist yet.
     pub(crate) fn boxed(
         config: &Arc<C>,
         transcript: &Hash,
@@ -51,20 +52,20 @@ impl<C> HandshakeContext<C> {
 
 /// A receiver's state of post-handshake authentication.
 pub(crate) enum Authentication {
-    /// The state of a client that offered it.
+    /// The state of a client that offered post-handshake authentication.
     Client(ReceivedRequests),
-    /// The state of a server that requested it.
+    /// The state of a server that requested a certificate.
     Server(PendingRequests),
 }
 
-/// An event for the receiver's caller.
+/// An event that the receiver reports to its caller.
 pub(crate) enum Event {
     Requested(CertificateRequested),
     Answered(ClientCertificate),
 }
 
 impl Authentication {
-    /// Checks that a record or message does not interrupt an answer.
+    /// Checks that a record or message does not interrupt an answer to a certificate request.
     pub(crate) fn check_uninterrupted(&self) -> Result<(), Error> {
         match self {
             Self::Client(_) => Ok(()),
@@ -72,8 +73,8 @@ impl Authentication {
         }
     }
 
-    /// Handles a message with its header, received under the peer's current secret. `false` if the
-    /// message does not belong to an authentication.
+    /// Handles a message with its header, received under the peer's current secret. Returns `false`
+    /// if the message does not belong to post-handshake authentication.
     pub(crate) fn take(
         &mut self,
         kind: HandshakeType,
@@ -89,7 +90,7 @@ impl Authentication {
         }
     }
 
-    /// Whether a message of this type is handled here.
+    /// Whether [`Self::take`] handles a message of this type.
     pub(crate) fn is_handled(&self, kind: HandshakeType) -> bool {
         match self {
             Self::Client(_) => kind == HandshakeType::CERTIFICATE_REQUEST,
@@ -97,7 +98,7 @@ impl Authentication {
         }
     }
 
-    /// The next event that the caller has not received yet.
+    /// Returns the next event that the caller has not received yet.
     pub(crate) fn next_event(&mut self) -> Option<Event> {
         match self {
             Self::Client(requests) => requests.next().map(Event::Requested),

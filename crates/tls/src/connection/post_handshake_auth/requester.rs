@@ -1,4 +1,4 @@
-//! The server side of post-handshake authentication: requests. RFC 9846 4.7.2
+//! The server side of post-handshake authentication: certificate requests. RFC 9846 4.7.2
 
 use tercel_crypto::fill_random;
 
@@ -9,10 +9,10 @@ use crate::config::server::ServerConfig;
 use crate::connection::link::Link;
 use crate::error::{Error, Misuse};
 
-/// Creates a server's certificate requests after the handshake, any number of them. RFC 9846 4.7.2
+/// Creates any number of certificate requests of a server after the handshake. RFC 9846 4.7.2
 ///
-/// A connection has one if its client offered post-handshake authentication, and the configuration
-/// has a verifier for clients.
+/// A connection has a requester if its client offered post-handshake authentication, and the
+/// configuration has a verifier for clients.
 pub struct CertificateRequester(Box<HandshakeContext<ServerConfig>>);
 
 impl CertificateRequester {
@@ -24,7 +24,7 @@ impl CertificateRequester {
         &self.0.link
     }
 
-    /// Writes a CertificateRequest. Returns the expectation of its answer.
+    /// Writes a CertificateRequest. Returns the pending request, for the receiver.
     pub(crate) fn request(
         &self,
         demand: ClientAuth,
@@ -33,8 +33,8 @@ impl CertificateRequester {
         if demand == ClientAuth::None {
             return Err(Misuse::InvalidArgument.into());
         }
-        // Unique and unpredictable: temporary access to the client's private key must not allow
-        // answers to be signed in advance. RFC 9846 4.4.2
+        // The context is unique and unpredictable, so that temporary access to the client's private
+        // key does not allow answers to be signed in advance. RFC 9846 4.4.2
         let mut id = [0_u8; CONTEXT];
         fill_random(&mut id)?;
         self.0.config.write_certificate_request(&id, out)?;
@@ -60,11 +60,11 @@ pub(super) struct Pending {
     pub(super) demand: ClientAuth,
 }
 
-/// Bytes of a `certificate_request_context`.
+/// The number of bytes of a `certificate_request_context`.
 pub(super) const CONTEXT: usize = 32;
 
 impl PendingCertificate {
-    /// Returns the `certificate_request_context`, which identifies the answer.
+    /// Returns the `certificate_request_context`, which identifies the request and its answer.
     #[must_use]
     pub fn context(&self) -> &[u8] {
         &self.0.id
@@ -74,7 +74,7 @@ impl PendingCertificate {
         &self.0.context.link
     }
 
-    /// The transcript of all messages up to the request.
+    /// Returns the transcript of all messages up to the request.
     #[cfg(test)]
     pub(crate) fn transcript(&self) -> &tercel_crypto::Hash {
         &self.0.context.transcript

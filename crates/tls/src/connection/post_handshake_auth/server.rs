@@ -1,4 +1,4 @@
-//! The server side of post-handshake authentication: answers. RFC 9846 4.7.2
+//! The server side of post-handshake authentication: the client's answers. RFC 9846 4.7.2
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use crate::record::limits;
 
 /// A client's answer to a certificate request after the handshake. RFC 9846 4.7.2
 ///
-/// Its signature was verified: the client has the private key of its certificate.
+/// The signature was verified, which proves that the client has the private key of its certificate.
 #[derive(PartialEq, Eq)]
 pub struct ClientCertificate(Box<Answer>);
 
@@ -57,9 +57,9 @@ impl ClientCertificate {
 
     /// Returns whether the configuration's verifier accepted the certificate.
     ///
-    /// False if the client declined, or if the verifier is [`Policy::Ask`]. Then the caller has to
-    /// verify [`Self::identity`], and to [abort](crate::Sender::abort) the connection if it is not
-    /// trusted.
+    /// False if the client declined, or if the verifier is [`Policy::Ask`]. In the latter case the
+    /// caller has to verify [`Self::identity`], and to [abort](crate::Sender::abort) the connection
+    /// if it is not trusted.
     #[must_use]
     pub fn is_verified(&self) -> bool {
         self.0.verified
@@ -88,7 +88,7 @@ pub(crate) struct PendingRequests {
 
 /// A partially received answer: Certificate, and perhaps CertificateVerify.
 struct Flight {
-    /// Its transcript ends with the last received message.
+    /// The request, with a transcript that ends with the last received message.
     request: Box<Pending>,
     certificate: Option<PeerCertificate>,
     scheme: Option<SignatureScheme>,
@@ -131,7 +131,7 @@ impl PendingRequests {
         }
     }
 
-    /// Whether a message of this type is handled here: as part of an answer, or as an error.
+    /// Whether [`Self::take`] handles a message of this type: as part of an answer, or as an error.
     pub(crate) fn is_handled(&self, kind: HandshakeType) -> bool {
         self.flight.is_some() || (is_certificate(kind) && !self.pending.is_empty())
     }
@@ -168,7 +168,7 @@ impl PendingRequests {
         Ok(true)
     }
 
-    /// Handles a Certificate, whose context identifies the request.
+    /// Handles a Certificate. Its context identifies the request.
     fn begin(&mut self, kind: HandshakeType, message: &[u8]) -> Result<bool, Error> {
         // The expectations are the same for all requests.
         let Some(any) = self.pending.first() else { return Ok(false) };
@@ -193,7 +193,8 @@ fn is_certificate(kind: HandshakeType) -> bool {
 }
 
 impl Flight {
-    /// The next message. A client without a certificate sends no CertificateVerify. RFC 9846 4.7.2
+    /// Returns the type of the next message. A client without a certificate sends no
+    /// CertificateVerify. RFC 9846 4.7.2
     fn awaited(&self) -> HandshakeType {
         match (&self.certificate, self.scheme) {
             (Some(_), None) => HandshakeType::CERTIFICATE_VERIFY,
@@ -216,7 +217,8 @@ impl Flight {
         Ok(())
     }
 
-    /// The base key is the client's current application traffic secret. RFC 9846 4.5, 4.5.3
+    /// Checks a Finished. Its base key is the client's current application traffic secret.
+    /// RFC 9846 4.5, 4.5.3
     fn check_finished(&self, message: &[u8], secret: &TrafficSecret) -> Result<(), Error> {
         let finished = Finished::parse(message.get(4..).unwrap_or_default())?;
         let transcript = self.request.context.transcript.current_digest();
@@ -227,8 +229,7 @@ impl Flight {
         Ok(())
     }
 
-    /// Completes the answer, after verification of the certificate unless the verifier is
-    /// [`Policy::Ask`].
+    /// Verifies the certificate, unless the verifier is [`Policy::Ask`], and completes the answer.
     fn finish(self) -> Result<ClientCertificate, Box<Refusal>> {
         let Self { request, certificate, scheme } = self;
         let config = &request.context.config;

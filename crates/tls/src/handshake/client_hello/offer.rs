@@ -42,11 +42,12 @@ pub(crate) struct Offer {
     pub(crate) pre_shared_keys: Vec<Arc<PreSharedKey>>,
     /// Whether the last ClientHello offered early data.
     pub(crate) early_data: bool,
-    /// The key exchange of the first share. Further ones are needed only if several shares are
-    /// configured. They are used in place, see `Offer::agree`.
+    /// The key exchange of the first share. Further key exchanges are needed only if several shares
+    /// are configured. They are used in place, see `Offer::agree`.
     exchange: Option<KeyExchange>,
     further_exchanges: Vec<KeyExchange>,
-    /// Determines the order of extensions and the GREASE values, equally in both ClientHellos.
+    /// Determines the order of extensions and the GREASE values, which are the same in both
+    /// ClientHellos.
     seed: u64,
     /// Whether the last ClientHello contains only the share that a HelloRetryRequest requested.
     replaces_shares: bool,
@@ -76,7 +77,8 @@ impl Offer {
         to: ClientSessionKey,
         session: Option<Box<Session>>,
     ) -> Result<Self, Error> {
-        // One call for all public values, since each call of the generator has a cost.
+        // All public random values are generated in one call, since each call of the generator has
+        // a cost.
         let mut randoms = [0_u8; 32 + 32 + 8];
         tercel_crypto::fill_random(&mut randoms)?;
         let (random, rest) = randoms.split_first_chunk::<32>().ok_or(InternalError::Internal)?;
@@ -109,7 +111,7 @@ impl Offer {
         })
     }
 
-    /// The offered TLS 1.3 session and its early secret.
+    /// Returns the offered TLS 1.3 session and its early secret.
     fn session13(&self) -> Option<(&Session, &EarlySecret)> {
         match &self.session {
             Some(OfferedSession::Tls13(session, early_secret)) => Some((session, early_secret)),
@@ -117,7 +119,7 @@ impl Offer {
         }
     }
 
-    /// The offered TLS 1.2 session.
+    /// Returns the offered TLS 1.2 session.
     fn session12(&self) -> Option<&Session> {
         match &self.session {
             Some(OfferedSession::Tls12(session)) => Some(session),
@@ -140,11 +142,11 @@ impl Offer {
         Ok(())
     }
 
-    /// Early data uses the parameters of the session, which the client must still offer.
-    /// RFC 9846 4.3.10
+    /// Whether early data can be sent. It uses the parameters of the session, which the client must
+    /// still offer. RFC 9846 4.3.10
     fn may_send_early(&self, config: &ClientConfig) -> bool {
         let Some((session, _)) = self.session13() else { return false };
-        // A server that chose no protocol may choose none again, whatever is offered.
+        // A server that selected no protocol may select none again, whatever is offered.
         let alpn_fits =
             session.alpn.as_ref().is_none_or(|protocol| config.common.alpn.contains(protocol));
         config.resumption.early_data && session.max_early_data > 0 && alpn_fits
@@ -152,7 +154,8 @@ impl Offer {
 
     fn begin_early_data(&self, flow: &mut Flow, config: &ClientConfig) -> Result<(), Error> {
         let Some((session, secret)) = self.session13() else { return Ok(()) };
-        // Middlebox compatibility: before the first protected record. RFC 9846 E.4
+        // In middlebox compatibility mode, this record precedes the first protected record.
+        // RFC 9846 E.4
         if !self.session_id.is_empty() {
             flow.order(Command::SendChangeCipherSpec)?;
         }
@@ -165,7 +168,7 @@ impl Offer {
         flow.order(Command::WriteEarlyData { secret, limit })
     }
 
-    /// The transcript of the first ClientHello, before a second one is sent.
+    /// Returns the transcript of the first ClientHello, before a second one is sent.
     pub(crate) fn transcript(&self, algorithm: HashAlgorithm) -> Transcript {
         match &self.transcript {
             Some(transcript) if transcript.algorithm() == algorithm => (**transcript).clone(),
@@ -201,7 +204,7 @@ impl Offer {
         if let Some(group) = group {
             return self.send_shares(flow, config, &[group], cookie, Some(before));
         }
-        // The shares are those of the first ClientHello.
+        // The second ClientHello starts with the shares of the first.
         let first = core::mem::take(&mut self.message);
         let hello = ClientHello::parse(first.get(4..).unwrap_or_default())?;
         let sent = hello.extensions.key_share.into_iter().flat_map(|shares| shares.iter());
@@ -210,8 +213,8 @@ impl Offer {
         self.send_with(flow, config, &shares, cookie, Some(before))
     }
 
-    /// The pre-shared keys to offer: the session's is first, as early data requires.
-    /// RFC 9846 4.3.10
+    /// Returns the pre-shared keys to offer. The key of the session is the first, as early data
+    /// requires. RFC 9846 4.3.10
     fn offered_keys<'o>(
         &'o self,
         config: &'o ClientConfig,
@@ -225,7 +228,7 @@ impl Offer {
         session.into_iter().chain(external)
     }
 
-    /// The extensions of the last ClientHello.
+    /// Returns the extensions of the last ClientHello.
     pub(crate) fn offered(&self) -> OfferedExtensions<'_> {
         let body = self.message.get(4..).unwrap_or_default();
         OfferedExtensions(ClientHello::extension_block(body).unwrap_or_default())
@@ -236,7 +239,7 @@ impl Offer {
 pub(crate) struct OfferedExtensions<'a>(ExtensionBlock<'a>);
 
 impl OfferedExtensions<'_> {
-    /// Whether this extension was sent; includes GREASE extensions.
+    /// Whether this extension was sent. GREASE extensions are included.
     pub(crate) fn has(&self, kind: ExtensionType) -> bool {
         self.0.contains(kind)
     }

@@ -1,4 +1,4 @@
-//! A pre-shared key that a client offers: a session's or an external one. RFC 9846 4.3.11
+//! A pre-shared key that a client offers: that of a session, or an external one. RFC 9846 4.3.11
 
 use pki_types::UnixTime;
 use tercel_crypto::Digest;
@@ -15,7 +15,7 @@ use crate::resumption::session::Session;
 pub(crate) struct OfferedKey<'k> {
     pub(crate) identity: PskIdentity<'k>,
     kind: PskKind,
-    /// A suite with the key's hash.
+    /// A cipher suite that has the hash of the key.
     suite: &'static Suite,
     secret: Secret<'k>,
 }
@@ -28,7 +28,7 @@ enum Secret<'k> {
 }
 
 impl<'k> OfferedKey<'k> {
-    /// The key of a session, offered with its obfuscated age. RFC 9846 4.3.11.1
+    /// Creates the offer of a session's key, with its obfuscated age. RFC 9846 4.3.11.1
     pub(crate) fn of_session(session: &'k Session, early: &'k EarlySecret, now: UnixTime) -> Self {
         let age = now.as_secs().saturating_sub(session.created).saturating_mul(1000);
         let age = u32::try_from(age).unwrap_or(u32::MAX);
@@ -43,7 +43,7 @@ impl<'k> OfferedKey<'k> {
         }
     }
 
-    /// An external key, which has no age. RFC 9846 4.3.11
+    /// Creates the offer of an external key, which has no age. RFC 9846 4.3.11
     pub(crate) fn external(key: &'k PreSharedKey, common: &Common) -> Option<Self> {
         let fits = |suite: &&'static Suite| suite.is_tls13() && suite.hash == key.hash();
         Some(Self {
@@ -58,16 +58,16 @@ impl<'k> OfferedKey<'k> {
         self.suite.hash.output_len()
     }
 
-    /// The transcript before the ClientHello, for the key's binder.
+    /// Returns the transcript before the ClientHello, for the key's binder.
     pub(crate) fn transcript(&self, before: Option<&Transcript>) -> Transcript {
         before.cloned().unwrap_or_else(|| Transcript::new(self.suite.hash))
     }
 
-    /// The binder: a MAC over the transcript up to the ClientHello without its binders.
-    /// `transcript` is used if it has the key's hash. RFC 9846 4.3.11.2
+    /// Computes the binder: a MAC over the transcript up to the ClientHello without its binders.
+    /// `transcript` is used if it has the hash of the key. RFC 9846 4.3.11.2
     pub(crate) fn binder(&self, transcript: &mut Transcript, partial_hello: &[u8]) -> Digest {
-        // Keys with another hash are offered only in a first ClientHello, which no message
-        // precedes.
+        // A key with another hash is offered only in a first ClientHello, before which there is no
+        // message.
         let digest = if transcript.algorithm() == self.suite.hash {
             transcript.digest()
         } else {

@@ -16,7 +16,7 @@ pub(crate) enum Wanted {
     Answer,
 }
 
-/// A command of a coroutine. It takes effect after the messages sent before it.
+/// A command of a coroutine to its transport. It takes effect after the messages sent before it.
 pub(crate) enum Command {
     /// Send a change_cipher_spec record.
     SendChangeCipherSpec,
@@ -24,12 +24,13 @@ pub(crate) enum Command {
     Negotiated(ProtocolVersion),
     /// Protect further records with these keys.
     InstallWrite(NewKeys),
-    /// Open further records with these keys. No byte of a next message may be pending. RFC 9846 5.1
+    /// Open further records with these keys. No byte of a following message may be pending.
+    /// RFC 9846 5.1
     InstallRead(NewKeys),
     /// Apply these record size limits. RFC 8449
     RecordLimits(RecordLimits),
-    /// Server: received application data is early data, at most `limit` bytes. `info` is what was
-    /// negotiated, for the application that reads early data. RFC 9846 4.3.10
+    /// Server: received application data is early data, at most `limit` bytes. `info` contains the
+    /// negotiated parameters, for the application that reads early data. RFC 9846 4.3.10
     ReadEarlyData { limit: u32, info: Box<ConnectionInfo> },
     /// Client: protect early data with this secret, at most `limit` bytes. RFC 9846 4.3.10
     WriteEarlyData { secret: TrafficSecret, limit: u32 },
@@ -42,7 +43,7 @@ pub(crate) enum Command {
     SkipEarlyData { limit: u32 },
     /// Server: no further early data can arrive.
     StopSkippingEarlyData,
-    /// Pad further records in this way. RFC 9846 5.4
+    /// Apply this padding to further records. RFC 9846 5.4
     Padding(Padding),
 }
 

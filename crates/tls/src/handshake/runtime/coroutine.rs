@@ -1,13 +1,15 @@
-//! Coroutines, which a driver polls, and the passing of the mailbox between the two.
+//! Coroutines, which a driver polls, and the passing of the mailbox between coroutine and driver.
 //!
 //! A handshake is an `async fn` in which `.await` returns control to the driver. The driver puts
-//! its input into the mailbox, passes the mailbox to the coroutine, polls once, and takes the
-//! mailbox back with the coroutine's output. There is no executor, no waker, and no other thread.
+//! the input into the mailbox, passes the mailbox to the coroutine, polls the coroutine once, and
+//! takes the mailbox back with the coroutine's output. There is no executor, no waker, and no other
+//! thread.
 //!
 //! A poll takes no argument, so the mailbox is passed through a thread-local cell. The cell is
 //! occupied only from just before a poll until the coroutine takes the mailbox, and from the
-//! coroutine's return until the driver takes it. In between it is empty, so code that the coroutine
-//! calls may run other handshakes. A shared mailbox would need a lock for each access.
+//! coroutine's return until the driver takes the mailbox. While the coroutine runs, the cell is
+//! empty, so code that the coroutine calls may run other handshakes. A mailbox shared by both would
+//! need a lock for each access.
 
 use core::cell::Cell;
 use core::future::Future;
@@ -26,32 +28,33 @@ thread_local! {
 
 /// Takes the passed mailbox. `None` if the coroutine is not polled by a driver.
 pub(crate) fn receive() -> Option<Box<Mailbox>> {
-    // Fails while the thread exits, when its handshakes are dropped.
+    // Access to the cell fails while the thread exits and its handshakes are dropped.
     PASSED.try_with(Cell::take).ok().flatten()
 }
 
-/// Passes the mailbox to the coroutine or back to its driver.
+/// Passes the mailbox to the coroutine, or back to its driver.
 pub(crate) fn pass(mailbox: Box<Mailbox>) {
     _ = PASSED.try_with(|place| place.set(Some(mailbox)));
 }
 
 /// Boxes a future, which is constructed in its final place, and zeroized on drop.
 ///
-/// Boxing a constructed future would copy all of it: up to 3 KB for a handshake, nearly all of it
-/// memory for later steps. A future contains secrets, and copies of secrets that moves left behind.
+/// Boxing a constructed future would copy all of it: up to 3 KB for a handshake, most of which is
+/// memory for later steps. A future contains secrets, and also copies of secrets that moves left
+/// behind.
 pub(crate) fn boxed<F>(begin: impl FnOnce() -> F) -> Pin<Box<WipedFuture<F>>> {
     let mut place = Box::into_pin(Box::<WipedFuture<F>>::default());
     place.as_mut().set(begin());
     place
 }
 
-/// The future of a coroutine, boxed.
+/// The boxed future of a coroutine.
 pub(crate) type Sequence<E> = Pin<Box<dyn Future<Output = Result<Completion<E>, E>> + Send + Sync>>;
 
-/// How a coroutine's future ends if it does not fail.
+/// The result of a coroutine's future that did not fail.
 pub(crate) enum Completion<E> {
     Done,
-    /// Another future continues. The first one is dropped, so its memory is free.
+    /// Another future continues the coroutine. The first one is dropped, which frees its memory.
     Continue(Sequence<E>),
 }
 
@@ -61,7 +64,7 @@ pub(crate) struct Coroutine<E> {
 }
 
 impl<E> Coroutine<E> {
-    /// A coroutine of the future that `begin` constructs.
+    /// Creates a coroutine from the future that `begin` constructs.
     pub(crate) fn new<F>(begin: impl FnOnce() -> F) -> Self
     where
         F: Future<Output = Result<Completion<E>, E>> + Send + Sync + 'static,
@@ -69,12 +72,12 @@ impl<E> Coroutine<E> {
         Self::of(boxed(begin))
     }
 
-    /// A coroutine of this future.
+    /// Creates a coroutine from this future.
     pub(crate) fn of(sequence: Sequence<E>) -> Self {
         Self { sequence }
     }
 
-    /// Passes the mailbox to the coroutine and runs it to its next wait or its end.
+    /// Passes the mailbox to the coroutine, and runs the coroutine to its next wait or its end.
     pub(crate) fn resume(&mut self, mailbox: &mut Option<Box<Mailbox>>) -> Option<Result<(), E>> {
         if let Some(mailbox) = mailbox.take() {
             pass(mailbox);
@@ -98,7 +101,7 @@ impl<E> Coroutine<E> {
     }
 }
 
-/// Empties the thread-local cell if a panic left a mailbox there, since it contains keys.
+/// Clears the thread-local cell if a panic left a mailbox there, since the mailbox contains keys.
 struct ClearOnUnwind;
 
 impl Drop for ClearOnUnwind {

@@ -9,22 +9,23 @@ use crate::connection::post_handshake_auth::HandshakeContext;
 use crate::connection::tickets::TicketHandler;
 use crate::keys::tls12::Exporter12;
 
-/// The result of a handshake, except for its keys, which were installed by commands.
+/// The result of a handshake, except for the keys, which were installed by commands.
 pub(crate) struct Established {
     pub(crate) info: ConnectionInfo,
     pub(crate) exporter: Exporter,
     pub(crate) early_exporter: Option<Box<Exporter>>,
     pub(crate) tolerate_truncation: bool,
-    /// Client, TLS 1.3: receives the tickets that will arrive.
+    /// Client, TLS 1.3: processes the tickets that the server will send.
     pub(crate) tickets: Option<Box<TicketHandler>>,
-    /// Client, TLS 1.3: answers the server's requests for a certificate, if it may send any.
+    /// Client, TLS 1.3: answers the server's requests for a certificate, if it may send any
+    /// requests.
     pub(crate) answering: Option<Box<HandshakeContext<ClientConfig>>>,
-    /// Server, TLS 1.3: requests the client's certificate, if that is allowed.
+    /// Server, TLS 1.3: requests the client's certificate, if requests are allowed.
     pub(crate) requesting: Option<Box<HandshakeContext<ServerConfig>>>,
 }
 
 impl Established {
-    /// The result of a TLS 1.2 handshake, which no message follows.
+    /// Creates the result of a TLS 1.2 handshake. No handshake messages follow it.
     pub(crate) fn tls12(info: ConnectionInfo, exporter: Exporter12, config: &Common) -> Self {
         Self {
             info,

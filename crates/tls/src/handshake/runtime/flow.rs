@@ -1,4 +1,4 @@
-//! Operations of a coroutine: read a message, ask a question, send, give a command.
+//! Operations of a coroutine: read a message, ask a question, send a message, give a command.
 //!
 //! Messages are collected until the end of their flight. A command is carried out immediately. Only
 //! [`Flow::read`], [`Flow::read_change_cipher_spec`] and [`Flow::ask`] wait.
@@ -25,7 +25,7 @@ pub(crate) use crate::record::joiner::Message;
 /// A coroutine's access to the mailbox.
 #[derive(Default)]
 pub(crate) struct Flow {
-    /// Present while the coroutine runs, from its first access on.
+    /// The mailbox. It is present from the first access of the running coroutine on.
     mailbox: Option<Box<Mailbox>>,
 }
 
@@ -52,7 +52,7 @@ impl Flow {
 
     /// Waits for the application's answer.
     pub(crate) fn ask(&mut self, question: Question) -> impl Future<Output = AnswerValue> {
-        // Stored before the first poll, so that no future has to contain it.
+        // The question is stored before the first poll, so that no future has to contain it.
         if let Ok(mailbox) = self.mailbox() {
             mailbox.question = Some(Box::new(question));
         }
@@ -68,7 +68,7 @@ impl Flow {
         self.send_with(|out| message.encode(out), |bytes| transcript.add(bytes))
     }
 
-    /// Sends the message that `write` appends, and passes its bytes to `see`.
+    /// Sends the message that `write` appends, and passes the message's bytes to `see`.
     pub(crate) fn send_with<E: Into<Error>>(
         &mut self,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
@@ -77,7 +77,7 @@ impl Flow {
         let flight = self.mailbox()?.transport.flight()?;
         let start = flight.len();
         if let Err(error) = write(flight) {
-            // Part of a message must not be sent.
+            // An incomplete message must not be sent.
             flight.truncate(start);
             return Err(error.into());
         }
@@ -95,10 +95,10 @@ impl Flow {
         self.mailbox()?.transport.carry_out(command.into())
     }
 
-    /// Makes the connection: the last command of a coroutine.
+    /// Creates the connection. This is the last command of a coroutine.
     pub(crate) fn connect(&mut self, established: Established) -> Result<(), Error> {
         let mailbox = self.mailbox()?;
-        // Boxed here, so that the connection is moved only once.
+        // The connection is boxed here, so that it is moved only once.
         mailbox.connection = mailbox.transport.connect(established)?.map(Box::new);
         Ok(())
     }
@@ -116,7 +116,8 @@ impl Flow {
         }
     }
 
-    /// Stores the details of a refusal for the application, and returns the error to end with.
+    /// Stores the details of a refusal for the application. Returns the error that ends the
+    /// handshake.
     pub(crate) fn refuse(&mut self, refusal: Box<Refusal>) -> Error {
         let reason = refusal.reason;
         if let Ok(mailbox) = self.mailbox() {
@@ -159,7 +160,8 @@ impl Flow {
         }
     }
 
-    /// Always present while a coroutine runs; the error is unreachable.
+    /// Returns the mailbox. It is always present while a coroutine runs, so the error is
+    /// unreachable.
     fn mailbox(&mut self) -> Result<&mut Mailbox, Error> {
         if self.mailbox.is_none() {
             self.mailbox = coroutine::receive();
@@ -169,19 +171,19 @@ impl Flow {
 }
 
 impl Drop for Flow {
-    /// Returns the mailbox at the end of the coroutine, also when its thread unwinds.
+    /// Returns the mailbox at the end of the coroutine, and also when its thread unwinds.
     fn drop(&mut self) {
         self.pass();
     }
 }
 
-/// The error for an answer of the wrong kind; unreachable, since `Handshake::answer` checks the
-/// kind.
+/// Returns the error for an answer of the wrong kind. It is unreachable, since `Handshake::answer`
+/// checks the kind.
 pub(crate) fn wrong_answer() -> Error {
     Misuse::WrongAnswer.into()
 }
 
-/// The error for a connection that the application refuses.
+/// Returns the error for a connection that the application refuses.
 pub(crate) fn refused() -> Error {
     InternalError::RefusedByApplication.into()
 }

@@ -16,13 +16,14 @@ use crate::resumption::session::stored::StoredSession;
 #[cfg(test)]
 use crate::error::Misuse;
 
-/// The values that a coroutine and its driver exchange. The one that runs owns it.
+/// The values that a coroutine and its driver exchange. Whichever of the two is running owns the
+/// mailbox.
 pub(crate) struct Mailbox {
-    /// What the coroutine waits for, while it waits.
+    /// The input that the coroutine waits for. `None` while it does not wait.
     pub(crate) wanted: Option<Wanted>,
     pub(crate) message: Option<Message>,
     pub(crate) change_cipher_spec: bool,
-    /// Boxed, because it is large and most handshakes ask nothing.
+    /// The question is boxed, because it is large and most handshakes ask no question.
     pub(crate) question: Option<Box<Question>>,
     pub(crate) answer: Option<AnswerValue>,
     pub(crate) transport: Transport,
@@ -35,14 +36,15 @@ pub(crate) struct Mailbox {
 /// The transport of a coroutine's messages and commands.
 #[cfg_attr(test, allow(clippy::large_enum_variant, reason = "the small one is for tests"))]
 pub(crate) enum Transport {
-    /// Records, written immediately.
+    /// Records, which are written immediately.
     Records(Records),
-    /// A list, for a test that changes it.
+    /// A list of messages and commands, which a test can change.
     #[cfg(test)]
     Script(Script),
 }
 
-/// Commands, each with the messages sent before it; then the messages after the last command.
+/// Commands, each with the messages sent before it, followed by the messages after the last
+/// command.
 #[cfg(test)]
 #[derive(Default)]
 pub(crate) struct Script {
@@ -66,7 +68,8 @@ impl Mailbox {
 }
 
 impl Transport {
-    /// The records. A driver's transport always has them; the error is for tests.
+    /// Returns the record layer. A driver's transport always has it; the error occurs only in
+    /// tests.
     pub(crate) fn records(&mut self) -> Result<&mut Records, Error> {
         match self {
             Self::Records(records) => Ok(records),
@@ -75,7 +78,7 @@ impl Transport {
         }
     }
 
-    /// The buffer in which a flight's messages are collected, which may contain earlier bytes.
+    /// Returns the buffer that collects the messages of a flight. It may contain earlier bytes.
     pub(super) fn flight(&mut self) -> Result<&mut Vec<u8>, Error> {
         match self {
             Self::Records(records) => records.flight(),

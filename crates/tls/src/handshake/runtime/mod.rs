@@ -1,4 +1,4 @@
-//! How a handshake waits and sends: coroutines, their mailbox, and the records below.
+//! The runtime of a handshake: coroutines, their mailbox, and the record layer that they use.
 
 pub(crate) mod command;
 pub(crate) mod coroutine;

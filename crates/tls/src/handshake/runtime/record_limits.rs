@@ -4,28 +4,28 @@ use crate::config::common::Common;
 use crate::error::{Error, PeerError};
 use crate::record::limits;
 
-/// The limits of the receiver and of the sender; `None` leaves a limit as it is.
+/// The record size limits of the receiver and of the sender. `None` leaves a limit unchanged.
 #[derive(Clone, Copy)]
 pub(crate) struct RecordLimits {
     pub(crate) read: Option<u16>,
     pub(crate) write: Option<u16>,
 }
 
-/// TLS 1.3, in which limits include the content type. `theirs` limits records that are sent,
-/// `ours` those that are received.
+/// Returns the limits in TLS 1.3, which include the content type. `theirs` limits records that are
+/// sent, `ours` those that are received.
 pub(crate) fn tls13(common: &Common, theirs: Option<u16>, ours: Option<u16>) -> RecordLimits {
     let write = theirs
         .map_or(common.max_fragment, |limit| limit.saturating_sub(1).min(common.max_fragment));
     RecordLimits { read: ours.map(|limit| limit.saturating_sub(1)), write: Some(write) }
 }
 
-/// TLS 1.2, in which limits count plaintext only.
+/// Returns the limits in TLS 1.2, which count plaintext only.
 pub(crate) fn tls12(common: &Common, theirs: Option<u16>, ours: Option<u16>) -> RecordLimits {
     let write = theirs.map_or(common.max_fragment, |limit| limit.min(common.max_fragment));
     RecordLimits { read: ours, write: Some(write) }
 }
 
-/// Refuses a limit below 64; a limit above the version's maximum is no error. RFC 8449 4
+/// Refuses a limit below 64. A limit above the version's maximum is not an error. RFC 8449 4
 pub(crate) fn check(limit: Option<u16>) -> Result<(), Error> {
     if limit.is_some_and(|limit| limit < limits::MIN_RECORD_SIZE_LIMIT) {
         return Err(PeerError::IllegalParameter.into());
@@ -33,8 +33,8 @@ pub(crate) fn check(limit: Option<u16>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The configuration's limit for sent records, which applies from the first one. The peer's limit
-/// is only known once its extensions arrive.
+/// Returns the configuration's limit for sent records, which applies from the first record on. The
+/// peer's limit is only known once the peer's extensions arrive.
 pub(crate) fn first_limit(common: &Common) -> RecordLimits {
     RecordLimits { read: None, write: Some(common.max_fragment) }
 }

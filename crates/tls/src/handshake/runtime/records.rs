@@ -1,6 +1,7 @@
-//! The record layer of a handshake: opens received records, and protects what the coroutine sends.
+//! The record layer of a handshake: opens received records, and protects the messages that the
+//! coroutine sends.
 //!
-//! The coroutine owns it while it runs, so that commands take effect immediately.
+//! The coroutine owns the record layer while it runs, so that commands take effect immediately.
 
 mod reading;
 
@@ -31,18 +32,18 @@ use crate::side::Side;
 
 pub(crate) use reading::Input;
 
-/// Both directions, until they become those of a connection.
+/// The sending and the receiving direction, until they become those of a connection.
 pub(crate) struct Records {
     side: Side,
     version: Option<ProtocolVersion>,
-    /// Moved to the connection, like the read keys.
+    /// The sender, which is moved to the connection like the read keys.
     sender: Option<Sender>,
     opener: Opener,
     joiner: Joiner,
     read_keys: Option<ReadKeys>,
     /// Server: the number of bytes of early data that may still arrive.
     early_data_left: Option<usize>,
-    /// Server: what was negotiated, while early data may arrive.
+    /// Server: the negotiated parameters, while early data may arrive.
     early_info: Option<Box<ConnectionInfo>>,
     /// The data that the application may send now.
     window: Window,
@@ -50,8 +51,8 @@ pub(crate) struct Records {
     warnings_in_a_row: u8,
     /// The caller's output buffer, while the coroutine runs.
     out: Vec<u8>,
-    /// The position in `out` of a record that is not protected yet: its header and the flight's
-    /// messages so far. The messages of a flight share records.
+    /// The position in `out` of a record that is not protected yet. It contains its header and the
+    /// messages of the flight so far. The messages of a flight share records.
     open_record: Option<usize>,
 }
 
@@ -61,14 +62,14 @@ pub(crate) enum Window {
     Nothing,
     /// Client: early data.
     Early,
-    /// Server: data before the client's Finished.
+    /// Server: data that is sent before the client's Finished.
     HalfRtt,
 }
 
-/// Bytes that most flights need.
+/// The number of bytes that most flights need.
 const FLIGHT: usize = 4096;
 
-/// Bytes that a flight without certificates needs.
+/// The number of bytes that a flight without certificates needs.
 const SHORT_FLIGHT: usize = 512;
 
 impl Records {
@@ -101,10 +102,10 @@ impl Records {
         core::mem::swap(&mut self.out, out);
     }
 
-    /// The buffer in which a flight's messages are collected; they are protected in place.
+    /// Returns the buffer that collects the messages of a flight. They are protected in place.
     pub(crate) fn flight(&mut self) -> Result<&mut Vec<u8>, Error> {
         if self.open_record.is_none() {
-            // Not grown if it has room for a short flight, such as a Finished.
+            // The buffer is not grown if it has space for a short flight, such as a Finished.
             if self.out.capacity().saturating_sub(self.out.len()) < SHORT_FLIGHT {
                 self.out.reserve(FLIGHT);
             }
@@ -156,7 +157,7 @@ impl Records {
         Ok(())
     }
 
-    /// Protects the flight's messages.
+    /// Protects the messages of the flight.
     #[inline]
     pub(crate) fn send_flight(&mut self) -> Result<(), Error> {
         match self.open_record.take() {
@@ -182,7 +183,7 @@ impl Records {
         Ok(())
     }
 
-    /// Protects these messages, after the flight's.
+    /// Protects these messages, after those of the flight.
     pub(crate) fn send(&mut self, messages: &[u8]) -> Result<(), Error> {
         self.send_flight()?;
         self.check_turn()?;
@@ -192,8 +193,8 @@ impl Records {
         Ok(())
     }
 
-    /// The peer must not send messages of its next flight before it has received ours, so none may
-    /// be pending. RFC 9846 2, RFC 5246 7.3
+    /// Checks that no message of the peer is pending: the peer must not send messages of its next
+    /// flight before it has received the flight of this side. RFC 9846 2, RFC 5246 7.3
     fn check_turn(&self) -> Result<(), Error> {
         if self.joiner.is_empty() { Ok(()) } else { Err(PeerError::ExcessHandshakeData.into()) }
     }
@@ -211,17 +212,17 @@ impl Records {
 
     fn last_alert(&mut self, level: AlertLevel, alert: AlertDescription, out: &mut Vec<u8>) {
         let content = [level.0, alert.0];
-        // If the alert cannot be protected it is not sent, and nothing else can be done.
+        // If the alert cannot be protected, it is not sent, and no other action is possible.
         let sealer = sender_mut(&mut self.sender).and_then(Sender::sealer);
         let _ = sealer.and_then(|sealer| sealer.seal_to(ContentType::ALERT, &content, out));
     }
 
-    /// What was negotiated, while a client's early data is read.
+    /// Returns the negotiated parameters, while a client's early data is read.
     pub(crate) fn early_info(&self) -> Option<&ConnectionInfo> {
         self.early_info.as_deref()
     }
 
-    /// The sender, if the application may use it now.
+    /// Returns the sender, if the application may use it now.
     pub(crate) fn sender(&mut self, window: Window) -> Option<&mut Sender> {
         self.sender.as_mut().filter(|_| self.window == window)
     }
@@ -237,7 +238,8 @@ impl Records {
         sender_mut(&mut self.sender)?.install(keys)
     }
 
-    /// A message must not extend over a change of keys. RFC 9846 5.1
+    /// Installs the keys for received records. A message must not span a change of keys.
+    /// RFC 9846 5.1
     fn install_read(&mut self, keys: NewKeys) -> Result<(), Error> {
         if !self.joiner.is_empty() {
             return Err(PeerError::ExcessHandshakeData.into());
@@ -260,14 +262,14 @@ impl Records {
         Ok(())
     }
 
-    /// A fatal alert makes the connection's session unusable. RFC 5246 7.2.2
+    /// Invalidates the connection's session, because of a fatal alert. RFC 5246 7.2.2
     fn invalidate_session(&self) {
         if let Some(sender) = &self.sender {
             sender.link().invalidate_session();
         }
     }
 
-    /// Makes the connection, after protecting the last messages.
+    /// Creates the connection, after protecting the last messages.
     pub(crate) fn connect(&mut self, established: Established) -> Result<Connection, Error> {
         self.send_flight()?;
         // Further messages are not part of the handshake. RFC 5246 7.4.9
@@ -300,7 +302,7 @@ impl Records {
     }
 }
 
-/// The sender, until the connection has it; the error is unreachable.
+/// Returns the sender, until it is moved to the connection. The error is unreachable.
 fn sender_mut(sender: &mut Option<Sender>) -> Result<&mut Sender, Error> {
     sender.as_mut().ok_or_else(|| Misuse::HandshakeEnded.into())
 }

@@ -1,4 +1,4 @@
-//! Certificate, which both sides send, and a client's CertificateVerify.
+//! The Certificate message, which both sides send, and a client's CertificateVerify.
 //! RFC 5246 7.4.2, 7.4.6, 7.4.8
 
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::handshake::transcript::Transcript;
 use crate::record::joiner::Message;
 use crate::side::Side;
 
-/// Sends our chain or raw public key; without a credential, a client's empty chain.
-/// RFC 5246 7.4.2, 7.4.6
+/// Sends the chain or raw public key of this side. A client without a credential sends an empty
+/// chain. RFC 5246 7.4.2, 7.4.6
 pub(super) fn send_certificate(
     flow: &mut Flow,
     transcript: &mut Transcript,
@@ -30,13 +30,13 @@ pub(super) fn send_certificate(
         let message = RawPublicKeyTls12 { subject_public_key_info: key };
         return flow.send(&message, transcript);
     }
-    // Both forms of an empty message are the same. RFC 7250 3
+    // An empty message has the same encoding for both certificate types. RFC 7250 3
     let chain = credential.map(|credential| credential.chain()).unwrap_or_default();
     flow.send_with(|out| CertificateTls12::encode_chain(chain, out), |bytes| transcript.add(bytes))
 }
 
-/// The chain or raw public key in a peer's Certificate message; `None` if it is empty.
-/// RFC 5246 7.4.2, RFC 7250 3
+/// Returns the chain or raw public key in a peer's Certificate message, or `None` if the message is
+/// empty. RFC 5246 7.4.2, RFC 7250 3
 pub(super) fn parse_certificate(
     message: &Message,
     side: Side,
@@ -67,7 +67,8 @@ pub(super) async fn send_verify(
     )
 }
 
-/// Verifies a client's signature of all messages so far. Returns its scheme. RFC 5246 7.4.8
+/// Verifies a client's signature over all messages so far. Returns the signature scheme.
+/// RFC 5246 7.4.8
 pub(super) async fn receive_verify(
     flow: &mut Flow,
     transcript: &mut Transcript,

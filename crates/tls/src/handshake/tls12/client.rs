@@ -1,8 +1,8 @@
-//! The client of RFC 5246, in the order of its figures. RFC 5246 7.3
+//! The TLS 1.2 client. Its steps have the order of the RFC's figures. RFC 5246 7.3
 //!
 //! [`handshake`] processes the ServerHello; [`full_handshake`] and [`abbreviated_handshake`] list
-//! the steps after it. `auth`, `key_exchange` and `finished` have the messages of both sides,
-//! `client_hello` the first flight.
+//! the steps after it. `auth`, `key_exchange` and `finished` contain the messages that both sides
+//! send, `client_hello` contains the first flight.
 
 use std::sync::Arc;
 
@@ -42,9 +42,10 @@ use crate::resumption::session::Session;
 use crate::resumption::session::client_store::ClientSessionKey;
 use crate::side::Side;
 
-/// The handshake from a ServerHello that chose TLS 1.2.
+/// Performs the handshake from a ServerHello that selected TLS 1.2.
 ///
-/// Each kind is in a box of its own size, because an abbreviated handshake needs less memory.
+/// Each kind of handshake is in a box of its own size, because an abbreviated handshake needs less
+/// memory.
 pub(crate) fn handshake(
     mut flow: Flow,
     config: Arc<ClientConfig>,
@@ -60,7 +61,7 @@ pub(crate) fn handshake(
     }))
 }
 
-/// A full handshake, after the ServerHello. RFC 5246 7.3, figure 1
+/// Performs a full handshake after the ServerHello. RFC 5246 7.3, figure 1
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
 pub(crate) fn full_handshake(
     mut client: Client,
@@ -87,7 +88,7 @@ pub(crate) fn full_handshake(
     }
 }
 
-/// An abbreviated handshake, after the ServerHello. RFC 5246 7.3, figure 2
+/// Performs an abbreviated handshake after the ServerHello. RFC 5246 7.3, figure 2
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
 pub(crate) fn abbreviated_handshake(
     mut client: Client,
@@ -108,7 +109,7 @@ pub(crate) fn abbreviated_handshake(
 pub(crate) struct Client {
     flow: Flow,
     config: Arc<ClientConfig>,
-    /// The server, for which sessions are stored.
+    /// The server's name and port, under which sessions are stored.
     to: ClientSessionKey,
     suite: &'static Suite,
     randoms: Randoms,
@@ -116,7 +117,7 @@ pub(crate) struct Client {
     info: ConnectionInfo,
     /// Whether the server will send a session ticket. RFC 5077 3.2
     ticket_promised: bool,
-    /// The record limits, which apply after the handshake.
+    /// The record limits for the time after the handshake.
     limits: RecordLimits,
 }
 
@@ -127,11 +128,11 @@ enum Kind {
     Abbreviated(Box<Session>),
 }
 
-/// What else a ServerHello states about a full handshake.
+/// Further content of the ServerHello that starts a full handshake.
 pub(crate) struct Promised {
-    /// A SignedCertificateTimestampList. RFC 6962 3.3.1
+    /// A SignedCertificateTimestampList, if the server sent one. RFC 6962 3.3.1
     timestamps: Option<Vec<u8>>,
-    /// Whether a CertificateStatus message may come. RFC 6066 8
+    /// Whether the server may send a CertificateStatus message. RFC 6066 8
     status: bool,
     session_id: ShortList<u8, 32>,
 }
@@ -140,7 +141,7 @@ pub(crate) struct Promised {
 type Ticket = (u32, Vec<u8>);
 
 impl Client {
-    /// Checks the choices of the server against the offer. RFC 5246 7.4.1.3
+    /// Checks the server's selections against the offer. RFC 5246 7.4.1.3
     fn new(
         flow: Flow,
         config: Arc<ClientConfig>,
@@ -157,8 +158,8 @@ impl Client {
         let suite = chosen_suite(hello, &config)?;
         let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_2, suite.code);
         accept_extensions(hello, &config, &mut info)?;
-        // The messages are kept for our signature, which only a full handshake may have.
-        // RFC 5246 7.4.8
+        // The messages are kept for the client's signature, which only a full handshake can
+        // contain. RFC 5246 7.4.8
         let mut transcript = if config.credentials.is_some() && session.is_none() {
             Transcript::keeping_messages(suite.hash)
         } else {
@@ -197,7 +198,8 @@ impl Client {
         Ok((client, kind))
     }
 
-    /// The server's chain or raw public key, and its key, which must fit the suite. RFC 5246 7.4.2
+    /// Receives the server's chain or raw public key. Its key must fit the cipher suite.
+    /// RFC 5246 7.4.2
     async fn receive_certificate(
         &mut self,
         timestamps: Option<Vec<u8>>,
@@ -212,7 +214,7 @@ impl Client {
         if suite.authentication != Some(key_exchange::authentication_of(key.kind())) {
             return Err(PeerError::WrongCertificateType.into());
         }
-        // The curve of the key is one of the groups that we offered. RFC 8422 5.3
+        // The curve of the key must be one of the offered groups. RFC 8422 5.3
         if scheme::curve(key.kind()).is_some_and(|curve| !config.common.groups.contains(&curve)) {
             return Err(PeerError::WrongCertificateType.into());
         }
@@ -222,8 +224,8 @@ impl Client {
         Ok((server, key))
     }
 
-    /// The stapled OCSP response, if the server sends the promised message. Returns the
-    /// ServerKeyExchange, which is next. RFC 6066 8
+    /// Receives the stapled OCSP response, if the server sends the promised message. Returns the
+    /// ServerKeyExchange, which is the next message. RFC 6066 8
     async fn receive_certificate_status(
         &mut self,
         promised: bool,
@@ -240,8 +242,8 @@ impl Client {
         Ok(message)
     }
 
-    /// The server's share, whose signature is verified with the key of its certificate.
-    /// RFC 5246 7.4.3, RFC 8422 5.4
+    /// Processes the server's key share, and verifies its signature with the key of the server's
+    /// certificate. RFC 5246 7.4.3, RFC 8422 5.4
     fn receive_server_key_exchange(
         &mut self,
         message: &Message,
@@ -268,13 +270,14 @@ impl Client {
         Ok(agreement)
     }
 
-    /// The CertificateRequest, if the server sends one, and ServerHelloDone. RFC 5246 7.4.4, 7.4.5
+    /// Receives the CertificateRequest, if the server sends one, and ServerHelloDone.
+    /// RFC 5246 7.4.4, 7.4.5
     async fn receive_request_and_done(&mut self) -> Result<Option<Message>, Error> {
         let Self { flow, transcript, .. } = self;
         let message = flow.read().await;
         if message.kind() != HandshakeType::CERTIFICATE_REQUEST {
             receive_done(&message, transcript)?;
-            // No signature will need the messages.
+            // No signature will need the messages, so they are dropped.
             drop(transcript.take_messages());
             return Ok(None);
         }
@@ -284,15 +287,15 @@ impl Client {
         Ok(Some(message))
     }
 
-    /// Has the configuration's verifier decide. RFC 5246 7.4.2
+    /// Verifies the server's certificate with the verifier of the configuration. RFC 5246 7.4.2
     async fn verify_certificate(&mut self, server: &PeerCertificate) -> Result<(), Error> {
         let Self { flow, config, to, .. } = self;
         let now = config.common.clock.now();
         identity::verify(flow, &config.verifier, server, Some(&to.server_name), now).await
     }
 
-    /// Answers the CertificateRequest: with a credential that fits, which is returned, or with an
-    /// empty certificate. RFC 5246 7.4.6
+    /// Answers the CertificateRequest with a suitable credential, which is returned, or with an
+    /// empty Certificate. RFC 5246 7.4.6
     async fn send_certificate(
         &mut self,
         request: &Message,
@@ -323,7 +326,7 @@ impl Client {
         Ok(Some((credential, scheme)))
     }
 
-    /// Sends our share, and derives the main secret. RFC 5246 7.4.7, 8.1
+    /// Sends the client's key share, and derives the main secret. RFC 5246 7.4.7, 8.1
     fn send_client_key_exchange(&mut self, agreement: Agreement) -> Result<MainSecret12, Error> {
         let Self { flow, config, suite, randoms, transcript, info, .. } = self;
         let Agreement { share, shared } = agreement;
@@ -333,7 +336,7 @@ impl Client {
         Ok(key_exchange::main_secret(suite, &shared, randoms, extended, transcript, &log))
     }
 
-    /// RFC 5246 7.4.8
+    /// Sends a CertificateVerify. RFC 5246 7.4.8
     async fn send_certificate_verify(
         &mut self,
         credential: Arc<Credential>,
@@ -344,7 +347,8 @@ impl Client {
         auth::send_verify(flow, transcript, &credential, scheme).await
     }
 
-    /// Our ChangeCipherSpec and Finished. Returns the server's keys. RFC 5246 7.1, 7.4.9
+    /// Sends the client's ChangeCipherSpec and Finished. Returns the server's keys.
+    /// RFC 5246 7.1, 7.4.9
     fn send_finished(&mut self, main: &MainSecret12) -> Result<Keys, Error> {
         let Self { flow, randoms, transcript, .. } = self;
         let (DirectionKeys { client, server }, verify_data) =
@@ -353,7 +357,7 @@ impl Client {
         Ok(server)
     }
 
-    /// The ticket, if the ServerHello promised one. RFC 5077 3.2, 3.3
+    /// Receives the ticket, if the ServerHello promised one. RFC 5077 3.2, 3.3
     async fn receive_session_ticket(&mut self) -> Result<Option<Ticket>, Error> {
         if !self.ticket_promised {
             return Ok(None);
@@ -364,16 +368,16 @@ impl Client {
         Ok(Some((ticket.ticket_lifetime_hint, ticket.ticket.to_vec())))
     }
 
-    /// The server's ChangeCipherSpec and Finished. RFC 5246 7.1, 7.4.9
+    /// Receives the server's ChangeCipherSpec and Finished. RFC 5246 7.1, 7.4.9
     async fn receive_finished(&mut self, keys: Keys, main: &MainSecret12) -> Result<(), Error> {
         let expected = main.server_verify_data(&self.transcript.digest());
-        // From here on the server protects its records; the limit does not apply to others.
+        // The server protects all following records. The limit applies only to protected records.
         // RFC 8449 4
         self.flow.order(self.limits)?;
         finished::receive(&mut self.flow, keys, &expected, None).await
     }
 
-    /// Makes the connection, and stores its session.
+    /// Creates the connection, and stores its session.
     fn complete(
         mut self,
         main: &MainSecret12,
@@ -390,7 +394,8 @@ impl Client {
         Ok(Completion::Done)
     }
 
-    /// The session of a full handshake, under its ticket or id. RFC 5246 7.4.1.3, RFC 5077 3.4
+    /// Creates the session of a full handshake, with its ticket or ID. RFC 5246 7.4.1.3,
+    /// RFC 5077 3.4
     fn new_session(
         &self,
         main: &MainSecret12,
@@ -410,18 +415,19 @@ impl Client {
         (!id.is_empty()).then_some(session)
     }
 
-    /// Logs the main secret, which is the session's. RFC 5246 F.1.4
+    /// Logs the main secret, which is that of the session. RFC 5246 F.1.4
     fn log_main_secret(&self, session: &Session) {
         let log = SecretLog::new(self.config.common.key_log.clone(), &self.randoms.client);
         log.log("CLIENT_RANDOM", session.main_secret().as_bytes());
     }
 
-    /// The keys, and the contents of both Finished messages, the server's first. RFC 5246 7.3
+    /// Derives the keys, and the contents of both Finished messages, the server's first.
+    /// RFC 5246 7.3
     fn derive_abbreviated(&mut self, session: &Session) -> (DirectionKeys, VerifyData, VerifyData) {
         finished::abbreviated(session.main_secret(), &self.randoms, &mut self.transcript)
     }
 
-    /// Makes the connection, and stores the session again, under a new ticket if there is one.
+    /// Creates the connection, and stores the session again, with a new ticket if there is one.
     fn complete_resumed(self, mut session: Box<Session>, ticket: Option<Ticket>) -> Outcome {
         let Self { mut flow, config, to, mut info, randoms, limits, .. } = self;
         flow.order(limits)?;
@@ -443,7 +449,8 @@ fn exporter(main: &MainSecret12, randoms: &Randoms, info: &ConnectionInfo) -> Ex
     Exporter12::new(main, randoms.client, randoms.server, info.extended_main_secret)
 }
 
-/// A server that supports TLS 1.3 marks its random when it chooses less. RFC 9846 4.2.3
+/// Checks the server random: a server that supports TLS 1.3 marks it when it selects a lower
+/// version. RFC 9846 4.2.3
 fn check_downgrade(hello: &ServerHello<'_>, config: &ClientConfig) -> Result<(), Error> {
     let tail = hello.random.last_chunk::<8>();
     let marked = tail == Some(&ServerHello::DOWNGRADE_TO_TLS12)
@@ -454,8 +461,8 @@ fn check_downgrade(hello: &ServerHello<'_>, config: &ClientConfig) -> Result<(),
     Ok(())
 }
 
-/// The session that is resumed: a server echoes our session id if it does so. RFC 5246 7.4.1.3,
-/// RFC 5077 3.4
+/// Returns the session that is resumed, if any: a server that resumes echoes the client's session
+/// ID. RFC 5246 7.4.1.3, RFC 5077 3.4
 fn resumed_session(
     hello: &ServerHello<'_>,
     offer: &mut Offer,
@@ -465,12 +472,12 @@ fn resumed_session(
     }
     match offer.session.take() {
         Some(OfferedSession::Tls12(session)) => Ok(Some(session)),
-        // The id was sent for middlebox compatibility, and belongs to no session. RFC 9846 E.4
+        // This ID was sent for middlebox compatibility, and belongs to no session. RFC 9846 E.4
         Some(OfferedSession::Tls13(..)) | None => Err(PeerError::SessionIdNotEchoed.into()),
     }
 }
 
-/// A server only sends extensions that were offered. RFC 5246 7.4.1.4
+/// Checks that the server sends only extensions that were offered. RFC 5246 7.4.1.4
 fn check_extensions(hello: &ServerHello<'_>, offer: &Offer) -> Result<(), Error> {
     let offered = offer.offered();
     let allowed = |kind: ExtensionType| offered.has(kind) && IN_SERVER_HELLO.contains(&kind);
@@ -481,9 +488,9 @@ fn check_extensions(hello: &ServerHello<'_>, offer: &Offer) -> Result<(), Error>
     }
 }
 
-/// Extensions that are allowed in a ServerHello of TLS 1.2.
+/// The extensions that are allowed in a ServerHello of TLS 1.2.
 ///
-/// supported_groups is not, but some old servers send it; it has no meaning there.
+/// supported_groups is not allowed there and has no meaning, but some old servers send it.
 const IN_SERVER_HELLO: [ExtensionType; 13] = [
     ExtensionType::SESSION_TICKET,
     ExtensionType::SERVER_NAME,
@@ -506,7 +513,7 @@ fn chosen_suite(hello: &ServerHello<'_>, config: &ClientConfig) -> Result<&'stat
         .ok_or_else(|| PeerError::WrongCipherSuiteChosen.into())
 }
 
-/// Checks that the suite and the extended main secret are the session's.
+/// Checks that the cipher suite and the use of the extended main secret are those of the session.
 /// RFC 5246 7.4.1.3, RFC 7627 5.3
 fn check_resumption(session: &Session, info: &ConnectionInfo) -> Result<(), Error> {
     if session.suite.code != info.cipher_suite {
@@ -518,7 +525,7 @@ fn check_resumption(session: &Session, info: &ConnectionInfo) -> Result<(), Erro
     Ok(())
 }
 
-/// Checks the contents of the extensions, and keeps what they agree on.
+/// Checks the contents of the extensions, and stores the negotiated values.
 fn accept_extensions(
     hello: &ServerHello<'_>,
     config: &ClientConfig,
@@ -528,7 +535,7 @@ fn accept_extensions(
     check_point_formats(extensions.ec_point_formats)?;
     match extensions.renegotiation_info {
         Some([]) => info.secure_renegotiation = true,
-        // In an initial handshake it is empty. RFC 5746 3.4
+        // In an initial handshake, the extension must be empty. RFC 5746 3.4
         Some(_) => return Err(PeerError::RenegotiationMismatch.into()),
         None if config.require_secure_renegotiation => {
             return Err(PeerError::UnsafeLegacyRenegotiation.into());

@@ -9,9 +9,9 @@ use crate::handshake::transcript::Transcript;
 use crate::keys::direction::Keys;
 use crate::keys::tls12::{DirectionKeys, MainSecret12, Randoms, VERIFY_DATA, VerifyData};
 
-/// The keys of an abbreviated handshake, and the contents of both Finished messages, the server's
-/// first. It is over the messages so far, and the client's over those and the server's Finished,
-/// which can be computed before it arrives. RFC 5246 7.3
+/// Derives the keys of an abbreviated handshake, and the contents of both Finished messages, the
+/// server's first. The server's Finished covers the messages so far. The client's Finished also
+/// covers the server's, so it can be computed before the server's Finished arrives. RFC 5246 7.3
 pub(super) fn abbreviated(
     main: &MainSecret12,
     randoms: &Randoms,
@@ -22,7 +22,7 @@ pub(super) fn abbreviated(
     })
 }
 
-/// A whole Finished message. RFC 5246 7.4.9
+/// Encodes a Finished message with its header. RFC 5246 7.4.9
 fn message(verify_data: &VerifyData) -> [u8; MessageHeader::LENGTH + VERIFY_DATA] {
     let [a, b, c, d, e, f, g, h, i, j, k, l] = *verify_data;
     let [.., length] = VERIFY_DATA.to_be_bytes();
@@ -30,7 +30,7 @@ fn message(verify_data: &VerifyData) -> [u8; MessageHeader::LENGTH + VERIFY_DATA
 }
 
 /// Sends ChangeCipherSpec, and Finished under the new keys. `transcript` is given if the peer's
-/// Finished is still to come.
+/// Finished follows.
 pub(super) fn send(
     flow: &mut Flow,
     keys: Keys,
@@ -50,8 +50,8 @@ pub(super) fn send(
     )
 }
 
-/// Receives ChangeCipherSpec, and Finished under the new keys. `transcript` is given if our
-/// Finished is still to come.
+/// Receives ChangeCipherSpec, and Finished under the new keys. `transcript` is given if the
+/// Finished of this side follows.
 pub(super) async fn receive(
     flow: &mut Flow,
     keys: Keys,

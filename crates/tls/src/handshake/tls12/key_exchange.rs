@@ -1,4 +1,4 @@
-//! The ephemeral key exchange of both sides, and the main secret that results. RFC 8422 2, 5.4
+//! The ephemeral key exchange of both sides, and the main secret derived from it. RFC 8422 2, 5.4
 
 use tercel_crypto::{KeyExchange, KeyKind, SharedSecret};
 use tercel_wire::{NamedGroup, ServerEcdhParams};
@@ -11,13 +11,13 @@ use crate::keys::group::{self, bad_share};
 use crate::keys::suite::{Authentication, Suite};
 use crate::keys::tls12::{MainSecret12, Randoms};
 
-/// A public key of the exchange.
+/// A public key of the key exchange.
 pub(super) type Share = ShortList<u8, MAX_SHARE>;
 
 /// The longest share of a group of TLS 1.2: a point on P-521.
 const MAX_SHARE: usize = 133;
 
-/// A server's private key in a group of TLS 1.2, and its share.
+/// Generates a server's private key in a group of TLS 1.2, and its share.
 pub(super) fn generate(group: NamedGroup) -> Result<(KeyExchange, Share), Error> {
     let algorithm = group::algorithm(group).ok_or(PeerError::WrongGroup)?;
     let mut share = Share::repeated(0, algorithm.client_share_len());
@@ -25,18 +25,18 @@ pub(super) fn generate(group: NamedGroup) -> Result<(KeyExchange, Share), Error>
     Ok((exchange, share))
 }
 
-/// The secret of a server's private key and a client's share.
+/// Computes the shared secret of a server's private key and a client's share.
 pub(super) fn agree(exchange: KeyExchange, client_share: &[u8]) -> Result<SharedSecret, Error> {
     exchange.agree(client_share).map_err(bad_share)
 }
 
-/// A client's share, and the secret of both shares.
+/// A client's share, and the shared secret of both shares.
 pub(super) struct Agreement {
     pub(super) share: Share,
     pub(super) shared: SharedSecret,
 }
 
-/// Makes a client's private key, and uses it with the server's share.
+/// Generates a client's key pair, and computes the shared secret with the server's share.
 pub(super) fn respond(group: NamedGroup, server_share: &[u8]) -> Result<Agreement, Error> {
     let algorithm = group::algorithm(group).ok_or(PeerError::WrongGroup)?;
     let mut share = Share::repeated(0, algorithm.server_share_len());
@@ -44,7 +44,7 @@ pub(super) fn respond(group: NamedGroup, server_share: &[u8]) -> Result<Agreemen
     Ok(Agreement { shared: shared.map_err(bad_share)?, share })
 }
 
-/// The bytes that the signature of a ServerKeyExchange covers. RFC 8422 5.4
+/// Returns the bytes that the signature of a ServerKeyExchange covers. RFC 8422 5.4
 pub(super) fn signed_params(
     randoms: &Randoms,
     params: &ServerEcdhParams<'_>,
@@ -52,7 +52,7 @@ pub(super) fn signed_params(
     ShortList::joined(0, &[&randoms.client, &randoms.server, &params.head(), params.public])
 }
 
-/// The main secret; the extended one if both sides support it. RFC 5246 8.1, RFC 7627 4
+/// Derives the main secret, or the extended one if both sides support it. RFC 5246 8.1, RFC 7627 4
 pub(super) fn main_secret(
     suite: &'static Suite,
     shared: &SharedSecret,
@@ -70,7 +70,8 @@ pub(super) fn main_secret(
     main
 }
 
-/// The kind of suites that a certificate with such a key serves. RFC 5246 7.4.2, RFC 8422 2
+/// Returns the authentication of the cipher suites for which such a key can be used.
+/// RFC 5246 7.4.2, RFC 8422 2
 pub(super) fn authentication_of(kind: KeyKind) -> Authentication {
     match kind {
         KeyKind::Rsa | KeyKind::RsaPss => Authentication::Rsa,

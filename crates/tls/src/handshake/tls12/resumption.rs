@@ -1,5 +1,5 @@
-//! The server's part of resumption in TLS 1.2: which session is resumed, and what a new one is
-//! called. RFC 5246 F.1.4, RFC 5077
+//! A server's resumption in TLS 1.2: the selection of the session to resume, and the ticket or ID
+//! of a new session. RFC 5246 F.1.4, RFC 5077
 
 use pki_types::CertificateDer;
 use tercel_crypto::Secret;
@@ -23,7 +23,7 @@ use crate::resumption::session::stored::StoredSession;
 
 pub(super) use crate::handshake::resumption::seal;
 
-/// The session that a client names by ticket or id, if this handshake may resume it.
+/// Finds the session of the client's ticket or session ID, if this handshake may resume it.
 pub(super) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -42,7 +42,7 @@ pub(super) async fn find(
     }
     let extended = hello.extensions.extended_master_secret.is_some();
     match (session.extended, extended) {
-        // The handshake is aborted, not continued as a full one. RFC 7627 5.3
+        // The handshake must be aborted, and not continued as a full handshake. RFC 7627 5.3
         (true, false) => return Err(PeerError::ExtendedMainSecretLost.into()),
         (false, true) => return Ok(None),
         _ => {}
@@ -52,13 +52,13 @@ pub(super) async fn find(
         return Ok(None);
     }
     let found = resumption::still_trusted(flow, config, session).await?.then_some(found);
-    // A fatal alert of another connection may have removed it meanwhile. RFC 5246 7.2.2
+    // A fatal alert on another connection may have removed the session meanwhile. RFC 5246 7.2.2
     Ok(found.filter(|found| !StoredSession::has_forgotten(&found.session)))
 }
 
-/// The ticket or id of the session that the client asks to resume.
+/// Returns the ticket or ID of the session that the client requests to resume.
 pub(super) fn named<'h>(hello: &ClientHello<'h>, config: &ServerConfig) -> Option<&'h [u8]> {
-    // A ticket has priority over an id. RFC 5077 3.4
+    // A ticket has priority over a session ID. RFC 5077 3.4
     match hello.extensions.session_ticket {
         Some(ticket) if !ticket.is_empty() => Some(ticket),
         _ if !hello.session_id.is_empty() && config.resumption.store.is_some() => {
@@ -68,7 +68,8 @@ pub(super) fn named<'h>(hello: &ClientHello<'h>, config: &ServerConfig) -> Optio
     }
 }
 
-/// How the new session of a full handshake can be resumed, as the ServerHello announces it.
+/// The means by which the new session of a full handshake can be resumed. The ServerHello announces
+/// it.
 pub(super) enum NewSession {
     None,
     Ticket,
@@ -76,11 +77,11 @@ pub(super) enum NewSession {
 }
 
 impl NewSession {
-    /// A ticket for a client that supports tickets; for others an id, if there is a store.
-    /// RFC 5077 3.2
+    /// Selects a ticket for a client that supports tickets. For other clients, selects an ID if
+    /// there is a store. RFC 5077 3.2
     pub(super) fn plan(config: &ServerConfig, hello: &ClientHello<'_>) -> Result<Self, Error> {
         let resumption = &config.resumption;
-        // A session that would never be accepted is not offered.
+        // A session that would never be resumed is not offered.
         if !config.binds_sessions() {
             return Ok(Self::None);
         }
@@ -96,7 +97,7 @@ impl NewSession {
     }
 }
 
-/// The session of a full handshake.
+/// Creates the session of a full handshake.
 pub(super) fn new_session(
     config: &ServerConfig,
     suite: &'static Suite,
@@ -112,7 +113,7 @@ pub(super) fn new_session(
     session
 }
 
-/// A new session, and its id in the ServerHello.
+/// A new session, and the ID that the ServerHello contains for it.
 pub(super) struct SessionWithId {
     id: [u8; 32],
     /// `None` if the application stores the session.
@@ -120,7 +121,7 @@ pub(super) struct SessionWithId {
 }
 
 impl SessionWithId {
-    /// A session that the application stores is added to the facts.
+    /// Creates the value. A session that the application stores is passed to it in `info`.
     pub(super) fn new(
         id: [u8; 32],
         session: Session,
@@ -134,7 +135,7 @@ impl SessionWithId {
         Self { id, session: Some(ServerSession::new(session)) }
     }
 
-    /// Stores the session once the handshake is complete: a handshake that fails leaves none.
+    /// Stores the session when the handshake is complete. A failed handshake stores no session.
     /// RFC 5246 7.2.2
     pub(super) fn store(self, flow: &mut Flow, config: &ServerConfig) -> Result<(), Error> {
         let Self { id, session } = self;

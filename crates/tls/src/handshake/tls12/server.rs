@@ -1,8 +1,8 @@
-//! The server of RFC 5246, in the order of its figures. RFC 5246 7.3
+//! The TLS 1.2 server. Its steps have the order of the RFC's figures. RFC 5246 7.3
 //!
-//! [`handshake`] lists the steps of an abbreviated handshake, and those of a full one up to
-//! ServerHelloDone; [`finish`] lists the others. `resumption` has sessions, `auth`, `key_exchange`
-//! and `finished` have the messages of both sides.
+//! [`handshake`] lists the steps of an abbreviated handshake, and those of a full handshake up to
+//! ServerHelloDone. [`finish`] lists the remaining steps. `resumption` finds and creates sessions;
+//! `auth`, `key_exchange` and `finished` contain the messages that both sides send.
 
 use std::sync::Arc;
 
@@ -40,7 +40,8 @@ use crate::record::joiner::Message;
 use crate::resumption::session::Session;
 use crate::side::Side;
 
-/// The handshake from a ClientHello that leads to TLS 1.2, to its end or to ServerHelloDone.
+/// Performs the handshake from a ClientHello that leads to TLS 1.2, to its end or to
+/// ServerHelloDone.
 pub(crate) async fn handshake(
     mut flow: Flow,
     config: Arc<ServerConfig>,
@@ -69,12 +70,12 @@ pub(crate) async fn handshake(
     let exchange = flight.send_server_key_exchange().await?;
     flight.send_certificate_request()?;
     let sent = flight.send_server_hello_done()?;
-    // In a box of its own, because the client's answer is awaited with less memory than the flight
-    // takes.
+    // The rest of the handshake is a future of its own, because waiting for the client's answer
+    // needs less memory than creating the flight.
     Ok(Completion::Continue(boxed(|| finish(flow, config, sent, exchange))))
 }
 
-/// A full handshake after ServerHelloDone.
+/// Performs the steps of a full handshake after ServerHelloDone.
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
 pub(crate) fn finish(
     mut flow: Flow,
@@ -87,7 +88,8 @@ pub(crate) fn finish(
         let client = sent.receive_certificate(flow, config).await?;
         let main = sent.receive_client_key_exchange(flow, config, exchange).await?;
         if let Some(client) = client {
-            // Boxed, because the question to the verifier is large and most handshakes have none.
+            // This future is boxed, because the question to the verifier is large, and most
+            // handshakes ask no question.
             boxed(|| sent.receive_certificate_verify(flow, config, client)).await?;
         }
         let write_keys = sent.receive_finished(flow, &main).await?;
@@ -122,7 +124,7 @@ impl<'a> Server<'a> {
         check_point_formats(extensions.ec_point_formats)?;
         let secure_renegotiation = match extensions.renegotiation_info {
             Some([]) => true,
-            // In an initial handshake it is empty. RFC 5746 3.6
+            // In an initial handshake, the extension must be empty. RFC 5746 3.6
             Some(_) => return Err(PeerError::RenegotiationMismatch.into()),
             None => hello.cipher_suites.contains(CipherSuite::TLS_EMPTY_RENEGOTIATION_INFO_SCSV),
         };
@@ -134,12 +136,13 @@ impl<'a> Server<'a> {
         Ok(Self { flow, config, message, hello, secure_renegotiation })
     }
 
-    /// The session to resume, if the client names one that may be. RFC 5246 7.4.1.3, RFC 5077 3.4
+    /// Finds the session that the client requests to resume, if it may be resumed.
+    /// RFC 5246 7.4.1.3, RFC 5077 3.4
     async fn find_session(&mut self) -> Result<Option<FoundSession>, Error> {
         resumption::find(self.flow, self.config, self.hello).await
     }
 
-    /// Chooses the parameters of a full handshake. RFC 5246 7.4.1.3, RFC 8422 5.2
+    /// Selects the parameters of a full handshake. RFC 5246 7.4.1.3, RFC 8422 5.2
     async fn negotiate(mut self) -> Result<FirstFlight<'a>, Error> {
         let alpn = negotiate::alpn(self.hello, self.config)?;
         let group = negotiate::group12(self.hello, self.config)?;
@@ -183,8 +186,8 @@ impl<'a> Server<'a> {
 
     async fn select_credential(&mut self) -> Result<(Arc<Credential>, SignatureScheme), Error> {
         let Self { flow, config, message, hello, .. } = self;
-        // A client without the extension can verify only SHA-1, which we do not sign.
-        // RFC 5246 7.4.1.4.1
+        // A client that does not send signature_algorithms can verify only SHA-1, which this
+        // library does not sign. RFC 5246 7.4.1.4.1
         let request = negotiate::credential_request(hello, ProtocolVersion::TLS1_2, config)
             .ok_or(PeerError::NoCommonSignatureScheme)?;
         if request.key_kinds == (false, false) {
@@ -210,7 +213,7 @@ struct FirstFlight<'a> {
 }
 
 impl FirstFlight<'_> {
-    /// RFC 5246 7.4.1.3
+    /// Sends the ServerHello of a full handshake. RFC 5246 7.4.1.3
     fn send_server_hello(&mut self) -> Result<(), Error> {
         let Self { flow, config, hello, credential, transcript, info, .. } = self;
         let offered = &hello.extensions;
@@ -222,7 +225,7 @@ impl FirstFlight<'_> {
         let message = ServerHello {
             legacy_version: ProtocolVersion::TLS1_2,
             random: &self.randoms.server,
-            // Empty for a session that has no id. RFC 5246 7.4.1.3
+            // The field is empty for a session that has no ID. RFC 5246 7.4.1.3
             session_id_echo: match &self.session {
                 NewSession::WithId(id) => id,
                 NewSession::None | NewSession::Ticket => &[],
@@ -251,19 +254,19 @@ impl FirstFlight<'_> {
         flow.send(&message, transcript)
     }
 
-    /// RFC 5246 7.4.2
+    /// Sends the server's Certificate. RFC 5246 7.4.2
     fn send_certificate(&mut self) -> Result<(), Error> {
         auth::send_certificate(self.flow, &mut self.transcript, Some(&self.credential))
     }
 
-    /// The stapled OCSP response, if there is one and the client requests it. RFC 6066 8
+    /// Sends the stapled OCSP response, if there is one and the client requests it. RFC 6066 8
     fn send_certificate_status(&mut self) -> Result<(), Error> {
         let Some(ocsp_response) = staple(&self.credential, self.hello) else { return Ok(()) };
         self.flow.send(&CertificateStatus { ocsp_response }, &mut self.transcript)
     }
 
-    /// Our share of the key exchange, signed with both random values. Returns the private key.
-    /// RFC 5246 7.4.3, RFC 8422 5.4
+    /// Sends the server's key share, signed together with both random values. Returns the private
+    /// key. RFC 5246 7.4.3, RFC 8422 5.4
     async fn send_server_key_exchange(&mut self) -> Result<KeyExchange, Error> {
         let Self { flow, credential, scheme, transcript, .. } = self;
         let (exchange, share) = key_exchange::generate(self.group)?;
@@ -280,7 +283,8 @@ impl FirstFlight<'_> {
         Ok(exchange)
     }
 
-    /// If clients have to authenticate. RFC 5246 7.4.4
+    /// Sends a CertificateRequest, if the configuration requests client certificates.
+    /// RFC 5246 7.4.4
     fn send_certificate_request(&mut self) -> Result<(), Error> {
         let config = self.config;
         if config.client_auth == ClientAuth::None {
@@ -298,7 +302,7 @@ impl FirstFlight<'_> {
         self.flow.send(&message, &mut self.transcript)
     }
 
-    /// Ends the flight. RFC 5246 7.4.5
+    /// Sends ServerHelloDone, which ends the flight. RFC 5246 7.4.5
     fn send_server_hello_done(mut self) -> Result<AwaitingClient, Error> {
         self.flow.send(&ServerHelloDone, &mut self.transcript)?;
         let limits = limits(self.config, self.hello);
@@ -307,7 +311,7 @@ impl FirstFlight<'_> {
     }
 }
 
-/// The credential's OCSP response, if the client requests it. RFC 6066 8
+/// Returns the credential's OCSP response, if the client requests it. RFC 6066 8
 fn staple<'c>(credential: &'c Credential, hello: &ClientHello<'_>) -> Option<&'c [u8]> {
     credential.staple().filter(|_| hello.extensions.status_request.is_some())
 }
@@ -321,12 +325,13 @@ pub(crate) struct AwaitingClient {
     randoms: Randoms,
     info: ConnectionInfo,
     session: NewSession,
-    /// The record limits, which apply after the handshake.
+    /// The record limits for the time after the handshake.
     limits: RecordLimits,
 }
 
 impl AwaitingClient {
-    /// `None` if the client was not asked, or if its Certificate message is empty. RFC 5246 7.4.6
+    /// Receives the client's certificate. Returns `None` if no certificate was requested, or if the
+    /// Certificate message is empty. RFC 5246 7.4.6
     async fn receive_certificate(
         &mut self,
         flow: &mut Flow,
@@ -339,14 +344,14 @@ impl AwaitingClient {
         let certificate_type = self.info.client_certificate_type;
         let client = auth::parse_certificate(&message, Side::Client, certificate_type)?;
         if client.is_none() && config.client_auth == ClientAuth::Required {
-            // TLS 1.2 has no alert for this case alone. RFC 5246 7.4.6
+            // TLS 1.2 has no alert for this case only. RFC 5246 7.4.6
             return Err(PeerError::CertificateRequiredTls12.into());
         }
         self.transcript.add(message.bytes());
         Ok(client)
     }
 
-    /// The client's share of the key exchange, and the main secret. RFC 5246 7.4.7, 8.1
+    /// Receives the client's key share, and derives the main secret. RFC 5246 7.4.7, 8.1
     async fn receive_client_key_exchange(
         &mut self,
         flow: &mut Flow,
@@ -363,7 +368,7 @@ impl AwaitingClient {
         Ok(key_exchange::main_secret(suite, &shared, randoms, extended, transcript, &log))
     }
 
-    /// The client's signature; then its chain is verified. RFC 5246 7.4.8
+    /// Receives the client's signature, and then verifies the client's chain. RFC 5246 7.4.8
     async fn receive_certificate_verify(
         &mut self,
         flow: &mut Flow,
@@ -382,7 +387,8 @@ impl AwaitingClient {
         Ok(())
     }
 
-    /// The client's ChangeCipherSpec and Finished. Returns our keys. RFC 5246 7.1, 7.4.9
+    /// Receives the client's ChangeCipherSpec and Finished. Returns the server's keys.
+    /// RFC 5246 7.1, 7.4.9
     async fn receive_finished(
         &mut self,
         flow: &mut Flow,
@@ -394,7 +400,8 @@ impl AwaitingClient {
         Ok(server)
     }
 
-    /// The ticket that the ServerHello promised; an empty one if it cannot be made. RFC 5077 3.3
+    /// Sends the ticket that the ServerHello promised, or an empty ticket if none can be made.
+    /// RFC 5077 3.3
     fn send_session_ticket(
         &mut self,
         flow: &mut Flow,
@@ -413,7 +420,7 @@ impl AwaitingClient {
         flow.send(&message, &mut self.transcript)
     }
 
-    /// Our ChangeCipherSpec and Finished. RFC 5246 7.1, 7.4.9
+    /// Sends the server's ChangeCipherSpec and Finished. RFC 5246 7.1, 7.4.9
     fn send_finished(
         &mut self,
         flow: &mut Flow,
@@ -424,7 +431,7 @@ impl AwaitingClient {
         finished::send(flow, keys, &verify_data, None)
     }
 
-    /// Makes the connection, and stores its session if that has an id. RFC 5246 7.2.2
+    /// Creates the connection, and stores its session if the session has an ID. RFC 5246 7.2.2
     fn complete(mut self, flow: &mut Flow, config: &ServerConfig, main: &MainSecret12) -> Outcome {
         let session = match self.session {
             NewSession::WithId(id) => {
@@ -476,7 +483,7 @@ impl<'a> AbbreviatedFlight<'a> {
         if let Some(id) =
             resumption::named(hello, config).filter(|_| is_stored || is_from_application)
         {
-            // From here on a fatal alert of this connection removes the session. RFC 5246 7.2.2
+            // From here on, a fatal alert on this connection removes the session. RFC 5246 7.2.2
             let value = is_stored.then_some(&*session);
             forget_on_alert(flow, config, value, id)?;
         }
@@ -485,7 +492,7 @@ impl<'a> AbbreviatedFlight<'a> {
         info.resumed = true;
         info.group = session.group;
         info.alpn = negotiate::alpn(hello, config)?.map(<[u8]>::to_vec);
-        // A session out of a ticket is not shared, so its name can be moved.
+        // A session from a ticket is not shared, so its server name can be moved.
         info.server_name = match Arc::get_mut(&mut session) {
             Some(session) => session.server_name.take(),
             None => session.server_name.clone(),
@@ -498,14 +505,15 @@ impl<'a> AbbreviatedFlight<'a> {
         Ok(Self { flow, config, hello, session, is_stored, transcript, randoms, info })
     }
 
-    /// RFC 5246 7.4.1.3
+    /// Sends the ServerHello of an abbreviated handshake. RFC 5246 7.4.1.3
     fn send_server_hello(&mut self) -> Result<(), Error> {
         let Self { flow, config, hello, session, transcript, info, .. } = self;
         let formats = [EcPointFormat::UNCOMPRESSED];
         let message = ServerHello {
             legacy_version: ProtocolVersion::TLS1_2,
             random: &self.randoms.server,
-            // The client's value says that the session is resumed. RFC 5246 7.4.1.3, RFC 5077 3.4
+            // The client's session ID is echoed, which means that the session is resumed.
+            // RFC 5246 7.4.1.3, RFC 5077 3.4
             session_id_echo: hello.session_id,
             cipher_suite: session.suite.code,
             compression_method: CompressionMethod::NULL,
@@ -522,14 +530,15 @@ impl<'a> AbbreviatedFlight<'a> {
         flow.send(&message, transcript)
     }
 
-    /// Our ChangeCipherSpec and Finished, which come before the client's. RFC 5246 7.3
+    /// Sends the server's ChangeCipherSpec and Finished, which precede the client's. RFC 5246 7.3
     fn send_finished(self) -> Result<AwaitingFinished, Error> {
         let Self { flow, config, hello, session, mut transcript, randoms, mut info, .. } = self;
         let of_ticket;
         let main = if self.is_stored {
             session.main_secret()
         } else {
-            // Keyed for this handshake alone: a ticket's session is not used again.
+            // The main secret is expanded for this handshake only: the session of a ticket is not
+            // used again.
             of_ticket = MainSecret12::resumed(session.suite, session.secret.duplicate());
             &of_ticket
         };
@@ -549,16 +558,16 @@ impl<'a> AbbreviatedFlight<'a> {
 /// A server that has sent its flight of an abbreviated handshake.
 struct AwaitingFinished {
     read_keys: Keys,
-    /// What the client's Finished must contain.
+    /// The expected content of the client's Finished.
     client_finished: VerifyData,
-    /// The record limits, which apply after the handshake.
+    /// The record limits for the time after the handshake.
     limits: RecordLimits,
     info: ConnectionInfo,
     exporter: Exporter12,
 }
 
-/// The server's random. It states that a server supports TLS 1.3, for clients that do, too.
-/// RFC 9846 4.2.3
+/// Generates the server random. It contains the downgrade sentinel if the server supports TLS 1.3,
+/// which clients with TLS 1.3 check. RFC 9846 4.2.3
 fn server_random(config: &ServerConfig) -> Result<[u8; 32], Error> {
     let mut random = [0_u8; 32];
     tercel_crypto::fill_random(&mut random)?;
@@ -570,7 +579,7 @@ fn server_random(config: &ServerConfig) -> Result<[u8; 32], Error> {
     Ok(random)
 }
 
-/// The record_size_limit that we send. RFC 8449 4
+/// Returns the record_size_limit that the server sends. RFC 8449 4
 fn our_limit(config: &ServerConfig, hello: &ClientHello<'_>) -> Option<u16> {
     let limit = config.common.record_size_limit?;
     // In TLS 1.2 the limit counts only plaintext, which has at most 2^14 bytes. RFC 8449 4

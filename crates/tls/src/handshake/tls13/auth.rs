@@ -52,8 +52,8 @@ pub(crate) async fn send_verify(
     )
 }
 
-/// Reads a peer's Certificate and CertificateVerify, and checks the signature, but not the trust in
-/// the certificate. `None` if a client sends no certificate.
+/// Reads a peer's Certificate and CertificateVerify. The signature is checked, but not whether the
+/// certificate is trusted. Returns `None` if a client sends no certificate.
 pub(crate) async fn receive(
     flow: &mut Flow,
     transcript: &mut Transcript,
@@ -80,8 +80,8 @@ pub(crate) async fn receive(
     Ok(Some(ReceivedCertificate { certificate, scheme }))
 }
 
-/// Checks a peer's Finished and adds it to the transcript. `verifies` compares in constant time.
-/// RFC 9846 4.5.3
+/// Checks a peer's Finished and adds it to the transcript. `verifies` has to compare in constant
+/// time. RFC 9846 4.5.3
 pub(crate) fn check_finished(
     message: &Message,
     transcript: &mut Transcript,

@@ -1,7 +1,7 @@
-//! The TLS 1.3 client, in the order of the RFC's figure. RFC 9846 2, A.1
+//! The TLS 1.3 client. Its steps have the order of the RFC's figure. RFC 9846 2, A.1
 //!
-//! [`handshake`] lists the steps. `server_hello` processes a HelloRetryRequest, `auth` the messages
-//! that both sides send. `client_hello` writes the ClientHello.
+//! [`handshake`] lists the steps. `server_hello` processes a HelloRetryRequest, `auth` contains the
+//! messages that both sides send, and `client_hello` writes the ClientHello.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ use crate::record::joiner::Message;
 use crate::resumption::session::Session;
 use crate::side::Side;
 
-/// The whole handshake, from the ServerHello or HelloRetryRequest in `first`.
+/// Performs the whole handshake, starting with the ServerHello or HelloRetryRequest in `first`.
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
 pub(crate) fn handshake(
     mut flow: Flow,
@@ -69,18 +69,18 @@ pub(crate) fn handshake(
     }
 }
 
-/// How the server authenticates itself.
+/// The means by which the server authenticates itself.
 enum ServerAuth {
-    /// By the session that is resumed.
+    /// The session that is resumed.
     Session(Box<Session>),
-    /// By an external pre-shared key.
+    /// An external pre-shared key.
     External(Arc<PreSharedKey>),
-    /// By a certificate or raw public key.
+    /// A certificate or raw public key.
     Certificate,
 }
 
 impl ServerAuth {
-    /// The time of the session's original full handshake, in seconds since the epoch.
+    /// Returns the time of the session's original full handshake, in seconds since the epoch.
     fn authenticated(&self) -> Option<u64> {
         match self {
             Self::Session(session) => Some(session.authenticated),
@@ -98,7 +98,8 @@ struct Client<'a> {
     suite: &'static Suite,
     transcript: Transcript,
     info: ConnectionInfo,
-    /// The client's handshake keys, while early data may be sent.
+    /// The client's handshake keys, which are installed after the early data. `None` if no early
+    /// data may be sent.
     keys_after_early_data: Option<Keys>,
     early_exporter: Option<Box<Exporter>>,
     log: SecretLog,
@@ -136,8 +137,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Performs the key exchange and installs the handshake keys; while early data may be sent, the
-    /// client's are kept for later. Also returns the keys of both Finished messages.
+    /// Performs the key exchange and installs the handshake keys. While early data may be sent, the
+    /// client's keys are kept for later. Also returns the keys of both Finished messages.
     /// RFC 9846 4.3.8, 7.1
     fn exchange_keys(&mut self) -> Result<(ServerAuth, FinishedKey, ClientFinished), Error> {
         let Self { flow, config, offer, suite, transcript, info, log, .. } = self;
@@ -152,7 +153,8 @@ impl<'a> Client<'a> {
         let shared = offer.agree(config, share.group, share.key_exchange)?;
         let (server, early) = chosen_key(&hello, offer, suite)?;
         match &server {
-            // Only with the session's key: without one, an attacker could compute this exporter.
+            // The early exporter needs the session's key: without one, an attacker could compute
+            // the exporter.
             ServerAuth::Session(_) if offer.early_data => {
                 let digest = offer.transcript(suite.hash).digest();
                 let secret = early.early_exporter_secret(&digest);
@@ -163,7 +165,7 @@ impl<'a> Client<'a> {
         }
         transcript.add(self.server_hello.bytes());
         let secret = early.into_handshake(&shared);
-        // Middlebox compatibility, once. RFC 9846 E.4
+        // In middlebox compatibility mode, one change_cipher_spec is sent. RFC 9846 E.4
         let sent_early_data = info.early_data != EarlyData::NotOffered;
         if !offer.session_id.is_empty() && !info.retried && !sent_early_data {
             flow.order(Command::SendChangeCipherSpec)?;
@@ -180,14 +182,15 @@ impl<'a> Client<'a> {
         Ok((server, server_finished, ClientFinished::Pending { client_finished, main }))
     }
 
-    /// RFC 9846 4.4.1
+    /// Receives the EncryptedExtensions. RFC 9846 4.4.1
     async fn receive_encrypted_extensions(&mut self, server: &ServerAuth) -> Result<(), Error> {
         let Self { flow, config, offer, transcript, info, .. } = self;
         let message = flow.read_expected(HandshakeType::ENCRYPTED_EXTENSIONS).await?;
         let extensions = EncryptedExtensions::parse(message.body())?;
         let offered = offer.offered();
         for kind in extensions.types() {
-            // Extensions that were not offered, or belong in other messages. RFC 9846 4.3
+            // Extensions that were not offered, or that belong in other messages, are refused.
+            // RFC 9846 4.3
             if !offered.has(kind) || !IN_ENCRYPTED_EXTENSIONS.contains(&kind) {
                 return Err(PeerError::UnexpectedExtension.into());
             }
@@ -196,7 +199,8 @@ impl<'a> Client<'a> {
         let types = (extensions.server_certificate_type, extensions.client_certificate_type);
         certificate_type::accept(types, config, info)?;
         if extensions.early_data.is_some() {
-            // Early data was sent with the session's suite and protocol. RFC 9846 4.3.10
+            // Early data was sent with the cipher suite and the protocol of the session.
+            // RFC 9846 4.3.10
             let session = match server {
                 ServerAuth::Session(session) if offer.early_data => session,
                 ServerAuth::External(_) => return Err(PeerError::EarlyDataMismatch.into()),
@@ -209,7 +213,7 @@ impl<'a> Client<'a> {
             info.early_data_rejection = None;
         }
         if let Some(padding) = extensions.server_padding {
-            // As much as was requested, or none.
+            // The server sends either the requested number of bytes or no padding.
             if config.server_padding.map(usize::from) != Some(padding.len()) {
                 return Err(DecodeError::InvalidLength.into());
             }
@@ -232,9 +236,9 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Receives the server's CertificateRequest, if there is one, Certificate and
-    /// CertificateVerify, unless a pre-shared key authenticates the server. Returns the request.
-    /// RFC 9846 4.4.2, 4.5
+    /// Receives the server's CertificateRequest, if there is one, and its Certificate and
+    /// CertificateVerify. None of these follow if a pre-shared key authenticates the server.
+    /// Returns the request. RFC 9846 4.4.2, 4.5
     async fn authenticate_server(&mut self, server: ServerAuth) -> Result<Option<Message>, Error> {
         let Self { flow, config, offer, transcript, info, .. } = self;
         match server {
@@ -243,7 +247,7 @@ impl<'a> Client<'a> {
                 info.restore(&session);
                 return Ok(None);
             }
-            // Neither side sends a certificate. RFC 9846 4.4.2, F.1
+            // With an external key, neither side sends a certificate. RFC 9846 4.4.2, F.1
             ServerAuth::External(_) => return Ok(None),
             ServerAuth::Certificate => {}
         }
@@ -260,7 +264,7 @@ impl<'a> Client<'a> {
         Ok(request)
     }
 
-    /// RFC 9846 4.5.3
+    /// Receives the server's Finished. RFC 9846 4.5.3
     async fn receive_finished(&mut self, key: &FinishedKey) -> Result<(), Error> {
         let finished = self.flow.read_expected(HandshakeType::FINISHED).await?;
         auth::check_finished(&finished, &mut self.transcript, |transcript, verify_data| {
@@ -268,8 +272,8 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Derives the application keys, installs the server's, and ends early data. Returns the
-    /// client's application keys and the exporter. RFC 9846 7.1, 4.6
+    /// Derives the application keys, installs the keys for receiving, and ends early data. Returns
+    /// the client's application keys and the exporter. RFC 9846 7.1, 4.6
     fn change_to_application_keys(
         &mut self,
         finished: &mut ClientFinished,
@@ -318,7 +322,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Makes the connection, and the receiver of its tickets.
+    /// Creates the connection, and the handler of its tickets.
     fn complete(
         self,
         exporter: Exporter,
@@ -326,7 +330,7 @@ impl<'a> Client<'a> {
         authenticated: Option<u64>,
     ) -> Outcome {
         let Self { flow, config, offer, suite, mut transcript, mut info, .. } = self;
-        // With an external key there is no post-handshake authentication. RFC 9846 4.4.2
+        // With an external key, post-handshake authentication is not possible. RFC 9846 4.4.2
         info.post_handshake_auth = config.post_handshake_auth && info.pre_shared_key().is_none();
         // The transcript is kept only for post-handshake authentication. RFC 9846 4.7.2
         let answering = info.post_handshake_auth.then(|| {
@@ -349,8 +353,8 @@ impl<'a> Client<'a> {
     }
 }
 
-/// The pre-shared key that the server chose, which must have been offered and have the suite's
-/// hash, and the early secret that is derived from it. RFC 9846 4.3.11
+/// Returns the pre-shared key that the server selected, and the early secret that is derived from
+/// it. The key must have been offered and have the hash of the cipher suite. RFC 9846 4.3.11
 fn chosen_key(
     hello: &ServerHello<'_>,
     offer: &mut Offer,
@@ -360,7 +364,8 @@ fn chosen_key(
         return Ok((ServerAuth::Certificate, EarlySecret::new(suite, None)));
     };
     let index = usize::from(index);
-    // A TLS 1.3 session is offered before external keys, a TLS 1.2 session in other fields.
+    // A TLS 1.3 session is offered before the external keys. A TLS 1.2 session is offered in other
+    // fields.
     let external = match offer.session.take() {
         Some(OfferedSession::Tls13(session, early)) if index == 0 => {
             check_hash(session.suite.hash, suite)?;
@@ -390,7 +395,7 @@ async fn receive_request(
         return Ok((None, message));
     }
     let request = CertificateRequest::parse(message.body())?;
-    // In a handshake the context is empty. RFC 9846 4.4.2
+    // In a handshake, the context must be empty. RFC 9846 4.4.2
     if !request.certificate_request_context.is_empty() {
         return Err(PeerError::WrongCertificateContext.into());
     }
@@ -401,7 +406,7 @@ async fn receive_request(
     Ok((Some(message), flow.read().await))
 }
 
-/// Extensions that may occur in EncryptedExtensions. RFC 9846 4.3, table 1
+/// The extensions that are allowed in EncryptedExtensions. RFC 9846 4.3, table 1
 const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 9] = [
     ExtensionType::SERVER_NAME,
     ExtensionType::MAX_FRAGMENT_LENGTH,

@@ -27,9 +27,9 @@ use crate::psk::PreSharedKey;
 use crate::record::limits;
 use crate::resumption::session::Session;
 
-/// A pre-shared key that was accepted.
+/// A pre-shared key that the server accepted.
 pub(crate) struct AcceptedPsk {
-    /// Its index in the client's list.
+    /// The index of the key in the client's list.
     pub(crate) index: u16,
     pub(crate) early: EarlySecret,
     /// The session of the key. `None` for an external key.
@@ -40,9 +40,9 @@ pub(crate) struct AcceptedPsk {
 }
 
 /// Selects the first of the client's keys that is known and usable, and checks its binder.
-/// `external` is the external key that was found before; its identity is never tried as a ticket.
-/// The binder covers `transcript` and `partial`, which is added to `transcript` for the check and
-/// emptied.
+/// `external` is the external key that was found before; its identity is never interpreted as a
+/// ticket. The binder covers `transcript` and `partial`. For the check, `partial` is added to
+/// `transcript` and then set to empty.
 pub(crate) async fn accept(
     flow: &mut Flow,
     credential: &mut CredentialForHello<'_>,
@@ -70,7 +70,7 @@ pub(crate) async fn accept(
         let Some(FoundSession { session, is_stored, now, .. }) = found else { continue };
         let name = negotiate::server_name(hello);
         let version = ProtocolVersion::TLS1_3;
-        // The hash of the key must be the suite's. RFC 9846 4.3.11
+        // The hash of the key must be that of the cipher suite. RFC 9846 4.3.11
         if session.suite.hash != suite.hash
             || !resumption::is_resumable(&session, config, version, name, credential, now)
         {
@@ -78,8 +78,8 @@ pub(crate) async fn accept(
         }
         let psk = (PskKind::Resumption, session.secret.as_bytes());
         let early = check_binder(suite, psk, transcript, partial, binder)?;
-        // After the binder: only a client that has the key may use up the session or cause a
-        // verification.
+        // This is done after the check of the binder: only a client that has the key may use up the
+        // session or cause a verification.
         if (is_stored && !resumption::claim(config, identity.identity))
             || !resumption::still_trusted(flow, config, &session).await?
         {
@@ -111,14 +111,14 @@ fn check_binder(
 }
 
 impl AcceptedPsk {
-    /// The skew of the ticket's age, limited to the range of `i32`.
+    /// Returns the skew of the ticket's age, limited to the range of `i32`.
     pub(crate) fn reported_age_skew(&self) -> i32 {
         let most = if self.age_skew < 0 { i32::MIN } else { i32::MAX };
         i32::try_from(self.age_skew).unwrap_or(most)
     }
 
-    /// Checks whether early data is accepted: all conditions of RFC 9846 4.3.10 have to be met, and
-    /// the replay guard has to admit it. The inner error is the first reason against it.
+    /// Checks whether early data is accepted. All conditions of RFC 9846 4.3.10 have to be met, and
+    /// the replay guard has to admit it. The inner error is the reason for the rejection.
     pub(crate) async fn check_early_data(
         &self,
         flow: &mut Flow,
@@ -127,7 +127,7 @@ impl AcceptedPsk {
         suite: &'static Suite,
         info: &ConnectionInfo,
     ) -> Result<Result<(), EarlyDataRejection>, Error> {
-        // The parameters of early data are not configured for external keys.
+        // Early data is accepted only with a session: an external key has no parameters for it.
         let Some(session) = &self.session else { return Ok(Err(EarlyDataRejection::NotResumed)) };
         let offered = hello.extensions.pre_shared_key;
         let first = offered
@@ -136,13 +136,15 @@ impl AcceptedPsk {
         let Some((identity, binder)) = first else {
             return Ok(Err(EarlyDataRejection::NotResumed));
         };
-        // Computed again, because the client's verification may have taken time.
+        // The age is computed again, because the verification of the client may have taken time.
         let now = config.common.clock.now();
         let age_skew = age_skew(session, identity.obfuscated_ticket_age, now);
         let freshness_window = config.resumption.freshness_window;
         let window = u64::try_from(freshness_window.as_millis()).unwrap_or(u64::MAX);
         let limit = config.resumption.max_early_data;
-        // A client may send as much as its ticket allows; above today's limit that is an error.
+        // A client may send as much early data as its ticket allows. If this exceeds the current
+        // limit, early data is rejected, since a client that exceeds the limit would cause an
+        // error.
         let is_allowed = (1..=limit).contains(&session.max_early_data);
         // Without a guard, early data with a sealed ticket could be replayed. RFC 9846 8
         let guard = config.resumption.guard.as_ref().filter(|_| is_allowed);
@@ -158,7 +160,7 @@ impl AcceptedPsk {
         if age_skew.unsigned_abs() > window {
             return Ok(Err(EarlyDataRejection::NotFresh));
         }
-        // The binder identifies the ClientHello, which it covers. RFC 9846 8.2
+        // The binder identifies the ClientHello, because it covers the ClientHello. RFC 9846 8.2
         let is_admitted = match guard {
             Policy::Here(guard) => guard.admit_early_data(binder.0, now),
             Policy::Ask => {
@@ -174,9 +176,10 @@ impl AcceptedPsk {
     }
 }
 
-/// The ticket's age according to the client minus its age according to the server, in milliseconds.
-/// The latter may be negative, if the clock was set back: an age limited to 0 would accept replays
-/// until the clock reaches the ticket's creation. RFC 9846 4.3.11.1, 8.3
+/// Returns the ticket's age according to the client minus its age according to the server, in
+/// milliseconds. The age according to the server is negative if the clock was set back. If it were
+/// limited to 0, replays would be accepted until the clock reaches the ticket's creation.
+/// RFC 9846 4.3.11.1, 8.3
 fn age_skew(session: &Session, obfuscated: u32, now: UnixTime) -> i64 {
     let theirs = i64::from(obfuscated.wrapping_sub(session.age_add));
     let seconds = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
@@ -185,14 +188,14 @@ fn age_skew(session: &Session, obfuscated: u32, now: UnixTime) -> i64 {
     theirs.saturating_sub(ours)
 }
 
-/// The number of tickets for this client. `shows_certificate` is set in a full handshake.
+/// Returns the number of tickets for this client. `shows_certificate` is set in a full handshake.
 pub(crate) fn tickets_to_send(
     config: &ServerConfig,
     hello: &ClientHello<'_>,
     info: &ConnectionInfo,
     shows_certificate: bool,
 ) -> u8 {
-    // A client that cannot use a ticket gets none. RFC 9846 4.3.9
+    // A client that cannot use a ticket receives none. RFC 9846 4.3.9
     if !config.resumption.is_on() || !negotiate::supports_psk_dhe_ke(hello) {
         return 0;
     }
@@ -202,10 +205,10 @@ pub(crate) fn tickets_to_send(
     }
     let resumption = &config.resumption;
     let ours = if info.resumed { resumption.renewed_tickets } else { resumption.new_tickets };
-    // A client may request more sealed tickets, which it stores itself, but not more space in the
-    // server's store.
+    // A client may request more sealed tickets, which the client itself stores, but not more space
+    // in the server's store.
     let most = if ours == 0 || resumption.stores_tickets() { ours } else { MAX_TICKETS };
-    // The requested number, up to the server's limit. RFC 9149 3
+    // The client gets the requested number of tickets, up to the server's limit. RFC 9149 3
     match hello.extensions.ticket_request {
         Some(request) if info.resumed => request.resumption_count.min(most),
         Some(request) => request.new_session_count.min(most),
@@ -234,7 +237,7 @@ pub(crate) fn send_tickets(
         send_ticket(flow, config, &template, nonce, values.name, info)
     };
     let mut tickets = (0_u8..).zip(prepared.iter());
-    // In pairs, since deriving two keys at once is faster.
+    // The tickets are processed in pairs, since deriving two keys at once is faster.
     while let Some((nonce, values)) = tickets.next() {
         let Some((second, of_second)) = tickets.next() else {
             send(nonce, values, secret.psk(&[nonce]))?;
@@ -248,7 +251,7 @@ pub(crate) fn send_tickets(
     Ok(())
 }
 
-/// Sends a ticket. `false` if none can be made, so that further attempts would fail as well.
+/// Sends a ticket. Returns `false` if none can be made; then further attempts would fail as well.
 fn send_ticket(
     flow: &mut Flow,
     config: &ServerConfig,

@@ -28,7 +28,7 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// Chooses suite and group. RFC 9846 4.2.1
+    /// Selects cipher suite and group. RFC 9846 4.2.1
     pub(super) async fn negotiate(
         flow: &mut Flow,
         config: &Arc<ServerConfig>,
@@ -44,7 +44,7 @@ impl Parameters {
         Ok(Self { suite, group, external })
     }
 
-    /// Whether the ClientHello has a share for the group; if not, a retry is needed.
+    /// Whether the ClientHello has a share for the group. If not, a HelloRetryRequest is needed.
     pub(super) fn has_share(&self, hello: &ClientHello<'_>) -> bool {
         let shares = hello.extensions.key_share;
         shares.is_some_and(|shares| shares.iter().any(|share| share.group == self.group))
@@ -89,7 +89,7 @@ pub(super) fn check_second(
     parameters: &Parameters,
 ) -> Result<(), Error> {
     compare(first, second, parameters.group)?;
-    // The client has to offer keys with the suite's hash again. RFC 9846 4.2.2
+    // The client has to offer keys with the hash of the cipher suite again. RFC 9846 4.2.2
     if let Some(key) = &parameters.external {
         second.extensions.pre_shared_key.ok_or(PeerError::MissingExtension)?;
         if !negotiate::is_offered(second, key) {
@@ -99,9 +99,9 @@ pub(super) fn check_second(
     Ok(())
 }
 
-/// Checks that apply to each ClientHello of TLS 1.3. RFC 9846 4.2.1, 9.2
+/// Checks that apply to every ClientHello in TLS 1.3. RFC 9846 4.2.1, 9.2
 fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
-    // In TLS 1.3 this field has a fixed value. RFC 9846 4.2.2
+    // In TLS 1.3, legacy_version has a fixed value. RFC 9846 4.2.2
     if hello.legacy_version != ProtocolVersion::TLS1_2 {
         return Err(PeerError::UnsupportedVersion.into());
     }
@@ -119,8 +119,8 @@ fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
     if extensions.signature_algorithms.is_none() && extensions.pre_shared_key.is_none() {
         return Err(PeerError::MissingExtension.into());
     }
-    // Each share must be for a listed group. That both lists have the same order is not checked: no
-    // server has to, and clients that remember a group from an earlier retry violate it.
+    // Each share must be for a listed group. The order of the two lists is not compared: servers
+    // need not do so, and clients that remember a group from an earlier retry violate it.
     // RFC 9846 4.3.8
     if extensions.unlisted_key_share().is_some() {
         return Err(PeerError::IllegalParameter.into());
@@ -148,14 +148,15 @@ fn send_retry(
         },
     };
     flow.send(&retry, transcript)?;
-    // Middlebox compatibility, if the client asks for it. RFC 9846 E.4
+    // In middlebox compatibility mode, the client sends a session ID, and the server a
+    // change_cipher_spec. RFC 9846 E.4
     if !hello.session_id.is_empty() {
         flow.order(Command::SendChangeCipherSpec)?;
     }
     Ok(())
 }
 
-/// Checks what a second ClientHello changes: of the fields that a server uses, only key share,
+/// Compares the fields of both ClientHellos. Among the fields that a server uses, only key share,
 /// early data, cookie, pre-shared keys and padding may differ. RFC 9846 4.2.2
 fn compare(
     first: &ClientHello<'_>,
@@ -176,18 +177,19 @@ fn compare(
     if second.extensions.early_data.is_some() {
         return Err(changed());
     }
-    // It must contain one share, for the requested group. RFC 9846 4.2.2, 4.3.8
+    // The second ClientHello must contain one share, for the requested group. RFC 9846 4.2.2, 4.3.8
     let mut shares = second.extensions.key_share.ok_or(PeerError::MissingExtension)?.iter();
     match (shares.next(), shares.next()) {
         (Some(share), None) if share.group == group => {}
         _ => return Err(PeerError::WrongGroup.into()),
     }
-    // The HelloRetryRequest had no cookie. RFC 9846 4.3.2
+    // The HelloRetryRequest contained no cookie. RFC 9846 4.3.2
     if second.extensions.cookie.is_some() && first.extensions.cookie.is_none() {
         return Err(PeerError::UnexpectedExtension.into());
     }
     let compared = |(kind, _): &(ExtensionType, &[u8])| UNCHANGED_IN_SECOND_HELLO.contains(kind);
-    // Sorted, since the client may change the order. There is at most one of each type.
+    // The extensions are sorted, since the client may change their order. There is at most one of
+    // each type.
     let mut before: Vec<_> = first.extensions.received.iter().filter(compared).collect();
     let mut after: Vec<_> = second.extensions.received.iter().filter(compared).collect();
     before.sort_unstable_by_key(|(kind, _)| kind.0);
@@ -196,8 +198,8 @@ fn compare(
 }
 
 /// The extensions that a TLS 1.3 server uses, except those that a second ClientHello may change.
-/// Ignored extensions are not compared: encrypted_client_hello, for example, differs in the second
-/// ClientHello. RFC 9846 4.2.2, RFC 9849 6.1.5
+/// Extensions that the server ignores are not compared: encrypted_client_hello, for example,
+/// differs in the second ClientHello. RFC 9846 4.2.2, RFC 9849 6.1.5
 const UNCHANGED_IN_SECOND_HELLO: [ExtensionType; 16] = [
     ExtensionType::SERVER_NAME,
     ExtensionType::STATUS_REQUEST,

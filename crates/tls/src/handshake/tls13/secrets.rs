@@ -14,7 +14,7 @@ use crate::keys::tls13::{
     FinishedKey, HandshakeKeys, HandshakeSecret, MainSecret, ResumptionSecret,
 };
 
-/// Derives and logs the handshake keys, after the ServerHello.
+/// Derives and logs the handshake keys after the ServerHello.
 pub(crate) fn handshake_keys(
     secret: HandshakeSecret,
     transcript: &mut Transcript,
@@ -33,23 +33,26 @@ pub(crate) struct ApplicationKeys {
     pub(crate) exporter: Exporter,
 }
 
-/// The client's Finished, on which the resumption secret depends.
+/// The keys for the client's Finished, or its precomputed content. The resumption secret depends on
+/// the client's Finished.
 pub(crate) enum ClientFinished {
-    /// The client's Finished directly follows the server's, so it and the resumption secret are
-    /// already computed. The main secret has been dropped.
+    /// The client's Finished directly follows the server's. Therefore the content of the client's
+    /// Finished and the resumption secret are already computed, and the main secret has been
+    /// dropped.
     Precomputed {
-        /// Secret until the client sends it.
+        /// The content of the client's Finished, which is secret until the client sends it.
         verify_data: ShortSecret,
         resumption: Option<ResumptionSecret>,
     },
-    /// Other messages precede it, or the server's Finished is not in the transcript yet.
+    /// Other messages precede the client's Finished, or the server's Finished is not in the
+    /// transcript yet.
     Pending { client_finished: FinishedKey, main: MainSecret },
 }
 
 impl ClientFinished {
     /// Derives the application keys, after the server's Finished. If the client's Finished
-    /// `follows` directly, it is computed now and replaces the main secret; so is the resumption
-    /// secret, if `resumption` is set. RFC 9846 7.1
+    /// `follows` directly, its content is computed now and replaces the main secret. If
+    /// `resumption` is set, the resumption secret is computed then too. RFC 9846 7.1
     pub(crate) fn application_keys(
         &mut self,
         follows: bool,
@@ -70,7 +73,7 @@ impl ClientFinished {
             finished.map(|data| transcript.digest_with(&finished_message(data.as_bytes())));
         let ([client_key, server_key], resumption) = made.write_keys(main, finished.as_ref());
         if let Some(verify_data) = made.client_verify_data {
-            // Drops the main secret in place, so that it is zeroized and not moved.
+            // The main secret is dropped in place, so that it is zeroized and not moved.
             *self = Self::Precomputed { verify_data, resumption };
         }
         Ok(ApplicationKeys {
@@ -80,8 +83,8 @@ impl ClientFinished {
         })
     }
 
-    /// Whether `received` is the client's `verify_data` after `transcript`. Compares in constant
-    /// time. RFC 9846 4.5.3
+    /// Whether `received` is the client's `verify_data` for `transcript`. The comparison takes
+    /// constant time. RFC 9846 4.5.3
     pub(crate) fn verifies(&self, transcript: &mut Transcript, received: &[u8]) -> bool {
         match self {
             Self::Precomputed { verify_data, .. } => {
@@ -106,8 +109,8 @@ impl ClientFinished {
         }
     }
 
-    /// The resumption secret; `transcript` includes the client's Finished. `None` if it was not
-    /// requested when the Finished was computed in advance.
+    /// Returns the resumption secret. `transcript` must include the client's Finished. `None` if
+    /// the secret was not requested when the client's Finished was computed in advance.
     pub(crate) fn into_resumption_secret(
         self,
         transcript: &mut Transcript,
@@ -119,7 +122,7 @@ impl ClientFinished {
     }
 }
 
-/// A Finished message with its header. RFC 9846 4.1, 4.5.3
+/// Encodes a Finished message with its header. RFC 9846 4.1, 4.5.3
 fn finished_message(verify_data: &[u8]) -> ShortList<u8, { MessageHeader::LENGTH + 48 }> {
     let [.., length] = verify_data.len().to_be_bytes();
     ShortList::joined(0, &[&[HandshakeType::FINISHED.0, 0, 0, length], verify_data])

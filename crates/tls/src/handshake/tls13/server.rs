@@ -1,7 +1,8 @@
-//! The TLS 1.3 server, in the order of the RFC's figure. RFC 9846 2, A.2
+//! The TLS 1.3 server. Its steps have the order of the RFC's figure. RFC 9846 2, A.2
 //!
 //! [`handshake`] and [`send_first_flight`] list the steps. `retry` sends a HelloRetryRequest,
-//! `resumption` processes pre-shared keys and tickets, `auth` the messages that both sides send.
+//! `resumption` processes pre-shared keys and tickets, and `auth` contains the messages that both
+//! sides send.
 
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ use crate::record::limits;
 use crate::resumption::session::Session;
 use crate::side::Side;
 
-/// The whole handshake, from a ClientHello that leads to TLS 1.3.
+/// Performs the whole handshake, from a ClientHello that leads to TLS 1.3.
 pub(crate) async fn handshake(
     mut flow: Flow,
     config: Arc<ServerConfig>,
@@ -54,18 +55,20 @@ pub(crate) async fn handshake(
 ) -> Outcome {
     let (flow, config) = (&mut flow, &config);
     flow.order(first_limit(&config.common))?;
-    // Boxed, because waiting for the client needs only a third of the memory of the first flight.
+    // This future is boxed, because waiting for the client needs only a third of the memory of the
+    // first flight.
     let mut sent = boxed(|| send_first_flight(flow, config, first)).await?;
     sent.receive_end_of_early_data(flow).await?;
     if sent.method.requests_certificate(config) {
-        // Boxed, because the question to the verifier is large and most handshakes have none.
+        // This future is boxed, because the question to the verifier is large, and most handshakes
+        // ask no question.
         boxed(|| sent.receive_certificate(flow, config)).await?;
     }
     sent.receive_finished(flow).await?;
     sent.complete(flow, config)
 }
 
-/// Sends ServerHello to Finished, after a HelloRetryRequest if needed.
+/// Sends the messages from ServerHello to Finished, after a HelloRetryRequest if needed.
 pub(crate) async fn send_first_flight(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
@@ -102,7 +105,7 @@ pub(crate) async fn send_first_flight(
     let mut client_finished = ClientFinished::Pending { client_finished, main };
     let ApplicationKeys { client: client_keys, server: server_keys, exporter } =
         client_finished.application_keys(follows, resumption, &mut transcript, &log)?;
-    // From here on the server may send application data. RFC 9846 4.5.3
+    // From here on, the server may send application data. RFC 9846 4.5.3
     flow.install_write(server_keys)?;
     flow.order(Command::HalfRtt)?;
     Ok(AwaitingFinished {
@@ -119,17 +122,17 @@ pub(crate) async fn send_first_flight(
     })
 }
 
-/// How a server authenticates itself. RFC 9846 4.3.11, 4.5.1
+/// The means by which a server authenticates itself. RFC 9846 4.3.11, 4.5.1
 enum AuthMethod {
-    /// By a session's or an external pre-shared key.
+    /// The pre-shared key of a session, or an external one.
     PreSharedKey {
-        /// Its index in the client's list.
+        /// The index of the key in the client's list.
         index: u16,
         session: Option<Arc<Session>>,
-        /// Whether early data would be accepted.
+        /// Whether early data would be accepted, or the reason for its rejection.
         early_data: Result<(), EarlyDataRejection>,
     },
-    /// By a certificate or raw public key.
+    /// A certificate or raw public key.
     Certificate { credential: Arc<Credential>, scheme: SignatureScheme },
 }
 
@@ -155,7 +158,7 @@ impl AuthMethod {
 struct FirstFlight<'a> {
     flow: &'a mut Flow,
     config: &'a Arc<ServerConfig>,
-    /// The ClientHello, the second one after a retry.
+    /// The ClientHello. After a HelloRetryRequest, it is the second one.
     message: &'a Message,
     hello: &'a ClientHello<'a>,
     parameters: &'a Parameters,
@@ -166,7 +169,8 @@ struct FirstFlight<'a> {
 }
 
 impl<'a> FirstFlight<'a> {
-    /// `retry` is the transcript after a HelloRetryRequest, and whether that rejected early data.
+    /// `retry` contains the transcript after a HelloRetryRequest, and whether the HelloRetryRequest
+    /// rejected early data.
     fn new(
         flow: &'a mut Flow,
         config: &'a Arc<ServerConfig>,
@@ -180,13 +184,14 @@ impl<'a> FirstFlight<'a> {
         info.group = Some(parameters.group);
         info.server_name = negotiate::server_name(hello).map(str::to_owned);
         info.alpn = negotiate::alpn(hello, config)?.map(<[u8]>::to_vec);
-        // Required for post-handshake authentication. RFC 9846 4.3.6
+        // Post-handshake authentication requires this extension. RFC 9846 4.3.6
         info.post_handshake_auth = hello.extensions.post_handshake_auth.is_some();
         info.retried = retry.is_some();
         let transcript = match retry {
             None => Transcript::new(suite.hash),
             Some((transcript, rejects_early_data)) => {
-                // The second ClientHello does not offer early data. RFC 9846 4.3.10
+                // The HelloRetryRequest rejected early data, so the second ClientHello does not
+                // offer any. RFC 9846 4.3.10
                 if rejects_early_data {
                     info.reject_early_data(EarlyDataRejection::HelloRetryRequest);
                 }
@@ -198,22 +203,22 @@ impl<'a> FirstFlight<'a> {
         Ok(Self { flow, config, message, hello, parameters, transcript, info, early_exporter, log })
     }
 
-    /// Chooses a pre-shared key that the client offers, or else a credential. Afterwards the
-    /// transcript contains the ClientHello. RFC 9846 4.3.11
+    /// Selects a pre-shared key that the client offers, or else a credential. Adds the ClientHello
+    /// to the transcript. RFC 9846 4.3.11
     async fn choose_auth_method(&mut self) -> Result<(EarlySecret, AuthMethod), Error> {
         let Self { flow, config, message, hello, parameters, transcript, info, .. } = self;
         let (config, hello) = (*config, *hello);
         let Parameters { suite, external, .. } = *parameters;
         let external = external.as_ref();
         let mut credential = CredentialForHello::new(config, hello, ProtocolVersion::TLS1_3);
-        // Binders cover the ClientHello up to their list, so that part is added first.
+        // Binders cover the ClientHello up to the list of binders, so that part is added first.
         let bytes = message.bytes();
         let mut partial = hello.without_binders(bytes).unwrap_or(bytes);
         let binders = bytes.get(partial.len()..).unwrap_or_default();
         let accepted =
             resumption::accept(flow, &mut credential, suite, transcript, &mut partial, external);
         let accepted = accepted.await?;
-        // Empty if a binder was checked.
+        // The part is empty if a binder was checked, since the check adds it.
         if !partial.is_empty() {
             transcript.add(partial);
         }
@@ -332,15 +337,16 @@ impl<'a> FirstFlight<'a> {
             },
         };
         flow.send(&message, transcript)?;
-        // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
+        // In middlebox compatibility mode, the client sends a session ID, and the server one
+        // change_cipher_spec. RFC 9846 E.4
         if !hello.session_id.is_empty() && !info.retried {
             flow.order(Command::SendChangeCipherSpec)?;
         }
         Ok((shared, ticket_randoms))
     }
 
-    /// Installs the handshake keys. If early data comes first, the client's keys are returned for
-    /// later.
+    /// Installs the handshake keys. If early data precedes the handshake messages, the client's
+    /// keys are returned and installed later.
     fn install_handshake_keys(
         &mut self,
         server: WriteKey,
@@ -358,7 +364,7 @@ impl<'a> FirstFlight<'a> {
         Ok(Some(AfterEarlyData { keys, limits: record_limits::tls13(common, theirs, ours) }))
     }
 
-    /// RFC 9846 4.4.1
+    /// Sends the EncryptedExtensions. RFC 9846 4.4.1
     fn send_encrypted_extensions(&mut self) -> Result<(), Error> {
         let Self { flow, config, hello, transcript, info, .. } = self;
         let offered = &hello.extensions;
@@ -366,7 +372,7 @@ impl<'a> FirstFlight<'a> {
         let (server_certificate_type, client_certificate_type) =
             certificate_type::answers(hello, config, info);
         // Padding lengthens a first flight with certificates. Without this option, the request is
-        // not even parsed, because its code point is not registered.
+        // not parsed at all, because its code point is not registered.
         let padding = if config.server_padding && !info.resumed {
             offered.requested_server_padding()?
         } else {
@@ -374,7 +380,7 @@ impl<'a> FirstFlight<'a> {
         };
         let padding = padding.filter(|bytes| *bytes <= limits::MAX_SERVER_PADDING);
         let padding = padding.map(|bytes| vec![0; usize::from(bytes)]);
-        // In a resumption the name is not acknowledged. RFC 6066 3
+        // A resumption does not acknowledge the server name. RFC 6066 3
         let acknowledges_name = config.acknowledge_server_name && !info.resumed;
         let reads_early = info.early_data == EarlyData::Accepted;
         let message = EncryptedExtensions {
@@ -387,15 +393,16 @@ impl<'a> FirstFlight<'a> {
             early_data: reads_early.then_some(()),
             ..Default::default()
         };
-        // The client sent early data before it knew the server's limit.
+        // Early data is exempt from the server's limit, since the client sent it before it received
+        // the limit.
         let ours = limit.filter(|_| !reads_early);
         flow.order(record_limits::tls13(&config.common, offered.record_size_limit, ours))?;
         flow.order(Command::Padding(config.common.padding))?;
         flow.send(&message, transcript)
     }
 
-    /// Sends CertificateRequest, if clients may authenticate, Certificate and CertificateVerify.
-    /// RFC 9846 4.4.2, 4.5
+    /// Sends a CertificateRequest, if clients may authenticate, and the server's Certificate and
+    /// CertificateVerify. RFC 9846 4.4.2, 4.5
     async fn send_certificate(
         &mut self,
         credential: &Arc<Credential>,
@@ -413,7 +420,7 @@ impl<'a> FirstFlight<'a> {
         auth::send_verify(flow, transcript, credential, scheme, Side::Server).await
     }
 
-    /// RFC 9846 4.5.3
+    /// Sends the server's Finished. RFC 9846 4.5.3
     fn send_finished(&mut self, key: &FinishedKey) -> Result<(), Error> {
         let verify_data = key.verify_data(&self.transcript.digest());
         self.flow.send(&Finished { verify_data: &verify_data }, &mut self.transcript)
@@ -432,7 +439,7 @@ pub(crate) struct AwaitingFinished {
     transcript: Transcript,
     info: ConnectionInfo,
     method: AuthMethod,
-    /// Present while early data may arrive.
+    /// The values to apply after early data. Present while early data may arrive.
     early_data: Option<AfterEarlyData>,
     early_exporter: Option<Box<Exporter>>,
     ticket_randoms: TicketRandoms,
@@ -443,7 +450,7 @@ pub(crate) struct AwaitingFinished {
 }
 
 impl AwaitingFinished {
-    /// RFC 9846 4.6
+    /// Receives the client's EndOfEarlyData, if early data was accepted. RFC 9846 4.6
     async fn receive_end_of_early_data(&mut self, flow: &mut Flow) -> Result<(), Error> {
         if self.early_data.is_none() {
             return Ok(());
@@ -484,7 +491,7 @@ impl AwaitingFinished {
         }
     }
 
-    /// RFC 9846 4.5.3
+    /// Receives the client's Finished. RFC 9846 4.5.3
     async fn receive_finished(&mut self, flow: &mut Flow) -> Result<(), Error> {
         let finished = flow.read_expected(HandshakeType::FINISHED).await?;
         let expected = &self.client_finished;
@@ -493,7 +500,7 @@ impl AwaitingFinished {
         })
     }
 
-    /// Installs the client's application keys, sends tickets, and makes the connection.
+    /// Installs the client's application keys, sends tickets, and creates the connection.
     fn complete(self, flow: &mut Flow, config: &Arc<ServerConfig>) -> Outcome {
         let Self { suite, mut transcript, mut info, method, client_finished, .. } = self;
         flow.install_read(self.client_keys)?;
@@ -502,7 +509,7 @@ impl AwaitingFinished {
             AuthMethod::Certificate { credential, .. } => (None, Some(credential)),
         };
         let authenticated = session.as_ref().map(|session| session.authenticated);
-        // Resumed sessions stay bound to the credential of the original full handshake.
+        // Sessions from a resumption remain bound to the credential of the original full handshake.
         let resumed = session.as_ref().and_then(|session| session.credential);
         let has_name = info.server_name.is_some();
         let credential =
@@ -510,9 +517,9 @@ impl AwaitingFinished {
         if let Some(session) = session {
             info.restore(&session);
         }
-        // With an external key there is no post-handshake authentication. RFC 9846 4.4.2
+        // With an external key, post-handshake authentication is not possible. RFC 9846 4.4.2
         info.post_handshake_auth &= info.pre_shared_key().is_none();
-        // The state for post-handshake authentication, if that is possible. RFC 9846 4.7.2
+        // This state is kept only if post-handshake authentication is possible. RFC 9846 4.7.2
         let requests_later = info.post_handshake_auth && config.client_verifier.is_some();
         let requesting = requests_later.then(|| {
             HandshakeContext::boxed(config, transcript.hash(), info.client_certificate_type)

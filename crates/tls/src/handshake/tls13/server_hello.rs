@@ -1,6 +1,6 @@
 //! A client's processing of HelloRetryRequest and ServerHello. RFC 9846 4.2.3, 4.2.4
 //!
-//! The server's side of a retry is in `retry.rs`.
+//! `retry.rs` contains the server's side of a HelloRetryRequest.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) struct ReceivedServerHello {
     pub(super) suite: &'static Suite,
     /// The transcript before the ServerHello.
     pub(super) transcript: Transcript,
-    /// Whether a HelloRetryRequest came first.
+    /// Whether the server sent a HelloRetryRequest first.
     pub(super) retried: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) async fn receive(
     let group = match hello.extensions.key_share {
         None => None,
         Some(ServerKeyShare::SelectedGroup(group)) => {
-            // It must be an offered group without a share. RFC 9846 4.2.4, 4.3.8
+            // The requested group must be an offered group without a share. RFC 9846 4.2.4, 4.3.8
             if !config.common.groups.contains(&group) || offer.has_share(config, group) {
                 return Err(PeerError::WrongGroup.into());
             }
@@ -54,7 +54,7 @@ pub(super) async fn receive(
         }
         Some(ServerKeyShare::Entry(_)) => return Err(PeerError::IllegalParameter.into()),
     };
-    // The request must lead to a change of the ClientHello. RFC 9846 4.2.4
+    // The HelloRetryRequest must lead to a change of the ClientHello. RFC 9846 4.2.4
     if group.is_none() && hello.extensions.cookie.is_none() {
         return Err(PeerError::UnnecessaryRetry.into());
     }
@@ -86,13 +86,14 @@ pub(super) async fn receive(
     Ok(ReceivedServerHello { message: second, suite, transcript, retried: true })
 }
 
-/// Checks that apply to each ServerHello and HelloRetryRequest of TLS 1.3. RFC 9846 4.2.3
+/// Checks that apply to every ServerHello and HelloRetryRequest in TLS 1.3. RFC 9846 4.2.3
 fn check(
     hello: &ServerHello<'_>,
     config: &ClientConfig,
     offer: &Offer,
 ) -> Result<&'static Suite, Error> {
-    // The field is fixed; any other value leads to a protocol_version alert. RFC 9846 4.2.3
+    // legacy_version has a fixed value; any other value leads to a protocol_version alert.
+    // RFC 9846 4.2.3
     if hello.legacy_version != ProtocolVersion::TLS1_2 {
         return Err(PeerError::UnsupportedVersion.into());
     }

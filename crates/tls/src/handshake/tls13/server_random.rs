@@ -5,13 +5,13 @@ use crate::error::{Error, InternalError};
 use crate::handshake::resumption::{NAME, Name};
 use crate::handshake::short_list::ShortList;
 
-/// All public values that are random.
+/// The server random, and the random values of the tickets.
 pub(super) struct ServerRandoms {
     pub(super) random: [u8; 32],
     pub(super) ticket_randoms: TicketRandoms,
 }
 
-/// The unpredictable values of this handshake's tickets.
+/// The random values of a handshake's tickets.
 pub(crate) struct TicketRandoms {
     /// The values of all tickets, concatenated.
     bytes: ShortList<u8, INLINE>,
@@ -24,12 +24,12 @@ pub(crate) struct TicketRandoms {
 pub(super) struct TicketRandom {
     /// `ticket_age_add`. RFC 9846 4.7.1
     pub(super) age_add: u32,
-    /// The ID of its session in a store.
+    /// The ID under which a store keeps the session.
     pub(super) name: Option<Name>,
 }
 
 impl ServerRandoms {
-    /// Draws all values with one call, since each call of the generator has a cost.
+    /// Draws all values in one call, since each call of the generator has a cost.
     pub(super) fn draw(config: &ServerConfig, tickets: u8) -> Result<Self, Error> {
         let named = config.resumption.stores_tickets();
         let wanted = usize::from(tickets.min(MAX_TICKETS)).saturating_mul(bytes_per_ticket(named));
@@ -43,7 +43,7 @@ impl ServerRandoms {
 }
 
 impl TicketRandoms {
-    /// The values of each ticket.
+    /// Returns the values of each ticket.
     pub(super) fn iter(&self) -> impl Iterator<Item = TicketRandom> {
         self.bytes.chunks_exact(bytes_per_ticket(self.named)).filter_map(|values| {
             let (age_add, name) = values.split_first_chunk()?;
@@ -56,7 +56,7 @@ impl TicketRandoms {
     }
 }
 
-/// Random bytes of one ticket.
+/// The number of random bytes for one ticket.
 fn bytes_per_ticket(named: bool) -> usize {
     if named { AGE_ADD + NAME } else { AGE_ADD }
 }
@@ -64,7 +64,7 @@ fn bytes_per_ticket(named: bool) -> usize {
 const RANDOM: usize = 32;
 const AGE_ADD: usize = 4;
 
-/// Bytes stored inline: those of two tickets with IDs, the default number of tickets.
+/// The number of bytes stored inline: those of two tickets with IDs, the default number of tickets.
 const INLINE: usize = 2 * (AGE_ADD + NAME);
 
 /// The largest number of tickets that a handshake issues.
@@ -101,7 +101,7 @@ mod tests {
             halves.sort_unstable();
             halves.dedup();
             assert_eq!(halves.len(), drawn);
-            // Two of the 20 numbers are equal in one of twenty million runs.
+            // The probability that two of the 20 numbers are equal is one in twenty million.
             let mut age_adds: Vec<_> = all().map(|ticket| ticket.age_add).collect();
             age_adds.sort_unstable();
             age_adds.dedup();
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    #[cfg(debug_assertions)] // Needs a test seam.
+    #[cfg(debug_assertions)] // `with_bytes` exists only in debug builds.
     #[test]
     fn each_value_has_bytes_of_its_own() {
         let named = ServerConfig::builder()

@@ -13,7 +13,7 @@ use crate::keys::suite::Suite;
 
 /// The early secret, the first stage of the key schedule.
 pub(crate) struct EarlySecret {
-    /// `None` without a pre-shared key, where the secret is a constant.
+    /// `None` without a pre-shared key. Then the early secret is a constant.
     prk: Option<Prk>,
     /// The salt of the handshake secret, if it was derived together with a binder.
     salt: OnceLock<HmacKey>,
@@ -28,8 +28,8 @@ impl EarlySecret {
         Self { prk, salt: OnceLock::new(), suite, for_binder_only: false }
     }
 
-    /// Extracts the early secret, and derives the binder key and the salt of the next stage,
-    /// interleaved with the hashing of a ClientHello, because these steps depend on each other.
+    /// Extracts the early secret, and derives the binder key and the salt of the next stage. These
+    /// steps depend on each other, so they are interleaved with the hashing of a ClientHello.
     pub(crate) fn with_binder_key(
         suite: &'static Suite,
         psk: &[u8],
@@ -51,12 +51,12 @@ impl EarlySecret {
         (early, BinderKey(finished))
     }
 
-    /// An early secret that is used for a binder only.
+    /// Creates an early secret that is used for a binder only.
     pub(crate) fn for_binder(suite: &'static Suite, psk: &[u8]) -> Self {
         Self { for_binder_only: true, ..Self::new(suite, Some(psk)) }
     }
 
-    /// The same secret in another suite of its hash. RFC 9846 4.3.11
+    /// Returns the same secret for another suite with the same hash. RFC 9846 4.3.11
     pub(crate) fn for_suite(self, suite: &'static Suite) -> Self {
         Self { suite, ..self }
     }
@@ -65,15 +65,15 @@ impl EarlySecret {
         self.prk.as_ref().unwrap_or(&Constants::of(self.suite.hash).early_secret)
     }
 
-    /// The binder: an HMAC over the ClientHello without its binders, by which a client proves
-    /// possession of the key. RFC 9846 4.3.11.2
+    /// Computes the binder: an HMAC over the ClientHello without its binders, with which a client
+    /// proves possession of the key. RFC 9846 4.3.11.2
     pub(crate) fn binder(&self, kind: PskKind, partial_hello: &Digest) -> Digest {
         let finished_key =
             derive::<{ ShortSecret::MAX_LEN }>(&self.binder_key(kind), Label::FINISHED, &[]);
         HmacKey::new(self.suite.hash, finished_key.as_bytes()).sign(&[partial_hello])
     }
 
-    /// Derives the binder key. The first time, it also derives the salt of the next stage, which
+    /// Derives the binder key. The first call also derives the salt of the next stage, which
     /// depends only on the pre-shared key.
     fn binder_key(&self, kind: PskKind) -> Prk {
         let (hash, prk) = (self.suite.hash, self.prk());
@@ -92,8 +92,8 @@ impl EarlySecret {
         Prk::from_key(key)
     }
 
-    /// The client's early traffic secret and the early exporter secret. `hello` is the transcript
-    /// hash of the ClientHello.
+    /// Derives the client's early traffic secret and the early exporter secret. `hello` is the
+    /// transcript hash of the ClientHello.
     pub(crate) fn early_secrets(&self, hello: &Digest) -> (TrafficSecret, ExporterSecret) {
         let [traffic, exporter] = derive_secrets(
             self.prk(),
@@ -102,7 +102,7 @@ impl EarlySecret {
         (TrafficSecret::new(self.suite, traffic), ExporterSecret::new(self.suite.hash, exporter))
     }
 
-    /// The early exporter secret. `hello` is the transcript hash of the ClientHello.
+    /// Derives the early exporter secret. `hello` is the transcript hash of the ClientHello.
     pub(crate) fn early_exporter_secret(&self, hello: &Digest) -> ExporterSecret {
         let secret = derive(self.prk(), Label::EARLY_EXPORTER, hello);
         ExporterSecret::new(self.suite.hash, secret)
@@ -114,7 +114,8 @@ impl EarlySecret {
         let prk = match (self.salt.get(), &self.prk) {
             (Some(salt), _) => Prk::extract_with(salt, shared.as_bytes()),
             (None, None) => Prk::extract_with(&constants.derived, shared.as_bytes()),
-            // A client's external key, whose binder was computed with another `EarlySecret`.
+            // This is a client's external key, whose binder was computed with another
+            // `EarlySecret`.
             (None, Some(prk)) => {
                 let salt =
                     derive::<{ ShortSecret::MAX_LEN }>(prk, Label::DERIVED, &constants.empty);
@@ -129,7 +130,7 @@ impl EarlySecret {
 pub(crate) struct BinderKey(HmacKey);
 
 impl BinderKey {
-    /// The binder over the transcript hash of a ClientHello without its binders.
+    /// Computes the binder over the transcript hash of a ClientHello without its binders.
     pub(crate) fn binder(&self, partial_hello: &Digest) -> Digest {
         self.0.sign(&[partial_hello])
     }

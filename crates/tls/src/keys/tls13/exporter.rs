@@ -19,7 +19,7 @@ impl ExporterSecret {
         w.opaque8(self.secret.as_bytes());
     }
 
-    /// Reads what [`Self::write`] wrote.
+    /// Reads a secret that [`Self::write`] wrote.
     pub(crate) fn read(r: &mut Reader<'_>) -> Option<Self> {
         let bytes = r.opaque8().ok()?;
         let hash = match bytes.len() {
@@ -38,7 +38,7 @@ impl ExporterSecret {
         self.secret.as_bytes()
     }
 
-    /// TLS-Exporter. An absent context and an empty one give the same value. RFC 9846 7.5
+    /// Computes TLS-Exporter. An absent context and an empty one give the same value. RFC 9846 7.5
     pub(crate) fn export(&self, label: &[u8], context: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let longest = self.hash.output_len().saturating_mul(255);
         if out.len() > longest || label.len() > MAX_LABEL {

@@ -10,12 +10,13 @@ impl FinishedKey {
         &self.0
     }
 
-    /// The `verify_data` over this transcript hash.
+    /// Computes the `verify_data` for this transcript hash.
     pub(crate) fn verify_data(&self, transcript: &Digest) -> Digest {
         self.0.sign(&[transcript])
     }
 
-    /// Compares in constant time.
+    /// Whether `verify_data` is correct for this transcript hash. The comparison takes constant
+    /// time.
     pub(crate) fn verifies(&self, transcript: &Digest, verify_data: &[u8]) -> bool {
         self.0.verify(&[transcript], verify_data)
     }

@@ -44,18 +44,18 @@ pub(crate) struct HandshakeTrafficSecrets {
 }
 
 impl HandshakeTrafficSecrets {
-    /// client_handshake_traffic_secret.
+    /// Returns client_handshake_traffic_secret.
     pub(crate) fn client(&self) -> &[u8] {
         self.client.as_bytes()
     }
 
-    /// server_handshake_traffic_secret.
+    /// Returns server_handshake_traffic_secret.
     pub(crate) fn server(&self) -> &[u8] {
         self.server.as_bytes()
     }
 
     /// Derives the traffic keys, the Finished keys and the main secret at once. The main secret can
-    /// be extracted already, since it depends on no later message or secret.
+    /// already be extracted here, since it does not depend on later messages or secrets.
     /// RFC 9846 7.1, 7.3, 4.5.3
     pub(crate) fn into_keys(self) -> HandshakeKeys {
         let Suite { hash, aead, .. } = *self.suite;

@@ -22,8 +22,9 @@ impl MainSecret {
     }
 
     /// Derives the secrets that depend on the transcript up to the server's Finished, whose hash is
-    /// `finished`. If the client's Finished key is given, its `verify_data` is computed as well: it
-    /// covers the same transcript if the client sends no other message in between. RFC 9846 4.5
+    /// `finished`. If the client's Finished key is given, the client's `verify_data` is computed as
+    /// well: it covers the same transcript if the client sends no other message before its
+    /// Finished. RFC 9846 4.5
     pub(crate) fn application_secrets(
         &self,
         finished: &Digest,
@@ -52,23 +53,24 @@ impl MainSecret {
         }
     }
 
-    /// `finished` is the transcript hash of ClientHello to the client's Finished.
+    /// Derives the resumption secret. `finished` is the transcript hash of ClientHello to the
+    /// client's Finished.
     pub(crate) fn resumption_secret(&self, finished: &Digest) -> ResumptionSecret {
         ResumptionSecret::new(self.suite.hash, derive(&self.prk, Label::RESUMPTION, finished))
     }
 }
 
-/// Result of [`MainSecret::application_secrets`].
+/// The result of [`MainSecret::application_secrets`].
 pub(crate) struct ApplicationSecrets {
     pub(crate) client: TrafficSecret,
     pub(crate) server: TrafficSecret,
     pub(crate) exporter: ExporterSecret,
-    /// Secret until the client sends it.
+    /// The content of the client's Finished, which is secret until the client sends it.
     pub(crate) client_verify_data: Option<ShortSecret>,
 }
 
 impl ApplicationSecrets {
-    /// Key and IV of the client and of the server. If `finished`, the transcript hash of
+    /// Derives key and IV of the client and of the server. If `finished`, the transcript hash of
     /// ClientHello to the client's Finished, is given, the resumption secret is derived as well.
     /// `main` is the main secret from which these secrets were derived. RFC 9846 7.3, 7.1
     pub(crate) fn write_keys(

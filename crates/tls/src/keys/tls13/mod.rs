@@ -1,5 +1,5 @@
-//! The key schedule of TLS 1.3. Each stage is a type, so that a secret cannot be derived from the
-//! wrong one. RFC 9846 7
+//! The key schedule of TLS 1.3. Each stage has its own type, so that a secret cannot be derived
+//! from the wrong stage. RFC 9846 7
 //!
 //! ```text
 //! EarlySecret -> .into_handshake(shared) -> HandshakeSecret
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Independent values are derived at once, so that their hash computations can run in parallel.
-//! Therefore some are derived one step earlier than in the RFC's figure.
+//! Therefore some values are derived one step earlier than in the RFC's figure.
 
 mod early;
 mod exporter;

@@ -20,13 +20,14 @@ impl ResumptionSecret {
         self.secret.as_bytes()
     }
 
-    /// Restores what [`Self::as_bytes`] returned. `None` if the length is wrong for this suite.
+    /// Restores a secret from the bytes of [`Self::as_bytes`]. Returns `None` if the length is
+    /// wrong for this suite.
     pub(crate) fn from_bytes(suite: &'static Suite, bytes: &[u8]) -> Option<Self> {
         let fits = bytes.len() == suite.hash.output_len();
         fits.then(|| Self { secret: ShortSecret::new(bytes), hash: suite.hash })
     }
 
-    /// The pre-shared key of the ticket with this nonce. RFC 9846 4.7.1
+    /// Derives the pre-shared key of the ticket with this nonce. RFC 9846 4.7.1
     pub(crate) fn psk(&self, nonce: &[u8]) -> Secret {
         self.keyed().psk(nonce)
     }
@@ -37,16 +38,16 @@ impl ResumptionSecret {
     }
 }
 
-/// A [`ResumptionSecret`] with its HMAC key state computed once.
+/// A [`ResumptionSecret`] whose HMAC key state has been computed.
 pub(crate) struct KeyedResumptionSecret(Prk);
 
 impl KeyedResumptionSecret {
-    /// See [`ResumptionSecret::psk`].
+    /// Derives the pre-shared key of one ticket. See [`ResumptionSecret::psk`].
     pub(crate) fn psk(&self, nonce: &[u8]) -> Secret {
         derive(&self.0, Label::TICKET, nonce)
     }
 
-    /// The pre-shared keys for several nonces at once.
+    /// Derives the pre-shared keys for several nonces at once.
     pub(crate) fn psks<const N: usize>(&self, nonces: [&[u8]; N]) -> [Secret; N] {
         derive_secrets(&self.0, nonces.map(|nonce| (Label::TICKET, nonce)))
     }

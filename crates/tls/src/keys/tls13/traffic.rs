@@ -1,4 +1,4 @@
-//! Traffic secrets: keys of one direction, and key updates. RFC 9846 7.2, 7.3
+//! Traffic secrets: the keys of one direction, and key updates. RFC 9846 7.2, 7.3
 
 use tercel_crypto::{AeadAlgorithm, Digest, HashAlgorithm, HmacKey, Prk, ShortSecret};
 
@@ -20,7 +20,8 @@ impl TrafficSecret {
         Self { secret, hash: suite.hash, aead: suite.aead }
     }
 
-    /// Restores what [`Self::as_bytes`] returned. `None` if the length is wrong for this suite.
+    /// Restores a secret from the bytes of [`Self::as_bytes`]. Returns `None` if the length is
+    /// wrong for this suite.
     pub(crate) fn from_bytes(suite: &'static Suite, bytes: &[u8]) -> Option<Self> {
         let fits = bytes.len() == suite.hash.output_len();
         fits.then(|| Self::new(suite, ShortSecret::new(bytes)))
@@ -38,7 +39,7 @@ impl TrafficSecret {
         self.aead
     }
 
-    /// Key and IV. RFC 9846 7.3
+    /// Derives key and IV. RFC 9846 7.3
     pub(crate) fn write_key(&self) -> WriteKey {
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
         let bytes = ShortSecret::with(WriteKey::tls13_length(self.aead), |out| {
@@ -47,24 +48,25 @@ impl TrafficSecret {
         WriteKey::tls13(self.aead, bytes)
     }
 
-    /// Record protection with that key and IV.
+    /// Creates record protection with the key and the IV of [`Self::write_key`].
     pub(crate) fn protection(&self) -> Result<Protection, Error> {
         let made = self.write_key();
         Protection::tls13(self.aead, made.key(), made.iv())
     }
 
-    /// `application_traffic_secret_N+1`. RFC 9846 7.2
+    /// Derives `application_traffic_secret_N+1`. RFC 9846 7.2
     pub(crate) fn next(&self) -> Self {
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
         Self { secret: derive(&prk, Label::TRAFFIC_UPDATE, &[]), ..*self }
     }
 
-    /// The `verify_data` of a Finished made under this secret. RFC 9846 4.5.3
+    /// Computes the `verify_data` of a Finished under this secret. RFC 9846 4.5.3
     pub(crate) fn verify_data(&self, transcript: &Digest) -> Digest {
         self.finished_key().sign(&[transcript])
     }
 
-    /// Compares in constant time.
+    /// Whether `verify_data` is correct for this transcript hash. The comparison takes constant
+    /// time.
     pub(crate) fn verifies(&self, transcript: &Digest, verify_data: &[u8]) -> bool {
         self.finished_key().verify(&[transcript], verify_data)
     }
@@ -76,7 +78,8 @@ impl TrafficSecret {
     }
 }
 
-/// The two expansions of a write key; `out` gets the key, followed by the IV. RFC 9846 7.3
+/// Returns the two expansions of a write key. `out` receives the key, followed by the IV.
+/// RFC 9846 7.3
 pub(super) fn key_and_iv<'a>(
     prk: &'a Prk,
     aead: AeadAlgorithm,

@@ -8,20 +8,20 @@ use crate::resumption::encoding::Value;
 /// A client's session for a [`ClientSessionStore`](crate::session::ClientSessionStore). Its secret
 /// is zeroized on drop.
 ///
-/// If a store keeps this value instead of bytes, a resumption does not have to decode the session,
-/// whose largest part is the server's certificates.
+/// If a store keeps this value instead of bytes, a resumption does not have to decode the session.
+/// The largest part of a session is the server's certificates.
 pub struct ClientSession(Box<Session>);
 
 impl ClientSession {
-    /// Decodes the bytes that a store was given. `None` if they are damaged or have the format of
-    /// another version of this library.
+    /// Decodes the bytes that a store received. Returns `None` if they are damaged or have the
+    /// format of another version of this library.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         Session::from_stored_bytes(bytes).map(|session| Self(Box::new(session)))
     }
 
     /// Encodes the session. The bytes contain keys and suffice to impersonate this client to the
-    /// server. `None` if a field is too long to be encoded.
+    /// server. Returns `None` if a field is too long to be encoded.
     #[must_use]
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         self.0.to_stored_bytes()

@@ -1,4 +1,4 @@
-//! Interface of a client's session store.
+//! The interface of a client's session store.
 
 use core::hash::{Hash, Hasher};
 use std::time::Duration;
@@ -11,15 +11,16 @@ use super::client_session::ClientSession;
 
 /// A client's session store.
 pub trait ClientSessionStore: Send + Sync {
-    /// Stores one more session for `key`, until `expires`.
+    /// Stores an additional session for `key`, until `expires`.
     fn put(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime);
 
     /// Stores a session that the server allows to be resumed under every name in its certificate.
     /// draft-ietf-tls-cross-sni-resumption
     ///
-    /// By default it is stored like any other. A store that knows which names belong together may
-    /// return it for another of them. The client then verifies the server's certificate for that
-    /// name before it sends anything, and does not use the session if the certificate is refused.
+    /// By default, the session is stored like any other. A store that knows which names belong
+    /// together may return the session for another of these names. The client then verifies the
+    /// server's certificate for that name before it sends anything, and does not use the session if
+    /// the certificate is refused.
     fn put_across_names(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime) {
         self.put(key, session, expires);
     }
@@ -28,41 +29,42 @@ pub trait ClientSessionStore: Send + Sync {
     /// let observers link the connections. RFC 9846 C.4
     fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>>;
 
-    /// Removes all sessions of `key`. Called after a fatal alert on a connection of one of them.
-    /// RFC 5246 7.2.2
+    /// Removes all sessions of `key`. This method is called after a fatal alert on a connection of
+    /// such a session. RFC 5246 7.2.2
     ///
-    /// Called only on the store in the connection's configuration. A session that is stored as a
-    /// value ([`ClientSession`]) is not resumed from another store either. Copies as bytes in other
-    /// stores have to be removed by the application.
+    /// It is called only on the store in the connection's configuration. A session that is stored
+    /// as a value ([`ClientSession`]) is not resumed from another store, either. The application
+    /// has to remove copies as bytes from other stores.
     ///
-    /// By default all sessions are taken in turn. A store whose [`Self::take`] returns sessions of
-    /// other keys has to override this, since it would lose those as well.
+    /// By default, all sessions are taken one after the other. A store whose [`Self::take`] returns
+    /// sessions of other keys has to override this method, which would otherwise remove those
+    /// sessions too.
     fn remove(&self, key: &ClientSessionKey) {
-        // At time 0 no session has expired. The limit ends this for a store that always returns
-        // one.
+        // At time 0 no session has expired. The limit ends the loop for a store that always returns
+        // a session.
         let beginning = UnixTime::since_unix_epoch(Duration::ZERO);
         let taken = || self.take(key, beginning).map(Zeroizing::new);
         (0..MAX_SESSIONS_EACH).map_while(|_| taken()).for_each(drop);
     }
 
-    /// Like [`Self::put`], for a store that keeps values. By default the session is encoded and
-    /// put.
+    /// Stores a session like [`Self::put`], for a store that keeps values. By default, the session
+    /// is encoded and passed to [`Self::put`].
     fn put_session(&self, key: &ClientSessionKey, session: ClientSession, expires: UnixTime) {
         if let Some(bytes) = session.to_bytes() {
             self.put(key, bytes, expires);
         }
     }
 
-    /// Like [`Self::take`], for a store that keeps values. By default bytes are taken, decoded, and
-    /// zeroized.
+    /// Removes and returns a session like [`Self::take`], for a store that keeps values. By
+    /// default, [`Self::take`] returns bytes, which are decoded and then zeroized.
     fn take_session(&self, key: &ClientSessionKey, now: UnixTime) -> Option<ClientSession> {
         let bytes = Zeroizing::new(self.take(key, now)?);
         ClientSession::from_bytes(&bytes)
     }
 }
 
-/// The key of sessions in a client's store: the properties that two connections must share for one
-/// to resume the other's session.
+/// The key of sessions in a client's store. It consists of the properties that two connections must
+/// share for one to resume a session of the other.
 #[derive(Clone, Debug, Eq)]
 pub struct ClientSessionKey {
     pub(crate) server_name: ServerName<'static>,
@@ -71,8 +73,8 @@ pub struct ClientSessionKey {
 }
 
 impl ClientSessionKey {
-    /// A key of the server name, the port if servers are distinguished by it, and a digest of the
-    /// client's configuration, such as ALPN and roots.
+    /// Creates a key from the server name, the port if it distinguishes servers, and a digest of
+    /// the client's configuration, such as ALPN and roots.
     #[must_use]
     pub fn new(
         server_name: ServerName<'static>,
@@ -92,7 +94,7 @@ impl ClientSessionKey {
         writer.bytes(&self.configuration);
     }
 
-    /// Reads what [`Self::write`] wrote.
+    /// Reads a key that [`Self::write`] wrote.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let name = core::str::from_utf8(reader.opaque8().ok()?).ok()?;
         let name = ServerName::try_from(name).ok()?;
@@ -109,7 +111,7 @@ impl ClientSessionKey {
 /// Names that differ only in case are equal. RFC 4343 3
 impl PartialEq for ClientSessionKey {
     fn eq(&self, other: &Self) -> bool {
-        // Comparing bytes first is faster: equal names nearly always have the same case.
+        // Comparing bytes first is faster, since equal names nearly always have the same case.
         let named_alike = match (&self.server_name, &other.server_name) {
             (ServerName::DnsName(own), ServerName::DnsName(other)) => {
                 own.as_ref().as_bytes() == other.as_ref().as_bytes() || own == other
@@ -120,8 +122,8 @@ impl PartialEq for ClientSessionKey {
     }
 }
 
-/// Hashes the name in large pieces, since each call of the hasher has a cost, and the name's own
-/// implementation makes one for each letter.
+/// Hashes the name in large pieces, since each call of the hasher has a cost. The name type's own
+/// implementation makes one call for each letter.
 impl Hash for ClientSessionKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // Eight bytes of the digest suffice for a hash.
@@ -154,8 +156,8 @@ impl Hash for ClientSessionKey {
     }
 }
 
-/// Letters of a name that are hashed in one call.
+/// The number of letters of a name that are hashed in one call.
 pub(crate) const PIECE: usize = 32;
 
-/// Limit of sessions per server, whose count is written as one byte.
+/// The maximum number of sessions per server, which is written as one byte.
 pub(crate) const MAX_SESSIONS_EACH: usize = 0xff;

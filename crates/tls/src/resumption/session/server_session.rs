@@ -7,22 +7,22 @@ use super::Session;
 use crate::resumption::encoding::Value;
 
 /// A server's session for a [`ServerSessionStore`](crate::session::ServerSessionStore). Clones
-/// share one session, whose secret is zeroized when the last clone is dropped.
+/// share one session. Its secret is zeroized when the last clone is dropped.
 ///
 /// If a store keeps this value instead of bytes, a resumption does not have to decode the session.
 #[derive(Clone)]
 pub struct ServerSession(Arc<Session>);
 
 impl ServerSession {
-    /// Decodes the bytes that a store was given. `None` if they are damaged or have the format of
-    /// another version of this library.
+    /// Decodes the bytes that a store received. Returns `None` if they are damaged or have the
+    /// format of another version of this library.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         Session::from_stored_bytes(bytes).map(Self::new)
     }
 
-    /// Encodes the session. The bytes contain keys and have to be protected accordingly. `None` if
-    /// a field is too long to be encoded.
+    /// Encodes the session. The bytes contain keys and have to be protected accordingly. Returns
+    /// `None` if a field is too long to be encoded.
     #[must_use]
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         self.0.to_stored_bytes()

@@ -1,5 +1,5 @@
-//! Interface of a server's session store: for session IDs in TLS 1.2, and for tickets that contain
-//! only an ID in TLS 1.3.
+//! The interface of a server's session store: for session IDs in TLS 1.2, and for tickets that
+//! contain only an ID in TLS 1.3.
 
 use pki_types::UnixTime;
 
@@ -7,29 +7,31 @@ use super::server_session::ServerSession;
 
 /// A server's session store.
 pub trait ServerSessionStore: Send + Sync {
-    /// Stores `session` under `id` until `expires`, and replaces any session with that ID.
+    /// Stores `session` with this ID until `expires`. A session that is stored with the same ID is
+    /// replaced.
     fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime);
 
-    /// Removes and returns the session: of several concurrent callers, only one gets it. Used for
-    /// single-use tickets.
+    /// Removes and returns the session. If several threads call this at once, only one gets the
+    /// session. It is called for single-use tickets.
     fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>>;
 
-    /// Returns the session without removing it. Used for session IDs of TLS 1.2.
+    /// Returns the session without removing it. It is called for session IDs of TLS 1.2.
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>>;
 
-    /// Removes the session. Called after a fatal alert on a TLS 1.2 connection. RFC 5246 7.2.2
+    /// Removes the session. It is called after a fatal alert on a TLS 1.2 connection.
+    /// RFC 5246 7.2.2
     fn remove(&self, id: &[u8]);
 
-    /// Like [`Self::put`], for a store that keeps values. By default the session is encoded and
-    /// put.
+    /// Stores a session like [`Self::put`], for a store that keeps values. By default, the session
+    /// is encoded and passed to [`Self::put`].
     fn put_session(&self, id: &[u8], session: ServerSession, expires: UnixTime) {
         if let Some(bytes) = session.to_bytes() {
             self.put(id, bytes, expires);
         }
     }
 
-    /// Like [`Self::get`], for a store that keeps values. By default bytes are read, decoded, and
-    /// zeroized.
+    /// Returns a session like [`Self::get`], for a store that keeps values. By default,
+    /// [`Self::get`] returns bytes, which are decoded and then zeroized.
     fn get_session(&self, id: &[u8], now: UnixTime) -> Option<ServerSession> {
         let mut bytes = self.get(id, now)?;
         let session = ServerSession::from_bytes(&bytes);
@@ -37,22 +39,23 @@ pub trait ServerSessionStore: Send + Sync {
         session
     }
 
-    /// Like [`Self::take`], for a caller that has the session already. Returns whether this call
-    /// removed it, so that no other caller can use it. By default it is taken and zeroized.
+    /// Removes a session like [`Self::take`], for a caller that has the session already. Returns
+    /// whether this call removed it, so that no other caller can use it. By default, the result of
+    /// [`Self::take`] is zeroized.
     fn claim(&self, id: &[u8], now: UnixTime) -> bool {
         let taken = self.take(id, now);
         taken.map(|mut bytes| tercel_crypto::wipe(&mut bytes)).is_some()
     }
 }
 
-/// Invalidates sessions that an application stores itself, because the configuration asks it for
-/// sessions ([`Policy::Ask`](crate::Policy::Ask)). RFC 5246 7.2.2
+/// The means to invalidate sessions that an application stores itself, because the configuration
+/// asks it for sessions ([`Policy::Ask`](crate::Policy::Ask)). RFC 5246 7.2.2
 pub trait ForgetSession: Send + Sync {
-    /// Removes the session with this ID, which must not be resumed any more: a TLS 1.2 connection
-    /// of it ended with a fatal alert.
+    /// Removes the session with this ID. It must not be resumed any more, because one of its TLS
+    /// 1.2 connections ended with a fatal alert.
     ///
-    /// Called by either half of a connection when it sends or receives the alert. It should not
-    /// block; to reach a remote store, notify a task through a channel.
+    /// The sender or the receiver of a connection calls this when it sends or receives the alert.
+    /// The method should not block; to reach a remote store, notify a task through a channel.
     fn forget_session(&self, id: &[u8; 32]);
 }
 

@@ -1,8 +1,8 @@
 //! Invalidation of TLS 1.2 sessions: a session must not be resumed after one of its connections
 //! ended with a fatal alert. RFC 5246 7.2.2
 //!
-//! All connections of a session that a store keeps as a value share one [`StoredSession`]. If the
-//! value is in several stores, its invalidation is shared. Sessions decoded from bytes share
+//! All connections of a session that a store keeps as a value share one [`StoredSession`]. If
+//! several stores contain the value, they share its invalidation. Sessions decoded from bytes share
 //! nothing.
 
 use core::ptr::addr_eq;
@@ -13,13 +13,14 @@ use super::client_store::{ClientSessionKey, ClientSessionStore};
 use super::store::{ForgetSession, ServerSessionStore};
 use crate::sync::atomic::{AtomicBool, Ordering};
 
-/// Reference to a session in its store, which may be dropped before the session's connections.
+/// A reference to a session in its store. The store may be dropped before the session's
+/// connections.
 pub(crate) struct StoredSession {
     location: Location,
-    /// Whether a connection of the session ended with a fatal alert. Unused if there is a `first`,
-    /// whose flag is used.
+    /// Whether a connection of the session ended with a fatal alert. If there is a `first`, its
+    /// flag is used instead.
     invalidated: AtomicBool,
-    /// The first reference made for this session, if that is to another store or ID.
+    /// The first reference made for this session, if it refers to another store or ID.
     first: Option<Arc<Self>>,
 }
 
@@ -28,12 +29,13 @@ enum Location {
         store: Weak<dyn ServerSessionStore>,
         id: [u8; 32],
     },
-    /// The application keeps the session itself.
+    /// The application stores the session itself.
     Application {
         application: Arc<dyn ForgetSession>,
         id: [u8; 32],
     },
-    /// A client's store does not distinguish sessions of one key, so all of them are removed.
+    /// A client's store does not distinguish sessions of one key, so all sessions of the key are
+    /// removed.
     ClientStore {
         store: Weak<dyn ClientSessionStore>,
         key: ClientSessionKey,
@@ -41,7 +43,8 @@ enum Location {
 }
 
 impl StoredSession {
-    /// The reference to a server's session. Connections share the first one that is made.
+    /// Returns the reference to a server's session. Connections share the first reference that is
+    /// made.
     pub(crate) fn of_server(
         session: &Session,
         store: &Arc<dyn ServerSessionStore>,
@@ -55,12 +58,12 @@ impl StoredSession {
             {
                 Arc::clone(first)
             }
-            // One store may be a cache of another, and be dropped before it.
+            // One store may be a cache of another store, and be dropped before it.
             _ => Arc::new(Self::of(location(), Some(Arc::clone(first)))),
         }
     }
 
-    /// The reference to a client's session, like [`Self::of_server`].
+    /// Returns the reference to a client's session, as [`Self::of_server`] does for a server's.
     pub(crate) fn of_client(
         session: &Session,
         store: &Arc<dyn ClientSessionStore>,
@@ -78,17 +81,17 @@ impl StoredSession {
         }
     }
 
-    /// A reference to a server's session with this ID in this store.
+    /// Creates a reference to a server's session with this ID in this store.
     pub(crate) fn in_store(store: &Arc<dyn ServerSessionStore>, id: [u8; 32]) -> Arc<Self> {
         Self::at(Location::ServerStore { store: Arc::downgrade(store), id })
     }
 
-    /// A reference to a server's session with this ID that the application keeps.
+    /// Creates a reference to a server's session with this ID that the application stores.
     pub(crate) fn in_application(application: &Arc<dyn ForgetSession>, id: [u8; 32]) -> Arc<Self> {
         Self::at(Location::Application { application: Arc::clone(application), id })
     }
 
-    /// A reference to a client's sessions with this key in this store.
+    /// Creates a reference to a client's sessions with this key in this store.
     pub(crate) fn in_client_store(
         store: &Arc<dyn ClientSessionStore>,
         key: ClientSessionKey,
@@ -96,7 +99,7 @@ impl StoredSession {
         Self::at(Location::ClientStore { store: Arc::downgrade(store), key })
     }
 
-    /// The session ID, on a server.
+    /// Returns the session ID, on a server.
     pub(crate) fn id(&self) -> Option<&[u8; 32]> {
         match &self.location {
             Location::ServerStore { id, .. } | Location::Application { id, .. } => Some(id),
@@ -104,7 +107,7 @@ impl StoredSession {
         }
     }
 
-    /// The store's key, on a client.
+    /// Returns the key in the store, on a client.
     pub(crate) fn key(&self) -> Option<&ClientSessionKey> {
         match &self.location {
             Location::ClientStore { key, .. } => Some(key),
@@ -120,20 +123,20 @@ impl StoredSession {
         Self { location, invalidated: AtomicBool::new(false), first }
     }
 
-    /// Whether a connection of this session ended with a fatal alert, so that the session must not
-    /// be resumed, whichever store it was found in.
+    /// Whether a connection of this session ended with a fatal alert. Then the session must not be
+    /// resumed, whichever store it was found in.
     pub(crate) fn has_forgotten(session: &Session) -> bool {
         session.stored.get().is_some_and(|first| first.is_invalidated())
     }
 
-    /// Calls `put`, which returns a session to the store it was taken from, unless the session has
-    /// been invalidated by another connection in the meantime.
+    /// Calls `put`, which returns a session to the store that it was taken from. Does nothing if
+    /// another connection has invalidated the session in the meantime.
     pub(crate) fn put_unless_invalidated(&self, put: impl FnOnce()) {
         if self.is_invalidated() {
             return;
         }
         put();
-        // A concurrent `invalidate` may have removed it before `put` inserted it.
+        // A concurrent `invalidate` may have run its removal before `put` inserted the session.
         if self.is_invalidated() {
             self.invalidate();
         }
@@ -149,8 +152,8 @@ impl StoredSession {
 
     /// Invalidates the session and removes it from its store.
     pub(crate) fn invalidate(&self) {
-        // Set before the removal, since `put_unless_invalidated` checks the flag after its
-        // insertion.
+        // The flag is set before the removal, since `put_unless_invalidated` checks the flag after
+        // its insertion.
         self.flag().store(true, Ordering::SeqCst);
         match &self.location {
             Location::ServerStore { store, id } => {

@@ -1,8 +1,8 @@
-//! Session tickets: a server's sessions, encrypted and stored by its clients. RFC 5077,
+//! Session tickets: sessions of a server, which are encrypted and stored by its clients. RFC 5077,
 //! RFC 9846 4.7.1
 //!
-//! [`rotating::RotatingTickets`] is for one process with keys of its own, and
-//! [`shared::SharedTickets`] for processes that open each other's tickets.
+//! [`rotating::RotatingTickets`] is for a single process with its own keys, and
+//! [`shared::SharedTickets`] is for processes that open each other's tickets.
 //!
 //! ```text
 //! own keys      key name 16              | nonce 12 | ciphertext | tag 16
@@ -18,17 +18,17 @@ use core::time::Duration;
 
 use pki_types::UnixTime;
 
-/// An encoder and decoder of session tickets, for a server's configuration.
+/// A type that seals sessions in tickets and opens them again, for a server's configuration.
 pub trait TicketSealer: Send + Sync {
-    /// Seals `session` in a ticket. `None` if that fails because of the random generator, an
-    /// exhausted key, or the session's length; the connection then continues without a ticket.
+    /// Seals `session` in a ticket. Returns `None` if that fails because of the random generator,
+    /// an exhausted key, or the session's length. The connection then continues without a ticket.
     fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>>;
 
-    /// Opens a ticket that this sealer, or another one with the same keys, has sealed. `None` if
-    /// the ticket has expired, or if the bytes are not such a ticket.
+    /// Opens a ticket that was sealed by this sealer, or by another one with the same keys. Returns
+    /// `None` if the ticket has expired, or if the bytes are not such a ticket.
     fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>>;
 
-    /// The time for which a ticket sealed now will at least be accepted, for `ticket_lifetime`:
-    /// whole seconds, at most seven days.
+    /// Returns the minimum time for which a ticket that is sealed now will be accepted. It is sent
+    /// as `ticket_lifetime`: whole seconds, at most seven days.
     fn lifetime(&self) -> Duration;
 }

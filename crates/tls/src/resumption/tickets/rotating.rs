@@ -1,4 +1,4 @@
-//! Tickets under random keys of one process, which are rotated during use.
+//! Tickets under random keys of a single process, which are rotated during use.
 //!
 //! Threads read the keys without a lock and do not wait for a rotation.
 
@@ -15,13 +15,13 @@ use super::swap::Swap;
 use super::{TicketSealer, sealing};
 use crate::record::limits;
 
-/// A ticket sealer with random keys that never leave memory. A key seals for one period, by default
-/// six hours, and opens for one more.
+/// A ticket sealer with random keys that never leave memory. A key seals tickets for one period, by
+/// default six hours, and opens them for a further period.
 ///
-/// After a fork the child generates a key of its own before it seals a ticket, and still opens
+/// After a fork, the child process generates its own key before it seals a ticket, and still opens
 /// tickets that the parent sealed before. A fork is detected by a change of the process ID. Copies
-/// that keep the ID are not detected: a snapshot of a machine that is started twice, or the first
-/// process of a container that forks into another container.
+/// of a process that keep the ID are not detected: a snapshot of a machine that is started twice,
+/// or the first process of a container that forks into another container.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -43,25 +43,25 @@ impl RotatingTickets {
     /// The default period, in seconds.
     pub const PERIOD: u32 = 6 * 60 * 60;
 
-    /// Generates the first key.
+    /// Creates a sealer and generates its first key.
     ///
     /// # Errors
-    /// If there is no randomness.
+    /// If the random generator fails.
     pub fn new(now: UnixTime) -> Result<Self, CryptoError> {
         Self::with_period(Duration::from_secs(u64::from(Self::PERIOD)), now)
     }
 
-    /// Like [`Self::new`], with another period. It is limited to between one minute and seven days,
-    /// the longest lifetime of a ticket.
+    /// Creates a sealer like [`Self::new`], with another period. The period is limited to between
+    /// one minute and seven days, the longest lifetime of a ticket.
     ///
     /// # Errors
-    /// If there is no randomness.
+    /// If the random generator fails.
     pub fn with_period(period: Duration, now: UnixTime) -> Result<Self, CryptoError> {
         let period = limits::ticket_lifetime(period).max(60);
         Self::with_limit(period, sealing::MAX_SEALS, process::id(), now)
     }
 
-    /// The time at which the current key was generated, for monitoring of key rotation.
+    /// Returns the time at which the current key was generated, for monitoring of key rotation.
     #[must_use]
     pub fn seals_since(&self) -> UnixTime {
         UnixTime::since_unix_epoch(Duration::from_secs(self.keys.load().current.created))
@@ -89,7 +89,7 @@ impl RotatingTickets {
                 self.replace(&keys, process, now)?;
                 continue;
             }
-            // `None` if other threads have used the last nonces since the check.
+            // The result is `None` if other threads have used the last nonces since the check.
             if let Some(ticket) = current.sealing.seal(&current.name, FORMAT, session) {
                 return Some(ticket);
             }
@@ -97,25 +97,25 @@ impl RotatingTickets {
         None
     }
 
-    /// Makes a new key the current one. If several threads do so, the others use the first one's
-    /// key.
+    /// Makes a new key the current one. If several threads do so at once, only the first succeeds,
+    /// and the others use its key.
     fn replace(&self, seen: &Arc<Keys>, process: u32, now: UnixTime) -> Option<()> {
         let current = Arc::new(Key::draw(now.as_secs(), process, self.limit).ok()?);
-        // Keys with a later time are kept, because this caller's clock may be behind.
+        // Keys with a later time are kept, because the clock of this caller may be behind.
         let older = seen.newest_first().filter(|key| key.age(now) < self.twice_the_period());
         let older = older.take(MAX_OLDER).cloned().collect();
         self.keys.replace(seen, Keys { current, older });
         Some(())
     }
 
-    /// Whether `key` has to be replaced: its period has ended, or it is so far in the future that
-    /// the clock must have been set back.
+    /// Whether `key` has to be replaced: either its period has ended, or its time is so far in the
+    /// future that the clock must have been set back.
     fn needs_rotation(&self, key: &Key, now: UnixTime) -> bool {
         key.age(now) >= u64::from(self.period) || !self.is_accepted(key, now)
     }
 
-    /// Whether tickets of `key` are still accepted: up to two periods after its generation, when
-    /// its last tickets are one period old.
+    /// Whether tickets of `key` are still accepted. They are accepted up to two periods after the
+    /// key's generation, when its last tickets are one period old.
     fn is_accepted(&self, key: &Key, now: UnixTime) -> bool {
         now.as_secs().abs_diff(key.created) < self.twice_the_period()
     }
@@ -136,8 +136,8 @@ impl TicketSealer for RotatingTickets {
             return None;
         }
         let mut keys = self.keys.load();
-        // Rotates here, too, so that a server that only opens tickets drops old keys. If randomness
-        // fails, the old keys are used.
+        // Keys are also rotated here, so that a server that only opens tickets drops old keys. If
+        // the random generator fails, the old keys are used.
         if self.needs_rotation(&keys.current, now)
             && self.replace(&keys, process::id(), now).is_some()
         {
@@ -161,7 +161,7 @@ impl fmt::Debug for RotatingTickets {
     }
 }
 
-/// The key that seals, and older keys that still open tickets, newest first.
+/// The key that seals tickets, and older keys that still open tickets, newest first.
 struct Keys {
     current: Arc<Key>,
     older: Vec<Arc<Key>>,
@@ -176,7 +176,7 @@ impl Keys {
 struct Key {
     name: [u8; NAME],
     sealing: SealingKey,
-    /// Seconds since the epoch.
+    /// The time at which the key was generated, in seconds since the epoch.
     created: u64,
 }
 
@@ -195,7 +195,7 @@ impl Key {
         Ok(Self { name, sealing: SealingKey::new(key, start, process, limit), created })
     }
 
-    /// Age in seconds; 0 if the key was generated later than `now`.
+    /// Returns the age in seconds. It is 0 if the key was generated later than `now`.
     fn age(&self, now: UnixTime) -> u64 {
         now.as_secs().saturating_sub(self.created)
     }
@@ -204,14 +204,14 @@ impl Key {
 const NAME: usize = 16;
 const KEY: usize = 32;
 
-/// Identifies the layout and its version; authenticated with each ticket.
+/// Identifies the layout of tickets and its version. It is authenticated with each ticket.
 const FORMAT: &[u8] = b"tercel ticket 1";
 
-/// Limit of older keys. Rotation by time needs one; forks and exhausted keys add more.
+/// The maximum number of older keys. Rotation by time needs one; forks and exhausted keys add more.
 const MAX_OLDER: usize = 4;
 
-/// Attempts to seal a ticket: two rounds in which the key is replaced and other threads then use
-/// all nonces of the new one.
+/// The number of attempts to seal a ticket. They suffice for two rounds in which the key is
+/// replaced and other threads then use all nonces of the new key.
 const ATTEMPTS: usize = 4;
 
 #[cfg(all(test, loom))]

@@ -14,8 +14,9 @@ pub(super) struct SealingKey {
 }
 
 impl SealingKey {
-    /// Only `process` may seal: after a fork, parent and child would use the same nonces. `start`
-    /// must be random; it hides the number of earlier tickets from clients.
+    /// Creates a key with which only `process` may seal: after a fork, parent and child would use
+    /// the same nonces. `start` must be random; it hides the number of earlier tickets from
+    /// clients.
     pub(super) fn new(key: AeadKey, start: [u8; NONCE], process: u32, limit: u64) -> Self {
         Self { key, nonces: NonceCounter::new(start, limit), process }
     }
@@ -25,11 +26,12 @@ impl SealingKey {
         self.process == process && self.nonces.remain()
     }
 
-    /// A ticket with `header` as plaintext and `session` encrypted. `None` if no nonce is left.
+    /// Creates a ticket with `header` in plaintext and `session` encrypted. Returns `None` if no
+    /// nonce is left.
     pub(super) fn seal(&self, header: &[u8], format: &[u8], session: &[u8]) -> Option<Vec<u8>> {
         let length = sealed_length(header, session)?;
         let nonce = self.nonces.next()?;
-        // Sealed in place: copying the session costs less than zeroing a buffer.
+        // The session is sealed in place, since copying it costs less than zeroing a buffer.
         let mut ticket = Vec::with_capacity(length);
         ticket.extend_from_slice(header);
         ticket.extend_from_slice(&nonce);
@@ -51,7 +53,7 @@ impl SealingKey {
 }
 
 /// Opens nonce, ciphertext and tag. `format` identifies the layout and is authenticated, so that a
-/// ticket of one layout cannot be read as another.
+/// ticket of one layout cannot be interpreted as a ticket of another.
 pub(super) fn open(key: &AeadKey, format: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
     let (nonce, sealed) = sealed.split_first_chunk()?;
     let mut session = sealed.to_vec();
@@ -60,12 +62,12 @@ pub(super) fn open(key: &AeadKey, format: &[u8], sealed: &[u8]) -> Option<Vec<u8
     Some(session)
 }
 
-/// Whether `sealed` has a possible length, checked before any more expensive work.
+/// Whether the length of `sealed` is possible. This is checked before any more expensive work.
 pub(super) fn has_valid_length(sealed: &[u8]) -> bool {
     (NONCE + TAG..=MAX_TICKET).contains(&sealed.len())
 }
 
-/// Whether a ticket with `session` fits in a message.
+/// Whether a ticket with `session` fits in a NewSessionTicket message.
 pub(super) fn fits(header: &[u8], session: &[u8]) -> bool {
     sealed_length(header, session).is_some()
 }
@@ -75,7 +77,7 @@ fn sealed_length(header: &[u8], session: &[u8]) -> Option<usize> {
     (length <= MAX_TICKET).then_some(length)
 }
 
-/// A nonce counter that starts at a random value. Each nonce is returned once.
+/// A nonce counter that starts at a random value. It returns each nonce once.
 struct NonceCounter {
     prefix: [u8; 4],
     start: u64,
@@ -83,7 +85,7 @@ struct NonceCounter {
     limit: u64,
 }
 
-/// An atomic on a cache line of its own, because each ticket writes it, while all cores read the
+/// An atomic counter on its own cache line: each ticket writes it, while all cores read the
 /// adjacent key.
 #[repr(align(64))]
 struct Counter(AtomicU64);
@@ -112,14 +114,14 @@ impl NonceCounter {
     }
 }
 
-/// Tickets that a key may seal. If each has 64 blocks, the advantage of a forger or distinguisher
-/// is at most 2^-53.
+/// The number of tickets that a key may seal. If each ticket has 64 blocks, the advantage of a
+/// forger or distinguisher is at most 2^-53.
 pub(super) const MAX_SEALS: u64 = 1 << 32;
 
 pub(super) const NONCE: usize = AeadAlgorithm::NONCE_LEN;
 const TAG: usize = AeadAlgorithm::TAG_LEN;
 
-/// `opaque ticket<1..2^16-1>`. RFC 9846 4.7.1
+/// The maximum length of a ticket: `opaque ticket<1..2^16-1>`. RFC 9846 4.7.1
 const MAX_TICKET: usize = 0xffff;
 
 #[cfg(test)]

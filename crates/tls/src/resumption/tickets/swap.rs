@@ -1,12 +1,13 @@
-//! A lock-free cell for ticket keys, which many threads read and few replace.
+//! A lock-free cell for ticket keys, which many threads read and few threads replace.
 //!
-//! Reading takes no lock, does not wait, and does not write to memory that other cores read:
-//! `arc-swap` uses a slot that belongs to the thread. A new value is prepared first and then
-//! exchanged atomically; of several concurrent changes one succeeds.
+//! Reading takes no lock, does not wait, and does not write to memory that other cores read, since
+//! `arc-swap` uses a slot that belongs to the thread. To replace the value, a new one is prepared
+//! first and then exchanged atomically. Only one of several concurrent changes succeeds.
 //!
-//! Three checks support this. In tests the cell counts its changes, and sealing and opening make
-//! only the one of a rotation. Readers and rotations continue while a suspended reader holds the
-//! keys. `tests/structure` finds no lock in this folder.
+//! Three checks support this. First, the cell counts its changes in tests, which verify that
+//! sealing and opening change it only for a rotation. Second, readers and rotations continue while
+//! a suspended reader holds the keys. Third, `tests/structure` verifies that this folder contains
+//! no lock.
 
 use std::sync::Arc;
 
@@ -31,12 +32,13 @@ impl<T> Swap<T> {
         }
     }
 
-    /// The current value. A held value does not change, and does not block other threads.
+    /// Returns the current value. A value that is held does not change, and does not block other
+    /// threads.
     pub(super) fn load(&self) -> Guard<Arc<T>> {
         self.value.load()
     }
 
-    /// Replaces `seen` by `new`, unless another thread has replaced it already.
+    /// Replaces `seen` by `new`, unless another thread has already replaced it.
     pub(super) fn replace(&self, seen: &Arc<T>, new: T) {
         let before = self.value.compare_and_swap(seen, Arc::new(new));
         #[cfg(test)]
@@ -51,7 +53,7 @@ impl<T> Swap<T> {
         self.counts.count(true);
     }
 
-    /// The number of changes that were tried, and of those that succeeded.
+    /// Returns the number of changes that were tried, and the number of those that succeeded.
     #[cfg(test)]
     pub(super) fn changes(&self) -> (usize, usize) {
         let Counts { tried, made } = &self.counts;

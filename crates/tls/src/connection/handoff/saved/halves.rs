@@ -1,4 +1,4 @@
-//! Encoding of sender and receiver.
+//! Encoding of the sender and the receiver of a connection.
 //!
 //! ```text
 //! sender:   keys 1.. | sequence 8 | updates 8 | max fragment 2 | padding 2 | link 4 | closed 1
@@ -6,7 +6,7 @@
 //!           empty records 1 | updates in a row 1 | warnings in a row 1 | closed 1
 //! ```
 //!
-//! The patterns below list every field, so that the compiler reports a new one.
+//! The patterns below list every field, so that the compiler reports a new field.
 
 use tercel_wire::{ProtocolVersion, Reader, Writer};
 
@@ -25,7 +25,7 @@ use crate::record::sealer::{Padding, Sealer};
 use crate::side::Side;
 
 pub(super) fn write_sender(w: &mut Writer<'_>, sender: &Sender) {
-    // After the handshake there is no limit of early data. The version is written before.
+    // After the handshake there is no limit on early data. The version was written earlier.
     let Sender { sealer, version: _, keys, updates, state, allowance: _ } = sender;
     write_keys(w, keys.get().as_ref(), sealer.sequence(), *updates);
     w.u16(sealer.max_fragment());
@@ -64,8 +64,8 @@ pub(super) fn read_sender(
 }
 
 pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
-    // The link is written with the sender, and tickets are written last. Whether truncation is
-    // tolerated is determined by the configuration of the restored connection.
+    // The link is written with the sender, and tickets are written last. The configuration of the
+    // restored connection determines whether truncation is tolerated.
     let Receiver { opener, post_handshake, state } = receiver;
     let PostHandshake {
         side: _,
@@ -108,7 +108,7 @@ pub(super) fn read_receiver(
     post_handshake.updates = updates;
     post_handshake.tolerate_truncation = tolerate_truncation;
     post_handshake.joiner.push(r.opaque24().ok()?);
-    // The bytes of a receiver contain neither a complete message nor one that is too long.
+    // A valid receiver has neither a complete message nor a message that is too long.
     if !matches!(post_handshake.joiner.next(), Ok(None)) {
         return None;
     }

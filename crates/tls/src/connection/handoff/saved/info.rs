@@ -19,7 +19,8 @@ use crate::resumption::codec::{
     not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
 };
 
-/// An upper bound of the bytes that [`write()`] writes, except for a small constant.
+/// Returns an upper bound of the number of bytes that [`write()`] writes, except for a small
+/// constant.
 pub(super) fn length(info: &ConnectionInfo) -> usize {
     let optional = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
     let of_chain = info.peer_chain.iter().map(|certificate| certificate.len().saturating_add(3));
@@ -40,7 +41,7 @@ pub(super) fn length(info: &ConnectionInfo) -> usize {
 }
 
 pub(super) fn write(w: &mut Writer<'_>, info: &ConnectionInfo) {
-    // Lists every field, so that the compiler reports a new one.
+    // This pattern lists every field, so that the compiler reports a new field.
     let ConnectionInfo {
         version: _,
         cipher_suite: _,

@@ -1,4 +1,4 @@
-//! Saving of connections as bytes, to continue them in another process.
+//! Saves connections as bytes, to continue them in another process.
 //!
 //! ```text
 //! format 2 = 0002 | side 1 | version 2 | cipher suite 2
@@ -41,7 +41,7 @@ pub enum RestoreError {
     UnknownFormat(u16),
     /// The bytes were changed or truncated.
     Damaged,
-    /// The bytes are a client's connection, and a server's is restored, or the reverse.
+    /// The bytes are a client's connection but a server's connection is restored, or vice versa.
     WrongSide,
     /// The bytes were not written by [`Connection::save`].
     Malformed,
@@ -50,7 +50,7 @@ pub enum RestoreError {
 /// The version of the format.
 const FORMAT: u16 = 2;
 
-/// Bytes of the digest at the end.
+/// The number of bytes of the digest at the end.
 const DIGEST: usize = 16;
 
 impl Connection {
@@ -63,15 +63,15 @@ impl Connection {
     /// the same bytes would encrypt different records with the same key and nonce, which reveals
     /// both plaintexts and allows records to be forged.
     ///
-    /// The rest comes from the configuration at restoration: the session store, a client's clock,
-    /// and whether truncation is tolerated. A fatal alert removes a TLS 1.2 session from that store
-    /// (RFC 5246 7.2.2). A restored server cannot request certificates, since the transcript hash
-    /// of the handshake is not saved.
+    /// The configuration at restoration provides what is not saved: the session store, a client's
+    /// clock, and whether truncation is tolerated. A fatal alert removes a TLS 1.2 session from
+    /// that store (RFC 5246 7.2.2). A restored server cannot request certificates, since the
+    /// transcript hash of the handshake is not saved.
     ///
     /// # Errors
-    /// The connection, with the reason: [`InternalError::Failed`] after an error;
+    /// Returns the connection with the reason: [`InternalError::Failed`] after an error;
     /// [`crate::error::Misuse::CertificatePending`] for a client that may receive a post-handshake
-    /// certificate request, and a server with an unanswered one; [`InternalError::Encode`] if a
+    /// certificate request, and for a server with an unanswered one; [`InternalError::Encode`] if a
     /// part is longer than its length field.
     pub fn save(mut self) -> Result<Zeroizing<Vec<u8>>, HandoffError> {
         match self.encode() {
@@ -80,11 +80,11 @@ impl Connection {
         }
     }
 
-    /// Restores a client's connection from the bytes of [`Self::save`]. Its keys are expanded on
+    /// Restores a client's connection from the bytes of [`Self::save`]. The keys are expanded on
     /// first use.
     ///
-    /// Sessions of later tickets are stored in the store of `config`, for clients with the same
-    /// requirements on servers as the original configuration.
+    /// Sessions from later tickets are stored in the store of `config`, for clients that have the
+    /// same requirements on servers as the original configuration.
     ///
     /// # Errors
     /// If the bytes are not those of a client's connection, or their format is unknown.
@@ -92,7 +92,7 @@ impl Connection {
         restore(bytes, &Config::Client(config))
     }
 
-    /// Restores a server's connection from the bytes of [`Self::save`]. Its keys are expanded on
+    /// Restores a server's connection from the bytes of [`Self::save`]. The keys are expanded on
     /// first use.
     ///
     /// # Errors
@@ -109,7 +109,8 @@ impl Connection {
         receiver.post_handshake.check_idle()?;
         let tickets =
             receiver.post_handshake.tickets.as_mut().and_then(|handler| tickets::to_bytes(handler));
-        // Sufficient capacity from the start, since a reallocation would leave secrets in memory.
+        // The capacity is sufficient from the start, since a reallocation would leave secrets in
+        // memory.
         let parts = [
             info::length(info),
             receiver.post_handshake.joiner.waiting().len(),
@@ -192,7 +193,7 @@ fn restore(bytes: &[u8], config: &Config<'_>) -> Result<Connection, RestoreError
     read(&mut r, config).ok_or(RestoreError::Malformed)
 }
 
-/// Reads what follows the side. All values are checked, since the digest is no authentication.
+/// Reads all fields after the side. All values are checked, since the digest is no authentication.
 fn read(r: &mut Reader<'_>, config: &Config<'_>) -> Option<Connection> {
     let (side, tolerate_truncation) = (config.side(), config.common().tolerate_truncation);
     let version = ProtocolVersion(r.u16().ok()?);
@@ -216,7 +217,8 @@ fn read(r: &mut Reader<'_>, config: &Config<'_>) -> Option<Connection> {
         receiver.post_handshake.tickets = tickets::read(r, config.client()?, suite)?;
     }
     if read_bool(r)? {
-        // A TLS 1.3 connection has none, since a fatal alert invalidates no session. RFC 9846 6
+        // A TLS 1.3 connection has no stored session, since a fatal alert invalidates no session.
+        // RFC 9846 6
         let stored = read_session(r, config).filter(|_| !suite.is_tls13())?;
         if let Some(stored) = stored {
             sender.link().invalidate_on_alert(stored);
@@ -236,7 +238,8 @@ fn write_session(w: &mut Writer<'_>, stored: Option<&StoredSession>) {
     }
 }
 
-/// `None` if malformed; `Some(None)` if the configuration has no store.
+/// Reads the stored session, which a fatal alert invalidates. Returns `None` if it is malformed,
+/// and `Some(None)` if the configuration has no store.
 #[allow(clippy::option_option)]
 fn read_session(r: &mut Reader<'_>, config: &Config<'_>) -> Option<Option<Arc<StoredSession>>> {
     Some(match config {

@@ -1,11 +1,11 @@
-//! Encoding of a client's state for storing tickets.
+//! Encoding of the state with which a client stores tickets.
 //!
 //! ```text
 //! key: see `resumption/session/client_store.rs` | left 1 | session 3..
 //! ```
 //!
-//! The secret of the session is the resumption secret. Store and clock are those of the
-//! configuration at restoration.
+//! The secret of the session is the resumption secret. The store and the clock are not saved: they
+//! come from the configuration at restoration.
 
 use std::sync::Arc;
 
@@ -20,10 +20,11 @@ use crate::keys::tls13::ResumptionSecret;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_store::ClientSessionKey;
 
-/// `None` if a part is longer than its length field. Such a session could not be stored, either.
+/// Encodes the state. Returns `None` if a part is longer than its length field; such a session
+/// could not be stored, either.
 pub(super) fn to_bytes(handler: &mut TicketHandler) -> Option<Zeroizing<Vec<u8>>> {
     let TicketHandler { secret, template, key, store: _, clock: _, left } = handler;
-    // The template's secret is unused: each ticket replaces it by its own.
+    // The template's secret is unused: each ticket replaces it by its own secret.
     template.secret = Secret::new(secret.as_bytes());
     let session = Zeroizing::new(template.to_bytes()?);
     let mut bytes = Zeroizing::new(Vec::with_capacity(session.len().saturating_add(1024)));
@@ -35,7 +36,8 @@ pub(super) fn to_bytes(handler: &mut TicketHandler) -> Option<Zeroizing<Vec<u8>>
     Some(bytes)
 }
 
-/// `None` if malformed; `Some(None)` if the configuration has no store.
+/// Decodes the state. Returns `None` if it is malformed, and `Some(None)` if the configuration has
+/// no store.
 #[allow(clippy::option_option)]
 pub(super) fn read(
     r: &mut Reader<'_>,
@@ -49,7 +51,7 @@ pub(super) fn read(
         return None;
     }
     let secret = ResumptionSecret::from_bytes(suite, template.secret.as_bytes())?;
-    // The key contains the requirements that the server met: a configuration with other
+    // The key contains the requirements that the server met. Therefore a configuration with other
     // requirements does not find the session.
     Some(config.resumption.store.as_ref().map(|store| {
         let clock = Arc::clone(&config.common.clock);

@@ -22,7 +22,8 @@ impl Offer {
         before: Option<&Transcript>,
     ) -> Result<(), Error> {
         self.drop_exchanges();
-        // Reserved in full, because growing would leave copies of keys in freed memory.
+        // The full capacity is reserved, because growing would leave copies of keys in freed
+        // memory.
         self.further_exchanges.reserve_exact(groups.len().saturating_sub(1));
         let algorithms = groups.iter().filter_map(|group| group::algorithm(*group));
         let length = algorithms.clone().map(KeyExchangeAlgorithm::client_share_len).sum();
@@ -61,7 +62,7 @@ impl Offer {
                 self.further_exchanges.push(exchange);
             }
         }
-        // Shares are in the order of the groups. RFC 9846 4.3.8
+        // The shares must have the order of the groups. RFC 9846 4.3.8
         let ours = &config.common.groups;
         let place = |share: &KeyShareEntry<'_>| ours.iter().position(|group| *group == share.group);
         shares.as_mut_slice().sort_by_key(place);
@@ -79,7 +80,7 @@ impl Offer {
         })
     }
 
-    /// The shared secret of the client's and the server's share for this group.
+    /// Computes the shared secret from the client's and the server's share for this group.
     pub(crate) fn agree(
         &mut self,
         config: &ClientConfig,
@@ -109,7 +110,7 @@ impl Offer {
         made.map_err(bad_share)
     }
 
-    /// Drops the key exchanges in place, since moving one would leave a copy in its old place.
+    /// Drops the key exchanges in place, since moving one would leave a copy in memory.
     fn drop_exchanges(&mut self) {
         self.exchange = None;
         self.further_exchanges.clear();
@@ -120,7 +121,7 @@ fn bad_share(error: tercel_crypto::CryptoError) -> Error {
     crate::keys::group::bad_share(error)
 }
 
-/// The groups whose shares the first ClientHello contains.
+/// Returns the groups whose shares the first ClientHello contains.
 pub(super) fn first_groups(config: &ClientConfig) -> ShortList<NamedGroup, MAX_INLINE_SHARES> {
     let filler = NamedGroup::X25519;
     let ours = config.common.groups.iter().copied();
@@ -132,8 +133,8 @@ pub(super) fn first_groups(config: &ClientConfig) -> ShortList<NamedGroup, MAX_I
     }
 }
 
-/// The group of a hybrid's classic part, if its share is sent in addition: only with a single key
-/// exchange, and if shares are not configured.
+/// Returns the group of a hybrid's traditional half, if a share for it is sent in addition. It is
+/// sent only if there is a single key exchange, and if shares are not configured.
 fn separate_classic_share(
     config: &ClientConfig,
     algorithm: KeyExchangeAlgorithm,
@@ -144,7 +145,7 @@ fn separate_classic_share(
     group::code_point(classic).filter(|group| config.common.groups.contains(group))
 }
 
-/// Shares that can be offered without an allocation.
+/// The number of shares that can be offered without an allocation.
 pub(super) const MAX_INLINE_SHARES: usize = 4;
 
 pub(super) const NO_SHARE: KeyShareEntry<'_> =

@@ -37,7 +37,7 @@ impl Offer {
         let host = self.host_name(config)?;
         let versions = versions(config);
         let resumes = config.resumption.store.is_some();
-        // Only TLS 1.3 sessions are offered with their age.
+        // The time is needed only for TLS 1.3 sessions, which are offered with their age.
         let now = self.session13().map(|_| common.clock.now());
         let keys = || self.offered_keys(config, now);
         let identities = ShortList::<_, 4>::of(NO_IDENTITY, keys().map(|key| key.identity));
@@ -113,7 +113,7 @@ impl Offer {
         flow.send_alone(&self.message)
     }
 
-    /// The name to send in server_name. RFC 6066 3
+    /// Returns the name to send in server_name. RFC 6066 3
     fn host_name(&self, config: &ClientConfig) -> Result<Option<HostName<'_>>, Error> {
         Ok(match &self.to.server_name {
             ServerName::DnsName(name) if config.send_server_name => {
@@ -123,7 +123,7 @@ impl Offer {
         })
     }
 
-    /// The order of extensions, and the GREASE values. RFC 8701
+    /// Returns the order of extensions, and the GREASE values. RFC 8701
     fn encoding(&self, config: &ClientConfig) -> ClientHelloEncoding {
         let mut grease = Grease::from_random(self.seed.to_be_bytes());
         // The GREASE share is repeated, unless a HelloRetryRequest requested a single share.
@@ -158,8 +158,8 @@ fn groups(config: &ClientConfig) -> ShortList<NamedGroup, 16> {
     ShortList::of(NamedGroup::X25519, groups)
 }
 
-/// Replaces the zeros in place of binders. Returns the transcript of the whole ClientHello, if keys
-/// are offered. RFC 9846 4.3.11.2
+/// Replaces the zeros at the positions of the binders. Returns the transcript of the whole
+/// ClientHello, if keys are offered. RFC 9846 4.3.11.2
 fn write_binders<'k, K: Iterator<Item = OfferedKey<'k>>>(
     hello: &ClientHello<'_>,
     message: &mut Vec<u8>,
@@ -180,7 +180,7 @@ fn write_binders<'k, K: Iterator<Item = OfferedKey<'k>>>(
     Ok(Some(transcript))
 }
 
-/// An estimate of the length of a ClientHello, rather too long than too short.
+/// Estimates the length of a ClientHello. The result is rather too large than too small.
 fn estimated_length(hello: &ClientHello<'_>) -> usize {
     let extensions = &hello.extensions;
     let shares = extensions.key_share.into_iter().flat_map(|shares| shares.iter());
@@ -192,12 +192,12 @@ fn estimated_length(hello: &ClientHello<'_>) -> usize {
         host.map_or(0, |host| host.as_str().len()),
         extensions.session_ticket.map_or(0, <[u8]>::len),
         extensions.cookie.map_or(0, <[u8]>::len),
-        // All other fields.
+        // This number covers all other fields.
         256,
     ];
     let all = alone.into_iter();
     let all = all.chain(shares.map(|share| share.key_exchange.len()));
-    // Two binders for each key: the final ones are appended before they replace the zeros.
+    // Each key has two binders: the final ones are appended before they replace the zeros.
     let all = all.chain(keys.map(|key| key.identity.len().saturating_add(2 * 64)));
     let all = all.chain(protocols.map(|name| name.0.len()));
     all.chain(authorities.map(|name| name.0.len())).fold(0, usize::saturating_add)

@@ -1,4 +1,4 @@
-//! Reads received records one by one, and refuses those that must not occur here.
+//! Reads received records one by one, and refuses those that are not allowed in a handshake.
 
 use tercel_wire::{AlertDescription, ContentType, ProtocolVersion};
 
@@ -10,7 +10,7 @@ use crate::handshake::runtime::command::Wanted;
 use crate::record::joiner::Message;
 use crate::record::limits;
 
-/// Result of [`Records::feed`].
+/// The result of [`Records::feed`].
 pub(crate) enum Input {
     Message(Message),
     ChangeCipherSpec,
@@ -38,7 +38,7 @@ impl Records {
             };
             let record = received.take(frame.total);
             let Some(opened) = self.opener.open(frame, record)? else {
-                // A skipped record must not interrupt a message either. RFC 9846 5.1
+                // A skipped record must not interrupt a message, either. RFC 9846 5.1
                 if !self.joiner.is_empty() {
                     return Err(PeerError::InterruptedHandshakeMessage.into());
                 }
@@ -79,7 +79,7 @@ impl Records {
         }
     }
 
-    /// Counts early data; more than was allowed is an error. RFC 9846 4.3.10
+    /// Counts early data. More early data than allowed is an error. RFC 9846 4.3.10
     fn received_early_data(&mut self, bytes: Vec<u8>) -> Result<Option<Vec<u8>>, Error> {
         if !self.joiner.is_empty() {
             return Err(PeerError::InterruptedHandshakeMessage.into());
@@ -97,7 +97,7 @@ impl Records {
         }
         post_handshake::check_ignorable(level, description, version, &mut self.warnings_in_a_row)
             .inspect_err(|_| self.invalidate_session())?;
-        // A warning alert must not interrupt a message either. RFC 9846 5.1
+        // A warning alert must not interrupt a message, either. RFC 9846 5.1
         if self.joiner.is_empty() {
             Ok(())
         } else {
@@ -105,8 +105,8 @@ impl Records {
         }
     }
 
-    /// Returns whether a TLS 1.2 handshake waits for the change_cipher_spec. In TLS 1.3 it is
-    /// ignored. RFC 9846 5
+    /// Handles a change_cipher_spec, which is ignored in TLS 1.3. Returns whether a TLS 1.2
+    /// handshake waits for it. RFC 9846 5
     fn received_change_cipher_spec(
         &mut self,
         wanted: Option<Wanted>,

@@ -1,4 +1,4 @@
-//! Models of threads that seal while keys rotate: `just loom`.
+//! Loom models of threads that seal tickets while keys rotate: `just loom`.
 
 use loom::thread;
 
@@ -15,7 +15,7 @@ fn tickets(limit: u64) -> Arc<RotatingTickets> {
     Arc::new(tickets.unwrap())
 }
 
-/// Two threads seal once each.
+/// Seals one ticket in each of two threads at once.
 fn seal_concurrently(tickets: &Arc<RotatingTickets>, now: UnixTime) -> [Vec<u8>; 2] {
     let other = thread::spawn({
         let tickets = Arc::clone(tickets);
@@ -50,7 +50,7 @@ fn threads_replace_a_due_key_once() {
 
 #[test]
 fn threads_that_use_the_last_nonces_never_share_one() {
-    // With one nonce left, and with none.
+    // The key has one nonce left, or none.
     for sealed_before in [0, 1] {
         loom::model(move || {
             let tickets = tickets(1);

@@ -1,4 +1,4 @@
-//! Shared ticket keys and their encoding, in which one program distributes them to servers:
+//! Shared ticket keys, and the encoding in which one program distributes them to servers:
 //!
 //! ```text
 //! version 2 = 0001 | current | has next 1 | [next] | has previous 1 | [previous]
@@ -21,10 +21,10 @@ pub struct TicketKey {
 }
 
 impl TicketKey {
-    /// Generates a random key with a random name, which seals from `not_before` on.
+    /// Generates a random key with a random name, which seals tickets from `not_before` on.
     ///
     /// # Errors
-    /// If there is no randomness.
+    /// If the random generator fails.
     pub fn generate(not_before: UnixTime) -> Result<Self, CryptoError> {
         let mut name = [0; NAME];
         fill_random(&mut name)?;
@@ -32,19 +32,20 @@ impl TicketKey {
         Ok(Self { name, secret, not_before })
     }
 
-    /// A key with the given name and secret. The name is sent in tickets and has to be unique.
+    /// Creates a key with the given name and secret. The name is sent in tickets and has to be
+    /// unique.
     #[must_use]
     pub fn new(name: [u8; NAME], secret: &[u8; SECRET], not_before: UnixTime) -> Self {
         Self { name, secret: Box::new(Secret::new(secret)), not_before }
     }
 
-    /// The key's name, which tickets contain unencrypted.
+    /// Returns the key's name, which tickets contain unencrypted.
     #[must_use]
     pub fn name(&self) -> &[u8; NAME] {
         &self.name
     }
 
-    /// The time from which the key seals tickets.
+    /// Returns the time from which the key seals tickets.
     #[must_use]
     pub fn not_before(&self) -> UnixTime {
         self.not_before
@@ -86,10 +87,11 @@ pub struct TicketKeySet {
 }
 
 impl TicketKeySet {
-    /// A set of keys with different names and ascending `not_before` times.
+    /// Creates a set of keys, which must have different names and ascending `not_before` times.
     ///
     /// # Errors
-    /// [`TicketKeyError::SameName`] or [`TicketKeyError::OutOfOrder`] otherwise.
+    /// [`TicketKeyError::SameName`] if two names are equal, [`TicketKeyError::OutOfOrder`] if the
+    /// times are not ascending.
     pub fn new(
         current: TicketKey,
         next: Option<TicketKey>,
@@ -110,29 +112,30 @@ impl TicketKeySet {
         Ok(set)
     }
 
-    /// The key that seals from its `not_before` until that of the next key.
+    /// Returns the key that seals tickets from its `not_before` until that of the next key.
     #[must_use]
     pub fn current(&self) -> &TicketKey {
         &self.current
     }
 
-    /// The key that will replace the current one.
+    /// Returns the key that will replace the current one.
     #[must_use]
     pub fn next(&self) -> Option<&TicketKey> {
         self.next.as_ref()
     }
 
-    /// The key that the current one replaced.
+    /// Returns the key that the current one replaced.
     #[must_use]
     pub fn previous(&self) -> Option<&TicketKey> {
         self.previous.as_ref()
     }
 
-    /// Rotates the keys: the next key becomes current, and `new` becomes next. If there is no next
-    /// key, the current one stays, so that no key seals before it was distributed to all processes.
+    /// Rotates the keys: the next key becomes the current one, and `new` becomes the next key. If
+    /// there is no next key, the current key remains, so that no key seals tickets before all
+    /// processes have received it.
     ///
     /// # Errors
-    /// As for [`Self::new`].
+    /// The errors of [`Self::new`].
     pub fn advance(self, new: TicketKey) -> Result<Self, TicketKeyError> {
         match self.next {
             Some(next) => Self::new(next, Some(new), Some(self.current)),
@@ -143,7 +146,8 @@ impl TicketKeySet {
     /// Encodes the keys for other processes. The bytes are as secret as the keys.
     #[must_use]
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
-        // Allocated in full, because growing would leave copies of secrets in freed memory.
+        // The full capacity is allocated, because growing would leave copies of secrets in freed
+        // memory.
         let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST));
         let mut writer = Writer::new(&mut bytes);
         writer.u16(VERSION);
@@ -157,7 +161,7 @@ impl TicketKeySet {
         bytes
     }
 
-    /// Decodes what [`Self::to_bytes`] wrote.
+    /// Decodes the bytes of [`Self::to_bytes`].
     ///
     /// # Errors
     /// If the bytes have another format version, are truncated or malformed, or if [`Self::new`]
@@ -180,7 +184,7 @@ impl TicketKeySet {
     }
 }
 
-/// An error of [`TicketKeySet::new`] or [`TicketKeySet::from_bytes`].
+/// The error of [`TicketKeySet::new`] or [`TicketKeySet::from_bytes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TicketKeyError {

@@ -1,8 +1,9 @@
-//! Tickets under keys that several processes share and the application provides.
+//! Tickets under keys that several processes share, and that the application provides.
 //!
-//! A shared key is not used to seal tickets. Each process generates a random salt, seals under a
-//! subkey derived from key and salt, and includes the salt in the ticket. So processes cannot use
-//! the same nonce twice under one key, although they do not coordinate.
+//! A shared key itself does not seal tickets. Each process generates a random salt, seals tickets
+//! under a subkey derived from the shared key and the salt, and includes the salt in the ticket.
+//! Therefore two processes cannot use the same nonce under the same key, although they do not
+//! coordinate.
 
 pub(crate) mod keys;
 mod subkeys;
@@ -24,13 +25,14 @@ use subkeys::OpeningSubkeys;
 
 /// A ticket sealer with the keys of a [`TicketKeySet`], which can be replaced at any time.
 ///
-/// The newest key whose `not_before` has passed seals. A key opens tickets as soon as it is in the
-/// set, and for one lifetime after the following key's `not_before`. So a key should be distributed
-/// before its `not_before`, and stay in the sets for one lifetime after it was replaced.
+/// The newest key whose `not_before` has passed seals tickets. A key opens tickets as soon as it is
+/// in the set, and for one lifetime after the following key's `not_before`. Therefore a key should
+/// be distributed before its `not_before`, and remain in the sets for one lifetime after it was
+/// replaced.
 ///
-/// After a fork the child generates a salt of its own. A fork is detected by a change of the
-/// process ID. Copies that keep the ID are not detected: a snapshot of a machine that is started
-/// twice, or the first process of a container that forks into another container.
+/// After a fork, the child process generates its own salt. A fork is detected by a change of the
+/// process ID. Copies of a process that keep the ID are not detected: a snapshot of a machine that
+/// is started twice, or the first process of a container that forks into another container.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -51,7 +53,8 @@ pub struct SharedTickets {
 }
 
 impl SharedTickets {
-    /// A sealer with these keys, whose tickets have the given lifetime, at most seven days.
+    /// Creates a sealer with these keys. Its tickets have the given lifetime, which is at most
+    /// seven days.
     #[must_use]
     pub fn new(keys: &TicketKeySet, lifetime: Duration) -> Self {
         Self::with_limit(keys, lifetime, sealing::MAX_SEALS)
@@ -68,8 +71,8 @@ impl SharedTickets {
         self.state.set(State::new(keys));
     }
 
-    /// The `not_before` of the key that seals now, for monitoring of key rotation. `None` if no
-    /// key's `not_before` has passed.
+    /// Returns the `not_before` of the key that seals tickets now, for monitoring of key rotation.
+    /// `None` if the `not_before` of no key has passed.
     #[must_use]
     pub fn seals_since(&self, now: UnixTime) -> Option<UnixTime> {
         self.state.load().keys.to_seal(now).map(|key| key.not_before)
@@ -86,11 +89,12 @@ impl SharedTickets {
             let Some(subkey) = subkey else {
                 let subkey = Some(Subkey::draw(key, process, self.limit).ok()?);
                 let fresh = State { keys: Arc::clone(&state.keys), subkey };
-                // If another thread was first, its subkey or its new keys are used.
+                // If another thread has replaced the state first, the subkey or the keys of that
+                // thread are used.
                 self.state.replace(&state, fresh);
                 continue;
             };
-            // `None` if other threads have used the last nonces since the check.
+            // The result is `None` if other threads have used the last nonces since the check.
             if let Some(ticket) = subkey.sealing.seal(&subkey.id, FORMAT, session) {
                 return Some(ticket);
             }
@@ -116,7 +120,8 @@ impl TicketSealer for SharedTickets {
         }
         let subkey = key.derive(id).ok()?;
         let session = sealing::open(&subkey, FORMAT, sealed)?;
-        // Cached only now, so that invented salts cannot evict those in use.
+        // The subkey is cached only after the ticket was opened, so that invented salts cannot
+        // evict subkeys in use.
         state.keys.opening.keep(id, subkey);
         Some(session)
     }
@@ -132,7 +137,8 @@ impl fmt::Debug for SharedTickets {
     }
 }
 
-/// The keys, and the subkey with which this process seals, generated when first needed.
+/// The keys, and the subkey with which this process seals tickets. The subkey is generated on first
+/// use.
 struct State {
     keys: Arc<Keys>,
     subkey: Option<Subkey>,
@@ -161,7 +167,7 @@ impl Keys {
         let mut followed = None;
         for key in &self.newest_first {
             if id.starts_with(&key.name) {
-                // At `end` its last tickets are one lifetime old.
+                // At `end`, the last tickets of the key are one lifetime old.
                 let end = followed.map_or(u64::MAX, |by: UnixTime| {
                     by.as_secs().saturating_add(u64::from(lifetime))
                 });
@@ -186,15 +192,15 @@ impl SharedKey {
         Self { name: *key.name(), prk, not_before: key.not_before() }
     }
 
-    /// Derives the subkey for a salt. The AEAD does not depend on the processor, because all
-    /// processes have to use the same one.
+    /// Derives the subkey for a salt. The AEAD algorithm does not depend on the processor, because
+    /// all processes have to use the same one.
     fn derive(&self, id: &Id) -> Result<AeadKey, CryptoError> {
         let secret = self.prk.expand_secret(&[SUBKEY, id], 32);
         AeadKey::new(AeadAlgorithm::Aes256Gcm, secret.as_bytes())
     }
 }
 
-/// The subkey with which this process seals.
+/// The subkey with which this process seals tickets.
 struct Subkey {
     id: Id,
     not_before: UnixTime,
@@ -212,31 +218,34 @@ impl Subkey {
         Ok(Self { id, not_before: key.not_before, sealing })
     }
 
-    /// Whether this process may seal with this subkey although `key` is due. A thread whose time is
-    /// slightly behind uses the newer key that another thread has started to use, which all
-    /// processes open already. Otherwise the two threads would replace each other's subkeys.
+    /// Whether this process may seal tickets with this subkey, although `key` is the one to use
+    /// now. A thread whose time is slightly behind uses the subkey of a newer key that another
+    /// thread has started to use, and that all processes already accept. Otherwise the two threads
+    /// would replace each other's subkeys.
     fn may_seal(&self, key: &SharedKey, process: u32) -> bool {
         self.not_before >= key.not_before && self.sealing.may_seal(process)
     }
 }
 
-/// The plaintext beginning of a ticket, which identifies its subkey: the key's name and the salt.
+/// The plaintext at the beginning of a ticket, which identifies the subkey: the key's name and the
+/// salt.
 type Id = [u8; ID];
 
 const SALT: usize = 16;
 const ID: usize = NAME + SALT;
 
-/// Identifies the layout and its version; authenticated with each ticket.
+/// Identifies the layout of tickets and its version. It is authenticated with each ticket.
 const FORMAT: &[u8] = b"tercel shared ticket 1";
 
-/// HKDF label of subkeys, which precedes the key's name and the salt.
+/// The HKDF label of subkeys, which precedes the key's name and the salt.
 const SUBKEY: &[u8] = b"tercel ticket subkey 1";
 
-/// Cached subkeys for opening, 0.6 KB each: one for each process of a fleet and each key in use.
+/// The number of cached subkeys for opening tickets, 0.6 KB each: one for each process of a fleet
+/// and each key in use.
 const MAX_CACHED_SUBKEYS: usize = 1024;
 
-/// Attempts to seal a ticket: two for each way in which another thread can be first, with an older
-/// key, a newer one, or new keys.
+/// The number of attempts to seal a ticket: two for each case in which another thread is first,
+/// with an older key, a newer key, or new keys.
 const ATTEMPTS: usize = 8;
 
 #[cfg(all(test, loom))]

@@ -1,4 +1,4 @@
-//! Models of a thread that seals its first ticket while another sets new keys: `just loom`.
+//! Loom models of a thread that seals its first ticket while another sets new keys: `just loom`.
 
 use loom::thread;
 
@@ -38,7 +38,8 @@ fn replaced_keys_are_not_restored() {
     });
 }
 
-/// The second thread uses the first one's subkey. Otherwise there could be one subkey per thread.
+/// The second thread must use the subkey of the first. Otherwise there could be one subkey per
+/// thread.
 #[test]
 fn concurrent_first_tickets_use_one_subkey() {
     loom::model(|| {

@@ -1,6 +1,7 @@
-//! Cache of subkeys that opened a ticket.
+//! A cache of the subkeys that opened a ticket.
 //!
-//! Reading takes no lock; its only shared write is a reference count. The size is limited.
+//! Reading takes no lock. It writes only a reference count to shared memory. The size of the cache
+//! is limited.
 
 use std::sync::Arc;
 
@@ -9,10 +10,10 @@ use tercel_crypto::AeadKey;
 use super::Id;
 use crate::resumption::tickets::swap::Swap;
 
-/// A small map that is copied for each change, since it is read by every resumption and changes
-/// only when a process of the fleet seals under a new subkey.
+/// A small map of subkeys. It is copied for each change, since every resumption reads it, and it
+/// changes only when a process of the fleet seals tickets under a new subkey.
 pub(super) struct OpeningSubkeys {
-    /// Sorted by `id`.
+    /// The entries, sorted by `id`.
     entries: Swap<Vec<Entry>>,
     capacity: usize,
 }
@@ -21,7 +22,7 @@ pub(super) struct OpeningSubkeys {
 struct Entry {
     id: Id,
     key: Arc<AeadKey>,
-    /// Larger than that of all entries inserted before.
+    /// The position in the order of insertion: larger than that of all earlier entries.
     order: u64,
 }
 
@@ -36,8 +37,9 @@ impl OpeningSubkeys {
         entries.get(at).map(|entry| Arc::clone(&entry.key))
     }
 
-    /// Inserts a subkey that opened a ticket, and evicts the oldest if the cache is full. If
-    /// another thread inserts one at the same time, this one is dropped and will be derived again.
+    /// Inserts a subkey that opened a ticket, and evicts the oldest subkey if the cache is full. If
+    /// another thread inserts a subkey at the same time, this one is dropped and will be derived
+    /// again.
     pub(super) fn keep(&self, id: &Id, key: AeadKey) {
         let entries = self.entries.load();
         let Err(mut place) = entries.binary_search_by(|entry| entry.id.cmp(id)) else { return };
@@ -60,7 +62,7 @@ impl OpeningSubkeys {
         self.entries.load().len()
     }
 
-    /// See [`Swap::changes`].
+    /// Returns the counts of [`Swap::changes`].
     #[cfg(test)]
     pub(super) fn changes(&self) -> (usize, usize) {
         self.entries.changes()
