@@ -4,7 +4,7 @@
 //! and lengths with leading zeros. Two strict readers cannot disagree about the position of a
 //! field, which is why a key found here is the key that path building saw.
 //!
-//! It knows only tags and lengths; [`crate::certificate`] and [`crate::ocsp`] interpret the
+//! It interprets only tags and lengths; [`crate::certificate`] and [`crate::ocsp`] interpret the
 //! fields.
 
 /// The bytes are not DER, or not the expected element.
@@ -79,7 +79,7 @@ pub(crate) fn single(bytes: &[u8], tag: u8) -> Result<&[u8], Malformed> {
     Ok(content)
 }
 
-/// Definite lengths in their shortest form. X.690 10.1
+/// Reads a length, which must be definite and in its shortest form. X.690 10.1
 fn read_length(bytes: &[u8]) -> Result<(usize, &[u8]), Malformed> {
     let (&first, rest) = bytes.split_first().ok_or(Malformed)?;
     if first < 0x80 {

@@ -192,7 +192,7 @@ impl Entry {
     }
 }
 
-/// With [`WAYS`], room for 1024 signatures: two or three for each chain.
+/// The number of sets. With [`WAYS`], 1024 signatures fit: two or three for each chain.
 const SETS: usize = 256;
 const WAYS: usize = 4;
 

@@ -64,7 +64,7 @@ macro_rules! code_points {
 }
 use code_points;
 
-/// Adds the test for reserved values to a 16-bit code point type.
+/// Adds `is_grease` to a 16-bit code point type.
 macro_rules! grease {
     ($($Type:ident),*) => {$(
         impl $Type {

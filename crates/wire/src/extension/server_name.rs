@@ -49,14 +49,14 @@ impl<'a> HostName<'a> {
     /// Whether the name is an IP address, which RFC 6066 3 does not allow as a host name.
     #[must_use]
     pub fn is_ip_address(&self) -> bool {
-        // An address ends with a digit or contains a colon. Few names end with a digit, and none
-        // contains a colon.
+        // Most names need not be parsed: an address ends with a digit or contains a colon, whereas
+        // few DNS names end with a digit, and none contains a colon.
         let may_be = self.0.ends_with(|end: char| end.is_ascii_digit()) || self.0.contains(':');
         may_be && self.0.parse::<IpAddr>().is_ok()
     }
 }
 
-/// Labels of 1 to 63 letters, digits, hyphens and underscores; 253 bytes in all.
+/// Whether a name has labels of 1 to 63 letters, digits, hyphens and underscores, 253 bytes in all.
 fn is_dns_name(name: &str) -> bool {
     let in_label = |byte| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_');
     let mut label = 0_usize;
@@ -104,9 +104,8 @@ pub(super) mod client {
             if name.len() > 255 || name.contains(&0) || name.ends_with(b".") {
                 return Err(DecodeError::InvalidHostName);
             }
-            // No other library refuses further names that are not DNS names, such as a name with a
-            // port. They are dropped here, so text with control characters does not reach logs or
-            // other users.
+            // Other libraries accept all other names that are not DNS names, such as a name with a
+            // port. They are dropped here, so that control characters do not reach logs or callers.
             if let Ok(name) = HostName::new(name) {
                 offer = ServerNameOffer::HostName(name);
             }

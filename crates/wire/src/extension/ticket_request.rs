@@ -1,6 +1,6 @@
 //! ticket_request: the number of tickets requested, and the number that will be sent. RFC 9149 3
 //!
-//! The counts are hints; limits are set by the protocol.
+//! The counts are hints; limits are set by the caller.
 
 /// The number of tickets that a client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
