@@ -117,7 +117,7 @@ impl Pkey {
             let context = lc::EVP_PKEY_CTX_new(self.0.as_ptr(), ptr::null_mut());
             Handle::new(context, CryptoError::Internal)?
         };
-        // The cast cannot fail: a salt has at most 64 bytes.
+        // This cannot fail: a salt has at most 64 bytes.
         let salt_len = i32::try_from(hash.output_len()).map_err(|_| CryptoError::Internal)?;
         // SAFETY: the context is valid, and `md` is static.
         unsafe {
