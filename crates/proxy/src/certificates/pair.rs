@@ -116,14 +116,14 @@ impl Pair {
         Err(Problem::new(&files.chain, reason))
     }
 
-    /// A copy of the credential, because a [`tercel::certificates::Credentials`] set owns its
+    /// A copy of the credential, because the set [`tercel::certificates::Credentials`] owns its
     /// members.
     pub(super) fn credential(&self) -> Credential {
         self.credential.with_ocsp_response(self.ocsp_response.clone())
     }
 
-    /// Sort order of key types for the same name, the preferred type (stronger and cheaper to sign
-    /// with) first. The first one that a client can verify is used.
+    /// The sort order of key types for the same name. The preferred type comes first: it is
+    /// stronger, and cheaper to sign with. The first type that a client can verify is used.
     pub(super) fn preference(&self) -> u8 {
         match self.credential.kind() {
             KeyKind::MlDsa44 | KeyKind::MlDsa65 | KeyKind::MlDsa87 => 0,

@@ -8,7 +8,7 @@ use tercel::certificates::CredentialError;
 use tercel::pki::{PemError, ReadableTime};
 use tercel::pki_types::UnixTime;
 
-/// A file and why it cannot be used.
+/// A file, and the reason why it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file or folder.
@@ -17,7 +17,7 @@ pub struct Problem {
     pub reason: Reason,
 }
 
-/// Why a file cannot be used.
+/// The reason why a file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {

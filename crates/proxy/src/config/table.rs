@@ -185,7 +185,7 @@ impl TableReader {
         }
     }
 
-    /// A subtable; absent counts as empty.
+    /// A subtable; a missing table counts as empty.
     pub(crate) fn table(&mut self, key: &'static str) -> Result<Self, ConfigError> {
         match self.take(key) {
             None => Ok(Self::new(self.location.below(key), Table::new())),
@@ -215,7 +215,7 @@ impl TableReader {
         Ok(tables)
     }
 
-    /// Fails if a key was not read, and hence is unknown.
+    /// Fails if a key has not been read, which means that it is unknown.
     pub(crate) fn finish(&self) -> Result<(), ConfigError> {
         let Some(key) = self.table.keys().next() else { return Ok(()) };
         let known = self.known.join(", ");
