@@ -61,7 +61,7 @@ pub(crate) fn roots(file: &Path) -> Result<Roots> {
 /// Opens the key log, if one was requested.
 pub(crate) fn key_log(file: Option<&Path>) -> Result<Option<Arc<dyn KeyLog>>> {
     let Some(file) = file else { return Ok(None) };
-    // With the key log anyone can decrypt the connections, so only the owner may read the file.
+    // The key log makes it possible to decrypt connections, so only its owner may read it.
     match private_options().create_new(true).open(file) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             return Err(error).with_context(|| display_name(file));

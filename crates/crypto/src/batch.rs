@@ -199,7 +199,7 @@ impl<'a> Jobs<'a> {
 fn compute_in_lanes<const N: usize>(instructions: Instructions, jobs: &mut [Option<Job<'_>>]) {
     let blocks = |job: &Option<Job<'_>>| job.as_ref().map_or(0, Job::blocks);
     let most = jobs.iter().map(blocks).max().unwrap_or(0);
-    // Sorted from long to short. Shorter messages start later, so that all end together.
+    // Jobs are sorted from long to short. Shorter ones start later, so that all end together.
     if jobs.iter().any(|job| blocks(job) != most) {
         jobs.sort_unstable_by_key(|job| Reverse(blocks(job)));
     }

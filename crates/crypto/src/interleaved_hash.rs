@@ -39,7 +39,7 @@ impl<'h> InterleavedHash<'h> {
 
     fn with_instructions(instructions: Instructions, hash: &'h mut Hash, bytes: &'h [u8]) -> Self {
         let mut this = Self { hash, bytes, running: None };
-        // The test is for three lanes: the two pads of a key, and this hash.
+        // Lanes must be faster for three: the two pads of a key, and a block of this hash.
         if lanes::is_faster(instructions, 3) && bytes.len() >= 2 * BLOCK_LEN {
             let (lead, rest) = bytes.split_at(this.hash.to_boundary().unwrap_or_default());
             if let Some(state) = this.hash.at_boundary(lead) {

@@ -27,7 +27,7 @@ impl Tls12Prf {
 
     /// Fills `out` with `PRF(secret, label, seed)`, the seed given in parts.
     pub fn fill(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
-        // Only the blocks of one output can be computed in lanes.
+        // Without a second run, only the blocks of this output can share lanes.
         if out.len() > self.0.algorithm().output_len() && batch::is_faster(2) && self.has_lanes() {
             self.begin(label, seed, out).finish();
         } else {

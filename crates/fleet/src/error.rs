@@ -30,9 +30,9 @@ pub enum FleetError {
     SettingMismatch {
         /// The name of the setting.
         setting: &'static str,
-        /// Its value on this node.
+        /// The value on this node.
         here: Duration,
-        /// Its value on the other nodes.
+        /// The value on the other nodes.
         there: Duration,
     },
     /// There is no connection to the store, or it did not answer in time.

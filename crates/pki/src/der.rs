@@ -140,7 +140,7 @@ pub(crate) fn sequence(content: &[u8]) -> Vec<u8> {
     match digits {
         [] => element.push(0),
         [short] if *short < 0x80 => element.push(*short),
-        // At most the eight bytes of a usize.
+        // The length has at most the eight bytes of a `usize`.
         #[expect(clippy::cast_possible_truncation)]
         long => {
             element.push(0x80 | long.len() as u8);

@@ -52,7 +52,8 @@ macro_rules! handshake_option_setters {
 }
 pub(crate) use handshake_option_setters;
 
-/// Enough time for a slow network and a remote key, while idle connections are freed soon.
+/// The default time limit: enough for a slow network and a remote key, but idle connections are
+/// freed soon.
 pub(crate) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(15);
 
 /// Runs `handshake` within its time limit. A client sends `early` as early data as far as that is

@@ -237,5 +237,5 @@ impl<L: Listen> fmt::Debug for TlsListener<L> {
     }
 }
 
-/// Enough for many concurrent clients, and few enough that silent clients cannot fill the memory.
+/// The default limit: enough for many clients, but silent clients cannot fill the memory.
 const DEFAULT_MAX_HANDSHAKES: usize = 1024;

@@ -59,7 +59,7 @@ pub(crate) struct ConnectionLoop {
     workload: Rc<Workload>,
     stream: Option<TlsStream<TcpStream>>,
     reader: Reader,
-    /// When the current iteration started.
+    /// The start time of the current iteration.
     started: Option<Instant>,
 }
 

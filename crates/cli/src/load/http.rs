@@ -221,7 +221,7 @@ enum Content {
 
 const MAX_HEADERS: usize = 100;
 
-/// Room for several records of the largest size.
+/// The length of buffers: several records of the largest size.
 const PART: usize = 64 << 10;
 
 static ZEROS: [u8; PART] = [0; PART];

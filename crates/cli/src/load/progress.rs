@@ -34,7 +34,7 @@ impl<'a> Progress<'a> {
     /// Shows the line until the run ends, if standard error is a terminal, and removes it.
     pub(crate) fn run(&self, warm_up: Duration, counted: Duration) {
         if let Mode::Idle(asked) = self.mode {
-            // This line marks the time at which external tools can measure the server.
+            // This line shows that the measurement by external tools can start.
             let open = self.done();
             explain::print_line(format_args!(
                 "{}: holding {open} of {asked} connections",

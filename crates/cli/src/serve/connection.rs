@@ -32,7 +32,7 @@ pub(crate) struct ConnectionHandler {
 
 /// The content that the server sends.
 pub(crate) enum Content {
-    /// All received data.
+    /// The received data, as an echo.
     Echo,
     /// A page with the negotiated parameters.
     Page,
@@ -206,5 +206,5 @@ fn summary(info: &ConnectionInfo, early: usize) -> String {
     line
 }
 
-/// Room for one record.
+/// The length of the echo buffer: one record.
 const ECHO_BUFFER: usize = 1 << 14;

@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(root.resolve("/index.html"), file(&root, "index.html"));
         assert_eq!(root.resolve("/a%20b.txt"), file(&root, "a b.txt"));
         assert_eq!(root.resolve("//folder//"), file(&root, "folder/index.html"));
-        // Decoded once only.
+        // The path is decoded only once.
         assert_eq!(root.resolve("/%252e%252e"), file(&root, "%2e%2e"));
         assert_eq!(root.resolve("/folder"), Ok(Resolved::FolderWithoutSlash));
     }

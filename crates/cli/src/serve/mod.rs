@@ -64,7 +64,7 @@ fn accept(listener: &TcpListener, handler: &Arc<ConnectionHandler>, limit: usize
         let (socket, peer) = match listener.accept() {
             Ok(accepted) => accepted,
             Err(error) => {
-                // It is logged once while accepting fails.
+                // The error is logged once until `accept` succeeds.
                 if !backoff.is_failing() {
                     explain::print_line(format_args!(
                         "cannot accept connection, retrying: {error}"

@@ -47,7 +47,7 @@ pub(crate) struct Node {
     pub(crate) counters: Arc<Counters>,
     /// Starts the work of the thread.
     begin: Arc<Notify>,
-    /// Dropped with the node, which ends the thread.
+    /// The sender whose drop ends the thread; it is dropped with the node.
     _stop: oneshot::Sender<()>,
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct SecretKeys {
 }
 
 impl FleetSecrets {
-    /// Reads the files.
+    /// Reads the secrets from their files.
     ///
     /// # Errors
     /// If a file is missing, exposed to other users or too short.

@@ -126,7 +126,7 @@ fn check_single(single: &SingleResponse<'_>, now: UnixTime) -> Result<(), Refusa
     }
 }
 
-/// Whether the id is that of the leaf. RFC 6960 4.1.1
+/// Whether the id identifies the leaf. RFC 6960 4.1.1
 fn is_for_leaf(
     id: &CertificateId<'_>,
     leaf: &Certificate<'_>,

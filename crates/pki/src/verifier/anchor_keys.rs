@@ -14,8 +14,8 @@ use tercel_crypto::PublicKey;
 
 use crate::algorithms::CertificateAlgorithm;
 
-/// One lazily filled slot for the key of each anchor; `None` in a slot is a key that cannot be
-/// parsed.
+/// A slot for the parsed key of each anchor, filled when the key is first used. A slot has `None`
+/// if the key cannot be parsed.
 #[derive(Default)]
 pub(super) struct AnchorKeys(OnceLock<Box<[KeySlot]>>);
 

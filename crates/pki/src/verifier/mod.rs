@@ -33,9 +33,9 @@ use signature_cache::{CachedAlgorithm, ChainSignatures, SignatureCache};
 /// it. RFC 5280 4.2.1.12
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
-    /// To authenticate a server.
+    /// The leaf authenticates a server.
     Server,
-    /// To authenticate a client.
+    /// The leaf authenticates a client.
     Client,
 }
 

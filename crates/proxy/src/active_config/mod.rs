@@ -325,7 +325,7 @@ mod tests {
         Config::parse("f.toml", &text).unwrap()
     }
 
-    /// Other nodes would have to match the clock settings of a configuration that was rejected.
+    /// If it did, other nodes would have to match its clock settings, although it was rejected.
     #[test]
     fn inactive_configuration_does_not_contact_its_store() {
         let folder = crate::testing::Folder::new();

@@ -32,8 +32,8 @@ impl ResumptionState {
         let settings = &config.resumption;
         let now = UnixTime::now();
         let guard = match previous {
-            // After a store guard the local guard starts empty: it has no entries for early data
-            // that the store admitted.
+            // The local guard starts empty if a store guard was used before: it has no entries for
+            // early data that the store admitted.
             Some(previous)
                 if !previous.settings.shared_guard
                     && previous.settings.freshness_window == settings.freshness_window =>

@@ -103,7 +103,7 @@ impl AsyncWrite for BackendStream {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // There is nothing to flush: sockets of both types do not buffer writes here.
+        // There is nothing to flush, because neither type of socket buffers writes.
         Poll::Ready(Ok(()))
     }
 

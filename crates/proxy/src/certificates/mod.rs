@@ -309,7 +309,7 @@ impl State {
 /// A pair that was added or replaced.
 struct NewPair {
     new: bool,
-    /// Set if the leaf is outside its validity period.
+    /// A warning, if the leaf is outside its validity period.
     warning: Option<Problem>,
 }
 

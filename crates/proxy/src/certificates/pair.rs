@@ -161,7 +161,8 @@ fn read(path: &Path) -> Result<Contents, Problem> {
     if metadata.len() > MAX_LENGTH {
         return Err(Problem::new(path, Reason::TooLong));
     }
-    // Allocated at full size, because a growing vector would leave copies of the key in memory.
+    // The capacity suffices from the start: a growing vector would leave copies of the key in
+    // memory.
     let mut bytes =
         Vec::with_capacity(usize::try_from(MAX_LENGTH.min(metadata.len())).unwrap_or(0));
     let length = file.take(MAX_LENGTH).read_to_end(&mut bytes).map_err(unreadable)?;

@@ -21,13 +21,13 @@ pub struct Problem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Reading failed.
+    /// The file could not be read.
     Unreadable(String),
     /// The file exceeds the maximum size.
     TooLong,
-    /// No certificate found, or it is truncated or malformed.
+    /// The file has no certificate, or a truncated or malformed one.
     Certificate(PemError),
-    /// No private key found, or it is truncated, malformed or encrypted.
+    /// The file has no private key, or a truncated, malformed or encrypted one.
     Key(PemError),
     /// Certificate and key do not form a credential: they do not match, or one is unsupported.
     Credential {

@@ -150,7 +150,7 @@ pub enum Tickets {
 /// A listener.
 #[derive(Clone, Debug)]
 pub struct Listener {
-    /// Its location in the configuration.
+    /// The location of the listener in the configuration.
     pub(crate) location: Location,
     /// The address. With port 0 the system chooses a port.
     pub address: SocketAddr,
@@ -167,7 +167,7 @@ pub struct Listener {
 /// A route: the backends for clients of some server names, and the TLS settings.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// Its location in the configuration.
+    /// The location of the route in the configuration.
     pub(crate) location: Location,
     /// Server names in lowercase; a leading `*.` stands for one label. Empty: the default route.
     pub names: Vec<String>,
@@ -215,12 +215,12 @@ pub enum CertificateSource {
 /// The time at which to connect to the backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connect {
-    /// At the client's first byte if ALPN selected a protocol in which clients send first, else
-    /// when the handshake is complete.
+    /// Connect at the client's first byte if ALPN selected a protocol in which clients send first,
+    /// else when the handshake is complete.
     Auto,
-    /// When the handshake is complete.
+    /// Connect when the handshake is complete.
     AtOnce,
-    /// When the client has sent data.
+    /// Connect when the client has sent data.
     FirstByte,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct EarlyDataBackend {
     header: Vec<u8>,
     /// Data that the backend has not accepted yet.
     unsent: Vec<u8>,
-    /// Set once writing to the backend has failed; its answer is still read.
+    /// The error of a failed write to the backend, whose answer is still read.
     write_error: Option<io::Error>,
     is_answered: bool,
 }

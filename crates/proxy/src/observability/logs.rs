@@ -108,7 +108,7 @@ where
 pub struct LogRateLimit {
     per_second: u32,
     start: Instant,
-    /// High half: the current second since `start`. Low half: events in that second.
+    /// The current second since `start` (high half), and the events in that second (low half).
     window: AtomicU64,
     suppressed: AtomicU64,
 }

@@ -134,7 +134,7 @@ impl ProxiedConnection {
                 drop(backend);
                 self.shut_down_client().await;
             }
-            // Without a backend, the client's close_notify has not been answered yet.
+            // If there was no backend, the client's close_notify has not been answered yet.
             CloseReason::Finished if backend.is_none() => self.close_client().await,
             CloseReason::Finished => {}
             CloseReason::IdleTimeout | CloseReason::Drained if is_between_requests => {

@@ -12,7 +12,7 @@ use nix::sys::socket::{getsockopt, sockopt};
 /// An inherited listening socket.
 #[derive(Debug)]
 pub struct InheritedSocket {
-    /// Its name: `FileDescriptorName=` of the socket unit, or the unit's name.
+    /// The name of the socket: `FileDescriptorName=` of the socket unit, or the unit's name.
     pub name: Option<String>,
     /// The socket, in nonblocking mode.
     pub listener: TcpListener,

@@ -24,7 +24,7 @@ macro_rules! code_points {
         impl $Type {
             $(#[doc = concat!("`", $name, "`.")] pub const $CONST: Self = Self($value);)*
 
-            /// All values that have a name here.
+            /// All named constants of this type.
             pub const NAMED: &'static [Self] = &[$(Self::$CONST),*];
 
             /// The registered name, if it is known here.

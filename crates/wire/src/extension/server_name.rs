@@ -9,8 +9,8 @@ use crate::error::DecodeError;
 pub enum ServerNameOffer<'a> {
     /// A host name.
     HostName(HostName<'a>),
-    /// Only names of unknown types, or an invalid host name; neither is kept. Received only, never
-    /// sent.
+    /// No valid host name: only names of unknown types, or an invalid host name. Neither is stored.
+    /// This value is never sent.
     Other,
 }
 
@@ -92,7 +92,7 @@ pub(super) mod client {
         while !list.is_empty() {
             let name_type = ServerNameType(list.u8()?);
             let name = not_empty(list.opaque16()?)?;
-            // No two names of one type. RFC 6066 3
+            // There must not be two names of one type. RFC 6066 3
             let seen = seen.get_mut(usize::from(name_type.0)); // always there: 256 types
             if seen.is_some_and(|seen| std::mem::replace(seen, true)) {
                 return Err(DecodeError::DuplicateServerName);
@@ -100,12 +100,12 @@ pub(super) mod client {
             if name_type != ServerNameType::HOST_NAME {
                 continue;
             }
-            // Other libraries also end the handshake for these.
+            // Other libraries also end the handshake for such names.
             if name.len() > 255 || name.contains(&0) || name.ends_with(b".") {
                 return Err(DecodeError::InvalidHostName);
             }
-            // Other libraries accept all other names that are not DNS names, such as a name with a
-            // port. They are dropped here, so that control characters do not reach logs or callers.
+            // Other libraries accept any other name, even if it is not a DNS name, such as a name
+            // with a port. It is dropped here, so that control characters do not reach logs.
             if let Ok(name) = HostName::new(name) {
                 offer = ServerNameOffer::HostName(name);
             }

@@ -15,8 +15,8 @@ macro_rules! extension_set {
             $($(#[$doc])* pub $field: Option<$Body>,)*
             /// The extensions for which there is no field.
             pub unknown: UnknownExtensions<'a>,
-            /// All received extensions in order. Not written, and empty for a message that is being
-            /// built.
+            /// All received extensions in order. They are not written, and there are none in a
+            /// message that is being built.
             pub received: ExtensionBlock<'a>,
         }
 

@@ -5,9 +5,9 @@
 /// The number of tickets that a client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TicketRequest {
-    /// After a full handshake.
+    /// The number of tickets after a full handshake.
     pub new_session_count: u8,
-    /// After a resumed handshake.
+    /// The number of tickets after a resumed handshake.
     pub resumption_count: u8,
 }
 

@@ -38,8 +38,8 @@ pub(super) struct Four(pub(super) x86::__m256i);
 // SAFETY: the vector has only numbers, for which zeros are valid.
 unsafe impl Word for Four {}
 
-// SAFETY of the blocks below, except in `load`s: a value exists, so its constructor's caller has
-// promised that the processor has AVX2.
+// SAFETY of the blocks below, except in `load`s: a value exists only if the caller of its
+// constructor has ensured that the processor has AVX2.
 impl Vector<4> for Four {
     const FEW_REGISTERS: bool = true;
 
@@ -71,7 +71,7 @@ impl Vector<4> for Four {
     fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
         // SAFETY: a vector exists, so the processor has its instructions.
         unsafe {
-            // Pairs of neighbours: pairs 0 and 2 of two rows, then pairs 1 and 3.
+            // Numbers 0 and 2 of two rows, alternating between the rows; then numbers 1 and 3.
             let (ab_even, ab_odd) =
                 (x86::_mm256_unpacklo_epi64(a.0, b.0), x86::_mm256_unpackhi_epi64(a.0, b.0));
             let (cd_even, cd_odd) =

@@ -79,8 +79,8 @@ struct Four(avx2::Four);
 // SAFETY: the vector has only numbers, for which zeros are valid.
 unsafe impl Word for Four {}
 
-// SAFETY of the blocks below, except in `load`s: a value exists, so its constructor's caller has
-// promised that the processor has AVX-512 with VL.
+// SAFETY of the blocks below, except in `load`s: a value exists only if the caller of its
+// constructor has ensured that the processor has AVX-512 with VL.
 impl Vector<4> for Four {
     const FEW_REGISTERS: bool = false;
 
@@ -178,8 +178,8 @@ struct Eight(x86::__m512i);
 // SAFETY: the vector has only numbers, for which zeros are valid.
 unsafe impl Word for Eight {}
 
-// SAFETY of the blocks below, except in `load`s: a value exists, so its constructor's caller has
-// promised that the processor has AVX-512 with BW.
+// SAFETY of the blocks below, except in `load`s: a value exists only if the caller of its
+// constructor has ensured that the processor has AVX-512 with BW.
 impl Vector<8> for Eight {
     const FEW_REGISTERS: bool = false;
 

@@ -18,7 +18,7 @@
 
 #[cfg(lanes_avx2)]
 mod avx2;
-// Only compiled with compilers that have these intrinsics: build.rs checks the version.
+// This requires a compiler that has these intrinsics: build.rs checks the version.
 #[cfg(lanes_avx512)]
 #[allow(clippy::incompatible_msrv)]
 mod avx512;
@@ -61,7 +61,7 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// All zeros.
+    /// A lane of zeros.
     pub(crate) const EMPTY: Self = Self { state: [0; 8], block: [[0; 8]; 16] };
 
     /// Writes the state to the beginning of the block, encoded as a digest.

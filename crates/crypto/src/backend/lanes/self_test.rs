@@ -59,7 +59,7 @@ fn matches_aws_lc(
         expected.copy_from_slice(lanes);
         compress_singly(expected, outer);
         run(kernel, lanes, outer);
-        // With an outer hash the MAC is compared.
+        // With an outer hash only the MAC is compared.
         (lanes.iter().zip(expected)).all(|(lane, expected)| match outer {
             Some(_) => lane.block[..8] == expected.block[..8],
             None => lane.state == expected.state && lane.block == expected.block,

@@ -83,7 +83,7 @@ async fn version2<R: AsyncRead + Unpin>(reader: &mut R) -> io::Result<Option<Add
         PROXY => match family {
             TCP4 => Ok(Some(tcp4(&rest).ok_or_else(|| malformed("PROXY header is truncated"))?)),
             TCP6 => Ok(Some(tcp6(&rest).ok_or_else(|| malformed("PROXY header is truncated"))?)),
-            // AF_UNSPEC, or a family that is not used here. Section 2.2
+            // The family is AF_UNSPEC, or one that is not used here. Section 2.2
             _ => Ok(None),
         },
         _ => Err(malformed("unsupported PROXY header version or command")),

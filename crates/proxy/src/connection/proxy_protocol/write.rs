@@ -53,7 +53,7 @@ pub(crate) fn header(addresses: Addresses, info: &ConnectionInfo) -> Vec<u8> {
     push_tlv(SSL, &ssl_tlv(info), &mut rest);
     let mut header = SIGNATURE.to_vec();
     header.extend([PROXY, family]);
-    // The cast cannot fail, because names and protocols are far shorter than 65536 bytes.
+    // The length fits, because names and protocols are far shorter than 65536 bytes.
     header.extend(u16::try_from(rest.len()).unwrap_or(u16::MAX).to_be_bytes());
     header.append(&mut rest);
     header
