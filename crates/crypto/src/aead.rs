@@ -92,7 +92,7 @@ impl AeadKey {
     ) -> Result<usize, CryptoError> {
         let total = sealed_len(len, extra.len(), buffer.len())?;
         let (body, tag) = buffer[..total].split_at_mut(total - AeadAlgorithm::TAG_LEN);
-        // Moving `extra` there and sealing it in the same call is cheaper than a scattered input.
+        // Sealing the data and `extra` as one input is cheaper than a second, scattered input.
         body[len..].copy_from_slice(extra);
         self.context.seal_in_place(nonce, aad, body, tag)?;
         Ok(total)

@@ -25,7 +25,7 @@ pub(crate) struct Options {
 
     /// Resume the newest session in this file, and save new sessions to it; created if missing
     ///
-    /// With the file its sessions can be resumed, so only its owner may read it.
+    /// The file is enough to resume its sessions, so only its owner may read it.
     #[arg(long, value_name = "FILE")]
     pub(crate) session_file: Option<PathBuf>,
 

@@ -77,7 +77,7 @@ unsafe impl Send for Handle<lc::RSA> {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Handle<lc::RSA> {}
 
-/// Bytes that AWS-LC has allocated and the caller must free; freed on drop.
+/// Bytes that AWS-LC has allocated, freed on drop.
 pub(super) struct Bytes {
     start: NonNull<u8>,
     len: usize,

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::error::FleetError;
 
-/// Reads a file, and refuses it if it [is exposed](is_exposed) to other users.
+/// Reads a file, and refuses it if it is exposed to other users.
 pub(crate) fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, FleetError> {
     let failed = |error| FleetError::File(path.to_owned(), error);
     let file = open(path).map_err(failed)?;

@@ -147,13 +147,13 @@ pub fn signature_algorithms(chain: &[CertificateDer<'_>]) -> Vec<Option<Signatur
 pub(crate) struct Certificate<'a> {
     /// The content of the INTEGER.
     pub(crate) serial_number: &'a [u8],
-    /// AlgorithmIdentifier, the content of its SEQUENCE.
+    /// The content of the SEQUENCE of an AlgorithmIdentifier.
     pub(crate) signature_algorithm: &'a [u8],
-    /// Name, the content of its SEQUENCE.
+    /// The content of the SEQUENCE of a Name.
     pub(crate) issuer: &'a [u8],
     pub(crate) not_before: UnixTime,
     pub(crate) not_after: UnixTime,
-    /// Name, the content of its SEQUENCE.
+    /// The content of the SEQUENCE of a Name.
     pub(crate) subject: &'a [u8],
     /// The whole SubjectPublicKeyInfo, tag and length included.
     pub(crate) subject_public_key_info: &'a [u8],

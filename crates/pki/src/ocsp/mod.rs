@@ -47,7 +47,7 @@ pub(crate) struct Algorithms<'v> {
 
 /// The issuer of the leaf: the next certificate of its path, or the anchor.
 pub(crate) struct Issuer<'p> {
-    /// Name, the content of its SEQUENCE.
+    /// The content of the SEQUENCE of a Name.
     subject: &'p [u8],
     /// The whole SubjectPublicKeyInfo.
     key: Vec<u8>,

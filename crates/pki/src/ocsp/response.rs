@@ -21,7 +21,7 @@ pub(super) struct BasicResponse<'a> {
     /// The encoded ResponseData, tag and length included: the signed bytes.
     pub(super) signed: &'a [u8],
     pub(super) responder: Responder<'a>,
-    /// AlgorithmIdentifier, the content of its SEQUENCE.
+    /// The content of the SEQUENCE of an AlgorithmIdentifier.
     pub(super) signature_algorithm: &'a [u8],
     pub(super) signature: &'a [u8],
     /// The content of the SEQUENCE OF Certificate.
@@ -33,7 +33,7 @@ pub(super) struct BasicResponse<'a> {
 /// The responder id of a response.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Responder<'a> {
-    /// Name, the content of its SEQUENCE.
+    /// The content of the SEQUENCE of a Name.
     Name(&'a [u8]),
     /// The SHA-1 digest of the responder's key.
     Key(&'a [u8]),

@@ -193,8 +193,8 @@ pub struct Route {
     pub on_truncation: OnTruncation,
     /// Whether to send the backend a PROXY header of version 2.
     pub send_proxy_protocol: bool,
-    /// The routes with equal names and equal contexts resume each other's sessions. `None`: those
-    /// with the same certificates and backends do.
+    /// The session context. Routes with equal names and equal contexts resume each other's
+    /// sessions. `None`: routes with the same certificates and backends do.
     pub session_context: Option<String>,
 }
 

@@ -30,7 +30,7 @@ thread_local! {
 /// The coalescing state of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Coalescer {
-    /// The time of the last read, if it was small and the client has not sent data alone since.
+    /// The time of the last read, if it was small and there was no data of only the client since.
     last: Option<Instant>,
     /// Whether a wait was requested after the last read, and its result is not known yet.
     waited: bool,
