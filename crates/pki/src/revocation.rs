@@ -62,7 +62,7 @@ impl Revocation {
         Ok(())
     }
 
-    /// References to the lists, as [`Self::options`] needs them; nothing is allocated for no lists.
+    /// References to the lists, for [`Self::options`]. Without lists, nothing is allocated.
     pub(crate) fn lists(&self) -> Vec<&CertRevocationList<'static>> {
         self.lists.iter().collect()
     }

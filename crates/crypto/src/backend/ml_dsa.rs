@@ -119,7 +119,7 @@ impl MlDsaKey {
 
     pub(crate) fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
         let context = message_context()?;
-        // SAFETY: as above; neither input is written to.
+        // SAFETY: as in `sign`; neither input is written to.
         unsafe {
             let code = lc::EVP_DigestVerifyInit(
                 context.as_ptr(),

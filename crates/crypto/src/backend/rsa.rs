@@ -32,7 +32,7 @@ impl RsaKey {
 
     /// Parses `der`, all of which must be an `RSAPrivateKey` (RFC 8017 A.1.2).
     pub(crate) fn private_from_der(der: &[u8]) -> Result<Self, CryptoError> {
-        // SAFETY: as above.
+        // SAFETY: `der` is passed with its length; we own the result. Trailing bytes are refused.
         unsafe {
             let key = lc::RSA_private_key_from_bytes(der.as_ptr(), der.len());
             Handle::new(key, CryptoError::InvalidKey).map(Self)
@@ -129,7 +129,7 @@ impl RsaKey {
                     self.0.as_ptr(),
                 )
             },
-            // SAFETY: as above; `md` is static.
+            // SAFETY: the key is valid; inputs are passed with their lengths; `md` is static.
             Padding::Pss => unsafe {
                 lc::RSA_verify_pss_mgf1(
                     self.0.as_ptr(),

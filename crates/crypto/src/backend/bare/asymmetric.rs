@@ -121,7 +121,7 @@ impl MlKem768 {
     pub fn encapsulate(share: &[u8]) -> (Vec<u8>, [u8; 32]) {
         let (mut ciphertext, mut secret) = (vec![0; 1088], [0; 32]);
         let (mut ciphertext_len, mut secret_len) = (1088, 32);
-        // SAFETY: as above; the outputs are passed with their lengths.
+        // SAFETY: `share` and the outputs are passed with their lengths.
         unsafe {
             let key =
                 lc::EVP_PKEY_kem_new_raw_public_key(lc::NID_MLKEM768, share.as_ptr(), share.len());
@@ -141,7 +141,7 @@ impl MlKem768 {
 
     pub fn decapsulate(&self, ciphertext: &[u8]) -> [u8; 32] {
         let (mut secret, mut len) = ([0; 32], 32);
-        // SAFETY: as above.
+        // SAFETY: the key is valid; both buffers are passed with their lengths.
         unsafe {
             let context = lc::EVP_PKEY_CTX_new(self.0.as_ptr(), ptr::null_mut());
             let context = Handle::new(context, Internal).unwrap();

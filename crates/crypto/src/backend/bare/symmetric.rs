@@ -70,7 +70,7 @@ impl Aead {
     pub fn open(&self, nonce: &[u8; 12], aad: &[u8], sealed: &[u8], out: &mut [u8]) {
         assert!(sealed.len() == out.len() + 16);
         let (body, tag) = sealed.split_at(out.len());
-        // SAFETY: as above.
+        // SAFETY: the context is initialised; slices are passed with their lengths.
         unsafe {
             lc::EVP_AEAD_CTX_open_gather(
                 self.0.as_ptr(),
@@ -113,7 +113,7 @@ pub fn sha256(message: &[u8]) -> [u8; 32] {
 pub fn sha384(message: &[u8]) -> [u8; 48] {
     let mut out = [0; 48];
     let mut context = MaybeUninit::<lc::SHA512_CTX>::uninit();
-    // SAFETY: as above.
+    // SAFETY: the context is initialised first; slices are passed with their lengths.
     unsafe {
         lc::SHA384_Init(context.as_mut_ptr());
         lc::SHA384_Update(context.as_mut_ptr(), message.as_ptr().cast(), message.len());

@@ -57,13 +57,13 @@ impl Vector<4> for Four {
 
     #[inline(always)]
     fn store(self, words: &mut [u64; 4]) {
-        // SAFETY: as above; it writes the 32 bytes of the array at any alignment.
+        // SAFETY: a vector exists; the call writes the 32 bytes of the array at any alignment.
         unsafe { x86::_mm256_storeu_si256(words.as_mut_ptr().cast(), self.0) };
     }
 
     #[inline(always)]
     fn store_big_endian(self, words: &mut [[u8; 8]; 4]) {
-        // SAFETY: as above; it writes the 32 bytes of the array at any alignment.
+        // SAFETY: a vector exists; the call writes the 32 bytes of the array at any alignment.
         unsafe { x86::_mm256_storeu_si256(words.as_mut_ptr().cast(), self.reversed().0) };
     }
 

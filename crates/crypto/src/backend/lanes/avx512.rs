@@ -197,13 +197,13 @@ impl Vector<8> for Eight {
 
     #[inline(always)]
     fn store(self, words: &mut [u64; 8]) {
-        // SAFETY: as above; it writes the 64 bytes of the array at any alignment.
+        // SAFETY: a vector exists; the call writes the 64 bytes of the array at any alignment.
         unsafe { x86::_mm512_storeu_si512(words.as_mut_ptr().cast(), self.0) };
     }
 
     #[inline(always)]
     fn store_big_endian(self, words: &mut [[u8; 8]; 8]) {
-        // SAFETY: as above; it writes the 64 bytes of the array at any alignment.
+        // SAFETY: a vector exists; the call writes the 64 bytes of the array at any alignment.
         unsafe { x86::_mm512_storeu_si512(words.as_mut_ptr().cast(), self.reversed().0) };
     }
 
