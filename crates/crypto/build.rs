@@ -12,8 +12,8 @@ fn main() {
     let wanted = env::var_os("CARGO_FEATURE_HASH_LANES").is_some();
     let for_x86_64 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|name| name == "x86_64");
     let optimised = env::var("OPT_LEVEL").unwrap_or_default();
-    // Without optimisation each vector passes through the stack, of which a kernel then uses more
-    // than 64 KiB, and lanes are slower than consecutive calls of AWS-LC.
+    // Without optimisation each vector passes through the stack. A kernel then uses more than
+    // 64 KiB of stack, and lanes are slower than consecutive calls of AWS-LC.
     if wanted && for_x86_64 && optimised != "0" {
         println!("cargo::rustc-cfg=lanes_avx2");
         // Stack frames are smallest if the compiler optimises for speed.
@@ -32,14 +32,14 @@ fn version() -> Option<String> {
     String::from_utf8(said).ok()
 }
 
-/// Whether a compiler of this version has the intrinsics for AVX-512. An unknown version line
-/// counts as no. So do versions before the first release that has them, of which only some have
-/// them.
+/// Whether a compiler of this version has the intrinsics for AVX-512. If the version line is
+/// unknown, the answer is no. Pre-releases of the first release with the intrinsics count as older,
+/// because only some of them have the intrinsics.
 pub(crate) fn has_avx512(said: &str) -> bool {
     release(said).is_some_and(|(numbers, is_before)| (numbers, !is_before) >= (FIRST, true))
 }
 
-/// The release of this version, or the one that it precedes.
+/// The release of this version line, and whether the version is a pre-release of it.
 fn release(said: &str) -> Option<([u32; 3], bool)> {
     let version = said.strip_prefix("rustc ")?.split_ascii_whitespace().next()?;
     // Suffixes such as "-nightly", "-beta.3", "-dev".

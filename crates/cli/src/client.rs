@@ -31,7 +31,7 @@ pub(crate) struct ClientOptions {
     #[arg(long)]
     pub(crate) insecure: bool,
 
-    /// Require a stapled OCSP response that says the server's certificate is good
+    /// Require a stapled OCSP response with the status "good" for the server's certificate
     #[arg(long, conflicts_with = "insecure")]
     pub(crate) require_ocsp: bool,
 
@@ -116,8 +116,8 @@ impl ClientOptions {
         Ok(builder.verifier(Policy::Here(Arc::new(ChainPolicy::with_verifier(verifier?)))))
     }
 
-    /// A digest of the trust and credential options, so that sessions are not resumed under
-    /// different ones.
+    /// A digest of the trust and credential options, so that a session is resumed only under the
+    /// options with which it was made.
     pub(crate) fn session_context(&self) -> Result<Vec<u8>> {
         let mut hash = Hash::new(HashAlgorithm::Sha256);
         hash.update(&[self.insecure.into(), self.require_ocsp.into()]);
@@ -132,7 +132,7 @@ impl ClientOptions {
 }
 
 fn server_name(text: &str) -> Result<ServerName<'static>, String> {
-    // A final dot is for the resolver; certificates and server_name have none. RFC 6066 3
+    // Only the resolver uses a final dot; certificates and server_name have none. RFC 6066 3
     let name = text.strip_suffix('.').unwrap_or(text);
     ServerName::try_from(name.to_owned())
         .map_err(|_| format!("`{text}` is neither a DNS name nor an IP address"))

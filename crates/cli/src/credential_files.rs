@@ -23,7 +23,7 @@ pub(crate) fn credential(certificates: &Path, key: &Path) -> Result<Credential> 
         .with_context(|| format!("{} with {}", display_name(certificates), display_name(key)))
 }
 
-/// Reads a private key in PEM, whose public key is presented instead of a certificate. RFC 7250
+/// Reads a private key in PEM; its public key is presented instead of a certificate. RFC 7250
 pub(crate) fn raw_public_key(key: &Path) -> Result<Credential> {
     let private = load_key_pem(&read(key)?).with_context(|| display_name(key))?;
     let signer = SigningKey::from_der(private.secret_der()).with_context(|| display_name(key))?;
@@ -46,7 +46,7 @@ pub(crate) fn public_keys(file: &Path) -> Result<Vec<SubjectPublicKeyInfoDer<'st
 /// Reads an OCSP response. Clients verify it.
 pub(crate) fn ocsp_response(file: &Path) -> Result<Vec<u8>> {
     let response = read(file)?;
-    // DER starts with a SEQUENCE. PEM is a likely mistake.
+    // DER starts with a SEQUENCE. The likely mistake is a PEM file.
     ensure!(response.first() == Some(&0x30), "{}: not an OCSP response in DER", display_name(file));
     Ok(response)
 }
@@ -61,7 +61,7 @@ pub(crate) fn roots(file: &Path) -> Result<Roots> {
 /// Opens the key log, if one was requested.
 pub(crate) fn key_log(file: Option<&Path>) -> Result<Option<Arc<dyn KeyLog>>> {
     let Some(file) = file else { return Ok(None) };
-    // The log decrypts the connections: a new file is readable by its owner only.
+    // The key log makes it possible to decrypt connections, so only its owner may read it.
     match private_options().create_new(true).open(file) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             return Err(error).with_context(|| display_name(file));

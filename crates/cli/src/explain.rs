@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use tercel::{Error, Handshake};
 
-/// A contradiction between options that the parser cannot detect.
+/// An error in the combination of options that the parser cannot detect.
 #[derive(Debug)]
 pub(crate) struct UsageError(String);
 
@@ -29,7 +29,7 @@ pub(crate) fn print_line(line: fmt::Arguments<'_>) {
     let _ = io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Why a handshake failed, with details of a refused certificate.
+/// The reason why a handshake failed, with details of a refused certificate.
 pub(crate) fn handshake(error: &io::Error, handshake: &Handshake) -> String {
     match (tls_error(error), handshake.refusal()) {
         (Some(Error::Refused(_)), Some(refusal)) => format!("certificate refused: {refusal}"),
@@ -41,7 +41,7 @@ pub(crate) fn handshake(error: &io::Error, handshake: &Handshake) -> String {
     }
 }
 
-/// Why a connection failed after its handshake.
+/// The reason why a connection failed after its handshake.
 pub(crate) fn connection(error: &io::Error) -> String {
     match tls_error(error) {
         Some(error) => tls(error),

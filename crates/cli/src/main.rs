@@ -74,7 +74,7 @@ fn main() -> ExitCode {
             Arguments::command().error(kind, error).exit()
         }
         Err(error) => {
-            // The error with its causes, on one line.
+            // `{error:#}` prints the error and its causes on one line.
             explain::print_line(format_args!("tercel: {error:#}"));
             ExitCode::FAILURE
         }

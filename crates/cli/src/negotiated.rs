@@ -1,5 +1,5 @@
-//! The negotiated parameters as rows of a key and a value, for the report, the page and the log of
-//! the server.
+//! The negotiated parameters as rows of a key and a value, for the report of clients, and for the
+//! page and the log of the server.
 //!
 //! The keys are stable: other programs read them.
 
@@ -33,7 +33,7 @@ pub(crate) fn rows(info: &ConnectionInfo, own_side: Side) -> Vec<(&'static str, 
         ("server-certificate-type", info.server_certificate_type),
         ("client-certificate-type", info.client_certificate_type),
     ] {
-        // Certificate chains are the default and not listed. RFC 7250
+        // X.509 is the default certificate type, which is not listed. RFC 7250
         if form == CertificateType::RAW_PUBLIC_KEY {
             rows.push((key, form.to_string()));
         }
@@ -75,7 +75,7 @@ pub(crate) fn subject(certificate: &CertificateDer<'_>) -> String {
     }
 }
 
-/// Bytes from a peer as text without control characters for a terminal.
+/// Bytes from a peer as text, without control characters, which could affect a terminal.
 pub(crate) fn printable(bytes: impl AsRef<[u8]>) -> String {
     bytes.as_ref().escape_ascii().to_string()
 }

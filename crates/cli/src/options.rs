@@ -1,6 +1,6 @@
 //! Options that `serve`, `connect` and `load` share, and the parsing of name lists.
 //!
-//! The library is asked which names exist, so the help cannot become outdated.
+//! The names in the help are those that the library supports, so the help cannot become outdated.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use tercel::{
 /// Options of TLS, for both sides.
 #[derive(Args, Debug)]
 pub(crate) struct TlsOptions {
-    /// Enable TLS 1.2; without --tls1.3, only that
+    /// Enable TLS 1.2; TLS 1.3 is then enabled only with --tls1.3
     #[arg(long = "tls1.2")]
     pub(crate) tls12: bool,
 
-    /// Enable TLS 1.3; without --tls1.2, only that
+    /// Enable TLS 1.3; TLS 1.2 is then enabled only with --tls1.2
     #[arg(long = "tls1.3")]
     pub(crate) tls13: bool,
 
@@ -38,7 +38,7 @@ pub(crate) struct TlsOptions {
     #[arg(long, value_name = "NAMES", value_parser = protocols)]
     pub(crate) alpn: Option<List<String>>,
 
-    /// Ask the peer to limit records to this many bytes, 64 to 16385
+    /// Request the peer to limit records to this many bytes, 64 to 16385
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(64..=16385))]
     pub(crate) record_size_limit: Option<u16>,
 
@@ -49,8 +49,8 @@ pub(crate) struct TlsOptions {
     /// Certificate compression algorithms in order of preference: brotli, zlib; separated by `:`
     /// or `,` (TLS 1.3)
     ///
-    /// By default the own certificates are compressed with brotli, and those of the peer may use
-    /// either. Some clients fail on zlib streams of other compressors than their own.
+    /// By default this side's certificates are compressed with brotli, and the peer's may be
+    /// compressed with either. Some clients cannot decompress other implementations' zlib streams.
     #[arg(long, value_name = "NAMES", value_parser = compressions)]
     pub(crate) certificate_compression: Option<List<Compression>>,
 
@@ -83,12 +83,12 @@ impl Compression {
 
 /// A list given as one argument.
 ///
-/// A separate type because the parser treats a `Vec` as an option that is repeated.
+/// It is a separate type, because the parser treats a `Vec` as an option that may be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
 impl TlsOptions {
-    /// The enabled versions; all if none was named.
+    /// The enabled versions; all of them if no version was selected.
     pub(crate) fn versions(&self) -> Vec<ProtocolVersion> {
         let all = [(ProtocolVersion::TLS1_3, self.tls13), (ProtocolVersion::TLS1_2, self.tls12)];
         let unrestricted = !self.tls12 && !self.tls13;
@@ -96,8 +96,9 @@ impl TlsOptions {
     }
 }
 
-/// Applies the shared options to a builder of either side: the two have the same setters but no
-/// common trait. The value is a `Result`, since suites and files can be invalid.
+/// Applies the shared options to a builder of either side. A macro is used, because the two
+/// builders have the same setters but no common trait. The value is a `Result`, since suites and
+/// files can be invalid.
 macro_rules! apply {
     ($options:expr, $builder:expr) => {{
         let options: &$crate::options::TlsOptions = $options;
@@ -147,7 +148,7 @@ fn suites(text: &str) -> Result<List<CipherSuite>, String> {
     })
 }
 
-/// A builder that builds: with it, one option can be tried.
+/// A builder that can build, to check a single option.
 fn any_server() -> ClientConfigBuilder {
     ClientConfig::builder().verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
 }

@@ -14,11 +14,11 @@ use crate::explain::print_line;
 /// gracefully, SIGHUP reloads the configuration and certificates.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Address to listen on; `:443` is all addresses
+    /// Address to listen on; `:443` means all addresses
     #[arg(long, value_name = "ADDRESS:PORT", required_unless_present = "config")]
     listen: Option<String>,
 
-    /// Backend: ADDRESS:PORT, NAME:PORT or unix:PATH; repeat for several, used round robin
+    /// Backend: ADDRESS:PORT, NAME:PORT or unix:PATH; if repeated, backends are used round robin
     #[arg(long, value_name = "BACKEND", required_unless_present = "config")]
     to: Vec<String>,
 

@@ -64,7 +64,7 @@ impl fmt::Debug for PskArgument {
     }
 }
 
-/// An identity may contain colons, so the argument is split from its end.
+/// Parses the argument from its end, because an identity may contain colons.
 fn parse_psk(text: &str) -> Result<PskArgument, String> {
     let (rest, hash) = match text.rsplit_once(':') {
         Some((rest, "sha256")) => (rest, HashAlgorithm::Sha256),
@@ -74,7 +74,7 @@ fn parse_psk(text: &str) -> Result<PskArgument, String> {
     let wrong = || "must be NAME:HEX or NAME:HEX:HASH".to_owned();
     let (name, digits) = rest.rsplit_once(':').ok_or_else(wrong)?;
     let key = decode_hex(digits).ok_or_else(|| "key is not hexadecimal".to_owned())?;
-    // Keys that the library refuses are reported as an invalid command line.
+    // The key is checked here, so that an invalid one is reported as an invalid command line.
     let checked = PreSharedKey::external(name.as_bytes(), &key, hash);
     checked.map_err(|error| error.to_string())?;
     Ok(PskArgument { name: name.to_owned(), key, hash })

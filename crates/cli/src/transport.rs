@@ -1,8 +1,8 @@
 //! A TCP connection with time limits.
 //!
-//! Either a deadline covers all reads and writes (for a handshake or the head of a request, so
-//! that a slow peer gains nothing by sending single bytes), or each read and write has a time
-//! limit of its own (for data).
+//! Either a deadline covers all reads and writes, or each read and write has a time limit of its
+//! own. The deadline is for a handshake or the head of a request: a slow peer cannot extend it by
+//! sending single bytes.
 
 use std::cell::Cell;
 use std::io::{self, Read, Write};
@@ -20,7 +20,7 @@ pub(crate) struct Transport {
 impl Transport {
     /// Takes a connected socket. Each read and write is limited until a deadline is set.
     pub(crate) fn new(socket: TcpStream, io_timeout: Duration) -> io::Result<Self> {
-        // Records are written at once; coalescing them would only delay them.
+        // Records are written at once, so Nagle's algorithm would only delay them.
         socket.set_nodelay(true)?;
         let transport = Self { socket, io_timeout, deadline: Cell::new(None) };
         transport.clear_deadline()?;
@@ -32,15 +32,15 @@ impl Transport {
         self.deadline.set(Some(deadline));
     }
 
-    /// Removes the deadline; each read and write is limited by itself.
+    /// Removes the deadline; each read and write has its own time limit again.
     pub(crate) fn clear_deadline(&self) -> io::Result<()> {
         self.deadline.set(None);
         self.socket.set_read_timeout(Some(self.io_timeout))?;
         self.socket.set_write_timeout(Some(self.io_timeout))
     }
 
-    /// Closes the connection so that the peer receives everything: closing with unread bytes would
-    /// reset the connection, and the peer could lose an alert or the end of an answer.
+    /// Closes the connection so that the peer receives everything that was sent. Closing with
+    /// unread bytes would reset the connection, and an alert or the end of an answer could be lost.
     pub(crate) fn close_gracefully(self) {
         let _ = self.socket.shutdown(Shutdown::Write);
         self.set_deadline(Instant::now() + LINGER);
@@ -75,7 +75,7 @@ impl Read for &Transport {
                 self.socket.set_read_timeout(Some(remaining))?;
             }
             match (&self.socket).read(buffer) {
-                // A process that was stopped and continued gets here.
+                // A process that is stopped and continued gets this error.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => return other,
             }
@@ -96,7 +96,7 @@ impl Write for &Transport {
     }
 }
 
-/// Time and number of reads for which a closed connection is drained.
+/// The maximum time for which unread data of a closed connection is read.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_READS: usize = 64;
 

@@ -43,16 +43,16 @@ impl AeadKey {
         self.algorithm
     }
 
-    /// Seals `input` followed by `extra` into the start of `out`, then the tag, and returns the
-    /// number of bytes written: `input.len() + extra.len() + TAG_LEN`.
+    /// Seals `input` followed by `extra` into the start of `out`, writes the tag after it, and
+    /// returns the number of bytes written: `input.len() + extra.len() + TAG_LEN`.
     ///
     /// `extra` is for the few bytes that a protocol appends to the caller's data, so that the data
     /// need not be copied.
     ///
     /// # Errors
     ///
-    /// [`CryptoError::BufferTooSmall`], with `out` untouched; [`CryptoError::LimitExceeded`] for
-    /// a message longer than the algorithm allows, with what was written wiped.
+    /// [`CryptoError::BufferTooSmall`], with `out` unchanged; [`CryptoError::LimitExceeded`] for
+    /// a message longer than the algorithm allows, with the bytes written so far wiped.
     #[inline(always)]
     pub fn seal(
         &self,
@@ -75,8 +75,8 @@ impl AeadKey {
         Ok(total)
     }
 
-    /// Seals the first `len` bytes of `buffer` in place, then `extra`, then the tag, and returns
-    /// the number of bytes written.
+    /// Seals the first `len` bytes of `buffer` in place, followed by `extra`, writes the tag after
+    /// it, and returns the number of bytes written.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl AeadKey {
     ) -> Result<usize, CryptoError> {
         let total = sealed_len(len, extra.len(), buffer.len())?;
         let (body, tag) = buffer[..total].split_at_mut(total - AeadAlgorithm::TAG_LEN);
-        // Appending `extra` and sealing it together is cheaper than a second, scattered input.
+        // Sealing the data and `extra` as one input is cheaper than a second, scattered input.
         body[len..].copy_from_slice(extra);
         self.context.seal_in_place(nonce, aad, body, tag)?;
         Ok(total)
@@ -103,8 +103,8 @@ impl AeadKey {
     ///
     /// # Errors
     ///
-    /// [`CryptoError::Rejected`] when it is not authentic, with what was written to `out` wiped;
-    /// [`CryptoError::BufferTooSmall`], with `out` untouched.
+    /// [`CryptoError::Rejected`] when it is not authentic, with the bytes written to `out` wiped;
+    /// [`CryptoError::BufferTooSmall`], with `out` unchanged.
     #[inline]
     pub fn open(
         &self,

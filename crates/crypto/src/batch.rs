@@ -1,6 +1,6 @@
 //! Independent MACs, computed in parallel lanes.
 //!
-//! A key schedule needs several MACs at once; here they are computed together where the processor
+//! A key schedule needs several MACs at once. Here they are computed together if the processor
 //! supports it. See `hmac.rs` for a single MAC, and `backend/lanes` for parallel hashing and its
 //! verification.
 //!
@@ -21,8 +21,8 @@ pub struct Mac<'a> {
     pub out: &'a mut [u8],
 }
 
-/// Computes all these MACs, which may differ in hash function, key and length. Each equals the
-/// result of [`HmacKey::sign`].
+/// Computes these MACs, which may differ in hash function, key and message length. Each equals
+/// the result of [`HmacKey::sign`].
 ///
 /// # Panics
 ///
@@ -37,6 +37,8 @@ pub fn mac_batch(all: &mut [Mac<'_>]) {
 }
 
 impl Mac<'_> {
+    /// This MAC as an entry of a batch.
+    ///
     /// # Panics
     ///
     /// When `out` does not have the length of the digest.
@@ -56,7 +58,7 @@ impl Mac<'_> {
     }
 }
 
-/// The instructions by which this process computes SHA-384 and SHA-512 in parallel lanes.
+/// The vector instructions with which this process computes SHA-384 and SHA-512 in parallel lanes.
 ///
 /// The first call tests them against AWS-LC, which takes less than a tenth of a millisecond;
 /// instructions that fail are not used. Without the feature `hash-lanes`, and on processors other
@@ -75,7 +77,7 @@ pub fn use_hash_lanes(wanted: bool) {
 /// The maximum number of MACs that are computed together.
 pub(crate) const MAX_BATCH: usize = 8;
 
-/// Whether this number of MACs is faster in lanes.
+/// Whether lanes are faster than single MACs for this number of MACs.
 #[inline]
 pub(crate) fn is_faster(count: usize) -> bool {
     lanes::is_faster(lanes::in_use(), count)
@@ -87,7 +89,7 @@ pub(crate) struct Job<'a> {
     first: [&'a [u8]; 2],
     parts: &'a [&'a [u8]],
     last: &'a [u8],
-    /// The output, which takes a prefix of the MAC.
+    /// The output; the MAC is truncated to its length.
     out: &'a mut [u8],
     /// The length of the message.
     len: usize,
@@ -112,16 +114,16 @@ impl<'a> Job<'a> {
         self.key.shortened(&[&self.first, self.parts, &[self.last]], self.out);
     }
 
-    /// The number of blocks that the inner hash takes in after the padded key.
+    /// The number of blocks of the inner hash after the padded key.
     pub(crate) fn blocks(&self) -> usize {
         (self.len + PADDING).div_ceil(BLOCK_LEN)
     }
 
-    /// Writes a block of the padded message; the first block must be zeros before. FIPS 180-4
-    /// 5.1.2
+    /// Writes block `index` of the padded message. For index 0, `block` must be all zeros.
+    /// FIPS 180-4 5.1.2
     pub(crate) fn write_block(&self, index: usize, block: &mut [u8; BLOCK_LEN]) {
-        // The remaining message bytes of earlier blocks, and the number of bytes written to this
-        // one.
+        // `before` is the remaining number of message bytes in earlier blocks, `end` the number of
+        // bytes written to this block.
         let (mut before, mut end) = (index * BLOCK_LEN, 0);
         for parts in [&self.first, self.parts, &[self.last]] {
             for part in parts {
@@ -146,8 +148,8 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Writes the length at the end of the last block of a message of `len` bytes: in bits, including
-/// the padded key.
+/// Writes the length of the message, `len` bytes after the padded key, to the end of the last
+/// block. The length is in bits and includes the padded key.
 pub(crate) fn write_length(block: &mut [u8; BLOCK_LEN], len: usize) {
     let bits = 8 * (BLOCK_LEN + len) as u128;
     block[BLOCK_LEN - 16..].copy_from_slice(&bits.to_be_bytes());
@@ -173,7 +175,7 @@ impl<'a> Jobs<'a> {
         self.count += 1;
     }
 
-    /// Computes all MACs: in lanes, if that is faster and all use SHA-384, or all SHA-512.
+    /// Computes all MACs: in lanes if that is faster and all of them use SHA-384, or all SHA-512.
     pub(crate) fn run(&mut self) {
         self.run_with(lanes::in_use());
     }
@@ -197,7 +199,7 @@ impl<'a> Jobs<'a> {
 fn compute_in_lanes<const N: usize>(instructions: Instructions, jobs: &mut [Option<Job<'_>>]) {
     let blocks = |job: &Option<Job<'_>>| job.as_ref().map_or(0, Job::blocks);
     let most = jobs.iter().map(blocks).max().unwrap_or(0);
-    // The longest messages come first, and shorter ones start later, so that all end together.
+    // Jobs are sorted from long to short. Shorter ones start later, so that all end together.
     if jobs.iter().any(|job| blocks(job) != most) {
         jobs.sort_unstable_by_key(|job| Reverse(blocks(job)));
     }
@@ -233,7 +235,7 @@ fn compute_in_lanes<const N: usize>(instructions: Instructions, jobs: &mut [Opti
     lanes::wipe(lanes);
 }
 
-/// Copies slices that are seldom longer than 48 bytes, without a call of `memcpy`.
+/// Copies a slice without a call of `memcpy`; slices are seldom longer than 48 bytes.
 #[inline]
 fn copy(from: &[u8], to: &mut [u8]) {
     const PIECE: usize = 16;
@@ -251,7 +253,7 @@ fn copy(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// The 0x80 byte that ends a message, and the length in bits as sixteen bytes.
+/// The length of the minimum padding: the byte 0x80, and the length in bits as sixteen bytes.
 const PADDING: usize = 1 + 16;
 pub(crate) const END: u8 = 0x80;
 pub(crate) const BLOCK_LEN: usize = 128;

@@ -1,6 +1,6 @@
 //! DER encoding of a `SubjectPublicKeyInfo` around a public key.
 //!
-//! It gives the public half of a private key the encoding that a certificate has. Input is parsed
+//! It encodes the public half of a private key in the form that a certificate has. Input is parsed
 //! by AWS-LC, not here. `signing_key.rs` is the only user.
 
 use crate::backend::ec::Curve;
@@ -40,7 +40,7 @@ pub(crate) fn ml_dsa(set: ParameterSet) -> &'static [u8] {
     }
 }
 
-/// A `SubjectPublicKeyInfo` of an encoded algorithm and a key of whole bytes.
+/// A `SubjectPublicKeyInfo` with this encoded algorithm, and a key without unused bits.
 pub(crate) fn spki(algorithm: &[u8], key: &[u8]) -> Vec<u8> {
     let mut bits = vec![0]; // no unused bits in the last byte
     bits.extend_from_slice(key);

@@ -1,16 +1,16 @@
 //! Randomness from a seed or from given bytes. **For tests and fuzzing only.**
 //!
-//! It makes two runs give equal bytes, and replays published traces. The seed determines every
-//! key, so no release has this module: it requires the feature `deterministic`, which tests
+//! With it, two runs give equal bytes, and published traces can be replayed. The seed determines
+//! every key, so no release has this module: it requires the feature `deterministic`, which tests
 //! enable, and debug assertions, which no release profile has. See `random.rs` and
 //! `key_exchange/randomness.rs`, which use it.
 //!
-//! The source belongs to the calling thread. While one is set, [`crate::fill_random`],
+//! The source belongs to the calling thread. While a thread has one, [`crate::fill_random`],
 //! [`crate::KeyExchange::generate`] and [`crate::KeyExchange::respond`] draw from it. ECDSA and
 //! RSA-PSS signatures stay random. Without a source the thread draws real randomness.
 //!
-//! A key exchange draws once, in this order: 32 bytes for an X25519 private key or 96 for one on a
-//! NIST curve; for a hybrid 64 bytes (`d`, `z`) for ML-KEM key generation or 32 (`m`) for
+//! A key exchange draws once, in this order: first 32 bytes for an X25519 private key, or 96 for
+//! one on a NIST curve; then, for ML-KEM, 64 bytes (`d`, `z`) for key generation or 32 (`m`) for
 //! encapsulation, as FIPS 203 names them.
 
 use std::cell::RefCell;
@@ -56,7 +56,7 @@ pub(crate) fn is_active() -> bool {
 }
 
 fn with_source<T>(source: Source, action: impl FnOnce() -> T) -> T {
-    /// Also restores on unwinding, so that a failed test does not seed the next one.
+    /// Restores the previous source on drop, so also when a failed test unwinds.
     struct Restore(Option<Source>);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -69,7 +69,7 @@ fn with_source<T>(source: Source, action: impl FnOnce() -> T) -> T {
 }
 
 enum Source {
-    /// SHA-256 of the seed and a counter.
+    /// Random bytes are SHA-256 of the seed and a counter.
     Seed {
         seed: u64,
         drawn: u64,

@@ -1,4 +1,4 @@
-//! Hash functions: incremental, forked, one-shot.
+//! Hash functions: of a message in one call or in parts, with copies of a running hash.
 //!
 //! SHA-2 is computed on the stack, without a heap allocation. See `hmac.rs` for keyed hashing and
 //! `backend/sha.rs` for the calls.
@@ -128,8 +128,8 @@ impl Hash {
         }
     }
 
-    /// The state after taking in `lead`, of as many bytes as [`Self::to_boundary`] gives; `None`
-    /// for SHA-256, which then takes in nothing.
+    /// The state at the block boundary after `lead`, which must have [`Self::to_boundary`] bytes;
+    /// `None` for SHA-256, whose state does not change.
     pub(crate) fn at_boundary(&mut self, lead: &[u8]) -> Option<[u64; 8]> {
         match &mut self.0 {
             Running::Sha256(_) => None,
@@ -151,7 +151,7 @@ impl Hash {
     #[must_use]
     #[inline]
     pub fn digest(algorithm: HashAlgorithm, parts: &[&[u8]]) -> Digest {
-        // Each context is made where it is used: moving one costs as much as a third of a block.
+        // Each context is made where it is used: moving one takes a third of the time of a block.
         Digest::with(algorithm, |out| match algorithm {
             HashAlgorithm::Sha256 => {
                 let mut context = Sha256::new();

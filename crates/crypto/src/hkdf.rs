@@ -1,7 +1,7 @@
 //! HKDF, RFC 5869.
 //!
-//! A key is extracted once and expanded often, with its HMAC key kept. Labels and contexts are
-//! passed as parts of `info`. See `hmac.rs`.
+//! A key is extracted once and expanded often, so it is stored as an HMAC key. Labels and contexts
+//! are passed as parts of `info`. See `hmac.rs`.
 
 use core::fmt;
 
@@ -14,7 +14,7 @@ use crate::hmac::HmacKey;
 pub struct Prk(HmacKey);
 
 impl Prk {
-    /// HKDF-Extract (RFC 5869 2.2). An empty salt stands for zeros.
+    /// HKDF-Extract (RFC 5869 2.2). An empty salt means a salt of zeros.
     #[must_use]
     pub fn extract(algorithm: HashAlgorithm, salt: &[u8], ikm: &[u8]) -> Self {
         Self::from_bytes(algorithm, hkdf_extract(algorithm, salt, ikm).as_bytes())
@@ -55,14 +55,14 @@ impl Prk {
         let hash_len = self.0.algorithm().output_len();
         let (mut done, mut index) = (0, 1_u8);
         while done < out.len() {
-            // T(i) is over T(i-1), which is already in `out`, the info and the index.
+            // T(i) is the MAC of T(i-1), which is already in `out`, of the info and of the index.
             let (ready, rest) = out.split_at_mut(done);
             let previous = &ready[done.saturating_sub(hash_len)..];
             let groups = [&[previous][..], info, &[&[index]]];
             let len = rest.len().min(hash_len);
             self.0.shortened(&groups, &mut rest[..len]);
             done += len;
-            // Wraps at most after the 255th block, and is not used again.
+            // The index wraps only after the 255th block, when it is not used again.
             index = index.wrapping_add(1);
         }
     }
@@ -107,8 +107,8 @@ pub struct Expansion<'a> {
     pub out: &'a mut [u8],
 }
 
-/// [`Prk::expand`] of several outputs together, with [`mac_batch`] in the same lanes. Keys and
-/// lengths may differ.
+/// Computes several outputs of [`Prk::expand`] together, and other MACs in the same lanes as
+/// [`mac_batch`] does. Keys and lengths may differ.
 ///
 /// # Panics
 ///
@@ -145,7 +145,7 @@ pub fn expand_batch(all: &mut [Expansion<'_>], other_macs: &mut [Mac<'_>]) {
     }
 }
 
-/// HKDF-Extract with bytes as its result.
+/// HKDF-Extract whose result is bytes, not a `Prk`.
 #[must_use]
 pub fn hkdf_extract(algorithm: HashAlgorithm, salt: &[u8], ikm: &[u8]) -> Secret {
     // HMAC pads its key with zeros, so an empty salt needs no special case.

@@ -1,15 +1,15 @@
 //! HMAC, RFC 2104, with keys that are prepared once and used often.
 //!
-//! A key is absorbed when it is made, not again for each message. See `hkdf.rs` and `prf.rs`,
-//! which iterate it.
+//! A key is hashed when it is made, and not again for each message. See `hkdf.rs` and `prf.rs`,
+//! which compute many MACs with one key.
 //!
 //! # The form of a key
 //!
-//! HMAC hashes one block of padded key before the message and another before the inner digest. A
-//! key is stored as the two chaining values after those blocks; each MAC starts from them, one
-//! after the other in one context on the stack, which is then wiped. AWS-LC offers two other ways.
-//! All three were timed in one run of `benches/wrappers.rs` (Xeon with SHA extensions, a busy
-//! machine: read the ratios), for a message as long as the digest:
+//! HMAC hashes one block of padded key before the message, and another one before the inner
+//! digest. A key is stored as the two chaining values after those blocks. A MAC starts from each
+//! of them in turn, in one context on the stack, which is then wiped. AWS-LC offers two other
+//! ways. All three were timed in one run of `benches/wrappers.rs` (Xeon with SHA extensions, a
+//! busy machine: only the ratios count), for a message as long as the digest:
 //!
 //! | way | kept | SHA-256 | SHA-384 |
 //! |---|---:|---:|---:|
@@ -17,8 +17,8 @@
 //! | `HMAC_Init_from_precomputed_key` | 64 or 128 B | 218 ns | 642 ns |
 //! | chaining values (this) | 64 or 128 B | 145 ns | 517 ns |
 //!
-//! The context is too large for a handshake that holds several keys; the precomputed key costs
-//! clearing and wiping 1224 bytes at each use.
+//! A stored `HMAC_CTX` is too large for a handshake that has several keys. A precomputed key makes
+//! each MAC clear and wipe a context of 1224 bytes.
 
 use core::fmt;
 
@@ -233,8 +233,8 @@ fn mac_with<C: Context>(
     for part in groups.iter().copied().flatten() {
         context.update(part);
     }
-    // `out` may hold the inner digest temporarily: its owner gets the MAC, so this reveals nothing
-    // more.
+    // `out` may have the inner digest temporarily: its owner receives the MAC, so this reveals
+    // nothing more.
     context.finish(out);
     // One context is used for both hashes, so that it is wiped only once.
     context.restart(outer, digest_len);

@@ -1,8 +1,8 @@
 //! A running hash whose blocks are compressed in the same lanes as a chain of MACs.
 //!
-//! Where each MAC of a chain depends on the previous one, lanes (`backend/lanes`) would stay
-//! empty. A long public message that none of the MACs depends on is hashed in them, as far as the
-//! chain goes; the rest is hashed afterwards. See `batch.rs` for independent MACs.
+//! Where each MAC of a chain depends on the previous one, most lanes (`backend/lanes`) would be
+//! unused. They hash a long public message that none of the MACs depends on, until the chain ends;
+//! the rest is hashed afterwards. See `batch.rs` for independent MACs.
 //!
 //! The choice of code path depends only on the lengths and the hash function, which are public.
 
@@ -15,7 +15,7 @@ use crate::hkdf::Prk;
 use crate::hmac::HmacKey;
 use crate::hmac::write_pads;
 
-/// A running hash and the bytes that it takes in while MACs are computed.
+/// A running hash, and the message that is hashed into it while MACs are computed.
 pub struct InterleavedHash<'h> {
     hash: &'h mut Hash,
     /// The bytes that are not yet hashed.
@@ -31,7 +31,7 @@ struct Running {
 }
 
 impl<'h> InterleavedHash<'h> {
-    /// A hash of `bytes`, which `hash` has taken in once [`Self::finish`] is called.
+    /// Prepares to hash `bytes` into `hash`. This is complete after [`Self::finish`].
     #[must_use]
     pub fn new(hash: &'h mut Hash, bytes: &'h [u8]) -> Self {
         Self::with_instructions(lanes::in_use(), hash, bytes)
@@ -39,7 +39,7 @@ impl<'h> InterleavedHash<'h> {
 
     fn with_instructions(instructions: Instructions, hash: &'h mut Hash, bytes: &'h [u8]) -> Self {
         let mut this = Self { hash, bytes, running: None };
-        // Three lanes are the minimum: the two pads of a key, and this hash.
+        // Lanes must be faster for three: the two pads of a key, and a block of this hash.
         if lanes::is_faster(instructions, 3) && bytes.len() >= 2 * BLOCK_LEN {
             let (lead, rest) = bytes.split_at(this.hash.to_boundary().unwrap_or_default());
             if let Some(state) = this.hash.at_boundary(lead) {
@@ -61,8 +61,8 @@ impl<'h> InterleavedHash<'h> {
         mac
     }
 
-    /// HKDF-Expand of `prk` for each info, with the output length of its hash function.
-    /// RFC 5869 2.3
+    /// One output of HKDF-Expand for each info, as long as the digest of the hash function of
+    /// `prk`. RFC 5869 2.3
     #[must_use]
     pub fn expand<const LENGTH: usize, const N: usize>(
         &mut self,
@@ -150,8 +150,8 @@ impl<'h> InterleavedHash<'h> {
 }
 
 impl Running {
-    /// Compresses the block of each lane. The last lane takes the next block of this hash, if
-    /// there is a whole one.
+    /// Compresses the block of each lane. The last lane has the next block of this hash, if a
+    /// whole block is left.
     fn compress(&mut self, lanes: &mut [Lane], bytes: &mut &[u8]) {
         let Some((last, others)) = lanes.split_last_mut() else { return };
         let Some((block, rest)) = bytes.split_first_chunk::<BLOCK_LEN>() else {
@@ -172,15 +172,15 @@ fn job<'a>(key: &'a HmacKey, parts: &'a [&'a [u8]]) -> Job<'a> {
     Job::new(key, [&[]; 2], parts, &[], &mut [])
 }
 
-/// Pads a message that ends in its first block, after `len` bytes. The rest of the block is
-/// overwritten.
+/// Pads a message of one block, which has `len` bytes in it, by overwriting the rest of the
+/// block.
 fn pad_after(len: usize, block: &mut [u8; BLOCK_LEN]) {
     block[len..].fill(0);
     block[len] = END;
     write_length(block, len);
 }
 
-/// Both pads of two keys, and the hash.
+/// The maximum number of lanes: both pads of two keys, and the hash.
 const MAX_LANES: usize = 5;
 
 #[cfg(test)]

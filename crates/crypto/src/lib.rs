@@ -1,8 +1,8 @@
 //! Cryptographic primitives for Tercel: a small, concrete facade over AWS-LC.
 //!
 //! The crate has every primitive of TLS 1.2 and 1.3, as types that prevent wrong lengths and wrong
-//! order of calls, at the cost of the foreign call. It knows no code points, record formats or
-//! labels of TLS.
+//! order of calls, at no more cost than that of the foreign call. Code points, record formats and
+//! labels of TLS are not part of it.
 //!
 //! | task | see |
 //! |---|---|
@@ -22,7 +22,7 @@
 //! | compare and wipe secrets | [`wipe`], [`constant_time_eq`] in `memory.rs` |
 //! | call AWS-LC | `backend/mod.rs`, the only module with `unsafe` |
 //!
-//! The crate has one trait, [`Signer`], because private keys can be outside of the process.
+//! The crate has one trait, [`Signer`], because private keys can be outside the process.
 //! Everything else is concrete: one backend per build.
 //!
 //! ```

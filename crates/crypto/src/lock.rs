@@ -1,4 +1,4 @@
-//! The mutex of all crates: the standard library's, which a test build counts.
+//! The mutex of all crates: the standard library's, whose uses are counted in test builds.
 //!
 //! Data that many connections need at the same time must not be behind a lock. Tests check this by
 //! counting, in builds with debug assertions and the feature `count-locks`. Every other build uses

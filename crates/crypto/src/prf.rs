@@ -27,7 +27,7 @@ impl Tls12Prf {
 
     /// Fills `out` with `PRF(secret, label, seed)`, the seed given in parts.
     pub fn fill(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
-        // Only the blocks of one output can be computed in lanes.
+        // Without a second run, only the blocks of this output can share lanes.
         if out.len() > self.0.algorithm().output_len() && batch::is_faster(2) && self.has_lanes() {
             self.begin(label, seed, out).finish();
         } else {
@@ -35,8 +35,8 @@ impl Tls12Prf {
         }
     }
 
-    /// [`Self::fill`] as a run, to be computed together with another one. Nothing is written
-    /// before it is finished.
+    /// Begins [`Self::fill`] as a run that can be computed together with another one. Nothing is
+    /// written before the run is finished.
     #[must_use]
     pub fn begin<'a>(
         &'a self,
@@ -47,7 +47,7 @@ impl Tls12Prf {
         PrfRun::new(self, label, seed, out)
     }
 
-    /// Whether steps of several outputs can be computed in lanes.
+    /// Whether the steps of several outputs can be computed in lanes.
     pub(crate) fn has_lanes(&self) -> bool {
         batch::is_faster(MAX_BATCH) && self.0.sha512_states().is_some()
     }
@@ -56,10 +56,10 @@ impl Tls12Prf {
         &self.0
     }
 
-    /// Computes one block of output after the other.
+    /// Computes the blocks of the output one after the other.
     pub(crate) fn fill_singly(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
         let hash_len = self.0.algorithm().output_len();
-        // Label and seed are stored contiguously after A(i): hashing one piece takes one call.
+        // Label and seed are stored contiguously after A(i): hashing a single slice takes one call.
         let mut room = [0; MAX_HASH_LEN + MAX_CONTIGUOUS_INPUT];
         let (mut end, parts) = (hash_len, || [label].into_iter().chain(seed.iter().copied()));
         for part in parts() {
@@ -70,7 +70,7 @@ impl Tls12Prf {
             end += part.len();
         }
         let room = &mut room[..end];
-        // A(1) is over label and seed, A(i) over A(i-1).
+        // A(1) is the MAC of label and seed, A(i) the MAC of A(i-1).
         let (a, text) = room.split_at_mut(hash_len);
         self.0.mac(&[&[text]], a);
         let mut block = [0; MAX_HASH_LEN];
@@ -88,7 +88,7 @@ impl Tls12Prf {
         wipe(block);
     }
 
-    /// The same for a long seed, as an exporter's may be.
+    /// Computes the blocks one after the other for a seed of any length, such as an exporter's.
     fn fill_long(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
         let hash_len = self.0.algorithm().output_len();
         let mut a = self.block(&[], label, seed);

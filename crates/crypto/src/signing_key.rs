@@ -184,7 +184,7 @@ impl SigningKey {
             }
             Contents::RsaPss(key, only) => {
                 let key = of_allowed_size(key)?;
-                // The parameters, if any, are also part of the public key's algorithm.
+                // The public key has the same algorithm, including parameters.
                 let algorithm = der::pkcs8_algorithm(der).ok_or(CryptoError::InvalidKey)?;
                 let spki = der::spki(algorithm, &key.public_der()?);
                 (Inner::RsaPss(key, pss_algorithms(only)), spki)

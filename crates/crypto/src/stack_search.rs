@@ -1,7 +1,7 @@
 //! Search for secrets left on the stack, for tests.
 //!
-//! It searches below the caller's frame, where the frames of returned functions were. It works in
-//! an optimised build only: others move every value through the stack. See
+//! It searches below the caller's frame, where the frames of returned functions were. It works
+//! only in optimised builds, because others move every value through the stack. See
 //! `tools/stack-residue.sh`, which runs these tests in builds of many profiles, and
 //! `crates/tls/tests/residue.rs` for all other memory.
 
@@ -42,7 +42,8 @@ impl StackSearch {
         let here = ptr::from_ref(&self).addr();
         self.memory.read_exact_at(&mut self.below, (here - DEPTH) as u64).unwrap();
         // The lowest bytes may lie below the painted area, because the frame of `paint` began
-        // lower. One of them may have the painted value, so the area begins with a run of it.
+        // lower. A single one of them may have the painted value by chance, so the area is taken
+        // to begin with `RUN` bytes that have it.
         let unpainted = self.below.windows(RUN).position(|run| run.iter().all(|b| *b == PAINT));
         let painted = self.below.iter().skip(unpainted.unwrap_or_default());
         painted.skip_while(|byte| **byte == PAINT).count()
@@ -77,11 +78,11 @@ fn paint() {
 #[cfg(lanes_avx2)]
 const PAINT: u8 = 0xa7;
 
-/// This many adjacent bytes do not have the painted value by chance.
+/// The number of adjacent bytes that do not all have the painted value by chance.
 #[cfg(lanes_avx2)]
 const RUN: usize = 16;
 
-/// The words of some bytes combined with this pad, most significant byte first.
+/// The words of these bytes after XOR with `pad`, most significant byte first.
 pub(crate) fn words(bytes: &[u8], pad: u8) -> Vec<u64> {
     let word = |word: &[u8]| word.iter().fold(0, |all, byte| all << 8 | u64::from(byte ^ pad));
     bytes.chunks_exact(8).map(word).collect()
@@ -95,5 +96,6 @@ pub(crate) fn leave(words: &[u64]) {
     std::hint::black_box(&mut room);
 }
 
-/// Deeper than any function of this crate, and far less than a thread's stack.
+/// The size of the searched area: deeper than any function of this crate, and far smaller than the
+/// stack of a thread.
 const DEPTH: usize = 64 * 1024;

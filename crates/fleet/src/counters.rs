@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Counts {
     /// Session lookups that found a session.
     pub hits: u64,
-    /// Session lookups that found none, or one that could not be decrypted.
+    /// Session lookups that found no session, or one that could not be decrypted.
     pub misses: u64,
     /// Sessions written to the store.
     pub kept: u64,
@@ -18,7 +18,7 @@ pub struct Counts {
     pub early_data_admitted: u64,
     /// Early data refused because the store had recorded it before.
     pub early_data_replayed: u64,
-    /// Early data refused because it could not be established whether it is new.
+    /// Early data refused because the guard could not establish whether it is new.
     pub early_data_unknown: u64,
     /// Requests refused at once because there was no connection to the store.
     pub unavailable: u64,

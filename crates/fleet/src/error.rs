@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tercel::session::TicketKeyError;
 
-/// Why a node could not join its fleet, or refused ticket keys or secrets.
+/// The reason why a node could not join its fleet, or refused ticket keys or secrets.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FleetError {
@@ -24,15 +24,15 @@ pub enum FleetError {
     Keys(PathBuf, TicketKeyError),
     /// The ticket keys in the store could not be decrypted with the secret and name of this fleet.
     UnreadableKeys,
-    /// The other nodes of this fleet write under a secret that this node does not have.
+    /// The other nodes of this fleet encrypt with a secret that this node does not have.
     SecretMismatch,
     /// A setting differs from that of the nodes that admit early data.
     SettingMismatch {
         /// The name of the setting.
         setting: &'static str,
-        /// Its value on this node.
+        /// The value on this node.
         here: Duration,
-        /// Its value on the other nodes.
+        /// The value on the other nodes.
         there: Duration,
     },
     /// There is no connection to the store, or it did not answer in time.

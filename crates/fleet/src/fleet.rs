@@ -17,9 +17,9 @@ use crate::secrets::FleetSecrets;
 use crate::settings::Settings;
 use crate::ticket_keys::FleetTicketSealer;
 
-/// A node of a fleet. [`apply`](Self::apply) puts it into configurations,
-/// [`answers`](Self::answers) into acceptors. Cheap to clone. Its thread ends with the last clone,
-/// configuration and answers that use it.
+/// A node of a fleet. [`apply`](Self::apply) adds it to configurations, and
+/// [`answers`](Self::answers) to acceptors. It is cheap to clone. Its thread ends when all clones,
+/// configurations and answers that use it are dropped.
 #[derive(Clone)]
 pub struct Fleet(Arc<Node>);
 
@@ -49,9 +49,9 @@ impl Fleet {
     }
 
     /// Reads the files that the settings name, but does not use the store before [`Self::begin`]:
-    /// for a server that prepares a configuration which it may not use after all. What a node
-    /// writes when it connects (the parameters under which it admits early data, ticket keys)
-    /// binds other nodes.
+    /// for a server that prepares a configuration and may not use it after all. When a node
+    /// connects, it writes ticket keys and the parameters under which it admits early data, and
+    /// these affect other nodes.
     ///
     /// # Errors
     /// As [`Self::connect`].
@@ -66,9 +66,9 @@ impl Fleet {
         self.0.begin();
     }
 
-    /// Test seam. [`Self::prepare`] with another [blind time](Self::blind_time), and as if all
-    /// nodes had the same settings, for tests, which cannot wait as long as servers. Early data
-    /// can be accepted twice with it.
+    /// Test seam. Like [`Self::prepare`], but with another [blind time](Self::blind_time), and as
+    /// if all nodes had the same settings: tests cannot wait as long as servers. With a shorter
+    /// time, early data can be accepted twice.
     ///
     /// # Errors
     /// As [`Self::connect`].
@@ -101,8 +101,8 @@ impl Fleet {
     /// Adds what this fleet shares to a configuration: ticket keys, sessions, early data.
     /// Everything else in the builder stays unchanged.
     ///
-    /// A configuration with shared sessions or early data asks questions, so its acceptor needs
-    /// [`Self::answers`].
+    /// With shared sessions or early data, handshakes ask questions, so the acceptor of the
+    /// configuration needs [`Self::answers`].
     #[must_use]
     pub fn apply(&self, mut builder: ServerConfigBuilder) -> ServerConfigBuilder {
         let node = &self.0;
@@ -123,7 +123,7 @@ impl Fleet {
         builder
     }
 
-    /// Adds answers to the questions that [`Self::apply`] leads to.
+    /// Adds answers to the questions that a configuration made by [`Self::apply`] asks.
     #[must_use]
     pub fn answers(&self, mut answers: Answers) -> Answers {
         if self.0.sessions.is_some() {
@@ -152,8 +152,8 @@ impl Fleet {
             answers = answers.admit_early_data(move |question| {
                 let (guard, fleet) = (Arc::clone(&guard), fleet.clone());
                 async move {
-                    // A configuration that was changed later may have a window that this guard was
-                    // not made for.
+                    // The window of the configuration may have been changed after `apply`, and this
+                    // guard was not made for another window.
                     let is_ours = question.freshness_window() <= fleet.0.freshness_window;
                     let admitted =
                         is_ours && guard.admit(question.unique(), question.checked_at()).await;
@@ -165,8 +165,8 @@ impl Fleet {
         answers
     }
 
-    /// Reads ticket keys now, from the file or the store, as on a signal. They are read once a
-    /// second in any case. Needs a tokio runtime.
+    /// Reads ticket keys now, from the file or the store, for use on a signal. Otherwise they are
+    /// read once a second. Needs a tokio runtime.
     ///
     /// # Errors
     /// If the keys were rejected or the store is unavailable. The previous keys stay in use.
@@ -191,9 +191,9 @@ impl Fleet {
         }
     }
 
-    /// Refuses early data for `overlap` and one [blind time](Self::blind_time) from now on: for a
-    /// server that let another guard decide so far, and has connections left that use that guard
-    /// for at most `overlap`. Neither guard knows what the other one admitted. Has no effect
+    /// Refuses early data for `overlap` and one [blind time](Self::blind_time) from now on. This
+    /// is for a server that used another guard so far, and whose remaining connections use that
+    /// guard for at most `overlap`. Neither guard has the entries of the other. Has no effect
     /// without a guard.
     pub fn follow_another_guard(&self, overlap: Duration) {
         if let Some(guard) = &self.0.guard {
@@ -202,23 +202,23 @@ impl Fleet {
     }
 
     /// Refuses early data from now on, and no longer requires other nodes to have the settings of
-    /// this one: for a server whose new connections use another fleet while some old ones still
-    /// use this one. Has no effect without a guard.
+    /// this one. This is for a server whose new connections use another fleet while some old ones
+    /// still use this one. Has no effect without a guard.
     pub fn retire_guard(&self) {
         if let Some(guard) = &self.0.guard {
             guard.retire();
         }
     }
 
-    /// Whether both are clones of the same node.
+    /// Whether `self` and `other` are clones of the same node.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Waits for at most `limit` until the store is connected and ticket keys are there, as far as
-    /// the settings require them. Returns whether they are. For servers that should not start with
-    /// full handshakes. Needs a tokio runtime.
+    /// Waits for at most `limit` until the store is connected and ticket keys have arrived, if the
+    /// settings require them. Returns whether this succeeded. A server that waits for this before
+    /// it accepts connections avoids full handshakes at its start. Needs a tokio runtime.
     pub async fn reached(&self, limit: Duration) -> bool {
         let began = Instant::now();
         loop {
@@ -241,8 +241,8 @@ impl Fleet {
         State { store: store.is_some_and(|store| store.is_connected()), ticket_keys, early_data }
     }
 
-    /// The time since which the current shared ticket key has been sealing. `None` if none seals,
-    /// or keys are not shared.
+    /// The time at which the current shared ticket key began to seal. `None` if no key seals, or
+    /// keys are not shared.
     #[must_use]
     pub fn ticket_key_since(&self) -> Option<UnixTime> {
         self.0.tickets.as_ref()?.seals_since(UnixTime::now())
@@ -259,9 +259,9 @@ impl Fleet {
     /// and one second, plus one second, plus twice the [allowed clock
     /// difference](crate::settings::StoreSettings::clock_difference). With a store that has
     /// replicas it is longer by a minute and the [connect time
-    /// limit](crate::settings::StoreSettings::connect_time_limit). It is two minutes longer where
-    /// nothing shows that earlier nodes had the same settings: when the first nodes of a fleet
-    /// start, or when the store lost everything and no node that admitted early data is left.
+    /// limit](crate::settings::StoreSettings::connect_time_limit). It is two minutes longer if
+    /// the settings of earlier nodes are unknown: when the first nodes of a fleet start, or when
+    /// the store lost everything and no node that admitted early data is left.
     #[must_use]
     pub fn blind_time(&self) -> Duration {
         self.0.blind.time

@@ -26,28 +26,28 @@
 //!
 //! # What nodes can share
 //!
-//! - **Ticket keys** ([`Settings::ticket_keys`]): the session travels in the ticket, and every
-//!   node can open it. A handshake does not need the store. With keys from the store, one node
-//!   rotates them, and all nodes have the next key before it seals.
+//! - **Ticket keys** ([`Settings::ticket_keys`]): the session is in the ticket, and every node can
+//!   open it. A handshake does not need the store. With keys from the store, one node rotates
+//!   them, and all nodes have the next key before any node seals with it.
 //! - **Sessions** ([`Settings::sessions`]): the session is in the store, and the client has an
 //!   identifier for it. In TLS 1.3 each session can be resumed once, across all nodes. A TLS 1.2
 //!   session whose connection ended with a fatal alert is removed from the store.
-//! - **The replay guard** ([`Settings::early_data`]): early data that one node admitted, no node
-//!   admits again.
+//! - **The replay guard** ([`Settings::early_data`]): early data that was admitted by one node is
+//!   not admitted again by any node.
 //!
 //! # For the operator
 //!
 //! - The *fleet secret* is a file of at least 32 bytes, the same on every node (`openssl rand -hex
-//!   32`), readable only by the server or its group. Keys and sessions are sealed under it: the
-//!   store learns neither them nor the IDs of sessions. A store that lies can still deny
-//!   resumption, return a session twice, or admit early data twice. [`FleetSecrets`] describes how
-//!   to rotate the secret.
+//!   32`), readable only by the server or its group. Keys and sessions are encrypted with it, so
+//!   the store learns neither them nor the IDs of sessions. A store that returns false replies can
+//!   still prevent resumption, return a session twice, or admit early data twice. [`FleetSecrets`]
+//!   describes how to rotate the secret.
 //! - While the store is unavailable, handshakes are full ones, or use the last ticket keys. Those
-//!   keys still open tickets; they seal for at least one and at most two more [ticket
-//!   lifetimes](Settings::ticket_lifetime), after which no new tickets are issued until the store
-//!   is back. Early data is refused at once. Only handshakes in progress when the store fails wait
-//!   for it, each for at most [`StoreSettings::time_limit`].
-//! - The clocks of nodes and store must be correct to a few seconds.
+//!   keys still open tickets. They seal new tickets for at least one and at most two more [ticket
+//!   lifetimes](Settings::ticket_lifetime); after that no tickets are issued until the store is
+//!   available again. Early data is refused at once. Only handshakes in progress when the store
+//!   fails wait for it, each for at most [`StoreSettings::time_limit`].
+//! - The clocks of nodes and store must be accurate to a few seconds.
 //! - Early data is refused for [`Fleet::blind_time`] after the store was unavailable, restarted,
 //!   emptied or replaced. It is refused altogether, with the reason in the log, while the store
 //!   may evict keys (`maxmemory-policy` other than `noeviction`), while the clocks of store and
@@ -55,9 +55,9 @@
 //!   without `min-replicas-to-write`: a store that was cut off would still serve some nodes
 //!   while its successor serves others. Set `min-replicas-max-lag` (10 seconds by default) to at
 //!   most a minute. The module `early_data` explains why that is enough.
-//! - Removing a session that the store does not have leaves an empty entry for a week, so that a
-//!   delayed write of that session is refused. RFC 5246 7.2.2
-//! - Supported are one server, or a primary with replicas behind one address. A cluster that
+//! - If a session to be removed is not in the store, an empty entry is stored for a week, so that
+//!   a delayed write of that session is refused. RFC 5246 7.2.2
+//! - The store can be one server, or a primary with replicas behind one address. A cluster that
 //!   spreads keys over servers, a Sentinel and a replica count as unavailable, with the reason in
 //!   the log.
 //! - Commands used, of Redis 6.2 or later, or Valkey: `PING`, `INFO`, `TIME`, `GET`, `SET`, `DEL`,

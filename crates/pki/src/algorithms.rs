@@ -1,7 +1,7 @@
 //! The signature algorithms of certificates.
 //!
-//! Each maps the two identifiers found in certificates (of the issuer's key and of the signature)
-//! to the algorithm of `tercel-crypto` that verifies the signature. SHA-1 and MD5 are absent, and
+//! Each maps the two identifiers in a certificate (of the issuer's key and of the signature) to the
+//! algorithm of `tercel-crypto` that verifies the signature. SHA-1 and MD5 are absent, and
 //! therefore refused.
 
 use pki_types::{AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm, alg_id};
@@ -33,7 +33,7 @@ impl CertificateAlgorithm {
         self.algorithm
     }
 
-    /// A copy at another address, as in another crate: a constant may have several addresses.
+    /// A copy with another address, as a constant has in each crate that uses it.
     #[cfg(test)]
     pub(crate) fn copied_elsewhere(&self) -> &'static Self {
         let Self { key, algorithm, key_identifier, signature_identifier } = *self;
@@ -111,7 +111,7 @@ const ALL: [&CertificateAlgorithm; 28] = {
         &entry(Rsa, S::RsaPssSha256, id::RSA_ENCRYPTION, id::RSA_PSS_SHA256),
         &entry(Rsa, S::RsaPssSha384, id::RSA_ENCRYPTION, id::RSA_PSS_SHA384),
         &entry(Rsa, S::RsaPssSha512, id::RSA_ENCRYPTION, id::RSA_PSS_SHA512),
-        // A key for PSS only: for any hash (no parameters), or for one. RFC 4055 3.1
+        // The key is for PSS only: with one hash, or with any if it has no parameters. RFC 4055 3.1
         &entry(RsaPss, S::RsaPssSha256, PSS_ANY_HASH, id::RSA_PSS_SHA256),
         &entry(RsaPss, S::RsaPssSha384, PSS_ANY_HASH, id::RSA_PSS_SHA384),
         &entry(RsaPss, S::RsaPssSha512, PSS_ANY_HASH, id::RSA_PSS_SHA512),

@@ -4,7 +4,7 @@
 //! and lengths with leading zeros. Two strict readers cannot disagree about the position of a
 //! field, which is why a key found here is the key that path building saw.
 //!
-//! It knows only tags and lengths; [`crate::certificate`] and [`crate::ocsp`] interpret the
+//! It interprets only tags and lengths; [`crate::certificate`] and [`crate::ocsp`] interpret the
 //! fields.
 
 /// The bytes are not DER, or not the expected element.
@@ -79,7 +79,7 @@ pub(crate) fn single(bytes: &[u8], tag: u8) -> Result<&[u8], Malformed> {
     Ok(content)
 }
 
-/// Definite lengths in their shortest form. X.690 10.1
+/// Reads a length, which must be definite and in its shortest form. X.690 10.1
 fn read_length(bytes: &[u8]) -> Result<(usize, &[u8]), Malformed> {
     let (&first, rest) = bytes.split_first().ok_or(Malformed)?;
     if first < 0x80 {
@@ -140,7 +140,7 @@ pub(crate) fn sequence(content: &[u8]) -> Vec<u8> {
     match digits {
         [] => element.push(0),
         [short] if *short < 0x80 => element.push(*short),
-        // At most the eight bytes of a usize.
+        // The length has at most the eight bytes of a `usize`.
         #[expect(clippy::cast_possible_truncation)]
         long => {
             element.push(0x80 | long.len() as u8);

@@ -23,7 +23,7 @@ pub fn load_key_pem(pem: &[u8]) -> Result<PrivateKeyDer<'static>, PemError> {
         Err(pem::Error::NoItemsFound) if contains(pem, ENCRYPTED_SECTION) => {
             Err(PemError::EncryptedKey)
         }
-        // The parser knows no header lines within a section.
+        // The parser reports the header line of an encrypted key as wrong base64.
         Err(pem::Error::Base64Decode(_)) if contains(pem, ENCRYPTED_HEADER) => {
             Err(PemError::EncryptedKey)
         }

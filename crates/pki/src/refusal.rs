@@ -29,7 +29,7 @@ pub struct Refusal {
     pub position: Option<usize>,
     /// The time of verification.
     pub time: UnixTime,
-    /// The explanation of an application's verifier. It ends the text, with control characters
+    /// The explanation of an application's verifier, printed at the end with control characters
     /// escaped.
     pub explanation: Option<String>,
 }
@@ -59,7 +59,7 @@ impl Refusal {
         }
     }
 
-    /// The refusal with an explanation by the verifier, which ends its text. It is not sent to the
+    /// Adds the verifier's explanation, which is printed at the end. It is not sent to the
     /// peer.
     #[must_use]
     pub fn with_explanation(mut self, text: impl Into<String>) -> Self {
@@ -86,7 +86,7 @@ impl fmt::Display for Refusal {
             write!(f, "; it is {} now", ReadableTime(self.time))?;
         }
         match &self.explanation {
-            // It may quote the peer's text.
+            // The explanation may quote text from the peer.
             Some(text) => write!(f, ": {}", escape_untrusted(text)),
             None => Ok(()),
         }
@@ -95,7 +95,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Without the certificates themselves.
+/// Omits the certificates themselves.
 impl fmt::Debug for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Refusal")
@@ -130,8 +130,8 @@ impl Refusal {
     }
 }
 
-/// The first certificate with the validity that the reason reports. Path building does not say
-/// which it was.
+/// The position of the first certificate with the validity that the reason reports, because path
+/// building does not report a position.
 fn position(reason: RefusalReason, chain: &[CertificateDer<'_>]) -> Option<usize> {
     let at_fault = |certificate: &Certificate<'_>| match reason {
         RefusalReason::Expired { not_after } => certificate.not_after == not_after,

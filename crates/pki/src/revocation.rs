@@ -42,7 +42,7 @@ pub(crate) struct Revocation {
     pub(crate) policy: RevocationPolicy,
 }
 
-/// Without the lists themselves.
+/// Omits the lists themselves.
 impl fmt::Debug for Revocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Revocation")
@@ -62,7 +62,7 @@ impl Revocation {
         Ok(())
     }
 
-    /// The lists as [`Self::options`] borrows them; empty, without allocation, if there are none.
+    /// References to the lists, for [`Self::options`]. Without lists, nothing is allocated.
     pub(crate) fn lists(&self) -> Vec<&CertRevocationList<'static>> {
         self.lists.iter().collect()
     }

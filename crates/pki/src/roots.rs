@@ -97,7 +97,7 @@ impl Roots {
     }
 }
 
-/// Without the anchors themselves.
+/// Omits the anchors themselves.
 impl fmt::Debug for Roots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Roots").field("anchors", &self.anchors.len()).finish()

@@ -45,7 +45,7 @@ pub(crate) fn from_der(element: Element<'_>) -> Result<UnixTime, Malformed> {
     Ok(from_seconds(((days * 24 + hour) * 60 + minute) * 60 + second))
 }
 
-/// A time as people read it: `2026-11-20 17:01:47 UTC`.
+/// A time that prints as `2026-11-20 17:01:47 UTC`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadableTime(pub UnixTime);
 

@@ -1,11 +1,11 @@
 //! A TLS terminator: the library behind `tercel proxy`.
 //!
-//! Clients connect over TLS; their bytes are forwarded to backends in plaintext, and the backends'
-//! bytes back to them. Each worker thread has its own listeners and its own runtime, and no byte
-//! crosses threads; the only shared state that a connection touches is counters. Unix only.
+//! Clients connect over TLS; their data is forwarded to backends in plaintext, and the backends'
+//! data back to them. Each worker thread has its own listeners and its own runtime, and data never
+//! crosses threads; counters are the only shared state that a connection uses. Unix only.
 //!
-//! Start with [`Config`] (`docs/proxy.md` describes every key), then [`run`] to be the whole
-//! program, or [`Proxy`] to serve inside this process. [`ConfigError`] says why a configuration was
+//! Start with [`Config`] (`docs/proxy.md` describes every key). [`run`] is the whole program;
+//! [`Proxy`] serves within another one. [`ConfigError`] is the reason why a configuration was
 //! rejected.
 //!
 //! # Modules
@@ -59,7 +59,7 @@ mod worker;
 #[cfg_attr(not(debug_assertions), allow(dead_code))]
 mod testing;
 
-// Unit and integration tests share `tests/terminator/support.rs`, which uses this name.
+// The unit and integration tests share `tests/terminator/support.rs`, which uses this name.
 #[cfg(test)]
 extern crate self as tercel_proxy;
 

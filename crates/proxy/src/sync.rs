@@ -1,6 +1,6 @@
 //! Atomic types: those of `std`, or those of loom in model checks (`--cfg loom`, `just loom`).
 //!
-//! The invariants that are checked are in the files named `models.rs`.
+//! The files named `models.rs` have the model checks.
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::sync::atomic;

@@ -1,4 +1,4 @@
-//! A gRPC client on tonic over TLS: asks grpc.health.v1 whether a service serves.
+//! A gRPC client on tonic over TLS: calls grpc.health.v1 to check the health of a service.
 //!
 //!     cargo run -p tercel-tokio --example grpc_client -- ROOTS.pem https://localhost:8443 example
 
@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let connector = connector.clone();
         async move { connect(&connector, &uri).await.map(TokioIo::new) }
     };
-    // The TLS of tonic is not built in; this endpoint uses Tercel.
+    // Tonic is built without its own TLS; this endpoint uses Tercel.
     let endpoint = Endpoint::from_shared(uri.clone())?;
     let channel = endpoint.connect_with_connector(tower::service_fn(connect)).await?;
     let asked = HealthCheckRequest { service: service.clone() };

@@ -1,4 +1,4 @@
-//! A gRPC service on tonic over TLS: grpc.health.v1, which says that it serves.
+//! A gRPC service on tonic over TLS: grpc.health.v1, which reports the status SERVING.
 //!
 //!     cargo run -p tercel-tokio --example grpc_server -- CHAIN.pem KEY.pem 127.0.0.1:8443
 

@@ -23,7 +23,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default)]
 pub struct AcceptBackoff {
     failures: u32,
-    /// Consecutive errors that concern one connection each, without a pause between them.
+    /// The number of consecutive errors for which there was no pause.
     immediate: u32,
 }
 
@@ -69,7 +69,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 const FIRST: Duration = Duration::from_millis(5);
 const LONGEST: Duration = Duration::from_millis(250);
 
-/// A flood of connections that are reset must not cause a busy loop.
+/// The limit of errors without a pause, so that a flood of resets does not cause a busy loop.
 const MAX_IMMEDIATE: u32 = 32;
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ impl Acceptor {
     /// [`TlsStream::take_early_data`]. Dropping the future closes the transport.
     ///
     /// # Errors
-    /// Those of the transport, and [`crate::HandshakeError`] as the inner error of an
+    /// Errors of the transport, and [`crate::HandshakeError`] as the inner error of an
     /// [`io::Error`].
     pub async fn accept<T>(&self, transport: T) -> io::Result<TlsStream<T>>
     where
@@ -52,13 +52,13 @@ impl Acceptor {
         self.accept_with_greeting(transport, &[]).await
     }
 
-    /// Like [`Self::accept`], for protocols in which the server speaks first: sends `greeting`
-    /// ahead of all data that is written to the stream. In TLS 1.3 it is sent right after the
+    /// Like [`Self::accept`], for protocols in which the server sends first: sends `greeting`
+    /// before all data that is written to the stream. In TLS 1.3 it is sent right after the
     /// server's Finished, a round trip before the handshake is complete.
     ///
-    /// The client is not authenticated yet. An attacker who replays a ClientHello causes
-    /// `greeting` to be sent too, but cannot read it: put nothing in it that only some clients may
-    /// receive. RFC 9846 4.5.3
+    /// The client is not authenticated when `greeting` is sent. An attacker who replays a
+    /// ClientHello also causes it to be sent, but cannot decrypt it. It must have nothing that is
+    /// meant only for some clients. RFC 9846 4.5.3
     ///
     /// # Errors
     /// As [`Self::accept`].
@@ -74,11 +74,11 @@ impl Acceptor {
     }
 
     /// Like [`Self::accept`], with a handler that receives early data as it arrives and may answer
-    /// it before the handshake is complete. See [`EarlyExchange`] for what that means.
+    /// it before the handshake is complete. See [`EarlyExchange`] for the risk.
     ///
     /// # Errors
-    /// As [`Self::accept`]. Early data that the handler received was then replayed, or its client
-    /// has gone.
+    /// As [`Self::accept`]. In case of an error, early data that the handler received was
+    /// replayed, or the client has closed the connection.
     pub async fn accept_with_early_data<T>(
         &self,
         transport: T,

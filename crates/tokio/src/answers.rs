@@ -42,7 +42,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// No functions yet: every question ends the handshake.
+    /// A value without functions: every question ends the handshake.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -89,8 +89,8 @@ impl Answers {
         self
     }
 
-    /// Stores a new session. The client learns of it only when the future is complete. Sessions to
-    /// be removed after a fatal alert are passed to
+    /// Stores a new session. Its ticket is sent to the client only when the future is complete.
+    /// Sessions to be removed after a fatal alert are passed to
     /// [`forget_session`](tercel::server::ServerConfigBuilder::forget_session), at any later time.
     #[must_use]
     pub fn store_session<F>(
@@ -104,8 +104,8 @@ impl Answers {
         self
     }
 
-    /// Decides whether early data with this unique value may be accepted. No value may be accepted
-    /// twice.
+    /// Decides whether early data with this unique value may be accepted. A value must not be
+    /// accepted twice.
     #[must_use]
     pub fn admit_early_data<F>(
         mut self,

@@ -37,9 +37,9 @@ pub struct Connector {
 pub struct EarlyConnection<T> {
     /// The stream.
     pub stream: TlsStream<T>,
-    /// How many bytes of the early data, from its start, the server accepted. Whether to send the
-    /// rest again is for the application to decide. 0 if there was no session for early data, or
-    /// the server rejected it.
+    /// The number of bytes of the early data, from its start, that the server accepted. The
+    /// application decides whether to send the rest again. 0 if there was no session for early
+    /// data, or the server rejected it.
     pub accepted: usize,
 }
 
@@ -64,7 +64,7 @@ impl Connector {
     /// Runs the handshake with the server of this name. Dropping the future closes the transport.
     ///
     /// # Errors
-    /// Those of the transport, and [`crate::HandshakeError`] as the inner error of an
+    /// Errors of the transport, and [`crate::HandshakeError`] as the inner error of an
     /// [`io::Error`].
     pub async fn connect<T>(
         &self,

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tercel::pki::Refusal;
 
-/// Why a handshake failed. It is the inner error of the [`io::Error`] that `accept` and `connect`
-/// return.
+/// The reason why a handshake failed. It is the inner error of the [`io::Error`] that `accept` and
+/// `connect` return.
 ///
 /// ```
 /// # fn explain(error: &std::io::Error) {
@@ -30,7 +30,7 @@ pub enum HandshakeError {
     },
     /// The handshake was not complete in time.
     TimedOut(Duration),
-    /// The configuration asks a question that has no answer function. See [`crate::Answers`].
+    /// The configuration needs an answer for which no function was set. See [`crate::Answers`].
     Unanswered(&'static str),
 }
 

@@ -52,12 +52,13 @@ macro_rules! handshake_option_setters {
 }
 pub(crate) use handshake_option_setters;
 
-/// Long enough for a slow network and a remote key, short enough to free idle connections.
+/// The default time limit: enough for a slow network and a remote key, but idle connections are
+/// freed soon.
 pub(crate) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(15);
 
 /// Runs `handshake` within its time limit. A client sends `early` as early data as far as that is
 /// permitted, and the number of bytes sent is returned with the stream. A server sends all of
-/// `early` as soon as that is possible, and passes received early data to `exchange` first.
+/// `early` as soon as it can send data, and offers received early data to `exchange` first.
 pub(crate) async fn complete<T: AsyncRead + AsyncWrite + Unpin>(
     side: Side,
     handshake: Handshake,
@@ -92,7 +93,7 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
     loop {
         let mut step = handshake.advance(&mut received, &mut out);
         if let Ok(Next::Connected(connection)) = &mut step {
-            // Sessions are stored before the client learns of them, since it may use them at once.
+            // Sessions are stored before the tickets are sent, since clients may use them at once.
             answers.keep_sessions(connection.info.take_new_sessions()).await?;
         }
         if sent_early.is_none() && !early.is_empty() {
@@ -120,8 +121,8 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
             }
             Next::Receive => {
                 let count = poll_fn(|context| {
-                    // Receiving comes first, so that a long answer cannot keep the client from
-                    // being answered.
+                    // Receiving comes first, so that the answer to early data cannot delay the
+                    // handshake messages of the client.
                     let polled = poll_send_and_receive(
                         &mut transport,
                         &mut outgoing,
@@ -166,7 +167,7 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Makes a stream of a complete handshake, and sends what it left to send.
+/// Makes a stream of a complete handshake, and sends the bytes that are still unsent.
 async fn into_stream<T: AsyncRead + AsyncWrite + Unpin>(
     side: Side,
     mut transport: T,
@@ -189,7 +190,7 @@ async fn into_stream<T: AsyncRead + AsyncWrite + Unpin>(
     Ok(stream)
 }
 
-/// Receives and sends at the same time: the peer may have to send before it reads.
+/// Receives and sends at the same time, because the peer may have to send before it reads.
 fn poll_send_and_receive<T: AsyncRead + AsyncWrite + Unpin>(
     transport: &mut T,
     outgoing: &mut Outgoing,
@@ -221,7 +222,7 @@ impl EarlyAnswer {
         }
     }
 
-    /// Sends the answer while the transport accepts it, so that nothing has to be buffered.
+    /// Sends more of the answer while the transport accepts it, so that nothing has to be buffered.
     fn poll<T: AsyncWrite + Unpin>(
         &mut self,
         exchange: &mut impl EarlyExchange,
@@ -236,7 +237,7 @@ impl EarlyAnswer {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(flushed) => flushed?,
             }
-            // There is no sender between two messages of the server.
+            // Between two handshake messages of the server there is no sender.
             let Some(sender) = handshake.half_rtt_sender() else { return Ok(()) };
             let mut answer = ReadBuf::new(buffer);
             if exchange.poll_answer(context, &mut answer).is_pending() {
@@ -251,7 +252,7 @@ impl EarlyAnswer {
             tercel_crypto::wipe(answer.filled_mut());
             outgoing.push(&mut records);
         }
-        // There may be more to send, so the task is woken again.
+        // There may be more to send, so the task is woken to be polled again.
         context.waker().wake_by_ref();
         Ok(())
     }
@@ -260,7 +261,7 @@ impl EarlyAnswer {
 /// Size of the answer buffer.
 const ANSWER_BUFFER: usize = 16 * 1024;
 
-/// Records that are sent before the task yields to the client and to other tasks.
+/// The number of records that are sent before the task yields to other work.
 const MAX_ANSWER_RECORDS: usize = 8;
 
 async fn send<T: AsyncWrite + Unpin>(transport: &mut T, outgoing: &mut Outgoing) -> io::Result<()> {
@@ -293,8 +294,8 @@ fn send_greeting(
     Ok(Some(greeting.len()))
 }
 
-/// Whether the last flight consists of tickets, which the connection does not depend on: that of a
-/// TLS 1.3 server.
+/// Whether the last flight consists of tickets, as a TLS 1.3 server's does. The connection does
+/// not depend on them.
 fn ends_with_tickets(side: Side, connection: &Connection) -> bool {
     side == Side::Server && connection.info.version == ProtocolVersion::TLS1_3
 }

@@ -13,11 +13,11 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::pool;
 
-/// Received data that was not read yet.
+/// Received data that has not been read yet.
 #[derive(Default)]
 pub(crate) struct Incoming {
-    /// A buffer of the pool, or one of exactly the needed size while the transport has no more
-    /// data.
+    /// A buffer from the pool. While the transport has no more data, a buffer of exactly the
+    /// needed size.
     received: Option<ReceiveBuffer>,
     /// Plaintext of a record that did not fit into the buffer of the reader.
     plaintext: Vec<u8>,
@@ -30,14 +30,14 @@ pub(crate) struct Incoming {
 struct PostHandshakeAuth {
     /// Client: requests that `on_records` has to answer.
     requests: Vec<CertificateRequested>,
-    /// Server: certificates that were not collected yet.
+    /// Server: certificates that have not been collected yet.
     certificates: Vec<ClientCertificate>,
-    /// Why a request could not be answered; reported by the next read, after the data before it.
+    /// The reason why a request could not be answered. A read reports it after the earlier data.
     failed: Option<io::Error>,
 }
 
 impl Incoming {
-    /// Starts with bytes that the handshake received beyond its end.
+    /// Makes the reading side, with bytes that arrived after the end of the handshake.
     pub(crate) fn new(received: ReceiveBuffer) -> Self {
         let received = (!received.is_empty()).then_some(received);
         Self { received, plaintext: Vec::new(), consumed: 0, post_handshake: None }
@@ -65,8 +65,8 @@ impl Incoming {
         self.poll_open(receiver, transport, context, open, on_records)
     }
 
-    /// Waits until the client has answered the request with this context; data is kept for later
-    /// reads.
+    /// Waits until the client has answered the request with this context. Data that arrives first
+    /// is kept for later reads.
     pub(crate) fn poll_certificate<T: AsyncRead + Unpin>(
         &mut self,
         receiver: &mut Receiver,
@@ -179,7 +179,7 @@ impl Incoming {
     ) -> io::Result<Step> {
         let mut some = false;
         loop {
-            // If data was read already, the next read reports the error.
+            // If data has been read by this call, the next read reports the error.
             let filled = match receiver.open_into(received, out.initialize_unfilled()) {
                 Err(_) if some => return Ok(Step::Done),
                 other => other?,
@@ -197,20 +197,20 @@ impl Incoming {
                     }
                 }
                 Filled::More => return Ok(if some { Step::Done } else { Step::More }),
-                // These do not end the read: an empty read would signal the end of the stream.
+                // These messages do not end the read: an empty read means the end of the stream.
                 Filled::CertificateRequested(request) => {
                     self.post_handshake().requests.push(request);
                 }
                 Filled::ClientCertificate(answer) => {
                     self.post_handshake().certificates.push(answer);
                 }
-                // The stream was closed, or the record is of a kind that streams do not handle.
+                // The stream was closed, or streams do not support this kind of record.
                 _ => return Ok(Step::Done),
             }
         }
     }
 
-    /// Opens one record in place and keeps its plaintext; `false` if it had none.
+    /// Opens one record in place and keeps its plaintext; `false` if the record had none.
     fn open_in_place(
         &mut self,
         receiver: &mut Receiver,
@@ -226,7 +226,7 @@ impl Incoming {
         match opened {
             Opened::Data(data) => {
                 self.plaintext.extend_from_slice(data);
-                // The buffer may be reused by another stream.
+                // The data is wiped, because another stream may get the buffer.
                 tercel_crypto::wipe(data);
             }
             Opened::CertificateRequested(request) => self.post_handshake().requests.push(request),
@@ -256,8 +256,8 @@ impl Incoming {
     }
 
     /// Keeps the buffer if it has unread bytes, otherwise returns it to the pool. A buffer of
-    /// exact size has room for one record only, so its bytes move to a pool buffer: more data may
-    /// follow at once.
+    /// exact size has room for one record only, so its bytes are moved to a pool buffer, because
+    /// more data may follow at once.
     fn keep_or_return(&mut self, received: ReceiveBuffer) {
         if received.is_empty() {
             pool::return_received(received);
@@ -270,8 +270,8 @@ impl Incoming {
         }
     }
 
-    /// Called when the transport has no more data: a partial record moves to a buffer of exact
-    /// size.
+    /// Moves a partial record to a buffer of exact size, because the transport has no more data
+    /// now.
     fn shrink_to_unread(&mut self, received: ReceiveBuffer) {
         if received.is_empty() {
             pool::return_received(received);
@@ -286,7 +286,7 @@ impl Incoming {
 /// Requests for the certificate of the client.
 pub(crate) type Requests = Vec<CertificateRequested>;
 
-/// The most plaintext that is kept while waiting for the certificate of a client.
+/// The maximum amount of plaintext that is kept while waiting for a client's certificate.
 const MAX_BUFFERED_PLAINTEXT: usize = 1 << 18;
 
 enum Step {

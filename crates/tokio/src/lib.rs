@@ -32,11 +32,11 @@
 //!
 //! - **Cancellation.** Dropping an `accept` or `connect` closes the transport. Dropping a read,
 //!   write, flush or shutdown loses nothing: call it again.
-//! - **Closing.** `close`, as `shutdown`, sends close_notify, so that the peer can distinguish the
-//!   end from a truncation. A read returns 0 bytes after the peer's close_notify, and an error if
-//!   the transport closes without it.
-//! - **Memory.** An idle stream holds no buffers: it takes them from a pool of the thread while
-//!   data moves. Partial records are kept in buffers of their own size.
+//! - **Closing.** `close`, like `shutdown`, sends close_notify, so that the peer can distinguish
+//!   the end of the data from a truncation. A read returns 0 bytes after the peer's close_notify,
+//!   and an error if the transport closes without it.
+//! - **Memory.** An idle stream holds no buffers: a stream takes buffers from a pool of the thread
+//!   while data moves. Partial records are kept in buffers of their own size.
 //! - **Two tasks.** [`TlsStream::into_split`] returns halves that share no lock, for transports
 //!   that can be split; for others use [`tokio::io::split`].
 //!
@@ -102,7 +102,7 @@ pub use tercel;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// So are those of the page for users of rustls.
+/// The programs of the page for users of rustls are compiled as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../tls/docs/coming-from-rustls.md")]
 struct ComingFromRustls;

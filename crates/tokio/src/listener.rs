@@ -27,7 +27,7 @@ pub trait Listen {
     /// The next client.
     ///
     /// # Errors
-    /// Those of the source. It is polled again after a pause.
+    /// Errors of the source. It is polled again after a pause.
     fn poll_accept(
         &mut self,
         context: &mut Context<'_>,
@@ -61,12 +61,12 @@ impl Listen for tokio::net::UnixListener {
 
 /// Accepts connections, runs their handshakes concurrently, and yields those that succeed.
 ///
-/// Each handshake is a task of its own, so a slow client does not delay others. Their number is
-/// limited; at the limit, clients wait in the backlog of the operating system. The time limit of
-/// the acceptor ends handshakes of silent clients. After a failed `accept`, for lack of file
-/// descriptors for instance, the next attempt waits: see [`AcceptBackoff`].
+/// Each handshake is a task of its own, so a slow client does not delay others. The number of
+/// handshakes is limited; at the limit, clients wait in the backlog of the operating system. The
+/// time limit of the acceptor ends handshakes of silent clients. After a failed `accept`, for lack
+/// of file descriptors for instance, the next attempt is delayed: see [`AcceptBackoff`].
 ///
-/// The number of open connections is for the application to limit. Dropping the listener ends the
+/// The application has to limit the number of open connections. Dropping the listener ends the
 /// handshakes in progress.
 ///
 /// ```no_run
@@ -93,7 +93,7 @@ pub struct TlsListener<L: Listen = TcpListener> {
     handshakes: JoinSet<HandshakeResult<L>>,
     max_handshakes: usize,
     backoff: AcceptBackoff,
-    /// While it lasts nothing is accepted.
+    /// The pause after a failed `accept`, during which nothing is accepted.
     pause: Option<Pin<Box<Sleep>>>,
     on_failure: Option<OnFailure<L>>,
 }
@@ -102,7 +102,7 @@ type HandshakeResult<L> = (io::Result<TlsStream<<L as Listen>::Transport>>, <L a
 
 type OnFailure<L> = Box<dyn FnMut(AcceptFailure<<L as Listen>::Address>) + Send>;
 
-/// Why a [`TlsListener`] did not yield a connection.
+/// The reason why a [`TlsListener`] did not yield a connection.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AcceptFailure<A> {
@@ -110,14 +110,14 @@ pub enum AcceptFailure<A> {
     Accept {
         /// The error.
         error: io::Error,
-        /// Time until the next attempt.
+        /// The time until the next attempt.
         retry_in: Duration,
     },
     /// The handshake with a client failed or timed out.
     Handshake {
         /// The error; its inner error is a [`crate::HandshakeError`].
         error: io::Error,
-        /// The client.
+        /// The address of the client.
         peer: A,
     },
 }
@@ -148,8 +148,8 @@ impl<L: Listen> TlsListener<L> {
         }
     }
 
-    /// Sets the most handshakes that may be in progress, or complete and not yet yielded; at least
-    /// one. Default: 1,024, which need at most 16 MB.
+    /// Sets the maximum number of handshakes that are in progress, or complete and not yet
+    /// yielded; at least one. Default: 1,024, which need at most 16 MB.
     #[must_use]
     pub fn max_handshakes(mut self, most: usize) -> Self {
         self.max_handshakes = most.max(1);
@@ -196,7 +196,7 @@ impl<L: Listen> TlsListener<L> {
                     self.report(AcceptFailure::Handshake { error, peer });
                     continue;
                 }
-                // An answer function panicked, which the runtime has reported.
+                // An answer function has panicked, and the runtime has reported it.
                 Poll::Ready(Some(Err(_))) => continue,
                 Poll::Ready(None) | Poll::Pending => {}
             }
@@ -237,5 +237,5 @@ impl<L: Listen> fmt::Debug for TlsListener<L> {
     }
 }
 
-/// High enough for many concurrent clients, low enough that silent clients cannot fill the memory.
+/// The default limit: enough for many clients, but silent clients cannot fill the memory.
 const DEFAULT_MAX_HANDSHAKES: usize = 1024;

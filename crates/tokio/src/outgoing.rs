@@ -1,8 +1,8 @@
 //! The writing side of a stream: from the buffer of the writer through the sender into the
 //! transport.
 //!
-//! Sealed records cannot be sealed again. What the transport does not accept at once is kept and
-//! sent first next time, so a write may be cancelled at any moment.
+//! Data must not be sealed twice. If the transport does not accept all sealed records at once, the
+//! rest is kept and sent before the next ones, so a write may be cancelled at any moment.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -24,19 +24,19 @@ pub(crate) struct Outgoing {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    /// Contains records that a read caused, which are flushed without a writer.
+    /// Whether there are records that a read caused, which are flushed without a writer.
     urgent: bool,
-    /// The wakers of the reader and the writer that waited for the transport last.
+    /// The wakers of the reader and of the writer that last waited for the transport.
     waiting: [Option<Waker>; 2],
 }
 
 const READER: usize = 0;
 const WRITER: usize = 1;
 
-/// The first slice of a vectored write is written by itself from this length on.
+/// The length from which on the first slice of a vectored write is written by itself.
 const LARGE_SLICE: usize = 8 * 1024;
 
-/// The most unsent bytes at which requests for the client certificate are still answered.
+/// The maximum number of unsent bytes at which certificate requests are still answered.
 const MAX_UNSENT: usize = 1 << 18;
 
 impl Outgoing {
@@ -116,7 +116,7 @@ impl Outgoing {
     }
 
     /// Appends answers to requests of a server for the client certificate, with the credentials of
-    /// the configuration. A server that keeps asking without reading the answers is refused.
+    /// the configuration. If a server sends more requests without reading the answers, this fails.
     /// RFC 9846 4.7.2
     pub(crate) fn authenticate(
         &mut self,
@@ -170,16 +170,16 @@ impl Outgoing {
         self.poll_flush(transport, context)
     }
 
-    /// Sends what a read caused, as far as the transport accepts it. Nothing is queued behind
-    /// unsent records: a peer that requests key updates and does not read could otherwise fill the
-    /// memory.
+    /// Sends records that a read has caused, as far as the transport accepts them. None are queued
+    /// behind unsent records: a peer that requests key updates and does not read could otherwise
+    /// fill the memory.
     pub(crate) fn try_send<T: AsyncWrite + Unpin>(
         &mut self,
         sender: &mut Sender,
         transport: &mut T,
         context: &mut Context<'_>,
     ) {
-        // A failure to send is reported by the next write: it must not hide data that was read.
+        // The next write reports a failure to send: data that was read must not be lost by it.
         let _ = self.poll_for(READER, context, |this, context| {
             ready!(this.poll_send_for(transport, context))?;
             this.control(sender)?;
@@ -265,8 +265,8 @@ impl Outgoing {
         self.keep(all, length);
     }
 
-    /// Replaces the buffer by the first `length` bytes of `bytes`; the old buffer returns to the
-    /// pool.
+    /// Replaces the buffer by `bytes`, of which `length` bytes are unsent; the old buffer returns
+    /// to the pool.
     fn keep(&mut self, bytes: Vec<u8>, length: usize) {
         let old = std::mem::replace(&mut self.bytes, bytes);
         pool::return_bytes(old);
@@ -277,7 +277,7 @@ impl Outgoing {
         }
     }
 
-    /// Called when the transport is not ready: a small rest must not occupy a large buffer.
+    /// Moves a small rest to a small buffer, because the transport is not ready now.
     fn shrink(&mut self) {
         let rest = self.bytes.get(self.start..self.end).unwrap_or_default();
         if rest.len() < self.bytes.len() / 2 {

@@ -1,6 +1,6 @@
 //! A pool of buffers per thread, which streams use while data moves.
 //!
-//! An idle connection holds none of them, so ten thousand idle connections cost only the few
+//! An idle connection has no such buffer, so ten thousand idle connections cost only the few
 //! buffers of a thread.
 
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ pub(crate) const SEALED_LENGTH: usize = 4 * MAX_RECORD + 256;
 /// A record of the largest size. RFC 9846 5.2
 const MAX_RECORD: usize = 16 * 1024 + 256;
 
-/// The most buffers of each kind in a pool.
+/// The maximum number of buffers of each kind in a pool.
 const MAX_POOLED: usize = 8;
 
 #[derive(Default)]
@@ -41,8 +41,8 @@ pub(crate) fn is_pooled(buffer: &ReceiveBuffer) -> bool {
     buffer.capacity() == RECEIVED_CAPACITY
 }
 
-/// Returns a buffer without unread bytes. Buffers of other sizes are dropped: they would make
-/// reads small.
+/// Returns a buffer without unread bytes to the pool. Buffers of other sizes are dropped, because
+/// reads into them would be small.
 pub(crate) fn return_received(buffer: ReceiveBuffer) {
     if buffer.is_empty() && is_pooled(&buffer) {
         with(|pool| {
@@ -58,7 +58,7 @@ pub(crate) fn take_bytes() -> Vec<u8> {
     with(|pool| pool.bytes.pop()).unwrap_or_else(|| vec![0; SEALED_LENGTH])
 }
 
-/// Returns a buffer of [`take_bytes`]. It must contain no secret.
+/// Returns a buffer from [`take_bytes`]. It must contain no secret.
 pub(crate) fn return_bytes(buffer: Vec<u8>) {
     if buffer.len() == SEALED_LENGTH {
         with(|pool| {
@@ -69,7 +69,7 @@ pub(crate) fn return_bytes(buffer: Vec<u8>) {
     }
 }
 
-/// A thread that is ending has no pool any more; its last streams allocate buffers.
+/// Calls `use_pool`; without a pool in a thread that is ending, where streams allocate buffers.
 fn with<T: Default>(use_pool: impl FnOnce(&mut Pool) -> T) -> T {
     POOL.try_with(|pool| use_pool(&mut pool.borrow_mut())).unwrap_or_default()
 }

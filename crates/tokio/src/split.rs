@@ -57,7 +57,7 @@ pub struct TlsReadHalf<R> {
 }
 
 impl<R> TlsReadHalf<R> {
-    /// The half of the transport.
+    /// The reading half of the transport.
     #[must_use]
     pub fn transport(&self) -> &R {
         &self.transport
@@ -100,7 +100,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for TlsReadHalf<R> {
     ) -> Poll<io::Result<()>> {
         let Self { transport, receiver, incoming, .. } = self.get_mut();
         incoming.poll_read(receiver, transport, context, out, |_, _, requests| {
-            // The reading half cannot answer, and the server waits for it.
+            // The reading half cannot answer, and the server waits for an answer.
             if requests.is_empty() { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
         })
     }
@@ -116,13 +116,13 @@ pub struct TlsWriteHalf<W> {
 }
 
 impl<W> TlsWriteHalf<W> {
-    /// The half of the transport.
+    /// The writing half of the transport.
     #[must_use]
     pub fn transport(&self) -> &W {
         &self.transport
     }
 
-    /// The half of the transport, to set its options. Bytes written to it bypass TLS.
+    /// The writing half of the transport, to set its options. Bytes written to it bypass TLS.
     pub fn transport_mut(&mut self) -> &mut W {
         &mut self.transport
     }

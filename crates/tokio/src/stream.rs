@@ -20,9 +20,9 @@ use crate::split::{SplitTransport, TlsReadHalf, TlsWriteHalf};
 ///
 /// A read returns 0 bytes after the peer's close_notify; if the transport closes without it, the
 /// error is [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation. A
-/// client that offers post-handshake authentication answers requests while it reads, with the
-/// credentials of its configuration; questions are not answered. Small writes are sent at once:
-/// combine them in a vectored write, or use a `BufWriter`.
+/// client that offers post-handshake authentication answers certificate requests while it reads,
+/// with the credentials of its configuration, but without asking questions. Small writes are sent
+/// at once: combine them in a vectored write, or use a `BufWriter`.
 ///
 /// ```
 /// use tercel_tokio::TlsStream;
@@ -64,7 +64,7 @@ impl<T> TlsStream<T> {
         }
     }
 
-    /// Takes over what the handshake left to send, and the early data it received.
+    /// Adds the handshake's unsent records, and the early data that it received.
     pub(crate) fn with_handshake(mut self, outgoing: Outgoing, early_data: Vec<u8>) -> Self {
         self.outgoing = outgoing;
         self.early_data = early_data;
@@ -108,12 +108,12 @@ impl<T> TlsStream<T> {
         &mut self.transport
     }
 
-    /// Sends what is buffered and close_notify, and closes the transport for writing: the same as
+    /// Sends buffered data and close_notify, and closes the transport for writing, like
     /// [`AsyncWriteExt::shutdown`](tokio::io::AsyncWriteExt::shutdown). Reading continues until the
     /// peer closes too.
     ///
     /// # Errors
-    /// Those of the transport.
+    /// Errors of the transport.
     pub async fn close(&mut self) -> io::Result<()>
     where
         T: AsyncRead + AsyncWrite + Unpin,
@@ -121,9 +121,9 @@ impl<T> TlsStream<T> {
         poll_fn(|context| Pin::new(&mut *self).poll_shutdown(context)).await
     }
 
-    /// Server: takes the accepted early data. An attacker who recorded it can send it again, to
-    /// another server or after the replay guard has dropped it: process it only if doing so
-    /// twice is harmless. It is never part of the data that is read. RFC 9846 8
+    /// Server: takes the accepted early data, which is not part of the data that is read. An
+    /// attacker who recorded it can send it again, to another server or after the replay guard has
+    /// dropped its entry: process it only if doing so twice is harmless. RFC 9846 8
     #[must_use]
     pub fn take_early_data(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.early_data)
@@ -149,7 +149,7 @@ impl<T> TlsStream<T> {
     /// request. RFC 9846 4.7.2
     ///
     /// # Errors
-    /// Those of [`Connection::request_certificate`].
+    /// The errors of [`Connection::request_certificate`].
     pub fn request_certificate(&mut self, demand: ClientAuth) -> io::Result<Vec<u8>> {
         let mut request = Vec::new();
         let context = self.connection.request_certificate(demand, &mut request);
@@ -158,15 +158,15 @@ impl<T> TlsStream<T> {
     }
 
     /// Server: requests the client's certificate and waits for the answer (TLS 1.3). Data that
-    /// arrives before it is kept for the next reads, 256 KiB at most. With
+    /// arrives before the answer is kept for the next reads, 256 KiB at most. With
     /// [`ClientAuth::Required`], a client that declines is refused. If the future is dropped, the
     /// answer arrives with later reads. RFC 9846 4.7.2
     ///
-    /// The returned certificate was verified only if [`ClientCertificate::is_verified`] says so:
-    /// where the configuration asks, verification is left to the caller.
+    /// The returned certificate was verified only if [`ClientCertificate::is_verified`] is true:
+    /// if the configuration asks for verification by an answer, the caller has to verify it.
     ///
     /// # Errors
-    /// Those of [`Connection::request_certificate`] and of the transport;
+    /// The errors of [`Connection::request_certificate`] and of the transport;
     /// [`io::ErrorKind::UnexpectedEof`] if the client closes instead of answering.
     pub async fn authenticate_client(&mut self, demand: ClientAuth) -> io::Result<ClientCertificate>
     where
@@ -191,8 +191,8 @@ impl<T> TlsStream<T> {
         self.incoming.take_certificates()
     }
 
-    /// Splits the stream into halves for two tasks, which share no lock. Take early data before:
-    /// it is dropped.
+    /// Splits the stream into halves for two tasks, which share no lock. Take early data before
+    /// this call, which drops it.
     ///
     /// Replies that a read causes (to a key update, or an alert) are sent by the writing half,
     /// with its next write, flush or shutdown. A request of the server for a certificate after the
@@ -267,7 +267,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<T> {
     }
 }
 
-/// Without early data and other plaintext.
+/// Omits early data and other plaintext.
 impl<T: fmt::Debug> fmt::Debug for TlsStream<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TlsStream")

@@ -1,6 +1,6 @@
 //! The wire format of an alert: two bytes.
 //!
-//! When an alert is sent, and what it ends, is decided by the connection.
+//! The connection decides when an alert is sent, and whether it ends the connection.
 
 use crate::code_points::{AlertDescription, AlertLevel};
 use crate::error::DecodeError;
@@ -9,7 +9,7 @@ use crate::reader::Reader;
 /// An alert. RFC 9846 6
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alert {
-    /// warning or fatal; TLS 1.3 goes by the description instead.
+    /// Warning or fatal; TLS 1.3 ignores it and goes by the description.
     pub level: AlertLevel,
     /// The reason for the alert.
     pub description: AlertDescription,

@@ -1,6 +1,6 @@
 //! Errors of decoding and encoding, and the alert for each decoding error.
 //!
-//! They cover syntax only; what was offered or negotiated is checked by the protocol.
+//! They cover syntax only; what was offered or negotiated is checked by the caller.
 
 use std::fmt;
 

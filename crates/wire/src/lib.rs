@@ -2,15 +2,15 @@
 //!
 //! Parsing borrows from the input and allocates nothing. A parsed value is well-formed: input that
 //! breaks the syntax, or a rule that needs no context, is refused with a [`DecodeError`], which
-//! has its alert. What was offered or is supported, and the order of messages, is checked by the
-//! protocol. There is no cryptography in this crate.
+//! names the alert to send. The caller checks what was offered or is supported, and the order of
+//! messages. There is no cryptography in this crate.
 //!
 //! | to read | look at |
 //! |---|---|
 //! | bytes, lengths, lists | [`Reader`], [`Writer`], [`List`] |
 //! | registered numbers and their names | [`code_points`] |
 //! | records and alerts | [`RecordHeader`], [`Alert`] |
-//! | messages, one file each | [`handshake`]: [`HandshakeMessage`] is what they share |
+//! | messages, one file each | [`handshake`], and the trait [`HandshakeMessage`] |
 //! | extensions, one file each | [`extension`] |
 //!
 //! ```

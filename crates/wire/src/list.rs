@@ -44,8 +44,8 @@ code_point_elements!(u16: KdfIdentifier, NamedGroup, ProtocolVersion, SignatureS
 
 /// A borrowed list: received bytes that were checked, or a slice to be sent.
 ///
-/// Both are read in the same way, so a message has one type whether it was parsed or is being
-/// built.
+/// Both are read in the same way, so a message has the same type whether it was received or is
+/// being built.
 #[derive(Clone, Copy)]
 pub struct List<'a, T>(Repr<'a, T>);
 

@@ -1,7 +1,6 @@
 //! A cursor over received bytes, which neither copies nor panics.
 //!
-//! It reads the presentation language (integers and length-prefixed vectors, RFC 9846 3) and knows
-//! no message.
+//! It reads the presentation language: integers and length-prefixed vectors. RFC 9846 3
 
 use crate::error::DecodeError;
 

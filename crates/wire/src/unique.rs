@@ -1,6 +1,6 @@
-//! Searches for a repeated 16-bit value, and for one that another list lacks.
+//! Searches in lists of 16-bit values, for a repeated value or for one that another list lacks.
 //!
-//! Both take linear time for any input from a peer, and allocate nothing.
+//! Both searches take linear time for any input from a peer, and allocate nothing.
 
 /// The first value that occurs a second time.
 pub(crate) fn first_duplicate(values: impl Iterator<Item = u16> + Clone) -> Option<u16> {
@@ -29,7 +29,7 @@ pub(crate) fn first_duplicate(values: impl Iterator<Item = u16> + Clone) -> Opti
     None
 }
 
-/// Real peers send a handful of values over 63; up to this many are compared one by one.
+/// The maximum number of values over 63 that are compared one by one; real peers send fewer.
 const INLINE_VALUES: usize = 32;
 
 /// The first of `values` that is not in `list`; neither needs to be sorted.
@@ -43,7 +43,7 @@ pub(crate) fn first_missing(
     values.find(|&value| !list.clone().any(|listed| listed == value))
 }
 
-/// Up to this many values, `list` is searched once for each.
+/// The maximum number of values for each of which `list` is searched, instead of using a bitmap.
 const SEARCHED_VALUES: usize = 4;
 
 #[cold]
@@ -66,7 +66,7 @@ fn first_duplicate_by_bitmap(mut values: impl Iterator<Item = u16>) -> Option<u1
     values.find(|&value| !seen.insert(value))
 }
 
-/// One bit for each value. Its 8 KB of stack are cleared only for unusually long lists.
+/// A bitmap of 16-bit values. It takes 8 KB of stack, so only unusually long lists use it.
 struct ValueSet([u64; 1024]);
 
 impl Default for ValueSet {

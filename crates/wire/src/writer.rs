@@ -1,6 +1,6 @@
 //! Appends messages to a byte vector, with nested length prefixes.
 //!
-//! It writes the presentation language and the four-byte handshake header, and knows no message.
+//! It writes integers, length-prefixed vectors and the four-byte handshake header.
 
 use crate::code_points::{ExtensionType, HandshakeType};
 use crate::error::EncodeError;

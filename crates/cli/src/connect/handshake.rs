@@ -40,13 +40,13 @@ pub(crate) fn complete(
                 }
             }
             Next::Connected(connection) => {
-                // Rejected early data is sent again.
+                // Rejected early data is sent again as part of `unsent`.
                 if connection.info.early_data == EarlyData::Accepted {
                     early_data.drain(..sent_early);
                 }
                 return Ok(Completed { connection: *connection, received, unsent: early_data });
             }
-            // No configuration of this program asks questions, and only servers receive early
+            // The configurations of this program ask no questions, and only servers receive early
             // data.
             _ => return Err(io::Error::other("unexpected question in the handshake")),
         }

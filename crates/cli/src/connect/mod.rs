@@ -24,7 +24,7 @@ use session_file::SessionFile;
 /// Connects, reports, and relays bytes until the peer closes.
 pub(crate) fn run(options: &Options) -> Result<()> {
     options.client.warn();
-    // Everything that can fail without the server is done before connecting.
+    // Everything that can fail without the server is done before the connection is made.
     let sessions = options.session_file.as_deref().map(SessionFile::open).transpose()?;
     let config = config(options, sessions.as_ref())?;
     let early_data = options.early_data.as_deref().map(credential_files::read).transpose()?;
@@ -51,7 +51,7 @@ fn run_connection(options: &Options, config: Arc<ClientConfig>, early_data: Vec<
         Ok(completed) => completed,
         Err(error) => {
             let why = explain::handshake(&error, &handshake);
-            // The peer must receive the alert, if there is one.
+            // The alert, if any, must reach the peer.
             transport.close_gracefully();
             return Err(anyhow!(why));
         }
@@ -80,7 +80,7 @@ fn config(options: &Options, sessions: Option<&SessionFile>) -> Result<Arc<Clien
     Ok(builder.build()?)
 }
 
-/// Records to send before the first byte of standard input.
+/// The records to be sent before the first byte of standard input.
 fn first_records(options: &Options, connection: &mut Connection, unsent: &[u8]) -> Result<Vec<u8>> {
     let mut first = Vec::new();
     if options.update_key {

@@ -12,11 +12,11 @@ use crate::target::Target;
 /// Connect to a TLS server, report what was negotiated, then relay standard input and output
 ///
 /// The report goes to standard error. At the end of standard input, close_notify is sent, and
-/// reading continues until the server closes. The program exits when the server closes first. With
+/// reading continues until the server closes. The program exits when the server closes. With
 /// pre-shared keys, certificates are accepted only with --ca or --insecure.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Server; IPv6 addresses in brackets
+    /// Server; write IPv6 addresses in brackets
     #[arg(value_name = "HOST:PORT")]
     pub(crate) target: Target,
 
@@ -25,14 +25,14 @@ pub(crate) struct Options {
 
     /// Resume the newest session in this file, and save new sessions to it; created if missing
     ///
-    /// A reader of the file can resume its sessions, so only its owner may.
+    /// The file is enough to resume its sessions, so only its owner may read it.
     #[arg(long, value_name = "FILE")]
     pub(crate) session_file: Option<PathBuf>,
 
     /// Send this file before standard input, as early data as far as the session permits (TLS 1.3)
     ///
-    /// Early data can be recorded and replayed by others. At most 64 KiB are sent early. What the
-    /// server does not accept is sent after the handshake.
+    /// Early data can be recorded and replayed by others. At most 64 KiB are sent early. The part
+    /// that the server does not accept is sent after the handshake.
     #[arg(long, value_name = "FILE", requires = "session_file")]
     pub(crate) early_data: Option<PathBuf>,
 

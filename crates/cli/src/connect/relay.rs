@@ -1,9 +1,9 @@
 //! Relays standard input to the peer and data from the peer to standard output, concurrently.
 //!
 //! The halves of a connection are independent values, so no lock is needed: this thread owns the
-//! receiver, a second one the sender, a third reads standard input. The thread of the sender waits
-//! on a channel, for data from standard input and for wake-ups of the receiver when a protocol
-//! message may have to be sent.
+//! receiver, a second thread owns the sender, and a third one reads standard input. The sender's
+//! thread waits on a channel for data from standard input, and for wake-ups by the receiver when a
+//! protocol message may have to be sent.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -26,9 +26,9 @@ use crate::negotiated::subject;
 pub(crate) struct RelayOptions {
     /// How long to wait for a peer that has to respond.
     pub(crate) timeout: Duration,
-    /// Whether the server may still request a certificate, which cannot be answered after closing.
+    /// Whether the server may still request a certificate. It cannot be sent after close_notify.
     pub(crate) awaits_request: bool,
-    /// Whether requests are not reported.
+    /// Whether certificate requests are answered without a report.
     pub(crate) quiet: bool,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn run(
     thread::Builder::new().name("sender".to_owned()).spawn(move || {
         let shared = Arc::clone(&outgoing.shared);
         let result = outgoing.run(&event_receiver);
-        // Also after a failure: nothing more will be sent to the peer.
+        // This is set after a failure too, because nothing more will be sent to the peer.
         shared.closed.get_or_init(Instant::now);
         // If the receiver of the outcome is gone, the program is exiting.
         let _ = ended.send(result);
@@ -69,8 +69,8 @@ pub(crate) fn run(
     let mut incoming =
         Incoming { receiver: connection.receiver, received, socket, events, shared, options };
     let read = incoming.run();
-    // The sender may be blocked in a write that the peer no longer reads, so the wait is limited.
-    // It has to send an alert if reading failed, and close_notify otherwise.
+    // The sender has to send close_notify, or an alert if reading failed. The wait is limited,
+    // because the sender may be blocked in a write that the peer no longer reads.
     incoming.shared.reading_ended.get_or_init(Instant::now);
     incoming.wake_sender();
     let written = outcome.recv_timeout(CLOSE_TIMEOUT);
@@ -81,7 +81,7 @@ pub(crate) fn run(
     }
 }
 
-/// Events for the thread of the sender.
+/// Events for the sender's thread.
 enum Event {
     /// Bytes from standard input.
     Data(Vec<u8>),
@@ -91,12 +91,12 @@ enum Event {
     Wake,
 }
 
-/// When each direction ended.
+/// The time at which each direction ended, and the certificate requests.
 #[derive(Default)]
 struct Shared {
-    /// close_notify was sent, or sending failed.
+    /// The time at which close_notify was sent, or sending failed.
     closed: OnceLock<Instant>,
-    /// The peer closed, or reading failed.
+    /// The time at which the peer closed, or reading failed.
     reading_ended: OnceLock<Instant>,
     /// Certificate requests for the sender; the library limits their number.
     requests: Mutex<Vec<CertificateRequested>>,
@@ -166,7 +166,7 @@ impl Outgoing {
         input.unwrap_or(Ok(())).context("cannot read standard input")
     }
 
-    /// Answers certificate requests, with an empty certificate if none fits.
+    /// Answers certificate requests; without a suitable certificate the answer is an empty one.
     fn answer_requests(&mut self) -> Result<()> {
         let requests = match self.shared.requests.lock() {
             Ok(mut requests) => std::mem::take(&mut *requests),
@@ -192,8 +192,8 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Sends close_notify unless it, or an alert, was sent before. The TCP connection stays open:
-    /// some peers stop sending when the other direction is closed.
+    /// Sends close_notify, unless close_notify or an alert was sent before. The TCP connection
+    /// stays open in both directions: some peers stop sending when this direction is closed.
     fn close(&mut self) -> Result<()> {
         self.sender.close(&mut self.sealed)?;
         self.send()
@@ -258,8 +258,8 @@ impl Incoming {
         }
     }
 
-    /// Waits for bytes: without limit while this side may still send. After close_notify was sent,
-    /// a peer that neither sends nor closes is given up.
+    /// Waits for bytes. The wait has no limit until close_notify was sent; after that it fails if
+    /// the peer neither sends nor closes within the time limit.
     fn receive(&mut self, last_received: Instant) -> Result<usize> {
         loop {
             let error = match self.received.read_from(&mut &*self.socket) {
@@ -279,7 +279,7 @@ impl Incoming {
         }
     }
 
-    /// A full channel wakes the sender in any case.
+    /// Wakes the sender. If the channel is full, the sender is awake already.
     fn wake_sender(&self) {
         let _ = self.events.try_send(Event::Wake);
     }
@@ -292,7 +292,7 @@ fn write_error(error: &io::Error) -> anyhow::Error {
 /// Size of reads from standard input: one record.
 const CHUNK: usize = 1 << 14;
 
-/// Chunks of standard input that may be queued.
+/// The number of chunks of standard input that may be queued.
 const EVENT_CAPACITY: usize = 8;
 
 /// Time limit for the last records after the peer has closed.

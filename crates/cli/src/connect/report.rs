@@ -19,7 +19,7 @@ pub(crate) struct Timings {
     pub(crate) handshake: Duration,
 }
 
-/// Prints the report, and frees the certificate chain of the peer, which is not needed afterwards.
+/// Prints the report, and frees the peer's certificate chain, which is not needed afterwards.
 pub(crate) fn print(peer: SocketAddr, info: &mut ConnectionInfo, timings: Timings) {
     let mut rows = vec![("peer", peer.to_string())];
     rows.extend(negotiated::rows(info, Side::Client));

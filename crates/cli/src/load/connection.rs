@@ -1,4 +1,4 @@
-//! One connection at a time, repeatedly, until the measurement ends.
+//! The loop of one connection: it repeats the measured operation until the measurement ends.
 
 use std::cell::RefCell;
 use std::io;
@@ -20,13 +20,13 @@ use super::schedule::Schedule;
 use super::statistics::{Negotiated, Statistics};
 use crate::explain;
 
-/// What all connections of a thread do and share.
+/// The operation and the state that all connections of a thread share.
 pub(crate) struct Workload {
     pub(crate) mode: Mode,
     pub(crate) address: SocketAddr,
     pub(crate) name: ServerName<'static>,
     pub(crate) connector: Connector,
-    /// A request, or its head if content follows.
+    /// The request, or the head of the request if content follows.
     pub(crate) request: Vec<u8>,
     pub(crate) timeout: Duration,
     pub(crate) statistics: RefCell<Statistics>,
@@ -47,7 +47,7 @@ pub(crate) struct Window {
     pub(crate) end: Instant,
 }
 
-/// Why an iteration failed, and in which stage.
+/// The reason why an iteration failed, and the stage in which it failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     stage: &'static str,
@@ -59,7 +59,7 @@ pub(crate) struct ConnectionLoop {
     workload: Rc<Workload>,
     stream: Option<TlsStream<TcpStream>>,
     reader: Reader,
-    /// When the current iteration started.
+    /// The start time of the current iteration.
     started: Option<Instant>,
 }
 
@@ -78,8 +78,8 @@ impl Workload {
         Ok(stream)
     }
 
-    /// Sends close_notify and reads to the end, so that tickets are received. Only the time limit
-    /// counts: errors while closing are ignored.
+    /// Sends close_notify and reads to the end, so that tickets are received. Errors while closing
+    /// are ignored, except the time limit.
     async fn close(&self, mut stream: TlsStream<TcpStream>) -> Result<(), Failure> {
         let closing = async {
             let _ = stream.shutdown().await;
@@ -143,18 +143,18 @@ impl ConnectionLoop {
                     self.workload.failed(&failure);
                     self.stream = None;
                     self.reader = Reader::new();
-                    // A pause, so that an unavailable server is not flooded.
+                    // This pause prevents a flood of connections to an unavailable server.
                     tokio::time::sleep(FAILURE_PAUSE).await;
                 }
             }
         };
-        // The loop ends only by the time limit.
+        // Only the time limit ends the loop.
         let _: Result<(), _> = tokio::time::timeout_at(window.end.into(), iterations).await;
         if !schedule.is_fixed() {
             return;
         }
-        // Iterations that did not finish have waited at least this long. Leaving them out would
-        // leave out the slowest.
+        // Iterations that did not finish have waited at least this long. The latencies would look
+        // too good without these, which are the slowest.
         let mut statistics = self.workload.statistics.borrow_mut();
         if let Some(started) = self.started {
             statistics.record_latency(window.end.saturating_duration_since(started));

@@ -1,5 +1,5 @@
-//! A minimal HTTP/1.1 client that repeats one request. Heads are bounded, content is counted and
-//! discarded. RFC 9112
+//! A minimal HTTP/1.1 client that repeats one request. The length of heads is limited; content is
+//! counted and discarded. RFC 9112
 
 use std::io;
 
@@ -66,7 +66,7 @@ impl Reader {
     ) -> io::Result<Answer> {
         let (answer, content) = loop {
             match self.head()? {
-                // An interim response; the final one follows. RFC 9110 15.2
+                // This is an interim response; the final one follows. RFC 9110 15.2
                 Some((Answer { status: 100..=199, .. }, _)) => {}
                 Some(head) => break head,
                 None => self.fill(stream).await?,
@@ -160,7 +160,7 @@ impl Reader {
                 Ok(httparse::Status::Complete((length, size))) => {
                     self.start += length;
                     self.skip(stream, size, count).await?;
-                    // The line end after the data of the chunk.
+                    // A line end follows the data of the chunk.
                     self.skip(stream, 2, &mut |_| ()).await?;
                 }
                 Err(_) => return Err(io::Error::other("bad chunk size")),
@@ -221,7 +221,7 @@ enum Content {
 
 const MAX_HEADERS: usize = 100;
 
-/// Room for several records of the largest size.
+/// The length of buffers: several records of the largest size.
 const PART: usize = 64 << 10;
 
 static ZEROS: [u8; PART] = [0; PART];

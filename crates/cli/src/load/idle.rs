@@ -10,8 +10,8 @@ use tokio::io::AsyncReadExt;
 use super::connection::{Failure, Workload};
 use super::thread_shares::ThreadShare;
 
-/// Makes the connections of a thread, as many at once as it has loops, and leaves each to a task
-/// of its own.
+/// Makes the connections of a thread and gives each to a task of its own. As many are made
+/// concurrently as the thread has loops.
 pub(crate) async fn open(workload: &Rc<Workload>, share: &ThreadShare) {
     let left = Rc::new(Cell::new(share.idle));
     let openers = share.loops.iter().map(|_| {

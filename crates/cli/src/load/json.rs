@@ -1,4 +1,4 @@
-//! Writing JSON, as far as reports need it.
+//! A writer of JSON for the reports.
 
 /// A JSON object under construction, with fields in the order in which they are added.
 #[derive(Debug)]

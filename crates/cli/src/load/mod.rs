@@ -24,7 +24,7 @@ pub(crate) use options::Options;
 use report::{Run, RunSettings};
 use url::Url;
 
-/// Measures each server in turn, for all rounds, and reports.
+/// Measures each server in turn, in each round, and prints the report.
 pub(crate) fn run(options: &Options) -> Result<()> {
     options.check()?;
     options.client.warn();
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     check_failures(options, &runs)
 }
 
-/// The first address that accepts. Finding it is not part of the measurement.
+/// The first address that accepts a connection. This is not part of the measurement.
 fn find_address(url: &Url, timeout: Duration) -> Result<SocketAddr> {
     let socket = url.target.connect(timeout)?;
     socket.peer_addr().context("connection lost")

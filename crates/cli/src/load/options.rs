@@ -13,13 +13,13 @@ use crate::options::seconds;
 
 /// Generate load on TLS servers and report throughput and latency
 ///
-/// Each connection is a loop that starts again as soon as it is done, or at fixed times with
-/// --rate. Errors are counted by kind; if anything failed, the exit status is 1. This program does
-/// not report its own CPU usage: run it on cores that the server does not need.
+/// Each connection starts the next operation as soon as the previous one is done, or at fixed times
+/// with --rate. Errors are counted by kind; if anything failed, the exit status is 1. The CPU usage
+/// of this program is not reported: run it on cores that the server does not need.
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("mode").required(true).multiple(false))]
 pub(crate) struct Options {
-    /// Servers, measured in turn if several; a URL defaults to port 443 and path /
+    /// Servers; several are measured in turn. The default port is 443, the default path /
     #[arg(value_name = "URL or HOST:PORT", required = true)]
     pub(crate) targets: Vec<Url>,
 
@@ -75,9 +75,9 @@ pub(crate) struct Options {
 
     /// Start N operations per second in total, whether or not earlier ones are done
     ///
-    /// Latency counts from the scheduled time, including the wait for a free connection. Without
-    /// this option a server that stalls receives fewer requests, and looks better than it is
-    /// (coordinated omission).
+    /// Latency counts from the scheduled time, and includes the wait for a free connection. Without
+    /// this option a server that stalls receives fewer requests, and its latency looks better than
+    /// it is (coordinated omission).
     #[arg(long, value_name = "N", conflicts_with_all = ["bulk", "idle"], value_parser = rate)]
     pub(crate) rate: Option<f64>,
 
@@ -101,7 +101,7 @@ pub(crate) struct Options {
     pub(crate) json: bool,
 }
 
-/// What each connection does.
+/// The operation that each connection repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Full,
@@ -125,7 +125,7 @@ impl Mode {
         }
     }
 
-    /// The unit that is counted.
+    /// The unit of the operations that are counted.
     pub(crate) fn units(self) -> &'static str {
         match self {
             Self::Full => "full handshakes",

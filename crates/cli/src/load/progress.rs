@@ -24,7 +24,7 @@ impl<'a> Progress<'a> {
         Self { mode: options.mode(), url, counters, shown: io::stderr().is_terminal() }
     }
 
-    /// Shown before the start, while sessions are fetched and connections are made.
+    /// Shows that sessions are being fetched and connections made, before the measurement starts.
     pub(crate) fn preparing(&self) {
         if self.shown {
             write(&format!("\r{}: preparing", self.url));
@@ -34,7 +34,7 @@ impl<'a> Progress<'a> {
     /// Shows the line until the run ends, if standard error is a terminal, and removes it.
     pub(crate) fn run(&self, warm_up: Duration, counted: Duration) {
         if let Mode::Idle(asked) = self.mode {
-            // Shows external tools when to measure the server.
+            // This line shows that the measurement by external tools can start.
             let open = self.done();
             explain::print_line(format_args!(
                 "{}: holding {open} of {asked} connections",

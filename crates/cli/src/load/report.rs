@@ -10,7 +10,7 @@ use super::options::{Mode, Options};
 use super::statistics::{Negotiated, Statistics};
 use crate::negotiated::version_name;
 
-/// One measurement of one server.
+/// One measurement of a server.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) target: String,
@@ -231,7 +231,7 @@ fn to_f64(value: u64) -> f64 {
 
 const QUANTILES: [(&str, f64); 4] = [("P50", 0.5), ("P90", 0.9), ("P99", 0.99), ("P99.9", 0.999)];
 
-/// 10^6 bytes, as usual for networks.
+/// A megabyte has 10^6 bytes, as is usual for networks.
 const MEGABYTE: f64 = 1_000_000.0;
 
 #[cfg(test)]

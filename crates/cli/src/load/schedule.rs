@@ -1,4 +1,4 @@
-//! When the next iteration of a connection starts: at once, or at fixed times.
+//! The start times of a connection's iterations: at once, or at fixed times.
 
 use std::time::{Duration, Instant};
 
@@ -29,11 +29,11 @@ impl Schedule {
         let due = self.due;
         self.due += every;
         if due <= now {
-            // The iteration had to wait for the previous one, which is part of its latency.
+            // The latency includes the time for which the iteration waited for the previous one.
             return due;
         }
         tokio::time::sleep_until(due.into()).await;
-        // Timers fire up to some milliseconds late, which is not the fault of the server.
+        // Timers fire up to some milliseconds late, which does not count as the server's latency.
         let started = Instant::now();
         statistics.borrow_mut().record_timer_lateness(started.saturating_duration_since(due));
         started
@@ -44,7 +44,7 @@ impl Schedule {
         self.every.is_some()
     }
 
-    /// How long each iteration that never started had waited at `end`.
+    /// For each iteration that never started, the time for which it had waited at `end`.
     pub(crate) fn waiting(self, end: Instant) -> impl Iterator<Item = Duration> {
         let mut due = self.due;
         std::iter::from_fn(move || {

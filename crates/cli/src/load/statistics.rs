@@ -16,7 +16,7 @@ pub(crate) struct Statistics {
     pub(crate) bytes: u64,
     /// Latency of each operation.
     pub(crate) latency: Histogram<u64>,
-    /// Delays of timers of this program, while a connection was free.
+    /// Delays of this program's timers, if a connection was free at the time.
     pub(crate) timer_lateness: Histogram<u64>,
     /// Operations that were due but had no free connection until the end.
     pub(crate) not_started: u64,
@@ -84,7 +84,7 @@ impl Statistics {
     }
 
     fn error_times(&mut self, kind: &str, times: u64) {
-        // Bounded: a server could cause any number of different messages.
+        // The number of kinds is limited, because a server could cause any number of messages.
         let room = self.errors.len() < MAX_ERROR_KINDS || self.errors.contains_key(kind);
         let kind = if room { kind } else { "other errors" };
         *self.errors.entry(kind.to_owned()).or_default() += times;
@@ -101,7 +101,7 @@ impl Statistics {
         })
     }
 
-    /// Adds the results of another one.
+    /// Adds the results of `other`.
     pub(crate) fn add(&mut self, other: &Self) {
         self.done += other.done;
         self.bytes += other.bytes;

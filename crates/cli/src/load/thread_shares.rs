@@ -5,7 +5,7 @@ use super::options::{Mode, Options};
 /// The connections of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadShare {
-    /// Indices of its connection loops.
+    /// The indices of the thread's connection loops.
     pub(crate) loops: Vec<usize>,
     /// The number of idle connections to make.
     pub(crate) idle: usize,

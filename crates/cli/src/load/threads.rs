@@ -33,7 +33,7 @@ pub(crate) fn run(
 ) -> Result<Statistics> {
     let threads = options.threads();
     let thread_shares = thread_shares(options, threads);
-    // All threads are prepared before any starts.
+    // Each thread waits until all are prepared.
     let barrier = Barrier::new(threads + 1);
     let counters: Vec<Arc<LiveCounters>> = (0..threads).map(|_| Arc::default()).collect();
     let mut total = Statistics::new();
@@ -53,7 +53,7 @@ pub(crate) fn run(
         barrier.wait();
         progress.run(options.warm_up(), options.seconds);
         for thread in running {
-            // The panic was already printed.
+            // A panic has already been printed by its thread.
             let statistics =
                 thread.join().map_err(|_| anyhow!("a thread of this program panicked"))??;
             total.add(&statistics);
@@ -84,7 +84,7 @@ impl ThreadPlan<'_> {
             mode,
             address: self.address,
             name: self.options.client.server_name(&target.host)?,
-            // The workload applies its time limit.
+            // The connector has no time limit, because the workload applies its own.
             connector: Connector::new(self.config(mode, share)?).time_limit(None),
             request: match mode {
                 Mode::Upload(length) => http::post(authority, path, length),
@@ -123,7 +123,7 @@ fn run_thread(
     let Prepared { runtime, workload } = match prepared {
         Ok(prepared) => prepared,
         Err(error) => {
-            // The other threads wait at the barrier.
+            // The other threads wait at the barrier, so a thread that failed has to reach it too.
             barrier.wait();
             return Err(error);
         }
@@ -147,7 +147,7 @@ fn run_thread(
             .map(|(connection_loop, index)| connection_loop.run(schedule(*index), window));
         tasks.block_on(&runtime, run_all(&tasks, iterations));
     }
-    // The tasks hold references to the workload.
+    // The tasks, which have references to the workload, end here.
     drop(tasks);
     let statistics = workload.statistics.borrow().clone();
     Ok(statistics)
@@ -164,7 +164,7 @@ async fn prepare_loops(workload: &Rc<Workload>, share: &ThreadShare) -> Vec<Conn
     let running: Vec<_> = loops.collect();
     let mut ready = Vec::new();
     for connection_loop in running {
-        // Tasks are never aborted, and panics were already printed.
+        // An error cannot be handled here: tasks are never aborted, and panics have been printed.
         ready.extend(connection_loop.await);
     }
     ready

@@ -1,6 +1,6 @@
 //! The text that the server prints when it is ready: its address, and commands to connect to it.
 //!
-//! The first line is `listening on ADDRESS:PORT`, for programs that start the server.
+//! The first line is `listening on ADDRESS:PORT`, which programs that start the server can parse.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ pub(crate) struct Announcement(String);
 impl Announcement {
     pub(crate) fn new(options: &Options, address: SocketAddr, identity: &Identity) -> Self {
         let mut lines = vec![format!("listening on {address}")];
-        // With pre-shared keys only, a command would show the key on the screen.
+        // With only pre-shared keys, a command would print the key.
         if identity.credentials.is_empty() {
             lines.push(String::new());
             return Self(lines.join("\n"));
@@ -55,13 +55,13 @@ impl Announcement {
 
     /// Prints all lines at once, to standard output.
     pub(crate) fn print(&self) {
-        // The server works without standard output as well.
+        // Errors are ignored: the server works without standard output as well.
         let mut out = io::stdout().lock();
         let _ = out.write_all(self.0.as_bytes()).and_then(|()| out.flush());
     }
 }
 
-/// The path by which this program was started, so that the command works in the same shell.
+/// The path by which this program was started, so that the printed command works in the same shell.
 fn program() -> String {
     let started_as = std::env::args_os().next().filter(|name| !name.is_empty());
     quoted(&started_as.map_or_else(|| PathBuf::from("tercel"), PathBuf::from))

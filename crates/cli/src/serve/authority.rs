@@ -1,8 +1,8 @@
 //! The embedded test certificate authority: a root, an intermediate and leaves, generated when the
 //! server starts.
 //!
-//! The private key of the root is dropped after that, so nothing else is ever issued. For tests
-//! only: clients that trust the root trust the user who runs the server.
+//! The private key of the root is dropped after that, so that nothing can be issued later. Clients
+//! that trust the root trust the user who runs the server, so it is for tests only.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -58,7 +58,7 @@ pub(crate) fn make(folder: Option<&Path>, address: IpAddr) -> Result<(Authority,
     }
 
     let client_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-    // Issued by the root itself: some programs accept a client certificate, but no chain.
+    // The root issues the client certificate, because some programs accept no chain for clients.
     let client = client_params()?.signed_by(&client_key, &root)?;
     let authority = write(folder, &root_certificate, &client, &client_key)?;
     Ok((authority, credentials))
@@ -146,7 +146,7 @@ fn named(names: Vec<String>, common_name: &str) -> Result<CertificateParams> {
     params.use_authority_key_identifier_extension = true;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
     let start = rcgen::date_time_ymd(1970, 1, 1);
-    // The clock of a client may be behind.
+    // The validity begins an hour earlier, because the clock of a client may be behind.
     params.not_before = start + now.saturating_sub(HOUR);
     params.not_after = start + now + VALIDITY;
     Ok(params)

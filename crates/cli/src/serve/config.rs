@@ -45,7 +45,7 @@ pub(crate) fn config(options: &Options, identity: Identity) -> Result<Arc<Server
 
 fn resumption(options: &Options, builder: ServerConfigBuilder) -> ServerConfigBuilder {
     let builder = match options.sessions {
-        // The default of the library: session IDs for TLS 1.2 clients without ticket support.
+        // Session IDs for TLS 1.2 clients without ticket support are the default of the library.
         Sessions::Both => builder,
         Sessions::Tickets => builder.without_session_ids(),
         Sessions::Memory => {
@@ -56,8 +56,8 @@ fn resumption(options: &Options, builder: ServerConfigBuilder) -> ServerConfigBu
     };
     match options.early_data {
         Some(bytes) => {
-            // Ticket keys and stores are created together with this guard, so it knows all earlier
-            // early data.
+            // Ticket keys and stores are created together with this guard, so it has an entry for
+            // all early data that was accepted with them.
             let beginning = UnixTime::since_unix_epoch(Duration::ZERO);
             let guard = ReplayGuard::new(REPLAY_GUARD_CAPACITY, beginning);
             builder.early_data(bytes, Policy::Here(Arc::new(guard)))
@@ -66,5 +66,5 @@ fn resumption(options: &Options, builder: ServerConfigBuilder) -> ServerConfigBu
     }
 }
 
-/// Connections with early data that the replay guard remembers, for two minutes.
+/// The capacity of the replay guard, in connections with early data; entries last two minutes.
 const REPLAY_GUARD_CAPACITY: usize = 1 << 16;

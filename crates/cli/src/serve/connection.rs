@@ -1,4 +1,4 @@
-//! One connection of the server: handshake, content, orderly close, and a log line.
+//! One connection of the server: handshake, content, graceful close, and a log line.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ use crate::explain;
 use crate::negotiated::{peer_subject, printable, subject, version_name};
 use crate::transport::Transport;
 
-/// What all connections share.
+/// The settings and credentials that all connections share.
 pub(crate) struct ConnectionHandler {
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) content: Content,
@@ -30,9 +30,9 @@ pub(crate) struct ConnectionHandler {
     pub(crate) update_key: bool,
 }
 
-/// What the server sends.
+/// The content that the server sends.
 pub(crate) enum Content {
-    /// All received data.
+    /// The received data, as an echo.
     Echo,
     /// A page with the negotiated parameters.
     Page,
@@ -75,7 +75,7 @@ impl ConnectionHandler {
         }
     }
 
-    /// Serves the content; `received` is early data with requests.
+    /// Serves the content; `received` is early data with the first requests.
     fn answer(
         &self,
         stream: &mut TlsStream<'_>,
@@ -100,8 +100,8 @@ impl ConnectionHandler {
         stream.close()
     }
 
-    /// Returns the response, after authenticating the client if that is required; clients that
-    /// cannot be asked get 403.
+    /// Returns the response, after authenticating the client if that is required. Clients that do
+    /// not support authentication after the handshake get status 403.
     fn with_client(
         &self,
         stream: &mut TlsStream<'_>,
@@ -140,12 +140,13 @@ impl ConnectionHandler {
     }
 }
 
-/// Whether the client did not offer post-handshake authentication, or the version has none.
+/// Whether the client did not offer post-handshake authentication, or the version does not have it.
 fn cannot_be_asked(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidInput
 }
 
-/// Sends an alert to a client that cannot be asked. Returns the error to log.
+/// Sends an alert to a client that does not support post-handshake authentication. Returns the
+/// error to log.
 fn refuse(stream: &mut TlsStream<'_>, error: io::Error) -> io::Error {
     if !cannot_be_asked(&error) {
         return error;
@@ -154,15 +155,15 @@ fn refuse(stream: &mut TlsStream<'_>, error: io::Error) -> io::Error {
     let sender = &mut stream.connection_mut().sender;
     let sealed = sender.abort(AlertDescription::ACCESS_DENIED, &mut alert);
     let mut transport: &Transport = stream.transport();
-    // A failure to send the alert is not reported.
+    // A failure to send the alert is not reported: the first error is more useful.
     let _ = sealed.map(|()| transport.write_all(&alert));
     io::Error::other("client does not support post-handshake authentication")
 }
 
-/// The client as authenticated after the handshake.
+/// A client that was authenticated after the handshake.
 #[derive(Default)]
 struct PostHandshakeClient {
-    /// The subject of its certificate.
+    /// The subject of the client's certificate.
     subject: Option<String>,
 }
 
@@ -205,5 +206,5 @@ fn summary(info: &ConnectionInfo, early: usize) -> String {
     line
 }
 
-/// Room for one record.
+/// The length of the echo buffer: one record.
 const ECHO_BUFFER: usize = 1 << 14;

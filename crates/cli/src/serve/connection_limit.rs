@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A number of permits, which are returned when dropped.
+/// A limited number of permits; dropping a permit returns it.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionLimit(Arc<Shared>);
 
-/// A permit for one connection. Dropping it returns it, also when its thread panics.
+/// A permit for one connection. Dropping it returns it, even if the thread panics.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit(Arc<Shared>);
 

@@ -1,7 +1,7 @@
-//! From the path of a request to a file within one directory, and never outside of it.
+//! Maps the path of a request to a file within one directory, and never outside of it.
 //!
-//! Two independent checks: each segment, decoded once, must be one plain name; and the file, with
-//! all symbolic links resolved, must be inside the directory.
+//! There are two independent checks: each segment, decoded once, must be one plain name; and the
+//! file, with all symbolic links resolved, must be inside the directory.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,7 +14,7 @@ use super::http::{Response, Status};
 /// The directory that is served.
 #[derive(Debug)]
 pub(crate) struct DocumentRoot {
-    /// Absolute and without symbolic links.
+    /// The path of the directory, absolute and without symbolic links.
     folder: PathBuf,
 }
 
@@ -22,19 +22,19 @@ pub(crate) struct DocumentRoot {
 #[derive(Debug, PartialEq, Eq)]
 enum Resolved {
     File(PathBuf),
-    /// A directory named without a trailing slash: relative links in its index would break.
+    /// A directory named without a trailing slash. Relative links in its index would not work.
     FolderWithoutSlash,
 }
 
 impl DocumentRoot {
-    /// Serves this directory.
+    /// Opens a directory to be served.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         let resolved = fs::canonicalize(folder).with_context(|| folder.display().to_string())?;
         ensure!(resolved.is_dir(), "{} is not a directory", folder.display());
         Ok(Self { folder: resolved })
     }
 
-    /// The response for a percent-encoded path.
+    /// The response to a request for a percent-encoded path.
     pub(crate) fn answer(&self, path: &str) -> Response {
         self.respond(path).unwrap_or_else(Response::status)
     }
@@ -43,7 +43,7 @@ impl DocumentRoot {
         let file = match self.resolve(path)? {
             Resolved::File(file) => file,
             Resolved::FolderWithoutSlash => {
-                // Several leading slashes would name another host.
+                // With several leading slashes the target would name another host.
                 return Ok(Response::redirect(format!("/{}/", path.trim_start_matches('/'))));
             }
         };
@@ -67,11 +67,11 @@ impl DocumentRoot {
         } else if path.ends_with('/') {
             return Err(Status::NotFound);
         }
-        // Opening a pipe would block, and devices are not served.
+        // Only files are served: opening a pipe would block, and devices must not be read.
         if found.is_file() { Ok(Resolved::File(found)) } else { Err(Status::Forbidden) }
     }
 
-    /// Resolves symbolic links; refuses paths outside of the directory.
+    /// Resolves symbolic links, and refuses paths outside of the directory.
     fn within(&self, wanted: &Path) -> Result<PathBuf, Status> {
         let resolved = fs::canonicalize(wanted).map_err(|error| status_of(&error))?;
         if resolved.starts_with(&self.folder) { Ok(resolved) } else { Err(Status::Forbidden) }
@@ -83,7 +83,7 @@ fn plain_name(name: &str) -> Result<&str, Status> {
     if name.contains(['/', '\\', ':']) {
         return Err(Status::Forbidden);
     }
-    // No file system has longer names, and the error for them has no stable kind.
+    // File systems have no longer names, and their error for a longer one has no stable kind.
     if name.len() > 255 {
         return Err(Status::NotFound);
     }
@@ -94,7 +94,7 @@ fn plain_name(name: &str) -> Result<&str, Status> {
     }
 }
 
-/// Decodes percent-encoding, once. RFC 3986 2.1
+/// Decodes percent-encoding exactly once. RFC 3986 2.1
 fn decode(segment: &str) -> Result<String, Status> {
     let mut decoded = Vec::with_capacity(segment.len());
     let mut bytes = segment.bytes();
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(root.resolve("/index.html"), file(&root, "index.html"));
         assert_eq!(root.resolve("/a%20b.txt"), file(&root, "a b.txt"));
         assert_eq!(root.resolve("//folder//"), file(&root, "folder/index.html"));
-        // Decoded once only.
+        // The path is decoded only once.
         assert_eq!(root.resolve("/%252e%252e"), file(&root, "%2e%2e"));
         assert_eq!(root.resolve("/folder"), Ok(Resolved::FolderWithoutSlash));
     }

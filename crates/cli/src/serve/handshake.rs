@@ -12,14 +12,14 @@ pub(crate) type TlsStream<'a> = Stream<&'a Transport>;
 /// The accepted early data of a client.
 #[derive(Debug, Default)]
 pub(crate) struct ReceivedEarlyData {
-    /// Its length.
+    /// The length of all accepted early data.
     pub(crate) length: usize,
-    /// The part that was not answered yet.
+    /// The part that has not been answered yet.
     pub(crate) unanswered: Vec<u8>,
 }
 
-/// Runs the handshake. Echo mode answers early data at once. Otherwise it waits until the
-/// handshake is complete, which an attacker who replays a recording cannot achieve.
+/// Runs the handshake. In echo mode early data is answered at once. Otherwise it is answered when
+/// the handshake is complete, so that a replay by an attacker gets no answer.
 pub(crate) fn complete<'a>(
     handshake: &mut Handshake,
     mut transport: &'a Transport,
@@ -49,7 +49,7 @@ pub(crate) fn complete<'a>(
             Next::Connected(connection) => {
                 return Ok((Stream::new(transport, *connection, received), early));
             }
-            // No configuration of this program asks questions.
+            // The configurations of this program ask no questions.
             _ => return Err(io::Error::other("unexpected question in the handshake")),
         }
     }

@@ -1,5 +1,5 @@
-//! A minimal HTTP/1.1 server for GET and HEAD. Heads are bounded, bodies are never read: a request
-//! with a body is the last of its connection. RFC 9112
+//! A minimal HTTP/1.1 server for GET and HEAD. The length of heads is limited. Bodies are never
+//! read: a request with a body is the last one of its connection. RFC 9112
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::handshake::TlsStream;
 
-/// Serves requests until one side closes. `received` is data from before.
+/// Serves requests until one side closes. `received` is data that was received before.
 pub(crate) fn serve(
     stream: &mut TlsStream<'_>,
     mut received: Vec<u8>,
@@ -48,7 +48,7 @@ enum Received {
 #[derive(Debug, PartialEq, Eq)]
 struct Request {
     method: Method,
-    /// Still percent-encoded, without a query.
+    /// The path of the target, still percent-encoded, without a query.
     path: String,
     keep_alive: bool,
     length: usize,
@@ -113,7 +113,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Request>, Status> {
     let target = request.path.unwrap_or_default();
     let path = match (path_of(target), method) {
         (Some(path), _) => path.to_owned(),
-        // Targets of other forms belong to other methods. RFC 9112 3.2
+        // Only other methods have targets of other forms. RFC 9112 3.2
         (None, Method::Other) => String::new(),
         (None, _) => return Err(Status::BadRequest),
     };
@@ -198,7 +198,7 @@ impl Response {
         message.push_str("\r\n");
         match self.body {
             Body::Text(text) if !head_only => {
-                // One write, so that a small response is one record.
+                // Head and content are written together, so that a small response is one record.
                 message.push_str(&text);
                 out.write_all(message.as_bytes())?;
             }
@@ -219,7 +219,7 @@ fn send_file(file: File, length: u64, out: &mut impl Write) -> io::Result<()> {
     while left > 0 {
         let count = source.read(&mut buffer)?;
         if count == 0 {
-            // The declared length cannot be kept; only truncation shows that to the client.
+            // The response is shorter than declared; only truncation reveals that to the client.
             return Err(io::Error::other("file became shorter while it was sent"));
         }
         out.write_all(buffer.get(..count).unwrap_or_default())?;
@@ -228,7 +228,7 @@ fn send_file(file: File, length: u64, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Status codes in use.
+/// The status codes that this server sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     Ok,

@@ -1,4 +1,4 @@
-//! The credentials of the server, and the certificate authority for its clients.
+//! The credentials of the server, and the trust anchors for its clients.
 
 use std::net::IpAddr;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! `tercel serve`: a TLS server for tests.
 //!
-//! One thread per connection, a limit on their number, and no way for one connection to end the
-//! server.
+//! Each connection has a thread, and the number of connections is limited. No failure of a
+//! connection ends the server.
 
 pub(crate) mod announce;
 pub(crate) mod authority;
@@ -64,13 +64,13 @@ fn accept(listener: &TcpListener, handler: &Arc<ConnectionHandler>, limit: usize
         let (socket, peer) = match listener.accept() {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Logged once while the problem lasts.
+                // The error is logged once until `accept` succeeds.
                 if !backoff.is_failing() {
                     explain::print_line(format_args!(
                         "cannot accept connection, retrying: {error}"
                     ));
                 }
-                // Probably out of file descriptors, which closing connections free.
+                // The server has probably no file descriptors left; closing connections free some.
                 thread::sleep(backoff.after(&error));
                 continue;
             }

@@ -13,15 +13,15 @@ use crate::psk::PskOptions;
 /// Serve HTTPS: a page with the negotiated parameters, files, or an echo
 ///
 /// Without --cert, an embedded test authority issues certificates for localhost, and the directory
-/// with its certificate is printed. With pre-shared keys and without --cert there are no
-/// certificates.
+/// that contains its certificate is printed. With pre-shared keys and without --cert, the server
+/// has no certificates.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Address to listen on; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8443")]
     pub(crate) listen: SocketAddr,
 
-    /// Certificate chain in PEM, leaf first; repeat with --key for several
+    /// Certificate chain in PEM, leaf first; may be repeated, each with a --key
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Vec<PathBuf>,
 
@@ -29,11 +29,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Vec<PathBuf>,
 
-    /// OCSP response in DER to staple to a --cert; repeat in the order of the certificates
+    /// OCSP response in DER to staple to a certificate; repeat in the order of --cert
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) ocsp: Vec<PathBuf>,
 
-    /// Private key in PEM, whose raw public key is presented to clients that accept one
+    /// Private key in PEM; its raw public key is presented to clients that accept one
     #[arg(long, value_name = "FILE")]
     pub(crate) raw_key: Option<PathBuf>,
 
@@ -69,8 +69,8 @@ pub(crate) struct Options {
 
     /// Accept this many bytes of early data in a resumed session (TLS 1.3)
     ///
-    /// Early data can be recorded and replayed by others. This process refuses what it has seen
-    /// before. Echo mode answers it at once; requests wait until the handshake is complete.
+    /// Early data can be recorded and replayed by others. This process refuses early data that it
+    /// has accepted before. Echo mode answers at once; requests are answered after the handshake.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) early_data: Option<u32>,
 
@@ -108,14 +108,14 @@ pub(crate) enum ClientAuthMode {
     Later,
 }
 
-/// How sessions are kept until they are resumed.
+/// The form in which sessions are kept until they are resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sessions {
     /// Tickets, and session IDs for TLS 1.2 clients without ticket support
     Both,
     /// Tickets only
     Tickets,
-    /// In the memory of this process, under session IDs; single-use in TLS 1.3
+    /// Session IDs only, for sessions in the memory of this process; single-use in TLS 1.3
     Memory,
     /// No resumption
     None,

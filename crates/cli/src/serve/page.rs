@@ -1,12 +1,12 @@
-//! The page with the negotiated parameters. Everything from the peer is escaped.
+//! The page with the negotiated parameters. All values from the peer are escaped.
 
 use tercel::{ConnectionInfo, Side};
 
 use super::http::{Response, Status};
 use crate::negotiated;
 
-/// The page for this connection. `client` is the subject of a client that was authenticated after
-/// the handshake.
+/// The page for this connection. `client` is the subject of the certificate with which the client
+/// was authenticated after the handshake.
 pub(crate) fn render(info: &ConnectionInfo, client: Option<&str>) -> String {
     let mut rows = negotiated::rows(info, Side::Server);
     if let Some(client) = client {
@@ -16,7 +16,7 @@ pub(crate) fn render(info: &ConnectionInfo, client: Option<&str>) -> String {
     document(&rows)
 }
 
-/// Only `/` is the page.
+/// The response for a path: `/` is the page, and no other path exists.
 pub(crate) fn answer(path: &str, page: impl FnOnce() -> String) -> Response {
     match path {
         "/" => Response::text(Status::Ok, "text/html; charset=utf-8", page()),

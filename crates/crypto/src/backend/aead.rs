@@ -17,8 +17,8 @@ const TAG_LEN: usize = AeadAlgorithm::TAG_LEN;
 /// An initialised context at a fixed address.
 pub(crate) struct AeadContext(Box<Cell>);
 
-/// Exists only after `EVP_AEAD_CTX_init` succeeded on it. `MaybeUninit` because an algorithm
-/// defines only the part of the state it uses.
+/// A context on which `EVP_AEAD_CTX_init` has succeeded. It is `MaybeUninit` because an algorithm
+/// defines only the part of the state that it uses.
 #[repr(transparent)]
 struct Cell(MaybeUninit<lc::EVP_AEAD_CTX>);
 
@@ -26,7 +26,7 @@ struct Cell(MaybeUninit<lc::EVP_AEAD_CTX>);
 // and immutable. No call below writes to it between `EVP_AEAD_CTX_init` and the clean-up: seal
 // and open take it `const` and AWS-LC documents concurrent use as allowed.
 unsafe impl Send for Cell {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Cell {}
 
 impl AeadContext {
@@ -40,8 +40,8 @@ impl AeadContext {
     /// Expands another key in the same box, after wiping the old one.
     pub(crate) fn renew(self, algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
         let cell = Box::into_raw(self.0);
-        // SAFETY: initialised and ours alone; after this it is memory of that layout and nothing
-        // more, which is what the box is given back as.
+        // SAFETY: the context is initialised and has no other owner. After this it is only memory
+        // of that layout, and the box is restored with that type.
         let mut cell = unsafe {
             ptr::drop_in_place(cell);
             Box::from_raw(cell.cast::<MaybeUninit<Cell>>())
@@ -65,7 +65,7 @@ impl AeadContext {
         tail: &mut [u8],
     ) -> Result<(), CryptoError> {
         assert!(out.len() == input.len() && tail.len() == extra.len() + TAG_LEN);
-        // SAFETY: `out` has `input.len()` bytes and `tail` the length given; both are exclusive
+        // SAFETY: `out` has `input.len()` bytes, and `tail` has its length; both are exclusive
         // borrows, so neither overlaps the other or an input.
         unsafe {
             self.seal_raw(nonce, aad, input.as_ptr(), out.as_mut_ptr(), input.len(), extra, tail)
@@ -83,7 +83,7 @@ impl AeadContext {
     ) -> Result<(), CryptoError> {
         assert!(tag.len() == TAG_LEN);
         let (out, len) = (body.as_mut_ptr(), body.len());
-        // SAFETY: input and output are one, which AWS-LC allows; `tag` is another borrow.
+        // SAFETY: input and output are the same, which AWS-LC allows; `tag` is a separate borrow.
         unsafe { self.seal_raw(nonce, aad, out.cast_const(), out, len, &[], tag) }
     }
 
@@ -112,14 +112,14 @@ impl AeadContext {
         tag: &[u8],
     ) -> Result<(), CryptoError> {
         let (out, len) = (body.as_mut_ptr(), body.len());
-        // SAFETY: input and output are one, which AWS-LC allows.
+        // SAFETY: input and output are the same, which AWS-LC allows.
         unsafe { self.open_raw(nonce, aad, out.cast_const(), out, len, tag) }
     }
 
     /// # Safety
     ///
-    /// `input` must be readable and `out` writable for `len` bytes, the same address or no
-    /// overlap, neither overlapping `tail`, which must be `extra.len() + TAG_LEN` long.
+    /// `input` must be readable and `out` writable for `len` bytes. They must be at the same
+    /// address or not overlap, and neither may overlap `tail`, of `extra.len() + TAG_LEN` bytes.
     #[inline]
     #[allow(clippy::too_many_arguments, reason = "the parameters of the AEAD interface")]
     unsafe fn seal_raw(
@@ -133,8 +133,8 @@ impl AeadContext {
         tail: &mut [u8],
     ) -> Result<(), CryptoError> {
         let mut written = 0;
-        // SAFETY: every pointer comes with the length of the slice it is from, `input` and `out`
-        // by the caller's promise; the context is initialised.
+        // SAFETY: every pointer is passed with the length of its slice (for `input` and `out` by
+        // the caller's promise); the context is initialised.
         let code = unsafe {
             lc::EVP_AEAD_CTX_seal_scatter(
                 self.0.0.as_ptr(),
@@ -161,8 +161,8 @@ impl AeadContext {
 
     /// # Safety
     ///
-    /// `input` must be readable and `out` writable for `len` bytes, the same address or no
-    /// overlap.
+    /// `input` must be readable and `out` writable for `len` bytes. They must be at the same
+    /// address or not overlap.
     #[inline]
     #[allow(clippy::too_many_arguments, reason = "the parameters of the AEAD interface")]
     unsafe fn open_raw(
@@ -174,7 +174,7 @@ impl AeadContext {
         len: usize,
         tag: &[u8],
     ) -> Result<(), CryptoError> {
-        // SAFETY: as in `seal_raw`. On failure AWS-LC zeroes `out`, all of it.
+        // SAFETY: as in `seal_raw`. On failure AWS-LC fills all of `out` with zeros.
         let code = unsafe {
             lc::EVP_AEAD_CTX_open_gather(
                 self.0.0.as_ptr(),
@@ -202,7 +202,7 @@ impl Cell {
         if key.len() != algorithm.key_len() {
             return Err(CryptoError::InvalidKey);
         }
-        // SAFETY: these return pointers to static tables.
+        // SAFETY: these functions return pointers to static tables.
         let aead = unsafe {
             match algorithm {
                 AeadAlgorithm::Aes128Gcm => lc::EVP_aead_aes_128_gcm(),
@@ -211,8 +211,8 @@ impl Cell {
             }
         };
         let context = cell.as_mut_ptr().cast::<lc::EVP_AEAD_CTX>();
-        // SAFETY: `Cell` is transparent, so `context` is aligned and large enough; `key` comes
-        // with its own length; there is no engine.
+        // SAFETY: `Cell` is transparent, so `context` is aligned and large enough; `key` is passed
+        // with its length; there is no engine.
         let code = unsafe {
             lc::EVP_AEAD_CTX_init(context, aead, key.as_ptr(), key.len(), TAG_LEN, ptr::null_mut())
         };
@@ -225,13 +225,13 @@ impl Drop for Cell {
         // AES-GCM's clean-up wipes nothing, so the expanded key is wiped here.
         // SAFETY: the context is initialised, and not used again after this.
         unsafe { lc::EVP_AEAD_CTX_cleanup(self.0.as_mut_ptr()) };
-        // SAFETY: the whole structure, exclusively borrowed; all zeros is a valid value of it.
+        // SAFETY: the structure is exclusively borrowed as a whole; zeros are a valid value.
         unsafe { cleanse(self.0.as_mut_ptr()) };
     }
 }
 
 pub(crate) fn has_fast_aes() -> bool {
-    // SAFETY: reads processor features, takes nothing.
+    // SAFETY: the call takes no arguments and reads the processor's features.
     unsafe { lc::EVP_has_aes_hardware() == 1 }
 }
 
@@ -245,7 +245,7 @@ mod tests {
             [AeadAlgorithm::Aes128Gcm, AeadAlgorithm::Aes256Gcm, AeadAlgorithm::ChaCha20Poly1305]
         {
             let mut cell = Box::<Cell>::new_uninit();
-            // SAFETY: defines every byte, so that all may be read below.
+            // SAFETY: the call defines every byte, so that all may be read below.
             unsafe { ptr::write_bytes(cell.as_mut_ptr(), 0xaa, 1) };
             Cell::init(&mut cell, algorithm, &[0x5a; 32][..algorithm.key_len()]).unwrap();
             // SAFETY: reads the cell's bytes, all of which were defined above.

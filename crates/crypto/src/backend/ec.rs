@@ -1,6 +1,6 @@
 //! The NIST curves: `EC_KEY` and its points.
 //!
-//! Key pairs, public points in uncompressed form, ECDH, and ECDSA of a digest. See
+//! It has key pairs, public points in uncompressed form, ECDH, and ECDSA of a digest. See
 //! `key_exchange.rs`, `signing_key.rs` and `public_key.rs` above.
 
 use core::ptr;
@@ -20,7 +20,7 @@ pub(crate) enum Curve {
 }
 
 impl Curve {
-    /// The length of a coordinate, and so of an ECDH secret.
+    /// The length of a coordinate, which is also the length of an ECDH secret.
     pub(crate) const fn field_len(self) -> usize {
         match self {
             Self::P256 => 32,
@@ -29,7 +29,7 @@ impl Curve {
         }
     }
 
-    /// The length of a point: the form's byte and two coordinates (SEC 1, 2.3.3).
+    /// The length of a point: the byte for its form, and two coordinates (SEC 1, 2.3.3).
     pub(crate) const fn point_len(self) -> usize {
         1 + 2 * self.field_len()
     }
@@ -44,7 +44,7 @@ impl Curve {
     }
 
     fn group(self) -> *const lc::EC_GROUP {
-        // SAFETY: these return static groups.
+        // SAFETY: these functions return static groups.
         unsafe {
             match self {
                 Self::P256 => lc::EC_group_p256(),
@@ -80,17 +80,17 @@ impl EcKey {
     /// A fresh key pair from AWS-LC's generator.
     pub(crate) fn generate(curve: Curve) -> Result<Self, CryptoError> {
         let key = Self::empty(curve)?;
-        // SAFETY: a valid key with its group set.
+        // SAFETY: the key is valid, and its group is set.
         let code = unsafe { lc::EC_KEY_generate_key(key.key.as_ptr()) };
         check(code, CryptoError::Internal)?;
         Ok(key)
     }
 
-    /// A key pair derived from `secret`, which needs as many bits as the curve's order and should
-    /// have 64 more.
+    /// A key pair derived from `secret`. The secret needs at least as many bits as the order of
+    /// the curve, and should have 64 more.
     #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     pub(crate) fn derive(curve: Curve, secret: &[u8]) -> Result<Self, CryptoError> {
-        // SAFETY: a static group, and `secret` with its length; the result is ours.
+        // SAFETY: the group is static; `secret` is passed with its length; we own the result.
         let key = unsafe {
             let key = lc::EC_KEY_derive_from_secret(curve.group(), secret.as_ptr(), secret.len());
             Handle::new(key, CryptoError::Internal)?
@@ -98,21 +98,21 @@ impl EcKey {
         Ok(Self { key, curve })
     }
 
-    /// The key pair of a given scalar.
+    /// The key pair with this private scalar.
     #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     pub(crate) fn from_scalar(curve: Curve, scalar: &[u8]) -> Result<Self, CryptoError> {
         if scalar.len() != curve.field_len() {
             return Err(CryptoError::InvalidKey);
         }
         let this = Self::empty(curve)?;
-        // SAFETY: `scalar` with its length; the results are ours and checked.
+        // SAFETY: `scalar` is passed with its length; we own the results and check them.
         let (number, point) = unsafe {
             let number = lc::BN_bin2bn(scalar.as_ptr(), scalar.len(), ptr::null_mut());
             let number = Handle::new(number, CryptoError::Internal)?;
             let point = Handle::new(lc::EC_POINT_new(curve.group()), CryptoError::Internal)?;
             (number, point)
         };
-        // SAFETY: all objects are valid and of one group; setters copy.
+        // SAFETY: all objects are valid and of one group; the setters copy.
         unsafe {
             let code = lc::EC_KEY_set_private_key(this.key.as_ptr(), number.as_ptr());
             check(code, CryptoError::InvalidKey)?;
@@ -139,7 +139,7 @@ impl EcKey {
     ) -> Result<Self, CryptoError> {
         let point = decode_point(curve, point, error)?;
         let this = Self::empty(curve)?;
-        // SAFETY: valid objects of one group; the point is copied.
+        // SAFETY: the objects are valid and of one group; the point is copied.
         let code = unsafe { lc::EC_KEY_set_public_key(this.key.as_ptr(), point.as_ptr()) };
         check(code, error)?;
         Ok(this)
@@ -147,8 +147,8 @@ impl EcKey {
 
     /// Wraps a parsed key if its curve is supported.
     pub(super) fn adopt(key: Handle<lc::EC_KEY>) -> Result<Self, CryptoError> {
-        // SAFETY: a valid key; its group is null or lives as long as it, and only its name is
-        // read.
+        // SAFETY: the key is valid. Its group is null or lives as long as the key, and only the
+        // group's name is read.
         let nid = unsafe {
             let group = lc::EC_KEY_get0_group(key.as_ptr());
             if group.is_null() {
@@ -180,8 +180,8 @@ impl EcKey {
     /// Writes the public point, uncompressed; `out` must have [`Curve::point_len`] bytes.
     pub(crate) fn write_point(&self, out: &mut [u8]) -> Result<(), CryptoError> {
         assert!(out.len() == self.curve.point_len());
-        // SAFETY: a valid key and its static group; the point is null or lives as long as the
-        // key; `out` comes with its length.
+        // SAFETY: the key is valid, and its group is static; the point is null or lives as long as
+        // the key; `out` is passed with its length.
         let written = unsafe {
             let point = lc::EC_KEY_get0_public_key(self.key.as_ptr());
             if point.is_null() {
@@ -204,8 +204,8 @@ impl EcKey {
     pub(crate) fn agree(&self, peer: &[u8], out: &mut [u8]) -> Result<(), CryptoError> {
         assert!(out.len() == self.curve.field_len());
         let peer = decode_point(self.curve, peer, CryptoError::InvalidShare)?;
-        // SAFETY: valid objects of one group; `out` comes with its length; no derivation
-        // function means the coordinate is copied out.
+        // SAFETY: the objects are valid and of one group; `out` is passed with its length; without
+        // a derivation function the coordinate is copied out.
         let written = unsafe {
             lc::ECDH_compute_key(
                 out.as_mut_ptr().cast(),
@@ -220,11 +220,11 @@ impl EcKey {
 
     /// Appends an ECDSA signature of a digest, in DER.
     pub(crate) fn sign(&self, digest: &[u8], out: &mut Vec<u8>) -> Result<(), CryptoError> {
-        // SAFETY: a valid key.
+        // SAFETY: the key is valid.
         let most = unsafe { lc::ECDSA_size(self.key.as_ptr()) };
         append(out, most, |signature| {
             let mut len = 0;
-            // SAFETY: `digest` with its length; `ECDSA_size` is the most that is written.
+            // SAFETY: `digest` is passed with its length; at most `ECDSA_size` bytes are written.
             let code = unsafe {
                 lc::ECDSA_sign(
                     0,
@@ -242,7 +242,7 @@ impl EcKey {
 
     /// Verifies a DER signature of a digest.
     pub(crate) fn verify(&self, digest: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
-        // SAFETY: a valid key; both inputs with their lengths.
+        // SAFETY: the key is valid; both inputs are passed with their lengths.
         let code = unsafe {
             lc::ECDSA_verify(
                 0,
@@ -257,7 +257,7 @@ impl EcKey {
     }
 
     fn empty(curve: Curve) -> Result<Self, CryptoError> {
-        // SAFETY: the result is null or a new key that is ours.
+        // SAFETY: the result is null, or a new key that we own.
         let key = unsafe {
             Handle::new(lc::EC_KEY_new_by_curve_name(curve.nid()), CryptoError::Internal)?
         };
@@ -274,10 +274,10 @@ fn decode_point(
     if bytes.len() != curve.point_len() || bytes[0] != 4 {
         return Err(error);
     }
-    // SAFETY: a static group; the result is null or ours.
+    // SAFETY: the group is static; the result is null, or we own it.
     let point = unsafe { Handle::new(lc::EC_POINT_new(curve.group()), CryptoError::Internal)? };
-    // SAFETY: valid objects of one group, `bytes` with its length. AWS-LC refuses a point that is
-    // not on the curve.
+    // SAFETY: the objects are valid and of one group; `bytes` is passed with its length. AWS-LC
+    // refuses a point that is not on the curve.
     let code = unsafe {
         lc::EC_POINT_oct2point(
             curve.group(),

@@ -13,7 +13,7 @@ pub(crate) const PRIVATE_LEN: usize = 64;
 /// Writes the private form of a seed.
 pub(crate) fn expand_seed(seed: &[u8; 32], private: &mut [u8; PRIVATE_LEN]) {
     let mut public = [0; 32];
-    // SAFETY: arrays of the 32 and 64 bytes written and the 32 read.
+    // SAFETY: the arrays have the 32 and 64 bytes written, and the 32 bytes read.
     unsafe {
         lc::ED25519_keypair_from_seed(public.as_mut_ptr(), private.as_mut_ptr(), seed.as_ptr());
     }
@@ -24,7 +24,7 @@ pub(crate) fn sign(
     message: &[u8],
     signature: &mut [u8; 64],
 ) -> Result<(), CryptoError> {
-    // SAFETY: `message` comes with its length, the others are arrays of the documented size.
+    // SAFETY: `message` is passed with its length; the arrays have the documented sizes.
     let code = unsafe {
         lc::ED25519_sign(signature.as_mut_ptr(), message.as_ptr(), message.len(), private.as_ptr())
     };
@@ -36,7 +36,7 @@ pub(crate) fn verify(
     message: &[u8],
     signature: &[u8; 64],
 ) -> Result<(), CryptoError> {
-    // SAFETY: `message` comes with its length, the others are arrays of the documented size.
+    // SAFETY: `message` is passed with its length; the arrays have the documented sizes.
     let code = unsafe {
         lc::ED25519_verify(message.as_ptr(), message.len(), signature.as_ptr(), public.as_ptr())
     };

@@ -37,7 +37,7 @@ impl<T: Object> Handle<T> {
 
 impl<T: Object> Drop for Handle<T> {
     fn drop(&mut self) {
-        // SAFETY: the handle is the one owner, and is not used after this.
+        // SAFETY: the handle is the only owner, and is not used after this.
         unsafe { T::free(self.0.as_ptr()) };
     }
 }
@@ -66,18 +66,18 @@ objects! {
 // SAFETY: AWS-LC's keys may be used by several threads at once while none modifies them, and
 // nothing in this crate modifies a key after it is built.
 unsafe impl Send for Handle<lc::EC_KEY> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Handle<lc::EC_KEY> {}
-// SAFETY: as above.
+// SAFETY: as for `EC_KEY`.
 unsafe impl Send for Handle<lc::EVP_PKEY> {}
-// SAFETY: as above.
+// SAFETY: as for `EC_KEY`.
 unsafe impl Sync for Handle<lc::EVP_PKEY> {}
-// SAFETY: as above; the values RSA caches on first use are under its own lock.
+// SAFETY: as for `EC_KEY`; AWS-LC guards the values that RSA caches on first use by a lock.
 unsafe impl Send for Handle<lc::RSA> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Handle<lc::RSA> {}
 
-/// Bytes AWS-LC allocated for us, freed on drop.
+/// Bytes that AWS-LC has allocated, freed on drop.
 pub(super) struct Bytes {
     start: NonNull<u8>,
     len: usize,
@@ -97,14 +97,14 @@ impl Deref for Bytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `new`'s promise, and the block lives as long as `self`.
+        // SAFETY: the promise to `new`; the block lives as long as `self`.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
 
 impl Drop for Bytes {
     fn drop(&mut self) {
-        // SAFETY: the block is ours and not used again.
+        // SAFETY: we own the block, and do not use it again.
         unsafe { lc::OPENSSL_free(self.start.as_ptr().cast()) };
     }
 }

@@ -1,12 +1,12 @@
 //! ML-KEM, FIPS 203, by the EVP interface: key generation, encapsulation, decapsulation.
 //!
-//! The caller passes the random bytes: a hybrid draws them for both components at once
+//! The caller passes the random bytes, because a hybrid draws the bytes of both components at once
 //! (`key_exchange/randomness.rs` above). AWS-LC's own `EVP_PKEY_keygen` and `EVP_PKEY_encapsulate`
-//! draw as many from the same generator and continue with the same functions, which check the
-//! modulus of a peer's key (FIPS 203 7.2) and, in a FIPS build, each new key pair (FIPS 140-3 IG
-//! 10.3.A). The only difference is the approved-service indicator, which only such a build sets:
-//! with a module that was validated as a whole these two functions have to draw the bytes
-//! themselves (FIPS 203 6).
+//! draw as many bytes from the same generator and continue with the same functions, which check
+//! the modulus of a peer's key (FIPS 203 7.2) and, in a FIPS build, each new key pair (FIPS 140-3
+//! IG 10.3.A). The only difference is the approved-service indicator, which is set only in a FIPS
+//! build: with a module that was validated as a whole, AWS-LC's own two functions have to draw the
+//! bytes (FIPS 203 6).
 
 use core::ptr;
 
@@ -48,7 +48,7 @@ impl Kem {
         }
     }
 
-    /// Encapsulates to a peer's key with 32 random bytes, FIPS 203's `m`. Writes the ciphertext
+    /// Encapsulates to a peer's key with 32 random bytes, `m` in FIPS 203. Writes the ciphertext
     /// and the shared secret.
     ///
     /// A key with a coefficient beyond the modulus is refused (FIPS 203 7.2).
@@ -62,8 +62,8 @@ impl Kem {
         let (mut ciphertext_len, mut secret_len) = (ciphertext.len(), secret.len());
         let mut random_len = random.len();
         let context = self.encapsulation_context(public_key, ciphertext, secret)?;
-        // SAFETY: a context with a public key; both outputs and `random` with their lengths, of
-        // which AWS-LC refuses any but the parameter set's.
+        // SAFETY: the context has a public key; both outputs and `random` are passed with their
+        // lengths, and AWS-LC refuses lengths other than those of the parameter set.
         let code = unsafe {
             lc::EVP_PKEY_encapsulate_deterministic(
                 context.as_ptr(),
@@ -85,8 +85,8 @@ impl Kem {
         secret: &[u8],
     ) -> Result<Handle<lc::EVP_PKEY_CTX>, CryptoError> {
         assert!(ciphertext.len() == self.ciphertext_len() && secret.len() == SECRET_LEN);
-        // SAFETY: `public_key` with its length, which AWS-LC compares with the parameter set's;
-        // the result is ours.
+        // SAFETY: `public_key` is passed with its length, which AWS-LC compares with that of the
+        // parameter set; we own the result.
         let key = unsafe {
             let key = lc::EVP_PKEY_kem_new_raw_public_key(
                 self.nid(),
@@ -106,8 +106,8 @@ pub(crate) struct KemKey {
 }
 
 impl KemKey {
-    /// The key pair of 64 random bytes, FIPS 203's `d` and `z`. Writes the encapsulation key, of
-    /// [`Kem::public_key_len`] bytes.
+    /// Makes a key pair from 64 random bytes, `d` and `z` in FIPS 203. Writes the encapsulation
+    /// key, of [`Kem::public_key_len`] bytes.
     pub(crate) fn from_seed(
         kem: Kem,
         seed: &[u8],
@@ -116,9 +116,9 @@ impl KemKey {
         let context = keygen_context(kem)?;
         let mut key = ptr::null_mut();
         let mut seed_len = seed.len();
-        // SAFETY: a context ready for key generation; `seed` with its length, of which AWS-LC
-        // refuses any but the parameter set's; `key` is written with a new key that this function
-        // owns.
+        // SAFETY: the context is ready for key generation; `seed` is passed with its length, and
+        // AWS-LC refuses lengths other than that of the parameter set; a new key is written to
+        // `key`, and this function owns it.
         let key = unsafe {
             let code = lc::EVP_PKEY_keygen_deterministic(
                 context.as_ptr(),
@@ -137,7 +137,7 @@ impl KemKey {
     fn write_public_key(&self, out: &mut [u8]) -> Result<(), CryptoError> {
         assert!(out.len() == self.kem.public_key_len());
         let mut len = out.len();
-        // SAFETY: a valid key; `out` with its length.
+        // SAFETY: the key is valid; `out` is passed with its length.
         let code = unsafe {
             lc::EVP_PKEY_get_raw_public_key(self.key.as_ptr(), out.as_mut_ptr(), &raw mut len)
         };
@@ -157,7 +157,7 @@ impl KemKey {
         }
         let context = context_for(&self.key)?;
         let mut len = secret.len();
-        // SAFETY: a context with a private key; both slices with their lengths.
+        // SAFETY: the context has a private key; both slices are passed with their lengths.
         let code = unsafe {
             lc::EVP_PKEY_decapsulate(
                 context.as_ptr(),
@@ -172,7 +172,7 @@ impl KemKey {
 }
 
 fn context_for(key: &Handle<lc::EVP_PKEY>) -> Result<Handle<lc::EVP_PKEY_CTX>, CryptoError> {
-    // SAFETY: a valid key, of which the context takes its own reference; the result is ours.
+    // SAFETY: the key is valid, and the context takes its own reference; we own the result.
     unsafe {
         let context = lc::EVP_PKEY_CTX_new(key.as_ptr(), ptr::null_mut());
         Handle::new(context, CryptoError::Internal)
@@ -180,12 +180,12 @@ fn context_for(key: &Handle<lc::EVP_PKEY>) -> Result<Handle<lc::EVP_PKEY_CTX>, C
 }
 
 fn keygen_context(kem: Kem) -> Result<Handle<lc::EVP_PKEY_CTX>, CryptoError> {
-    // SAFETY: the result is null or ours.
+    // SAFETY: the result is null, or we own it.
     let context = unsafe {
         let context = lc::EVP_PKEY_CTX_new_id(lc::EVP_PKEY_KEM, ptr::null_mut());
         Handle::new(context, CryptoError::Internal)?
     };
-    // SAFETY: a valid context.
+    // SAFETY: the context is valid.
     unsafe {
         let code = lc::EVP_PKEY_keygen_init(context.as_ptr());
         check(code, CryptoError::Internal)?;

@@ -1,4 +1,4 @@
-//! Wiping, comparing and random bytes: AWS-LC's calls on plain memory.
+//! Wiping, comparing and drawing random bytes: AWS-LC's calls on plain memory.
 //!
 //! See `memory.rs` and `random.rs` above.
 
@@ -15,7 +15,7 @@ pub(crate) fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
 
 #[inline]
 pub(crate) fn wipe(bytes: &mut [u8]) {
-    // SAFETY: an exclusive borrow of exactly this many bytes.
+    // SAFETY: the slice is exclusively borrowed and has exactly this length.
     unsafe { lc::OPENSSL_cleanse(bytes.as_mut_ptr().cast(), bytes.len()) };
 }
 
@@ -23,8 +23,8 @@ pub(crate) fn wipe(bytes: &mut [u8]) {
 ///
 /// # Safety
 ///
-/// `value` must be exclusively accessible, and all zeros must be a valid value of `T`, or `T`
-/// not be used again.
+/// `value` must be exclusively accessible. All zeros must be a valid value of `T`, or the value
+/// must not be used again.
 #[inline]
 pub(super) unsafe fn cleanse<T>(value: *mut T) {
     // SAFETY: the caller's promise, over exactly the size of the value.
@@ -32,14 +32,14 @@ pub(super) unsafe fn cleanse<T>(value: *mut T) {
 }
 
 pub(crate) fn fill_random(out: &mut [u8]) -> Result<(), CryptoError> {
-    // SAFETY: an exclusive borrow of exactly this many bytes.
+    // SAFETY: the slice is exclusively borrowed and has exactly this length.
     let code = unsafe { lc::RAND_bytes(out.as_mut_ptr(), out.len()) };
     check(code, CryptoError::Internal)
 }
 
 /// Overwrites numbers with zeros.
 pub(crate) fn wipe_words<T: Word>(words: &mut [T]) {
-    // SAFETY: an exclusive borrow of words, for which zeros are valid.
+    // SAFETY: the words are exclusively borrowed, and zeros are valid for them.
     unsafe { lc::OPENSSL_cleanse(words.as_mut_ptr().cast(), size_of_val(words)) };
 }
 
@@ -50,9 +50,9 @@ pub(crate) fn wipe_words<T: Word>(words: &mut [T]) {
 /// All zeros must be a valid value.
 pub(crate) unsafe trait Word: Copy {}
 
-// SAFETY: zero is a number.
+// SAFETY: zero is a valid number.
 unsafe impl Word for u32 {}
-// SAFETY: zero is a number.
+// SAFETY: zero is a valid number.
 unsafe impl Word for u64 {}
 
 #[cfg(test)]

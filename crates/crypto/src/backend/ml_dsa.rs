@@ -54,7 +54,7 @@ pub(crate) struct MlDsaKey {
 impl MlDsaKey {
     /// The key of a parsed container.
     pub(super) fn adopt(key: Handle<lc::EVP_PKEY>) -> Result<Self, CryptoError> {
-        // SAFETY: a valid key.
+        // SAFETY: the key is valid.
         let nid = unsafe { lc::EVP_PKEY_pqdsa_get_type(key.as_ptr()) };
         let all = [ParameterSet::MlDsa44, ParameterSet::MlDsa65, ParameterSet::MlDsa87];
         let set = all.into_iter().find(|set| set.nid() == nid).ok_or(CryptoError::Unsupported)?;
@@ -63,8 +63,8 @@ impl MlDsaKey {
 
     /// A public key from its raw bytes.
     pub(crate) fn from_public_bytes(set: ParameterSet, bytes: &[u8]) -> Result<Self, CryptoError> {
-        // SAFETY: `bytes` with their length, which AWS-LC compares with the parameter set's; the
-        // result is null or ours.
+        // SAFETY: `bytes` is passed with its length, which AWS-LC compares with that of the
+        // parameter set; the result is null, or we own it.
         let key = unsafe {
             let key = lc::EVP_PKEY_pqdsa_new_raw_public_key(set.nid(), bytes.as_ptr(), bytes.len());
             Handle::new(key, CryptoError::InvalidKey)?
@@ -80,7 +80,7 @@ impl MlDsaKey {
     pub(crate) fn public_bytes(&self) -> Result<Vec<u8>, CryptoError> {
         let mut out = vec![0; self.set.public_key_len()];
         let mut len = out.len();
-        // SAFETY: a valid key; `out` with its length.
+        // SAFETY: the key is valid; `out` is passed with its length.
         let code = unsafe {
             lc::EVP_PKEY_get_raw_public_key(self.key.as_ptr(), out.as_mut_ptr(), &raw mut len)
         };
@@ -93,8 +93,8 @@ impl MlDsaKey {
         let context = message_context()?;
         append(out, self.set.signature_len(), |signature| {
             let mut len = signature.len();
-            // SAFETY: a fresh context, which takes its own reference to the key; no hash, because
-            // the algorithm has its own; both slices with their lengths.
+            // SAFETY: the context is new and takes its own reference to the key; there is no hash,
+            // because the algorithm has its own; both slices are passed with their lengths.
             unsafe {
                 let code = lc::EVP_DigestSignInit(
                     context.as_ptr(),
@@ -119,7 +119,7 @@ impl MlDsaKey {
 
     pub(crate) fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
         let context = message_context()?;
-        // SAFETY: as above; neither input is written to.
+        // SAFETY: as in `sign`; neither input is written to.
         unsafe {
             let code = lc::EVP_DigestVerifyInit(
                 context.as_ptr(),
@@ -142,6 +142,6 @@ impl MlDsaKey {
 }
 
 fn message_context() -> Result<Handle<lc::EVP_MD_CTX>, CryptoError> {
-    // SAFETY: the result is null or ours.
+    // SAFETY: the result is null, or we own it.
     unsafe { Handle::new(lc::EVP_MD_CTX_new(), CryptoError::Internal) }
 }

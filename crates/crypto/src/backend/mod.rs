@@ -6,8 +6,8 @@
 //!
 //! # Why this is sound
 //!
-//! Every function that this module exports is safe to call with any arguments. The argument rests
-//! on these rules, to which each block's SAFETY line refers.
+//! Every function that this module exports is safe to call with any arguments. The reasons are
+//! these rules, to which the SAFETY comment of each block refers.
 //!
 //! 1. **Pointers come from slices.** A pointer is passed with the length of the slice it was
 //!    taken from; where a foreign function takes no length, the parameter is an array or the
@@ -26,8 +26,8 @@
 //!    initialisation to after its clean-up. `SHA256_CTX` and `SHA512_CTX` are plain data (numbers
 //!    and a block), may be copied and moved, and their fields are public in `openssl/sha.h`. Both
 //!    kinds are `MaybeUninit`, because AWS-LC defines only the part of them it will read.
-//! 6. **Threads.** `Send` and `Sync` are implemented where AWS-LC promises that a key may be used
-//!    by several threads as long as none modifies it; after construction nothing here does.
+//! 6. **Threads.** `Send` and `Sync` are implemented where AWS-LC promises that several threads
+//!    may use a key as long as none modifies it; nothing here modifies a key after construction.
 //!    RSA's lazily cached values are guarded by AWS-LC's own lock.
 //! 7. **Wiping.** AWS-LC's `OPENSSL_free` wipes what it frees. Memory owned by this crate is wiped
 //!    by `OPENSSL_cleanse`, which the compiler cannot see through.
@@ -88,7 +88,7 @@ fn append(
 
 #[cold]
 fn failed(error: CryptoError) -> CryptoError {
-    // SAFETY: touches the calling thread's error queue only.
+    // SAFETY: the call changes only the error queue of the calling thread.
     unsafe { aws_lc_sys::ERR_clear_error() };
     error
 }
@@ -105,7 +105,7 @@ mod tests {
         assert!(SigningKey::from_der(b"no key").is_err());
         assert!(PublicKey::from_spki(b"no key").is_err());
         assert!(PublicKey::from_raw(KeyKind::EcdsaP256, &[4; 65]).is_err());
-        // SAFETY: looks at the calling thread's error queue only.
+        // SAFETY: the call only reads the error queue of the calling thread.
         assert_eq!(unsafe { aws_lc_sys::ERR_peek_error() }, 0);
     }
 

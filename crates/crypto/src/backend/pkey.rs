@@ -19,7 +19,7 @@ use crate::error::CryptoError;
 /// The contents of a container.
 pub(crate) enum Contents {
     Rsa(RsaKey),
-    /// A key for PSS only, possibly restricted to the one hash of its parameters.
+    /// A key for PSS only; if its parameters name a hash, only for that hash.
     RsaPss(RsaKey, Option<HashAlgorithm>),
     Ec(EcKey),
     /// 32 bytes: a public key or a seed, depending on the container.
@@ -56,7 +56,7 @@ impl Pkey {
         parser: unsafe extern "C" fn(*mut lc::CBS) -> *mut lc::EVP_PKEY,
     ) -> Result<Self, CryptoError> {
         let mut input = lc::CBS { data: der.as_ptr(), len: der.len() };
-        // SAFETY: `input` covers `der`; the result is null or ours.
+        // SAFETY: `input` covers `der`; the result is null, or we own it.
         let key = unsafe { Handle::new(parser(&raw mut input), CryptoError::InvalidKey)? };
         if input.len == 0 { Ok(Self(key)) } else { Err(CryptoError::InvalidKey) }
     }
@@ -65,12 +65,12 @@ impl Pkey {
         self,
         raw: unsafe extern "C" fn(*const lc::EVP_PKEY, *mut u8, *mut usize) -> i32,
     ) -> Result<Contents, CryptoError> {
-        // SAFETY: a valid key.
+        // SAFETY: the key is valid.
         match unsafe { lc::EVP_PKEY_id(self.0.as_ptr()) } {
             lc::EVP_PKEY_RSA => Ok(Contents::Rsa(self.rsa()?)),
             lc::EVP_PKEY_RSA_PSS => Ok(Contents::RsaPss(self.rsa()?, self.only_hash()?)),
             lc::EVP_PKEY_EC => {
-                // SAFETY: a valid key; the result is a reference of our own.
+                // SAFETY: the key is valid; the result is a reference that we own.
                 let key = unsafe {
                     let key = lc::EVP_PKEY_get1_EC_KEY(self.0.as_ptr());
                     Handle::new(key, CryptoError::InvalidKey)?
@@ -80,7 +80,7 @@ impl Pkey {
             lc::EVP_PKEY_ED25519 => {
                 Secret::try_with(32, |bytes| {
                     let mut len = bytes.len();
-                    // SAFETY: a valid key; `bytes` with its length.
+                    // SAFETY: the key is valid; `bytes` is passed with its length.
                     let code = unsafe { raw(self.0.as_ptr(), bytes.as_mut_ptr(), &raw mut len) };
                     check(code, CryptoError::InvalidKey)
                 })
@@ -92,15 +92,15 @@ impl Pkey {
     }
 
     fn rsa(&self) -> Result<RsaKey, CryptoError> {
-        // SAFETY: a valid key; the result is a reference of our own.
+        // SAFETY: the key is valid; the result is a reference that we own.
         unsafe {
             let key = lc::EVP_PKEY_get1_RSA(self.0.as_ptr());
             Handle::new(key, CryptoError::InvalidKey).map(RsaKey)
         }
     }
 
-    /// AWS-LC does not expose an id-RSASSA-PSS key's parameters but refuses operations that
-    /// violate them, so each hash is tried.
+    /// The hash to which an id-RSASSA-PSS key is restricted. AWS-LC does not expose the key's
+    /// parameters but refuses operations that violate them, so each hash is tried.
     fn only_hash(&self) -> Result<Option<HashAlgorithm>, CryptoError> {
         let all = [HashAlgorithm::Sha256, HashAlgorithm::Sha384, HashAlgorithm::Sha512];
         let mut allowed = all.into_iter().filter(|hash| self.allows_pss_with(*hash).is_ok());
@@ -112,14 +112,14 @@ impl Pkey {
     }
 
     fn allows_pss_with(&self, hash: HashAlgorithm) -> Result<(), CryptoError> {
-        // SAFETY: a valid key, of which the context takes its own reference.
+        // SAFETY: the key is valid, and the context takes its own reference.
         let context = unsafe {
             let context = lc::EVP_PKEY_CTX_new(self.0.as_ptr(), ptr::null_mut());
             Handle::new(context, CryptoError::Internal)?
         };
-        // Salt lengths fit: at most 64.
+        // This cannot fail: a salt has at most 64 bytes.
         let salt_len = i32::try_from(hash.output_len()).map_err(|_| CryptoError::Internal)?;
-        // SAFETY: a valid context; `md` is static.
+        // SAFETY: the context is valid, and `md` is static.
         unsafe {
             let refused = CryptoError::Unsupported;
             check(lc::EVP_PKEY_verify_init(context.as_ptr()), refused)?;

@@ -9,8 +9,8 @@ use super::{append, check};
 use crate::algorithm::HashAlgorithm;
 use crate::error::CryptoError;
 
-/// A padding scheme of RFC 8017. PSS has a salt as long as the digest and uses one hash
-/// throughout.
+/// A padding scheme of RFC 8017. PSS uses one hash throughout, and a salt as long as the
+/// digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Padding {
     Pkcs1,
@@ -23,7 +23,7 @@ pub(crate) struct RsaKey(pub(super) Handle<lc::RSA>);
 impl RsaKey {
     /// Parses `der`, all of which must be an `RSAPublicKey` (RFC 8017 A.1.1).
     pub(crate) fn public_from_der(der: &[u8]) -> Result<Self, CryptoError> {
-        // SAFETY: `der` with its length; the result is ours. Trailing bytes are refused.
+        // SAFETY: `der` is passed with its length; we own the result. Trailing bytes are refused.
         unsafe {
             let key = lc::RSA_public_key_from_bytes(der.as_ptr(), der.len());
             Handle::new(key, CryptoError::InvalidKey).map(Self)
@@ -32,7 +32,7 @@ impl RsaKey {
 
     /// Parses `der`, all of which must be an `RSAPrivateKey` (RFC 8017 A.1.2).
     pub(crate) fn private_from_der(der: &[u8]) -> Result<Self, CryptoError> {
-        // SAFETY: as above.
+        // SAFETY: `der` is passed with its length; we own the result. Trailing bytes are refused.
         unsafe {
             let key = lc::RSA_private_key_from_bytes(der.as_ptr(), der.len());
             Handle::new(key, CryptoError::InvalidKey).map(Self)
@@ -42,8 +42,8 @@ impl RsaKey {
     /// The `RSAPublicKey` of this key.
     pub(crate) fn public_der(&self) -> Result<Vec<u8>, CryptoError> {
         let (mut start, mut len) = (core::ptr::null_mut(), 0);
-        // SAFETY: a valid key; on success `start` is a block of `len` bytes that this function
-        // owns.
+        // SAFETY: the key is valid; on success `start` is a block of `len` bytes that this
+        // function owns.
         let bytes = unsafe {
             let code = lc::RSA_public_key_to_bytes(&raw mut start, &raw mut len, self.0.as_ptr());
             check(code, CryptoError::Internal)?;
@@ -54,7 +54,7 @@ impl RsaKey {
 
     /// The modulus's length in bits.
     pub(crate) fn bits(&self) -> usize {
-        // SAFETY: a valid key.
+        // SAFETY: the key is valid.
         unsafe { lc::RSA_bits(self.0.as_ptr()) as usize }
     }
 
@@ -66,13 +66,13 @@ impl RsaKey {
         out: &mut Vec<u8>,
     ) -> Result<(), CryptoError> {
         assert!(digest.len() == hash.output_len());
-        // SAFETY: a valid key.
+        // SAFETY: the key is valid.
         let most = unsafe { lc::RSA_size(self.0.as_ptr()) as usize };
         append(out, most, |signature| {
             let (code, len) = match padding {
                 Padding::Pkcs1 => {
                     let mut len = 0;
-                    // SAFETY: `digest` with its length; `RSA_size` is what is written.
+                    // SAFETY: `digest` is passed with its length; `RSA_size` bytes are written.
                     let code = unsafe {
                         lc::RSA_sign(
                             nid(hash),
@@ -87,7 +87,7 @@ impl RsaKey {
                 }
                 Padding::Pss => {
                     let mut len = 0;
-                    // SAFETY: `digest` and `signature` with their lengths; `md` is static.
+                    // SAFETY: `digest` and `signature` are passed with lengths; `md` is static.
                     let code = unsafe {
                         lc::RSA_sign_pss_mgf1(
                             self.0.as_ptr(),
@@ -118,7 +118,7 @@ impl RsaKey {
     ) -> Result<(), CryptoError> {
         assert!(digest.len() == hash.output_len());
         let code = match padding {
-            // SAFETY: a valid key; both inputs with their lengths.
+            // SAFETY: the key is valid; both inputs are passed with their lengths.
             Padding::Pkcs1 => unsafe {
                 lc::RSA_verify(
                     nid(hash),
@@ -129,7 +129,7 @@ impl RsaKey {
                     self.0.as_ptr(),
                 )
             },
-            // SAFETY: as above; `md` is static.
+            // SAFETY: the key is valid; inputs are passed with their lengths; `md` is static.
             Padding::Pss => unsafe {
                 lc::RSA_verify_pss_mgf1(
                     self.0.as_ptr(),
@@ -149,7 +149,7 @@ impl RsaKey {
 
 /// AWS-LC's static description of a hash.
 pub(super) fn md(hash: HashAlgorithm) -> *const lc::EVP_MD {
-    // SAFETY: these return pointers to static tables.
+    // SAFETY: these functions return pointers to static tables.
     unsafe {
         match hash {
             HashAlgorithm::Sha256 => lc::EVP_sha256(),

@@ -12,7 +12,7 @@ use super::memory::wipe;
 /// A secret of up to the length of any digest.
 pub type Secret = SecretBytes<64>;
 
-/// A secret of up to SHA-384's length, for values that are stored in large numbers for a long
+/// A secret of up to SHA-384's length, for values of which many are stored for a long
 /// time.
 pub type ShortSecret = SecretBytes<48>;
 
@@ -36,7 +36,7 @@ impl<const N: usize> SecretBytes<N> {
         Self::with(bytes.len(), |own| own.copy_from_slice(bytes))
     }
 
-    /// A secret of `len` bytes, written in place by `write`, which is passed zeros.
+    /// A secret of `len` bytes, written in place by `write` into a buffer of zeros.
     ///
     /// # Panics
     ///
@@ -48,7 +48,7 @@ impl<const N: usize> SecretBytes<N> {
         secret
     }
 
-    /// Several secrets of these lengths, written in place by one call of `write`, which is passed
+    /// Several secrets of these lengths, written in place by one call of `write` into buffers of
     /// zeros.
     ///
     /// # Panics
@@ -64,11 +64,11 @@ impl<const N: usize> SecretBytes<N> {
         secrets
     }
 
-    /// Like [`Self::with`], for a `write` that can fail; the bytes it has written are then wiped.
+    /// As [`Self::with`], for a `write` that can fail: the bytes written until then are wiped.
     ///
     /// # Errors
     ///
-    /// Those of `write`.
+    /// The errors of `write`.
     ///
     /// # Panics
     ///
@@ -136,7 +136,7 @@ impl<const N: usize> fmt::Debug for SecretBytes<N> {
 pub struct SharedSecret(SecretBytes<{ SharedSecret::MAX_LEN }>);
 
 impl SharedSecret {
-    /// The maximum length: a P-384 secret and an ML-KEM secret.
+    /// The maximum length: the secrets of P-384 and ML-KEM together.
     pub const MAX_LEN: usize = 48 + 32;
 
     /// The bytes, in the order that the algorithm defines.

@@ -1,7 +1,7 @@
 //! `SHA256_CTX` and `SHA512_CTX` as plain values.
 //!
-//! They allow hashing on the stack, and starting from a stored chaining value, as an HMAC key
-//! does. See `hash.rs` and `hmac.rs` above.
+//! They make it possible to hash on the stack, and to start from a stored chaining value, as an
+//! HMAC key does. See `hash.rs` and `hmac.rs` above.
 //!
 //! A context is `MaybeUninit` because its block buffer is initialised only as far as it is filled;
 //! clearing it first costs as much as the rest of the wrapper. Every constructor initialises all
@@ -19,19 +19,19 @@ pub(crate) trait Context: Sized {
     /// The chaining value.
     type Chaining: Copy;
 
-    /// Starts after one block, which led to `chaining`, for a digest of `digest_len` bytes.
+    /// A context after one block that led to `chaining`, for a digest of `digest_len` bytes.
     fn after_one_block(chaining: &Self::Chaining, digest_len: u32) -> Self;
 
-    /// The same in a used context, whose last block may stay until it is overwritten or wiped.
+    /// Sets a used context to that state. Its last block may stay until it is overwritten or wiped.
     fn restart(&mut self, chaining: &Self::Chaining, digest_len: u32);
 
-    /// The chaining value, at a block boundary.
+    /// The chaining value; the message must end at a block boundary.
     fn chaining(&self) -> Self::Chaining;
 
     /// Appends bytes to the message.
     fn update(&mut self, bytes: &[u8]);
 
-    /// Writes the digest, as long as `out`; the context must not be used afterwards.
+    /// Writes the digest into `out`, which must have its length; ends the use of the context.
     fn finish(&mut self, out: &mut [u8]);
 
     /// Overwrites the context with zeros, after hashing a secret.
@@ -41,7 +41,7 @@ pub(crate) trait Context: Sized {
 /// SHA-1 of a whole message.
 pub(crate) fn sha1(message: &[u8]) -> [u8; 20] {
     let mut out = [0; 20];
-    // SAFETY: `message` with its length; it writes the 20 bytes that `out` has.
+    // SAFETY: `message` is passed with its length; `out` has the 20 bytes that are written.
     let written = unsafe { lc::SHA1(message.as_ptr(), message.len(), out.as_mut_ptr()) };
     debug_assert!(!written.is_null());
     out
@@ -50,11 +50,11 @@ pub(crate) fn sha1(message: &[u8]) -> [u8; 20] {
 /// The compression function of SHA-512: compresses one block into `state`.
 pub(crate) fn compress_512(state: &mut [u64; 8], block: &[[u8; 8]; 16]) {
     let mut context = Sha512::after_one_block(state, 64);
-    // SAFETY: reads the 128 bytes that the block has, and reads and writes the context's chaining
-    // value, which is defined.
+    // SAFETY: the call reads the 128 bytes of the block, and reads and writes the context's
+    // chaining value, which is defined.
     unsafe { lc::SHA512_Transform(context.0.as_mut_ptr(), block.as_ptr().cast()) };
     *state = context.chaining();
-    // SAFETY: a field of our own, exclusively borrowed. Nothing else in the context is secret.
+    // SAFETY: the field is ours and exclusively borrowed. Nothing else here is secret.
     unsafe { cleanse(&raw mut (*context.0.as_mut_ptr()).h) };
 }
 
@@ -66,7 +66,7 @@ impl Sha256 {
     #[inline]
     pub(crate) fn new() -> Self {
         let mut context = MaybeUninit::uninit();
-        // SAFETY: defines every field but the block buffer.
+        // SAFETY: the call defines every field except the block buffer.
         let code = unsafe { lc::SHA256_Init(context.as_mut_ptr()) };
         debug_assert_eq!(code, 1);
         Self(context)
@@ -87,7 +87,7 @@ impl Context for Sha256 {
     fn restart(&mut self, chaining: &[u32; 8], digest_len: u32) {
         assert!(digest_len == 32);
         let fields = self.0.as_mut_ptr();
-        // SAFETY: writes to fields of our own, every one but the block buffer.
+        // SAFETY: the fields are ours; each is written except the block buffer.
         unsafe {
             (*fields).h = *chaining;
             (*fields).Nl = 512; // bits
@@ -107,7 +107,7 @@ impl Context for Sha256 {
 
     #[inline]
     fn update(&mut self, bytes: &[u8]) {
-        // SAFETY: a started context; `bytes` with its length.
+        // SAFETY: the context is started; `bytes` is passed with its length.
         let code =
             unsafe { lc::SHA256_Update(self.0.as_mut_ptr(), bytes.as_ptr().cast(), bytes.len()) };
         debug_assert_eq!(code, 1);
@@ -116,14 +116,14 @@ impl Context for Sha256 {
     #[inline]
     fn finish(&mut self, out: &mut [u8]) {
         assert!(out.len() == 32);
-        // SAFETY: a started context, always for 32 bytes, as many as `out` has.
+        // SAFETY: the context is started; it writes 32 bytes, the length of `out`.
         let code = unsafe { lc::SHA256_Final(out.as_mut_ptr(), self.0.as_mut_ptr()) };
         debug_assert_eq!(code, 1);
     }
 
     #[inline]
     fn wipe(&mut self) {
-        // SAFETY: plain data, exclusively borrowed; zeros are valid numbers.
+        // SAFETY: the context is plain data, exclusively borrowed; zeros are valid.
         unsafe { cleanse(self.0.as_mut_ptr()) };
     }
 }
@@ -136,7 +136,7 @@ impl Sha512 {
     #[inline]
     pub(crate) fn new_384() -> Self {
         let mut context = MaybeUninit::uninit();
-        // SAFETY: defines every field but the block buffer.
+        // SAFETY: the call defines every field except the block buffer.
         let code = unsafe { lc::SHA384_Init(context.as_mut_ptr()) };
         debug_assert_eq!(code, 1);
         Self(context)
@@ -145,7 +145,7 @@ impl Sha512 {
     #[inline]
     pub(crate) fn new_512() -> Self {
         let mut context = MaybeUninit::uninit();
-        // SAFETY: defines every field but the block buffer.
+        // SAFETY: the call defines every field except the block buffer.
         let code = unsafe { lc::SHA512_Init(context.as_mut_ptr()) };
         debug_assert_eq!(code, 1);
         Self(context)
@@ -160,11 +160,11 @@ impl Sha512 {
         }
     }
 
-    /// Continues from `chaining`, the result of compressing this number of blocks elsewhere, at a
-    /// block boundary.
+    /// Continues at a block boundary from `chaining`, the result of compressing this number of
+    /// blocks elsewhere.
     pub(crate) fn resume_from(&mut self, chaining: &[u64; 8], blocks: u64) {
         let fields = self.0.as_mut_ptr();
-        // SAFETY: fields of our own, all of them defined.
+        // SAFETY: the fields are ours, and all of them are defined.
         unsafe {
             assert!((*fields).num == 0);
             (*fields).h = *chaining;
@@ -189,7 +189,7 @@ impl Context for Sha512 {
     fn restart(&mut self, chaining: &[u64; 8], digest_len: u32) {
         assert!(digest_len == 48 || digest_len == 64);
         let fields = self.0.as_mut_ptr();
-        // SAFETY: writes to fields of our own, every one but the block buffer.
+        // SAFETY: the fields are ours; each is written except the block buffer.
         unsafe {
             (*fields).h = *chaining;
             (*fields).Nl = 1024; // bits
@@ -209,7 +209,7 @@ impl Context for Sha512 {
 
     #[inline]
     fn update(&mut self, bytes: &[u8]) {
-        // SAFETY: a started context; `bytes` with its length.
+        // SAFETY: the context is started; `bytes` is passed with its length.
         let code =
             unsafe { lc::SHA512_Update(self.0.as_mut_ptr(), bytes.as_ptr().cast(), bytes.len()) };
         debug_assert_eq!(code, 1);
@@ -220,8 +220,8 @@ impl Context for Sha512 {
         // SAFETY: this field is defined.
         let digest_len = unsafe { (*self.0.as_ptr()).md_len };
         assert!(out.len() == digest_len as usize);
-        // SAFETY: a started context; each writes `md_len` bytes, as many as `out` has, and is the
-        // one that belongs to that length.
+        // SAFETY: the context is started; the called function is the one for `md_len`, and writes
+        // `md_len` bytes, which is the length of `out`.
         let code = unsafe {
             if digest_len == 48 {
                 lc::SHA384_Final(out.as_mut_ptr(), self.0.as_mut_ptr())
@@ -234,7 +234,7 @@ impl Context for Sha512 {
 
     #[inline]
     fn wipe(&mut self) {
-        // SAFETY: plain data, exclusively borrowed; zeros are valid numbers.
+        // SAFETY: the context is plain data, exclusively borrowed; zeros are valid.
         unsafe { cleanse(self.0.as_mut_ptr()) };
     }
 }

@@ -1,6 +1,6 @@
 //! Wiping of the stack below a frame.
 //!
-//! Vectors that the compiler spills or moves are in the frames of called functions; which ones
+//! The compiler spills or moves vectors into the frames of called functions, and which vectors
 //! depends on how the crate is compiled. The whole area is therefore overwritten. See
 //! `lanes/mod.rs`, which runs its kernels this way.
 
@@ -9,13 +9,13 @@ use core::hint::black_box;
 
 /// Runs `work`, then overwrites with zeros [`DEPTH`] bytes of the stack, starting at the top of
 /// the frame of `work`.
-///
-/// `work` writes its results to memory that it borrows. It must not use more stack than that: a
+/// `work` writes its results to memory that it borrows. It must not use more than `DEPTH` bytes
+/// of stack: a test measures its use.
 /// test measures its use.
 #[inline(never)]
 pub(crate) fn wipe_after(work: &mut dyn FnMut()) {
-    // The compiler cannot know which function this is, so it calls it, and the frame begins below
-    // this one.
+    // `black_box` hides which function this is, so the compiler calls it instead of inlining it,
+    // and its frame begins below this one.
     black_box(work)();
     // SAFETY: the area below the stack pointer is unused while this function runs; without
     // `nostack` the compiler keeps nothing there either. Each page is written completely before
@@ -44,5 +44,5 @@ pub(crate) fn wipe_after(work: &mut dyn FnMut()) {
 
 const PAGE: usize = 4096;
 
-/// Half as much again as kernels have been measured to use: `lanes/tests.rs`.
+/// One and a half times the measured stack use of kernels: see `lanes/tests.rs`.
 pub(crate) const DEPTH: usize = if cfg!(lanes_large_frames) { 3 * PAGE } else { PAGE };

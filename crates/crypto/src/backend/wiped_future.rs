@@ -10,14 +10,14 @@ use core::task::{Context, Poll};
 
 use super::memory::cleanse;
 
-/// Storage for a future, overwritten with zeros after the future is dropped, wherever it is: in a
-/// box, before that is freed.
+/// Storage for a future, overwritten with zeros after the future is dropped. In a box, the storage
+/// is overwritten before the box is freed.
 ///
 /// Secrets are wiped when they are dropped. But Rust moves values by copying their bytes, and
 /// leaves the old bytes in place. On the stack they are soon overwritten; in a freed heap block
-/// they may stay for long.
+/// they may stay for a long time.
 ///
-/// Without a future it is always pending.
+/// Storage without a future is always pending.
 pub struct WipedFuture<F>(ManuallyDrop<Option<F>>);
 
 impl<F> Default for WipedFuture<F> {
@@ -33,9 +33,8 @@ impl<F> WipedFuture<F> {
     }
 
     fn inner(self: Pin<&mut Self>) -> Pin<&mut Option<F>> {
-        // SAFETY: what is inside is pinned with this: nothing here moves it out, `Drop` drops it
-        // in place, and `WipedFuture` is
-        // `Unpin` only if it is.
+        // SAFETY: the future is pinned together with its storage: nothing here moves it out, `Drop`
+        // drops it in place, and `WipedFuture` is `Unpin` only if the future is.
         unsafe { self.map_unchecked_mut(|wiped| &mut *wiped.0) }
     }
 }
@@ -56,9 +55,9 @@ where
 
 impl<F> Drop for WipedFuture<F> {
     fn drop(&mut self) {
-        // SAFETY: dropped here and nowhere else, and not touched as a future after that.
+        // SAFETY: the future is dropped only here, and not used as a future after that.
         unsafe { ManuallyDrop::drop(&mut self.0) };
-        // SAFETY: exclusively accessible, and not used again.
+        // SAFETY: the memory is exclusively accessible, and not used again.
         unsafe { cleanse(&raw mut self.0) };
     }
 }
@@ -83,17 +82,17 @@ mod tests {
     fn a_dropped_future_is_dropped_once_and_wiped() {
         let witness = Arc::new(());
         let mut cell = MaybeUninit::new(WipedFuture::default());
-        // SAFETY: initialised, and not moved from here on.
+        // SAFETY: the value is initialised, and not moved from here on.
         let mut pinned = unsafe { Pin::new_unchecked(cell.assume_init_mut()) };
         pinned.as_mut().set(with_secret(Arc::clone(&witness)));
         assert!(pinned.poll(&mut Context::from_waker(Waker::noop())).is_pending());
         assert_eq!(Arc::strong_count(&witness), 2);
-        // SAFETY: initialised, and not used as such after this.
+        // SAFETY: the value is initialised, and not used as such after this.
         unsafe { core::ptr::drop_in_place(cell.as_mut_ptr()) };
         assert_eq!(Arc::strong_count(&witness), 1);
         let length = size_of_val(&cell);
         assert!(length >= 100);
-        // SAFETY: every byte was written, padding too, when the future was dropped.
+        // SAFETY: every byte was written when the future was dropped, including padding.
         let bytes = unsafe { core::slice::from_raw_parts(cell.as_ptr().cast::<u8>(), length) };
         assert!(bytes.iter().all(|byte| *byte == 0));
     }

@@ -9,17 +9,17 @@ use super::handle::{Handle, Object};
 use super::memory::cleanse;
 use crate::error::CryptoError;
 
-/// A private key on AWS-LC's heap, like those of the other curves: its owner can be moved without
-/// leaving a copy of the key behind.
+/// A private key on AWS-LC's heap, like the keys of the other curves: its owner can be moved
+/// without leaving a copy of the key behind.
 pub(crate) struct PrivateKey(Handle<Scalar>);
 
-/// 32 bytes; any value is a valid private key. RFC 7748 5
+/// The 32 bytes of a private key; any value is valid. RFC 7748 5
 struct Scalar([u8; 32]);
 
 impl Object for Scalar {
     unsafe fn free(object: *mut Self) {
-        // SAFETY: the caller's promise; the block was allocated for this by `PrivateKey::new`, and
-        // zeros are a scalar.
+        // SAFETY: the caller's promise. `PrivateKey::new` allocated the block for this type, and
+        // zeros are valid.
         unsafe {
             cleanse(object);
             lc::OPENSSL_free(object.cast());
@@ -27,16 +27,16 @@ impl Object for Scalar {
     }
 }
 
-// SAFETY: plain bytes, which nothing changes after `PrivateKey::new`.
+// SAFETY: the bytes do not change after `PrivateKey::new`.
 unsafe impl Send for Handle<Scalar> {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Handle<Scalar> {}
 
 impl PrivateKey {
     /// Copies a private key to the heap.
     pub(crate) fn new(bytes: &[u8; 32]) -> Result<Self, CryptoError> {
-        // SAFETY: a block of the size of a scalar, aligned for any type, or null; ours, and
-        // written whole from 32 readable bytes, from one place to the other, before it is used.
+        // SAFETY: the block is null, or ours, large enough for a scalar and aligned for any type.
+        // It is written completely, from 32 readable bytes elsewhere, before it is used.
         unsafe {
             let scalar = lc::OPENSSL_malloc(size_of::<Scalar>()).cast::<Scalar>();
             if !scalar.is_null() {
@@ -48,7 +48,7 @@ impl PrivateKey {
 
     /// The bytes, by reference.
     pub(crate) fn bytes(&self) -> &[u8; 32] {
-        // SAFETY: initialised by `new`, and valid as long as the handle.
+        // SAFETY: `new` initialised the key, which is valid as long as the handle.
         unsafe { &(*self.0.as_ptr()).0 }
     }
 }
@@ -56,7 +56,7 @@ impl PrivateKey {
 /// The public value of a given private key.
 pub(crate) fn public_from_private(private: &[u8; 32]) -> [u8; 32] {
     let mut public = [0; 32];
-    // SAFETY: arrays of the 32 bytes written and read.
+    // SAFETY: the arrays have the 32 bytes that are written and read.
     unsafe { lc::X25519_public_from_private(public.as_mut_ptr(), private.as_ptr()) };
     public
 }
@@ -67,7 +67,7 @@ pub(crate) fn agree(
     peer: &[u8; 32],
     out: &mut [u8; 32],
 ) -> Result<(), CryptoError> {
-    // SAFETY: arrays of the 32 bytes written and read.
+    // SAFETY: the arrays have the 32 bytes that are written and read.
     let code = unsafe { lc::X25519(out.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) };
     check(code, CryptoError::InvalidShare)
 }

@@ -1,7 +1,7 @@
 //! The components of a key exchange algorithm.
 //!
-//! Shares and secrets are split into their components and joined only here. See `mod.rs`, which
-//! uses this in both roles.
+//! Only this file splits shares and secrets into their components and joins them. See `mod.rs`,
+//! which uses it in both roles.
 
 use super::KeyExchangeAlgorithm;
 use crate::backend::ec::Curve;
@@ -50,7 +50,7 @@ impl Components {
         self.classic.map_or(0, Classic::share_len)
     }
 
-    /// Splits a peer's share, in which ML-KEM has `kem_len` bytes.
+    /// Splits a peer's share. Its ML-KEM half has `kem_len` bytes.
     pub(super) fn split(self, share: &[u8], kem_len: usize) -> Result<Halves<&[u8]>, CryptoError> {
         let classic_len = self.classic_share_len();
         if share.len() != classic_len + kem_len {
@@ -60,7 +60,7 @@ impl Components {
         Ok(self.in_order(first, second))
     }
 
-    /// Splits a share of this side, in which ML-KEM has the remaining length.
+    /// Splits a share of this side. Its ML-KEM half is what the other half leaves.
     pub(super) fn split_mut(self, share: &mut [u8]) -> Halves<&mut [u8]> {
         let classic_len = self.classic_share_len();
         let kem_len = share.len() - classic_len;

@@ -15,7 +15,7 @@ pub(super) enum ClassicKey {
 }
 
 impl ClassicKey {
-    /// Makes a key pair from drawn randomness, and writes its share.
+    /// Makes a key pair from drawn random bytes, and writes its share.
     pub(super) fn generate(
         classic: Classic,
         drawn: &PrivateRandomness,
@@ -40,9 +40,8 @@ impl ClassicKey {
         }
     }
 
-    /// Makes a key pair from drawn randomness, and writes its share and the secret shared with
-    /// `peer`. The private key is used where it was drawn, and not kept.
-    /// kept: where the private key was drawn it is used.
+    /// Makes a key pair from drawn random bytes, and writes its share and the secret shared with
+    /// `peer`. An X25519 private key is used in place and not copied.
     pub(super) fn respond(
         classic: Classic,
         drawn: &PrivateRandomness,
@@ -85,13 +84,13 @@ fn agree_x25519(private: &[u8; 32], peer: &[u8], secret: &mut [u8]) -> Result<()
     x25519::agree(private, peer, secret)
 }
 
-/// The same bytes by reference.
+/// The bytes as an array, without a copy; `otherwise` if there are not 32.
 fn as_array(bytes: &[u8], otherwise: CryptoError) -> Result<&[u8; 32], CryptoError> {
     bytes.try_into().map_err(|_| otherwise)
 }
 
-/// A key from AWS-LC's generator, which draws until the scalar is in range; in a test, derived
-/// from the bytes of the test's source.
+/// Makes a key on a NIST curve. AWS-LC's generator draws until the scalar is in range; in a test,
+/// the key is derived from the bytes of the test's source.
 fn generate_nist(curve: Curve, drawn: &[u8]) -> Result<EcKey, CryptoError> {
     #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     if !drawn.is_empty() {

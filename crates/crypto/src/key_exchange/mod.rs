@@ -1,7 +1,7 @@
 //! Key exchange: ephemeral Diffie-Hellman, ML-KEM, and hybrids of the two.
 //!
-//! The initiator (a TLS client) makes a [`KeyExchange`], sends its share and later agrees; the
-//! responder does all in one call. See `components.rs` for the components of an algorithm,
+//! The initiator (a TLS client) makes a [`KeyExchange`], sends its share and later agrees on the
+//! secret; the responder does it all in one call. See `components.rs` for an algorithm's parts,
 //! `randomness.rs` for the randomness, `keys.rs` for the private keys, and
 //! `backend/{x25519,ec,kem}.rs` for the calls.
 //!
@@ -58,8 +58,8 @@ impl KeyExchangeAlgorithm {
         components.classic_share_len() + components.kem.map_or(0, Kem::public_key_len)
     }
 
-    /// The Diffie-Hellman component of a hybrid and its range in a client's share, which may also
-    /// be offered as a share of its own.
+    /// The Diffie-Hellman component of a hybrid, and the range of its share in the client's share.
+    /// This part may also be offered as a share of its own.
     #[must_use]
     pub fn traditional(self) -> Option<(Self, Range<usize>)> {
         let components = self.components();
@@ -76,8 +76,8 @@ impl KeyExchangeAlgorithm {
     }
 }
 
-/// An ephemeral key pair and its share. The private keys are stored on the heap from their
-/// generation until they are wiped: moving this value does not move them.
+/// An ephemeral key pair and its share. The private keys are on the heap from their generation
+/// until they are wiped, so moving this value does not move them.
 pub struct KeyExchange(Inner);
 
 struct Inner {
@@ -130,7 +130,7 @@ impl KeyExchange {
         Ok(Self(Inner { algorithm, classic, kem, share: Vec::new() }))
     }
 
-    /// For tests. The key pair of a published private key, for replaying traces.
+    /// For tests. Makes the key pair of a published private key, for replaying traces.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl KeyExchange {
     }
 
     /// The Diffie-Hellman component of a hybrid: its algorithm and its part of the share, which
-    /// may also be offered as a share of its own. `None` also if the share was not kept.
+    /// may also be offered as a share of its own. `None` also if the share was not stored.
     #[must_use]
     pub fn traditional(&self) -> Option<(KeyExchangeAlgorithm, &[u8])> {
         let (classic, place) = self.0.algorithm.traditional()?;
@@ -181,8 +181,8 @@ impl KeyExchange {
         self.agree_in_place(peer_share)
     }
 
-    /// As [`Self::agree`], for a key pair in memory where a moved value would leave an unwiped
-    /// copy: the caller must drop it there afterwards, and not use it again.
+    /// As [`Self::agree`], for a key pair in memory from which it must not be moved, because a
+    /// move leaves an unwiped copy. The caller must drop it there, and not use it again.
     ///
     /// # Errors
     ///
@@ -211,7 +211,8 @@ impl KeyExchange {
         self.agree_traditional_in_place(peer_share)
     }
 
-    /// As [`Self::agree_traditional`] and [`Self::agree_in_place`].
+    /// As [`Self::agree_traditional`], for a key pair that stays in place as in
+    /// [`Self::agree_in_place`].
     ///
     /// # Errors
     ///

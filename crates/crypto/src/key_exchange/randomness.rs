@@ -17,12 +17,12 @@ pub(super) struct PrivateRandomness {
 }
 
 impl PrivateRandomness {
-    /// For the initiator: a private key, and ML-KEM's `d` and `z`. FIPS 203 7.1
+    /// The bytes for an initiator: a private key, and `d` and `z` of ML-KEM. FIPS 203 7.1
     pub(super) fn for_key_pair(components: Components) -> Self {
         Self::empty(components, KEY_PAIR)
     }
 
-    /// For the responder: a private key, and ML-KEM's `m`. FIPS 203 7.2
+    /// The bytes for a responder: a private key, and `m` of ML-KEM. FIPS 203 7.2
     pub(super) fn for_response(components: Components) -> Self {
         Self::empty(components, RESPONSE)
     }
@@ -49,8 +49,9 @@ impl PrivateRandomness {
     }
 }
 
-/// AWS-LC draws a scalar of a NIST curve itself, because drawing must be repeated until it is in
-/// range. A test's source instead gives bytes from which a scalar is derived.
+/// The number of bytes for a Diffie-Hellman private key. It is 0 for a NIST curve, because AWS-LC
+/// draws its scalar, repeatedly until it is in range. With a test's source, a scalar is derived
+/// from bytes.
 fn classic_len(classic: Classic) -> usize {
     match classic {
         Classic::X25519 => 32,

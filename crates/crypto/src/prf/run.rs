@@ -18,14 +18,14 @@ pub struct PrfRun<'a> {
     prf: &'a Tls12Prf,
     label: &'a [u8],
     seed: &'a [&'a [u8]],
-    /// The rest of the output.
+    /// The part of the output that is not yet computed.
     out: &'a mut [u8],
-    /// A(i) and A(i+1) for the next two blocks; until they are computed, those of the last two
-    /// blocks.
+    /// A(i) and A(i+1) for the next two blocks. The first `made` of them are computed; the others
+    /// are still those of the last two blocks.
     a: [[u8; Digest::MAX_LEN]; 2],
-    /// The number of them that are computed.
+    /// The number of elements of `a` that are computed.
     made: usize,
-    /// Whether no step was made yet.
+    /// Whether no step has been made yet.
     is_new: bool,
 }
 
@@ -51,10 +51,10 @@ impl<'a> PrfRun<'a> {
         }
     }
 
-    /// [`Self::finish`] together with steps of another run: as many as this run takes, and the
-    /// other run has.
+    /// Does [`Self::finish`], and computes a step of `other` together with each step of this run,
+    /// until one of the two has no more steps.
     ///
-    /// Without lanes the other run is not advanced.
+    /// Without lanes `other` is not advanced.
     pub fn finish_with(mut self, other: &mut PrfRun<'_>) {
         if !self.begin_alone() {
             while !self.is_done() {
@@ -68,7 +68,7 @@ impl<'a> PrfRun<'a> {
         }
     }
 
-    /// Computes the whole output at once, if that is as fast.
+    /// Computes the whole output and returns true, if no step was made and lanes are not used.
     fn begin_alone(&mut self) -> bool {
         let alone = self.is_new && !self.prf.has_lanes();
         if alone {
@@ -85,8 +85,8 @@ impl<'a> PrfRun<'a> {
         self.prf.hmac().algorithm().output_len()
     }
 
-    /// Whether the next step computes another A(i): one for each of the next two blocks, if there
-    /// are two.
+    /// Whether the next step computes an A(i). A run computes one for each of the next two blocks
+    /// before it computes the blocks.
     fn needs_a(&self) -> bool {
         self.made < self.out.len().div_ceil(self.hash_len()).min(self.a.len())
     }
@@ -99,7 +99,7 @@ impl<'a> PrfRun<'a> {
             let [first, second] = &mut self.a;
             let (before, after) = if self.made == 0 { (second, first) } else { (first, second) };
             let (before, after) = (&before[..hash_len], &mut after[..hash_len]);
-            // A(1) is over label and seed, A(i) over A(i-1).
+            // A(1) is the MAC of label and seed, A(i) the MAC of A(i-1).
             let job = if self.is_new {
                 Job::new(key, [self.label, &[]], self.seed, &[], after)
             } else {
@@ -114,7 +114,7 @@ impl<'a> PrfRun<'a> {
         }
     }
 
-    /// Records that the step is done.
+    /// Records that the step added by `add_step` is done.
     fn finish_step(&mut self) {
         if self.needs_a() {
             self.made += 1;

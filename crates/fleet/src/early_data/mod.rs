@@ -1,73 +1,74 @@
-//! The replay guard of a fleet: early data that one node admitted, no node admits again.
-//! RFC 9846 8.2
+//! The replay guard of a fleet: early data that was admitted by one node is not admitted again by
+//! any node. RFC 9846 8.2
 //!
 //! # Why nothing is admitted twice
 //!
-//! A ClientHello is identified by its binder, which no other ClientHello has. By a server's clock
-//! it counts as fresh for [`ReplayGuard::freshness_period`] its freshness window. A node admits it
-//! only if the store created an entry for it that did not exist ("set if absent"). So two nodes
-//! that admit the same ClientHello must have used different stores, or one store that lost the
-//! entry in between. Each way to get there is closed:
+//! A ClientHello is identified by its binder, which no other ClientHello has. With the freshness
+//! window of a server, the server's clock counts a ClientHello as fresh for
+//! [`ReplayGuard::freshness_period`]. A node admits its early data only if the store created an
+//! entry for it that did not exist ("set if absent"). So if two nodes admit the same ClientHello,
+//! they have used different stores, or one store that lost the entry in between. Each cause of
+//! this is excluded:
 //!
 //! - **Different entry names.** Names are digests of binders and of nothing else. In particular
 //!   they do not depend on the fleet secret, which may differ between nodes during a rotation or
 //!   by mistake. A binder is sent in the clear, so there is nothing to hide. (A binder depends on
 //!   the ticket as well: nodes that share ticket keys must have the same fleet name.)
-//! - **Different windows.** A ticket permits early data only under the freshness window that it
-//!   was issued under (`ServerConfigBuilder::freshness_window` is part of what a session is bound
-//!   to). So all nodes that could admit a ClientHello judge it by the same window, even while
-//!   nodes are configured differently.
+//! - **Different windows.** A ticket permits early data only under the freshness window under which
+//!   it was issued (`ServerConfigBuilder::freshness_window` is one of the settings that a session
+//!   is bound to). So all nodes that could admit a ClientHello judge it by the same window, even
+//!   while nodes are configured differently.
 //! - **Expired entries.** By the store's clock, a ClientHello is fresh for no longer than
-//!   `freshness_period` plus twice the allowed clock difference (`blind_time`): each admission
-//!   returns the store's time, and a node refuses if its own time was further away when it judged
-//!   the age of the ClientHello. So a request that was delayed between that check and the store
-//!   is refused too. An entry lives twice as long. A store whose clock went back is refused by
-//!   every node that saw the later time.
-//! - **Lost entries**: `FLUSHALL`, a restart with no data or an older snapshot, another store at
-//!   the same address, the promotion of a replica that lags. The store's *epoch* reveals it: a
-//!   random value under a name with the ID of the server process (`run_id`), together with the
-//!   replication ID, which changes at each start and each promotion. Both are read in the
-//!   transaction that creates the entry. The `run_id` in the name prevents a snapshot from
-//!   restoring an epoch. A node that sees a new epoch, or has a new connection, refuses for
-//!   `blind_time`; what was admitted before is no longer fresh then.
-//! - **Different clock or time limits on the nodes.** An epoch contains the [`Parameters`] it was
-//!   begun with, and no node admits anything in an epoch with other parameters. An epoch expires
-//!   when no node with its parameters has checked or admitted for [`EPOCH_LIFETIME_MS`], so
-//!   whatever it admitted is no longer fresh under any parameters when the next epoch begins. A
-//!   node that has seen an epoch with other parameters is blind for longer
+//!   `freshness_period` plus twice the allowed clock difference (`blind_time`). To ensure this,
+//!   each admission returns the store's time, and a node refuses if it differs too much from the
+//!   node's time when the age of the ClientHello was checked. A request that was delayed between
+//!   that check and the store is therefore refused too. An entry lives twice as long as
+//!   `blind_time`. A store whose clock went back is refused by every node that saw the later time.
+//! - **Lost entries**: after `FLUSHALL`, after a restart without data or with an older snapshot,
+//!   with another store at the same address, or after the promotion of a replica that lags behind.
+//!   The store's *epoch* reveals it: a random value under a name with the ID of the server process
+//!   (`run_id`), together with the replication ID, which changes at each start and each promotion.
+//!   Both are read in the transaction that creates the entry. Because the name contains the
+//!   `run_id`, a snapshot cannot restore an epoch. A node that sees a new epoch, or has a new
+//!   connection, refuses for `blind_time`; after that, nothing admitted earlier is still fresh.
+//! - **Different clock or time limits on the nodes.** An epoch contains the [`Parameters`] of the
+//!   node that began it, and no node admits anything in an epoch with other parameters. An epoch
+//!   expires when no node with its parameters has checked or admitted for [`EPOCH_LIFETIME_MS`], so
+//!   whatever was admitted in it is no longer fresh under any parameters when the next epoch
+//!   begins. A node that has seen an epoch with other parameters is blind for longer
 //!   ([`MAX_PARAMETER_SPREAD`]), since the store may lose that epoch early.
 //! - **Different limits, and the store lost the epoch that shows it.** A node that starts then
 //!   cannot know the parameters under which others admitted before. So a node that begins an
 //!   epoch, or finds one in which no node admits yet, is blind for [`MAX_PARAMETER_SPREAD`] more.
-//!   Two things spare a node that time. First, the epoch is *open*: a node with the same
-//!   parameters, which has waited itself, states under a second name that it admits in this epoch.
-//!   The store loses both names together, and the second value contains the epoch and the
-//!   replication ID, so it says nothing about a later epoch. Second, the node itself admitted
-//!   under these parameters less than [`MAX_PARAMETER_SPREAD`] ago: in that gap no node with other
-//!   parameters can have begun an epoch and waited as long as it must. Nor can one have returned
-//!   by this same exception, since the epoch that our node first waited in existed for longer than
-//!   that.
+//!   There are two exceptions. First, the epoch is *open*: a node with the same parameters, which
+//!   has waited itself, states under a second name that it admits in this epoch. The store loses
+//!   both names together, and the second value contains the epoch and the replication ID, so it is
+//!   not valid in a later epoch. Second, the node itself admitted under these parameters less than
+//!   [`MAX_PARAMETER_SPREAD`] ago: since then no node with other parameters can have begun an epoch
+//!   and waited as long as required. Nor can a node with other parameters have used this second
+//!   exception, since the epoch in which our node first waited existed for longer than that.
 //! - **Evicted entries**: refused unless the store's policy is `noeviction`, checked every second.
 //! - **Two stores at once**, because one was cut off and a replica was promoted. A store with
 //!   replicas is trusted only if it stops accepting writes when it has lost them
-//!   (`min-replicas-to-write`), which takes as long as `min-replicas-max-lag`. So nodes that meet
-//!   the promoted one are blind for a minute more ([`REPLICA_LAG`]), after which the last
-//!   admissions of the old one are no longer fresh. The time for which a silent store still counts
-//!   as the same one is added too: a suspended process takes its replicas for connected until it
-//!   checks again. A store counts as one with replicas while it keeps a replication backlog, one
-//!   hour by default.
-//! - **Another guard admitted**: that of a previous configuration, with another store or in the
-//!   process only. Connections from before a reload use it until their handshakes are complete. So
-//!   this guard is blind until then, and for `blind_time` after that
+//!   (`min-replicas-to-write`), which takes as long as `min-replicas-max-lag`. So nodes that use
+//!   the promoted store are blind for a minute more ([`REPLICA_LAG`]), after which the last
+//!   admissions of the old store are no longer fresh. The time for which a silent store still
+//!   counts as the same one is added too: a suspended process considers its replicas connected
+//!   until it checks again. A store counts as one with replicas while it keeps a replication
+//!   backlog, one hour by default.
+//! - **Another guard admitted**: the guard of a previous configuration, which used another store or
+//!   only the memory of its process. Connections from before a reload use that guard until their
+//!   handshakes are complete. So this guard is blind until then, and for `blind_time` after that
 //!   ([`Fleet::follow_another_guard`](crate::fleet::Fleet::follow_another_guard)).
 //! - **The store was unavailable.** Nothing was admitted through it meanwhile, but it may have
-//!   been replaced: `blind_time`. Not so if it was only slow and the connections are still the
-//!   same, since they lead to the same process.
+//!   been replaced, so nodes refuse for `blind_time`. They do not if the store was only slow and
+//!   the connections are still the same, since these lead to the same process.
 //!
-//! What remains: an operator who lets nodes with the same ticket keys use different stores or
-//! different fleet names, even if only during a change; who lets a running store evict for less
-//! than a second, deletes single entries, promotes a replica while nodes still use its primary, or
-//! sets the clocks of store and nodes back together; and a store that lies.
+//! Not excluded are mistakes of an operator: nodes with the same ticket keys that use different
+//! stores or different fleet names, even if only during a change; a running store that evicts for
+//! less than a second; deletion of single entries; promotion of a replica while nodes still use its
+//! primary; clocks of store and nodes that are set back together. Nor is a store that returns
+//! false replies.
 
 mod parameters;
 mod store_info;
@@ -98,13 +99,14 @@ pub(crate) struct StoreReplayGuard {
     prefix: String,
     parameters: Parameters,
     blind_time: Duration,
-    /// How much longer to refuse where the parameters of earlier admissions are unknown.
+    /// The additional time to refuse if the parameters of earlier admissions are unknown.
     unknown_parameters: Duration,
-    /// When the store was last seen with an epoch in which this node admits.
+    /// The last time at which the store had an epoch in which this node admits.
     last_admitting: ArcSwapOption<Instant>,
     /// The latest time that the store reported, in seconds since 1970.
     latest: AtomicU64,
-    /// Since when, and for how long, another guard may admit early data that is unknown here.
+    /// The time since which, and for how long, another guard may admit early data that this guard
+    /// has no entry for.
     other_guard: ArcSwapOption<(Instant, Duration)>,
     /// Whether an epoch with other parameters was seen. It never expires: a node without a
     /// connection cannot know how long such an epoch is used.
@@ -141,8 +143,8 @@ impl StoreReplayGuard {
         }
     }
 
-    /// Refuses from now on, and no longer renews the epoch, so that other nodes may change
-    /// parameters.
+    /// Makes the guard refuse from now on, and no longer renew the epoch, so that other nodes may
+    /// change parameters.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Relaxed);
     }
@@ -151,8 +153,8 @@ impl StoreReplayGuard {
         self.retired.load(Ordering::Relaxed)
     }
 
-    /// Refuses for `overlap`, while another guard may continue to admit, and after that for as long
-    /// as its admissions are fresh.
+    /// Makes the guard refuse for `overlap`, while another guard may continue to admit, and after
+    /// that for as long as early data admitted by the other guard is fresh.
     pub(crate) fn start_after_other_guard(&self, overlap: Duration) {
         let time = overlap.saturating_add(self.blind_time);
         self.other_guard.store(Some(Arc::new((Instant::now(), time))));
@@ -174,8 +176,8 @@ impl StoreReplayGuard {
         })
     }
 
-    /// Whether early data with this unique value may be accepted. It was fresh at `checked_at` by
-    /// this node's clock.
+    /// Whether early data with this unique value may be accepted. `checked_at` is the time at which
+    /// this node found it fresh.
     pub(crate) async fn admit(&self, unique: &[u8], checked_at: UnixTime) -> bool {
         let verdict = self.run_transaction(unique, checked_at).await;
         match verdict {
@@ -201,7 +203,7 @@ impl StoreReplayGuard {
         let key = format!("{}{}", self.prefix, hex::encode(&digest));
         let mut commands = redis::pipe();
         commands.cmd("MULTI").ignore().cmd("GET").arg(&observed_epoch.key).ignore();
-        // The epoch must outlive everything that was admitted in it.
+        // The epoch must outlive every entry created in it.
         commands.cmd("PEXPIRE").arg(&observed_epoch.key).arg(EPOCH_LIFETIME_MS).ignore();
         commands.cmd("TIME").ignore().cmd("INFO").arg("replication").ignore();
         commands.cmd("SET").arg(key).arg("1").arg("NX").arg("PX").arg(life.to_string()).ignore();
@@ -220,7 +222,7 @@ impl StoreReplayGuard {
         Some(set.is_some())
     }
 
-    /// Whether the store's clock is near `own_time`, and has not gone back.
+    /// Whether the store's clock is close to `own_time` and has not gone back.
     fn is_in_time(&self, store_time: u64, own_time: UnixTime) -> bool {
         // Replies may arrive out of order.
         let latest = self.latest.fetch_max(store_time, Ordering::Relaxed);
@@ -231,8 +233,8 @@ impl StoreReplayGuard {
     /// Checks whether the store still has its data; if not, a new blind time begins.
     ///
     /// # Errors
-    /// If the store is unavailable, returns an error, must not decide about early data, or other
-    /// nodes admit early data under other parameters.
+    /// If the store is unavailable, returns an error or must not decide about early data, or if
+    /// other nodes admit early data under other parameters.
     pub(crate) async fn observe(&self, connections: &Arc<Connections>) -> Result<(), FleetError> {
         if self.is_retired() {
             return Ok(());
@@ -285,8 +287,8 @@ impl StoreReplayGuard {
             self.saw_other_parameters.store(true, Ordering::Relaxed);
             return Err(mismatch);
         }
-        // Includes the replication ID: after a promotion others may have admitted through another
-        // store.
+        // The value includes the replication ID, because after a promotion other nodes may have
+        // admitted through another store.
         let open_value = format!("{epoch} {replication_id}");
         // Only nodes with these parameters renew the epoch.
         let mut renew = redis::pipe();
@@ -314,13 +316,13 @@ impl StoreReplayGuard {
     }
 
     /// Whether this node admitted so recently that no node with other parameters can have begun to
-    /// since.
+    /// admit since.
     fn admitted_recently(&self) -> bool {
         self.last_admitting.load().as_ref().is_some_and(|at| at.elapsed() < self.unknown_parameters)
     }
 
-    /// How long to refuse at a store whose earlier entries are unknown, unless it is known to hold
-    /// no entries of other parameters.
+    /// How long to refuse at a store whose earlier entries are unknown. It is longer unless the
+    /// parameters of those entries are known.
     fn blind_time_for(&self, has_no_replicas: bool, parameters_are_known: bool) -> Duration {
         let lag = REPLICA_LAG.saturating_add(self.store.connect_time_limit());
         let lag = if has_no_replicas { Duration::ZERO } else { lag };
@@ -333,8 +335,8 @@ impl StoreReplayGuard {
     }
 }
 
-/// How long a ClientHello can be fresh by the store's clock, and so how long a node refuses what
-/// it cannot know. One second accounts for clocks that are read in whole seconds.
+/// How long a ClientHello can be fresh by the store's clock, and therefore how long a node refuses
+/// when earlier entries are unknown. One second accounts for clocks that are read in whole seconds.
 pub(crate) const fn blind_time(window: Duration, clock_difference: u64) -> Duration {
     let clocks = Duration::from_secs(clock_difference.saturating_mul(2).saturating_add(1));
     ReplayGuard::freshness_period(window).saturating_add(clocks)
@@ -345,14 +347,14 @@ type TransactionReply = (Option<String>, i64, (u64, u64), String, Option<String>
 /// How long a store that lost its replicas may continue to accept writes.
 const REPLICA_LAG: Duration = Duration::from_secs(60);
 
-/// Seconds by which a reply may be older than one received before it.
+/// The number of seconds by which a reply may be older than an earlier one.
 const REORDERING: u64 = 1;
 
-/// How much longer early data admitted under any other parameters may be fresh or admitted: the
-/// largest clock difference plus the largest connect time limit.
+/// The additional time for which early data admitted under any other parameters may be fresh or be
+/// admitted: the largest clock difference plus the largest connect time limit.
 pub(crate) const MAX_PARAMETER_SPREAD: Duration = Duration::from_secs(60 + 60);
 
-/// Milliseconds after which an epoch expires if no node with its parameters renews it: much more
-/// than the longest blind time under any parameters, so that two epochs with different parameters
-/// are that far apart.
+/// Milliseconds after which an epoch expires if no node with its parameters renews it. This is much
+/// more than the longest blind time under any parameters, so that two epochs with different
+/// parameters are at least that far apart.
 const EPOCH_LIFETIME_MS: u64 = 600_000;

@@ -1,9 +1,9 @@
-//! The parameters that all nodes which admit early data through one store must share.
+//! The parameters that must be the same on all nodes that admit early data through one store.
 //!
 //! The node that begins an epoch writes its parameters into it, and no node admits early data in
 //! an epoch with other parameters. An epoch expires when no node with its parameters has used the
 //! store for [`EPOCH_LIFETIME_MS`](super::EPOCH_LIFETIME_MS); nothing that was admitted in it is
-//! fresh by then.
+//! still fresh then.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Parameters {
     /// Checks that early data may be admitted in this epoch, of a store with or without replicas.
     ///
     /// # Errors
-    /// The parameter that differs, and both values.
+    /// If a parameter differs: its name, and both values.
     pub(super) fn check(self, epoch: &str, has_no_replicas: bool) -> Result<(), FleetError> {
         let other = Self::of(epoch)
             .ok_or(FleetError::Setting("early_data", "the epoch in the store has no parameters"))?;

@@ -1,4 +1,4 @@
-//! What `INFO` says about a store, and whether its entries are durable enough for the replay
+//! Parsing of a store's `INFO`, and the check that its entries are durable enough for the replay
 //! guard.
 
 /// The data of a store that may decide about early data.
@@ -13,7 +13,7 @@ impl StoreInfo {
     /// Parses three sections of `INFO`.
     ///
     /// # Errors
-    /// Why the store must not decide about early data.
+    /// The reason why the store must not decide about early data.
     pub(super) fn read(
         server: &str,
         memory: &str,
@@ -31,9 +31,9 @@ impl StoreInfo {
 /// The replication state of a store.
 #[derive(Debug)]
 pub(super) struct Replication {
-    /// Changes at every start and every promotion.
+    /// The replication ID, which changes at every start and every promotion.
     pub(super) id: String,
-    /// Whether no replica could replace it.
+    /// Whether the store has no replica that could replace it.
     pub(super) has_no_replicas: bool,
 }
 
@@ -47,7 +47,7 @@ impl Replication {
         let replicas = field(section, "connected_slaves");
         let backlog = field(section, "repl_backlog_active");
         let has_no_replicas = replicas == Some("0") && backlog == Some("0");
-        // Present only if the store stops accepting writes without enough replicas.
+        // The field is present only if the store stops accepting writes without enough replicas.
         if !has_no_replicas && field(section, "min_slaves_good_slaves").is_none() {
             return Err("store accepts writes without its replicas; set its min-replicas-to-write");
         }

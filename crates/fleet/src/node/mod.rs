@@ -1,4 +1,4 @@
-//! A node: its store, what it shares with the fleet, and the thread that maintains both.
+//! A node: its store, the state that it shares with the fleet, and the thread that maintains them.
 
 pub(crate) mod store_task;
 
@@ -22,12 +22,12 @@ use crate::ticket_keys::FleetTicketSealer;
 use crate::ticket_keys::file::TicketKeyFile;
 use crate::ticket_keys::shared::StoreTicketKeys;
 
-/// How long a node refuses early data at a store whose earlier entries it does not know.
+/// How long a node refuses early data at a store whose earlier entries are unknown.
 #[derive(Clone, Copy)]
 pub(crate) struct BlindTime {
-    /// As long as a ClientHello is fresh by the parameters of this node.
+    /// The time for which a ClientHello is fresh by the parameters of this node.
     pub(crate) time: Duration,
-    /// In addition, where it may have been admitted under other parameters.
+    /// The additional time if early data may have been admitted under other parameters.
     pub(crate) unknown_parameters: Duration,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Node {
     pub(crate) counters: Arc<Counters>,
     /// Starts the work of the thread.
     begin: Arc<Notify>,
-    /// Dropped with the node, which ends the thread.
+    /// The sender whose drop ends the thread; it is dropped with the node.
     _stop: oneshot::Sender<()>,
 }
 
@@ -158,7 +158,7 @@ impl Node {
                 counters(),
             ))
         });
-        // Ticket keys in the store reveal a different secret already.
+        // If ticket keys are in the store, they already reveal a different secret.
         let needs_secret_check = settings.sessions && self.store_ticket_keys.is_none();
         let secret_check =
             needs_secret_check.then(|| SecretCheck::new(shared_store(), &prefix, shared_secrets()));
@@ -178,7 +178,7 @@ impl Node {
     }
 }
 
-/// Starts the thread. It works from when `begin` is notified until `stopped` resolves.
+/// Starts the thread. Its work begins when `begin` is notified, and ends when `stopped` resolves.
 fn run(
     store: Option<StoreTask>,
     file: Option<Arc<TicketKeyFile>>,

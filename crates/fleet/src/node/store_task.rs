@@ -1,9 +1,9 @@
 //! The background work of a node: connecting to the store, refreshing ticket keys, and checking
 //! that the store still has its data.
 //!
-//! It runs on a thread of its own, which drives all connections to the store. So connections do
-//! not end with the runtime of the server that used them first, and no runtime of the server
-//! blocks on this work.
+//! It runs on a thread of its own, which drives all connections to the store. So a connection does
+//! not end together with the runtime of the server that used it first, and this work blocks no
+//! runtime of the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,9 +100,9 @@ impl StoreTask {
         timeout(self.connect_time_limit, connecting).await.unwrap_or(timed_out)
     }
 
-    /// Lets handshakes use these connections, and checks the store at an interval until the
-    /// connections are lost: broken, reported unusable, or without a reply for longer than
-    /// connecting may take.
+    /// Makes these connections available to handshakes, and checks the store at an interval until
+    /// the connections are lost. They are lost if they break, if the store reports itself unusable,
+    /// or without a reply within the time limit for connecting.
     async fn maintain(&self, connections: &Arc<Connections>) {
         self.store.set_connections(Some(Arc::clone(connections)));
         let mut refusal_log = RefusalLog::default();
@@ -139,7 +139,7 @@ impl StoreTask {
         }
     }
 
-    /// Logs a differing secret once, and again only after it was right.
+    /// Logs a secret that differs once, and again only if it was correct in between.
     fn log_secret_check(&self, mismatch_logged: &mut bool, outcome: Result<(), FleetError>) {
         match outcome {
             Ok(()) => *mismatch_logged = false,
@@ -151,7 +151,7 @@ impl StoreTask {
         }
     }
 
-    /// Logs rejected keys once, and again only after good ones.
+    /// Logs rejected keys once, and again only if keys were accepted in between.
     fn log_ticket_keys(
         &self,
         rejection_logged: &mut Option<String>,
@@ -193,10 +193,10 @@ impl RefusalLog {
     }
 }
 
-/// A random part of the pause, at least half, so that nodes do not all reconnect at once.
+/// A random part of the pause, at least half of it, so that nodes do not all reconnect at once.
 fn jitter(pause: Duration) -> Duration {
     let mut random = [0; 1];
-    // Without randomness the jitter is lost, nothing else.
+    // Without random bytes there is no jitter, which does no other harm.
     let _ = fill_random(&mut random);
     let share = u32::from(random[0]).saturating_add(256);
     pause.saturating_mul(share).checked_div(512).unwrap_or(pause)

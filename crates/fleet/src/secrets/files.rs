@@ -8,11 +8,11 @@ use zeroize::Zeroizing;
 
 use crate::error::FleetError;
 
-/// Reads a file that users other than its owner and group cannot read.
+/// Reads a file, and refuses it if it is exposed to other users.
 pub(crate) fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, FleetError> {
     let failed = |error| FleetError::File(path.to_owned(), error);
     let file = open(path).map_err(failed)?;
-    // Checked on the open file: the path may by now name another one.
+    // The open file is checked, because the path may refer to another file by now.
     let about = file.metadata().map_err(failed)?;
     if !about.is_file() {
         return Err(FleetError::Content(path.to_owned(), "not a regular file"));
@@ -20,7 +20,7 @@ pub(crate) fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, FleetError
     if is_exposed(&about) {
         return Err(FleetError::Exposed(path.to_owned()));
     }
-    // Full capacity from the start: growing would leave copies of the secret behind.
+    // The capacity suffices from the start: growing would leave copies of the secret behind.
     let mut content = Zeroizing::new(Vec::with_capacity(LONGEST));
     let most = u64::try_from(LONGEST).unwrap_or(u64::MAX);
     file.take(most).read_to_end(&mut content).map_err(failed)?;
@@ -61,7 +61,7 @@ pub fn is_exposed(_: &std::fs::Metadata) -> bool {
     false
 }
 
-/// Files of this many bytes or more are refused.
+/// The length from which on files are refused.
 const LONGEST: usize = 1 << 14;
 
 #[cfg(all(test, unix))]

@@ -1,4 +1,4 @@
-//! The fleet secrets of a node: the current one writes, all of them read.
+//! The fleet secrets of a node: one of them encrypts, and each of them can decrypt.
 //!
 //! Names of early data entries do not depend on a secret, so nodes with different secrets never
 //! admit one ClientHello twice.
@@ -21,13 +21,13 @@ use crate::settings::StoreSettings;
 /// pace, before the next step begins on any node. No node has to restart
 /// ([`Fleet::use_secrets`](crate::Fleet::use_secrets)):
 ///
-/// 1. Set the new secret as the *next* one: all nodes can now read what is written under it.
+/// 1. Set the new secret as the *next* one: all nodes can now decrypt data encrypted with it.
 /// 2. Set the new secret as the current one, and the old secret as the *previous* one.
-/// 3. Remove the previous secret once everything written under it has expired (sessions: a day
+/// 3. Remove the previous secret once all data encrypted with it has expired (sessions: a day
 ///    unless configured otherwise; ticket keys: a few seconds).
 ///
 /// No session is lost. Without the first step, nodes that do not have the new secret yet cannot
-/// resume the sessions that other nodes write under it.
+/// resume the sessions that other nodes have encrypted with it.
 #[derive(Clone)]
 pub struct FleetSecrets(Arc<SecretSet>);
 
@@ -37,7 +37,7 @@ struct SecretSet {
     next: Option<SecretKeys>,
 }
 
-/// Which of the secrets decrypted a value.
+/// The role of a secret, and so which of the secrets decrypted a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecretRole {
     Current,
@@ -54,10 +54,10 @@ pub(crate) struct SecretKeys {
 }
 
 impl FleetSecrets {
-    /// Reads the files.
+    /// Reads the secrets from their files.
     ///
     /// # Errors
-    /// If one is missing, open to others or too short.
+    /// If a file is missing, exposed to other users or too short.
     pub fn read(settings: &StoreSettings, fleet: &str) -> Result<Self, FleetError> {
         let keys = |path: &Path| Ok(SecretKeys::of(&FleetSecret::read(path, fleet)?));
         let optional = |path: &Option<_>| path.as_deref().map(keys).transpose();
@@ -78,7 +78,7 @@ impl FleetSecrets {
         Self(Arc::new(SecretSet { current: SecretKeys::of(current), previous, next }))
     }
 
-    /// The keys of the secret that writes.
+    /// The keys of the secret that encrypts new data.
     pub(crate) fn current(&self) -> &SecretKeys {
         &self.0.current
     }
@@ -91,7 +91,7 @@ impl FleetSecrets {
         std::iter::once((SecretRole::Current, current)).chain(previous).chain(next)
     }
 
-    /// The first result of `open`, and the role of the secret that gave it.
+    /// The first successful result of `open`, and the role of the secret with which it succeeded.
     pub(crate) fn find<T>(
         &self,
         open: impl Fn(&SecretKeys) -> Option<T>,
@@ -117,7 +117,7 @@ impl std::fmt::Debug for FleetSecrets {
     }
 }
 
-/// The secrets of a node in use: read by handshakes without a lock, replaced at a reload.
+/// The fleet secrets in use. Handshakes read them without a lock; a reload replaces them.
 pub(crate) struct SharedSecrets(ArcSwap<SecretSet>);
 
 impl SharedSecrets {

@@ -1,7 +1,7 @@
 //! The fleet secret, and the keys derived from it.
 //!
 //! Each sealed value has a subkey of its own, derived with a random salt. So nodes that do not
-//! coordinate never use one nonce twice under one key, however much a fleet seals.
+//! coordinate never use a nonce twice under one key, even if the fleet seals many values.
 //!
 //! ```text
 //! sealed: salt 16 | nonce 12 | ciphertext | tag 16
@@ -17,7 +17,7 @@ use super::files::read_private;
 use crate::error::FleetError;
 use crate::hex;
 
-/// The secret that all nodes of a fleet have and the store does not, bound to the name of the
+/// The secret that all nodes of a fleet have and the store does not have, bound to the name of the
 /// fleet.
 pub(crate) struct FleetSecret {
     prk: Prk,
@@ -52,7 +52,7 @@ impl FleetSecret {
 pub(crate) struct FleetKey(Prk);
 
 impl FleetKey {
-    /// A keyed digest of `value` in hexadecimal, to name it in the store without revealing it.
+    /// A keyed digest of `value` in hexadecimal: a name for the store that does not reveal it.
     pub(crate) fn name(&self, value: &[u8]) -> String {
         hex::encode(&self.0.hmac().sign(&[NAME, value]))
     }
@@ -69,8 +69,8 @@ impl FleetKey {
         Ok(sealed)
     }
 
-    /// Decrypts what was sealed with this context; `None` if it was sealed otherwise or is
-    /// damaged.
+    /// Decrypts a value that `seal` made with this context; `None` if it has another
+    /// context or is damaged.
     pub(crate) fn open(&self, context: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (start, ciphertext) = sealed.split_at_checked(START)?;
         let length = ciphertext.len().checked_sub(AeadAlgorithm::TAG_LEN)?;

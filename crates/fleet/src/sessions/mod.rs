@@ -1,16 +1,16 @@
 //! Sessions in the store, which every node of a fleet can resume.
 //!
 //! The key of an entry is a keyed digest of the session's ID. The value is encrypted,
-//! authenticated together with that key, and contains its own expiry time, so a store can neither
-//! swap sessions nor keep one alive. A store can still return a session twice that was to be taken
-//! once.
+//! authenticated together with that key, and contains its own expiry time. So a store can neither
+//! exchange sessions nor extend their lifetime. A store can still return a session twice that is
+//! for single use.
 //!
-//! A session is written once, and only if its key is free. A write whose request has timed out can
-//! still reach the store after the session was removed. So removing a session that is not there
-//! leaves an empty entry, a *tombstone*, in its place, and the late write finds the key taken. A
-//! tombstone lives for as long as a session can, and taking a session does not remove it.
-//! Tombstones are made only for IDs that this fleet issued to clients which completed a handshake,
-//! so they cannot outnumber sessions.
+//! A session is written once, and only if there is no entry with its key. If the request to write
+//! a session has timed out, it can still reach the store after the session was removed. So when a
+//! session to be removed is not there, an empty entry, a *tombstone*, is stored in its place, and
+//! the late write fails. A tombstone lives for as long as a session can, and looking the session
+//! up does not remove it. Tombstones are stored only for IDs that this fleet issued to clients
+//! which completed a handshake, so there are no more of them than sessions.
 
 pub(crate) mod removal;
 pub(crate) mod secret_check;
@@ -57,12 +57,12 @@ impl Sessions {
     }
 
     pub(crate) async fn look_up(&self, id: &[u8], take: bool) -> Option<Vec<u8>> {
-        // The store is not asked for IDs that this fleet cannot have issued.
+        // IDs that this fleet cannot have issued are not looked up in the store.
         if id.len() != ID {
             return None;
         }
         let secrets = self.secrets.get();
-        // A session has one key, derived from the secret that it was written under.
+        // The key of an entry depends on the secret with which the session was encrypted.
         let names: Vec<_> = secrets.all().map(|(_, keys)| self.name(keys, id)).collect();
         let mut commands = redis::pipe();
         for name in &names {
@@ -89,11 +89,11 @@ impl Sessions {
         Some(mem::take(&mut *content))
     }
 
-    /// Removes the session of this ID, also one that reaches the store only later. Returns whether
-    /// it was there.
+    /// Removes the session of this ID, and prevents a later write of it. Returns whether it was
+    /// there.
     ///
     /// # Errors
-    /// If the store did not confirm, so that it may still have the session, or receive it later.
+    /// If the store did not confirm the removal. It may then still have or receive the session.
     pub(crate) async fn forget(&self, id: &[u8; ID]) -> Result<bool, FleetError> {
         let secrets = self.secrets.get();
         let names: Vec<_> = secrets.all().map(|(_, keys)| self.name(keys, id)).collect();
@@ -108,7 +108,7 @@ impl Sessions {
         let mut commands = redis::pipe();
         let life = MAX_LIFETIME.as_millis().to_string();
         for name in &names {
-            // Overwrites a session that has arrived meanwhile.
+            // This overwrites a session that has arrived meanwhile.
             commands.cmd("SET").arg(name).arg(TOMBSTONE).arg("PX").arg(&life).ignore();
         }
         self.store.run_pipeline::<()>(Caller::Background, &connections, commands).await?;
@@ -140,7 +140,7 @@ impl Sessions {
         let sealed = keys.sessions.seal(name.as_bytes(), &content).ok()?;
         let milliseconds = Duration::from_secs(left).min(MAX_LIFETIME).as_millis();
         let mut command = redis::cmd("SET");
-        // Must not overwrite a tombstone; an ID is issued only once.
+        // `NX` keeps a tombstone from being overwritten. Sessions are not, because IDs are unique.
         command.arg(&name).arg(sealed).arg("NX").arg("PX").arg(milliseconds.to_string());
         self.store
             .run_command::<Option<String>>(Caller::Handshake, command)

@@ -1,9 +1,9 @@
 //! Removal of sessions whose connection ended with a fatal alert. RFC 5246 7.2.2
 //!
 //! Connections must not block on the store, so they put session IDs into a bounded queue, which
-//! the thread of the node works off. While the store is unavailable, IDs stay in the queue. A
-//! session stays resumable until it expires if the queue is full, the store refuses, or the node
-//! ends first.
+//! the thread of the node processes. While the store is unavailable, IDs stay in the queue. A
+//! session stays resumable until it expires if the queue is full, the store refuses the command,
+//! or the node ends before the session is removed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,14 +26,14 @@ impl ForgetSession for RemovalQueue {
     }
 }
 
-/// The task that works off the queue.
+/// The task that processes the queue.
 pub(crate) struct RemovalTask {
     ids: Receiver<[u8; 32]>,
     sessions: Arc<Sessions>,
     counters: Arc<Counters>,
 }
 
-/// A queue, and the task that works it off.
+/// Makes a queue, and the task that processes it.
 pub(crate) fn removal_queue(
     sessions: Arc<Sessions>,
     counters: Arc<Counters>,
@@ -59,7 +59,7 @@ impl RemovalTask {
     }
 }
 
-/// The most session IDs in the queue.
+/// The maximum number of session IDs in the queue.
 const CAPACITY: usize = 1024;
 
 /// Time between two attempts while the store is unavailable.

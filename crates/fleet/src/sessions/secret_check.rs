@@ -1,7 +1,7 @@
 //! A check that all nodes of a fleet have the same secret, by a sealed entry in the store.
 //!
-//! For fleets that share sessions only: a node with another secret would find no sessions, and
-//! nothing would report it.
+//! It is needed only in fleets that share sessions: a node with another secret would find no
+//! sessions, and no error would be reported.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ impl SecretCheck {
         Self { store, name: format!("{prefix}mark"), secrets }
     }
 
-    /// Reads the entry. A missing one is written; one sealed under the previous secret is sealed
-    /// again under the current one.
+    /// Reads the entry. A missing entry is written; an entry that was sealed with the previous
+    /// secret is replaced by one sealed with the current secret.
     ///
     /// # Errors
-    /// [`FleetError::SecretMismatch`] if it was sealed under none of the secrets of this node. It
-    /// is left unchanged.
+    /// [`FleetError::SecretMismatch`] if the entry was sealed with none of the secrets of this
+    /// node. The entry is left unchanged.
     pub(crate) async fn run(&self) -> Result<(), FleetError> {
         let secrets = self.secrets.get();
         let mut get = redis::cmd("GET");
@@ -38,14 +38,14 @@ impl SecretCheck {
         let condition: &[&str] = match found {
             Some(None) => return Err(FleetError::SecretMismatch),
             Some(Some((SecretRole::Current, ()))) => {
-                // It expires when no node with this secret is left to renew it.
+                // The entry expires when no node with this secret renews it any more.
                 let mut renew = redis::cmd("PEXPIRE");
                 renew.arg(&self.name).arg(LIFETIME_MS);
                 return self.store.run_command::<i64>(Caller::Background, renew).await.map(drop);
             }
-            // Nodes that have taken the next step of the rotation renew it.
+            // Nodes that are one step further in the rotation renew the entry.
             Some(Some((SecretRole::Next, ()))) => return Ok(()),
-            // Overwrites only: of two nodes with one secret either may be the last to change.
+            // Only an existing entry is replaced; nodes with one secret may do so in any order.
             Some(Some((SecretRole::Previous, ()))) => &["XX"],
             None => &["NX"],
         };

@@ -1,4 +1,4 @@
-//! What a node shares with its fleet, and the store that it uses.
+//! The settings of a node: the state that it shares with its fleet, and its store.
 
 pub(crate) mod url;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::error::FleetError;
 
-/// What a node shares with its fleet. The default shares nothing.
+/// The settings of a node: the state that it shares with its fleet. By default it shares none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Distinguishes fleets that use the same store or secret. Default: `default`.
@@ -22,8 +22,8 @@ pub struct Settings {
     /// Whether sessions are stored in the store, where each node finds them by session ID or
     /// ticket. Default: no.
     pub sessions: bool,
-    /// The most early data, in bytes, that a client may send; the store decides whether it is new.
-    /// 0, the default, disables early data. See
+    /// The maximum amount of early data, in bytes, that a client may send; the store decides
+    /// whether it is new. 0, the default, disables early data. See
     /// [`early_data`](tercel::server::ServerConfigBuilder::early_data) for what early data means.
     pub early_data: u32,
     /// The freshness window for early data, 2 to 60 whole seconds; see
@@ -122,11 +122,11 @@ pub enum TicketKeys {
     /// be used, the previous keys stay in use. It must not be readable by users other than its
     /// owner and group, nor writable by its group.
     ///
-    /// One to three lines, each a key: the time in seconds since 1970 from which it seals, and 48
-    /// bytes in hexadecimal. `#` begins a comment. Among keys whose time has come, the newest
-    /// seals. A key opens tickets from when it is in the file until one ticket lifetime after its
-    /// successor began. So distribute a key before its time, and keep it for one lifetime after
-    /// its successor began:
+    /// The file has one to three lines, each a key: the time in seconds since 1970 from which the
+    /// key seals, and 48 bytes in hexadecimal. `#` begins a comment. The newest key whose time has
+    /// come seals. A key opens tickets as soon as it is in the file, until one ticket lifetime
+    /// after the time of the next key. So add a key to the file before its time, and keep
+    /// it for one lifetime after the time of the next key:
     ///
     /// ```sh
     /// echo "$(date -d '+1 hour' +%s) $(openssl rand -hex 48)" >> ticket.keys
@@ -135,7 +135,7 @@ pub enum TicketKeys {
     /// The binary form of a [`TicketKeySet`](tercel::session::TicketKeySet::to_bytes) is accepted
     /// as well.
     File(PathBuf),
-    /// The store. One node at a time replaces the keys there.
+    /// The store. At each change of keys, one node replaces the keys there.
     Store,
 }
 
@@ -146,13 +146,13 @@ pub struct StoreSettings {
     /// `unix:///path[?db=0&user=&pass=]`. `valkey` and `valkeys` mean the same as `redis` and
     /// `rediss`.
     pub url: String,
-    /// The file of the fleet secret: at least 32 bytes, the same on all nodes. Trailing white
-    /// space is ignored.
+    /// The file of the fleet secret: at least 32 bytes, the same on all nodes. White space at its
+    /// end is ignored.
     pub secret_file: PathBuf,
-    /// The file of the next secret: data written under it can already be read. See
+    /// The file of the next secret: data encrypted with it can already be read. See
     /// [`FleetSecrets`](crate::FleetSecrets) for how to rotate secrets.
     pub next_secret_file: Option<PathBuf>,
-    /// The file of the previous secret: data written under it can still be read.
+    /// The file of the previous secret: data encrypted with it can still be read.
     pub previous_secret_file: Option<PathBuf>,
     /// With `rediss`: a PEM file of trusted certificate authorities. Default: those of the
     /// operating system.
@@ -161,18 +161,18 @@ pub struct StoreSettings {
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// Number of connections to the store, 1 to 64. Each one pipelines requests. Default: 2.
     pub connections: usize,
-    /// How long a handshake waits for a reply. After that the store counts as unavailable until it
-    /// replies in time again. Default: 50 milliseconds.
+    /// How long a handshake waits for a reply. If none arrives, the store counts as unavailable
+    /// until it replies in time again. Default: 50 milliseconds.
     pub time_limit: Duration,
-    /// Time limit for connecting, and for a store that stopped replying to recover on the same
-    /// connections. With early data and a store that has replicas it must be the same on all
-    /// nodes, like `clock_difference`. Default: 2 seconds.
+    /// The time limit for connecting, and the time that a store which stopped replying has to
+    /// reply again on the same connections. If early data is enabled and the store has replicas,
+    /// it must be the same on all nodes, like `clock_difference`. Default: 2 seconds.
     pub connect_time_limit: Duration,
     /// The largest difference between the clocks of node and store, in whole seconds up to 60, at
     /// which early data is admitted. [`Fleet::blind_time`](crate::Fleet::blind_time) grows by
-    /// twice that. It must be the same on all nodes: a node whose value differs from that of the
-    /// nodes that admit early data refuses early data, and logs the reason, until none of them has
-    /// used the store for ten minutes. Default: 5 seconds.
+    /// twice this value. It must be the same on all nodes that admit early data. A node with
+    /// another value refuses early data, and logs the reason, until none of those nodes has used
+    /// the store for ten minutes. Default: 5 seconds.
     pub clock_difference: Duration,
 }
 
@@ -202,7 +202,7 @@ impl StoreSettings {
 }
 
 impl fmt::Debug for StoreSettings {
-    /// Leaves out the address, which may contain a password.
+    /// Omits the address, which may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoreSettings")
             .field("secret_file", &self.secret_file)

@@ -8,7 +8,7 @@ pub(crate) fn has_password(url: &str) -> bool {
     info.is_ok_and(|info| info.redis_settings().password().is_some())
 }
 
-/// The URL in a form that the client library parses, and whether it asks for TLS.
+/// The URL in a form that the client library parses, and whether its scheme requires TLS.
 pub(crate) fn split_tls(url: &str) -> (String, bool) {
     for scheme in ["rediss://", "valkeys://"] {
         if let Some(rest) = url.strip_prefix(scheme) {

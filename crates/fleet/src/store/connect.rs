@@ -90,7 +90,7 @@ impl StoreAddress {
                 }
             }
         }?;
-        // Without credentials the login sends nothing, so only a reply shows that the server
+        // Without credentials the login sends nothing, so only this reply shows that the server
         // responds.
         let ping: Result<String, _> = redis::cmd("PING").query_async(&mut connection).await;
         ping.map(|_| connection).map_err(|error| reason(&error))
@@ -155,7 +155,7 @@ fn read(path: &Path) -> Result<Vec<u8>, FleetError> {
     fs::read(path).map_err(|error| FleetError::File(path.to_owned(), error))
 }
 
-/// Requests that may be queued on one connection.
+/// The number of requests that may be queued on one connection.
 const PIPELINE_CAPACITY: usize = 1024;
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use tokio::time::Instant;
 
-/// The identity of the data in a store when it was last checked. While it does not change, all
-/// entries of the replay guard are still there.
+/// The identity of the data in a store when it was last checked. As long as it does not change,
+/// the store still has all entries of the replay guard.
 pub(crate) struct Epoch {
     pub(crate) key: String,
     pub(crate) value: String,
     pub(crate) replication_id: String,
-    /// Until then early data is refused, since entries from before may be missing.
+    /// The time until which early data is refused, because earlier entries may be missing.
     pub(crate) blind_until: Instant,
 }
 

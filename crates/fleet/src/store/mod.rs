@@ -1,10 +1,10 @@
 //! The store: Redis or Valkey, behind connections that handshakes share.
 //!
-//! A handshake waits for a reply for a limited time. A request that fails or times out marks the
-//! store unavailable for all handshakes, which then fail at once instead of each waiting again;
-//! [`crate::node::store_task`] reconnects. A store that was only slow is still the same store: its
-//! connections are used again once it replies in time. The thread of the node drives all
-//! connections, so they do not depend on the runtime that a request comes from.
+//! A handshake waits for a reply for a limited time. After a request has failed or timed out, the
+//! store counts as unavailable for all handshakes, which then fail at once instead of each waiting
+//! again; [`crate::node::store_task`] reconnects. A store that was only slow is still the same
+//! store: its connections are used again once it replies in time. The thread of the node drives
+//! all connections, so they do not depend on the runtime that a request comes from.
 
 pub(crate) mod connect;
 pub(crate) mod epoch;
@@ -30,13 +30,13 @@ pub(crate) struct Store {
     connections: ArcSwapOption<Connections>,
     /// Time limit of requests from handshakes.
     time_limit: Duration,
-    /// Time limit of requests from the background thread. A store that is silent for longer is
-    /// given up as lost.
+    /// Time limit of requests from the background thread. A store that does not reply for longer
+    /// counts as lost.
     connect_time_limit: Duration,
     counters: Arc<Counters>,
 }
 
-/// Where a request comes from, which decides its time limit.
+/// The origin of a request, which determines its time limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Caller {
     Handshake,
@@ -47,7 +47,7 @@ pub(crate) enum Caller {
 pub(crate) struct Connections {
     connections: Vec<MultiplexedConnection>,
     next_index: AtomicUsize,
-    /// Why the store reported itself unusable: waiting for it to recover would not help.
+    /// The reason why the store cannot be used, as reported by it: waiting would not help.
     unusable: OnceLock<String>,
     /// The epoch that the replay guard saw over these connections; it is dropped with them.
     pub(crate) observed_epoch: ArcSwapOption<Epoch>,
@@ -67,12 +67,12 @@ impl Connections {
         }
     }
 
-    /// Why the store is unusable, if it reported so.
+    /// The reason why the store cannot be used, if it reported one.
     pub(crate) fn unusable(&self) -> Option<&str> {
         self.unusable.get().map(String::as_str)
     }
 
-    /// The next connection in turn. Only the distribution matters, not the order.
+    /// The next connection in turn, so that requests are distributed over the connections.
     fn next(&self) -> Option<MultiplexedConnection> {
         let next_index = self.next_index.fetch_add(1, Ordering::Relaxed);
         self.connections.get(next_index.checked_rem(self.connections.len())?).cloned()
@@ -100,7 +100,7 @@ impl Store {
         Self { connections: ArcSwapOption::empty(), time_limit, connect_time_limit, counters }
     }
 
-    /// How long the store may be silent before it is given up as lost.
+    /// How long the store may be silent before it counts as lost.
     pub(crate) fn connect_time_limit(&self) -> Duration {
         self.connect_time_limit
     }
@@ -125,7 +125,7 @@ impl Store {
         })
     }
 
-    /// Waits until these connections reply in time again; `false` if they do not.
+    /// Waits until these connections reply in time again; returns `false` if they do not.
     pub(crate) async fn recovers(&self, connections: &Connections) -> bool {
         let until_in_time = async {
             loop {
@@ -216,7 +216,7 @@ pub(crate) async fn probe(connection: &mut MultiplexedConnection, key: &str) -> 
     set.arg(key).arg("").arg("XX");
     match set.query_async::<Option<String>>(connection).await {
         Ok(_) => Ok(()),
-        // A temporary error, such as a lack of memory, is left to each request to handle.
+        // Each request handles temporary errors by itself, such as a lack of memory.
         Err(error)
             if codes(&error).iter().any(|code| TEMPORARY_ERRORS.contains(&code.as_str())) =>
         {

@@ -1,4 +1,4 @@
-//! Error replies of a store, and which of them make it unusable.
+//! Error replies of a store, and the ones that mean that it cannot be used.
 
 use redis::{ErrorKind, RedisError};
 
@@ -31,7 +31,7 @@ pub(super) fn makes_store_unusable(error: &RedisError) -> bool {
     codes.iter().any(|code| UNUSABLE.iter().any(|(known, _)| known == code))
 }
 
-/// The error code. The text of the store is left out: it may repeat what was sent.
+/// The error code. The rest of the reply is omitted: it may repeat parts of the request.
 pub(super) fn code(error: &RedisError) -> String {
     codes(error).into_iter().next().unwrap_or_else(|| error.category().to_owned())
 }

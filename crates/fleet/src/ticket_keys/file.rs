@@ -18,11 +18,11 @@ use crate::counters::Counters;
 use crate::error::FleetError;
 use crate::secrets::files::read_private;
 
-/// A file of ticket keys, and what was read from it last.
+/// A file of ticket keys, and the result of the last read.
 pub(crate) struct TicketKeyFile {
     path: PathBuf,
     tickets: Arc<FleetTicketSealer>,
-    /// Locked by readers of the file, never in a handshake.
+    /// Locked only while the file is read, never in a handshake.
     last: Mutex<LastRead>,
     counters: Arc<Counters>,
 }
@@ -91,7 +91,7 @@ pub(crate) enum ParseError {
 
 /// Parses keys, as text or in the binary form.
 pub(crate) fn parse(content: &[u8]) -> Result<TicketKeySet, ParseError> {
-    // Text never begins with a zero byte.
+    // A file in text form never begins with a zero byte.
     if content.first() == Some(&0) {
         return TicketKeySet::from_bytes(content).map_err(ParseError::Set);
     }
@@ -108,8 +108,8 @@ pub(crate) fn parse(content: &[u8]) -> Result<TicketKeySet, ParseError> {
         return Err(ParseError::Text("contains more than three keys"));
     }
     keys.sort_by_key(TicketKey::not_before);
-    // The time decides which key seals, not the place in the set: a file means the same at any
-    // moment.
+    // The times decide which key seals, not the order in the file, so the meaning of a file does
+    // not depend on when it is read.
     let newest = keys.pop().ok_or(ParseError::Text("contains no key"))?;
     let (current, next) = match keys.pop() {
         None => (newest, None),
@@ -144,10 +144,10 @@ fn from_hexadecimal(digits: &str) -> Option<Zeroizing<Vec<u8>>> {
     Some(bytes)
 }
 
-/// Bytes of a key: name and secret.
+/// The length of a key: name and secret.
 const KEY: usize = 48;
 
-/// The most keys in one file.
+/// The maximum number of keys in one file.
 const MOST: usize = 3;
 
 #[cfg(test)]

@@ -10,13 +10,13 @@ use std::time::Duration;
 use tercel::pki_types::UnixTime;
 use tercel::session::{SharedTickets, TicketKeySet, TicketSealer};
 
-/// A ticket sealer with the keys that were received last. Without keys it seals and opens nothing.
+/// A ticket sealer with the latest keys of the fleet. Without keys it seals and opens nothing.
 pub(crate) struct FleetTicketSealer {
-    /// Set once, when the first keys arrive.
+    /// The sealer of the keys, set when the first keys arrive.
     tickets: OnceLock<SharedTickets>,
     lifetime: Duration,
-    /// Nothing is sealed from this time on, in seconds since 1970: other nodes may by then have
-    /// newer keys and have dropped these.
+    /// The time in seconds since 1970 from which nothing is sealed: other nodes may by then have
+    /// newer keys and no longer have these.
     seals_until: AtomicU64,
 }
 
@@ -29,7 +29,7 @@ impl FleetTicketSealer {
         match self.tickets.get() {
             Some(tickets) => tickets.set_keys(keys),
             None => {
-                // Another thread was first: the sealer exists now.
+                // If another thread was first, the sealer exists now.
                 if self.tickets.set(SharedTickets::new(keys, self.lifetime)).is_err() {
                     return self.set(keys, seals_until);
                 }
@@ -38,7 +38,7 @@ impl FleetTicketSealer {
         self.seals_until.store(seals_until, Ordering::Release);
     }
 
-    /// The time since which the current key has been sealing, if one does.
+    /// The time at which the current key began to seal; `None` if no key seals.
     pub(crate) fn seals_since(&self, now: UnixTime) -> Option<UnixTime> {
         if now.as_secs() >= self.seals_until.load(Ordering::Acquire) {
             return None;

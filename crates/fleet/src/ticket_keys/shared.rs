@@ -1,22 +1,22 @@
-//! Ticket keys in the store: one set for all nodes, replaced by whichever node comes first.
+//! Ticket keys in the store: one set for all nodes, replaced by any node when its time has come.
 //!
-//! A set has a current key, the next one and the previous one, and a number that grows with each
-//! change. When the time of the next key has come, a node writes a new set: the next key becomes
-//! current, and a new key follows one period later. It writes only if the set it knows is still
-//! there ("compare and set"), so of two nodes one succeeds and the other reads. Every node has had
-//! a whole period to read a key before it seals.
+//! A set has a current key, a next and a previous one, and a number that grows with each change.
+//! When the time of the next key has come, a node writes a new set: the next key becomes the
+//! current one, and a new key is added, whose time is one period later. The node writes only if
+//! the set that it has read is still there ("compare and set"), so if two nodes try, one succeeds
+//! and the other reads the result. Every node has a whole period to read a key before it seals.
 //!
 //! - The set is sealed under the fleet secret together with its number. A set that cannot be
 //!   opened is left unchanged and rejected: it may belong to another fleet, and the operator
 //!   should notice. A set that opens under the previous secret is sealed again under the current
-//!   one; a set that opens under the next secret stays, since nodes that are further in the
-//!   rotation wrote it.
+//!   one. A set that opens under the next secret is left unchanged, because nodes that are one
+//!   step further in the rotation wrote it.
 //! - A set with a smaller number than this node has seen is an old one that was restored, and is
-//!   replaced. If two sets have one number, as after a restore of the store, all nodes keep the
-//!   one with the larger digest.
+//!   replaced. If two sets have the same number, as after a restore of the store, all nodes use
+//!   the one with the larger digest.
 //! - A set that disappeared is written again by any node that has it.
-//! - A node without the store keeps its set. The next key begins at its time. One period later the
-//!   node stops sealing, since other nodes have keys by then that it does not know.
+//! - A node without the store keeps its set. The next key begins to seal at its time. One period
+//!   later the node stops sealing, since other nodes then have newer keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ use crate::secrets::secret::FleetKey;
 use crate::secrets::{FleetSecrets, SecretRole, SharedSecrets};
 use crate::store::{Caller, Store};
 
-/// The ticket keys in the store, and the set that this node knows.
+/// The ticket keys in the store, and the set that this node has read last.
 pub(crate) struct StoreTicketKeys {
     store: Arc<Store>,
     name: String,
@@ -55,9 +55,9 @@ struct KnownSet {
     set: Zeroizing<Vec<u8>>,
     /// The value in the store.
     sealed: Vec<u8>,
-    /// The secret that it is sealed under.
+    /// The role of the secret with which the value is sealed.
     role: SecretRole,
-    /// When the next key begins to seal.
+    /// The time at which the next key begins to seal.
     changes: u64,
 }
 
@@ -80,7 +80,7 @@ impl StoreTicketKeys {
     /// If the store is unavailable or its set is rejected. The previous keys stay in use.
     pub(crate) async fn refresh(&self, now: UnixTime) -> Result<(), FleetError> {
         let mut known = self.known.lock().await;
-        // A change by another node requires another attempt.
+        // If another node made a change meanwhile, another attempt is needed.
         for _ in 0..ATTEMPTS {
             if self.sync_once(&mut known, now.as_secs()).await? {
                 return Ok(());
@@ -89,7 +89,7 @@ impl StoreTicketKeys {
         Err(FleetError::StoreUnavailable)
     }
 
-    /// One read and at most one write. Returns whether the node and the store are in sync.
+    /// Makes one read and at most one write. Returns whether the node and the store are in sync.
     async fn sync_once(&self, known: &mut Option<KnownSet>, now: u64) -> Result<bool, FleetError> {
         let secrets = self.secrets.get();
         let mut get = redis::cmd("GET");
@@ -129,8 +129,8 @@ impl StoreTicketKeys {
         Ok(false)
     }
 
-    /// A node with a wrong clock makes no keys: they would begin at a time that other nodes do not
-    /// expect.
+    /// Refuses to generate keys if the clock of this node is wrong: the keys would begin to seal at
+    /// a time that other nodes do not expect.
     async fn check_clock(&self) -> Result<(), FleetError> {
         let (store_time, _): (u64, u64) =
             self.store.run_command(Caller::Background, redis::cmd("TIME")).await?;
@@ -166,8 +166,8 @@ impl StoreTicketKeys {
         TicketKeySet::new(current, Some(next), None).map_err(|_| FleetError::Random)
     }
 
-    /// The set after this one. Even if the time is long past, the new key begins only when all
-    /// nodes have seen it.
+    /// The set after this one, with its number. Its new key begins to seal only when all nodes have
+    /// read it, even if the time for that is long past.
     fn next_set(&self, own: &KnownSet, now: u64) -> Result<(u64, TicketKeySet), FleetError> {
         let set = TicketKeySet::from_bytes(&own.set).map_err(|_| FleetError::UnreadableKeys)?;
         let begins = own.changes.saturating_add(self.period).max(now.saturating_add(PROPAGATION));
@@ -193,7 +193,7 @@ impl KnownSet {
         rank(self) > rank(other)
     }
 
-    /// The value for the store, sealed under the current secret; unchanged if it already is.
+    /// The value for the store, sealed under the current secret.
     fn resealed(&self, secrets: &FleetSecrets) -> Result<Vec<u8>, FleetError> {
         match open(secrets, &self.sealed) {
             Ok(Self { role: SecretRole::Current, sealed, .. }) => Ok(sealed),
@@ -214,7 +214,7 @@ fn open(secrets: &FleetSecrets, sealed: &[u8]) -> Result<KnownSet, FleetError> {
     Ok(KnownSet { number, set, sealed: sealed.to_vec(), role, changes })
 }
 
-/// The number, the set, and when its next key begins.
+/// The number, the set, and the time at which its next key begins to seal.
 fn open_under(seals: &FleetKey, sealed: &[u8]) -> Option<(u64, Zeroizing<Vec<u8>>, u64)> {
     let (number, content) = sealed.strip_prefix(&[VERSION])?.split_first_chunk::<8>()?;
     let set = seals.open(number, content)?;
@@ -224,7 +224,7 @@ fn open_under(seals: &FleetKey, sealed: &[u8]) -> Option<(u64, Zeroizing<Vec<u8>
     Some((u64::from_be_bytes(*number), set, changes))
 }
 
-/// For fuzzing.
+/// Sealing and opening of any content, for fuzzing.
 #[cfg(all(feature = "testing", debug_assertions))]
 pub(crate) mod any {
     use tercel::session::TicketKeySet;
@@ -260,15 +260,15 @@ fn compare_and_set(name: &str, old: &[u8], new: &[u8]) -> Cmd {
 pub(crate) const COMPARE_AND_SET: &str = "if (redis.call('GET', KEYS[1]) or '') == ARGV[1] then \
      redis.call('SET', KEYS[1], ARGV[2]) return 1 end return 0";
 
-/// Version of the stored format: this byte, the number of the set in 8 bytes, the sealed set.
+/// The version of the stored format: this byte, the number of the set in 8 bytes, the sealed set.
 const VERSION: u8 = 1;
 
-/// Seconds after which every node has read a new key, so that it may seal.
+/// The time in seconds after which every node has read a new key, so that the key may seal.
 const PROPAGATION: u64 = 3;
 
-/// The largest difference in seconds between the clocks of node and store at which a node makes
-/// keys: small compared to the lifetime of a key.
+/// The largest difference in seconds between the clocks of node and store at which a node generates
+/// keys: short compared to the lifetime of a key.
 const CLOCK_DIFFERENCE: u64 = 30;
 
-/// Attempts in a row. Each fails only because another node was faster.
+/// The maximum number of attempts. An attempt fails only because another node was faster.
 const ATTEMPTS: usize = 8;

@@ -1,4 +1,4 @@
-//! Object identifiers with names for people.
+//! Readable names of object identifiers.
 //!
 //! The names are for printing only; [`crate::algorithms`] has the algorithms that are accepted.
 
@@ -39,7 +39,7 @@ pub(super) fn key_name(subject_public_key_info: &[u8]) -> String {
 }
 
 /// The hash for the channel binding `tls-server-end-point`, from the content of the certificate's
-/// AlgorithmIdentifier: SHA-256 for MD5 and SHA-1. RFC 5929 4.1
+/// AlgorithmIdentifier; SHA-256 in place of MD5 and SHA-1. RFC 5929 4.1
 pub(super) fn signature_hash(algorithm: &[u8]) -> Option<HashAlgorithm> {
     let mut reader = Reader::new(algorithm);
     let oid = reader.expect(der::OBJECT_IDENTIFIER).ok()?;

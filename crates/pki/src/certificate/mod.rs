@@ -21,13 +21,13 @@ pub use summary::CertificateSummary;
 /// The public key of the leaf, the first certificate of the chain, whose private key signs the
 /// handshake.
 ///
-/// This implies no trust; verify the chain first. Keys that are malformed or of an unsupported
-/// kind are refused, and keys that the certificate does not allow to sign
+/// The key is not yet trusted: verify the chain first. Refused are keys that are malformed or of
+/// an unsupported kind, and keys that the certificate does not allow to sign
 /// ([`RefusalReason::KeyMayNotSign`]).
 pub fn end_entity_public_key(chain: &[CertificateDer<'_>]) -> Result<PublicKey, RefusalReason> {
     let leaf = chain.first().ok_or(RefusalReason::EmptyChain)?;
     let leaf = Certificate::parse(leaf).map_err(|Malformed| RefusalReason::BadEncoding)?;
-    // All supported key exchanges are signed, in both versions. RFC 9846 4.5.1, RFC 5246 7.4.2
+    // Every supported key exchange is signed, in both versions. RFC 9846 4.5.1, RFC 5246 7.4.2
     if !leaf.may_sign().map_err(|Malformed| RefusalReason::BadEncoding)? {
         return Err(RefusalReason::KeyMayNotSign);
     }
@@ -81,8 +81,9 @@ pub fn email_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, Refu
         .map_err(|Malformed| RefusalReason::BadEncoding)
 }
 
-/// The channel binding `tls-server-end-point` of a server's certificate: its digest with the hash
-/// of its own signature algorithm, but SHA-256 in place of MD5 and SHA-1. RFC 5929 4.1
+/// The channel binding `tls-server-end-point` of a server's certificate: a digest of the
+/// certificate with the hash of its signature algorithm, or with SHA-256 in place of MD5 and
+/// SHA-1. RFC 5929 4.1
 ///
 /// `None` if the algorithm is unknown or has no hash of its own (Ed25519, ML-DSA): the binding is
 /// undefined then.
@@ -108,8 +109,8 @@ pub fn subject_names(
 /// The most specific commonName of the subject. `None` if there is none, or if it contains control
 /// characters.
 ///
-/// It identifies a client where the authority puts the identity there; it never identifies a
-/// server. RFC 5280 4.1.2.6
+/// The commonName can identify a client, if the authority puts the client's identity there; it
+/// never identifies a server. RFC 5280 4.1.2.6
 pub fn common_name(certificate: &CertificateDer<'_>) -> Result<Option<String>, RefusalReason> {
     Certificate::parse(certificate)
         .and_then(|parsed| names::common_name(parsed.subject))
@@ -146,13 +147,13 @@ pub fn signature_algorithms(chain: &[CertificateDer<'_>]) -> Vec<Option<Signatur
 pub(crate) struct Certificate<'a> {
     /// The content of the INTEGER.
     pub(crate) serial_number: &'a [u8],
-    /// AlgorithmIdentifier, the content of its SEQUENCE.
+    /// The content of the SEQUENCE of an AlgorithmIdentifier.
     pub(crate) signature_algorithm: &'a [u8],
-    /// Name, the content of its SEQUENCE.
+    /// The content of the SEQUENCE of a Name.
     pub(crate) issuer: &'a [u8],
     pub(crate) not_before: UnixTime,
     pub(crate) not_after: UnixTime,
-    /// Name, the content of its SEQUENCE.
+    /// The content of the SEQUENCE of a Name.
     pub(crate) subject: &'a [u8],
     /// The whole SubjectPublicKeyInfo, tag and length included.
     pub(crate) subject_public_key_info: &'a [u8],

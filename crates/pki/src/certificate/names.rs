@@ -1,8 +1,7 @@
 //! Names of a certificate as text: distinguished names by RFC 4514, and the subjectAltName.
 //!
-//! The text is for people to read, never for decisions: path verification matches names against a
-//! certificate. Text from a peer is escaped, so that it cannot send control sequences to a
-//! terminal.
+//! Most of the text is only for people to read: path verification matches names by itself. Text
+//! from a peer is escaped there, so that it cannot send control sequences to a terminal.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -30,7 +29,7 @@ impl Certificate<'_> {
         self.ascii_names(der::context(1))
     }
 
-    /// Names of this tag, for programs: an extension or a name that is malformed is an error.
+    /// The names with this tag, for programs: a malformed extension or name is an error.
     fn ascii_names(&self, tag: u8) -> Result<Vec<String>, Malformed> {
         let Some(value) = self.extension(SUBJECT_ALT_NAME)? else { return Ok(Vec::new()) };
         let mut reader = Reader::new(der::single(value, der::SEQUENCE)?);
@@ -140,7 +139,7 @@ fn relative_name(set: &[u8]) -> Result<String, Malformed> {
     Ok(text)
 }
 
-/// The string types of DirectoryString and their relatives. RFC 5280 4.1.2.4
+/// The text of a DirectoryString or an IA5String. RFC 5280 4.1.2.4
 fn string(value: Element<'_>) -> Option<String> {
     let content = value.content;
     match value.tag {
@@ -174,7 +173,7 @@ fn ip_address(bytes: &[u8]) -> Option<IpAddr> {
     <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from)
 }
 
-/// RFC 4514 2.4: characters that would end or change the value are escaped by a backslash.
+/// Escapes characters that would end or change the value by a backslash. RFC 4514 2.4
 fn escape_value(value: &str) -> String {
     let mut escaped = String::with_capacity(value.len());
     let last = value.chars().count().saturating_sub(1);
@@ -190,7 +189,7 @@ fn escape_value(value: &str) -> String {
     escaped
 }
 
-/// Text without control characters and characters that change the direction of text.
+/// Escapes control characters, and characters that change the direction of text.
 pub(crate) fn escape_untrusted(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -199,7 +198,7 @@ pub(crate) fn escape_untrusted(text: &str) -> String {
     escaped
 }
 
-/// Escapes control characters, and characters that change the direction of text, as `\u{1b}`.
+/// Appends a character, escaped as `\u{1b}` if it is a control or changes the direction of text.
 fn push_printable(text: &mut String, character: char) {
     let turns_direction = matches!(
         character,
@@ -212,7 +211,7 @@ fn push_printable(text: &mut String, character: char) {
     }
 }
 
-/// RFC 4514 2.4: `#` and the whole encoding in hexadecimal.
+/// A value as `#` and its whole encoding in hexadecimal. RFC 4514 2.4
 fn hex_value(encoding: &[u8]) -> String {
     let mut text = String::from("#");
     for byte in encoding {

@@ -1,7 +1,7 @@
 //! Verification of stapled OCSP responses. RFC 6960 3.2
 //!
-//! Called when a path is found, with the leaf's issuer in that path; only responses signed by that
-//! issuer or its delegate are accepted. No responder is queried, and no clock is read.
+//! The check needs the leaf's issuer, so it runs after a path is found; only responses signed by
+//! that issuer or its delegate are accepted. No responder is queried, and no clock is read.
 
 mod response;
 
@@ -33,12 +33,12 @@ pub enum OcspPolicy {
     Ignore,
     /// A response must be good if there is one.
     CheckIfPresent,
-    /// A good response is required, also if none was requested.
+    /// A good response is required, even if none was requested.
     Require,
 }
 
-/// The algorithms with which responses and delegates may be signed, in two forms: as they are, and
-/// as path building takes them.
+/// The algorithms accepted in the signatures of responses and of delegates, in the form of this
+/// crate and in the form that path building takes.
 #[derive(Clone, Copy)]
 pub(crate) struct Algorithms<'v> {
     pub(crate) all: &'v [&'static CertificateAlgorithm],
@@ -47,7 +47,7 @@ pub(crate) struct Algorithms<'v> {
 
 /// The issuer of the leaf: the next certificate of its path, or the anchor.
 pub(crate) struct Issuer<'p> {
-    /// Name, the content of its SEQUENCE.
+    /// The content of the SEQUENCE of a Name.
     subject: &'p [u8],
     /// The whole SubjectPublicKeyInfo.
     key: Vec<u8>,
@@ -126,7 +126,7 @@ fn check_single(single: &SingleResponse<'_>, now: UnixTime) -> Result<(), Refusa
     }
 }
 
-/// Whether the id is that of the leaf. RFC 6960 4.1.1
+/// Whether the id identifies the leaf. RFC 6960 4.1.1
 fn is_for_leaf(
     id: &CertificateId<'_>,
     leaf: &Certificate<'_>,

@@ -21,7 +21,7 @@ pub(super) struct BasicResponse<'a> {
     /// The encoded ResponseData, tag and length included: the signed bytes.
     pub(super) signed: &'a [u8],
     pub(super) responder: Responder<'a>,
-    /// AlgorithmIdentifier, the content of its SEQUENCE.
+    /// The content of the SEQUENCE of an AlgorithmIdentifier.
     pub(super) signature_algorithm: &'a [u8],
     pub(super) signature: &'a [u8],
     /// The content of the SEQUENCE OF Certificate.
@@ -33,9 +33,9 @@ pub(super) struct BasicResponse<'a> {
 /// The responder id of a response.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Responder<'a> {
-    /// Name, the content of its SEQUENCE.
+    /// The content of the SEQUENCE of a Name.
     Name(&'a [u8]),
-    /// The SHA-1 of its key.
+    /// The SHA-1 digest of the responder's key.
     Key(&'a [u8]),
 }
 
@@ -74,7 +74,7 @@ impl<'a> Response<'a> {
         let bytes = outer.expect(der::context_constructed(0))?;
         outer.finish()?;
         let mut bytes = Reader::new(der::single(bytes, der::SEQUENCE)?);
-        // The one type that all clients must support. RFC 6960 4.2.1
+        // Only this type is supported; all clients must support it. RFC 6960 4.2.1
         if bytes.expect(der::OBJECT_IDENTIFIER)? != BASIC {
             return Err(Malformed);
         }
@@ -212,7 +212,7 @@ fn moment(reader: &mut Reader<'_>) -> Result<UnixTime, Malformed> {
     time::from_der(element)
 }
 
-/// Parses `[1] EXPLICIT Extensions`, none of which are needed. A critical extension is refused.
+/// Skips `[1] EXPLICIT Extensions`, because none is needed. A critical extension is refused.
 /// RFC 6960 4.4
 fn check_extensions(fields: &mut Reader<'_>) -> Result<(), Malformed> {
     let Some(explicit) = fields.optional(der::context_constructed(1))? else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! The keys of trust anchors, parsed once: AWS-LC computes auxiliary values for an RSA key, which
-//! take a tenth of the time of a verification.
+//! The keys of trust anchors, parsed once. Parsing an RSA key takes a tenth of the time of a
+//! verification, because AWS-LC computes auxiliary values for it.
 //!
 //! A key is parsed when a chain first leads to its anchor, so loading a hundred anchors stays
 //! cheap. Only keys of the configuration are kept, never keys of a peer.
@@ -14,8 +14,8 @@ use tercel_crypto::PublicKey;
 
 use crate::algorithms::CertificateAlgorithm;
 
-/// One lazily filled slot for the key of each anchor; `None` in a slot is a key that cannot be
-/// parsed.
+/// A slot for the parsed key of each anchor, filled when the key is first used. A slot has `None`
+/// if the key cannot be parsed.
 #[derive(Default)]
 pub(super) struct AnchorKeys(OnceLock<Box<[KeySlot]>>);
 
@@ -48,7 +48,7 @@ impl Anchors<'_> {
         let places = self.keys.0.get_or_init(place);
         let read = || PublicKey::from_raw(algorithm.key(), bits).ok();
         let key = places.get(index)?.get_or_init(read).as_ref()?;
-        // The anchor names one algorithm, which is the one of every caller that gets here.
+        // Path building calls only algorithms for the kind of key that the anchor names.
         (key.kind() == algorithm.key()).then_some(key)
     }
 }

@@ -23,7 +23,7 @@ pub struct ChainVerifierBuilder {
     cache_signatures: bool,
 }
 
-/// Without certificates and lists.
+/// Omits certificates and lists.
 impl fmt::Debug for ChainVerifierBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChainVerifierBuilder")
@@ -80,7 +80,7 @@ impl ChainVerifierBuilder {
     /// instead of [`CertificateAlgorithm::ALL`]. Duplicates are ignored.
     #[must_use]
     pub fn algorithms(mut self, algorithms: &[&'static CertificateAlgorithm]) -> Self {
-        // Not compared by address: a constant may have one in each crate that uses it.
+        // Addresses are not compared: a constant may have one in each crate that uses it.
         let identifiers =
             |one: &CertificateAlgorithm| (one.public_key_alg_id(), one.signature_alg_id());
         self.algorithms.clear();

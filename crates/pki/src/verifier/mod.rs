@@ -33,9 +33,9 @@ use signature_cache::{CachedAlgorithm, ChainSignatures, SignatureCache};
 /// it. RFC 5280 4.2.1.12
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
-    /// To authenticate a server.
+    /// The leaf authenticates a server.
     Server,
-    /// To authenticate a client.
+    /// The leaf authenticates a client.
     Client,
 }
 
@@ -58,7 +58,7 @@ pub enum Staple<'a> {
     Response(&'a [u8]),
 }
 
-/// Without the response itself.
+/// Omits the response itself.
 impl fmt::Debug for Staple<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -88,13 +88,13 @@ pub struct ChainVerifier {
     revocation: Revocation,
     ocsp: OcspPolicy,
     algorithms: Vec<&'static CertificateAlgorithm>,
-    /// The same as `algorithms`, in the form path building takes.
+    /// The same algorithms as in `algorithms`, in the form that path building takes.
     for_path_building: Vec<&'static dyn SignatureVerificationAlgorithm>,
     signature_cache: Option<SignatureCache>,
     anchor_keys: AnchorKeys,
 }
 
-/// Without certificates and lists.
+/// Omits certificates and lists.
 impl fmt::Debug for ChainVerifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChainVerifier")

@@ -21,7 +21,7 @@ use crate::der;
 /// A cache of verified signatures. Lookups only load: they take no lock and write no shared
 /// memory.
 pub(super) struct SignatureCache {
-    /// Random, so that an attacker cannot compute the set in which a signature is stored.
+    /// A random prefix, so that an attacker cannot compute the set in which a signature is stored.
     prefix: [u8; 32],
     /// 32 KiB, allocated when the first signature is stored.
     sets: OnceLock<Box<[[Entry; WAYS]; SETS]>>,
@@ -93,7 +93,7 @@ impl fmt::Debug for SignatureCache {
     }
 }
 
-/// One verification of a chain, with the valid signatures it found that were not cached.
+/// One verification of a chain, with the valid signatures that were not in the cache.
 #[derive(Debug)]
 pub(super) struct ChainSignatures<'v> {
     cache: &'v SignatureCache,
@@ -192,7 +192,7 @@ impl Entry {
     }
 }
 
-/// With [`WAYS`], room for 1024 signatures: two or three for each chain.
+/// The number of sets. With [`WAYS`], 1024 signatures fit: two or three for each chain.
 const SETS: usize = 256;
 const WAYS: usize = 4;
 

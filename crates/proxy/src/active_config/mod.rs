@@ -1,9 +1,9 @@
-//! The active configuration: a [`Config`] with everything that it names loaded.
+//! The active configuration: a [`Config`] with all files and names in it loaded.
 //!
-//! Certificates and certificate authorities are read and names of backends are resolved before any
-//! part of it is used, at the start and at each reload, so a reload succeeds or fails as a whole.
-//! State that outlives a reload (ticket keys, the replay guard, certificates of an unchanged
-//! source) is taken over from the previous configuration.
+//! Before any part of it is used, certificates and certificate authorities are read and names of
+//! backends are resolved, at the start and at each reload. So a reload succeeds or fails as a
+//! whole. State that outlives a reload (ticket keys, the replay guard, certificates of an
+//! unchanged source) is taken over from the previous configuration.
 
 pub(crate) mod replay_guard;
 mod resumption;
@@ -36,7 +36,7 @@ use resumption::ResumptionState;
 use server_names::{RouteSelector, ServerNames};
 use session_context::session_context;
 
-/// The configuration that the workers serve by.
+/// The configuration that the workers use.
 pub(crate) struct ActiveConfig {
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
@@ -44,9 +44,9 @@ pub(crate) struct ActiveConfig {
     pub(crate) listeners: Vec<ActiveListener>,
     pub(crate) certificates: Vec<(CertificateSource, Arc<Certificates>)>,
     resumption: ResumptionState,
-    /// `Some` if early data is admitted by another guard than before: for this long after
-    /// activation, connections that were accepted earlier may still complete a handshake and use
-    /// the previous guard.
+    /// `Some` if another guard than before admits early data. Connections that were accepted
+    /// earlier use the previous guard, and can complete a handshake for at most this long after
+    /// activation.
     previous_guard_admits_for: Option<Duration>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct ActiveRoute {
 }
 
 impl ActiveConfig {
-    /// Loads everything that `config` names. The error is the first failure.
+    /// Loads all files and names in `config`. The error is the first failure.
     pub(crate) fn new(config: &Config, previous: Option<&Self>) -> Result<Self, ConfigError> {
         let resumption =
             ResumptionState::new(config, previous.map(|previous| &previous.resumption))?;
@@ -97,8 +97,8 @@ impl ActiveConfig {
     }
 
     /// Activates this configuration: state taken over from the previous one is switched to it, and
-    /// the fleet connects to its store. A configuration that is never activated writes nothing to
-    /// the store, so other nodes never have to match settings that were rejected here.
+    /// the fleet connects to its store. Until then nothing is written to the store, so that the
+    /// settings of a configuration that is rejected never affect other nodes.
     pub(crate) fn activate(&self) {
         if let Some(fleet) = &self.resumption.fleet {
             fleet.begin();
@@ -106,7 +106,7 @@ impl ActiveConfig {
         if let (Some(fleet), Some(secrets)) = (&self.resumption.fleet, &self.resumption.secrets) {
             fleet.use_secrets(secrets.clone());
         }
-        // Not in `new`: the previous guard continued to admit while this configuration was loaded.
+        // This is not done in `new`, because the previous guard was still in use during loading.
         if let Some(overlap) = self.previous_guard_admits_for {
             self.resumption.refuse_while_previous_guard_admits(overlap);
         }
@@ -325,7 +325,7 @@ mod tests {
         Config::parse("f.toml", &text).unwrap()
     }
 
-    /// Other nodes would have to match the clock settings of a configuration that was rejected.
+    /// If it did, other nodes would have to match its clock settings, although it was rejected.
     #[test]
     fn inactive_configuration_does_not_contact_its_store() {
         let folder = crate::testing::Folder::new();

@@ -1,7 +1,7 @@
 //! Replay guards for early data. RFC 9846 8.2
 //!
-//! A guard does not know what was admitted before the process started, so it refuses all early data
-//! during a startup window. Tests use a shorter window, which is defined here.
+//! A guard has no entries from before the process started, so it refuses all early data during a
+//! startup window. Tests use a shorter window, which is defined here.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,10 +13,10 @@ use tercel_fleet::{Fleet, FleetError, Settings};
 /// The replay guard of this process.
 pub(crate) struct LocalGuard {
     guard: ReplayGuard,
-    /// How long a ClientHello can be fresh, and so how long to refuse early data after a start.
+    /// How long a ClientHello can be fresh, and therefore early data is refused after a start.
     startup_window: Duration,
-    /// Last second (since the Unix epoch) at which early data that the previous guard admitted may
-    /// still be fresh.
+    /// The last second (since the Unix epoch) at which early data admitted by the previous guard
+    /// may still be fresh.
     refuse_until: AtomicU64,
 }
 
@@ -27,9 +27,9 @@ impl LocalGuard {
     }
 
     /// Refuses early data while the previous guard may still admit some (`overlap`), and then until
-    /// everything that it admitted is no longer fresh.
+    /// all early data that the previous guard admitted is no longer fresh.
     pub(crate) fn refuse_while_previous_admits(&self, now: UnixTime, overlap: Duration) {
-        // One second more, because clock readings are truncated to seconds.
+        // A second is added, because clock readings are truncated to seconds.
         let time = overlap.saturating_add(self.startup_window).as_secs().saturating_add(1);
         self.refuse_until.fetch_max(now.as_secs().saturating_add(time), Ordering::Relaxed);
     }
@@ -56,8 +56,8 @@ fn guard(capacity: usize, now: UnixTime, window: Duration) -> ReplayGuard {
     ReplayGuard::for_freshness_window(capacity, now, window)
 }
 
-/// The state shared with other processes, with a replay guard if a route accepts early data. Does
-/// not contact the store before it is activated.
+/// The state shared with other processes, with a replay guard if a route accepts early data. It
+/// does not contact the store before it is activated.
 #[cfg(not(all(test, debug_assertions)))]
 pub(crate) fn fleet(settings: &Settings) -> Result<Fleet, FleetError> {
     Fleet::prepare(settings)
@@ -72,8 +72,8 @@ use short::{guard, startup_window};
 mod short {
     use super::*;
 
-    /// Long enough to be observed, short enough to wait for. Clocks are read in whole seconds, so
-    /// it may last one second more.
+    /// Long enough to be observed, and short enough to wait for. Clocks are read in whole seconds,
+    /// so the window may last one second more.
     pub(crate) const STARTUP_WINDOW: Duration = Duration::from_secs(4);
 
     pub(super) fn startup_window(_: Duration) -> Duration {

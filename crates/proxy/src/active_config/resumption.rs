@@ -19,7 +19,7 @@ pub(super) struct ResumptionState {
     /// TLS 1.2 sessions of all listeners, for clients without ticket support.
     pub(super) session_ids: Option<Arc<ServerMemoryStore>>,
     pub(super) fleet: Option<Fleet>,
-    /// Fleet secrets to use once this configuration is active.
+    /// The fleet secrets to be used from the activation of this configuration.
     pub(super) secrets: Option<FleetSecrets>,
     pub(super) guard: Arc<LocalGuard>,
     /// Whether early data is admitted by another guard than under the previous configuration.
@@ -27,13 +27,13 @@ pub(super) struct ResumptionState {
 }
 
 impl ResumptionState {
-    /// Takes over the previous state where the settings are equal, and creates the rest.
+    /// Takes over previous state whose settings are equal, and creates the rest.
     pub(super) fn new(config: &Config, previous: Option<&Self>) -> Result<Self, ConfigError> {
         let settings = &config.resumption;
         let now = UnixTime::now();
         let guard = match previous {
-            // After a store guard the local guard starts empty: it has not seen what the store
-            // admitted.
+            // The local guard starts empty if a store guard was used before: it has no entries for
+            // early data that the store admitted.
             Some(previous)
                 if !previous.settings.shared_guard
                     && previous.settings.freshness_window == settings.freshness_window =>
@@ -68,7 +68,7 @@ impl ResumptionState {
         if let Some(fleet_settings) = &settings.fleet {
             let error_for = |error| fleet_error(config, fleet_settings, &error);
             match previous.and_then(|previous| previous.fleet_of(fleet_settings)) {
-                // The content of the secret files may have changed, or the files themselves.
+                // The secret files or their contents may have changed.
                 Some(same) => {
                     let store = fleet_settings.store.as_ref();
                     let read = store.map(|store| FleetSecrets::read(store, &fleet_settings.name));
@@ -85,8 +85,8 @@ impl ResumptionState {
         Ok(Self { settings, tickets, session_ids, fleet, secrets, guard, guard_changed })
     }
 
-    /// Informs the guard that connections accepted earlier may use the previous guard for
-    /// `overlap`.
+    /// Makes the guard refuse early data while connections accepted earlier may use the previous
+    /// guard, for `overlap`, and until early data admitted by it is no longer fresh.
     pub(super) fn refuse_while_previous_guard_admits(&self, overlap: Duration) {
         match &self.fleet {
             Some(fleet) if self.settings.shared_guard => fleet.follow_another_guard(overlap),
@@ -94,14 +94,14 @@ impl ResumptionState {
         }
     }
 
-    /// The fleet of this state, if it can serve these settings.
+    /// The fleet of this state, if it can be used with these settings.
     fn fleet_of(&self, settings: &Settings) -> Option<Fleet> {
         let ours = self.settings.fleet.as_ref()?;
         self.fleet.clone().filter(|_| ours.is_same_but_for_secrets(settings))
     }
 }
 
-/// Maps the error to the configuration key that it is about.
+/// Maps the error to the configuration key that caused it.
 fn fleet_error(config: &Config, settings: &Settings, error: &FleetError) -> ConfigError {
     let store = settings.store.as_ref();
     let key = match error {

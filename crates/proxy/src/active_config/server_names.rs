@@ -10,7 +10,7 @@ use tercel::{ServerConfig, server::ChooseConfig};
 #[derive(Debug, Default)]
 pub(crate) struct ServerNames {
     exact: HashMap<String, usize>,
-    /// Keyed by the name without its leading `*.`.
+    /// Wildcard names; the key is the name without its leading `*.`.
     wildcard: HashMap<String, usize>,
     default: Option<usize>,
 }
@@ -47,7 +47,7 @@ impl ServerNames {
     }
 }
 
-/// Selects the server configuration of a route by the ClientHello.
+/// Selects a route's server configuration from the ClientHello.
 pub(crate) struct RouteSelector {
     pub(crate) names: Arc<ServerNames>,
     pub(crate) configs: Vec<Arc<ServerConfig>>,
@@ -56,8 +56,8 @@ pub(crate) struct RouteSelector {
 impl ChooseConfig for RouteSelector {
     fn choose_config(&self, hello: &ClientHello<'_>) -> Option<Arc<ServerConfig>> {
         let name = hello.extensions.server_name.and_then(|offer| offer.host_name());
-        // IP addresses count as no name, because `ConnectionInfo::server_name`, which finds the
-        // route again after the handshake, holds none.
+        // IP addresses are ignored, because `ConnectionInfo::server_name`, from which the route is
+        // determined again after the handshake, has none.
         let name = name.filter(|name| !name.is_ip_address());
         let route = self.names.find(name.map(|name| name.as_str()))?;
         self.configs.get(route).cloned()

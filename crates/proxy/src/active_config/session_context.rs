@@ -7,9 +7,9 @@ use tercel_crypto::Hash;
 
 use crate::config::{CertificateSource, Route};
 
-/// The value that sessions of a route are bound to, in addition to the certificate: where the route
-/// leads. All routes share ticket keys, but a session of one route must not lead a client to the
-/// backends of another.
+/// The value that sessions of a route are bound to, in addition to the certificate. It identifies
+/// the backends: all routes share ticket keys, but a session of one route must not lead a client
+/// to the backends of another.
 ///
 /// The value is derived from the text of the configuration, so that nodes with equal configurations
 /// resume each other's sessions.

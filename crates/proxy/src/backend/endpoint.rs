@@ -11,7 +11,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-/// The address of a backend, resolved.
+/// The resolved address of a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     /// All addresses of one host, tried in order.
@@ -70,7 +70,7 @@ impl BackendStream {
     /// Makes the connection end with a reset when it is dropped, so that the backend sees that data
     /// is missing.
     pub(crate) fn reset(&self) {
-        // A Unix socket cannot be reset; it is closed.
+        // A Unix socket cannot be reset; it is only closed.
         if let Self::Tcp(stream) = self {
             let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
         }
@@ -103,7 +103,7 @@ impl AsyncWrite for BackendStream {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Neither socket type buffers writes.
+        // There is nothing to flush, because neither type of socket buffers writes.
         Poll::Ready(Ok(()))
     }
 

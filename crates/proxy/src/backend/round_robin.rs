@@ -21,19 +21,19 @@ struct Failures {
     consecutive: Cell<u32>,
 }
 
-/// Backoff after the first failure. It doubles with each further failure, up to the longest.
+/// Backoff after the first failure. It doubles with each further failure, up to `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl RoundRobin {
     pub(crate) fn new(backends: usize) -> Self {
         let failures = (0..backends).map(|_| Failures::default()).collect();
-        // Workers start at different backends.
+        // The first backend is random, so that workers do not all start at the same one.
         let any = usize::try_from(RandomState::new().hash_one(()) >> 33).unwrap_or(0);
         Self { next: Cell::new(any.checked_rem(backends).unwrap_or(0)), failures }
     }
 
-    /// All backends in the order in which to try them: round robin, those in backoff last.
+    /// All backends in the order in which to try them: round robin, with those in backoff last.
     pub(crate) fn order(&self) -> Vec<usize> {
         let count = self.failures.len();
         let first = self.next.get();

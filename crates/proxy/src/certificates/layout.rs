@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use super::pair::{self, Files};
 use super::problem::{Problem, Reason};
 
-/// Maximum number of directory entries read from one folder. More indicate a wrong path, such as
-/// `/`.
+/// Maximum number of directory entries read from one folder. A folder with more is probably a wrong
+/// path, such as `/`.
 const MAX_ENTRIES: usize = 20_000;
 
 /// The result of scanning a folder and its subfolders.
@@ -61,7 +61,7 @@ fn scan_one(folder: &Path, found: &mut ScanResult) -> Result<Vec<PathBuf>, Probl
         if name.as_encoded_bytes().starts_with(b".") {
             continue;
         }
-        // Follows symbolic links: certbot and Kubernetes link to the current version.
+        // Symbolic links are followed: certbot and Kubernetes link to the current version.
         match fs::metadata(folder.join(&name)) {
             Ok(metadata) if metadata.is_dir() => inner.push(folder.join(name)),
             // A dangling link is listed like a file; reading it reports the error.
@@ -110,7 +110,7 @@ impl FileNames<'_> {
         }
     }
 
-    /// The key may be in the same file. Otherwise the certificate is ignored.
+    /// Adds a certificate without a key file. It is ignored unless its own file contains a key.
     fn without_key(&self, name: &str, stem: &str, found: &mut ScanResult) {
         if pair::holds_key(&self.folder.join(name)) {
             found.files.push(self.files(name, name, stem));

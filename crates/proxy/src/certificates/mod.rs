@@ -1,8 +1,8 @@
 //! Certificates from files and folders, reloaded while connections are served.
 //!
-//! [`Certificates::load`] fails with the first problem. [`Certificates::reload`] never takes a
-//! certificate away because of a problem: each pair stays as it was last loaded until valid files
-//! replace it, and is removed when its files are gone. [`watch`] reloads when files change.
+//! [`Certificates::load`] fails with the first problem. [`Certificates::reload`] never removes a
+//! certificate because of a problem: each pair stays in use until valid files replace it, and is
+//! removed when its files are gone. [`watch`] reloads when files change.
 //!
 //! An expired certificate is accepted (with a warning) by `load`, so that one expired certificate
 //! does not stop the service of all other names, but it never replaces another one.
@@ -28,7 +28,7 @@ pub use pair::Files;
 use pair::{Pair, PairBytes};
 use problem::{Problem, Reason};
 
-/// Where certificates are read from.
+/// The files and folders from which certificates are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Source {
     /// Explicitly named pairs. They precede the folder; the first one is the default for clients
@@ -36,8 +36,8 @@ pub struct Source {
     pub files: Vec<Files>,
     /// A folder of pairs; see [`layout`].
     pub folder: Option<PathBuf>,
-    /// Whether clients that ask for a name without a certificate are refused (`unrecognized_name`)
-    /// instead of being sent the default certificate.
+    /// Whether clients that request a name for which there is no certificate are refused
+    /// (`unrecognized_name`) instead of receiving the default certificate.
     pub require_known_name: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct Changes {
     pub removed: Vec<PathBuf>,
     /// Problems that the previous reload did not have. The previous certificate stays in use.
     pub problems: Vec<Problem>,
-    /// Number of all current problems, old ones included.
+    /// The number of all current problems, including problems of earlier reloads.
     pub outstanding: usize,
     /// World-readable private keys that were not reported before.
     pub exposed_keys: Vec<PathBuf>,
@@ -97,7 +97,7 @@ impl Changes {
 
 #[derive(Default)]
 struct State {
-    /// Keyed by position and chain file.
+    /// The loaded pairs, by position and chain file.
     pairs: BTreeMap<Id, Loaded>,
     /// Problems already reported.
     reported: Vec<Problem>,
@@ -223,7 +223,7 @@ impl State {
         for files in &found.files {
             sources.push(((usize::MAX, files.chain.clone()), files));
         }
-        // An empty folder is a mistake, like an unreadable one: a problem that removes nothing.
+        // An empty folder is reported like an unreadable one, and removes no certificate either.
         let untold = |folder: &&PathBuf| problems.iter().all(|problem| problem.file != **folder);
         let empty = source.folder.as_ref().filter(|_| sources.is_empty()).filter(untold);
         problems.extend(empty.map(|folder| Problem::new(folder, Reason::Empty)));
@@ -271,8 +271,8 @@ impl State {
         Ok(Some(NewPair { new, warning }))
     }
 
-    /// Removes pairs whose files are gone. A pair of which one file still exists is being replaced
-    /// or removed right now, and stays.
+    /// Removes pairs whose files are gone. If the chain file still exists, the pair is being
+    /// replaced or removed at this moment, and stays.
     fn remove_all_but(
         &mut self,
         sources: &[(Id, &Files)],
@@ -280,7 +280,7 @@ impl State {
         changes: &mut Changes,
     ) {
         self.pairs.retain(|id, Loaded { files, .. }| {
-            // A problem with one of its files, or with the folder that contains them.
+            // The problem concerns one of the pair's files, or the folder that contains them.
             let of_pair = |problem: &Problem| {
                 files.chain.starts_with(&problem.file) || files.key == problem.file
             };
@@ -309,7 +309,7 @@ impl State {
 /// A pair that was added or replaced.
 struct NewPair {
     new: bool,
-    /// Set if the leaf is outside its validity period.
+    /// A warning, if the leaf is outside its validity period.
     warning: Option<Problem>,
 }
 

@@ -116,14 +116,14 @@ impl Pair {
         Err(Problem::new(&files.chain, reason))
     }
 
-    /// A copy of the credential, because a [`tercel::certificates::Credentials`] set owns its
+    /// A copy of the credential, because the set [`tercel::certificates::Credentials`] owns its
     /// members.
     pub(super) fn credential(&self) -> Credential {
         self.credential.with_ocsp_response(self.ocsp_response.clone())
     }
 
-    /// Sort order of key types for the same name, the preferred type (stronger and cheaper to sign
-    /// with) first. The first one that a client can verify is used.
+    /// The sort order of key types for the same name. The preferred type comes first: it is
+    /// stronger, and cheaper to sign with. The first type that a client can verify is used.
     pub(super) fn preference(&self) -> u8 {
         match self.credential.kind() {
             KeyKind::MlDsa44 | KeyKind::MlDsa65 | KeyKind::MlDsa87 => 0,
@@ -161,7 +161,8 @@ fn read(path: &Path) -> Result<Contents, Problem> {
     if metadata.len() > MAX_LENGTH {
         return Err(Problem::new(path, Reason::TooLong));
     }
-    // Allocated at full size, because a growing vector would leave copies of the key in memory.
+    // The capacity suffices from the start: a growing vector would leave copies of the key in
+    // memory.
     let mut bytes =
         Vec::with_capacity(usize::try_from(MAX_LENGTH.min(metadata.len())).unwrap_or(0));
     let length = file.take(MAX_LENGTH).read_to_end(&mut bytes).map_err(unreadable)?;

@@ -8,7 +8,7 @@ use tercel::certificates::CredentialError;
 use tercel::pki::{PemError, ReadableTime};
 use tercel::pki_types::UnixTime;
 
-/// A file and why it cannot be used.
+/// A file, and the reason why it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file or folder.
@@ -17,17 +17,17 @@ pub struct Problem {
     pub reason: Reason,
 }
 
-/// Why a file cannot be used.
+/// The reason why a file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Reading failed.
+    /// The file could not be read.
     Unreadable(String),
     /// The file exceeds the maximum size.
     TooLong,
-    /// No certificate found, or it is truncated or malformed.
+    /// The file has no certificate, or a truncated or malformed one.
     Certificate(PemError),
-    /// No private key found, or it is truncated, malformed or encrypted.
+    /// The file has no private key, or a truncated, malformed or encrypted one.
     Key(PemError),
     /// Certificate and key do not form a credential: they do not match, or one is unsupported.
     Credential {

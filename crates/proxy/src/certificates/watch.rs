@@ -1,10 +1,10 @@
 //! Watches certificate files for changes.
 //!
-//! The watch polls file metadata every few seconds, which also works where change events do not: on
+//! The watch polls file metadata every few seconds, which works even where change events do not: on
 //! network file systems, Kubernetes volumes and replaced symbolic links. To avoid reading
-//! half-written files, it reads them only when two consecutive polls see the same metadata and it
-//! differs from that of the last read. Every twelfth poll reads the files anyway, for file systems
-//! with coarse metadata; unchanged bytes change nothing.
+//! half-written files, it reads the files only if two consecutive polls return the same metadata,
+//! and that differs from the metadata at the last read. Every twelfth poll reads the files anyway,
+//! for file systems with coarse metadata; unchanged bytes change nothing.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use super::{Certificates, Changes, Source};
 
-/// Polls after which files are read even if their metadata has not changed.
+/// The number of polls after which files are read even if their metadata has not changed.
 const MAX_POLLS_WITHOUT_RELOAD: u32 = 12;
 
 /// A watch thread. Dropping it stops the thread.
@@ -66,7 +66,7 @@ impl Drop for Watch {
     }
 }
 
-/// The state of the watch thread: the last snapshot seen and the one at the last read.
+/// The state of the watch thread: the metadata of the last poll, and that of the last read.
 struct Watcher {
     certificates: Arc<Certificates>,
     read: Snapshot,
@@ -77,7 +77,7 @@ struct Watcher {
 /// The metadata of each file.
 type Snapshot = BTreeMap<PathBuf, Stamp>;
 
-/// Metadata that changes however a file is changed: in place, replaced, or relinked.
+/// Metadata that changes when a file is changed in place, replaced, or relinked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -130,7 +130,8 @@ fn snapshot(source: &Source) -> Snapshot {
     snapshot
 }
 
-/// Descends as deep as [`super::layout`] does.
+/// Records the files of a folder, and if `deeper` those of its subfolders, as [`super::layout`]
+/// reads them.
 fn record_folder(folder: &Path, deeper: bool, snapshot: &mut Snapshot) {
     record(folder, snapshot);
     let Ok(entries) = fs::read_dir(folder) else { return };
@@ -147,7 +148,7 @@ fn record_folder(folder: &Path, deeper: bool, snapshot: &mut Snapshot) {
     }
 }
 
-/// Follows symbolic links. A missing file is not in the snapshot, so its removal is a change.
+/// Records a file, following symbolic links. A missing file has no entry, so removal is a change.
 fn record(path: &Path, snapshot: &mut Snapshot) {
     if let Ok(metadata) = fs::metadata(path) {
         let stamp = Stamp {

@@ -10,7 +10,7 @@ pub struct ConfigError {
     /// The key, such as `listener[1].route[0].to`, or the command line option; empty if the error
     /// concerns the file as a whole.
     pub key: String,
-    /// What is wrong.
+    /// The error, in words.
     pub reason: String,
 }
 
@@ -26,8 +26,8 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Replaces control characters, which names and values may contain, so that the error stays on one
-/// line.
+/// Replaces control characters, so that the error stays on one line: names and values may contain
+/// them.
 fn one_line(text: &str) -> String {
     text.trim().chars().map(|each| if each.is_control() { ' ' } else { each }).collect()
 }

@@ -1,7 +1,7 @@
 //! The configuration, parsed and validated.
 //!
-//! A [`Config`] is valid in itself. The files and host names in it are checked when `active_config`
-//! loads them.
+//! The values of a [`Config`] are valid and consistent. Files and host names are checked when
+//! `active_config` loads them.
 
 pub(crate) mod address;
 mod error;
@@ -94,31 +94,32 @@ pub struct Log {
 /// Limits on concurrent connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// For the whole process.
+    /// Maximum number of connections of the process.
     pub connections: usize,
-    /// For one client: an IPv4 address or an IPv6 /64 network. `None`: unlimited.
+    /// Maximum number of connections of a client: an IPv4 address or an IPv6 /64 network. `None`:
+    /// unlimited.
     pub per_client: Option<u32>,
 }
 
 /// Timeouts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// From accept to the end of the handshake, including a PROXY header.
+    /// Timeout from accept to the end of the handshake, including a PROXY header.
     pub handshake: Duration,
-    /// For connecting to one backend.
+    /// Timeout for connecting to one backend.
     pub connect: Duration,
-    /// Without data in either direction.
+    /// Time without data in either direction after which a connection is closed.
     pub idle: Duration,
-    /// Without data, once one direction has ended.
+    /// Time without data after which a connection is closed once one direction has ended.
     pub half_closed: Duration,
-    /// Without data, until the expanded traffic keys are freed.
+    /// Time without data after which the expanded traffic keys are freed.
     pub park: Duration,
 }
 
 /// Settings of session resumption and early data.
 #[derive(Clone, Debug)]
 pub struct Resumption {
-    /// Which keys encrypt session tickets.
+    /// The keys that encrypt session tickets.
     pub tickets: Tickets,
     /// Whether the store admits early data, instead of the replay guard of this process.
     pub shared_guard: bool,
@@ -128,17 +129,17 @@ pub struct Resumption {
     pub session_ids: usize,
     /// Capacity of this process's replay guard, in ClientHellos.
     pub guard_capacity: usize,
-    /// Seconds by which a ticket's age may differ from the expected one for its early data to be
+    /// The maximum difference between a ticket's age and the expected age for early data to be
     /// fresh.
     pub freshness_window: Duration,
     /// State shared with other processes.
     pub fleet: Option<tercel_fleet::Settings>,
 }
 
-/// Which keys encrypt session tickets.
+/// The keys that encrypt session tickets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tickets {
-    /// No tickets.
+    /// No keys: tickets are not issued.
     Off,
     /// Keys of this process, rotated every few hours.
     Own,
@@ -149,24 +150,24 @@ pub enum Tickets {
 /// A listener.
 #[derive(Clone, Debug)]
 pub struct Listener {
-    /// Its location in the configuration.
+    /// The location of the listener in the configuration.
     pub(crate) location: Location,
     /// The address. With port 0 the system chooses a port.
     pub address: SocketAddr,
-    /// Limit on its concurrent connections.
+    /// Maximum number of concurrent connections of this listener.
     pub connections: Option<u32>,
     /// Whether every connection must begin with a PROXY header from the load balancer in front.
     pub accept_proxy_protocol: bool,
     /// Networks that may send PROXY headers. Empty: any.
     pub proxy_protocol_from: Vec<Network>,
-    /// Its routes; at least one.
+    /// The routes of this listener; at least one.
     pub routes: Vec<Route>,
 }
 
-/// A route: where clients of some server names are forwarded to, and with which TLS settings.
+/// A route: the backends for clients of some server names, and the TLS settings.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// Its location in the configuration.
+    /// The location of the route in the configuration.
     pub(crate) location: Location,
     /// Server names in lowercase; a leading `*.` stands for one label. Empty: the default route.
     pub names: Vec<String>,
@@ -186,18 +187,18 @@ pub struct Route {
     pub early_data: u32,
     /// Whether early data is forwarded before the handshake is complete.
     pub early_data_at_once: bool,
-    /// When to connect to the backend.
+    /// The time at which to connect to the backend.
     pub connect: Connect,
-    /// What to do when a client closes without close_notify.
+    /// The action when a client closes without close_notify.
     pub on_truncation: OnTruncation,
     /// Whether to send the backend a PROXY header of version 2.
     pub send_proxy_protocol: bool,
-    /// Which routes resume each other's sessions: those with equal names and equal contexts.
-    /// `None`: those with the same certificates and backends.
+    /// The session context. Routes with equal names and equal contexts resume each other's
+    /// sessions. `None`: routes with the same certificates and backends do.
     pub session_context: Option<String>,
 }
 
-/// Where a route's certificates are read from.
+/// The files from which a route's certificates are read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CertificateSource {
     /// A folder.
@@ -211,22 +212,22 @@ pub enum CertificateSource {
     },
 }
 
-/// When to connect to the backend.
+/// The time at which to connect to the backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connect {
-    /// At the client's first byte if ALPN selected a protocol in which clients send first, else at
-    /// once.
+    /// Connect at the client's first byte if ALPN selected a protocol in which clients send first,
+    /// else when the handshake is complete.
     Auto,
-    /// When the handshake is complete.
+    /// Connect when the handshake is complete.
     AtOnce,
-    /// When the client has sent data.
+    /// Connect when the client has sent data.
     FirstByte,
 }
 
-/// What to do when a client closes without close_notify. RFC 9846 6.1
+/// The action when a client closes without close_notify. RFC 9846 6.1
 ///
-/// An attacker on the path can cause such a close, so it must not be forwarded as a clean end if
-/// the protocol takes the end of the connection as the end of the data.
+/// An attacker on the path can cause such a close. If the end of the connection means the end of
+/// the data in the protocol, it must not be forwarded as a clean end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnTruncation {
     /// Close if ALPN selected HTTP, whose requests are self-delimiting; else reset.
@@ -238,7 +239,7 @@ pub enum OnTruncation {
 }
 
 impl Config {
-    /// Problems that do not prevent service.
+    /// Problems of the configuration that do not prevent service.
     #[must_use]
     pub fn warnings(&self) -> Vec<ConfigError> {
         let fleet = self.resumption.fleet.as_ref();

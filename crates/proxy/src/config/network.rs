@@ -21,7 +21,7 @@ impl Network {
             (IpAddr::V6(own), IpAddr::V6(other)) => {
                 let differ = own.to_bits() ^ other.to_bits();
                 let behind = u32::from(128_u8.saturating_sub(self.bits));
-                // A shift by the full width leaves no bits to compare.
+                // `checked_shr` has no result for /0, which has no bits to compare.
                 differ.checked_shr(behind).unwrap_or(0) == 0
             }
             _ => false,
@@ -49,7 +49,7 @@ pub(crate) fn parse_network(text: &str) -> Result<Network, String> {
         return Err(must());
     }
     let network = Network { address, bits };
-    // Host bits are rejected, because they suggest that another network was meant.
+    // Addresses with host bits are rejected, because another network was probably meant.
     let (first, host): (IpAddr, bool) = match address {
         IpAddr::V4(own) => {
             let mask = u32::MAX.checked_shl(u32::from(32_u8.saturating_sub(bits))).unwrap_or(0);

@@ -6,7 +6,7 @@ impl Config {
     /// Replaces restart-only settings by those of the running configuration. Returns an error for
     /// each key that differs.
     pub(crate) fn keep_restart_only_settings(&mut self, running: &Self) -> Vec<ConfigError> {
-        // The guard cannot be resized: a new one would not know what was admitted before.
+        // The guard cannot be resized, because a new one would have no entries of the current one.
         let guard_stays = !self.resumption.shared_guard
             && !running.resumption.shared_guard
             && self.resumption.freshness_window == running.resumption.freshness_window;

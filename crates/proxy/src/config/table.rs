@@ -98,7 +98,7 @@ impl TableReader {
         }
     }
 
-    /// A list of strings, or one string.
+    /// Reads a list of strings, or one string.
     pub(crate) fn strings(
         &mut self,
         key: &'static str,
@@ -130,7 +130,7 @@ impl TableReader {
         }
     }
 
-    /// An integer from `least` to `most`.
+    /// Reads an integer from `least` to `most`.
     pub(crate) fn integer(
         &mut self,
         key: &'static str,
@@ -148,7 +148,7 @@ impl TableReader {
         }
     }
 
-    /// A duration in seconds, possibly fractional, from `least` to `most`.
+    /// Reads a duration in seconds, possibly fractional, from `least` to `most`.
     pub(crate) fn seconds(
         &mut self,
         key: &'static str,
@@ -169,7 +169,7 @@ impl TableReader {
         }
     }
 
-    /// One of these keywords.
+    /// Reads a string that must be one of these keywords.
     pub(crate) fn keyword<T: Copy>(
         &mut self,
         key: &'static str,
@@ -185,7 +185,7 @@ impl TableReader {
         }
     }
 
-    /// A subtable; absent counts as empty.
+    /// Reads a subtable; a missing table counts as empty.
     pub(crate) fn table(&mut self, key: &'static str) -> Result<Self, ConfigError> {
         match self.take(key) {
             None => Ok(Self::new(self.location.below(key), Table::new())),
@@ -194,7 +194,7 @@ impl TableReader {
         }
     }
 
-    /// An array of tables, such as `[[listener]]`.
+    /// Reads an array of tables, such as `[[listener]]`.
     pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, ConfigError> {
         let list = match self.take(key) {
             None => return Ok(Vec::new()),
@@ -215,7 +215,7 @@ impl TableReader {
         Ok(tables)
     }
 
-    /// Fails if a key was not read, and hence is unknown.
+    /// Fails if a key has not been read, which means that it is unknown.
     pub(crate) fn finish(&self) -> Result<(), ConfigError> {
         let Some(key) = self.table.keys().next() else { return Ok(()) };
         let known = self.known.join(", ");

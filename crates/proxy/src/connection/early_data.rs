@@ -1,9 +1,9 @@
 //! Forwarding of early data before the handshake is complete (`early_data_at_once`).
 //!
-//! The PROXY header states how many bytes are early data: those received until the
-//! backend was connected. Early data that arrives later waits for the end of the handshake, so that
+//! The PROXY header has the number of bytes that are early data: those received until the backend
+//! was connected. Early data that arrives later is kept until the end of the handshake, so that
 //! the length in the header is exact. If the handshake fails, the backend connection is reset. The
-//! replay guard has admitted the early data before it gets here.
+//! replay guard has admitted the early data before this module receives it.
 
 use std::future::Future;
 use std::io;
@@ -21,8 +21,8 @@ use crate::connection::backend_connect::BackendConnector;
 use crate::connection::proxy_protocol::{self, Addresses};
 use crate::worker::{WorkerConfig, WorkerContext};
 
-/// Forwards the early data of one client to a backend, if its route does so before the handshake is
-/// complete.
+/// Forwards the early data of one client to a backend before the handshake is complete, if the
+/// client's route permits it.
 pub(crate) struct EarlyDataBackend {
     worker: Rc<WorkerContext>,
     config: Rc<WorkerConfig>,
@@ -34,7 +34,7 @@ pub(crate) struct EarlyDataBackend {
     header: Vec<u8>,
     /// Data that the backend has not accepted yet.
     unsent: Vec<u8>,
-    /// Set once writing to the backend has failed; its answer is still read.
+    /// The error of a failed write to the backend, whose answer is still read.
     write_error: Option<io::Error>,
     is_answered: bool,
 }
@@ -49,9 +49,9 @@ pub(crate) struct EarlyExchangeResult {
 }
 
 enum Stage {
-    /// No early data has been received.
+    /// No early data has been received yet.
     Idle,
-    /// Early data is forwarded after the handshake.
+    /// Early data will be forwarded after the handshake.
     Deferred,
     Connecting(Pin<Box<dyn Future<Output = Option<BackendStream>>>>),
     Connected(BackendStream),
@@ -59,11 +59,11 @@ enum Stage {
     Done(BackendState),
 }
 
-/// The state of the backend connection after the exchange.
+/// The state of the backend connection at the end of the exchange.
 pub(crate) enum BackendState {
     /// Connected; the backend may have closed its side.
     Connected(BackendStream),
-    /// The connection failed; the client must get no clean end.
+    /// The connection failed, so the client must not receive a clean end.
     Failed(io::Error),
     /// No backend could be connected.
     Unreachable,
@@ -94,12 +94,12 @@ impl EarlyDataBackend {
         }
     }
 
-    /// Ends the exchange when the handshake is complete. `None`: no early data was forwarded.
+    /// Ends the exchange when the handshake is complete. `None`: no early data was forwarded here.
     pub(crate) async fn finish(mut self) -> Option<EarlyExchangeResult> {
         let backend_state = match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Idle | Stage::Deferred => return None,
             Stage::Connecting(connecting) => {
-                // The handshake is complete, so none of it is early data any more: the header is
+                // The handshake is complete, so the data no longer counts as early: the header is
                 // sent without a length.
                 let header = std::mem::take(&mut self.header);
                 self.unsent.splice(..0, header);
@@ -132,9 +132,9 @@ impl EarlyDataBackend {
     }
 }
 
-/// Writes as much as the backend accepts, and reads what it sends: a backend may answer before it
-/// has read everything, and then stop reading. `unsent` keeps what was not accepted, so that the
-/// relay that continues finds the failure as well.
+/// Writes as much as the backend accepts, and reads its answer: a backend may answer before it has
+/// read everything, and then stop reading. Data that was not accepted stays in `unsent`, so that
+/// the relay encounters the failure as well.
 fn poll_exchange<B: AsyncRead + AsyncWrite + Unpin>(
     backend: &mut B,
     unsent: &mut Vec<u8>,
@@ -153,7 +153,7 @@ fn poll_exchange<B: AsyncRead + AsyncWrite + Unpin>(
     let before = answer.filled().len();
     let read = ready!(Pin::new(backend).poll_read(context, answer));
     if answer.filled().len() == before {
-        // A socket reports an error once: after a write has failed, a read may return EOF instead.
+        // A socket reports an error once: after a failed write, a read may return EOF instead.
         if let Some(error) = write_error.take() {
             return Poll::Ready(Err(error));
         }
@@ -172,7 +172,7 @@ impl EarlyExchange for EarlyDataBackend {
                 }
             };
         }
-        // The length in the header is final once the backend is connected.
+        // The length in the header must not change once the backend is connected.
         if !matches!(self.stage, Stage::Connecting(_)) {
             return Some(piece);
         }
@@ -207,7 +207,7 @@ impl EarlyExchange for EarlyDataBackend {
             self.is_answered = true;
             return Poll::Ready(());
         }
-        // The relay will read EOF again, but not an error.
+        // The relay will read EOF again, but an error would not be reported again.
         self.stage = match (std::mem::replace(&mut self.stage, Stage::Idle), polled) {
             (Stage::Connected(backend), Ok(())) => Stage::Done(BackendState::Connected(backend)),
             (Stage::Connected(_), Err(error)) => Stage::Done(BackendState::Failed(error)),
@@ -218,8 +218,8 @@ impl EarlyExchange for EarlyDataBackend {
 }
 
 impl Drop for EarlyDataBackend {
-    /// Resets the backend after a failed handshake: the early data may have come from an attacker,
-    /// and a clean end could make the backend take it for a complete request.
+    /// Resets the backend after a failed handshake: the early data may be from an attacker, and the
+    /// backend could mistake it for a complete request if the connection ended cleanly.
     fn drop(&mut self) {
         match &self.stage {
             Stage::Connected(backend) | Stage::Done(BackendState::Connected(backend)) => {

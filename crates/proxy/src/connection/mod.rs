@@ -1,7 +1,7 @@
 //! One connection from accept to close.
 //!
-//! State that is only needed temporarily (handshake, connecting) lives in boxed futures that are
-//! freed; what remains is the [`ProxiedConnection`].
+//! State that is needed only for a time (handshake, connecting) is in boxed futures, which are
+//! freed; only the [`ProxiedConnection`] remains.
 
 pub(crate) mod backend_connect;
 pub(crate) mod early_data;
@@ -56,13 +56,13 @@ pub(crate) struct AcceptedConnection {
 /// A connection whose handshake is complete.
 struct EstablishedConnection {
     connection: Box<ProxiedConnection>,
-    /// Whether to connect to the backend only when the client has sent data.
+    /// Whether to connect to the backend only after the client has sent data.
     waits_for_client: bool,
-    /// The backend that already received early data, or how connecting to it ended.
+    /// The state of the backend connection, if early data was forwarded before.
     early: Option<BackendState>,
-    /// Whether early data is forwarded now that the handshake is complete.
+    /// Whether there is early data to be forwarded after the handshake.
     deferred_early_data: bool,
-    /// Uses the configuration of the handshake until the connection is closed.
+    /// Connects to a backend of the configuration with which the connection was accepted.
     connector: BackendConnector,
 }
 
@@ -91,7 +91,7 @@ impl AcceptedConnection {
             tracing::debug!(client = %self.client, "connection refused: {reason}");
             return None;
         }
-        // Minus the time that the PROXY header took.
+        // The time that the PROXY header took is subtracted.
         let remaining = self.config.active.timeouts.handshake.saturating_sub(started.elapsed());
         let mut acceptor = Cow::Borrowed(&listener.acceptor);
         if listener.accept_proxy_protocol {
@@ -213,7 +213,7 @@ impl AcceptedConnection {
 }
 
 impl EstablishedConnection {
-    /// Connects to the first reachable backend. If there is none, the client gets a close_notify.
+    /// Connects to the first reachable backend. If none is reachable, close_notify is sent.
     async fn connect(self: Box<Self>) -> Option<(Box<ProxiedConnection>, BackendStream)> {
         let Self { mut connection, early, deferred_early_data, connector, .. } = *self;
         let backend = match early {

@@ -18,8 +18,8 @@ use crate::system::file_limit::DescriptorReserve;
 use crate::worker::connection_limits::Permit;
 use crate::worker::{ConnectionGuard, WorkerContext};
 
-/// Accepts connections until a drain begins, and then those in the queue, which the system would
-/// reset.
+/// Accepts connections until a drain begins. Then accepts the connections in the queue, which the
+/// system would reset otherwise.
 pub(crate) async fn accept(
     worker: Rc<WorkerContext>,
     listener: tokio::net::TcpListener,
@@ -105,8 +105,8 @@ fn start_connection(
     }
 }
 
-/// Waits after a failure for lack of file descriptors or memory, which closing connections give
-/// back.
+/// Waits after a failure for lack of file descriptors or memory, until closing connections may
+/// have freed some.
 async fn pause_after_error(worker: &WorkerContext, error: &io::Error, wait: Duration) {
     if let Some(suppressed) = worker.log_limit.admit(std::time::Instant::now()) {
         tracing::error!(%error, suppressed, "accept failed; retrying");

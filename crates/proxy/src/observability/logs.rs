@@ -101,14 +101,14 @@ where
 
 /// A rate limit that admits the first events of each second and counts the suppressed ones.
 ///
-/// Each worker has its own, for all its events that are rate limited, so no cache line is
-/// contended. The count is returned with the first event of a later second, or by
+/// Each worker has one limit for all its rate-limited events, so no cache line is contended. The
+/// number of suppressed events is returned with the first event of a later second, or by
 /// [`LogRateLimit::take_suppressed`].
 #[derive(Debug)]
 pub struct LogRateLimit {
     per_second: u32,
     start: Instant,
-    /// High half: the current second since `start`. Low half: events in that second.
+    /// The current second since `start` (high half), and the events in that second (low half).
     window: AtomicU64,
     suppressed: AtomicU64,
 }
@@ -135,7 +135,7 @@ impl LogRateLimit {
             Some((second << 32) | seen)
         };
         let before = self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        // The closure always returns `Some`, so both arms hold the previous value.
+        // The closure always returns `Some`, so the previous value is returned in both cases.
         let before = before.unwrap_or_else(|before| before);
         let seen = if before >> 32 == second { before & COUNT } else { 0 };
         if seen < u64::from(self.per_second) {
@@ -146,7 +146,7 @@ impl LogRateLimit {
     }
 
     /// Returns and resets the number of events suppressed in past seconds, if any, so that it can
-    /// be logged after a flood.
+    /// be logged when no further event is admitted.
     #[must_use]
     pub fn take_suppressed(&self, now: Instant) -> Option<u64> {
         if self.window.load(Ordering::Relaxed) >> 32 == self.second(now) {
@@ -155,7 +155,7 @@ impl LogRateLimit {
         Some(self.suppressed.swap(0, Ordering::Relaxed)).filter(|suppressed| *suppressed > 0)
     }
 
-    /// Truncated to 32 bits, which wrap around after 136 years.
+    /// The second of `now` since `start`, truncated to 32 bits, which wrap around after 136 years.
     fn second(&self, now: Instant) -> u64 {
         now.checked_duration_since(self.start).unwrap_or(Duration::ZERO).as_secs() & COUNT
     }

@@ -1,8 +1,8 @@
-//! A buffer per thread, used while bytes move, so that waiting connections hold none.
+//! A buffer for each thread, used while data is moved, so that waiting connections have none.
 
 use std::cell::Cell;
 
-/// Bytes read from a backend at once: they fill exactly four records of maximum size.
+/// The number of bytes read from a backend at once: they fill four records of maximum size.
 pub(crate) const READ_SIZE: usize = 64 * 1024;
 
 /// Size of the buffer: room to decrypt four such records, the last with its inner content type and
@@ -16,7 +16,7 @@ thread_local! {
 /// Calls `use_buffer` with [`BUFFER_SIZE`] initialized bytes. The buffer is not cleared between
 /// calls.
 pub(crate) fn with_buffer<T>(use_buffer: impl FnOnce(&mut [u8]) -> T) -> T {
-    // Empty in a nested call and while the thread exits; a new buffer is allocated then.
+    // In a nested call and while the thread exits there is no buffer, so one is allocated.
     let mut buffer = BUFFER.try_with(Cell::take).unwrap_or_default();
     if buffer.len() < BUFFER_SIZE {
         buffer.resize(BUFFER_SIZE, 0);

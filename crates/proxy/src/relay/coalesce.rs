@@ -1,11 +1,11 @@
 //! Coalescing of small reads from a backend into fewer records.
 //!
 //! A backend that serves many concurrent requests on one connection tends to write each answer
-//! separately. Relayed one by one, each costs a record and a wake-up on both sides; and the faster
-//! the relay thread is, the fewer answers share a record. So when small reads closely follow each
-//! other, an otherwise idle thread sleeps for [`WAIT`] before it polls again, and sends what has
-//! arrived by then in one record. Data that has been read is never held back, and nothing waits
-//! when client and backend alternate.
+//! separately. If answers are relayed one by one, each costs a record and a wake-up on both sides;
+//! and the faster the relay thread is, the fewer answers share a record. So if small reads closely
+//! follow each other, an otherwise idle thread sleeps for [`WAIT`] before it polls again, and sends
+//! the data that has arrived by then in one record. Data that has been read is never delayed, and
+//! there is no wait when client and backend alternate.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 /// trip.
 const WAIT: Duration = Duration::from_micros(30);
 
-/// Reads that are further apart are not coalesced.
+/// The time between two reads from which on they are not coalesced.
 const MAX_GAP: Duration = Duration::from_micros(100);
 
 /// A read of this size fills a record. RFC 9846 5.1
 const FULL_RECORD: u64 = 1 << 14;
 
-/// Maximum number of waits skipped after useless ones.
+/// Maximum number of waits that are skipped after waits that were useless.
 const MAX_SKIPPED: u8 = 63;
 
 thread_local! {
@@ -30,11 +30,11 @@ thread_local! {
 /// The coalescing state of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Coalescer {
-    /// Time of the last read, if it was small and was not followed by data from the client only.
+    /// The time of the last read, if it was small and there was no data of only the client since.
     last: Option<Instant>,
-    /// Whether a wait was requested after the last read, with its result still unknown.
+    /// Whether a wait was requested after the last read, and its result is not known yet.
     waited: bool,
-    /// Waits still to skip, and the number to skip after the next useless wait.
+    /// The number of waits still to be skipped.
     skip: u8,
     skip_after_useless: u8,
 }
@@ -62,8 +62,8 @@ impl Coalescer {
         true
     }
 
-    /// Records whether the last wait was useful. Useless waits back off exponentially; so do waits
-    /// on a machine that sleeps far longer than requested.
+    /// Records whether the last wait was useful. After useless waits the number of skipped waits
+    /// grows exponentially, as it does on a machine that sleeps far longer than requested.
     fn record_result(&mut self, useful: bool) {
         if !std::mem::take(&mut self.waited) {
             return;
@@ -88,7 +88,7 @@ pub(crate) fn wait_if_requested() {
 
 /// Reduces the timer slack of this thread. The default of 50 microseconds exceeds [`WAIT`].
 pub(crate) fn set_timer_slack() {
-    // If this fails, waits take longer.
+    // A failure is ignored: the waits then take longer.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let _ = nix::sys::prctl::set_timerslack(1000);
 }

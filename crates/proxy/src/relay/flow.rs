@@ -11,7 +11,7 @@ use crate::relay::buffer::with_buffer;
 /// The state of one direction.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// Data that the writer has not accepted: at most one read, plus the initial data.
+    /// Data that the writer has not accepted: at most one read, and the initial data.
     pending: Vec<u8>,
     start: usize,
     /// Maximum bytes per read.
@@ -37,9 +37,9 @@ pub(crate) enum RelayError {
     Write(io::Error),
 }
 
-/// Relays both directions. When writing to the backend fails, its answer is still relayed until it
-/// ends, because a backend may answer and then stop reading. `write_error` holds the error
-/// meanwhile, and is returned at the end.
+/// Relays both directions. When writing to the backend fails, the backend's answer is still relayed
+/// until it ends, because a backend may answer and then stop reading. Until then `write_error` has
+/// the error, which is returned at the end.
 pub(crate) fn poll_both<C, B>(
     (up, client, received): (&mut Flow, &mut C, &mut u64),
     (down, backend, sent): (&mut Flow, &mut B, &mut u64),
@@ -78,12 +78,12 @@ where
 /// The progress of one direction.
 pub(crate) type FlowStatus = Poll<Result<(), RelayError>>;
 
-/// Reads after which the task yields to other connections.
+/// The number of reads after which the task yields to other connections.
 const ROUNDS: usize = 8;
 
 impl Flow {
-    /// Begins with `first` as pending data. Reads at most `max_read` bytes at once, at most a
-    /// buffer.
+    /// A direction with `first` as pending data. It reads at most `max_read` bytes at once, and not
+    /// more than fit a buffer.
     pub(crate) fn new(first: Vec<u8>, max_read: usize) -> Self {
         let state = State::Open;
         Self { pending: first, start: 0, max_read, state, needs_flush: false, eof_is_error: false }

@@ -1,6 +1,6 @@
-//! A connection after its handshake. Most memory of the process is in these, so they are small.
+//! A connection after its handshake. Its type is small, because it uses most of a process's memory.
 //!
-//! A waiting connection holds the TLS sender and receiver and two sockets, but no buffer; after
+//! A waiting connection has the TLS sender and receiver and two sockets, but no buffer; after
 //! `timeouts.park` it frees the expanded traffic keys as well.
 
 use std::future::poll_fn;
@@ -25,18 +25,18 @@ use crate::worker::WorkerContext;
 use crate::worker::connection_limits::Permit;
 use crate::worker::idle_timer::{IdleTimer, TimerEvent};
 
-/// A connection to a client, and to a backend once that is connected.
+/// A connection to a client, and to a backend once the backend is connected.
 pub(crate) struct ProxiedConnection {
     client: TlsStream<TcpStream>,
     backend: Option<BackendStream>,
     up: Flow,
     down: Flow,
-    /// Set once writing to the backend has failed; its answer is still relayed.
+    /// The error of a failed write to the backend, whose answer is still relayed.
     write_error: Option<io::Error>,
     coalescer: Coalescer,
     idle_timer: IdleTimer,
     worker: Rc<WorkerContext>,
-    /// Whether ALPN selected HTTP, where a connection that is quiet after an answer is idle.
+    /// Whether ALPN selected HTTP, in which a connection without data after an answer is idle.
     http: bool,
     /// Whether the client was the last to send data.
     client_sent_last: bool,
@@ -46,12 +46,12 @@ pub(crate) struct ProxiedConnection {
     _permit: Permit,
 }
 
-/// Why a connection is closed.
+/// The reason why a connection is closed.
 #[derive(Debug)]
 pub(crate) enum CloseReason {
     /// Both directions have ended.
     Finished,
-    /// Idle timeout.
+    /// The idle timeout has expired.
     IdleTimeout,
     /// The process is draining, and the connection is between two requests.
     Drained,
@@ -65,7 +65,7 @@ pub(crate) enum CloseReason {
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl ProxiedConnection {
-    /// `first` is sent to the backend before the client's data.
+    /// A connection whose `first` data is sent to the backend before the client's data.
     pub(crate) fn new(
         client: TlsStream<TcpStream>,
         first: Vec<u8>,
@@ -119,22 +119,22 @@ impl ProxiedConnection {
         poll_fn(|context| self.poll_relay(context)).await
     }
 
-    /// Closes both sides as appropriate for the reason.
+    /// Closes both sides in the way that the reason requires.
     pub(crate) async fn close(mut self: Box<Self>, reason: &CloseReason) {
         let is_between_requests = self.is_between_requests();
         let backend = self.backend.take();
         match reason {
-            // All data was forwarded, and the route's protocol shows whether it is complete.
+            // All data was forwarded, and the route's protocol determines whether it is complete.
             CloseReason::ClientError(error)
                 if self.truncation_is_eof && self.up.is_empty() && is_truncation(error) => {}
-            // Neither side gets a clean end if the other one failed, so that each can see that
-            // data is missing. RFC 9846 6.1
+            // If one side has failed, the other side is not closed cleanly, so that it can detect
+            // that data is missing. RFC 9846 6.1
             CloseReason::ClientError(_) => reset(backend),
             CloseReason::BackendError(_) => {
                 drop(backend);
                 self.shut_down_client().await;
             }
-            // Without a backend, the client's close_notify has not been answered yet.
+            // If there was no backend, the client's close_notify has not been answered yet.
             CloseReason::Finished if backend.is_none() => self.close_client().await,
             CloseReason::Finished => {}
             CloseReason::IdleTimeout | CloseReason::Drained if is_between_requests => {
@@ -147,19 +147,19 @@ impl ProxiedConnection {
         }
     }
 
-    /// Sends close_notify and waits briefly for the client to close: closing a socket with unread
-    /// data resets the connection, which may discard what was sent.
+    /// Sends close_notify and waits briefly for the client to close. Closing a socket with unread
+    /// data would reset the connection, and sent data could be lost.
     pub(crate) async fn close_client(&mut self) {
         let closing = async {
             self.client.shutdown().await?;
             self.wait_for_client_close().await
         };
-        // A client that does not read is not waited for.
+        // The wait is limited, because a client may not read.
         let _ = timeout(CLOSE_TIMEOUT, Box::pin(closing)).await;
     }
 
-    /// Shuts down the transport without close_notify, and waits for the client to close, longer if
-    /// it keeps sending: data that the backend sent before it failed is to arrive.
+    /// Shuts down the transport without close_notify, so that the client receives the data that the
+    /// backend sent before it failed. Waits for the client to close, longer while the client sends.
     async fn shut_down_client(&mut self) {
         let limit = self.worker.timeouts().half_closed;
         let closing = async {
@@ -181,7 +181,7 @@ impl ProxiedConnection {
         if let Some(reason) = self.check_timer() {
             return Poll::Ready(Err(reason));
         }
-        // The client has not sent a request yet.
+        // The client has not sent a request, so the connection can be closed in a drain.
         if self.worker.is_draining() {
             return Poll::Ready(Err(CloseReason::Drained));
         }
@@ -257,7 +257,7 @@ impl ProxiedConnection {
         Poll::Pending
     }
 
-    /// Handles an event of the idle timer, and the drain.
+    /// Handles an expired idle timer, and the drain.
     fn check_timer(&mut self) -> Option<CloseReason> {
         match self.idle_timer.take_event() {
             Some(TimerEvent::Timeout) => return Some(CloseReason::IdleTimeout),
@@ -271,8 +271,8 @@ impl ProxiedConnection {
         drained.then_some(CloseReason::Drained)
     }
 
-    /// Whether no request is in progress, as far as can be seen: before the first byte, or between
-    /// two requests.
+    /// Whether the connection seems to have no request in progress: before the first byte, or
+    /// between two requests.
     fn is_between_requests(&self) -> bool {
         let has_no_request =
             self.backend.is_none() || (self.http && !self.client_sent_last && !self.half_closed);

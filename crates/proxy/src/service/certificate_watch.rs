@@ -1,4 +1,4 @@
-//! Watches of all certificates, and the metrics of their validity.
+//! Watches of all certificate sources, and the metrics of their validity.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::observability::metrics::{Metrics, labels};
 /// Interval between polls of certificate files.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Starts the watches. Blocks on file metadata.
+/// Starts the watches. The call blocks while it reads file metadata.
 pub(super) fn watch(metrics: &Arc<Metrics>, all: &[Arc<Certificates>]) -> Vec<Watch> {
     publish(metrics, all);
     let mut watches = Vec::new();

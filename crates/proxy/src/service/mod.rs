@@ -23,19 +23,19 @@ use reload::Reload;
 use startup::{bind_admin, log_warnings, raise_file_limit};
 use watchdog::Watchdog;
 
-/// Serves until a signal ends the process: SIGTERM or SIGINT drain it, and stop it at once if
-/// repeated. SIGHUP reloads the configuration file and the certificates.
+/// Serves until a signal ends the process: SIGTERM or SIGINT begin a drain, and the second one
+/// stops the process at once. SIGHUP reloads the configuration file and the certificates.
 ///
 /// Call it before the process has other threads.
 ///
 /// # Errors
 ///
-/// Why it cannot serve, in one line.
+/// The reason why it cannot serve, in one line.
 pub fn run(config: Config) -> Result<()> {
     let format = if config.log.json { logs::Format::Json } else { logs::Format::Text };
     let level = logs::level(&config.log.level).map_err(|reason| anyhow!(reason))?;
     logs::start(format, level).context("cannot initialize logging")?;
-    // Before any thread starts, because threads inherit the setting from the one that starts them.
+    // This precedes all threads, because threads inherit the setting from the one that starts them.
     privileges::forbid_new_privileges().context("cannot set no_new_privs")?;
     let inherited = socket_activation::inherited_listeners()?;
     let inherited: Vec<_> = inherited.into_iter().map(|each| each.listener).collect();

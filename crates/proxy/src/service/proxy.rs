@@ -1,4 +1,4 @@
-//! A running terminator: its worker threads and the configuration that they serve by.
+//! A running terminator: its worker threads and the configuration that they use.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -31,7 +31,7 @@ pub struct Proxy {
     ended: mpsc::UnboundedReceiver<()>,
 }
 
-/// Notifies when a worker thread exits, for whatever reason.
+/// A notification that is sent when a worker thread exits, for any reason.
 struct ExitNotice(mpsc::UnboundedSender<()>);
 
 impl Drop for ExitNotice {
@@ -40,17 +40,17 @@ impl Drop for ExitNotice {
     }
 }
 
-/// A terminator that listens, but does not serve yet: the moment to drop privileges.
+/// A terminator that listens, but does not serve yet. This is the time to drop privileges.
 pub struct BoundProxy {
     config: Config,
     active: Arc<ActiveConfig>,
     addresses: Vec<SocketAddr>,
-    /// By worker, then by listener.
+    /// The listeners of each worker, in the order of the configuration.
     listeners: Vec<Vec<TcpListener>>,
 }
 
-/// A copy of the active configuration, to prepare the next one on another thread, since loading
-/// blocks.
+/// A copy of the active configuration. The next one is prepared with it on another thread, because
+/// loading blocks.
 pub(crate) struct CurrentConfig {
     config: Config,
     active: Arc<ActiveConfig>,
@@ -168,7 +168,7 @@ impl Proxy {
         &self.metrics
     }
 
-    /// Open connections of the process, including those in their handshake.
+    /// The number of open connections of the process, including those in their handshake.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.counts.open()
@@ -187,7 +187,7 @@ impl Proxy {
         Ok(())
     }
 
-    /// For [`CurrentConfig::prepare`].
+    /// A copy of the active configuration, for [`CurrentConfig::prepare`].
     pub(crate) fn current(&self) -> CurrentConfig {
         CurrentConfig {
             config: self.config.clone(),
@@ -207,15 +207,15 @@ impl Proxy {
             previous_fleet.filter(|old| !active.fleet().is_some_and(|fleet| fleet.is_same(old)));
         self.metrics.set_ticket_keys(active.ticket_key_since());
         self.control.send_modify(|control| control.active = active);
-        // Open connections may keep the previous guard for long, but must not impose its clock
-        // settings on the other nodes.
+        // Open connections may use the previous guard for long, but its clock settings must no
+        // longer be required of the other nodes.
         if let Some(previous_fleet) = previous_fleet {
             previous_fleet.retire_guard();
         }
         self.config = config;
     }
 
-    /// Pings all workers. Returns those that have not answered the previous ping.
+    /// Pings all workers. Returns the workers that have not answered the previous ping.
     pub(crate) fn unresponsive_workers(&self) -> Vec<usize> {
         self.heartbeats.ping()
     }
@@ -233,8 +233,8 @@ impl Proxy {
         active.certificates.iter().map(|(_, certificates)| Arc::clone(certificates)).collect()
     }
 
-    /// Stops accepting, and ends when all connections are closed, at the latest after the drain
-    /// timeout.
+    /// Stops accepting. The proxy ends when all connections are closed, at the latest after the
+    /// drain timeout.
     pub fn drain(&self) {
         let until = Instant::now().checked_add(self.config.drain);
         let until = until.unwrap_or_else(Instant::now);

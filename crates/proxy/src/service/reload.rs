@@ -34,7 +34,7 @@ impl Reload {
     pub(super) fn begin(&mut self, proxy: &Proxy, watches: &mut Vec<Watch>) {
         if !self.step.is_empty() {
             if !self.is_queued {
-                // Logged because a slow name server or a FIFO may block the reload in progress.
+                // A slow name server or a FIFO may block the reload in progress, so this is logged.
                 tracing::info!("reload in progress; another one is queued");
             }
             self.is_queued = true;
@@ -96,7 +96,7 @@ impl Reload {
         let before = std::mem::take(watches);
         let counted = Arc::clone(&metrics);
         let read = spawn_blocking(move || {
-            // Waits for a poll in progress, which must not report the old state later.
+            // This waits for a poll in progress, so that it does not report the old state later.
             drop(before);
             for certificates in &all {
                 let changes = certificates.reload();

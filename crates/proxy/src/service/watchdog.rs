@@ -18,8 +18,8 @@ pub(crate) struct Heartbeats {
     answered: Vec<Arc<AtomicU64>>,
 }
 
-/// The heartbeat of one worker. Dropping it marks the worker as exited, which is not a failure to
-/// respond.
+/// The heartbeat of one worker. Dropping it marks the worker as exited, which does not count as
+/// unresponsive.
 pub(crate) struct Heartbeat {
     pings: watch::Receiver<u64>,
     answered: Arc<AtomicU64>,
@@ -38,7 +38,7 @@ impl Heartbeats {
         Heartbeat { pings: self.pings.subscribe(), answered }
     }
 
-    /// Pings all workers. Returns those that have not even answered the previous ping.
+    /// Pings all workers. Returns the workers that have not even answered the previous ping.
     pub(crate) fn ping(&self) -> Vec<usize> {
         let previous = *self.pings.borrow();
         let threads = self.answered.iter().enumerate();
@@ -69,7 +69,7 @@ impl Drop for Heartbeat {
     }
 }
 
-/// The service manager's watchdog, if enabled: ticks when a keep-alive is due.
+/// The watchdog of the service manager, if enabled; it ticks when a keep-alive is due.
 pub(super) struct Watchdog(Option<tokio::time::Interval>);
 
 impl Watchdog {

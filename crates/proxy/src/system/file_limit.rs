@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// RLIMIT_NOFILE.
+/// The limit of open file descriptors, RLIMIT_NOFILE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileLimit {
     /// The limit in effect.
@@ -41,9 +41,9 @@ pub fn raise_file_limit() -> io::Result<FileLimit> {
     file_limit()
 }
 
-/// The highest descriptors below the limit, reserved for backend connections of clients that were
-/// accepted already. A client is better off in the accept queue than accepted and without a
-/// backend.
+/// The highest descriptors below the limit, reserved for the backend connections of clients that
+/// were already accepted. It is better for a client to wait in the accept queue than to be accepted
+/// without a backend.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DescriptorReserve {
     /// The lowest reserved descriptor. The system assigns the lowest free one, so a descriptor this
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::testing::{in_child, run_in_child};
 
-    // In a process of its own, because other tests need descriptors too.
+    // This runs in a process of its own, because other tests need descriptors too.
     #[test]
     fn soft_limit_is_raised_to_the_hard_limit() {
         if !in_child() {

@@ -1,7 +1,7 @@
 //! Interfaces of the operating system: socket activation, service manager, privileges, limits,
 //! signals.
 //!
-//! Call them in this order: [`socket_activation::inherited_listeners`] before any thread starts;
+//! Use them in this order: [`socket_activation::inherited_listeners`] before any thread starts;
 //! then bind the other sockets and read private keys; then [`file_limit::raise_file_limit`] and
 //! [`privileges::drop_privileges`], still before any other thread; then start the workers; then
 //! [`notify::ready`].

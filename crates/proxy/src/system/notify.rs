@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-/// READY: startup or a reload is complete.
+/// Sends READY: startup or a reload is complete.
 pub fn ready() {
     send(&[NotifyState::Ready]);
 }
 
-/// RELOADING: a reload has begun; [`ready`] must follow. Includes the timestamp that
-/// `Type=notify-reload` requires.
+/// Sends RELOADING: a reload has begun, and [`ready`] must follow. The message has the timestamp
+/// that `Type=notify-reload` requires.
 pub fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => send(&[NotifyState::Reloading, now]),
@@ -21,7 +21,7 @@ pub fn reloading() {
     }
 }
 
-/// STOPPING: a drain has begun.
+/// Sends STOPPING: a drain has begun.
 pub fn stopping() {
     send(&[NotifyState::Stopping]);
 }
@@ -45,7 +45,7 @@ pub fn watchdog_interval() -> Option<Duration> {
     sd_notify::watchdog_enabled()?.checked_div(2).filter(|interval| !interval.is_zero())
 }
 
-/// WATCHDOG: keep-alive. Send it only if the workers respond, not from an independent thread.
+/// Sends WATCHDOG, a keep-alive. Call it only if the workers respond, not in an independent thread.
 pub fn keep_alive() {
     send(&[NotifyState::Watchdog]);
 }

@@ -1,8 +1,8 @@
 //! Drops root privileges.
 //!
-//! Privileged operations (binding ports below 1024, reading private keys) come first. Certificates
-//! and ticket keys are read again later, so they must be readable by the unprivileged user too,
-//! best through a group; a reload that cannot read them keeps the previous ones.
+//! Operations that need privileges (binding ports below 1024, reading private keys) come first.
+//! Certificates and ticket keys are read again later, so the unprivileged user must be able to read
+//! them too, best through a group; a reload that cannot read them keeps the previous ones.
 
 use std::ffi::CString;
 use std::io;
@@ -35,7 +35,7 @@ pub fn drop_privileges(user: &str, group: Option<&str>) -> io::Result<()> {
             "only root can become user `{user}`; this process runs as {us}"
         )));
     }
-    // Groups first: after `setuid` they cannot be changed any more.
+    // Groups are set first, because they cannot be changed after `setuid`.
     set_groups(&target.groups)?;
     setgid(target.group)?;
     setuid(target.user)?;
@@ -64,7 +64,7 @@ pub fn forbid_new_privileges() -> io::Result<()> {
 struct Identity {
     user: Uid,
     group: Gid,
-    /// Supplementary groups, including `group`.
+    /// The supplementary groups, including `group`.
     groups: Vec<Gid>,
 }
 
@@ -107,7 +107,7 @@ impl Identity {
             ));
         }
         let root = (Uid::from_raw(0), Gid::from_raw(0));
-        // Running with root's group is allowed if configured; regaining it is not.
+        // Root's group may be configured; otherwise it must not be possible to regain it.
         if setuid(root.0).is_ok() || (self.group != root.1 && setgid(root.1).is_ok()) {
             return Err(refused("process could regain root privileges".to_owned()));
         }

@@ -1,4 +1,4 @@
-//! Signals of the operator.
+//! Signals with which an operator controls the process.
 //!
 //! | signal | request |
 //! |---|---|
@@ -59,7 +59,7 @@ impl Signals {
             }
             let terminate = self.terminate.poll_recv(context).is_ready();
             let interrupt = self.interrupt.poll_recv(context).is_ready();
-            // SIGTERM and SIGINT together count as two.
+            // A SIGTERM and a SIGINT count as two signals.
             if (terminate && interrupt) || ((terminate || interrupt) && self.draining) {
                 return Poll::Ready(Signal::Stop);
             }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::testing::{in_child, run_in_child};
 
-    // In a process of its own, because signals affect all threads.
+    // This runs in a process of its own, because signals affect all threads.
     #[test]
     fn second_termination_signal_stops_at_once() {
         if !in_child() {

@@ -1,7 +1,7 @@
 //! Listening sockets inherited from a service manager: a systemd socket unit, or `systemfd`.
 //!
-//! With them the process needs no privileges for port 443, and connections wait in the queue while
-//! it is restarted.
+//! With inherited sockets the process needs no privileges for port 443, and connections wait in the
+//! queue while it is restarted.
 
 use std::io;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use nix::sys::socket::{getsockopt, sockopt};
 /// An inherited listening socket.
 #[derive(Debug)]
 pub struct InheritedSocket {
-    /// Its name: `FileDescriptorName=` of the socket unit, or the unit's name.
+    /// The name of the socket: `FileDescriptorName=` of the socket unit, or the unit's name.
     pub name: Option<String>,
     /// The socket, in nonblocking mode.
     pub listener: TcpListener,
@@ -27,7 +27,7 @@ pub struct InheritedSocket {
 ///
 /// If a descriptor is not a listening TCP socket.
 pub fn inherited_listeners() -> io::Result<Vec<InheritedSocket>> {
-    // Read first, because taking the sockets removes the variables.
+    // The names are read first, because taking the sockets removes the variables.
     let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
     let mut names =
         names.split(':').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty()));

@@ -1,7 +1,7 @@
 //! Idle timers of a worker's connections, driven by a single runtime timer.
 //!
-//! A waiting connection only has an [`Entry`]. Every tick, all entries are checked, and connections
-//! with an expired timer are woken.
+//! A waiting connection has only an [`Entry`]. At every tick all entries are checked, and the
+//! connections with an expired timer are woken.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -21,7 +21,7 @@ pub(crate) struct IdleTimers {
 pub(crate) struct Entry {
     waker: RefCell<Option<Waker>>,
     index: Cell<usize>,
-    /// Tick of the last activity, and ticks after it until the connection times out.
+    /// The tick of the last activity.
     last_activity: Cell<u32>,
     limit: Cell<u32>,
     park_after: Cell<u32>,
@@ -46,7 +46,7 @@ pub(crate) struct IdleTimer {
 }
 
 impl IdleTimers {
-    /// Creates timers with a tick that suits the shortest of the timeouts.
+    /// Creates timers with a tick that is short enough for the shortest timeout.
     pub(crate) fn new(shortest: Duration) -> Rc<Self> {
         let tick = shortest.div_f64(4.0).clamp(Duration::from_millis(25), Duration::from_secs(1));
         Rc::new(Self { entries: RefCell::default(), now: Cell::new(0), tick })
@@ -63,14 +63,14 @@ impl IdleTimers {
         }
     }
 
-    /// Wakes all connections with an expired timer, and if `all` is set, the others as well.
+    /// Wakes all connections with an expired timer, and the others as well if `all` is set.
     pub(crate) fn check(&self, all: bool) {
         for entry in self.entries.borrow().iter() {
             let idle = self.idle_ticks(entry);
             let park = !entry.parked.get() && idle >= entry.park_after.get();
             if all || park || idle >= entry.limit.get() {
                 entry.fired.set(true);
-                // A waker must not call back into the timers; those of tokio only queue the task.
+                // A waker must not call the timers; tokio's wakers only queue the task.
                 if let Some(waker) = &*entry.waker.borrow() {
                     waker.wake_by_ref();
                 }
@@ -99,7 +99,7 @@ impl IdleTimers {
         self.now.get().wrapping_sub(entry.last_activity.get())
     }
 
-    /// One tick more, because the current one may be almost over.
+    /// The number of ticks in `time`, and one more, because the current one may be almost over.
     fn ticks(&self, time: Duration) -> u32 {
         let ticks = time.as_nanos().div_ceil(self.tick.as_nanos().max(1));
         u32::try_from(ticks).unwrap_or(u32::MAX).saturating_add(1)
@@ -129,7 +129,7 @@ impl IdleTimer {
             .is_some_and(|timers| timers.idle_ticks(&self.entry) >= timers.ticks(time))
     }
 
-    /// Sets the task to wake.
+    /// Sets the waker of the task to be woken.
     pub(crate) fn set_waker(&self, waker: &Waker) {
         let mut current = self.entry.waker.borrow_mut();
         if !current.as_ref().is_some_and(|current| current.will_wake(waker)) {
@@ -137,7 +137,7 @@ impl IdleTimer {
         }
     }
 
-    /// Takes the event of an expired timer.
+    /// Returns and removes the event of an expired timer.
     pub(crate) fn take_event(&self) -> Option<TimerEvent> {
         let timers = self.timers.upgrade()?;
         if !self.entry.fired.replace(false) {
@@ -162,7 +162,7 @@ impl Drop for IdleTimer {
             if let Some(instead) = entries.get(index) {
                 instead.index.set(index);
             }
-            // Frees memory after a peak of connections.
+            // This frees memory after many connections were open at the same time.
             if entries.len() < entries.capacity() / 4 {
                 entries.shrink_to_fit();
             }

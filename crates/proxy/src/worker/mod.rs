@@ -24,7 +24,7 @@ pub(crate) struct WorkerContext {
     pub(crate) shard: Arc<Shard>,
     pub(crate) counts: Rc<WorkerCounts>,
     pub(crate) idle_timers: Rc<IdleTimers>,
-    /// Limits log lines about failed handshakes, backends and accepts.
+    /// The rate limit of log events about failed handshakes, backends and accepts.
     pub(crate) log_limit: LogRateLimit,
     draining: Cell<bool>,
     /// Notified when a drain begins.
@@ -36,11 +36,11 @@ pub(crate) struct WorkerContext {
 /// The active configuration, with this worker's load balancing state.
 pub(crate) struct WorkerConfig {
     pub(crate) active: Arc<ActiveConfig>,
-    /// By listener, then by route.
+    /// The load balancing state of each listener and route.
     round_robin: Vec<Vec<RoundRobin>>,
 }
 
-/// Log lines per second and worker.
+/// The maximum number of rate-limited log lines per second and worker.
 const LOG_LINES_PER_SECOND: u32 = 10;
 
 impl WorkerConfig {
@@ -102,7 +102,7 @@ impl WorkerContext {
         self.drain.notify_waiters();
     }
 
-    /// Open connections of this worker.
+    /// The number of open connections of this worker.
     pub(crate) fn connections(&self) -> usize {
         self.connections.get()
     }

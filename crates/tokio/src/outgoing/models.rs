@@ -1,4 +1,4 @@
-//! A reader and a writer that wait for one transport, in every interleaving: `just loom`.
+//! Models of a reader and a writer that wait for one transport, in every interleaving: `just loom`.
 
 use std::task::Wake;
 
@@ -50,7 +50,7 @@ fn make_room(pipe: &Mutex<Pipe>, room: usize) {
     waiting.into_iter().for_each(Waker::wake);
 }
 
-/// A stream whose two sides alternate, as those of [`tokio::io::split`] do.
+/// A stream whose two sides alternate, as the halves of [`tokio::io::split`] do.
 #[derive(Clone)]
 struct Stream(Arc<Mutex<(Outgoing, Handle)>>);
 
@@ -70,7 +70,7 @@ impl Stream {
             .poll_for(side, &mut context, |this, context| this.poll_send_for(transport, context))
     }
 
-    /// Waits until all is sent, as a task does: it polls again only if it was woken.
+    /// Waits until everything is sent, as a task does: it polls again only if it was woken.
     fn finish(&self, side: usize) {
         let task = Arc::new(Task::default());
         let waker = Waker::from(Arc::clone(&task));
@@ -89,7 +89,7 @@ impl Wake for Task {
     }
 }
 
-/// With three threads not every interleaving can be checked, but those with few preemptions can.
+/// Runs a model. With three threads only the interleavings with few preemptions can be checked.
 fn model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
@@ -114,7 +114,7 @@ fn a_reader_and_a_writer_are_both_woken() {
     });
 }
 
-/// Such as the loser of a `select`, whose waker wakes no task any more.
+/// A dropped task is for example the loser of a `select`, whose waker wakes no task any more.
 #[test]
 fn a_waiting_task_is_woken_also_if_the_other_was_dropped() {
     for (stays, goes) in [(WRITER, READER), (READER, WRITER)] {

@@ -24,7 +24,7 @@ macro_rules! code_points {
         impl $Type {
             $(#[doc = concat!("`", $name, "`.")] pub const $CONST: Self = Self($value);)*
 
-            /// All values that have a name here.
+            /// All named constants of this type.
             pub const NAMED: &'static [Self] = &[$(Self::$CONST),*];
 
             /// The registered name, if it is known here.
@@ -64,7 +64,7 @@ macro_rules! code_points {
 }
 use code_points;
 
-/// Adds the test for reserved values to a 16-bit code point type.
+/// Adds `is_grease` to a 16-bit code point type.
 macro_rules! grease {
     ($($Type:ident),*) => {$(
         impl $Type {

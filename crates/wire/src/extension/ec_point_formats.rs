@@ -20,7 +20,7 @@ pub(super) fn write(formats: &List<'_, EcPointFormat>, w: &mut Writer<'_>) {
 /// RFC 8422 5.1.2, 5.2
 ///
 /// # Errors
-/// If it does not.
+/// If the extension is present and does not list the uncompressed format.
 pub fn check_point_formats(formats: Option<List<'_, EcPointFormat>>) -> Result<(), DecodeError> {
     if formats.is_some_and(|formats| !formats.contains(EcPointFormat::UNCOMPRESSED)) {
         return Err(DecodeError::InvalidPointFormats);

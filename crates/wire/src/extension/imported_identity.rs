@@ -25,7 +25,7 @@ impl<'a> ImportedIdentity<'a> {
     /// Parses `identity`, all of which must be this structure.
     ///
     /// # Errors
-    /// If it does not have this form; a plain identity usually does not.
+    /// If `identity` does not have this form; identities of keys that are not imported rarely do.
     pub fn parse(identity: &'a [u8]) -> Result<Self, DecodeError> {
         Reader::parse_all(identity, |reader| {
             Ok(Self {

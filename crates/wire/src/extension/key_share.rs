@@ -40,7 +40,7 @@ pub enum ServerKeyShare<'a> {
     SelectedGroup(NamedGroup),
 }
 
-/// The first group with a key share that `groups` does not list; neither list needs to be sorted.
+/// The first group that has a key share but is not in `groups`; neither list needs to be sorted.
 /// RFC 9846 4.3.8
 pub(super) fn unlisted(
     shares: List<'_, KeyShareEntry<'_>>,

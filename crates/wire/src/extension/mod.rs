@@ -1,7 +1,7 @@
 //! Extensions, one file each, and the extensions that each message may have.
 //!
-//! A file reads and writes one extension's body, both the client's and the server's form. Whether
-//! it was offered, and what a response means, is decided by the protocol.
+//! Each file reads and writes the body of one extension, in the client's and in the server's form.
+//! The caller decides whether the extension was offered, and what a response means.
 
 mod block;
 mod generic;

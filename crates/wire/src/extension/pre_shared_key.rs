@@ -76,7 +76,7 @@ pub(super) mod client {
         let identities = List::read16(reader)?.not_empty()?;
         let binders = List::read16(reader)?.not_empty()?;
         let offered = OfferedPsks { identities, binders };
-        // One binder for each identity. RFC 9846 4.3.11
+        // There is exactly one binder for each identity. RFC 9846 4.3.11
         if offered.identities.len() != offered.binders.len() {
             return Err(DecodeError::PskBinderCount);
         }

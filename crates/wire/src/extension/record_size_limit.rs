@@ -1,6 +1,6 @@
 //! record_size_limit: the largest record that a side accepts. RFC 8449 4
 //!
-//! Which bytes count towards it differs by version and is decided by the record layer.
+//! The record layer decides which bytes count towards the limit; TLS 1.2 and 1.3 differ in this.
 
 use crate::error::DecodeError;
 use crate::reader::Reader;

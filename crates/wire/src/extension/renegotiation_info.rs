@@ -1,7 +1,7 @@
 //! renegotiation_info: binds a renegotiation to the previous handshake. Empty here, because this
 //! library does not renegotiate. RFC 5746 3.2
 //!
-//! The contents are checked by the protocol.
+//! The contents are checked by the caller.
 
 use crate::error::DecodeError;
 use crate::reader::Reader;

@@ -9,8 +9,8 @@ use crate::error::DecodeError;
 pub enum ServerNameOffer<'a> {
     /// A host name.
     HostName(HostName<'a>),
-    /// Only names of unknown types, or an invalid host name; neither is kept. Received only, never
-    /// sent.
+    /// No valid host name: only names of unknown types, or an invalid host name. Neither is stored.
+    /// This value is never sent.
     Other,
 }
 
@@ -49,14 +49,14 @@ impl<'a> HostName<'a> {
     /// Whether the name is an IP address, which RFC 6066 3 does not allow as a host name.
     #[must_use]
     pub fn is_ip_address(&self) -> bool {
-        // An address ends with a digit or contains a colon. Few names end with a digit, and none
-        // contains a colon.
+        // Most names need not be parsed: an address ends with a digit or contains a colon, whereas
+        // few DNS names end with a digit, and none contains a colon.
         let may_be = self.0.ends_with(|end: char| end.is_ascii_digit()) || self.0.contains(':');
         may_be && self.0.parse::<IpAddr>().is_ok()
     }
 }
 
-/// Labels of 1 to 63 letters, digits, hyphens and underscores; 253 bytes in all.
+/// Whether a name has labels of 1 to 63 letters, digits, hyphens and underscores, 253 bytes in all.
 fn is_dns_name(name: &str) -> bool {
     let in_label = |byte| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_');
     let mut label = 0_usize;
@@ -92,7 +92,7 @@ pub(super) mod client {
         while !list.is_empty() {
             let name_type = ServerNameType(list.u8()?);
             let name = not_empty(list.opaque16()?)?;
-            // No two names of one type. RFC 6066 3
+            // There must not be two names of one type. RFC 6066 3
             let seen = seen.get_mut(usize::from(name_type.0)); // always there: 256 types
             if seen.is_some_and(|seen| std::mem::replace(seen, true)) {
                 return Err(DecodeError::DuplicateServerName);
@@ -100,13 +100,12 @@ pub(super) mod client {
             if name_type != ServerNameType::HOST_NAME {
                 continue;
             }
-            // Other libraries also end the handshake for these.
+            // Other libraries also end the handshake for such names.
             if name.len() > 255 || name.contains(&0) || name.ends_with(b".") {
                 return Err(DecodeError::InvalidHostName);
             }
-            // No other library refuses further names that are not DNS names, such as a name with a
-            // port. They are dropped here, so text with control characters does not reach logs or
-            // other users.
+            // Other libraries accept any other name, even if it is not a DNS name, such as a name
+            // with a port. It is dropped here, so that control characters do not reach logs.
             if let Ok(name) = HostName::new(name) {
                 offer = ServerNameOffer::HostName(name);
             }

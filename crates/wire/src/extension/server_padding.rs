@@ -1,7 +1,6 @@
-//! server_padding: the number of bytes by which a client asks a server's first flight to be
-//! lengthened.
+//! server_padding: a client's request to lengthen the server's first flight by a number of bytes.
 //!
-//! An experiment of BoringSSL to measure the cost of larger certificates; its code point is not
+//! This is BoringSSL's experiment to measure the cost of larger certificates. The code point is not
 //! registered. The response in EncryptedExtensions has the requested number of padding bytes.
 
 use crate::error::DecodeError;

@@ -1,7 +1,7 @@
 //! Generates the struct of a message's extensions, with a field for each, and its codec.
 //!
-//! One table for each message lists its extensions and the file that reads each. The table knows
-//! neither the bodies nor the protocol.
+//! A table for each message lists the message's extensions, and the module that reads and writes
+//! each of them.
 
 /// Defines the struct for one message's extensions from a table of `field: Type = EXTENSION_TYPE,
 /// codec`, where `codec` is a module with `read` and `write`.
@@ -15,8 +15,8 @@ macro_rules! extension_set {
             $($(#[$doc])* pub $field: Option<$Body>,)*
             /// The extensions for which there is no field.
             pub unknown: UnknownExtensions<'a>,
-            /// All received extensions in order. Not written: empty for a message that is being
-            /// built.
+            /// All received extensions in order. They are not written, and there are none in a
+            /// message that is being built.
             pub received: ExtensionBlock<'a>,
         }
 
@@ -31,7 +31,7 @@ macro_rules! extension_set {
                 Ok(set)
             }
 
-            /// The same in place, into an empty set: the set is large, and returning it would copy
+            /// Parses a block into this empty set. The set is large, and returning it would copy
             /// it.
             pub(crate) fn fill(&mut self, bytes: &'a [u8]) -> Result<(), DecodeError> {
                 let received = ExtensionBlock::parse(bytes)?;
@@ -59,7 +59,7 @@ macro_rules! extension_set {
                 $(self.$field.is_none() &&)* self.unknown.is_empty()
             }
 
-            /// The set of present types of [`Self::KNOWN`], the first in the lowest bit.
+            /// Which types of [`Self::KNOWN`] are present: one bit each, the lowest for the first.
             #[allow(dead_code, reason = "for messages that have an order of their own")]
             pub(crate) fn present(&self) -> u64 {
                 let there = [$(self.$field.is_some()),*];
@@ -92,7 +92,7 @@ macro_rules! extension_set {
             }
         }
 
-        /// Equal if the contents are equal, in any order of receipt.
+        /// Sets are equal if their contents are equal; the order of receipt does not matter.
         impl PartialEq for $Set<'_> {
             fn eq(&self, other: &Self) -> bool {
                 $(self.$field == other.$field &&)* self.unknown == other.unknown

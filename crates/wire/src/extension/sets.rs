@@ -1,8 +1,8 @@
 //! The extensions for which each message has a field. RFC 9846 4.3 has the whole table.
 //!
-//! An extension without a field is kept under `unknown`, also if its type is known elsewhere:
-//! whether it is allowed in a message is checked by the protocol, by means of `types()`. The order
-//! of a table is the order of encoding; it is that of the traces in RFC 8448, so that they can be
+//! An extension without a field is kept in `unknown`, even if another message has a field for its
+//! type; the caller checks with `types()` whether it is allowed in the message. The order of a
+//! table is the order of encoding. It is the order of the traces in RFC 8448, so that they can be
 //! reproduced byte for byte.
 //!
 //! An extension is parsed here, and ends the handshake if it is malformed, only if the library
@@ -92,7 +92,7 @@ extension_set! {
 }
 
 impl ClientExtensions<'_> {
-    /// The first group with a key share that supported_groups does not list; neither list needs to
+    /// The first group that has a key share but is not in supported_groups; neither list needs to
     /// be sorted. `None` also if one of the extensions is absent. RFC 9846 4.3.8
     #[must_use]
     pub fn unlisted_key_share(&self) -> Option<NamedGroup> {
@@ -122,7 +122,7 @@ extension_set! {
         supported_versions: ProtocolVersion = SUPPORTED_VERSIONS, supported_versions::server;
         /// Present if the server name was used, TLS 1.2. RFC 6066 3
         server_name: () = SERVER_NAME, generic::empty;
-        /// The client's code, unparsed: never sent by this library. RFC 6066 4
+        /// The echo of the client's code, unparsed: never sent by this library. RFC 6066 4
         max_fragment_length: &'a [u8] = MAX_FRAGMENT_LENGTH, generic::raw;
         /// Present if a CertificateStatus follows, TLS 1.2. RFC 6066 8
         status_request: () = STATUS_REQUEST, generic::empty;
@@ -161,7 +161,7 @@ extension_set! {
         server_name: () = SERVER_NAME, generic::empty;
         /// Present if early data is accepted. RFC 9846 4.3.10
         early_data: () = EARLY_DATA, generic::empty;
-        /// The client's code, unparsed: never sent by this library. RFC 6066 4
+        /// The echo of the client's code, unparsed: never sent by this library. RFC 6066 4
         max_fragment_length: &'a [u8] = MAX_FRAGMENT_LENGTH, generic::raw;
         /// The selected application protocol. RFC 7301 3.1
         alpn: ProtocolName<'a> = APPLICATION_LAYER_PROTOCOL_NEGOTIATION, protocol_negotiation::server;

@@ -95,7 +95,7 @@ pub(crate) mod status {
 
     pub(crate) fn read<'a>(reader: &mut Reader<'a>) -> Result<CertificateStatus<'a>, DecodeError> {
         let status_type = CertificateStatusType(reader.u8()?);
-        // Only OCSP can have been requested. RFC 6066 8
+        // OCSP is the only type that can have been requested. RFC 6066 8
         if status_type != CertificateStatusType::OCSP {
             return Err(DecodeError::InvalidCertificateStatusType);
         }

@@ -1,13 +1,13 @@
 //! ticket_request: the number of tickets requested, and the number that will be sent. RFC 9149 3
 //!
-//! The counts are hints; limits are set by the protocol.
+//! The counts are hints; limits are set by the caller.
 
 /// The number of tickets that a client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TicketRequest {
-    /// After a full handshake.
+    /// The number of tickets after a full handshake.
     pub new_session_count: u8,
-    /// After a resumed handshake.
+    /// The number of tickets after a resumed handshake.
     pub resumption_count: u8,
 }
 

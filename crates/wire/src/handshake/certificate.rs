@@ -25,7 +25,7 @@ impl<'a> Certificate<'a> {
         self.certificate_list.iter().map(|entry| entry.cert_data)
     }
 
-    /// Appends the message for this chain, with these extensions on its first certificate.
+    /// Appends a message with this chain, and these extensions on the chain's first certificate.
     pub fn encode_chain(
         certificate_request_context: &[u8],
         chain: &[impl AsRef<[u8]>],
@@ -68,7 +68,7 @@ impl<'a> HandshakeMessage<'a> for Certificate<'a> {
 pub struct CertificateEntry<'a> {
     /// The certificate (or raw public key) in DER; never empty.
     pub cert_data: &'a [u8],
-    /// Its extensions.
+    /// The extensions of this certificate.
     pub extensions: CertificateEntryExtensions<'a>,
 }
 

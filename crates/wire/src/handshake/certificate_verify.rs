@@ -1,7 +1,7 @@
 //! CertificateVerify: proves possession of the certificate's private key. RFC 9846 4.5.2,
 //! RFC 5246 7.4.8
 //!
-//! The signature is verified by the protocol.
+//! The signature is verified by the caller.
 
 use crate::code_points::{HandshakeType, SignatureScheme};
 use crate::error::{DecodeError, EncodeError};
@@ -23,7 +23,7 @@ impl CertificateVerify<'_> {
     /// restored.
     ///
     /// # Errors
-    /// Those of `sign`; [`EncodeError::TooLong`] for a signature of more than 65535 bytes.
+    /// The errors of `sign`; [`EncodeError::TooLong`] for a signature of more than 65535 bytes.
     pub fn encode_signed<E: From<EncodeError>>(
         algorithm: SignatureScheme,
         sign: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,

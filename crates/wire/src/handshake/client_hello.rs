@@ -34,7 +34,7 @@ pub struct ClientHello<'a> {
     pub extensions: ClientExtensions<'a>,
 }
 
-/// An offer of nothing.
+/// A ClientHello that offers nothing.
 impl Default for ClientHello<'_> {
     fn default() -> Self {
         Self {
@@ -71,10 +71,10 @@ impl<'a> From<&ClientHello<'a>> for ClientVersions<'a> {
 }
 
 impl ClientHello<'_> {
-    /// The offset of the binder list, if there is one, in the whole message (header included) of
-    /// this length.
+    /// The offset of the binder list in the whole message (header included) of this length; `None`
+    /// if there is no list.
     ///
-    /// The binders end the message, so its length is enough to compute it.
+    /// The binders are at the end of the message, so the offset follows from the message's length.
     #[must_use]
     pub fn binders_offset(&self, message_length: usize) -> Option<usize> {
         let offered = self.extensions.pre_shared_key.as_ref()?;
@@ -96,7 +96,7 @@ impl ClientHello<'_> {
     ) -> Result<(), EncodeError> {
         let total = out.len();
         let offset = self.binders_offset(total).ok_or(EncodeError::BinderLength)?;
-        // Written after the message first, then copied into place.
+        // The binders are written after the message first, then copied into place.
         let mut w = Writer::new(out);
         binders.write16(&mut w);
         let written = w.finish();

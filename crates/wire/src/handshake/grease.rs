@@ -22,7 +22,7 @@ pub struct Grease {
     pub key_share: bool,
     /// The first version.
     pub version: ProtocolVersion,
-    /// The first signature scheme, also of those for certificates if they are listed.
+    /// The first signature scheme, in signature_algorithms_cert as well if that is sent.
     pub signature_scheme: SignatureScheme,
     /// The first application protocol, if any are offered.
     pub protocol: [u8; 2],
@@ -57,8 +57,8 @@ impl Grease {
         }
     }
 
-    /// Writes one extension in the same way as `extensions` would, with the reserved value before
-    /// its own.
+    /// Writes one extension as `extensions` would, but with the reserved value before the other
+    /// elements of its list.
     pub(super) fn write_one(
         &self,
         extensions: &ClientExtensions<'_>,
@@ -106,7 +106,8 @@ fn list16<'a, T: Element<'a>>(
     w.extension(extension_type, |w| w.vec16(|w| write_list(first, others, w)));
 }
 
-/// The same with a one-byte length.
+/// Writes an extension that is a list with a one-byte length, with `first` before the other
+/// elements.
 fn list8<'a, T: Element<'a>>(
     extension_type: ExtensionType,
     first: T,

@@ -1,7 +1,7 @@
 //! Handshake messages, one file each, and the trait that they share.
 //!
-//! A file reads and writes one message. The order of messages, and agreement with earlier ones, is
-//! checked by the protocol. Where the two versions differ, the TLS 1.2 form has it in its name.
+//! Each file reads and writes one message. The caller checks the order of messages and their
+//! agreement with earlier ones. If the TLS 1.2 form of a message differs, its name has `Tls12`.
 
 use crate::code_points::HandshakeType;
 use crate::error::{DecodeError, EncodeError};

@@ -1,6 +1,6 @@
 //! NewSessionTicket of TLS 1.3. RFC 9846 4.7.1
 //!
-//! How long a ticket is kept is decided by the protocol.
+//! How long a ticket is kept is decided by the caller.
 
 use crate::code_points::HandshakeType;
 use crate::error::DecodeError;
@@ -12,7 +12,7 @@ use crate::writer::Writer;
 /// A TLS 1.3 session ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewSessionTicket<'a> {
-    /// The lifetime in seconds; a client uses at most seven days of it.
+    /// The lifetime in seconds; clients use the ticket for seven days at most.
     pub ticket_lifetime: u32,
     /// The value to add to the ticket's age when it is used.
     pub ticket_age_add: u32,

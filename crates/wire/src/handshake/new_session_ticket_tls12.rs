@@ -1,6 +1,6 @@
 //! NewSessionTicket of TLS 1.2. RFC 5077 3.3
 //!
-//! How long a ticket is kept is decided by the protocol.
+//! How long a ticket is kept is decided by the caller.
 
 use crate::code_points::HandshakeType;
 use crate::error::DecodeError;

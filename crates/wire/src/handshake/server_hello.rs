@@ -1,7 +1,7 @@
 //! ServerHello and HelloRetryRequest: the server's selection. RFC 9846 4.2.3 and 4.2.4,
 //! RFC 5246 7.4.1.3
 //!
-//! Whether the selected values were offered is checked by the protocol.
+//! Whether the selected values were offered is checked by the caller.
 
 use super::client_hello::read_session_id;
 use crate::code_points::{
@@ -25,7 +25,7 @@ pub struct ServerHello<'a> {
     pub session_id_echo: &'a [u8],
     /// The selected cipher suite.
     pub cipher_suite: CipherSuite,
-    /// The compression method; the protocol refuses any but null.
+    /// The compression method; the caller refuses any but null.
     pub compression_method: CompressionMethod,
     /// The extensions; TLS 1.2 leaves out an empty block.
     pub extensions: ServerHelloExtensions<'a>,

@@ -1,6 +1,6 @@
 //! ServerKeyExchange of TLS 1.2, with named curves only. RFC 8422 5.4
 //!
-//! The signature is verified by the protocol.
+//! The signature is verified by the caller.
 
 use std::ops::Range;
 
@@ -32,8 +32,8 @@ impl ServerKeyExchange<'_> {
     /// restored.
     ///
     /// # Errors
-    /// Those of `sign`; [`EncodeError::TooLong`] for a signature of more than 65535 bytes, or a
-    /// point of more than 255.
+    /// The errors of `sign`; [`EncodeError::TooLong`] for a signature of more than 65535 bytes, or
+    /// a point of more than 255.
     pub fn encode_signed<E: From<EncodeError>>(
         params: &ServerEcdhParams<'_>,
         algorithm: SignatureScheme,
@@ -76,7 +76,7 @@ pub struct ServerEcdhParams<'a> {
 }
 
 impl<'a> ServerEcdhParams<'a> {
-    /// The bytes before the point.
+    /// The encoding of the params up to the point: curve type, curve, and the point's length.
     #[must_use]
     pub fn head(&self) -> [u8; 4] {
         let [high, low] = self.named_curve.0.to_be_bytes();

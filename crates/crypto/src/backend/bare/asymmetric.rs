@@ -10,14 +10,14 @@ use crate::backend::handle::Handle;
 
 pub fn x25519_keypair() -> ([u8; 32], [u8; 32]) {
     let (mut public, mut private) = ([0; 32], [0; 32]);
-    // SAFETY: arrays of the documented size.
+    // SAFETY: the arrays have the documented sizes.
     unsafe { lc::X25519_keypair(public.as_mut_ptr(), private.as_mut_ptr()) };
     (public, private)
 }
 
 pub fn x25519(private: &[u8; 32], peer: &[u8; 32]) -> [u8; 32] {
     let mut out = [0; 32];
-    // SAFETY: arrays of the documented size.
+    // SAFETY: the arrays have the documented sizes.
     unsafe { lc::X25519(out.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) };
     out
 }
@@ -28,7 +28,7 @@ pub struct P256(Handle<lc::EC_KEY>);
 impl P256 {
     pub fn generate() -> (Self, [u8; 65]) {
         let mut share = [0; 65];
-        // SAFETY: a fresh key with its group, then its point into 65 bytes.
+        // SAFETY: the key is new and has a group; its point is written into 65 bytes.
         let key = unsafe {
             let key = lc::EC_KEY_new_by_curve_name(lc::NID_X9_62_prime256v1);
             let key = Handle::new(key, Internal).unwrap();
@@ -48,7 +48,7 @@ impl P256 {
 
     pub fn agree(&self, peer: &[u8; 65]) -> [u8; 32] {
         let mut out = [0; 32];
-        // SAFETY: valid objects of one group; arrays with their lengths.
+        // SAFETY: the objects are valid and of one group; arrays are passed with lengths.
         unsafe {
             let point = lc::EC_POINT_new(lc::EC_group_p256());
             let point = Handle::new(point, Internal).unwrap();
@@ -82,7 +82,7 @@ impl P256 {
 
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         let digest = sha256(message);
-        // SAFETY: slices with their lengths.
+        // SAFETY: the slices are passed with their lengths.
         unsafe {
             lc::ECDSA_verify(
                 0,
@@ -103,7 +103,7 @@ impl MlKem768 {
     pub fn generate() -> (Self, Vec<u8>) {
         let mut share = vec![0; 1184];
         let mut len = share.len();
-        // SAFETY: the calls of AWS-LC's documentation in their order.
+        // SAFETY: the calls are those of AWS-LC's documentation, in that order.
         let key = unsafe {
             let context = lc::EVP_PKEY_CTX_new_id(lc::EVP_PKEY_KEM, ptr::null_mut());
             let context = Handle::new(context, Internal).unwrap();
@@ -121,7 +121,7 @@ impl MlKem768 {
     pub fn encapsulate(share: &[u8]) -> (Vec<u8>, [u8; 32]) {
         let (mut ciphertext, mut secret) = (vec![0; 1088], [0; 32]);
         let (mut ciphertext_len, mut secret_len) = (1088, 32);
-        // SAFETY: as above; outputs with their lengths.
+        // SAFETY: `share` and the outputs are passed with their lengths.
         unsafe {
             let key =
                 lc::EVP_PKEY_kem_new_raw_public_key(lc::NID_MLKEM768, share.as_ptr(), share.len());
@@ -141,7 +141,7 @@ impl MlKem768 {
 
     pub fn decapsulate(&self, ciphertext: &[u8]) -> [u8; 32] {
         let (mut secret, mut len) = ([0; 32], 32);
-        // SAFETY: as above.
+        // SAFETY: the key is valid; both buffers are passed with their lengths.
         unsafe {
             let context = lc::EVP_PKEY_CTX_new(self.0.as_ptr(), ptr::null_mut());
             let context = Handle::new(context, Internal).unwrap();
@@ -162,11 +162,11 @@ pub struct Rsa2048(Handle<lc::RSA>);
 
 impl Rsa2048 {
     pub fn from_pkcs1(der: &[u8]) -> Self {
-        // SAFETY: `der` with its length.
+        // SAFETY: `der` is passed with its length.
         let key = unsafe {
             Handle::new(lc::RSA_private_key_from_bytes(der.as_ptr(), der.len()), Internal).unwrap()
         };
-        // SAFETY: a valid key.
+        // SAFETY: the key is valid.
         assert_eq!(unsafe { lc::RSA_size(key.as_ptr()) }, 256);
         Self(key)
     }
@@ -193,7 +193,7 @@ impl Rsa2048 {
 
     pub fn verify_pss(&self, message: &[u8], signature: &[u8]) -> bool {
         let digest = sha256(message);
-        // SAFETY: slices with their lengths.
+        // SAFETY: the slices are passed with their lengths.
         unsafe {
             lc::RSA_verify_pss_mgf1(
                 self.0.as_ptr(),
@@ -211,7 +211,7 @@ impl Rsa2048 {
 
 pub fn ed25519_expand(seed: &[u8; 32]) -> ([u8; 32], [u8; 64]) {
     let (mut public, mut private) = ([0; 32], [0; 64]);
-    // SAFETY: arrays of the documented size.
+    // SAFETY: the arrays have the documented sizes.
     unsafe {
         lc::ED25519_keypair_from_seed(public.as_mut_ptr(), private.as_mut_ptr(), seed.as_ptr());
     }
@@ -220,7 +220,7 @@ pub fn ed25519_expand(seed: &[u8; 32]) -> ([u8; 32], [u8; 64]) {
 
 pub fn ed25519_sign(private: &[u8; 64], message: &[u8]) -> [u8; 64] {
     let mut out = [0; 64];
-    // SAFETY: arrays of the documented size, `message` with its length.
+    // SAFETY: the arrays have the documented sizes; `message` is passed with its length.
     unsafe {
         lc::ED25519_sign(out.as_mut_ptr(), message.as_ptr(), message.len(), private.as_ptr());
     }
@@ -228,7 +228,7 @@ pub fn ed25519_sign(private: &[u8; 64], message: &[u8]) -> [u8; 64] {
 }
 
 pub fn ed25519_verify(public: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
-    // SAFETY: arrays of the documented size, `message` with its length.
+    // SAFETY: the arrays have the documented sizes; `message` is passed with its length.
     unsafe {
         lc::ED25519_verify(message.as_ptr(), message.len(), signature.as_ptr(), public.as_ptr())
             == 1

@@ -23,7 +23,7 @@ impl Aead {
     pub fn new(name: AeadName) -> Self {
         let mut context = Box::new_uninit();
         let key = [7_u8; 32];
-        // SAFETY: a static algorithm, a context of the right size, a key of at least its length.
+        // SAFETY: the algorithm is static; the context has its size, the key at least its length.
         unsafe {
             let (aead, key_len) = match name {
                 AeadName::Aes128Gcm => (lc::EVP_aead_aes_128_gcm(), 16),
@@ -47,7 +47,7 @@ impl Aead {
         assert!(out.len() == input.len() + extra.len() + 16);
         let (body, tail) = out.split_at_mut(input.len());
         let mut written = 0;
-        // SAFETY: an initialised context; slices with their lengths.
+        // SAFETY: the context is initialised; slices are passed with their lengths.
         unsafe {
             lc::EVP_AEAD_CTX_seal_scatter(
                 self.0.as_ptr(),
@@ -70,7 +70,7 @@ impl Aead {
     pub fn open(&self, nonce: &[u8; 12], aad: &[u8], sealed: &[u8], out: &mut [u8]) {
         assert!(sealed.len() == out.len() + 16);
         let (body, tag) = sealed.split_at(out.len());
-        // SAFETY: as above.
+        // SAFETY: the context is initialised; slices are passed with their lengths.
         unsafe {
             lc::EVP_AEAD_CTX_open_gather(
                 self.0.as_ptr(),
@@ -90,7 +90,7 @@ impl Aead {
 
 impl Drop for Aead {
     fn drop(&mut self) {
-        // SAFETY: an initialised context, then its bytes.
+        // SAFETY: the context is initialised until its clean-up; then its bytes are wiped.
         unsafe {
             lc::EVP_AEAD_CTX_cleanup(self.0.as_mut_ptr());
             lc::OPENSSL_cleanse(self.0.as_mut_ptr().cast(), size_of::<lc::EVP_AEAD_CTX>());
@@ -101,7 +101,7 @@ impl Drop for Aead {
 pub fn sha256(message: &[u8]) -> [u8; 32] {
     let mut out = [0; 32];
     let mut context = MaybeUninit::<lc::SHA256_CTX>::uninit();
-    // SAFETY: the context is initialised first; slices with their lengths.
+    // SAFETY: the context is initialised first; slices are passed with their lengths.
     unsafe {
         lc::SHA256_Init(context.as_mut_ptr());
         lc::SHA256_Update(context.as_mut_ptr(), message.as_ptr().cast(), message.len());
@@ -113,7 +113,7 @@ pub fn sha256(message: &[u8]) -> [u8; 32] {
 pub fn sha384(message: &[u8]) -> [u8; 48] {
     let mut out = [0; 48];
     let mut context = MaybeUninit::<lc::SHA512_CTX>::uninit();
-    // SAFETY: as above.
+    // SAFETY: the context is initialised first; slices are passed with their lengths.
     unsafe {
         lc::SHA384_Init(context.as_mut_ptr());
         lc::SHA384_Update(context.as_mut_ptr(), message.as_ptr().cast(), message.len());
@@ -127,7 +127,7 @@ pub struct HmacContext(Box<lc::HMAC_CTX>);
 
 impl HmacContext {
     pub fn new(sha384: bool, key: &[u8]) -> Self {
-        // SAFETY: a context made empty, then keyed; the hash is static.
+        // SAFETY: the context is made empty, then given a key; the hash is static.
         unsafe {
             let mut context = Box::<lc::HMAC_CTX>::new_uninit();
             lc::HMAC_CTX_init(context.as_mut_ptr());
@@ -146,7 +146,7 @@ impl HmacContext {
 
     pub fn mac(&mut self, parts: &[&[u8]]) -> [u8; 64] {
         let (mut out, mut len) = ([0; 64], 0);
-        // SAFETY: a keyed context; at most 64 bytes are written.
+        // SAFETY: the context has a key; at most 64 bytes are written.
         unsafe {
             lc::HMAC_Init_ex(&raw mut *self.0, ptr::null(), 0, ptr::null(), ptr::null_mut());
             for part in parts {
@@ -169,7 +169,7 @@ impl HmacPrecomputed {
     pub fn new(sha384: bool, key: &[u8]) -> Self {
         let mut context = HmacContext::new(sha384, key);
         let (mut out, mut len) = ([0; 128], 128);
-        // SAFETY: a keyed context without data; `out` with its length.
+        // SAFETY: the context has a key and no data; `out` is passed with its length.
         unsafe {
             assert_eq!(lc::HMAC_set_precomputed_key_export(&raw mut *context.0), 1);
             let code =
@@ -182,7 +182,7 @@ impl HmacPrecomputed {
     pub fn mac(&self, message: &[u8]) -> [u8; 64] {
         let (mut out, mut len) = ([0; 64], 0);
         let mut context = MaybeUninit::<lc::HMAC_CTX>::uninit();
-        // SAFETY: a context made empty, keyed, used and wiped.
+        // SAFETY: the context is made empty, given a key, used and wiped.
         unsafe {
             lc::HMAC_CTX_init(context.as_mut_ptr());
             lc::HMAC_Init_from_precomputed_key(
@@ -200,7 +200,7 @@ impl HmacPrecomputed {
 }
 
 pub fn tls1_prf(sha384: bool, secret: &[u8], label: &[u8], seed: &[u8], out: &mut [u8]) {
-    // SAFETY: slices with their lengths; `out` starts as zeros or anything, it is overwritten.
+    // SAFETY: the slices are passed with their lengths; `out` is overwritten.
     unsafe {
         lc::CRYPTO_tls1_prf(
             md(sha384),
@@ -219,7 +219,7 @@ pub fn tls1_prf(sha384: bool, secret: &[u8], label: &[u8], seed: &[u8], out: &mu
 }
 
 pub fn random(out: &mut [u8]) {
-    // SAFETY: a slice with its length.
+    // SAFETY: the slice is passed with its length.
     unsafe { lc::RAND_bytes(out.as_mut_ptr(), out.len()) };
 }
 
@@ -231,8 +231,8 @@ pub fn lanes() -> impl Iterator<Item = (HashLanes, usize, impl FnMut())> {
 /// Compresses a block into one hash.
 pub fn sha512_block() -> impl FnMut() {
     let mut context = MaybeUninit::<lc::SHA512_CTX>::uninit();
-    // SAFETY: a context of our own.
+    // SAFETY: the context is ours.
     unsafe { lc::SHA512_Init(context.as_mut_ptr()) };
-    // SAFETY: initialised above; a block of 128 bytes.
+    // SAFETY: the context is initialised above; a block has 128 bytes.
     move || unsafe { lc::SHA512_Transform(context.as_mut_ptr(), [0; 128].as_ptr()) }
 }

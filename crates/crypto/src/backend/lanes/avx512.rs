@@ -10,8 +10,8 @@ use super::rounds::{self, Vector};
 use super::{Lane, Outer};
 use crate::backend::memory::Word;
 
-/// Whether the processor supports it without disadvantage: those before Ice Lake, which lack VBMI,
-/// lower their clock for vectors of 512 bits.
+/// Whether the processor has AVX-512 without a disadvantage: processors before Ice Lake, which
+/// lack VBMI, lower their clock for vectors of 512 bits.
 pub(super) fn is_available() -> bool {
     std::is_x86_feature_detected!("avx512f")
         && std::is_x86_feature_detected!("avx512bw")
@@ -42,7 +42,8 @@ pub(super) unsafe fn eight(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
     unsafe { rounds::compress::<Eight, 8>(lanes, outer) };
 }
 
-/// One function for both hashes of a MAC, because it is too large to be inlined twice.
+/// Runs `rounds::hash` on four lanes. It is not inlined, because a MAC calls it twice and it is
+/// large.
 ///
 /// # Safety
 ///
@@ -53,7 +54,8 @@ unsafe fn hash_four(state: &mut [Four; 8], schedule: &mut [Four; 16]) {
     rounds::hash(state, schedule);
 }
 
-/// The same.
+/// Runs `rounds::hash` on eight lanes. It is not inlined, because a MAC calls it twice and it is
+/// large.
 ///
 /// # Safety
 ///
@@ -64,8 +66,8 @@ unsafe fn hash_eight(state: &mut [Eight; 8], schedule: &mut [Eight; 16]) {
     rounds::hash(state, schedule);
 }
 
-// Truth tables of the functions of three bits: the result for each value of the three, of which
-// the first is the most significant.
+// Truth tables of three-bit functions. Bit `4 * first + 2 * second + third` of a table is the
+// result for these three bits.
 const XOR: i32 = 0b1001_0110;
 const CHOOSE: i32 = 0b1100_1010;
 const MAJORITY: i32 = 0b1110_1000;
@@ -74,11 +76,11 @@ const MAJORITY: i32 = 0b1110_1000;
 #[repr(transparent)]
 struct Four(avx2::Four);
 
-// SAFETY: numbers.
+// SAFETY: the vector has only numbers, for which zeros are valid.
 unsafe impl Word for Four {}
 
-// SAFETY of the blocks below, except in `load`s: a value exists, so its constructor's caller has
-// promised that the processor has AVX-512 with VL.
+// SAFETY of the blocks below, except in `load`s: a value exists only if the caller of its
+// constructor has ensured that the processor has AVX-512 with VL.
 impl Vector<4> for Four {
     const FEW_REGISTERS: bool = false;
 
@@ -117,7 +119,7 @@ impl Vector<4> for Four {
 
     #[inline(always)]
     fn opaque(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: a vector exists, so the processor has its instructions.
         Self(avx2::Four(unsafe { opaque_four(self.0.0) }))
     }
 
@@ -129,7 +131,7 @@ impl Vector<4> for Four {
     #[inline(always)]
     fn rotate<const RIGHT: i32, const LEFT: i32>(self) -> Self {
         const { assert!(RIGHT + LEFT == 64) };
-        // SAFETY: as above.
+        // SAFETY: a vector exists, so the processor has its instructions.
         Self(avx2::Four(unsafe { x86::_mm256_ror_epi64::<RIGHT>(self.0.0) }))
     }
 
@@ -155,7 +157,7 @@ impl Vector<4> for Four {
 
     #[inline(always)]
     fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]) {
-        // SAFETY: as above.
+        // SAFETY: a vector exists, so the processor has its instructions.
         unsafe { hash_four(state, schedule) }
     }
 }
@@ -164,7 +166,7 @@ impl Four {
     #[inline(always)]
     fn function<const TABLE: i32>(self, second: Self, third: Self) -> Self {
         let (first, second, third) = (self.0.0, second.0.0, third.0.0);
-        // SAFETY: as above.
+        // SAFETY: a vector exists, so the processor has its instructions.
         Self(avx2::Four(unsafe { x86::_mm256_ternarylogic_epi64::<TABLE>(first, second, third) }))
     }
 }
@@ -173,46 +175,46 @@ impl Four {
 #[repr(transparent)]
 struct Eight(x86::__m512i);
 
-// SAFETY: numbers.
+// SAFETY: the vector has only numbers, for which zeros are valid.
 unsafe impl Word for Eight {}
 
-// SAFETY of the blocks below, except in `load`s: a value exists, so its constructor's caller has
-// promised that the processor has AVX-512 with BW.
+// SAFETY of the blocks below, except in `load`s: a value exists only if the caller of its
+// constructor has ensured that the processor has AVX-512 with BW.
 impl Vector<8> for Eight {
     const FEW_REGISTERS: bool = false;
 
     #[inline(always)]
     unsafe fn load(words: &[u64; 8]) -> Self {
-        // SAFETY: the caller's promise; reads the 64 bytes of the array, wherever they lie.
+        // SAFETY: the caller's promise; it reads the 64 bytes of the array at any alignment.
         Self(unsafe { x86::_mm512_loadu_si512(words.as_ptr().cast()) })
     }
 
     #[inline(always)]
     unsafe fn load_big_endian(words: &[[u8; 8]; 8]) -> Self {
-        // SAFETY: the caller's promise; reads the 64 bytes of the array, wherever they lie.
+        // SAFETY: the caller's promise; it reads the 64 bytes of the array at any alignment.
         Self(unsafe { x86::_mm512_loadu_si512(words.as_ptr().cast()) }).reversed()
     }
 
     #[inline(always)]
     fn store(self, words: &mut [u64; 8]) {
-        // SAFETY: as above; writes the 64 bytes of the array, wherever they lie.
+        // SAFETY: a vector exists; the call writes the 64 bytes of the array at any alignment.
         unsafe { x86::_mm512_storeu_si512(words.as_mut_ptr().cast(), self.0) };
     }
 
     #[inline(always)]
     fn store_big_endian(self, words: &mut [[u8; 8]; 8]) {
-        // SAFETY: as above; writes the 64 bytes of the array, wherever they lie.
+        // SAFETY: a vector exists; the call writes the 64 bytes of the array at any alignment.
         unsafe { x86::_mm512_storeu_si512(words.as_mut_ptr().cast(), self.reversed().0) };
     }
 
     #[inline(always)]
     fn transpose([a, b, c, d, e, f, g, h]: [Self; 8]) -> [Self; 8] {
-        // Even places of two rows, then odd ones; each is four pairs.
+        // The numbers at even places of two rows, then those at odd places; each has four pairs.
         let ([p, q, r, s], [t, u, v, w]) = (
             [a.pairs::<false>(b), c.pairs::<false>(d), e.pairs::<false>(f), g.pairs::<false>(h)],
             [a.pairs::<true>(b), c.pairs::<true>(d), e.pairs::<true>(f), g.pairs::<true>(h)],
         );
-        // Pairs 0 and 2 of two, then 1 and 3; then the same with the results.
+        // Pairs 0 and 2 of two vectors, then pairs 1 and 3; then the same selection of the results.
         let (pq_even, pq_odd, rs_even, rs_odd) = (
             p.quarters::<EVEN>(q),
             p.quarters::<ODD>(q),
@@ -239,33 +241,33 @@ impl Vector<8> for Eight {
 
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: a vector exists, so the processor has its instructions.
         Self(unsafe { x86::_mm512_add_epi64(self.0, other.0) })
     }
 
     #[inline(always)]
     fn opaque(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: a vector exists, so the processor has its instructions.
         Self(unsafe { opaque_eight(self.0) })
     }
 
     #[inline(always)]
     fn add_constant(self, constant: u64) -> Self {
-        // SAFETY: as above.
+        // SAFETY: a vector exists, so the processor has its instructions.
         Self(unsafe { x86::_mm512_add_epi64(self.0, x86::_mm512_set1_epi64(constant as i64)) })
     }
 
     #[inline(always)]
     fn rotate<const RIGHT: i32, const LEFT: i32>(self) -> Self {
         const { assert!(RIGHT + LEFT == 64) };
-        // SAFETY: as above.
+        // SAFETY: a vector exists, so the processor has its instructions.
         Self(unsafe { x86::_mm512_ror_epi64::<RIGHT>(self.0) })
     }
 
     #[inline(always)]
     fn shift<const RIGHT: i32>(self) -> Self {
-        // SAFETY: as above. The shift count is a vector, because the immediate form requires an
-        // unsigned number.
+        // SAFETY: a vector exists, so the processor has its instructions. The shift count is a
+        // vector, because the immediate form requires an unsigned number.
         Self(unsafe { x86::_mm512_srlv_epi64(self.0, x86::_mm512_set1_epi64(RIGHT as i64)) })
     }
 
@@ -286,26 +288,26 @@ impl Vector<8> for Eight {
 
     #[inline(always)]
     fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]) {
-        // SAFETY: as above.
+        // SAFETY: a vector exists, so the processor has its instructions.
         unsafe { hash_eight(state, schedule) }
     }
 }
 
-/// Selects two of four quarters, of the first vector and then of the second.
+/// Selects two of the four quarters of the first vector, and the same two of the second.
 const EVEN: i32 = 0b10_00_10_00;
 const ODD: i32 = 0b11_01_11_01;
 
 impl Eight {
     #[inline(always)]
     fn function<const TABLE: i32>(self, second: Self, third: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: a vector exists, so the processor has its instructions.
         Self(unsafe { x86::_mm512_ternarylogic_epi64::<TABLE>(self.0, second.0, third.0) })
     }
 
     /// Reverses the bytes of each number.
     #[inline(always)]
     fn reversed(self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: a vector exists, so the processor has its instructions.
         Self(unsafe {
             let order = x86::_mm512_set4_epi64(
                 0x0809_0a0b_0c0d_0e0f,
@@ -320,7 +322,7 @@ impl Eight {
     /// The numbers at even places or at odd ones, alternating between this vector and the other.
     #[inline(always)]
     fn pairs<const IS_ODD: bool>(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: a vector exists, so the processor has its instructions.
         Self(unsafe {
             if IS_ODD {
                 x86::_mm512_unpackhi_epi64(self.0, other.0)
@@ -332,7 +334,7 @@ impl Eight {
 
     #[inline(always)]
     fn quarters<const WHICH: i32>(self, other: Self) -> Self {
-        // SAFETY: as above.
+        // SAFETY: a vector exists, so the processor has its instructions.
         Self(unsafe { x86::_mm512_shuffle_i64x2::<WHICH>(self.0, other.0) })
     }
 }
@@ -343,8 +345,8 @@ impl Eight {
 #[inline]
 #[target_feature(enable = "avx2,avx512f,avx512vl")]
 unsafe fn opaque_four(mut vector: x86::__m256i) -> x86::__m256i {
-    // SAFETY: no instruction, only a comment (an operand must be named). The compiler treats it as
-    // a new value.
+    // SAFETY: there is no instruction, only a comment (an operand must be named). The compiler
+    // treats the result as a new value.
     unsafe {
         asm!("/* {0} */", inout(ymm_reg) vector, options(pure, nomem, nostack, preserves_flags));
     }
@@ -357,8 +359,8 @@ unsafe fn opaque_four(mut vector: x86::__m256i) -> x86::__m256i {
 #[inline]
 #[target_feature(enable = "avx512f")]
 unsafe fn opaque_eight(mut vector: x86::__m512i) -> x86::__m512i {
-    // SAFETY: no instruction, only a comment (an operand must be named). The compiler treats it as
-    // a new value.
+    // SAFETY: there is no instruction, only a comment (an operand must be named). The compiler
+    // treats the result as a new value.
     unsafe {
         asm!("/* {0} */", inout(zmm_reg) vector, options(pure, nomem, nostack, preserves_flags));
     }

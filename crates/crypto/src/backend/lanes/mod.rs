@@ -1,9 +1,9 @@
 //! SHA-512's compression function for several hashes in parallel lanes.
 //!
-//! A key schedule has independent HMACs, and no instructions of today's processors make a single
-//! SHA-512 fast. Vector instructions compute four or eight at once, in little more time than one.
-//! See `rounds.rs` for the function itself, `avx2.rs` and `avx512.rs` for the instructions,
-//! `self_test.rs` for their verification, and `batch.rs` above for the caller.
+//! A key schedule has independent HMACs, and current processors have no instructions that make a
+//! single SHA-512 fast. Vector instructions compute four or eight hashes at once, in little more
+//! time than one. See `rounds.rs` for the function itself, `avx2.rs` and `avx512.rs` for the
+//! instructions, `self_test.rs` for their verification, and `batch.rs` above for the caller.
 //!
 //! This is the only primitive that AWS-LC does not implement here; docs/security/hash-lanes.md
 //! argues why it can be trusted. A build with a cryptographic module that was validated as a
@@ -18,7 +18,7 @@
 
 #[cfg(lanes_avx2)]
 mod avx2;
-// Only compiled with compilers that have these intrinsics: build.rs checks the version.
+// This requires a compiler that has these intrinsics: build.rs checks the version.
 #[cfg(lanes_avx512)]
 #[allow(clippy::incompatible_msrv)]
 mod avx512;
@@ -42,7 +42,7 @@ use super::stack;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HashLanes {
-    /// None: hashes are computed one after the other.
+    /// No vector instructions: hashes are computed one after the other.
     None,
     /// AVX2, four hashes at a time.
     Avx2,
@@ -61,10 +61,10 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// All zeros.
+    /// A lane of zeros.
     pub(crate) const EMPTY: Self = Self { state: [0; 8], block: [[0; 8]; 16] };
 
-    /// Writes the state to the beginning of the block, in the form of a digest.
+    /// Writes the state to the beginning of the block, encoded as a digest.
     fn write_state(&mut self) {
         for (word, bytes) in self.state.iter().zip(&mut self.block) {
             *bytes = word.to_be_bytes();
@@ -72,7 +72,7 @@ impl Lane {
     }
 }
 
-// SAFETY: numbers, without padding between them.
+// SAFETY: a lane has only numbers without padding, for which zeros are valid.
 unsafe impl Word for Lane {}
 
 /// The outer hashes of HMACs, each of one block. RFC 2104 2
@@ -85,7 +85,8 @@ pub(crate) struct Outer<'a> {
 }
 
 impl<'a> Outer<'a> {
-    /// The word after the digest, and the last word of the block. FIPS 180-4 5.1.2
+    /// The padding of the outer block: the word after the digest, and the last word.
+    /// FIPS 180-4 5.1.2
     fn padding(self) -> [u64; 2] {
         [1 << 63, 1024 + 64 * self.words as u64]
     }
@@ -127,7 +128,7 @@ pub(crate) fn allow(allowed: bool) {
 
 static ALLOWED: AtomicBool = AtomicBool::new(true);
 
-/// Whether this number of hashes is faster in lanes.
+/// Whether lanes are faster than single hashes for this number of hashes.
 #[inline]
 pub(crate) fn is_faster(instructions: Instructions, count: usize) -> bool {
     kernels(instructions).iter().any(|kernel| kernel.min_lanes <= count)
@@ -139,14 +140,14 @@ pub(crate) fn compress(instructions: Instructions, lanes: &mut [Lane]) {
     compress_and_wipe_stack(instructions, lanes, None);
 }
 
-/// Compresses the block of each lane, the last one of its inner hash, and computes the outer hash:
-/// the MAC is written over the block.
+/// Compresses the last block of the inner hash of each lane, then computes the outer hash, and
+/// writes the MAC over the lane's block.
 pub(crate) fn finish_macs(instructions: Instructions, lanes: &mut [Lane], outer: Outer<'_>) {
     compress_and_wipe_stack(instructions, lanes, Some(outer));
 }
 
-/// The stack used by a kernel is overwritten: which vectors it holds depends on how the crate was
-/// compiled.
+/// Compresses the lanes and overwrites the stack that the kernel has used: which vectors are left
+/// there depends on how the crate was compiled.
 fn compress_and_wipe_stack(
     instructions: Instructions,
     lanes: &mut [Lane],
@@ -177,7 +178,7 @@ fn compress_groups(
     }
 }
 
-/// The same with AWS-LC's compression function.
+/// Compresses the lanes one after the other with AWS-LC's compression function.
 fn compress_singly(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
     for (index, lane) in lanes.iter_mut().enumerate() {
         sha::compress_512(&mut lane.state, &lane.block);
@@ -201,7 +202,7 @@ pub(crate) fn wipe(lanes: &mut [Lane]) {
 
 /// A kernel: one way to compress lanes together.
 struct Kernel {
-    /// The minimum number of lanes at which it is faster than single hashes, or than the next
+    /// The minimum number of lanes for which the kernel is faster than single hashes or the next
     /// kernel.
     min_lanes: usize,
     /// The maximum number of lanes.
@@ -223,9 +224,9 @@ fn kernels(instructions: Instructions) -> &'static [Kernel] {
     }
 }
 
-// These numbers were measured with `benches/wrappers.rs`, which times each kernel against one
+// The values of `min_lanes` follow from `benches/wrappers.rs`, which times each kernel and one
 // block by AWS-LC in the same process. On a Zen 5 the four lanes of AVX2 take as long as 2.1
-// blocks, the four of AVX-512 as long as 1.2 and its eight as long as 1.3.
+// blocks, the four lanes of AVX-512 as long as 1.2, and the eight lanes as long as 1.3.
 
 #[cfg(lanes_avx2)]
 static AVX2: [Kernel; 1] = [Kernel { min_lanes: 3, max_lanes: 4, compress: avx2::four }];
@@ -253,8 +254,8 @@ pub(crate) fn available() -> impl Iterator<Item = Instructions> {
     found.into_iter().flatten()
 }
 
-/// Each kernel of this processor with the name of its instructions and its number of lanes, as a
-/// function that compresses a block in each lane: for `benches/wrappers.rs` only.
+/// Each kernel of this processor, for `benches/wrappers.rs` only: its instructions, its number of
+/// lanes, and a function that compresses a block in each lane.
 #[cfg(feature = "bench-bare")]
 pub(crate) fn each_kernel() -> impl Iterator<Item = (HashLanes, usize, impl FnMut())> {
     let each = |found| kernels(found).iter().map(move |kernel| (found.0, kernel));

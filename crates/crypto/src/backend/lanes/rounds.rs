@@ -3,7 +3,7 @@
 //! The function is written as in the standard, with each word a vector of one word of every lane.
 //! See `avx2.rs` and `avx512.rs` for the instructions.
 //!
-//! Nothing here branches on a word or uses one in an address.
+//! No branch and no address depends on a word.
 
 use core::hint::black_box;
 
@@ -15,8 +15,8 @@ use crate::backend::memory::{Word, wipe_words};
 /// A value proves that the processor has the vector's instructions: both constructors are `unsafe`
 /// for that reason, and the operations are safe.
 pub(super) trait Vector<const N: usize>: Word {
-    /// Whether the registers cannot hold a schedule: the compiler would keep copies of it on the
-    /// stack.
+    /// Whether the processor has too few registers for a schedule: the compiler would keep copies
+    /// of it on the stack.
     const FEW_REGISTERS: bool;
 
     /// Loads numbers.
@@ -39,29 +39,29 @@ pub(super) trait Vector<const N: usize>: Word {
     /// Stores the numbers in big-endian order.
     fn store_big_endian(self, words: &mut [[u8; 8]; N]);
 
-    /// Transposes columns to rows.
+    /// Transposes a square of numbers: `result[i]` has number `i` of each row.
     fn transpose(rows: [Self; N]) -> [Self; N];
 
     /// The sum modulo 2^64.
     fn add(self, other: Self) -> Self;
 
-    /// The same, hidden from the optimiser: sums of the result are computed in the order of the
-    /// source.
+    /// This value, unchanged but hidden from the optimiser, so that sums are computed in the order
+    /// of the source.
     fn opaque(self) -> Self;
 
     /// The sum with the same number in each lane.
     fn add_constant(self, constant: u64) -> Self;
 
-    /// ROTR. `LEFT` is 64 - `RIGHT`.
+    /// ROTR by `RIGHT`. `LEFT` must be 64 - `RIGHT`.
     fn rotate<const RIGHT: i32, const LEFT: i32>(self) -> Self;
 
-    /// SHR.
+    /// SHR by `RIGHT`.
     fn shift<const RIGHT: i32>(self) -> Self;
 
     /// Exclusive or of three numbers.
     fn xor(self, second: Self, third: Self) -> Self;
 
-    /// Ch: the bits of `yes` where this has ones, and of `no` where it has zeros.
+    /// Ch: the bits of `yes` where `self` has ones, and the bits of `no` where it has zeros.
     fn choose(self, yes: Self, no: Self) -> Self;
 
     /// Maj: the majority of the three numbers in each bit.
@@ -71,10 +71,10 @@ pub(super) trait Vector<const N: usize>: Word {
     fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]);
 }
 
-/// Compresses the block of each lane into its state, or continues with its outer hash.
+/// Compresses the block of each lane into its state, and continues with the outer hash, if any.
 ///
-/// With an outer hash, the inner hash is the beginning of the next block, taken from the vectors,
-/// and the MACs are written over the lanes' blocks.
+/// With an outer hash, the result of the inner hash is the beginning of the next block without
+/// leaving the vectors, and the MACs are written over the lanes' blocks.
 ///
 /// Everything except the rounds is inlined here, so that it is compiled with the instructions of
 /// the calling function.
@@ -92,13 +92,13 @@ pub(super) unsafe fn compress<V: Vector<N>, const N: usize>(
     outer: Option<Outer<'_>>,
 ) {
     assert!(!lanes.is_empty() && lanes.len() <= N);
-    // With fewer lanes the last one is computed more than once, and stored once.
+    // If there are fewer lanes than `N`, the last one is loaded more than once and stored once.
     let last = lanes.len() - 1;
     // SAFETY: the caller's promise.
     let zero = unsafe { V::load(&[0; N]) };
-    // SAFETY: the same.
+    // SAFETY: the caller's promise.
     let load = |words| unsafe { V::load(words) };
-    // SAFETY: the same.
+    // SAFETY: the caller's promise.
     let load_big_endian = |words| unsafe { V::load_big_endian(words) };
 
     let (mut state, mut schedule) = ([zero; 8], [zero; 16]);
@@ -130,7 +130,7 @@ pub(super) unsafe fn compress<V: Vector<N>, const N: usize>(
     wipe_words(&mut state);
 }
 
-/// Makes vectors of one word of every lane. `row` gives the words of a lane, `N` at a time.
+/// Fills vectors that have one word of every lane each; `row` gives `N` words of one lane.
 #[inline(always)]
 fn fill<V: Vector<N>, const N: usize>(words: &mut [V], zero: V, row: impl Fn(usize, usize) -> V) {
     for (group, columns) in words.chunks_exact_mut(N).enumerate() {
@@ -140,7 +140,7 @@ fn fill<V: Vector<N>, const N: usize>(words: &mut [V], zero: V, row: impl Fn(usi
     }
 }
 
-/// A group's vectors as an array.
+/// A group of vectors as an array.
 #[inline(always)]
 fn whole<V: Vector<N>, const N: usize>(group: &[V], zero: V) -> [V; N] {
     let mut rows = [zero; N];
@@ -148,7 +148,7 @@ fn whole<V: Vector<N>, const N: usize>(group: &[V], zero: V) -> [V; N] {
     rows
 }
 
-/// The `N` words of a group.
+/// The `N` words of group number `group`.
 #[inline(always)]
 fn part<T, const N: usize>(words: &[T], group: usize) -> &[T; N] {
     words[group * N..].first_chunk().expect("a lane is a whole number of groups")
@@ -159,26 +159,27 @@ fn part_mut<T, const N: usize>(words: &mut [T], group: usize) -> &mut [T; N] {
     words[group * N..].first_chunk_mut().expect("a lane is a whole number of groups")
 }
 
-/// The compression function, FIPS 180-4 6.4.2. The schedule holds the next sixteen words.
+/// The compression function, FIPS 180-4 6.4.2. `schedule` has the words of the next sixteen rounds.
 #[inline(always)]
 pub(super) fn hash<V: Vector<N>, const N: usize>(state: &mut [V; 8], schedule: &mut [V; 16]) {
     let ([first @ .., last], mut after) = (&K, *state);
-    // The schedule is loaded again from memory, where it is wiped: any sixteen consecutive words
-    // of it reveal the block, and keeping them over more rounds would leave copies on the stack.
+    // `black_box` makes the compiler load the schedule again from memory, where it is wiped: any
+    // sixteen consecutive words of it reveal the block, and keeping them in registers over more
+    // rounds would leave copies on the stack.
     for k in first {
         after = sixteen_rounds::<V, N, true>(after, black_box(schedule), k);
     }
     after = sixteen_rounds::<V, N, false>(after, black_box(schedule), last);
-    // The same for the state.
+    // The initial state is loaded again from memory for the same reason.
     for (sum, word) in black_box(state).iter_mut().zip(after) {
         *sum = sum.add(word);
     }
 }
 
-/// Sixteen rounds; with `MORE` to come, the schedule's next words replace these.
+/// Runs sixteen rounds. If `MORE` rounds follow, replaces the schedule by the words for them.
 ///
-/// Instead of moving every word to the next variable, the variables change their roles: after
-/// eight rounds they are back.
+/// The values are not moved from variable to variable in each round. Instead each round takes the
+/// variables in other roles, which are the original ones again after eight rounds.
 #[inline(always)]
 #[rustfmt::skip]
 fn sixteen_rounds<V: Vector<N>, const N: usize, const MORE: bool>(
@@ -205,7 +206,7 @@ fn sixteen_rounds<V: Vector<N>, const N: usize, const MORE: bool>(
     [a, b, c, d, e, f, g, h]
 }
 
-/// Round `T` of sixteen: `d` becomes the next round's e, and `h` its a.
+/// Runs round `T` of sixteen: `d` becomes the e of the next round, and `h` becomes its a.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, clippy::many_single_char_names)]
 fn round<V: Vector<N>, const N: usize, const T: usize, const MORE: bool>(
@@ -222,9 +223,9 @@ fn round<V: Vector<N>, const N: usize, const T: usize, const MORE: bool>(
 ) {
     let sum_e = e.rotate::<14, 50>().xor(e.rotate::<18, 46>(), e.rotate::<41, 23>());
     let sum_a = a.rotate::<28, 36>().xor(a.rotate::<34, 30>(), a.rotate::<39, 25>());
-    // The next round waits for d and h, so the operands that are known last are added last: one
-    // addition after the rotations of e, and one after those of a. The compiler would share sums
-    // and add the constant at the end, which is fewer additions in longer dependency chains.
+    // The next round waits for d and h, so the operands that are ready last are added last: one
+    // addition after the rotations of e, and one after the rotations of a. The compiler would
+    // share sums and add the constant at the end: fewer additions in longer dependency chains.
     let early = h.add(w[T].add_constant(k[T])).opaque();
     let choice = e.choose(f, g);
     *d = d.add(early).opaque().add(choice).opaque().add(sum_e);
@@ -235,7 +236,7 @@ fn round<V: Vector<N>, const N: usize, const T: usize, const MORE: bool>(
         let far = far.rotate::<19, 45>().xor(far.rotate::<61, 3>(), far.shift::<6>());
         w[T] = w[T].add(near).add(w[(T + 9) % 16]).add(far);
         if V::FEW_REGISTERS {
-            // Loaded again from memory, as in `hash`.
+            // The schedule is loaded again from memory, as in `hash`.
             black_box(&mut *w);
         }
     }

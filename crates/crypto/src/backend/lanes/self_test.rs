@@ -1,21 +1,21 @@
 //! A self-test that compares lanes with AWS-LC at run time.
 //!
 //! It runs once in a process, before any lane is used. If a processor, an emulator or a compiler
-//! implements a vector instruction wrongly, the cost is speed and not a secret. See `rounds.rs`
-//! for the tested code.
+//! implements a vector instruction wrongly, lanes are not used: the cost is speed, and no secret
+//! leaks. See `rounds.rs` for the tested code.
 
 use super::{Instructions, Kernel, Lane, Outer, compress_singly, kernels};
 use crate::backend::memory;
 
-/// The first instructions whose kernels are all correct in each lane, with each number of lanes;
-/// otherwise none.
+/// The first instructions whose kernels give correct results in each lane, for each number of
+/// lanes; otherwise none.
 ///
-/// `run` runs a kernel. Tests inject faults by it.
+/// `run` runs a kernel; tests pass a function that injects faults.
 pub(super) fn first_that_passes(
     available: impl Iterator<Item = Instructions>,
     run: impl Fn(&Kernel, &mut [Lane], Option<Outer<'_>>),
 ) -> Instructions {
-    // Two inputs: a fixed one, and a random one.
+    // The inputs are fixed ones and random ones.
     let mut known = [Lane::EMPTY; MOST];
     for (index, lane) in (1..).zip(&mut known) {
         lane.state = core::array::from_fn(|t| (u64::MAX / index) >> t);
@@ -43,8 +43,8 @@ const MOST: usize = 8;
 /// The number of consecutive blocks, each starting from the previous result.
 const BLOCKS: usize = 3;
 
-/// Whether a kernel gives the same results as AWS-LC's compression function in each lane, also
-/// followed by an outer hash.
+/// Whether a kernel gives the same results as AWS-LC's compression function in each lane, with and
+/// without an outer hash.
 fn matches_aws_lc(
     kernel: &Kernel,
     start: &[Lane],
@@ -59,7 +59,7 @@ fn matches_aws_lc(
         expected.copy_from_slice(lanes);
         compress_singly(expected, outer);
         run(kernel, lanes, outer);
-        // With an outer hash the MAC is compared.
+        // With an outer hash only the MAC is compared.
         (lanes.iter().zip(expected)).all(|(lane, expected)| match outer {
             Some(_) => lane.block[..8] == expected.block[..8],
             None => lane.state == expected.state && lane.block == expected.block,

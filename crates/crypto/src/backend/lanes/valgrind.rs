@@ -1,8 +1,8 @@
 //! Checks by Valgrind that no branch and no address depends on the hashed data.
 //!
-//! For `tools/constant-time.sh`. Keys and messages are marked as undefined, and Valgrind's
+//! `tools/constant-time.sh` runs it. Keys and messages are marked as undefined, and Valgrind's
 //! memcheck counts the uses of undefined values in branches and addresses. It supports AVX2 but
-//! not AVX-512; `rounds.rs` is the same for both. `tests.rs` checks the results.
+//! not AVX-512; both use the same `rounds.rs`. `tests.rs` checks the results.
 
 use core::arch::asm;
 use core::hint::black_box;
@@ -18,12 +18,12 @@ const COUNT_ERRORS: usize = 0x1201;
 const MAKE_UNDEFINED: usize = 0x4d43_0001;
 const MAKE_DEFINED: usize = 0x4d43_0002;
 
-/// A client request to Valgrind, as its manual defines it: rotations of `rdi` that restore it, and
+/// Makes a client request to Valgrind as its manual defines it: rotations that restore `rdi`, and
 /// an exchange without effect. Without Valgrind the result is 0.
 fn ask(request: usize, first: usize, second: usize) -> usize {
     let arguments = [request, first, second, 0, 0, 0];
     let mut answer = 0;
-    // SAFETY: `rdi` and `rbx` are as before; Valgrind reads six words, and writes the answer.
+    // SAFETY: `rdi` and `rbx` keep their values; Valgrind reads six words and writes the answer.
     unsafe {
         asm!(
             "rol rdi, 3",
@@ -38,9 +38,9 @@ fn ask(request: usize, first: usize, second: usize) -> usize {
     answer
 }
 
-/// Marks secrets as undefined, and results as defined before they are compared.
+/// Marks these values as undefined or as defined, by `request`.
 fn mark<T>(request: usize, values: &mut [T]) {
-    // Prevents the compiler from knowing the values.
+    // Hides the values from the compiler.
     let values = black_box(values);
     ask(request, values.as_mut_ptr().expose_provenance(), size_of_val(values));
 }

@@ -24,14 +24,14 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The first error in it.
+    /// The first error in the file.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
         let name = file.display().to_string();
         let error_for =
             |reason: String| ConfigError { source: name.clone(), key: String::new(), reason };
         let read = || {
             let mut file = File::open(file)?;
-            // Permissions of the open file; the path may already name another one.
+            // The open file is checked, because the path may refer to another file by now.
             let is_exposed = tercel_fleet::is_exposed(&file.metadata()?);
             let mut text = Vec::new();
             file.read_to_end(&mut text).map(|_| (text, is_exposed))
@@ -42,11 +42,11 @@ impl Config {
         Ok(Self { file: Some(file.to_owned()), is_exposed, ..config })
     }
 
-    /// Parses this text. `name` is the file name in errors.
+    /// Parses a configuration from text. `name` is the file name in errors.
     ///
     /// # Errors
     ///
-    /// The first error in it.
+    /// The first error in the text.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         parse_file(name, text)
     }
@@ -55,7 +55,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The first error.
+    /// The first error in the options.
     pub fn from_options(options: &CommandLineOptions) -> Result<Self, ConfigError> {
         parse_options(options)
     }

@@ -1,6 +1,6 @@
 //! Parses PROXY headers of load balancers.
 //!
-//! Reads no byte past the header, because the TLS records follow.
+//! It reads no byte after the header, because the TLS records follow.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,9 +15,9 @@ const MAX_V1_LENGTH: usize = 107;
 /// Maximum length of the addresses and TLVs of version 2.
 const MAX_V2_LENGTH: usize = 4096;
 
-/// Reads a header of either version. `None`: the header carries no addresses (LOCAL or UNKNOWN).
+/// Reads a header of either version. `None`: the header has no addresses (LOCAL or UNKNOWN).
 pub(crate) async fn header<R: AsyncRead + Unpin>(reader: &mut R) -> io::Result<Option<Addresses>> {
-    // Both versions have longer headers than this.
+    // The headers of both versions are longer than this.
     let mut start = [0; SIGNATURE.len()];
     reader.read_exact(&mut start).await?;
     if start == SIGNATURE {
@@ -54,7 +54,7 @@ fn version1(line: &[u8]) -> Option<Option<Addresses>> {
     let (source, destination) = (address()?, address()?);
     let mut port = || {
         let word = words.next()?;
-        // No sign and no leading zero.
+        // A port has only digits, without sign or leading zero.
         let plain = word.bytes().all(|byte| byte.is_ascii_digit());
         let plain = plain && (word == "0" || !word.starts_with('0'));
         if plain { word.parse::<u16>().ok() } else { None }
@@ -83,7 +83,7 @@ async fn version2<R: AsyncRead + Unpin>(reader: &mut R) -> io::Result<Option<Add
         PROXY => match family {
             TCP4 => Ok(Some(tcp4(&rest).ok_or_else(|| malformed("PROXY header is truncated"))?)),
             TCP6 => Ok(Some(tcp6(&rest).ok_or_else(|| malformed("PROXY header is truncated"))?)),
-            // AF_UNSPEC, or a family that is not used here. Section 2.2
+            // The family is AF_UNSPEC, or one that is not used here. Section 2.2
             _ => Ok(None),
         },
         _ => Err(malformed("unsupported PROXY header version or command")),

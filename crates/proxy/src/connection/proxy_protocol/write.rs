@@ -12,16 +12,16 @@ use super::{Addresses, PROXY, SIGNATURE, TCP4, TCP6};
 const ALPN: u8 = 0x01;
 const AUTHORITY: u8 = 0x02;
 const SSL: u8 = 0x20;
-/// A type of our own, from the range for custom applications: the number of bytes after the header
-/// that are early data forwarded before the handshake was complete, as a 32-bit big-endian integer.
-/// Section 2.2.8
+/// The TLV type of the early data length, from the range for custom applications: the number of
+/// bytes after the header that are early data forwarded before the handshake was complete, as a
+/// 32-bit big-endian integer. Section 2.2.8
 const EARLY_DATA: u8 = 0xe0;
 const SSL_VERSION: u8 = 0x21;
 const SSL_CN: u8 = 0x22;
 const SSL_CIPHER: u8 = 0x23;
 
-/// Flags of the `client` field: the client uses TLS, and presented a certificate in this
-/// connection, or in this session. Section 2.2
+/// Flags of the `client` field: the client uses TLS; it presented a certificate in this
+/// connection; it did so in this session. Section 2.2
 const CLIENT_SSL: u8 = 0x01;
 const CLIENT_CERT_CONN: u8 = 0x02;
 const CLIENT_CERT_SESS: u8 = 0x04;
@@ -53,7 +53,7 @@ pub(crate) fn header(addresses: Addresses, info: &ConnectionInfo) -> Vec<u8> {
     push_tlv(SSL, &ssl_tlv(info), &mut rest);
     let mut header = SIGNATURE.to_vec();
     header.extend([PROXY, family]);
-    // Names and protocols are far shorter than 65536 bytes.
+    // The length fits, because names and protocols are far shorter than 65536 bytes.
     header.extend(u16::try_from(rest.len()).unwrap_or(u16::MAX).to_be_bytes());
     header.append(&mut rest);
     header
@@ -89,7 +89,7 @@ fn ssl_tlv(info: &ConnectionInfo) -> Vec<u8> {
     content
 }
 
-/// Appends a TLV. A value over 1024 bytes is omitted; real ones are shorter.
+/// Appends a TLV. A value of more than 1024 bytes is omitted; actual values are shorter.
 fn push_tlv(kind: u8, content: &[u8], out: &mut Vec<u8>) {
     if let (Ok(length), ..=1024) = (u16::try_from(content.len()), content.len()) {
         out.push(kind);
@@ -105,8 +105,8 @@ fn to_ipv6(address: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// The name of a cipher suite as in the specification's example; for TLS 1.2 these are OpenSSL's
-/// names.
+/// The name of a cipher suite. As in the specification's example, it is OpenSSL's name for
+/// TLS 1.2.
 fn cipher_name(suite: CipherSuite) -> String {
     let name = match suite {
         CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 => "ECDHE-ECDSA-AES128-GCM-SHA256",

@@ -54,20 +54,20 @@ impl Health {
         Arc::default()
     }
 
-    /// The process serves from now on, with this many listeners.
+    /// Records that the process serves from now on, with this many listeners.
     pub fn serving(&self, listeners: usize) {
         self.expected.store(listeners, Ordering::Relaxed);
         self.listening.store(listeners, Ordering::Relaxed);
         self.phase.store(SERVING, Ordering::Release);
     }
 
-    /// A listener has failed permanently.
+    /// Records that a listener has failed permanently.
     pub fn listener_lost(&self) {
         let less = |listening: usize| Some(listening.saturating_sub(1));
         let _ = self.listening.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    /// The process is draining: load balancers should send new connections elsewhere.
+    /// Records that the process is draining: load balancers should send new connections elsewhere.
     pub fn draining(&self) {
         self.phase.store(DRAINING, Ordering::Release);
     }
@@ -78,7 +78,7 @@ impl Health {
     ///
     /// Before [`Health::serving`], after [`Health::draining`], and if a listener has failed.
     pub fn check(&self) -> Result<String, String> {
-        // Loaded first: the listener counts were stored before the phase became SERVING.
+        // The phase is loaded first: the listener counts were stored before it became SERVING.
         let phase = self.phase.load(Ordering::Acquire);
         let (expected, listening) =
             (self.expected.load(Ordering::Relaxed), self.listening.load(Ordering::Relaxed));
@@ -93,12 +93,12 @@ impl Health {
     }
 }
 
-/// Serves the admin listener until the future is dropped, which should be after a drain, so that
-/// `/healthz` reports it.
+/// Serves the admin listener until the future is dropped. Drop it only after a drain, so that
+/// `/healthz` reports the drain.
 ///
 /// # Errors
 ///
-/// None; a failed `accept` is retried after a pause.
+/// No error is returned: after a failed `accept` it is called again after a pause.
 pub async fn serve(
     listener: TcpListener,
     metrics: Arc<Metrics>,

@@ -1,8 +1,8 @@
 //! Exposition of the counters in OpenMetrics format.
 //!
 //! Names follow the Prometheus conventions: prefix `tercel_`, a unit as suffix, `_total` for
-//! counters. Families with hundreds of possible label combinations list only those with a nonzero
-//! count; families with few list all.
+//! counters. Families with hundreds of possible label combinations list only the combinations with
+//! a nonzero count; families with few list all.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -37,7 +37,7 @@ impl Metrics {
     }
 }
 
-/// The sums over all shards.
+/// The sums of the counters of all shards.
 #[derive(Debug)]
 struct Totals {
     started: SystemTime,
@@ -49,7 +49,7 @@ struct Totals {
     sent: u64,
     retried: u64,
     early_data_rejected: u64,
-    /// Forwarded before the handshake was complete, and after it.
+    /// Early data forwarded before the handshake was complete, and after it.
     early_data_forwarded: [u64; 2],
     early_data_abandoned: u64,
     refused: Vec<u64>,
@@ -108,7 +108,7 @@ impl Totals {
     }
 }
 
-/// Adds the tables of all shards, slot by slot.
+/// Adds the tables of all shards, slot by slot, to one table.
 fn sum_tables(slots: usize, tables: impl Iterator<Item = impl Iterator<Item = u64>>) -> Vec<u64> {
     let mut total = vec![0_u64; slots];
     for table in tables {

@@ -50,7 +50,7 @@ impl<const N: usize> CounterTable<N> {
     }
 }
 
-/// Upper bounds of the buckets, in microseconds and in seconds; one more bucket is unbounded.
+/// The upper bounds of the buckets, in microseconds and in seconds; the last bucket has no bound.
 pub(super) const BOUNDS: [(u64, f64); 15] = [
     (250, 0.000_25),
     (500, 0.000_5),
@@ -75,7 +75,7 @@ pub(super) const BUCKETS: usize = BOUNDS.len() + 1;
 #[derive(Debug, Default)]
 pub(super) struct Histogram {
     buckets: CounterTable<BUCKETS>,
-    /// In nanoseconds; overflows after 584 years.
+    /// The sum of the durations in nanoseconds; overflows after 584 years.
     sum: Counter,
 }
 

@@ -23,7 +23,7 @@ macro_rules! label_values {
                 match self { $(Self::$Variant => $name,)* }
             }
 
-            /// Its slot in a counter table.
+            /// The slot of this value in a counter table.
             #[must_use]
             pub const fn index(self) -> usize {
                 self as usize
@@ -33,7 +33,7 @@ macro_rules! label_values {
 }
 
 label_values! {
-    /// Why a connection was closed before its handshake.
+    /// The reason why a connection was closed before its handshake.
     RefusalReason {
         /// The connection limit of the process is reached.
         ConnectionLimit = "connection_limit",
@@ -45,13 +45,13 @@ label_values! {
         Draining = "draining",
         /// The PROXY header is missing or malformed, or the peer may not send one.
         ProxyHeader = "proxy_header",
-        /// No route for the requested name.
+        /// There is no route for the requested name.
         NoRoute = "no_route",
     }
 }
 
 label_values! {
-    /// How a handshake succeeded.
+    /// The kind of a successful handshake.
     HandshakeOutcome {
         /// A full handshake.
         Full = "full",
@@ -63,15 +63,15 @@ label_values! {
 }
 
 label_values! {
-    /// Why a handshake failed.
+    /// The reason why a handshake failed.
     HandshakeFailure {
         /// The peer violated the protocol.
         Protocol = "protocol",
-        /// No common version, cipher suite, group, signature scheme or application protocol.
+        /// There is no common version, cipher suite, group, signature scheme or ALPN protocol.
         NothingInCommon = "nothing_in_common",
         /// The first bytes were plaintext HTTP.
         PlainHttp = "plain_http",
-        /// No certificate for the requested name.
+        /// There is no certificate for the requested name.
         UnrecognizedName = "unrecognized_name",
         /// The client sent no certificate, but one is required.
         CertificateRequired = "certificate_required",
@@ -85,15 +85,15 @@ label_values! {
         TimedOut = "timed_out",
         /// The transport failed.
         Transport = "transport",
-        /// An error on this side.
+        /// The error is on this side.
         Local = "local",
     }
 }
 
 label_values! {
-    /// Why a backend connection failed.
+    /// The reason why a backend connection failed.
     BackendFailure {
-        /// Connection refused.
+        /// The connection was refused.
         Refused = "refused",
         /// Connecting timed out.
         TimedOut = "timed_out",
@@ -109,11 +109,11 @@ label_values! {
 }
 
 label_values! {
-    /// Why accept failed.
+    /// The reason why `accept` failed.
     AcceptFailure {
         /// The file descriptor limit of the process or system is reached.
         FileLimit = "file_limit",
-        /// Out of memory.
+        /// There is not enough memory.
         Memory = "memory",
         /// The client closed the connection before it was accepted.
         Aborted = "aborted",
@@ -123,7 +123,7 @@ label_values! {
 }
 
 label_values! {
-    /// What was reloaded.
+    /// The kind of data that was reloaded.
     Reload {
         /// The configuration.
         Configuration = "configuration",
@@ -224,8 +224,8 @@ fn handshake_error(error: &io::Error) -> Option<&HandshakeError> {
     error.get_ref()?.downcast_ref::<HandshakeError>()
 }
 
-/// Number of slots for a set of code points: one for each named point, one for `none` and one for
-/// `other`. Peers can send any code point, but only use these slots.
+/// The number of slots for a set of code points: one for each named point, one for `none` and one
+/// for `other`. Peers can send any code point, but no point has another slot.
 pub(super) const fn slots(named: usize) -> usize {
     named.saturating_add(2)
 }

@@ -1,7 +1,7 @@
 //! Prometheus metrics.
 //!
-//! Each worker counts into a [`Shard`] of its own, so counting shares no cache line between threads
-//! and takes no lock. Scraping adds the shards up. Metrics that change a few times a day
+//! Each worker increments the counters of its own [`Shard`], so that threads share no cache line
+//! and take no lock. A scrape adds up the shards. Metrics that change a few times a day
 //! ([`Reload`], certificates, ticket keys) are stored once, behind a lock that no connection takes.
 //!
 //! | family | meaning | labels |
@@ -27,8 +27,8 @@
 //! | `tercel_certificate_not_after_seconds` | end of validity, Unix time | `name`, `file` |
 //! | `tercel_ticket_key_age_seconds` | age of the current ticket key | |
 //!
-//! Counters have the suffix `_total` in the text. The resumption rate of five minutes is
-//! `sum(rate(tercel_resumptions_total{result="hit"}[5m])) /
+//! Counters have the suffix `_total` in the text. The share of resumed handshakes within five
+//! minutes is `sum(rate(tercel_resumptions_total{result="hit"}[5m])) /
 //! sum(rate(tercel_resumptions_total[5m]))`.
 //!
 //! Label values are closed sets ([`labels`]), so that clients cannot create new time series.
@@ -62,7 +62,7 @@ pub struct Metrics {
     ticket_keys: Mutex<Option<TicketKeyAge>>,
 }
 
-/// A function that returns when the current ticket key began to encrypt tickets.
+/// A function that returns the time at which the current ticket key began to encrypt tickets.
 struct TicketKeyAge(Box<dyn Fn() -> Option<UnixTime> + Send + Sync>);
 
 impl std::fmt::Debug for TicketKeyAge {
@@ -74,7 +74,7 @@ impl std::fmt::Debug for TicketKeyAge {
 /// Metrics that no connection changes.
 #[derive(Clone, Debug, Default)]
 struct GlobalMetrics {
-    /// Successful and failed reloads.
+    /// The numbers of successful and of failed reloads.
     reloads: BTreeMap<Reload, [u64; 2]>,
     certificates: Vec<Expiry>,
 }
@@ -102,8 +102,8 @@ impl Metrics {
         })
     }
 
-    /// The shard of worker `index`. Indices past the last shard share one, which is slower, but
-    /// correct.
+    /// The shard of worker `index`. Workers whose index is too large share the last shard, which is
+    /// slower but correct.
     #[must_use]
     pub fn shard(&self, index: usize) -> Arc<Shard> {
         let index = index.checked_rem(self.shards.len()).unwrap_or_default();
@@ -118,8 +118,8 @@ impl Metrics {
         *count = count.saturating_add(1);
     }
 
-    /// Sets the certificates in use. If two have the same name and file, the one that expires first
-    /// counts.
+    /// Sets the certificates in use. For two with the same name and file, the earlier end of
+    /// validity is exposed.
     pub fn set_certificates(&self, mut certificates: Vec<Expiry>) {
         certificates.sort();
         certificates
@@ -127,8 +127,8 @@ impl Metrics {
         self.global().certificates = certificates;
     }
 
-    /// Sets the function that returns when the current ticket key began to encrypt tickets; it is
-    /// called at each scrape.
+    /// Sets the function that returns the time at which the current ticket key began to encrypt
+    /// tickets. It is called at each scrape.
     pub fn set_ticket_keys(&self, since: impl Fn() -> Option<UnixTime> + Send + Sync + 'static) {
         let mut keys = self.ticket_keys.lock().unwrap_or_else(PoisonError::into_inner);
         *keys = Some(TicketKeyAge(Box::new(since)));
@@ -139,7 +139,7 @@ impl Metrics {
         keys.as_ref().and_then(|keys| keys.0())
     }
 
-    /// Open connections of all workers.
+    /// The number of open connections of all workers.
     #[must_use]
     pub fn open_connections(&self) -> u64 {
         // `closed` is read first, so that a connection that opens and closes in between cannot make

@@ -12,18 +12,18 @@ use super::labels::{
     VERSIONS, slot,
 };
 
-/// Versions by suites by groups by outcomes.
+/// The number of handshake counters: one for each version, suite, group and outcome.
 pub(super) const HANDSHAKES: usize =
     VERSIONS.len() * labels::SUITES * labels::GROUPS * HandshakeOutcome::ALL.len();
 
-/// Reasons by alerts.
+/// The number of failure counters: one for each reason and alert.
 pub(super) const FAILURES: usize = HandshakeFailure::ALL.len() * labels::ALERTS;
 
-/// The counters of one worker. Any thread may update them, but only one should, to avoid cache line
-/// contention.
+/// The counters of one worker. Any thread may increment them, but only one should, to avoid
+/// contention for cache lines.
 ///
-/// The alignment keeps the counters of two workers in different cache lines, also on processors
-/// that prefetch lines in pairs.
+/// The alignment keeps the counters of two workers in different cache lines, and in different pairs
+/// of lines for processors that prefetch pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Shard {
@@ -68,7 +68,7 @@ impl Shard {
         self.opened.increment();
     }
 
-    /// Counts the close of an [opened](Shard::opened) connection.
+    /// Counts the closing of an [opened](Shard::opened) connection.
     pub fn closed(&self) {
         self.closed.increment();
     }
@@ -146,7 +146,7 @@ pub(super) struct HandshakeLabels {
 }
 
 impl HandshakeLabels {
-    /// The slot in the table; the last label varies fastest.
+    /// The slot in the counter table; the last label varies fastest.
     fn slot(&self) -> usize {
         self.version
             .saturating_mul(labels::SUITES)

@@ -1,4 +1,4 @@
-//! A worker thread: it has its own listeners and its own runtime, and shares no data of
+//! A worker thread: it has its own listeners and its own runtime, and shares no data of its
 //! connections.
 
 use std::net::TcpListener;
@@ -17,7 +17,7 @@ use crate::relay::coalesce;
 use crate::worker::WorkerContext;
 use crate::worker::connection_limits::ConnectionCounts;
 
-/// What all workers serve by, broadcast to them.
+/// The configuration and the phase of the process, broadcast to all workers.
 #[derive(Clone)]
 pub(crate) struct Control {
     pub(crate) active: Arc<ActiveConfig>,
@@ -28,7 +28,7 @@ pub(crate) struct Control {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Serving,
-    /// No new connections; open ones are closed at this time at the latest.
+    /// The process accepts no new connections; open ones are closed at this time at the latest.
     Draining(Instant),
     Stopped,
 }
@@ -50,7 +50,7 @@ pub(crate) fn run_worker(setup: WorkerSetup) -> std::io::Result<()> {
     let tasks = LocalSet::new();
     let result = tasks.block_on(&runtime, serve(setup));
     drop(tasks);
-    // Name lookups may still be running on the runtime's blocking threads.
+    // Name resolution may still be running on the runtime's blocking threads.
     runtime.shutdown_background();
     result
 }
@@ -70,7 +70,7 @@ async fn serve(setup: WorkerSetup) -> std::io::Result<()> {
         context.idle_timers.run(|| context.is_draining()).await;
     });
     let until = loop {
-        // The first iteration handles what was sent before this thread started.
+        // The first iteration handles the values sent before this thread started.
         let Control { active, phase } = control.borrow_and_update().clone();
         match phase {
             Phase::Serving => {}

@@ -1,9 +1,9 @@
 //! Connection counts and limits of the process, of listeners and of clients.
 //!
 //! Counts are atomic integers; no lock is taken. Clients are counted in a count-min sketch of fixed
-//! size, because a table of addresses could be flooded: each address counts in one cell of each of
-//! two rows, selected by secretly keyed hashes, and the smaller cell is an upper bound of its
-//! connections. Two addresses that share both cells share a limit.
+//! size, because an attacker could fill a table of addresses. Each address is counted in one cell
+//! of each of two rows, selected by hashes with a secret key, and the smaller count is an upper
+//! bound of its connections. Two addresses that share both cells share a limit.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -15,7 +15,7 @@ use crate::observability::metrics::labels::RefusalReason;
 use crate::sync::atomic::Ordering::{AcqRel, Relaxed};
 use crate::sync::atomic::{AtomicU32, AtomicUsize};
 
-/// Why a connection is refused.
+/// The reason why a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LimitReached {
     /// The limit of the process.
@@ -55,8 +55,8 @@ pub(crate) struct ConnectionCounts {
     hashes: [RandomState; 2],
 }
 
-/// One worker's reference to the counts. Connections count their references to this one, which no
-/// other thread touches.
+/// A worker's reference to the counts. Each connection has a reference to this value instead, so
+/// that their reference counts are not shared with other threads.
 #[derive(Debug)]
 pub(crate) struct WorkerCounts(pub(crate) Arc<ConnectionCounts>);
 
@@ -68,7 +68,7 @@ pub(crate) struct ConnectionLimits {
     pub(crate) per_client: Option<u32>,
 }
 
-/// Cells per row; both rows take 512 KiB. Model checks use one cell.
+/// The number of cells in a row; both rows take 512 KiB. Model checks use one cell.
 const CELLS: usize = if cfg!(all(test, loom)) { 1 } else { 1 << 16 };
 const LAST_CELL: u64 = CELLS as u64 - 1;
 
@@ -83,7 +83,7 @@ impl ConnectionCounts {
         })
     }
 
-    /// Open connections of the process.
+    /// The number of open connections of the process.
     pub(crate) fn open(&self) -> usize {
         self.process.load(Relaxed)
     }
@@ -91,7 +91,7 @@ impl ConnectionCounts {
     fn cells(&self, client: IpAddr) -> [u32; 2] {
         let network = client_network(client);
         self.hashes.each_ref().map(|hash| {
-            // The mask leaves an index into the row.
+            // The mask makes the hash an index into the row.
             u32::try_from(hash.hash_one(network) & LAST_CELL).unwrap_or(0)
         })
     }
@@ -101,8 +101,8 @@ impl ConnectionCounts {
     }
 }
 
-/// The key of a client: its IPv4 address, or its IPv6 /64 network, since one client may use all
-/// addresses of that.
+/// The key of a client: its IPv4 address, or its IPv6 /64 network, because a client may use all
+/// addresses of its network.
 fn client_network(client: IpAddr) -> u64 {
     match client.to_canonical() {
         IpAddr::V4(address) => u64::from(address.to_bits()),
@@ -126,7 +126,8 @@ impl Permit {
         limits: ConnectionLimits,
     ) -> Result<Self, LimitReached> {
         let number = u32::try_from(listener).unwrap_or(u32::MAX);
-        // Counted before the limit is checked, so that two threads cannot both take the last place.
+        // It is counted before the limit is checked, so that two threads cannot both take the last
+        // place.
         let permit = Self { counts: Rc::clone(counts), listener: number, client: None };
         let all = counts.0.process.fetch_add(1, Relaxed);
         let own = counts.0.listeners.get(listener).map_or(0, |own| own.fetch_add(1, Relaxed));
@@ -153,9 +154,9 @@ impl Permit {
         let cells = counts.cell(0, first).zip(counts.cell(1, second));
         let Some((first, second)) = cells else { return Ok(()) };
         first.fetch_add(1, Relaxed);
-        // Two threads may increment the rows in different orders and each see only its own
+        // Two threads may increment the rows in different orders, and each see only its own
         // connection in one of them. So the second row decides: the thread that increments it later
-        // also sees the other's increment of the first row.
+        // also sees that the other thread has incremented the first row.
         let before_in_second = second.fetch_add(1, AcqRel);
         let before_in_first = first.load(Relaxed).saturating_sub(1);
         let most_before = before_in_first.min(before_in_second);

@@ -29,7 +29,7 @@ fn one_of_two_threads_gets_the_last_permit() {
                 let counts = Arc::clone(&counts);
                 move || take(&counts).map(core::mem::forget).is_ok()
             });
-            // Never dropped, so that the permit is not available to the other thread later.
+            // The permit is never dropped, so that the other thread cannot take it later.
             let ours = take(&counts).map(core::mem::forget).is_ok();
             let theirs = other.join().unwrap();
             assert!(!(ours && theirs), "both took the last place");

@@ -77,8 +77,8 @@ impl ClientExtensions<'_> {
         }
         self.unknown.write(w);
         if let Some(grease) = grease {
-            // One of the two has a body, so that servers also read past the bodies of unknown
-            // extensions.
+            // One of the two reserved extensions has a body, so that servers also read past the
+            // bodies of unknown extensions.
             w.extension(grease.last_extension, |w| w.u8(0));
         }
         self.write_one(ExtensionType::PRE_SHARED_KEY, w);
@@ -88,7 +88,7 @@ impl ClientExtensions<'_> {
 /// The set of present extensions has one bit for each type.
 const _: () = assert!(ClientExtensions::KNOWN.len() <= 64);
 
-/// Fisher-Yates shuffle. The generator needs to be good enough to vary an order, not more.
+/// A Fisher-Yates shuffle. The order need not be unpredictable, so a simple generator is enough.
 fn shuffle(order: &mut [u8], seed: u64) {
     let mut state = seed | 1;
     let mut next_below = |bound: usize| {
