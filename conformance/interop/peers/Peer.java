@@ -112,7 +112,7 @@ public class Peer {
             System.out.write(socket.getInputStream().readNBytes(words.length));
             System.out.flush();
         }
-        // Sessions are told apart by their milliseconds.
+        // JSSE distinguishes sessions by their creation time in milliseconds.
         Thread.sleep(20);
     }
 
@@ -155,7 +155,7 @@ public class Peer {
 
     private static SSLContext context(String roots) throws Exception {
         if (options.containsKey("group")) {
-            // Read once, when JSSE is first used.
+            // JSSE reads this property once, when it is first used.
             System.setProperty("jdk.tls.namedGroups", options.get("group"));
         }
         if (options.containsKey("feature")) {
@@ -207,7 +207,7 @@ public class Peer {
             try {
                 return KeyFactory.getInstance(algorithm).generatePrivate(new PKCS8EncodedKeySpec(der));
             } catch (GeneralSecurityException otherKind) {
-                // The next algorithm may fit; the exception below is for none.
+                // The key may fit the next algorithm. The exception below is thrown if it fits none.
             }
         }
         throw new IllegalArgumentException("no usable key in " + file);

@@ -30,7 +30,8 @@ def serve_one(context, plain):
             connection.sendall(data)
             print("client:", connection.getpeercert(), file=sys.stderr)
             if not asked:
-                # Not ahead of the echo: OpenSSL forgets a request that meets a key update it owes.
+                # The request must follow the echo: OpenSSL drops a request while it owes the peer a key
+                # update.
                 connection.verify_client_post_handshake()
                 asked = True
         connection.unwrap()

@@ -1,5 +1,5 @@
 //! Plaintext records on a protected connection: an attacker on the path can end the connection, but
-//! not in the name of a side.
+//! the error does not claim that a side did.
 
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{Error, Handshake, Next, Opened, ReceiveBuffer, Side, error::PeerError};
