@@ -104,7 +104,7 @@ public class Peer {
         }
     }
 
-    /** A connection whose session the next one resumes. A line is echoed so that tickets have arrived. */
+    /** Makes a connection whose session the next one resumes. The echo of a line proves that tickets have arrived. */
     private static void sayAndHear(SSLContext context) throws Exception {
         byte[] words = {'0', '1', '2', '3', '\n'};
         try (SSLSocket socket = connected(context)) {
@@ -130,7 +130,7 @@ public class Peer {
         return socket;
     }
 
-    /** A session older than its connection was resumed; JSSE has no other word for it. */
+    /** Whether a session was resumed, which means that it is older than the connection: JSSE does not report it. */
     private static void tell(SSLSocket socket, long start) {
         boolean resumed = socket.getSession().getCreationTime() < start;
         System.err.println("resumed " + (resumed ? "yes" : "no"));

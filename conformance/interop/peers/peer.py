@@ -84,7 +84,7 @@ def connect(options):
 
 
 def next_session(context, options, session):
-    """What the next connection resumes. A line is echoed so that tickets have arrived."""
+    """Returns the session that the next connection resumes. The echo of a line proves that tickets have arrived."""
     plain = socket.create_connection(("127.0.0.1", options.port))
     with context.wrap_socket(plain, server_hostname=options.name, session=session) as connection:
         tell(connection)

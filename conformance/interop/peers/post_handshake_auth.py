@@ -1,5 +1,5 @@
-"""Authentication after the handshake with Python's ssl: an echo server that asks for a certificate
-after the first data, and a client that can be asked.
+"""Post-handshake authentication with Python's ssl: an echo server that requests a certificate after
+the first data, and a client that can answer the request.
 
 The command line is in src/post_handshake_auth.rs.
 """

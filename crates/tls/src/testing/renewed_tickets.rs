@@ -126,7 +126,7 @@ impl TestClient {
         hello.extensions.session_ticket.is_some_and(|ticket| !ticket.is_empty())
     }
 
-    /// The stored session, looked up before its expiry. It stays in the store.
+    /// The stored session. It is put back into the store, with an expiry in 100 hours.
     fn session(&self) -> Option<Session> {
         let key = self.key();
         let session = self.store.take_session(&key, self.clock.now())?;

@@ -158,8 +158,8 @@ fn a_session_for_one_name_stays_so_when_new_ones_are_for_all() {
         let builder = ServerConfig::builder().replaceable_credentials(set.clone());
         builder.tickets(tickets.clone()).resumption_across_names(promises).build().unwrap()
     };
-    // Tercel's client offers a session under another name only if the server allows it. But a
-    // session of a connection without a name can be offered under any name.
+    // Tercel's client offers a session under another name only if the server allows it. But an
+    // earlier connection to the server may have sent no name.
     let resumes = |first, second| {
         let store = Arc::new(ClientMemoryStore::default());
         let client = |sends_name| {
