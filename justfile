@@ -85,7 +85,7 @@ interop *FLAGS="": (peers "")
     cargo build --release -p tercel-cli
     cargo run --release -p tercel-interop -- --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
 
-# The same with all cells and all peers of conformance/peers, some of which take long to build.
+# Run `interop` with all cells and all peers of conformance/peers, some of which take long to build.
 interop-full *FLAGS="": (peers "--features full")
     cargo build --release -p tercel-cli
     cargo run --release -p tercel-interop -- --full --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
@@ -102,11 +102,11 @@ faults *FLAGS="":
 
 [private]
 peers FEATURES:
-    # Cargo unifies features within a build, and these exclude each other.
+    # Cargo unifies the features within a build, and these features exclude each other.
     cargo build --release --locked --manifest-path conformance/peers/Cargo.toml --target-dir {{ quote(build / "peers") }} --no-default-features --features as-it-comes
     cargo build --release --locked --manifest-path conformance/peers/Cargo.toml --target-dir {{ quote(build / "peers") }} {{ FEATURES }}
 
-# Measure Tercel and other libraries in turns: `just lab --quick`; see lab/README.md.
+# Measure Tercel and other libraries, alternating between them: `just lab --quick`; see lab/README.md.
 lab *FLAGS:
     cargo run --release --locked --manifest-path lab/Cargo.toml -- run {{ FLAGS }}
 
@@ -132,11 +132,11 @@ test-lab:
     cargo clippy --locked --manifest-path lab/Cargo.toml --workspace --all-targets -- -D warnings
     cargo test --locked --manifest-path lab/Cargo.toml --workspace
 
-# Run the tests that `test-lab` leaves out, whose libraries take long to build.
+# Run the tests that `test-lab` omits, because their libraries take long to build.
 test-lab-full:
     cargo test --locked --manifest-path lab/Cargo.toml -p lab --test workers --test openssl -- --ignored
 
-# Check that a library ties with itself: a few minutes on a quiet machine.
+# Check that the lab finds no difference between a library and itself: a few minutes on a quiet machine.
 lab-aa PEER="rustls" *FLAGS="": && (lab-aa-verdict)
     cargo run --release --locked --manifest-path lab/Cargo.toml -- run --full --minutes 10 \
         --rows bulk,full,resumed --peers {{ PEER }},{{ PEER }}@2 --out lab-report/aa {{ FLAGS }}
@@ -157,7 +157,7 @@ bench-crypto:
 constant-time:
     tools/constant-time.sh
 
-# Search the stack for residue of hash lanes, in builds of many profiles.
+# Search the stack for data left by hash lanes, in builds of many profiles.
 stack-residue:
     tools/stack-residue.sh
 

@@ -20,12 +20,12 @@ folder=docs/api
 
 rustc +nightly --version >/dev/null 2>&1 || { echo "absent: a nightly toolchain"; exit 0; }
 cargo public-api --version >/dev/null 2>&1 || { echo "absent: cargo-public-api"; exit 0; }
-# Each version of cargo-public-api reads what certain nightlies write.
+# Each version of cargo-public-api reads only the format of certain nightlies.
 cargo +nightly public-api --package tercel-wire -sss >/dev/null 2>&1 ||
     { echo "absent: a nightly toolchain that this cargo-public-api can read"; exit 0; }
 
-# Shortens paths to the names that a reader uses. Paths of other crates of the workspace are where
-# an item is defined, which is private. `fmt` follows from the line `impl Debug` or `impl Display`.
+# Shortens paths to the names that a reader uses. A path into another crate of the workspace is that of the
+# definition, which is private. `fmt` is omitted because the line `impl Debug` or `impl Display` implies it.
 shorten() { # CRATE
     local own=${1//-/_} other others=(tercel tercel_crypto tercel_fleet tercel_pki tercel_tokio tercel_wire)
     local rules=(
@@ -38,7 +38,7 @@ shorten() { # CRATE
     for other in "${others[@]}"; do
         [ "$other" = "$own" ] || rules+=(-e "s/\b$other::([a-z0-9_]+::)+([A-Z])/$other::\2/g")
     done
-    # An item that has two paths, or an implementation listed with its trait too, is printed once.
+    # An item that has two paths, or an implementation that is also listed with its trait, is printed once.
     sed -E "${rules[@]}" | awk '!seen[$0]++'
 }
 
@@ -60,7 +60,7 @@ mkdir -p "$build" "$folder"
 for entry in "${crates[@]}"; do
     read -r crate features <<<"$entry"
     echo "$crate"
-    # In a file of its own first: a pipeline would print a partial listing on a failure.
+    # The listing is written to a file first, because a pipeline would print a partial listing on a failure.
     listing "$crate" "$features" >"$build/full"
     shorten "$crate" <"$build/full" >"$build/$crate.txt"
     if [ "$crate" = tercel ]; then

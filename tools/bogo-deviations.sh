@@ -10,7 +10,7 @@ list=conformance/bogo/deviations.txt
 tests=$(grep -v '^#' "$list" | sed 's/: .*//' | paste -sd ';')
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
-# The runner counts them as failures and exits with an error.
+# The runner counts deviations as failures and exits with an error.
 tools/bogo.sh "$runner" "$tests" -include-disabled >"$output" || true
 
 awk -F ': ' '

@@ -17,7 +17,8 @@ if [ -n "$tests" ] && [ -f "$tests" ]; then
     tests=$(grep -v '^#' "$tests" | paste -sd ';')
 fi
 
-# With the test seams for this runner, which a release does not contain: CONTRIBUTING.md, "Test seams".
+# The shim has the test seams for this runner, which a release does not contain: CONTRIBUTING.md, "Test
+# seams".
 cargo build --profile runner -p bogo-shim --features runner
 shim=$(realpath "${CARGO_TARGET_DIR:-target}/runner/bogo-shim")
 cd "$runner"

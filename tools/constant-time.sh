@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 command -v valgrind >/dev/null || { echo "absent: valgrind"; exit 0; }
 
-# Compiled as in a release, because the optimiser decides about branches.
+# The tests are compiled as in a release, because the optimizer decides about branches.
 tests=$(cargo test --release -p tercel-crypto --lib --no-run --message-format=json |
     sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
 [ -n "$tests" ] || { echo "no test program" >&2; exit 1; }

@@ -11,7 +11,7 @@ n=${2:-10}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
-# instructions FUNCTION PROGRAM ARGUMENTS...: executed inside FUNCTION.
+# usage: instructions FUNCTION PROGRAM ARGUMENTS...; prints the instructions executed inside FUNCTION.
 instructions() {
   local function=$1
   shift

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Compares the lab's published accounting with the programs that it follows: runs them and the lab in turns, and prints
-# for each row the median of both and the difference. Fails above 10 %.
+# Compares the lab's published accounting with the programs that it follows: runs them and the lab alternately, and
+# prints for each row the median of both and the difference. Fails if a difference exceeds 10 %.
 # usage: tools/cross-check.sh RUSTLS_BENCH OPENSSL_BENCH BORINGSSL_BENCH [ROUNDS]
-# The programs are not part of this project; `-` leaves one out. RUSTLS_BENCH is rustls-bench of the rustls version in
+# The programs are not part of this project; `-` omits one. RUSTLS_BENCH is rustls-bench of the rustls version in
 # lab/Cargo.lock, built with `--profile=bench --features aws-lc-rs`. The others are openssl-bench, linked with the
 # libraries that the lab's workers were built with (in the target folder, below build/openssl-sys-* and
 # build/boring-sys-*); they run in their folder, where ../rustls/test-ca has to be that of rustls.
-# Environment: LAB is a built lab program with `run`; MULTIPLIER=4 is how much longer than by default the programs run,
-# MILLISECONDS=500 the lab's time for a row, ROWS a regular expression of rows (default: all).
+# Environment: LAB is a built lab program with `run`; MULTIPLIER=4 is the factor by which the programs
+# run longer than by default, MILLISECONDS=500 the lab's time for a row, ROWS a regular expression of rows (default: all).
 set -euo pipefail
 
 rustls=${1:?the program rustls-bench, or -}
@@ -24,7 +24,7 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 figures=$out/figures
 
-# Row of the lab, its name in the table, and the arguments of the two programs.
+# Each line has a row of the lab, its name in the table, and the arguments of the two programs.
 table='bulk-12-aes128|transfer, 1.2, aes-128-gcm|--key-type rsa2048 bulk TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256|bulk ECDHE-RSA-AES128-GCM-SHA256 1048576
 bulk-13-aes256|transfer, 1.3, aes-256-gcm|--key-type rsa2048 bulk TLS13_AES_256_GCM_SHA384|bulk TLS_AES_256_GCM_SHA384 1048576
 full-12-rsa2048-x25519|full handshakes, 1.2, rsa|--key-type rsa2048 handshake TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384|handshake ECDHE-RSA-AES256-GCM-SHA384
@@ -37,7 +37,8 @@ resumed-13-stateless-hybrid|resumed handshakes, 1.3|--key-type rsa2048 handshake
 table=$(grep -E "^[^|]*($wanted)" <<<"$table") || { echo "no row matches $wanted" >&2; exit 1; }
 ids=$(cut -d'|' -f1 <<<"$table" | paste -sd,)
 
-# program PEER PATH COLUMN ARGUMENTS...: each row by the program; PEER, case, side, `program`, figure.
+# usage: program PEER PATH COLUMN ARGUMENTS...; measures each row with the program. Prints lines of PEER, case, side,
+# `program`, and the value.
 program() {
   local peer=$1 path=$2 column=$3 name words
   shift 3
@@ -55,7 +56,7 @@ program() {
   done <<<"$table"
 }
 
-# lab PEER: each row by the lab, once; as above, `lab`.
+# usage: lab PEER; measures each row once with the lab. Prints lines like those of `program`, with `lab` in its place.
 lab() {
   local peer=$1
   # shellcheck disable=SC2086

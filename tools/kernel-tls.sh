@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/tercel/kernel
-# The record layer and its cipher algorithms; a kernel may have some of them built in.
+# The record layer and its cipher algorithms. A kernel may have some of them built in.
 modules="gf128mul ghash-generic ctr gcm libchacha chacha_generic libpoly1305 poly1305_generic
     chacha20poly1305 tls"
 

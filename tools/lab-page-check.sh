@@ -31,7 +31,7 @@ look() {
     fi
 }
 
-# A page that loads another in a window of a given width and reports the width of its content.
+# Prints a page that loads another in a window of a given width, and reports the width of its content.
 frame() {
     echo "<!DOCTYPE html><meta charset=\"utf-8\"><style>body{margin:0}iframe{border:0;width:$2px;height:$3px}</style>"
     echo "<iframe id=\"shown\" srcdoc=\"$(sed 's/&/\&amp;/g; s/"/\&quot;/g' "$1")\"></iframe>"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lines of Rust per crate: library code, its comments and blank lines, and tests apart.
+# Counts lines of Rust per crate: library code, its comments and blank lines, and separately tests.
 # usage: tools/lines.sh [COMMIT]          the tracked files of the work tree, or of a commit
 #
 # Tests are files below `tests/`, `testing/` and `benches/`, files named `tests.rs`, `testing.rs` and `models.rs`

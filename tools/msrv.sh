@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Checks every crate, test and example with the minimum Rust version stated in Cargo.toml.
-# The compiler comes from, in this order: the one in use, a rustup toolchain, rustup's
-# download, Debian's packages of that version unpacked into a cache folder.
-# TERCEL_MSRV_FROM=debian uses the last only.
+# Checks every crate, test and example with the minimum Rust version stated in Cargo.toml. The compiler is the
+# first available of these: the one in use if it has that version, a rustup toolchain, rustup's download,
+# Debian's packages of that version unpacked into a cache folder. TERCEL_MSRV_FROM=debian uses only the last.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +26,7 @@ from_debian() {
     [ -n "$found" ] || return 1
 
     local suffix=${compiler#rustc} list
-    # The simulation names these four and whatever of their dependencies is not installed.
+    # The simulation lists these four packages, and those of their dependencies that are not installed.
     list=$(apt-get --simulate --no-install-recommends install "rustc$suffix=$version" \
         "cargo$suffix=$version" "libstd-rust$suffix-dev=$version" "libstd-rust$suffix-$msrv=$version" |
         sed -n 's/^Inst \([^ ]*\) \(\[[^]]*\] \)\?(\([^ ]*\) .*/\1=\3/p')
@@ -66,7 +65,7 @@ else
 fi
 
 "${runner[@]}" rustc --version
-# A folder of its own, so that the two compilers do not discard each other's output. --locked, because the committed
-# versions are promised to build.
+# The separate target folder keeps the two compilers from discarding each other's output. --locked is set
+# because the committed versions must build.
 "${runner[@]}" cargo check --workspace --all-targets --locked \
     --target-dir "${CARGO_TARGET_DIR:-target}/msrv"

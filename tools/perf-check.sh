@@ -19,7 +19,7 @@ tests=$(cargo test --release --locked -p tercel --lib --no-run --message-format=
   sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
 [ -n "$tests" ] || { echo "no test program" >&2; exit 1; }
 
-# ours FILE: self cost of functions with mangled Rust names in a callgrind output.
+# usage: ours FILE; prints the self cost of functions with mangled Rust names in a callgrind output.
 ours() {
   awk '
     function name(text) {
@@ -37,7 +37,8 @@ ours() {
     END { print sum + 0 }' "$1"
 }
 
-# instructions FUNCTION EXAMPLE ARGUMENTS...: those of Rust functions executed inside FUNCTION.
+# usage: instructions FUNCTION EXAMPLE ARGUMENTS...; prints the instructions of Rust functions executed inside
+# FUNCTION.
 instructions() {
   local function=$1 example=$2
   shift 2
@@ -46,7 +47,7 @@ instructions() {
   ours "$out/callgrind"
 }
 
-# Names are one word in the baseline.
+# Makes a name one word, as names are in the baseline.
 word() { tr -d ',' | tr -s ' ' '_'; }
 
 measure() {

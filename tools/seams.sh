@@ -5,10 +5,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The documentation of each seam begins with these words, and a library's metadata contains the documentation of its
-# public items. Names are no sign: metadata also contains the names of items that `cfg` removed.
+# The documentation of each seam begins with these words, and a library's metadata contains the documentation
+# of its public items. The seams' names would not do, because metadata also contains the names of items that
+# `cfg` removed.
 seam='Test seam.'
-# Public features. Any other has to be requested by name, or by a test.
+# The public features. Every other feature must be requested by name, or by a test.
 features=(brotli default hash-lanes native-roots webpki-roots zlib zstd)
 faults=0
 
@@ -42,7 +43,7 @@ while read -r package _ folder said; do
 done < <(cargo tree --locked --workspace -e normal,build --prefix none -f '{p} {f}' | grep -F "($PWD/" | sed 's/ (\*)$//' | sort -u)
 [ "$faults" -eq 0 ] || { echo "$faults faults; nothing was built" >&2; exit 1; }
 
-# A release contains none.
+# A release contains no seam.
 lines=$(artifacts build --release --workspace)
 grep -q -F '/release/tercel"' <<<"$lines" || { echo "no program was built" >&2; exit 1; }
 without_seams "cargo build --release --workspace" "$lines"
@@ -51,7 +52,7 @@ without_seams "cargo build --release --workspace" "$lines"
 without_seams "cargo check --release --workspace --all-features" \
     "$(artifacts check --release --workspace --all-features)"
 
-# The search is effective: with debug assertions each seam is found when its feature is enabled.
+# Checks that the search is effective: with debug assertions, each seam is found when its feature is enabled.
 lines=$(artifacts check --workspace --all-features)
 for crate in $(git grep -l -F "$seam" -- 'crates/*/src/*.rs' | cut -d/ -f1,2 | sort -u); do
     wanted=$(git grep -h -F "$seam" -- "$crate/src/*.rs" | wc -l)

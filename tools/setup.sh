@@ -60,7 +60,8 @@ for tool in just cargo-deny cargo-fuzz; do
     command -v "$tool" >/dev/null || cargo install --locked "$tool"
 done
 
-# Pinned, because its output is committed (tools/api.sh) and each version reads the format of certain nightlies only.
+# The version is pinned, because the output is committed (tools/api.sh) and each version reads the format of
+# certain nightlies only.
 public_api=0.52.0
 [ "$(cargo public-api --version 2>/dev/null)" = "cargo-public-api $public_api" ] ||
     cargo install --locked "cargo-public-api@$public_api"

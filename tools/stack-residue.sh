@@ -13,7 +13,7 @@ tests=(
 )
 failed=()
 
-# usage: in_build PROFILE [SETTING...]: runs ${tests[@]} in a build with these settings of cargo.
+# usage: in_build PROFILE [SETTING...]; runs ${tests[@]} in a build with these settings of cargo.
 in_build() {
     local profile=$1 setting program test said flags=()
     shift
@@ -34,13 +34,14 @@ in_build() {
 }
 
 in_build release
-# Without link-time optimisation and with sixteen codegen units, as is cargo's default, and optimised for size. Settings
-# of one package avoid building AWS-LC again for each.
+# These builds have no link-time optimization and sixteen codegen units, which is cargo's default, and several
+# levels of optimization, including those for size. The level is set for one package only, so that AWS-LC is
+# not built again for each.
 parts=(lto=\"off\" codegen-units=16)
 in_build release "${parts[@]}"
 for level in 1 2 '"s"' '"z"'; do in_build release "${parts[@]}" "package.tercel-crypto.opt-level=$level"; done
 in_build dev
-# Without optimisation there are no lanes.
+# A build without optimization has no lanes, so only the detection of instructions is tested.
 tests=(backend::lanes::tests::the_instructions_of_this_processor_are_found)
 in_build dev package.tercel-crypto.opt-level=0
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures TLS terminators in front of one backend: `just terminators --quick`. Each measurement has a process of its
-# own; in each round every row runs with all terminators, in rotating order.
+# Measures TLS terminators in front of one backend: `just terminators --quick`. Each measurement starts a new process;
+# in each round every row runs with all terminators, in rotating order.
 #
 # usage: tools/terminators.sh TERCEL [--quick] [--rounds N] [--seconds N] [--workers N] [--rsa] [--all]
 #            [--only NAME,..] [--rows NAME,..] [--base NAME] [--connections N] [--share-backend] [--out FOLDER]
@@ -13,11 +13,11 @@
 #   slowest reached in the first round, so that the load keeps up), memory (10,000 idle connections), scaling
 #   (2 workers, and two processes with one each at the same address).
 # All run over loopback with one suite (AES-128-GCM), X25519, a chain of one certificate, and tickets: two after a full
-# handshake and one after a resumed one, which is the default of all. Where a terminator is faster than its load, rates
-# differ less than the terminators do; processor time per unit is the fair figure then.
-# Terminators have cores of their own; load and backend have the others. With --share-backend the backend runs on the
+# handshake and one after a resumed one, which is the default of all. If a terminator is faster than its load, rates
+# differ less than the terminators do, and processor time per unit must be compared.
+# Terminators have separate cores; load and backend have the others. With --share-backend the backend runs on the
 # terminators' cores instead, so that the terminators limit the rate. In `scaling`, small machines have too few cores
-# for that; the processor time of a handshake is the figure to compare there.
+# for that, and the processor time of a handshake must be compared.
 # Processor times are those of the terminator's processes in /proc, system calls included.
 # Ratios are relative to --base, computed per round; the output has medians and, in brackets, minimum and maximum.
 set -euo pipefail
@@ -59,7 +59,7 @@ for needed in nginx haproxy wrk h2load openssl taskset pgrep; do
     command -v "$needed" >/dev/null || { echo "absent: $needed (just setup)" >&2 && exit 1; }
 done
 
-# Terminators have the first cores, all other processes the rest.
+# Terminators have the first cores, and all other processes have the rest.
 cores=$(nproc)
 [ -n "$workers" ] || workers=$((cores > 1 ? cores / 2 : 1))
 given=$workers
@@ -74,7 +74,8 @@ backend_cores=$load_cores
 
 ulimit -n 1048576 2>/dev/null || ulimit -n "$(ulimit -Hn)"
 file_limit=$(ulimit -n)
-# A relay has two files per connection, some of its own, and may reserve some for backends (tercel proxy: 1024).
+# A relay needs two files per connection and some of its own, and may reserve some for backends (tercel proxy:
+# 1024).
 if [ $(((file_limit - 1424) / 2)) -lt "$idle" ]; then
     fits=$(((file_limit - 1424) / 2))
     echo "note: the file limit ($file_limit) has room for $fits idle connections instead of $idle" >&2
@@ -97,7 +98,7 @@ trap cleanup EXIT
 
 suite_13=TLS_AES_128_GCM_SHA256
 backend_port=18400 backend_h2_port=18401
-# Set if two processes listen on one address and accept each other's tickets.
+# `shares` is set if two processes listen on one address and accept each other's tickets.
 shares=''
 keys=$work/keys
 mkdir "$keys"
@@ -120,9 +121,9 @@ fi
     (umask 077 && echo "$(date -d '-1 minute' +%s) $(openssl rand -hex 48)" >tickets.tercel)
     openssl rand 80 >tickets.nginx
 ) >"$work/openssl.log" 2>&1 || { cat "$work/openssl.log" >&2 && exit 1; }
-# nginx' workers drop root's rights, and read only the backend's files.
+# nginx' workers drop root's rights, and need to read only the backend's files.
 chmod 755 "$work"
-# wrk has no options for these.
+# wrk has no options for these settings.
 cat >"$work/openssl.cnf" <<EOF
 openssl_conf = all
 [all]
@@ -149,8 +150,8 @@ wait_for_port() { # PORT PID
     return 1
 }
 
-# start NAME PLACE CORES [PORTS]: sets `pid` and `port`. PLACE numbers instances that run at the same time; PORTS is the
-# place of the instance whose ports are shared.
+# usage: start NAME PLACE CORES [PORTS]; sets `pid` and `port`. PLACE numbers instances that run at the same
+# time; PORTS is the place of the instance whose ports are shared.
 start() {
     folder=$work/$1-$2
     rm -rf "$folder"
@@ -187,7 +188,7 @@ tree() { echo "$1" && pgrep -P "$1" || true; }
 processor() { # PID
     local one sum=0 fields
     for one in $(tree "$1"); do
-        # After the name, which may contain spaces.
+        # The fields follow the name, which may contain spaces.
         read -ra fields < <(sed 's/^.*) //' "/proc/$one/stat")
         sum=$((sum + fields[11] + fields[12]))
     done
@@ -226,7 +227,7 @@ load() { # OPTIONS...
         --suites "$suite_13:$suite_12" --threads "${threads:-$load_threads}" --warm-up 0 "$@"
 }
 
-# Runs a load and stores its report; fails if the load did.
+# Runs a load and stores its report. Fails if the load fails.
 reported() { # OPTIONS...
     if load "$@" >"$folder/report" 2>"$folder/err"; then
         grep -q secp256r1 "$folder/report" || return 0
@@ -284,7 +285,8 @@ h2() {
     record cpu-us "$(divide "$used" "$(sed -n 's/^requests: .* \([0-9]*\) done.*/\1/p' "$said")")"
 }
 
-# Far below the capacity of the slowest, and of the load, which does more per request than wrk; the same for all.
+# The rate of the latency row. It is the same for all terminators, and far below the capacity of the slowest
+# one and of the load generator, which does more per request than wrk.
 latency_rate() {
     awk -F '\t' '$2 == "requests" && $4 == "per-second" && (!least || $5 < least) { least = $5 }
         END { printf "%d", (least ? least : 4000) / 4 }' "$results"
@@ -305,7 +307,7 @@ latency() {
     record cpu-us "$(divide "$used" "$(field "$folder/report" done)")"
 }
 
-# Seconds after which terminators have freed what they free of idle connections.
+# After this number of seconds, terminators have released the memory that they release for idle connections.
 memory_settles=8
 
 memory_row() {
@@ -326,9 +328,10 @@ memory_row() {
     record pss-bytes-each "$(divide $((pss * 1024)) "$idle")"
 }
 
-# Resumed handshakes of one process with two workers against two processes with one. The two processes listen on the
-# same address, between which the kernel distributes clients as it does between two workers, and have the same ticket
-# keys: with an address each, every load would have a terminator of its own, and the pair could stay on one core.
+# Compares resumed handshakes of one process with two workers and of two processes with one worker. The two
+# processes have the same ticket keys and listen on the same address, between which the kernel distributes
+# clients as it does between two workers. With separate addresses, each load would have its own terminator,
+# and the pair could stay on one core.
 scaling() {
     local all=0-$((cores - 1)) of_two_workers='' one
     stop "$pid"
@@ -349,7 +352,7 @@ scaling() {
     shares='' workers=$given
 }
 
-# Two loads at once on `port`; sets `per_second`.
+# Runs two loads at once on `port`, and sets `per_second`.
 pair() { # METRIC PID...
     local metric=$1 one=$folder/one two=$folder/two before used loading well=yes
     shift
@@ -375,7 +378,7 @@ processors() { # PID...
     echo "$sum"
 }
 
-# Waits until a second socket listens there.
+# Waits until a second socket listens on the port.
 wait_for_two() { # PORT
     local try
     for try in $(seq 200); do
@@ -429,7 +432,7 @@ wait_for_port "$backend_port" "$!" || { cat "$folder"/*log >&2 && exit 1; }
 failed='' rate='' steps=$((rounds * ${#rows[@]} * ${#terminators[@]})) step=0 begun=$SECONDS
 for round in $(seq "$rounds"); do
     for row in "${rows[@]}"; do
-        # Memory hardly differs between rounds, and takes long.
+        # Memory hardly differs between rounds, and its measurement takes long.
         [ "$row" != memory ] || [ "$round" -le "$memory_rounds" ] || continue
         for place in "${!terminators[@]}"; do
             name=${terminators[(place + round - 1) % ${#terminators[@]}]}

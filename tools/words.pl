@@ -48,7 +48,7 @@ sub rust_tokens {
             $source =~ m{\G(?:[^"\\]|\\.)*"}gcs or pos($source) = length $source;
             push @tokens, [$start, 'string', substr($source, $start, pos($source) - $start)];
         } elsif ($source =~ m{\Gb?'(?:[^'\\\n]|\\[^\n]+?)'}gc) {
-            # A character. A lifetime has no closing quote and is code.
+            # This is a character literal. A lifetime has no closing quote and is code.
         } elsif ($source =~ m{\G\w+}gc) {
         } else {
             pos($source) = $start + 1;
@@ -94,7 +94,7 @@ sub prose {
         }
     }
     for my $text (@comments) {
-        # Code in prose is code, and the target of a link is none of its words.
+        # Code in backticks is not prose, and neither is the target of a link.
         $text =~ s/`[^`]*`/`_`/g if defined $text;
         $text =~ s/\]\([^)]*\)/]/g if defined $text;
     }

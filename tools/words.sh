@@ -42,7 +42,7 @@ check() { # LIST
     [ -z "$findings" ]
 }
 
-# One copy of these tools in a scratch repository for each fault, which must be found at its place.
+# Plants each fault in a scratch repository with a copy of these tools. The fault must be found at its place.
 self_test() {
     local scratch faults=0 cases=0
     scratch=$(mktemp -d)

@@ -164,8 +164,8 @@ impl SelectCredential for Application {
             return None;
         }
         let fits = |loaded: &&NumberedCredential| request.scheme_for(&loaded.credential).is_some();
-        // A client with certificates, none of which fits, must not continue without one: the
-        // library refuses the one that is returned here.
+        // A client with certificates, none of which fits, must not continue without one. This
+        // returns a certificate that does not fit, which the library refuses.
         let insists = || self.credentials.first().filter(|_| request.side == Side::Client);
         let chosen = self.credentials.iter().find(fits).or_else(insists)?;
         self.observed().selected = Some(chosen.number);
@@ -181,7 +181,7 @@ impl VerifyPeer for Application {
         let status_fails = identity.side == Side::Server && self.options.fail_ocsp_callback;
         let reason = match (self.options.verify_fail, status_fails) {
             (true, _) if self.options.custom_verify_callback => Some(RefusalReason::Other),
-            // BoringSSL's token if an application refuses without a reason.
+            // BoringSSL's token for an application that refuses without a reason.
             (true, _) => {
                 Some(RefusalReason::ByVerifier { alert: AlertDescription::HANDSHAKE_FAILURE.0 })
             }

@@ -17,7 +17,7 @@ pub(crate) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Decodes byte strings in hexadecimal, separated by commas.
+/// Decodes a list of byte strings in hexadecimal, separated by commas.
 pub(crate) fn decode_hex_list(text: &str) -> Option<Vec<Vec<u8>>> {
     text.split(',').map(decode_hex).collect()
 }

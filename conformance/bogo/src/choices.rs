@@ -22,7 +22,7 @@ pub(crate) fn versions(options: &Options) -> Vec<ProtocolVersion> {
     [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2].into_iter().filter(allowed).collect()
 }
 
-/// The groups. Those of equal preference are in the order of `hello`, if there is one.
+/// The groups, best first. Groups of equal preference are in the order of `hello`, if there is one.
 pub(crate) fn groups(
     options: &Options,
     hello: Option<&ClientHello<'_>>,
@@ -111,7 +111,7 @@ const HYBRIDS: [NamedGroup; 3] =
 
 const POST_QUANTUM: [NamedGroup; 4] = [HYBRIDS[0], HYBRIDS[1], HYBRIDS[2], NamedGroup::MLKEM1024];
 
-/// The suites, if a test sets them. Those of equal preference are in the order of `hello`.
+/// The suites, if a test sets them. Suites of equal preference are in the order of `hello`.
 pub(crate) fn suites(
     options: &Options,
     hello: Option<&ClientHello<'_>>,
@@ -169,7 +169,8 @@ pub(crate) fn accepted_types(options: &Options) -> Option<Vec<CertificateType>> 
     types(&options.accepted_types)
 }
 
-/// The certificate types that a client can send: those of a flag, or of its credentials. RFC 7250
+/// The certificate types that a client can send: those set by a flag, or those of its credentials.
+/// RFC 7250
 pub(crate) fn available_types(options: &Options) -> Option<Vec<CertificateType>> {
     types(&options.available_types).or_else(|| {
         let mut found = Vec::new();

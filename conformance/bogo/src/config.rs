@@ -42,8 +42,8 @@ enum SideConfig {
 }
 
 impl Setup {
-    /// Configures a connection by `options`. Its result is checked by `checked`, which differs if
-    /// early data is to be rejected.
+    /// Configures a connection by `options`. The application's answers and checks use `checked`,
+    /// which differs if early data is to be rejected.
     pub(crate) fn new(
         options: &Options,
         checked: &Options,
@@ -96,7 +96,7 @@ impl Setup {
         Ok(hello.extensions.pre_shared_key.is_some())
     }
 
-    /// Begins a client's connection with this session, which is not continued.
+    /// Begins a client's connection that offers this session, and ends it after the first flight.
     fn begin(
         &self,
         session: Vec<u8>,
@@ -259,7 +259,7 @@ pub(crate) fn server_config(
 /// The limit of early data that the runner assumes for a server.
 const MAX_EARLY_DATA: u32 = 14336;
 
-/// A policy that answers inside the library, or with `-async` outside it.
+/// A policy that uses this object inside the library, or with `-async` asks the application.
 fn slot<T: ?Sized>(options: &Options, object: Arc<T>) -> Policy<T> {
     if options.asynchronous { Policy::Ask } else { Policy::Here(object) }
 }

@@ -1,5 +1,5 @@
-//! Selects a server's configuration by the ClientHello. They differ in whether sessions are stored,
-//! and in parameters of equal preference, where the client's order decides.
+//! Selects a server's configuration by the ClientHello. The configurations differ in whether
+//! sessions are stored, and in parameters of equal preference, where the client's order decides.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ pub(crate) struct ConfigSelector {
 }
 
 impl ConfigSelector {
-    /// Whether the session of a client is stored. Those of TLS 1.3 must not be, and a store gets
-    /// all sessions of its configuration.
+    /// Whether the session of a client is stored. Sessions of TLS 1.3 must not be stored, and a
+    /// store gets all sessions of its configuration.
     fn stores(&self, hello: &ClientHello<'_>) -> bool {
         let ours = versions(&self.application.options).contains(&ProtocolVersion::TLS1_3);
         let theirs = hello.extensions.supported_versions;

@@ -126,7 +126,7 @@ fn peer(error: PeerError) -> Option<&'static str> {
     })
 }
 
-/// BoringSSL's token for a received alert: those of SSL 3 are named after it.
+/// BoringSSL's token for a received alert. The names of alerts from SSL 3.0 contain "SSLV3".
 fn received(alert: AlertDescription) -> String {
     let Some(name) = alert.name() else { return named(&alert) };
     let age = match alert {

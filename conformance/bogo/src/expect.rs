@@ -60,7 +60,8 @@ pub(crate) fn check(
     let extended = expect.extended_master_secret.then_some(true);
     same("extended main secret", extended, &info.extended_main_secret)?;
     same("secure renegotiation", expect.secure_renegotiation, &info.secure_renegotiation)?;
-    // No selected credential has the same number as the one without a number.
+    // A connection without a selected credential has the number -1, like the credential without a
+    // number.
     let selected = psk::selected(application, info).or(observed.selected);
     same("credential", expect.selected_credential, &selected.unwrap_or(-1))?;
     let padding = runner_only::server_padding(info);
@@ -118,13 +119,13 @@ fn check_early_data(test: &TestConnection<'_>, info: &ConnectionInfo) -> Result<
     }
 }
 
-/// BoringSSL's possible names for the early data result. The library reports this result and that
-/// of the session, which leave one name or a few.
+/// BoringSSL's possible names for the early data result. The library reports whether early data was
+/// accepted and whether the session was resumed; one name or several match that.
 fn reasons(options: &Options, info: &ConnectionInfo) -> &'static [&'static str] {
     match info.early_data {
         EarlyData::Accepted => &["accept"],
         _ if !options.enable_early_data => &["disabled"],
-        // A server checks the session first, a client sees the retry first.
+        // A server checks the session before it retries; a client sees the retry first.
         EarlyData::Rejected if !info.resumed && (options.server || !info.retried) => {
             &["session_not_resumed"]
         }
@@ -187,7 +188,8 @@ pub(crate) fn check_tickets(
     same("early data", Some(options.expect.ticket_supports_early_data), &early)
 }
 
-/// A server must have the protocol that it selects, a client the expected one; both may be none.
+/// A server must have the protocol that it selects, and a client the expected one. No protocol is
+/// also a valid expectation.
 fn check_protocol(options: &Options, info: &ConnectionInfo) -> Result<(), Failure> {
     let wanted = if options.server { &options.select_alpn } else { &options.expect.alpn };
     let agreed = info.alpn.as_deref().unwrap_or_default();

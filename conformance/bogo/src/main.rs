@@ -75,8 +75,8 @@ fn connections(plan: &Plan) -> Result<(), Failure> {
     for count in 0..=plan.initial.resume_count {
         let resumes = count > 0;
         let options = if resumes { &plan.resume } else { &plan.initial };
-        // A client learns within the connection that its early data is rejected. The test knows
-        // before.
+        // A client learns only within the connection that its early data is rejected; the test
+        // states it in advance.
         let rejected = resumes && !options.server && options.expect.reject_early_data;
         let after_rejection = rejected.then_some(&plan.retry);
         run::connection(&TestConnection {

@@ -45,7 +45,7 @@ pub(crate) struct Options {
     pub(crate) resumption_delay: u64,
 
     pub(crate) host_name: Option<String>,
-    /// In the format of the extension: a length byte before each name.
+    /// The protocol names in the format of the extension: a length byte before each name.
     pub(crate) advertise_alpn: Vec<u8>,
     pub(crate) select_alpn: Vec<u8>,
     pub(crate) reject_alpn: bool,
@@ -68,7 +68,7 @@ pub(crate) struct Options {
     pub(crate) decline_ocsp_callback: bool,
     pub(crate) fail_ocsp_callback: bool,
 
-    /// The credential without `-new-x509-credential`, which is the last in order.
+    /// The credential that is set without `-new-x509-credential`, which is the last in order.
     pub(crate) credential: CredentialOptions,
     pub(crate) credentials: Vec<CredentialOptions>,
 
@@ -98,7 +98,7 @@ pub(crate) struct Options {
     pub(crate) expect: Expectations,
 }
 
-/// What must hold after the handshake.
+/// The expectations that are checked after the handshake.
 #[derive(Clone, Default)]
 pub(crate) struct Expectations {
     pub(crate) version: Option<u16>,
@@ -117,7 +117,7 @@ pub(crate) struct Expectations {
     pub(crate) ticket_renewal: bool,
     /// Client: whether the last ticket allows early data.
     pub(crate) ticket_supports_early_data: bool,
-    /// Server: the session is stored under an ID; or it is not.
+    /// Server: whether the session must be stored under an ID, or must not be.
     pub(crate) session_id: bool,
     pub(crate) no_session_id: bool,
     pub(crate) accept_early_data: bool,
@@ -180,7 +180,7 @@ pub(crate) enum Policy {
 pub(crate) struct Plan {
     pub(crate) initial: Options,
     pub(crate) resume: Options,
-    /// Those of a resuming client after its early data was rejected.
+    /// The options of a resuming client after its early data was rejected.
     pub(crate) retry: Options,
 }
 

@@ -182,7 +182,8 @@ impl Exchange<'_> {
     fn read(&mut self, connection: &mut Connection) -> Result<Option<Vec<u8>>, Failure> {
         loop {
             let heard = self.open(connection);
-            // After an error the alert is sent; other pending output is sent with the next data.
+            // After an error the alert is sent at once; other pending output is sent with the next
+            // data.
             if let Err(error) = heard {
                 connection.sender.control(&mut self.out)?;
                 let _ = self.transport.send(&mut self.out);
@@ -221,7 +222,8 @@ impl Exchange<'_> {
         })
     }
 
-    /// With `-check-close-notify`, sends close_notify; if that is first, waits for the peer's.
+    /// With `-check-close-notify`, sends close_notify; if the shim closes first, it waits for the
+    /// peer's close_notify.
     fn close(&mut self, connection: &mut Connection) -> Result<(), Failure> {
         if !self.options.check_close_notify {
             return Ok(());

@@ -6,8 +6,8 @@
 //! SEQUENCE { INTEGER 1, INTEGER version, OCTET STRING cipher suite, OCTET STRING the session }
 //! ```
 //!
-//! The runner reads and writes version and suite only, and what it writes replaces those of the
-//! session.
+//! The runner reads and writes only the version and the suite. The values that it writes replace
+//! those of the session.
 
 use aws_lc_rs::cipher::{
     AES_128, DecryptionContext, PaddedBlockDecryptingKey, PaddedBlockEncryptingKey,

@@ -55,7 +55,7 @@ impl Sessions {
     }
 }
 
-/// A clock that only advances when a test says so, so that the age of a ticket is exact.
+/// A clock that advances only when a test advances it, so that the age of a ticket is exact.
 pub(crate) struct ManualClock {
     seconds: Mutex<u64>,
 }
@@ -113,7 +113,7 @@ impl ClientSessionStore for SingleSessionStore {
     }
 }
 
-/// A store that gives one session to a connection that is not continued.
+/// A store that contains one session, for a connection that ends after its first flight.
 pub(crate) struct FixedSession(pub(crate) Vec<u8>);
 
 impl ClientSessionStore for FixedSession {
@@ -155,7 +155,7 @@ impl ServerSessionStore for CountingStore {
     }
 }
 
-/// Accepts all early data, but none twice.
+/// A replay guard that accepts all early data once.
 pub(crate) struct SingleUseGuard(ReplayGuard);
 
 impl AdmitEarlyData for SingleUseGuard {

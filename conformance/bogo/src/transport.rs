@@ -8,10 +8,10 @@ use tercel_wire::{ContentType, HandshakeType};
 
 use crate::options::Options;
 
-/// A connection to the runner, read in as small parts as the test requires.
+/// A connection to the runner that delivers input in parts as small as the test requires.
 pub(crate) struct Transport {
     socket: TcpStream,
-    /// With `-async`, bytes are delivered one by one.
+    /// With `-async`, input is delivered byte by byte.
     byte_by_byte: bool,
     /// Bytes that were read from the socket and not delivered.
     waiting: Vec<u8>,
@@ -69,9 +69,9 @@ impl Transport {
         Ok(true)
     }
 
-    /// Whether the handshake message of this type was delivered, from a TLS 1.3 server that puts
-    /// each message in its own record: the first in plaintext, the second in the first protected
-    /// record.
+    /// Whether the handshake message of this type was delivered. Works for a TLS 1.3 server that
+    /// puts each message in its own record: the first in plaintext, the second in the first
+    /// protected record.
     pub(crate) fn passed(&self, message: u8) -> bool {
         match HandshakeType(message) {
             HandshakeType::SERVER_HELLO => self.records.contains(&ContentType::HANDSHAKE.0),

@@ -1,5 +1,5 @@
-//! Invalid certificates in the watched folder: the terminator keeps the old ones until valid ones
-//! follow.
+//! Invalid certificates in the watched folder: the terminator keeps the old certificates until it
+//! finds valid ones.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -40,7 +40,7 @@ pub(crate) struct ClientContext {
 }
 
 impl ClientContext {
-    /// The same for another terminator.
+    /// The same context for another terminator.
     pub(crate) fn at(&self, target: SocketAddr) -> Self {
         Self { target, tls12: self.tls12.clone(), tls13: self.tls13.clone(), ..*self }
     }

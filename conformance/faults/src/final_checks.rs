@@ -29,8 +29,8 @@ impl Baseline {
     }
 }
 
-/// The requirements that are not met. `extra` counts connections other_terminator from those of the
-/// lines and of regular clients.
+/// Returns the requirements that are not met. `extra` counts the connections that belong neither to
+/// a line nor to a regular client.
 pub(crate) fn at_the_end(
     setup: &mut Setup,
     lines: &[Line],

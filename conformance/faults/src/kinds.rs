@@ -123,13 +123,11 @@ impl Kind {
             _ => ExpectedResult::Refused,
         }
     }
-    /// Whether a time limit has to end it.
     /// Whether a time limit must end it.
     pub(crate) fn waits(self) -> bool {
         use Kind::{BackendSilent, BackendSlow, Garbage, HalfOpen, NeverReads, SlowLoris};
         matches!(self, HalfOpen | SlowLoris(_) | Garbage | NeverReads | BackendSlow | BackendSilent)
     }
-    /// The version of the handshake that is cut after each of its bytes.
     /// The version whose handshake is cut after each of its bytes.
     pub(crate) fn cut_version(self) -> Option<Version> {
         match self {

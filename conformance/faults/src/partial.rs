@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 const ROOM: usize = 64 * 1024;
 
 /// Connects and forwards the first bytes of a handshake. Returns the connection and the number of
-/// bytes: fewer if the handshake was complete before, or if the server closed.
+/// forwarded bytes, which is lower if the handshake was complete or the server closed.
 pub(crate) async fn handshake(
     target: SocketAddr,
     source: IpAddr,
@@ -42,7 +42,7 @@ pub(crate) async fn whole(
     let mut tcp = connect(target, Some(source)).await?;
     let (near, mut far) = duplex(ROOM);
     let connector = Connector::new(config.clone());
-    // The stream is dropped, which ends the pump after what it has sent.
+    // Dropping the stream ends the pump after it has forwarded everything.
     let client = tokio::spawn(async move { connector.connect(server, near).await.map(drop) });
     let sent = pump(&mut far, &mut tcp, usize::MAX).await?;
     client.await??;

@@ -166,7 +166,6 @@ pub(crate) fn percentile(regular: &[Outcome], percent: usize) -> Duration {
     times.get(at).copied().unwrap_or_default()
 }
 /// How much the counters must rise.
-/// How much the counters must rise.
 #[derive(Debug)]
 struct ExpectedCounts {
     refused: u64,
@@ -244,7 +243,7 @@ async fn send(
     wrong
 }
 
-/// One of many addresses of this machine that regular clients do not use.
+/// One of many local addresses that regular clients do not use.
 fn address(place: usize) -> IpAddr {
     let low = u8::try_from(1 + place % 250).unwrap_or(1);
     let high = u8::try_from(1 + place / 250 % 200).unwrap_or(1);

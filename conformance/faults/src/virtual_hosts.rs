@@ -27,7 +27,7 @@ use crate::phase::Line;
 
 const BANK: &str = "bank.example";
 const UPLOADS: &str = "uploads.example";
-/// A header that only the backend of the bank may receive.
+/// A header that only the bank's backend may receive.
 const COOKIE: &str = "Cookie: of-the-bank";
 /// The time limit of a run of `openssl s_client`.
 const TOLERANCE: Duration = Duration::from_secs(10);
@@ -101,8 +101,8 @@ impl Hosts {
         Ok(Self { bank, uploads, folder, _proxy: proxy })
     }
 
-    /// Connects to the bank for a session, then resumes it there to check the test itself, then at
-    /// uploads.
+    /// Connects to the bank for a session, resumes it there to check the test itself, and then
+    /// offers it to uploads.
     fn check(
         &self,
         openssl: &Path,
@@ -175,7 +175,7 @@ fn backend() -> Result<(Arc<Mutex<Vec<String>>>, SocketAddr)> {
     let address = listener.local_addr()?;
     let requests = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&requests);
-    // It ends with the process, after the terminator.
+    // The thread ends with the process, after the terminator.
     thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { continue };

@@ -28,7 +28,7 @@ use tokio::time::timeout;
 pub(crate) struct Flight {
     bytes: Arc<[u8]>,
     made: Instant,
-    /// Whether it is sent only after the event.
+    /// Whether the flight is sent only after the event.
     pub(crate) held: bool,
     /// How often it was sent.
     pub(crate) sent: usize,
@@ -60,7 +60,7 @@ impl Flight {
             anyhow::Ok(())
         });
         let mut bytes = Vec::new();
-        // Reads what the client sends without an answer.
+        // Reads what the client sends before it waits for an answer.
         while let Ok(Ok(1..)) = timeout(Duration::from_millis(200), far.read_buf(&mut bytes)).await
         {
         }
@@ -122,7 +122,7 @@ impl Flight {
     }
 
     fn of(bytes: &[u8], accepted: usize) -> Result<Self> {
-        // A ClientHello, followed by at least one protected record.
+        // The flight must have a ClientHello and at least one protected record after it.
         let length = bytes.get(3..5).context("no record was sent")?;
         let hello = 5 + usize::from(u16::from_be_bytes([length[0], length[1]]));
         ensure!(bytes[0] == 22 && bytes[hello..].contains(&23), "no early data was sent");
@@ -135,18 +135,18 @@ impl Flight {
         })
     }
 
-    /// Whether a server with this freshness window that has lost its replay guard could accept it.
-    /// Later replays prove nothing.
+    /// Whether a server with this freshness window could accept the flight if it had lost its
+    /// replay guard. Later replays prove nothing.
     pub(crate) fn is_fresh(&self, window: Duration) -> bool {
         self.made.elapsed() < window
     }
 
-    /// How often it was accepted apart from the first time.
+    /// How often the flight was accepted after the first time.
     pub(crate) fn excess(&self) -> usize {
         self.accepted.saturating_sub(1)
     }
 
-    /// Sends it to this node, and returns whether it was accepted.
+    /// Sends the flight to this node, and returns whether it was accepted.
     pub(crate) async fn send(&mut self, to: SocketAddr) -> bool {
         self.sent += 1;
         let accepted = deliver(self.bytes.clone(), to).await == Reaction::Accepted;
@@ -154,7 +154,7 @@ impl Flight {
         accepted
     }
 
-    /// Sends it to all these nodes at the same time.
+    /// Sends the flight to all these nodes at the same time.
     pub(crate) async fn send_to_all(&mut self, nodes: &[SocketAddr]) {
         let mut tasks = JoinSet::new();
         for &node in nodes {

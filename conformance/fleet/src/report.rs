@@ -1,4 +1,4 @@
-//! The result of each event, as a line of the table.
+//! The table: one line for the result of each event.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ impl Share {
         Self(share)
     }
 
-    /// A share in which these kinds of clients always resumed.
+    /// A share in which all clients of these kinds resumed.
     pub(crate) fn all_of(kinds: &[&'static str]) -> Self {
         Self(kinds.iter().map(|kind| (*kind, (1, 1))).collect())
     }
@@ -33,7 +33,7 @@ impl Share {
         before.0.keys().all(|kind| self.rate(kind) >= before.rate(kind) * ratio)
     }
 
-    /// The kinds that do not.
+    /// The kinds of clients that do not resume at nearly the earlier rate.
     pub(crate) fn missing(&self, before: &Self, ratio: f64) -> String {
         let missing = before.0.keys().filter(|kind| self.rate(kind) < before.rate(kind) * ratio);
         let words = missing.map(|kind| {
@@ -132,7 +132,7 @@ impl Line {
     }
 }
 
-/// Whether its connection was open when a node was killed.
+/// Whether the connection was open when a node was killed.
 fn was_open(outcome: &Outcome, killed: Instant) -> bool {
     // The terminators of the node are not killed at the same time.
     let moment = Duration::from_millis(200);
@@ -177,7 +177,7 @@ pub(crate) fn table(lines: &[Line]) -> String {
     table.text()
 }
 
-/// The share of connections of each kind that resumed, and how many of them on another node.
+/// The share of connections of each kind that resumed, and the number that resumed on another node.
 pub(crate) fn kinds(outcomes: &[Outcome]) -> (String, Vec<String>) {
     let mut counts: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
     for outcome in outcomes {

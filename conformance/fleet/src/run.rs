@@ -21,7 +21,7 @@ use crate::report::{Line, Share};
 
 /// The part of the earlier share of resumptions that must be reached again after an event.
 pub(crate) const RECOVERED_SHARE: f64 = 0.85;
-/// The time limit for that.
+/// The time limit for reaching that share.
 pub(crate) const RECOVERY_LIMIT: Duration = Duration::from_secs(15);
 /// The period over which a share is measured.
 pub(crate) const SHARE_PERIOD: Duration = Duration::from_secs(1);
@@ -35,11 +35,11 @@ const EARLY: [ResumptionKind; 2] = [ResumptionKind::StoreKeys, ResumptionKind::S
 /// The test of early data at an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum EarlyDataTest {
-    /// None.
+    /// No test.
     No,
-    /// Flights are recorded before it and replayed after it.
+    /// Flights are recorded before the event and replayed after it.
     Now,
-    /// The same, after every node accepts early data.
+    /// As `Now`, but the event waits until every node accepts early data.
     Wait,
 }
 
@@ -121,8 +121,8 @@ impl<'a> Run<'a> {
         }
         let replays = self.replays;
         if early != EarlyDataTest::No {
-            // A flight that is accepted after this is not in the snapshot from which a store may
-            // restart.
+            // The snapshot from which a store may restart lacks flights that are accepted after
+            // this line.
             self.cluster.store.save()?;
             self.make_flights().context("early flights")?;
             self.replay(false)?;
@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
         let before = Share::of(&self.load.since(begun - SHARE_PERIOD));
         faults.extend(cause(self).with_context(|| name.to_owned())?);
         let ended = Instant::now();
-        // At once, while all flights are fresh, and again after the recovery.
+        // Flights are replayed at once, while all of them are fresh, and again after the recovery.
         let replaying = (early != EarlyDataTest::No).then(|| self.begin_replay(true));
         let during = Share::of(&self.load.since(begun));
         let mut after = Share::default();
@@ -163,8 +163,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Records three flights for each kind: one that is sent, one of a served client, and a held
-    /// one.
+    /// Records three flights for each kind: one that is sent, one of a client that is served, and
+    /// one that is held back.
     fn make_flights(&mut self) -> Result<()> {
         let roots = &self.roots;
         let nodes = EARLY.map(|kind| self.cluster.node_addresses(kind));

@@ -67,7 +67,8 @@ impl Backend {
     pub async fn start(name: &str, behaviour: Behaviour) -> Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
-        // Hundreds may connect at once, and time spent in the system's queue would count as slow.
+        // Hundreds of clients may connect at once, and time in the system's queue would count as
+        // slow.
         let listener = socket.listen(4096)?;
         let address = listener.local_addr()?;
         let (name, counters): (Arc<str>, _) = (name.into(), Arc::<Counters>::default());
@@ -75,7 +76,8 @@ impl Backend {
         let task = tokio::spawn(async move {
             loop {
                 let Ok((stream, _)) = listener.accept().await else {
-                    // Most likely the process has no free file descriptors; some are closed later.
+                    // Accepting failed, most likely because no file descriptors are free; some are
+                    // closed later.
                     sleep(Duration::from_millis(10)).await;
                     continue;
                 };

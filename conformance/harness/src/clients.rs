@@ -1,7 +1,7 @@
 //! Well-behaved clients: a steady load of requests, with an outcome for each.
 //!
-//! A client makes one connection after the other and stores sessions, and it remembers which
-//! backend a session came from.
+//! A client makes one connection after the other and stores its sessions. It records which backend
+//! issued each session.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -26,17 +26,17 @@ use crate::http::{self, Answer};
 /// A kind of well-behaved client.
 #[derive(Clone, Debug)]
 pub struct ClientKind {
-    /// Its name in tables.
+    /// The name of the kind in tables.
     pub name: &'static str,
-    /// The address that it connects to.
+    /// The address to which the clients connect.
     pub target: SocketAddr,
-    /// The address that it connects from, if that matters.
+    /// The address from which the clients connect, if it matters.
     pub source: Option<IpAddr>,
-    /// The server name that it requests.
+    /// The server name that the clients request.
     pub server: String,
-    /// The protocol version that it offers.
+    /// The protocol version that the clients offer.
     pub version: ProtocolVersion,
-    /// Whether it sends its request as early data if it can.
+    /// Whether the clients send requests as early data when they can.
     pub early: bool,
     /// The number of requests on one connection.
     pub requests: u32,
@@ -53,7 +53,7 @@ pub struct ClientKind {
 pub enum RequestResult {
     /// The request was answered.
     Answered,
-    /// The connection had been closed before the request, which was sent on a new one.
+    /// The connection was closed before the request, which was then sent on a new one.
     Retried,
     /// The request failed.
     Failed(String),
@@ -68,19 +68,19 @@ pub struct Outcome {
     pub start: Instant,
     /// When its connection began.
     pub connected: Instant,
-    /// Whether it began a new connection.
+    /// Whether the request began a new connection.
     pub connects: bool,
-    /// How long it took, including the handshake of a new connection.
+    /// The duration of the request, including the handshake of a new connection.
     pub took: Duration,
     /// Its result.
     pub result: RequestResult,
-    /// Whether it began a connection on which a session was offered.
+    /// Whether the request began a connection on which a session was offered.
     pub offered: bool,
     /// Whether that session was resumed.
     pub resumed: bool,
     /// Whether it was resumed on another backend than the one that issued it.
     pub elsewhere: bool,
-    /// Whether it was accepted as early data.
+    /// Whether the request was accepted as early data.
     pub early: bool,
 }
 
@@ -225,7 +225,7 @@ impl Client {
                     }
                     return Ok(());
                 }
-                // Closed before any byte of an answer: the client may retry.
+                // The connection was closed before any byte of an answer, so the client may retry.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
                     outcome.result = RequestResult::Retried;
                     outcome.connected = Instant::now();
@@ -275,7 +275,7 @@ pub fn client_config(
 /// The certificate that a server sends to a new client.
 ///
 /// # Errors
-/// Those of the handshake.
+/// If the handshake fails.
 pub async fn certificate(target: SocketAddr, roots: &Roots, server: &str) -> Result<Vec<u8>> {
     let config = client_config(roots.clone(), ProtocolVersion::TLS1_3, false)?;
     let server = ServerName::try_from(server.to_owned())?;
@@ -301,7 +301,7 @@ pub async fn fetch(target: SocketAddr, roots: &Roots, server: &str, path: &str) 
 /// Connects, from this source address if one is given.
 ///
 /// # Errors
-/// Those of the system calls.
+/// If a system call fails.
 pub async fn connect(target: SocketAddr, source: Option<IpAddr>) -> io::Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     if let Some(source) = source {

@@ -29,8 +29,8 @@ pub fn request(path: &str, close: bool) -> Vec<u8> {
 /// Reads one answer.
 ///
 /// # Errors
-/// Those of the stream; [`io::ErrorKind::ConnectionAborted`] if it ends before the first byte,
-/// [`io::ErrorKind::UnexpectedEof`] if it ends later.
+/// If the stream fails: [`io::ErrorKind::ConnectionAborted`] if it ends before the first byte of an
+/// answer, [`io::ErrorKind::UnexpectedEof`] if it ends later.
 pub async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Answer> {
     let mut bytes = Vec::with_capacity(1024);
     let end = loop {

@@ -25,7 +25,7 @@ pub struct Process {
     id: u32,
     output: Collected,
     error_output: Collected,
-    /// The sender of bytes for its standard input, which is closed when this is dropped.
+    /// The sender of bytes for the standard input, which is closed when the sender is dropped.
     input: Option<mpsc::Sender<Vec<u8>>>,
 }
 
@@ -64,7 +64,7 @@ impl Process {
     /// # Errors
     /// If the process has ended.
     pub fn signal(&self, signal: Signal) -> Result<()> {
-        // After its end has been noticed, its ID may belong to another process.
+        // After the end of the process has been noticed, its ID may belong to another process.
         let mut child = lock(&self.child);
         ensure!(child.try_wait()?.is_none(), "{signal}: the process has ended");
         kill(Pid::from_raw(i32::try_from(self.id())?), signal).with_context(|| format!("{signal}"))
@@ -103,7 +103,7 @@ impl Process {
     /// Queues bytes for its standard input, without waiting.
     pub fn send_input(&self, bytes: &[u8]) {
         if let Some(input) = &self.input {
-            // A process that has ended takes no input; its end is noticed elsewhere.
+            // A process that has ended takes no input. Its end is noticed elsewhere.
             let _ = input.send(bytes.to_vec());
         }
     }

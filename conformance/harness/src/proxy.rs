@@ -20,7 +20,7 @@ const START: Duration = Duration::from_secs(10);
 /// Limits and environment of the program.
 #[derive(Clone, Default, Debug)]
 pub struct ProcessOptions {
-    /// The limit of open files, if lower than the system's.
+    /// The limit of open files, if it is lower than the system's.
     pub files: Option<usize>,
     /// Additional environment variables.
     pub environment: Vec<(&'static str, String)>,
@@ -140,7 +140,8 @@ fn command(program: &Path, config: &Path, options: &ProcessOptions) -> Command {
     let mut command = match options.files {
         None => Command::new(program),
         Some(files) => {
-            // Both limits: a program may raise the soft limit up to the hard one.
+            // `ulimit` sets both limits, because a program may raise the soft limit up to the hard
+            // one.
             let mut command = Command::new("sh");
             command.arg("-c").arg(format!("ulimit -n {files}; exec \"$@\"")).arg("sh").arg(program);
             command
@@ -151,7 +152,7 @@ fn command(program: &Path, config: &Path, options: &ProcessOptions) -> Command {
     command
 }
 
-/// Waits until a condition holds, and returns the time that took.
+/// Waits until a condition holds, and returns the time until then.
 ///
 /// # Errors
 /// If it does not hold within `limit`; the error names it with `what`.

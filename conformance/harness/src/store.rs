@@ -14,7 +14,7 @@ use crate::process::{Process, Signal};
 use crate::program;
 use crate::proxy::wait_for;
 
-/// The programs that can serve as a store, in command of preference.
+/// The programs that can serve as a store, in order of preference.
 pub const PROGRAMS: [&str; 2] = ["valkey-server", "redis-server"];
 
 /// The time limit for starting.
@@ -152,7 +152,7 @@ impl Store {
     }
 
     fn wait_until_it_answers(&self) -> Result<()> {
-        // A store that requires a password answers with an error, which is an answer.
+        // A store that requires a password answers with an error, which also counts as an answer.
         let answers =
             || self.send_command("PING").is_ok_and(|answer| !answer.starts_with("-LOADING"));
         wait_for("the store answers", START, answers).map(drop)

@@ -15,7 +15,7 @@ use tercel_harness::children::{TERMINATION_SIGNALS, is_ignored};
 use tercel_harness::folder::TemporaryFolder;
 use tercel_harness::process::Process;
 
-/// Set in the environment of the run that is interrupted.
+/// The environment variable that marks the run to be interrupted.
 const RUN: &str = "TERCEL_HARNESS_TEST_RUN";
 
 #[test]
@@ -42,7 +42,8 @@ fn an_interrupted_run_leaves_nothing_behind() {
         assert_eq!(children.len(), 3);
         assert!(children.iter().all(|child| kill(*child, None).is_ok()));
         assert!(Path::new(folder).is_dir());
-        // Sent to the run alone, not to its process group, so that its children do not receive it.
+        // The signal goes to the run alone, not to its process group, so that its children do not
+        // receive it.
         kill(Pid::from_raw(run.id().try_into().unwrap()), signal).unwrap();
         assert_eq!(run.wait().unwrap().code(), Some(128 + signal as i32));
         for child in children {

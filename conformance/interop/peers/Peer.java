@@ -104,7 +104,7 @@ public class Peer {
         }
     }
 
-    /** A connection whose session the next one resumes. A line is echoed so that tickets have arrived. */
+    /** Makes a connection whose session the next one resumes. The echo of a line proves that tickets have arrived. */
     private static void sayAndHear(SSLContext context) throws Exception {
         byte[] words = {'0', '1', '2', '3', '\n'};
         try (SSLSocket socket = connected(context)) {
@@ -112,7 +112,7 @@ public class Peer {
             System.out.write(socket.getInputStream().readNBytes(words.length));
             System.out.flush();
         }
-        // Sessions are told apart by their milliseconds.
+        // JSSE distinguishes sessions by their creation time in milliseconds.
         Thread.sleep(20);
     }
 
@@ -130,7 +130,7 @@ public class Peer {
         return socket;
     }
 
-    /** A session older than its connection was resumed; JSSE has no other word for it. */
+    /** Whether a session was resumed, which means that it is older than the connection: JSSE does not report it. */
     private static void tell(SSLSocket socket, long start) {
         boolean resumed = socket.getSession().getCreationTime() < start;
         System.err.println("resumed " + (resumed ? "yes" : "no"));
@@ -155,7 +155,7 @@ public class Peer {
 
     private static SSLContext context(String roots) throws Exception {
         if (options.containsKey("group")) {
-            // Read once, when JSSE is first used.
+            // JSSE reads this property once, when it is first used.
             System.setProperty("jdk.tls.namedGroups", options.get("group"));
         }
         if (options.containsKey("feature")) {
@@ -207,7 +207,7 @@ public class Peer {
             try {
                 return KeyFactory.getInstance(algorithm).generatePrivate(new PKCS8EncodedKeySpec(der));
             } catch (GeneralSecurityException otherKind) {
-                // The next algorithm may fit; the exception below is for none.
+                // The key may fit the next algorithm. The exception below is thrown if it fits none.
             }
         }
         throw new IllegalArgumentException("no usable key in " + file);

@@ -1,5 +1,5 @@
-// Requests over HTTP by Node's own clients, each on a connection that comes with the session of the one before:
-// PORT NAME ROOTS 1.2|1.3 1|2 COUNT, prints the protocol, whether the session was resumed, and the body.
+// Requests over HTTP by Node's own clients. Each connection offers the session of the one before. Usage: PORT
+// NAME ROOTS 1.2|1.3 1|2 COUNT. Prints the protocol, whether the session was resumed, and the body.
 import { readFileSync } from "node:fs";
 import https from "node:https";
 import http2 from "node:http2";
@@ -39,7 +39,7 @@ function ask2(session) {
   const connection = http2.connect(`https://${name}:${port}`, { ...terms, session });
   connection.on("error", fail);
   connection.once("connect", (_, socket) => {
-    // In TLS 1.2 it is there already.
+    // In TLS 1.2 the session exists already when the connection is established.
     session = socket.getSession() ?? session;
     socket.on("session", (newest) => (session = newest));
     const stream = connection.request({ ":path": "/node" });

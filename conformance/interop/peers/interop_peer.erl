@@ -7,7 +7,7 @@
 
 main() ->
     [Command | Arguments] = init:get_plain_arguments(),
-    %% What it says of alerts is in the errors as well.
+    %% The errors contain what the log would say about alerts.
     logger:set_primary_config(level, none),
     {ok, _} = application:ensure_all_started(ssl),
     Options = options(Arguments, #{}),
@@ -26,14 +26,14 @@ options(["--" ++ Name, Value | Rest], Options) -> options(Rest, Options#{Name =>
 options([], Options) -> Options.
 
 abilities() ->
-    %% Ed25519 it has in TLS 1.3 only, secp521r1 it does not offer by default.
+    %% Erlang supports Ed25519 in TLS 1.3 only, and does not offer secp521r1 by default.
     out("keys rsa2048 p256 p384\n"
         "groups x25519 secp256r1 secp384r1\n"
         "groups1.2 secp256r1 secp384r1\n"
         "limits group suite1.2 suite1.3\n"
-        %% In TLS 1.2 it has no tickets. In TLS 1.3 its client does not send psk_key_exchange_modes until it has
-        %% a session, and is given none; its server stops at a client that comes back and lists a signature scheme
-        %% that it does not know.
+        %% Erlang has no tickets in TLS 1.2. In TLS 1.3 its client does not send psk_key_exchange_modes until
+        %% it has a session, so it gets none; its server fails when a returning client lists a signature
+        %% scheme that it does not support.
         "as-client resume-1.2-id\n"
         "as-server resume-1.2-id\n"
         "resumes 1.2\ngives 1.2\n").
@@ -57,7 +57,7 @@ serve_next(Listener, Settings) ->
     gen_tcp:close(Socket),
     serve_next(Listener, Settings).
 
-%% With a limit, since now and then it does not notice that a client of TLS 1.3 has closed.
+%% The time limit is needed because Erlang sometimes does not notice that a TLS 1.3 client has closed.
 echo(Tls) ->
     case ssl:recv(Tls, 0, 5000) of
         {ok, Data} -> ok = ssl:send(Tls, Data), echo(Tls);
@@ -73,14 +73,14 @@ connect(Options) ->
     [say_and_hear(Options) || _ <- lists:seq(2, number("connections", Options))],
     carry(Options).
 
-%% A connection whose session the next one resumes. A line is echoed so that tickets have arrived.
+%% Makes a connection whose session the next one resumes. The echo of a line proves that tickets have arrived.
 say_and_hear(Options) ->
     Tls = connected(Options),
     ok = ssl:send(Tls, ?WORDS),
     {ok, Heard} = ssl:recv(Tls, byte_size(?WORDS), 15000),
     out(Heard),
     ok = ssl:close(Tls),
-    %% Sessions are stored by a process of their own.
+    %% Another Erlang process stores the sessions.
     timer:sleep(20).
 
 connected(Options = #{"name" := Name, "ca" := Roots}) ->
@@ -117,7 +117,7 @@ tell(Tls) ->
     Items = [protocol, session_id, session_resumption],
     {ok, Information} = ssl:connection_information(Tls, Items),
     #{protocol := Version, session_id := Id, session_resumption := Told} = maps:from_list(Information),
-    %% In TLS 1.2 a client does not tell, but a session has a name, which comes back.
+    %% A TLS 1.2 client does not report a resumption, but a resumed session has the same session ID.
     Resumed = case Version of
         'tlsv1.2' -> put({session, Id}, known) =:= known;
         _ -> Told
@@ -142,7 +142,7 @@ setting("key", File) -> [{keyfile, File}];
 setting("suite", Name) -> [{ciphers, [ssl:str_to_suite(Name)]}];
 setting(_, _) -> [].
 
-%% For TLS 1.3 they are another option than for TLS 1.2.
+%% The option for TLS 1.3 groups differs from the one for TLS 1.2.
 groups(Options = #{"group" := Name}) ->
     Option = case versions(Options) of
         [{versions, ['tlsv1.2']}] -> eccs;

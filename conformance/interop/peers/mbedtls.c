@@ -32,7 +32,7 @@ static void tls_abilities(void) {
     puts("groups x25519 secp256r1 secp384r1 secp521r1");
     puts("limits group suite1.2");
     puts("versions 1.2");
-    /* It compares names only. */
+    /* mbedTLS compares certificates with DNS names only. */
     puts("lacks addresses");
     puts("as-client resume-1.2-ticket resume-1.2-id");
     puts("as-server resume-1.2-ticket resume-1.2-id");
@@ -114,7 +114,7 @@ static void tls_prepare(const struct options *options) {
             &config, by_id ? MBEDTLS_SSL_SESSION_TICKETS_DISABLED : MBEDTLS_SSL_SESSION_TICKETS_ENABLED);
 }
 
-/* Step by step: whoever skips the key exchange has resumed. */
+/* Makes the handshake step by step: a resumption skips the key exchange. */
 static int handshake(struct tls *tls) {
     mbedtls_ssl_context *ssl = &tls->ssl;
     tls->resumed = 1;

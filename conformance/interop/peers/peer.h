@@ -1,5 +1,5 @@
-/* What the drivers in C share: the command line of src/programs/driver.rs, the echo server, and the client that
- * carries stdin and stdout. A driver defines the functions below for its library. */
+/* The common parts of the drivers in C: the command line of src/programs/driver.rs, the echo server, and the client
+ * that carries stdin and stdout. A driver defines the functions below for its library. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,22 +18,22 @@ struct options {
     int serves;
 };
 
-/* A connection; what it is, the driver knows. */
+/* A connection. Each driver defines its content. */
 struct tls;
 
 enum { TLS_AGAIN = -1, TLS_ERROR = -2 };
 
-/* Prints what the library can do. */
+/* Prints the abilities of the library. */
 static void tls_abilities(void);
-/* Prepares what all connections share. */
+/* Prepares the objects that all connections share. */
 static void tls_prepare(const struct options *options);
-/* The handshake over this socket, or NULL after a complaint. */
+/* Makes the handshake over this socket. NULL after it has printed an error. */
 static struct tls *tls_handshake(const struct options *options, int fd);
-/* The number of bytes, 0 at the end, TLS_AGAIN or TLS_ERROR. */
+/* Returns the number of bytes, 0 at the end, TLS_AGAIN or TLS_ERROR. */
 static int tls_read(struct tls *tls, char *bytes, int length);
 static int tls_write(struct tls *tls, const char *bytes, int length);
 static int tls_resumed(struct tls *tls);
-/* Keeps the session, on a client, says close_notify and frees it all but the socket. */
+/* Stores a client's session, sends close_notify, and frees everything except the socket. */
 static void tls_close(struct tls *tls);
 
 static const char WORDS[] = "0123\n";
@@ -77,7 +77,7 @@ static int write_all(struct tls *tls, int fd, const char *bytes, int length) {
     return 0;
 }
 
-/* Waits for bytes. */
+/* Reads, and waits until there are bytes. */
 static int read_some(struct tls *tls, int fd, char *bytes, int length) {
     int count;
     while ((count = tls_read(tls, bytes, length)) == TLS_AGAIN) wait_for(fd, POLLIN);
@@ -125,7 +125,7 @@ static struct tls *connected(const struct options *options, int *fd) {
     return tls;
 }
 
-/* A connection before the last. A line is echoed so that tickets have arrived. */
+/* Makes a connection before the last one. The echo of a line proves that tickets have arrived. */
 static void say_and_hear(const struct options *options) {
     char heard[LENGTH];
     int fd, length = 0;

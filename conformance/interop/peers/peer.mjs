@@ -31,7 +31,7 @@ function abilities() {
   const hybrids = major > 3 || (major === 3 && minor >= 5) ? HYBRID : [];
   const resumption = ["resume-1.2-ticket", "resume-1.2-id", "resume-1.3-stateless"];
   console.log("as-client", ...resumption, "resume-1.3-stateful");
-  // In TLS 1.3 its server asks no store.
+  // In TLS 1.3 Node's server does not use a session store.
   console.log("as-server", ...resumption);
   console.log("keys rsa2048 p256 p384 p521 ed25519");
   console.log("groups", ...Object.keys(CLASSIC), ...hybrids);
@@ -63,7 +63,8 @@ function serve() {
   server.listen(Number(options.port), "127.0.0.1");
 }
 
-// The session that the next connection resumes. A line is echoed so that tickets have arrived.
+// Makes a connection with this session, and keeps its newest session for the next one. The echo of a line
+// proves that tickets have arrived.
 function sayAndHear(connections, session) {
   if (connections === 1) return connect(session);
   const socket = tls.connect({ ...target(), session });
@@ -115,7 +116,8 @@ function shared() {
   return settings;
 }
 
-// TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 -> ECDHE-RSA-AES128-GCM-SHA256; TLS 1.3 names stay.
+// TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 -> ECDHE-RSA-AES128-GCM-SHA256; names of TLS 1.3 suites do not
+// change.
 function opensslName(suite) {
   if (!suite.includes("_WITH_")) return suite;
   return suite.replace("TLS_", "").replace("_WITH_", "_").replace("AES_", "AES")

@@ -26,9 +26,9 @@ function abilities(): void
     echo "keys rsa2048 p256 p384 p521 ed25519\n";
     echo "groups ", implode(" ", array_keys(CURVES)), "\n";
     echo "limits suite1.2\n";
-    // Its streams have no sessions: neither is the client given any, nor does the server keep its tickets' keys.
+    // PHP's streams have no sessions: the client gets none, and the server does not keep its ticket keys.
     echo "resumes\ngives\n";
-    // Its server can ask for a certificate, but not demand one: the one below closes without a word.
+    // PHP's server can request a certificate but not require it; the server below closes without an alert.
     echo "lacks alerts\n";
 }
 

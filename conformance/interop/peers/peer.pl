@@ -61,7 +61,7 @@ sub client_auth {
 }
 
 sub connect_all {
-    # A context that goes takes its sessions with it, so there is one for all connections.
+    # A context that is destroyed takes its sessions with it, so all connections share one.
     my $context = IO::Socket::SSL::SSL_Context->new(
         shared(), SSL_verify_mode => SSL_VERIFY_PEER, SSL_ca_file => $options{ca},
         SSL_session_cache => IO::Socket::SSL::Session_Cache->new(16),
@@ -96,7 +96,7 @@ sub carry {
     $connection->blocking(0);
     my $readers = IO::Select->new($connection, \*STDIN);
     while (1) {
-        # What is inside OpenSSL the system does not know of.
+        # The system cannot report data that OpenSSL has already read and buffered.
         my @ready = $connection->pending ? ($connection) : $readers->can_read;
         for my $from (@ready) {
             my $count = sysread $from, my $data, 16384;
@@ -150,7 +150,7 @@ sub shared {
     return %shared;
 }
 
-# TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 -> ECDHE-RSA-AES128-GCM-SHA256; TLS 1.3 names stay.
+# TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 -> ECDHE-RSA-AES128-GCM-SHA256; names of TLS 1.3 suites do not change.
 sub openssl_name {
     my ($name) = @_;
     return $name unless $name =~ /_WITH_/;

@@ -10,7 +10,7 @@ import socket
 import ssl
 import sys
 
-# Groups are named by OpenSSL's short names, and only those that have an object identifier.
+# OpenSSL's short names of groups; Python accepts only groups that have an object identifier.
 GROUPS = {
     "x25519": "X25519",
     "secp256r1": "prime256v1",
@@ -68,7 +68,8 @@ def connect(options):
     plain = socket.create_connection(("127.0.0.1", options.port))
     with context.wrap_socket(plain, server_hostname=options.name, session=session) as connection:
         tell(connection)
-        # One thread does both directions, because the module does not promise that two may.
+        # One thread handles both directions, because the module does not promise that two threads may use one
+        # connection.
         connection.setblocking(False)
         while True:
             select.select([0, connection], [], [])
@@ -83,7 +84,7 @@ def connect(options):
 
 
 def next_session(context, options, session):
-    """What the next connection resumes. A line is echoed so that tickets have arrived."""
+    """Returns the session that the next connection resumes. The echo of a line proves that tickets have arrived."""
     plain = socket.create_connection(("127.0.0.1", options.port))
     with context.wrap_socket(plain, server_hostname=options.name, session=session) as connection:
         tell(connection)

@@ -46,14 +46,14 @@ end
 def echo(connection)
   loop { connection.write(connection.readpartial(16_384)) }
 rescue EOFError
-  # The client has said all.
+  # The client has sent everything.
 end
 
 def connect(options)
   context = prepare(options)
   context.verify_mode = SSL::VERIFY_PEER
   context.ca_file = options[:ca]
-  # In TLS 1.3 sessions come after the handshake.
+  # In TLS 1.3 sessions arrive after the handshake.
   newest = nil
   context.session_cache_mode = SSL::SSLContext::SESSION_CACHE_CLIENT
   context.session_new_cb = ->((_, session)) { newest = session }
@@ -96,7 +96,7 @@ def carry(connection)
     raise unless finished
   end
   writer.join
-  # All that was sent has come back by now: the harness ends the input only then.
+  # The whole echo has arrived by now, because the harness ends the input only then.
   reader.kill
   connection.close
 end

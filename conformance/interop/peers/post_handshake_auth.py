@@ -1,5 +1,5 @@
-"""Authentication after the handshake with Python's ssl: an echo server that asks for a certificate
-after the first data, and a client that can be asked.
+"""Post-handshake authentication with Python's ssl: an echo server that requests a certificate after
+the first data, and a client that can answer the request.
 
 The command line is in src/post_handshake_auth.rs.
 """
@@ -30,7 +30,8 @@ def serve_one(context, plain):
             connection.sendall(data)
             print("client:", connection.getpeercert(), file=sys.stderr)
             if not asked:
-                # Not ahead of the echo: OpenSSL forgets a request that meets a key update it owes.
+                # The request must follow the echo: OpenSSL drops a request while it owes the peer a key
+                # update.
                 connection.verify_client_post_handshake()
                 asked = True
         connection.unwrap()

@@ -15,8 +15,8 @@ static void tls_abilities(void) {
     puts("limits group suite1.2 suite1.3");
     puts("as-client resume-1.2-ticket resume-1.2-id resume-1.3-stateless resume-1.3-stateful");
     puts("as-server resume-1.2-ticket resume-1.2-id resume-1.3-stateless");
-    /* Of its server in TLS 1.2: a session does not hold the client's certificate, without which it goes no
-     * further; clients are asked for a key of the server's own kind; and they choose the group. */
+    /* These concern the TLS 1.2 server: its sessions lack the client's certificate, without which it ends a
+     * resumed handshake; it accepts only client keys of its own type; and the client chooses the group. */
     puts("lacks certified-sessions other-keys server-group");
 }
 

@@ -59,7 +59,7 @@ pub(crate) struct Cell {
     pub(crate) client: Client,
     /// The client checks the address 127.0.0.1 instead of a name.
     pub(crate) by_address: bool,
-    /// The peer is configured to limit its records, or those that it receives, to this size.
+    /// The peer is configured to limit the records that it sends or receives to this size.
     pub(crate) record_size: Option<u16>,
     /// The server must send a HelloRetryRequest.
     pub(crate) retry: bool,
@@ -90,16 +90,17 @@ impl Fault {
             Self::NoCommonVersion => &[70],     // protocol_version
             Self::NoClientCertificate => &[40], // handshake_failure; RFC 5246 7.4.6
             // unknown_ca; or handshake_failure, if the client has no certificate of the authorities
-            // that the server named, and sends none.
+            // that the server named and so sends none.
             Self::UnknownClientAuthority => &[48, 40],
         }
     }
 
-    /// The words in the error of a client that names causes: at least one of each list.
+    /// The words that must be in the error of a client that names causes: at least one of each
+    /// list.
     pub(crate) fn error_words(self) -> &'static [&'static [&'static str]] {
         match self {
             Self::Expired => &[&["expired"]],
-            // The expected name, and the names in the certificate.
+            // The list of the expected name, and the list of the names in the certificate.
             Self::OtherName => &[&["localhost"], &["other.example"]],
             Self::UnknownAuthority => &[&["unknown", "untrusted", "not trusted"]],
             Self::NoCommonVersion => &[&["version", "alert"]],
@@ -139,12 +140,12 @@ impl Cell {
         }
     }
 
-    /// Whether it has no suite or group of its own, a common key and no fault.
+    /// Whether the cell limits neither suite nor group, uses a common key, and has no fault.
     pub(crate) fn is_usual(&self) -> bool {
         self.suite.is_none() && Key::COMMON.contains(&self.key) && self.fault.is_none()
     }
 
-    /// Its category, one of [`CATEGORIES`].
+    /// The category of the cell, one of [`CATEGORIES`].
     pub(crate) fn category(&self) -> &'static str {
         let (tls12, tls13) = match (self.fault, self.client) {
             (Some(_), _) => ("refusal-1.2", "refusal-1.3"),
@@ -203,7 +204,8 @@ pub(crate) fn cells(subject: &Abilities, peer: &Abilities) -> Vec<Cell> {
     cells
 }
 
-/// In TLS 1.2 a client's groups limit ECDSA keys as well (RFC 8422 5.1).
+/// Whether a peer can use this key. In TLS 1.2 a client's groups limit ECDSA keys as well (RFC 8422
+/// 5.1).
 fn usable(key: Key, version: Version, peer: &Abilities) -> bool {
     let has_p521 = peer.groups.iter().any(|group| group.name == "secp521r1");
     version == Version::Tls13 || key != Key::P521 || has_p521
@@ -214,12 +216,13 @@ fn shared(some: &[&'static Group], others: &[&'static Group]) -> Vec<&'static Gr
     others.iter().filter(known).copied().collect()
 }
 
-/// The subject is limited to one version, and the peer offers or accepts both.
+/// A cell in which the subject is limited to one version, and the peer offers or accepts both.
 fn subject_limited(role: Role, version: Version) -> Cell {
     Cell { limited_by: LimitedBy::Subject, ..Cell::plain(role, version, Key::P256) }
 }
 
-/// Each suite and each group once, paired: as many cells as the longer list has entries.
+/// Pairs suites with groups so that each occurs at least once: as many cells as the longer list has
+/// entries.
 fn pairs(peer: &Abilities, role: Role, version: Version) -> Vec<Cell> {
     let suites: Vec<_> = suites(version).collect();
     let of_tls12 = peer.groups_tls12.as_ref().filter(|_| version == Version::Tls12);
@@ -230,8 +233,8 @@ fn pairs(peer: &Abilities, role: Role, version: Version) -> Vec<Cell> {
         let suite = suites[line % suites.len()];
         let mut group = groups[line % groups.len()];
         if version == Version::Tls12 {
-            // In TLS 1.2 the client's groups limit ECDSA keys as well (RFC 8422 5.1), so those
-            // suites keep to the key's own curve, and RSA takes the groups in turn.
+            // In TLS 1.2 the client's groups limit ECDSA keys as well (RFC 8422 5.1), so a suite
+            // with ECDSA uses the key's own curve, and suites with RSA use the groups in turn.
             group = match suite.key {
                 Key::Rsa2048 => {
                     rsa_groups.find(|group| group.name != "secp256r1").unwrap_or(&group)
@@ -273,7 +276,7 @@ fn client_certificates(peer: &Abilities, role: Role, version: Version) -> Vec<Ce
     cells
 }
 
-/// A record size that every program accepts.
+/// Cells with a record size that every program accepts.
 fn small_records(
     subject: &Abilities,
     peer: &Abilities,
@@ -283,7 +286,7 @@ fn small_records(
     let possible = match peer.record_size {
         RecordSize::Fixed => false,
         RecordSize::Sent => true,
-        // In TLS 1.2 the handshake is not protected, and so short an echo has no long record.
+        // In TLS 1.2 the handshake is not protected, and the short echo has no long record.
         RecordSize::ReceiveBuffer => {
             role == Role::Serve && version == Version::Tls13 && subject.obeys_record_size
         }
@@ -291,7 +294,8 @@ fn small_records(
     possible.then(|| Cell { record_size: Some(512), ..Cell::plain(role, version, Key::P256) })
 }
 
-/// The server's only group is one for which no client sends a key share in its first ClientHello.
+/// A cell in which the server's only group is one for which no client sends a key share in its
+/// first ClientHello.
 fn retry(peer: &Abilities, role: Role) -> Option<Cell> {
     let limited_by = match role {
         Role::Serve => LimitedBy::Subject,
@@ -309,7 +313,8 @@ fn retry(peer: &Abilities, role: Role) -> Option<Cell> {
     })
 }
 
-/// Every fault, in alternating versions; faults that differ by version in both.
+/// A cell for every fault, in alternating versions; a fault that differs by version has a cell for
+/// each.
 fn refusals(peer: &Abilities, role: Role) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (line, fault) in Fault::ALL.into_iter().enumerate() {

@@ -19,16 +19,15 @@ use tercel_harness::pki::SERVER_NAME;
 use tercel_harness::ports::free_port;
 use tercel_harness::process::{Process, last_error_lines};
 
-/// The length of an echoed message. It fits in one record, so that no output of a program divides
-/// it.
+/// The length of an echoed message. It fits in one record, so that no program prints it in parts.
 const MESSAGE_LENGTH: usize = 64 * 64;
 /// Below the record size limit, because gnutls-cli drops data beyond its own limit.
 const SHORT_MESSAGE_LENGTH: usize = 64 * 7;
 /// The file with the message, for programs that fetch or serve files instead of echoing.
 const MESSAGE_FILE: &str = "message.txt";
-/// The length of the early data, at most the limit that the servers have.
+/// The length of the early data. It must not exceed the limit of the servers.
 const EARLY_DATA_LENGTH: usize = 64 * 5;
-/// Longer than the tick of a clock that counts seconds.
+/// A pause that is longer than the tick of a clock in seconds.
 const CLOCK_STEP: Duration = Duration::from_millis(1100);
 
 /// Runs one cell. The error states the fault and has the last output of both programs.
@@ -50,7 +49,7 @@ struct Exchange<'a> {
     client_program: &'a dyn Program,
     /// One server, or one per connection if the second must lack the sessions of the first.
     servers: Vec<Process>,
-    /// The server only prints what it receives, and the harness echoes it.
+    /// Whether the server only prints what it receives, so that the harness must echo it.
     harness_echoes: bool,
     /// One process per run of the client.
     clients: Vec<Process>,
@@ -73,7 +72,8 @@ impl<'a> Exchange<'a> {
         let scratch = setting.scratch()?;
         fs::write(early_file(&scratch), early_data(setting))?;
         fs::write(scratch.join(MESSAGE_FILE), &setting.payload[..MESSAGE_LENGTH])?;
-        // Used in turn, so that no connection reaches the server that issued the newest session.
+        // The servers are used in turn, so that no connection reaches the server that issued the
+        // newest session.
         let count = if cell.feature == Feature::EarlyDataAtOtherServer { 2 } else { 1 };
         let ports = (0..count).map(|_| free_port()).collect::<Result<Vec<_>>>()?;
         let mut exchange = Self {
@@ -154,7 +154,7 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// The client fetches the file on each connection.
+    /// Checks that the client fetched the file on each connection.
     fn fetch(&mut self) -> Result<()> {
         self.end_client()?;
         let message = self.setting.payload[..MESSAGE_LENGTH]
@@ -230,7 +230,7 @@ impl<'a> Exchange<'a> {
     /// Has the peer update its keys, and waits until the record appears on the wire.
     fn update_keys(&mut self, update: Update) -> Result<()> {
         let asks = match update {
-            // The subject has already done so by itself.
+            // The subject has already updated its keys by itself.
             Update::BySubject => return Ok(()),
             Update::ByPeer => false,
             Update::AskedByPeer => true,
@@ -297,7 +297,7 @@ impl<'a> Exchange<'a> {
         mut reached: impl FnMut(&mut Self) -> Result<bool>,
     ) -> Result<()> {
         loop {
-            // Checked in this order, because the last output of a program may satisfy the
+            // These are checked in this order, because the last output of a program may satisfy the
             // condition.
             let ended = self.have_all_ended()?;
             if reached(self)? {

@@ -28,7 +28,7 @@ pub(crate) enum Feature {
     RecordSizeLimit(Owner),
 }
 
-/// The version, and the side that stores a session.
+/// The version of a session, and the side that stores it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sessions {
     /// TLS 1.2, in a ticket at the client. RFC 5077
@@ -37,7 +37,7 @@ pub(crate) enum Sessions {
     Id,
     /// TLS 1.3, in a ticket at the client.
     Stateless,
-    /// TLS 1.3, at the server: the ticket is only a name.
+    /// TLS 1.3, at the server: the ticket is only the session's name.
     Stateful,
 }
 
@@ -110,7 +110,7 @@ impl Feature {
         Self::RecordSizeLimit(Owner::Client),
     ];
 
-    /// All kinds of resumption, which each peer has that can make a second connection.
+    /// All kinds of resumption. Each peer that can make a second connection has them.
     pub(crate) const RESUMPTION: [Self; 4] = [
         Self::Resumption(Sessions::Ticket),
         Self::Resumption(Sessions::Id),
@@ -118,7 +118,7 @@ impl Feature {
         Self::Resumption(Sessions::Stateful),
     ];
 
-    /// The name in cells, in the matrix, and in the command line of drivers.
+    /// The name of the feature in cells, in the matrix, and in the command line of drivers.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Resumption(Sessions::Ticket) => "resume-1.2-ticket",
@@ -156,7 +156,7 @@ impl Feature {
         matches!(self, Self::Resumption(_)) || self.has_early_data()
     }
 
-    /// Whether that session is then resumed.
+    /// Whether the connections resume the session that they offer.
     pub(crate) fn resumes(self) -> bool {
         self.uses_sessions() && self != Self::EarlyDataAtOtherServer
     }

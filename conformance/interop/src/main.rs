@@ -104,7 +104,7 @@ fn main() -> Result<ExitCode> {
     let table = table(&options, subject.as_ref(), &peers);
     let mut keys = psk::cells(options.peers.as_deref());
     keys.retain(|cell| options.filter.iter().all(|text| cell.name().contains(text)));
-    // These cells do not know a substitute's options for keys.
+    // These cells use the key options of `tercel`, which a substitute does not have.
     keys.retain(|_| options.stand_in.is_none());
     // These cells use options of `tercel`, so that no other program can replace it.
     let late: Vec<_> = post_handshake_auth::cells(options.peers.as_deref())
@@ -141,7 +141,8 @@ fn main() -> Result<ExitCode> {
             });
         }
     });
-    // With a substitute the program need not exist, and none of the cells below starts it.
+    // With a substitute the program of `--tercel` need not exist, because none of the cells below
+    // starts it.
     let tercel = program::at(&options.tercel).unwrap_or_default();
     for cell in &keys {
         let built = options.peers.as_deref();
@@ -177,7 +178,7 @@ fn table<'p>(
             let all = options.full || !SHORTENED.contains(&peer.name());
             let cells = cells.into_iter().filter(move |cell| all || cell.is_usual());
             let plain = cells.map(Kind::Handshake);
-            // A substitute has features, but no code here that uses them as the subject.
+            // No code here uses the features of a substitute, so only `tercel` gets feature cells.
             let roles: &[Role] =
                 if subject.names_causes() { &[Role::Serve, Role::Connect] } else { &[] };
             let peers = peer.abilities();
@@ -294,7 +295,7 @@ impl Tally {
             let time = start.elapsed().as_secs_f32();
             match &verdict {
                 Ok(()) => println!("ok      {name}  {time:.2} s"),
-                // The root cause is the fault; the context has the output of the programs.
+                // The root cause is the fault; the error's context has the output of the programs.
                 Err(error) => {
                     println!("{failure} {name}  {time:.2} s: {}{error}", error.root_cause());
                 }
@@ -355,10 +356,11 @@ fn peers(folder: &Path, built: Option<&Path>) -> Vec<Box<dyn Program>> {
     if let Some(built) = built {
         for name in BUILT_PEERS {
             let path = built.join(name);
-            // The caller chooses which ones are built, so a missing one is not "absent".
+            // The caller chooses which programs are built, so a missing one is not reported as
+            // "absent".
             if path.is_file() {
                 peers.push(match name {
-                    // This is the program itself, not a driver.
+                    // This path is OpenSSL's own program, not a driver.
                     BUILT_OPENSSL => Box::new(OpenSsl::built(name, &path)),
                     _ => Box::new(Driver::built(name, &path)),
                 });

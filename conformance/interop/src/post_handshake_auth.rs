@@ -49,9 +49,9 @@ pub(crate) struct PostHandshakeAuthCell {
     /// The role of the subject.
     pub(crate) role: Role,
     peer: Peer,
-    /// The key of the client's certificate; without one the client is refused.
+    /// The key of the client's certificate. A client without a certificate is refused.
     client: Option<Key>,
-    /// Whether the subject updates all keys first.
+    /// Whether the subject updates all keys before the request.
     update: bool,
 }
 
@@ -107,7 +107,7 @@ impl PostHandshakeAuthCell {
     pub(crate) fn present(&self) -> bool {
         match self.peer {
             Peer::OpenSsl => find("openssl").is_some(),
-            // There are cells for it only if it exists.
+            // `cells` creates cells for this program only if it was built.
             Peer::BuiltOpenSsl => true,
             Peer::GnuTls => find("gnutls-cli").is_some() && find("gnutls-serv").is_some(),
             Peer::Python => python().is_some(),
@@ -243,7 +243,7 @@ impl Programs<'_> {
 struct Processes {
     server: Process,
     client: Process,
-    /// The number of the connection, from 1. The output of the server covers all so far.
+    /// The number of the connection, from 1. The server's output covers all connections until then.
     turn: usize,
     deadline: Instant,
 }
@@ -258,7 +258,7 @@ impl Processes {
         let openssl_serves =
             cell.role == Role::Connect && matches!(cell.peer, Peer::OpenSsl | Peer::BuiltOpenSsl);
         let gnutls_serves = cell.role == Role::Connect && cell.peer == Peer::GnuTls;
-        // It prints what it receives and sends its standard input.
+        // `s_server` prints what it receives and sends its standard input, so the harness echoes.
         self.expect_echo(before, openssl_serves)?;
         if openssl_serves {
             self.server.send_input(b"c\n");
@@ -274,7 +274,8 @@ impl Processes {
             })?;
         }
         if cell.role == Role::Connect {
-            // It reports what it has sent, and sends the next data after that.
+            // `tercel connect` reports the certificate that it has sent, and sends the next data
+            // after that.
             self.wait("tercel to report its certificate", |processes| {
                 let output = processes.client.error_output().text();
                 output.contains(&format!("after the handshake: CN={CLIENT}"))
@@ -283,8 +284,8 @@ impl Processes {
         self.client.send_input(after);
         self.expect_echo(after, openssl_serves)?;
         self.client.end_input();
-        // Each server but gnutls-serv reports the client; gnutls-serv answers only with a
-        // certificate.
+        // Every server except gnutls-serv reports the client; gnutls-serv answers only if it
+        // received a certificate.
         if !gnutls_serves {
             self.wait("the server to report the client's name", |processes| {
                 processes.server.error_output().text().matches(CLIENT).count() >= processes.turn
@@ -298,7 +299,7 @@ impl Processes {
         Ok(())
     }
 
-    /// The server receives the message, and the client its echo.
+    /// Waits until the server has received the message, and the client its echo.
     fn expect_echo(&mut self, message: &[u8], harness_echoes: bool) -> Result<()> {
         if harness_echoes {
             self.wait("the server to print the message", |processes| {

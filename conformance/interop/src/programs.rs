@@ -39,61 +39,63 @@ pub(crate) trait Program: Sync {
     fn serve(&self, order: &Serve<'_>) -> Server;
     fn connect(&self, order: &Connect<'_>) -> Command;
 
-    /// Whether its error is one line that names the cause, so that it can be checked.
+    /// Whether the program's error is one line that names the cause, so that it can be checked.
     fn names_causes(&self) -> bool {
         false
     }
 
-    /// The features that it supports as a peer, beyond a plain handshake, if the subject has this
-    /// role.
+    /// The features that the program supports as a peer, beyond a plain handshake, if the subject
+    /// has this role.
     fn features(&self, _role: Role) -> Vec<Feature> {
         Vec::new()
     }
 
-    /// How its client makes the connections of a cell.
+    /// How the program's client makes the connections of a cell.
     fn connection_plan(&self) -> ConnectionPlan {
         ConnectionPlan::One
     }
 
-    /// Whether each connection in its output was resumed, in order; `None` if it does not print
-    /// that.
+    /// Whether each connection in the output was resumed, in order; `None` if the program does not
+    /// print that.
     fn resumptions(&self, _serves: bool, _output: &str) -> Option<Vec<bool>> {
         None
     }
 
-    /// Whether early data was accepted, for each connection with early data in its output.
+    /// Whether early data was accepted, for each connection with early data in the output.
     fn early_data(&self, _serves: bool, _output: &str) -> Vec<bool> {
         Vec::new()
     }
 
-    /// Whether it reports early data that was rejected.
+    /// Whether the program reports early data that was rejected.
     fn reports_rejected_early_data(&self, _serves: bool) -> bool {
         true
     }
 
-    /// Whether it sends early data again after a rejection.
+    /// Whether the program sends early data again after a rejection.
     fn repeats_early_data(&self) -> bool {
         true
     }
 
-    /// Whether its echo includes early data.
+    /// Whether the program's echo includes early data.
     fn echoes_early_data(&self) -> bool {
         true
     }
 
-    /// The input that makes it update its keys, and request the same from the other side if `asks`.
+    /// The input that makes the program update its keys, and request the same from the other side
+    /// if `asks`.
     fn update_command(&self, _asks: bool) -> &'static [u8] {
         b""
     }
 
-    /// The texts that must be in its output or trace if the feature was used.
+    /// The texts that must be in the program's output or trace if the feature was used.
     fn marks(&self, _serves: bool, _feature: Feature) -> Vec<Mark> {
         Vec::new()
     }
 }
 
-/// The least number of connections of a cell. What a client stores from the first one (a session,
-/// the group of a HelloRetryRequest) changes the second, and what it stores then changes the third.
+/// The least number of connections of a cell. Data that a client stores from the first one (a
+/// session, the group of a HelloRetryRequest) changes the second, and what it then stores changes
+/// the third.
 pub(crate) const CONNECTIONS: usize = 3;
 
 /// The message that a driver sends and receives on each connection before the last.
@@ -143,9 +145,9 @@ impl ConnectionPlan {
 /// A text and the place where it must appear.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mark {
-    /// In the standard output or error.
+    /// The text must be in the standard output or error.
     Printed(&'static str),
-    /// In the file that `trace` names.
+    /// The text must be in the file that `trace` names.
     Traced(&'static str),
 }
 
@@ -166,7 +168,7 @@ fn resumptions_by(output: &str, connection: &str, resumed: &str) -> Vec<bool> {
 }
 
 /// The abilities and options of a program. An absent program has the usual abilities, so that the
-/// cells that cannot run are named.
+/// cells that cannot run still have names.
 #[derive(Clone, Debug)]
 pub(crate) struct Abilities {
     pub(crate) present: bool,
@@ -177,9 +179,9 @@ pub(crate) struct Abilities {
     /// The server serves files by HTTP, because it cannot echo.
     pub(crate) serves_files: bool,
     pub(crate) versions: Vec<Version>,
-    /// The versions in which its client resumes sessions by default.
+    /// The versions in which the client resumes sessions by default.
     pub(crate) resumes: Vec<Version>,
-    /// The versions in which its server issues sessions by default.
+    /// The versions in which the server issues sessions by default.
     pub(crate) issues_sessions: Vec<Version>,
     /// The client writes additional lines to its standard output.
     pub(crate) prints_own_lines: bool,
@@ -187,11 +189,11 @@ pub(crate) struct Abilities {
     pub(crate) verifies: bool,
     /// The client can verify that the certificate contains an IP address.
     pub(crate) checks_addresses: bool,
-    /// Its TLS 1.2 server resumes sessions of clients that sent a certificate.
+    /// Whether the TLS 1.2 server resumes sessions of clients that sent a certificate.
     pub(crate) resumes_authenticated: bool,
-    /// Its TLS 1.2 server accepts client keys of another type than its own.
+    /// Whether the TLS 1.2 server accepts client keys of another type than its own.
     pub(crate) accepts_other_keys: bool,
-    /// Its TLS 1.2 server can be limited to a group, if `limits_group`.
+    /// Whether `limits_group` also holds for the TLS 1.2 server.
     pub(crate) limits_server_group: bool,
     /// The client has an option for a client certificate.
     pub(crate) has_client_certificates: bool,
@@ -199,16 +201,16 @@ pub(crate) struct Abilities {
     pub(crate) requests_certificates: bool,
     pub(crate) keys: Vec<Key>,
     pub(crate) groups: Vec<&'static Group>,
-    /// The groups with TLS 1.2 only, if they differ.
+    /// The groups with TLS 1.2, if they differ.
     pub(crate) groups_tls12: Option<Vec<&'static Group>>,
     pub(crate) limits_group: bool,
     pub(crate) limits_hybrid: bool,
     pub(crate) limits_suite_tls12: bool,
     pub(crate) limits_suite_tls13: bool,
     pub(crate) record_size: RecordSize,
-    /// It obeys the peer's record_size_limit (RFC 8449).
+    /// Whether the program obeys the peer's record_size_limit (RFC 8449).
     pub(crate) obeys_record_size: bool,
-    /// As a server it refuses with an alert. A server that sends close_notify instead cannot be
+    /// Whether the server refuses with an alert. A server that sends close_notify instead cannot be
     /// distinguished from one that has no more data.
     pub(crate) sends_alerts: bool,
 }
@@ -218,14 +220,14 @@ pub(crate) struct Abilities {
 pub(crate) enum RecordSize {
     /// There is no such option.
     Fixed,
-    /// The records that it sends.
+    /// The records that the program sends.
     Sent,
-    /// The records that it receives: it sends record_size_limit.
+    /// The records that the program receives: it sends record_size_limit.
     ReceiveBuffer,
 }
 
 impl Abilities {
-    /// Both roles, the classic groups, the common keys, and all limits.
+    /// The usual abilities: both roles, the classic groups, the common keys, and all limits.
     pub(crate) fn usual(present: bool) -> Self {
         Self {
             present,
@@ -314,7 +316,7 @@ impl Extra<'_> {
     }
 }
 
-/// The record size limit of the cells that have one. A Certificate message is longer.
+/// The record size limit of the cells that have one. It is shorter than a Certificate message.
 pub(crate) const RECORD_LIMIT: u16 = 512;
 
 /// The parameters of a client of 127.0.0.1.
@@ -332,7 +334,7 @@ pub(crate) struct Connect<'a> {
     pub(crate) scratch: &'a Path,
     /// An earlier run of the same program made a connection.
     pub(crate) again: bool,
-    /// The connection will be refused, so there is no session.
+    /// The connection will be refused, so there will be no session.
     pub(crate) refused: bool,
     pub(crate) extra: Option<Extra<'a>>,
 }
@@ -347,8 +349,8 @@ impl Connect<'_> {
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) command: Command,
-    /// The program prints what it receives and sends its standard input, and the harness connects
-    /// the two.
+    /// The program prints what it receives and sends its standard input; the harness connects the
+    /// two.
     pub(crate) harness_echoes: bool,
 }
 

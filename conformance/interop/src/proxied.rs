@@ -32,10 +32,10 @@ use tokio::runtime::Runtime;
 use crate::parameters::Version;
 use crate::programs::{CONNECTIONS, build_go, find};
 
-/// The row of the matrix.
+/// The row of the matrix for these cells.
 pub(crate) const CATEGORY: &str = "HTTP through the proxy";
 
-/// The only client that has no other cells.
+/// The browser, which is the only client without other cells.
 pub(crate) const BROWSER: &str = "chromium";
 
 /// The time limit of a program; a browser takes some seconds to start.
@@ -47,7 +47,7 @@ const PAGE: &str = "through the terminator";
 /// The path of a page that makes a browser request the text as often as the other clients do.
 const REPEAT_PAGE: &str = "repeat";
 
-/// The script of that page. A browser prints the document as it is after loading.
+/// The script of that page. The browser prints the document as it is after loading.
 const REPEAT_SCRIPT: &str = "<script>for (let i = 0; i < 3; i++) {
     const request = new XMLHttpRequest();
     request.open('GET', '/page-' + i, false);
@@ -73,7 +73,7 @@ pub(crate) enum Client {
     Node,
     /// New connections for a second, as fast as possible.
     NewForOneSecond,
-    /// The same with one session.
+    /// As `NewForOneSecond`, but with one session.
     ReusedForOneSecond,
     Chromium,
 }
@@ -191,7 +191,7 @@ impl ProxiedCell {
         }
     }
 
-    /// Runs the cell. The error states the fault and has the output of the program.
+    /// Runs the cell. The error states the fault and contains the output of the program.
     pub(crate) fn run(self, place: &ProxySetup) -> Result<()> {
         let before = counted(place, self.version)?;
         let resumed_before = resumed(place, self.version)?;
@@ -275,7 +275,7 @@ impl ProxiedCell {
                 command.arg(format!("--tlsv{version}")).args(["--tls-max", &version]);
                 command.arg("--cacert").arg(roots);
                 if self.http == 1 {
-                    // Otherwise it would request the next page on the same connection.
+                    // Without this, curl would request the next page on the same connection.
                     command.args(["--header", "Connection: close", &url, &url]);
                 }
                 command.arg(url);
@@ -302,7 +302,7 @@ impl ProxiedCell {
                 if self.http == 1 {
                     command.arg("--disable-http2");
                 }
-                // It does not know the test's roots; other cells check the verification of
+                // Chromium does not know the test's roots; other cells check the verification of
                 // certificates.
                 command.arg("--ignore-certificate-errors");
                 command.arg(format!("--ssl-version-min=tls{version}"));
@@ -322,7 +322,7 @@ fn counted(place: &ProxySetup, version: Version) -> Result<f64> {
     Ok(place.proxy.metrics()?.sum("tercel_handshakes_total", &labels))
 }
 
-/// The number of those that resumed a session.
+/// The number of handshakes of this version that resumed a session.
 fn resumed(place: &ProxySetup, version: Version) -> Result<f64> {
     let labels = [("version", &*version.to_string()), ("outcome", "resumed")];
     Ok(place.proxy.metrics()?.sum("tercel_handshakes_total", &labels))
@@ -343,7 +343,7 @@ async fn serve(listener: TcpListener) {
                 answer.body(Full::new(Bytes::from(page)))
             });
             let builder = auto::Builder::new(TokioExecutor::new());
-            // A client that ends early is no fault of the backend.
+            // A client may end the connection early; that is not a fault of the backend.
             let _ = builder.serve_connection(TokioIo::new(stream), service).await;
         });
     }

@@ -1,4 +1,4 @@
-//! External pre-shared keys. They have cells of their own because there are no certificates.
+//! External pre-shared keys. These cells are separate because they use no certificates.
 //!
 //! Both programs must confirm the key: Tercel prints its name, OpenSSL that there is no
 //! certificate, GnuTLS the name of the client.
@@ -25,7 +25,7 @@ enum Peer {
     GnuTls,
 }
 
-/// What a cell tests.
+/// The case that a cell tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Case {
     Plain,
@@ -90,7 +90,7 @@ impl Peer {
 }
 
 impl PskCell {
-    /// Its field of the matrix.
+    /// The row, column and role of the cell in the matrix.
     pub(crate) fn place(self) -> (&'static str, &'static str, Role) {
         (CATEGORY, self.peer.name(), self.role)
     }
@@ -125,7 +125,7 @@ impl PskCell {
         })
     }
 
-    /// Runs the cell. The error states the fault and has the output of both programs.
+    /// Runs the cell. The error states the fault and contains the output of both programs.
     pub(crate) fn run(self, tercel: &Path, folder: &Path, built: Option<&Path>) -> Result<()> {
         let program = self.program(built).context("the program is not installed")?;
         let port = free_port()?;
@@ -195,7 +195,8 @@ impl PskCell {
             .with_context(|| format!("the peer does not print {text:?}"))
     }
 
-    /// The side that reports a refusal, and its text: as a server the cause, as a client the alert.
+    /// The side that reports a refusal, and its text: a server reports the cause, a client the
+    /// alert.
     fn refusal(self) -> (Role, &'static str) {
         match (self.role, self.case) {
             (Role::Serve, Case::WrongKey) => (Role::Serve, "binder does not match"),

@@ -1,4 +1,4 @@
-//! What the recorded plaintext of a handshake shows: version, suite, group, alerts.
+//! Reads version, suite, group and alerts from the recorded plaintext of a handshake.
 //!
 //! A small parser that shares no code with Tercel's, so that they cannot have the same mistake.
 //! `run.rs` compares its results with the expectations of a cell.
@@ -81,7 +81,7 @@ pub(crate) fn offered_compressions(from_client: &[u8]) -> Vec<u16> {
 pub(crate) fn alert(recorded: &[u8]) -> Option<u8> {
     records(recorded).take_while(|(kind, _)| *kind != APPLICATION_DATA).find_map(|(kind, body)| {
         match body {
-            // An encrypted TLS 1.2 alert is longer than two bytes.
+            // An encrypted TLS 1.2 alert is longer than two bytes, so it does not match.
             [FATAL, description] if kind == ALERT => Some(*description),
             _ => None,
         }

@@ -1,8 +1,8 @@
 //! A TCP relay between a client and a server, which records the first bytes of each direction.
 //!
-//! It has three purposes. The client may start before the server listens, because the relay
+//! The relay has three purposes. The client may start before the server listens, because the relay
 //! retries its connection, so nothing has to probe the server's port. Neither program can block the
-//! other, because the relay always reads. And the recorded hellos show what was negotiated
+//! other, because the relay always reads. The recorded hellos show what was negotiated,
 //! independently of the output of both programs.
 
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-/// More than the plaintext part of any handshake.
+/// The number of recorded bytes: more than the plaintext part of any handshake.
 const RECORDED: usize = 64 * 1024;
 
 /// The first bytes of one direction.
@@ -108,7 +108,8 @@ fn until<T>(stop: &AtomicBool, mut attempt: impl FnMut() -> Option<T>) -> Option
 }
 
 fn join(client: TcpStream, server: TcpStream, wire: Wire) {
-    // Accepted from a non-blocking listener; whether that is inherited depends on the platform.
+    // The socket was accepted from a non-blocking listener; whether it inherits that mode depends
+    // on the platform.
     let ready = client.set_nonblocking(false).is_ok();
     let (Ok(client_again), Ok(server_again)) = (client.try_clone(), server.try_clone()) else {
         return;
@@ -119,12 +120,12 @@ fn join(client: TcpStream, server: TcpStream, wire: Wire) {
     }
 }
 
-/// Relays one direction: one thread always reads, another writes what was read.
+/// Relays one direction: one thread always reads, another writes the bytes that were read.
 fn carry(mut from: TcpStream, mut to: TcpStream, recording: Recording) {
     let (sender, receiver) = mpsc::channel::<Vec<u8>>();
     thread::spawn(move || {
         let mut buffer = [0; 16 * 1024];
-        // An error (a reset) ends the direction as an end of input does.
+        // An error, such as a reset, ends the direction like an end of input.
         while let Ok(count @ 1..) = from.read(&mut buffer) {
             let bytes = &buffer[..count];
             let mut recording = recording.lock().unwrap_or_else(PoisonError::into_inner);

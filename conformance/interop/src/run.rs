@@ -2,8 +2,9 @@
 //!
 //! The client connects three times, with the sessions of earlier connections. A cell passes if the
 //! payload is echoed byte for byte, the client succeeds, and the recorded hellos of each connection
-//! have the required parameters, and a resumption if both programs resume by default. With a fault,
-//! it passes if nothing is echoed, the right side refuses each time, and Tercel reports the cause.
+//! have the required parameters. If both programs resume by default, the hellos must also show a
+//! resumption. A cell with a fault passes if nothing is echoed, the right side refuses each time,
+//! and Tercel reports the cause.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -176,7 +177,7 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
-    /// Every connection echoes, and the last one the whole payload.
+    /// Checks that every connection echoes, and the last one the whole payload.
     fn expect_echoes(&mut self) -> Result<()> {
         let plan = self.client_program.connection_plan();
         for run in 0..plan.runs() {
@@ -203,8 +204,8 @@ impl<'a> Processes<'a> {
         let payload = if !last && !fetches && !from_files {
             &setting.payload[..SHORT_PAYLOAD]
         } else if divided && self.peer_record_size == RecordSize::ReceiveBuffer {
-            // gnutls-cli also limits itself, and drops data that does not fit into one record.
-            // The server's Certificate must still be divided.
+            // gnutls-cli also limits its own records, and drops data that does not fit into one
+            // record. The server's Certificate must still be divided.
             &setting.payload[..SHORT_PAYLOAD]
         } else {
             &setting.payload
@@ -231,8 +232,8 @@ impl<'a> Processes<'a> {
             Ok(received.ended() || whole)
         })?;
         if !from_files {
-            // Only now, so that no program has to half-close. The connection must then end in
-            // order.
+            // The input ends only after the echo has arrived, so that no program has to half-close.
+            // The connection must then end in order.
             self.client()?.end_input();
         }
         self.wait("the client to end", |processes| Ok(processes.client()?.output().ended()))?;
@@ -252,7 +253,8 @@ impl<'a> Processes<'a> {
         self.check_server()
     }
 
-    /// Every connection is refused. A program that ends after the first refusal is started again.
+    /// Checks that every connection is refused. A program that ends after the first refusal is
+    /// started again.
     fn expect_refusals(&mut self, fault: Fault) -> Result<()> {
         while self.relay.connections() < CONNECTIONS {
             let before = self.relay.connections();
@@ -267,7 +269,7 @@ impl<'a> Processes<'a> {
     }
 
     fn expect_refusal(&mut self, fault: Fault) -> Result<()> {
-        // Data to echo, so that a handshake that succeeds by mistake is noticed.
+        // The client sends data to echo, so that a handshake that succeeds by mistake is noticed.
         if self.client_program.abilities().fetches {
             self.client()?.end_input();
         } else if self.server_program.abilities().serves_files {
@@ -307,7 +309,7 @@ impl<'a> Processes<'a> {
         self.check_server()
     }
 
-    /// Tercel's server must continue after any fault of a client.
+    /// Checks that Tercel's server continues after any fault of a client.
     fn check_server(&mut self) -> Result<()> {
         if self.cell.role == Role::Serve && self.subject_names_causes {
             let ended = self.server.ended()?;
@@ -316,7 +318,7 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
-    /// The records of the limited side must be small.
+    /// Checks that the records of the limited side are small.
     fn check_records(&self, connection: usize) -> Result<()> {
         let Some(size) = self.cell.record_size else { return Ok(()) };
         let sent_by_subject = self.peer_record_size == RecordSize::ReceiveBuffer;
@@ -351,7 +353,7 @@ impl<'a> Processes<'a> {
         if let Some(group) = cell.group.filter(|_| exchanged) {
             ensure!(seen.group == Some(group.code), "negotiated group {:04x?}", seen.group);
         }
-        // A client may use the group in later connections.
+        // A client may remember the group, and so avoid the retry in later connections.
         let retry = cell.retry && connection == 0;
         ensure!(!retry || seen.retried, "no HelloRetryRequest was sent");
         if self.subject_names_causes && cell.role == Role::Connect {
@@ -392,7 +394,7 @@ impl<'a> Processes<'a> {
 
     fn client_status(&mut self) -> Result<bool> {
         self.wait("the client to exit", |processes| {
-            // Its last output may arrive after its end.
+            // The client's last output may arrive after it has ended.
             let client = processes.client()?;
             Ok(client.ended()?.is_some() && client.error_output().ended())
         })?;
@@ -406,7 +408,7 @@ impl<'a> Processes<'a> {
     ) -> Result<()> {
         while !reached(self)? {
             ensure!(Instant::now() < self.deadline, "timeout waiting for {what}");
-            // Checked in this order: a server may end after its only connection.
+            // These are checked in this order, because a server may end after its only connection.
             let ended = self.server.ended()?.is_some();
             ensure!(!ended || self.relay.connections() > 0, "the server did not start");
             thread::sleep(Duration::from_millis(2));

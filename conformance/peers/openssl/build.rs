@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Leaves out unused parts; an echo needs no optimisation.
+/// Leaves out unused parts. Speed does not matter for an echo.
 const OPTIONS: [&str; 11] = [
     "no-shared",
     "no-module",

@@ -146,7 +146,7 @@ impl Options {
         Some((Version::Tls12, name))
     }
 
-    /// OpenSSL's name of the group; those of hybrid groups are IANA's.
+    /// OpenSSL's name of the group. Names of hybrid groups are IANA's.
     pub fn openssl_group(&self) -> Option<&str> {
         Some(match self.group.as_deref()? {
             "x25519" => "X25519",
@@ -213,8 +213,8 @@ fn report_resumption(tls: &dyn Tls) {
     }
 }
 
-/// Carries a connection before the last: reads the echo of early data, then of a line, so that
-/// tickets have arrived.
+/// Exchanges the data of a connection before the last: reads the echo of early data and of a line,
+/// so that tickets have arrived.
 fn exchange_line(tls: &mut dyn Tls, early: Vec<u8>) -> Result<()> {
     const LINE: &[u8] = b"0123\n";
     tls.write_all(LINE)?;
@@ -253,7 +253,7 @@ fn echo(tls: &mut dyn Tls) -> Result<()> {
     Ok(tls.close()?)
 }
 
-/// Both directions in one thread, since no library allows two threads to use one stream.
+/// Carries both directions in one thread, since no library allows two threads to use one stream.
 fn carry(tls: &mut dyn Tls) -> Result<()> {
     let input = read_stdin();
     let mut buffer = vec![0; 16 * 1024];

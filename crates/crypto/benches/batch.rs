@@ -1,9 +1,10 @@
-//! The gain if a server signed several handshakes together, with the existing signature calls.
+//! Measures the gain if a server signed several handshakes together, with the existing signature
+//! calls.
 //!
-//! A batch costs as much as the same number of full TLS 1.3 handshakes of a server: either
-//! handshake by handshake, or first all of them up to the signature, then all signatures in a row,
+//! A batch has the work of several full TLS 1.3 handshakes of a server. It runs either handshake by
+//! handshake, or in stages: first all handshakes up to the signature, then all signatures in a row,
 //! then the rest of each. Both ways run in the same process, alternating. The calls are the same,
-//! so the only difference is how warm the caches are: that is all a batch can gain over
+//! so the only difference is how warm the caches are. A batch cannot gain more over
 //! `SigningKey::sign`, since AWS-LC has no call that signs more than one message at once. The cost
 //! of collecting a batch, in waiting time and in queues, is not included.
 
@@ -15,7 +16,7 @@ use tercel_crypto::{
     SignatureAlgorithm, SigningKey,
 };
 
-/// The number of batches in a measurement, and of measurements.
+/// The number of batches in a measurement, and the number of measurements.
 const BATCHES: usize = 8;
 const ROUNDS: usize = 31;
 
@@ -40,7 +41,7 @@ fn main() {
 fn row(name: &str, server: &Server<'_>, batch: usize) {
     let (mut apart, mut together, mut gains) = (vec![], vec![], vec![]);
     for round in 0..ROUNDS {
-        // The first of a round may find a colder cache, so the order alternates.
+        // The first way of a round may find a colder cache, so the order alternates.
         let (one, other) = if round % 2 == 0 {
             let one = time(|| server.one_by_one(batch));
             (one, time(|| server.together(batch)))

@@ -1,9 +1,10 @@
 //! Repeats one batch of a key schedule, so that a tool can count its cost.
 //!
 //! Run `perf stat -e instructions:u,cycles:u` on the program, twice with different numbers of
-//! repetitions: the difference is that of the batches alone. Valgrind's callgrind counts as well,
-//! but does not support AVX-512, so that AVX2's lanes run there. Arguments: the batch (those that
-//! take a number have it after a dash: macs-8), the number of repetitions, and "off" for no lanes.
+//! repetitions: the difference of the results is the cost of the additional batches. Valgrind's
+//! callgrind counts as well, but does not support AVX-512, so it runs the lanes of AVX2. Arguments:
+//! the batch (with a number after a dash if it takes one: macs-8), the number of repetitions, and
+//! "off" for no lanes.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
     let (Some(batch), Some(Ok(times))) = (words.first(), words.get(1).map(|times| times.parse()))
     else {
         eprintln!("usage: lanes mac|key|keys|macs-N|expansions-N|tls12|tls13 TIMES [on|off]");
-        // Arguments when run by `cargo test --benches`.
+        // With these arguments the program was run by `cargo test --benches`.
         return ExitCode::SUCCESS;
     };
     use_hash_lanes(words.get(2).is_none_or(|word| word == "on"));
@@ -79,8 +80,8 @@ fn tls12(prf: &Tls12Prf) {
     black_box((block, first, second));
 }
 
-/// The stages of a TLS 1.3 key schedule from the handshake secret on, with the same number of
-/// keys, expansions and MACs at once.
+/// The stages of a TLS 1.3 key schedule from the handshake secret to the end. Each stage has the
+/// same number of keys, expansions and MACs as in a handshake, computed at once.
 fn tls13() {
     let secret = black_box(&SECRET);
     let handshake = Prk::from_bytes(SHA384, secret);

@@ -1,10 +1,9 @@
 //! Times each wrapper against the foreign call alone and prints the wrapper's overhead.
 //!
-//! Both sides of a row run in the same process, alternating in short rounds; a row's figures are
-//! the medians of the rounds, and its overhead the median of the differences within a round, so
-//! that a change of the processor's clock disturbs neither. The run fails when an overhead is more
-//! than 3 % and more than 10 ns three times over. An argument selects the rows whose name contains
-//! it.
+//! Both sides of a row run in the same process, alternating in short rounds. The figures of a row
+//! are the medians of the rounds, and its overhead is the median of the differences within a round,
+//! so that a change of the processor's clock disturbs neither. The run fails if an overhead exceeds
+//! both 3 % and 10 ns in three measurements. An argument selects the rows whose name contains it.
 //!
 //! The foreign side of a row is in `src/backend/bare.rs`. Where the wrapper must do more by
 //! design, the foreign side does it too: the key setup rows allocate and wipe a context on both
@@ -134,7 +133,8 @@ fn derivation(bench: &mut Bench) {
     );
 }
 
-/// The gain by hash lanes. The other side is the same with lanes off, or a single block.
+/// The gain by hash lanes. The other side of a row is the same call with lanes off, or a single
+/// block.
 fn side_by_side(bench: &mut Bench) {
     for (instructions, lanes, mut compress) in bare::lanes() {
         let name = format!("{lanes} blocks of SHA-512, {instructions:?}, against one");
@@ -185,7 +185,7 @@ fn key_exchange(bench: &mut Bench) {
         _ = black_box((bare::x25519_keypair(), bare::MlKem768::generate()));
     });
 
-    // A response is a key pair and an agreement, or an encapsulation.
+    // `respond` generates a key pair and computes the agreement, or encapsulates.
     let respond = |algorithm| {
         let share = KeyExchange::generate(algorithm).unwrap().public_share().to_vec();
         move || _ = black_box(KeyExchange::respond(algorithm, black_box(&share)))
@@ -207,7 +207,7 @@ fn key_exchange(bench: &mut Bench) {
         black_box(bare::MlKem768::encapsulate(black_box(&share)));
     });
 
-    // `agree` consumes its key, so a row of it alone cannot be repeated: generate and agree.
+    // `agree` consumes its key and cannot be repeated alone, so this row generates and agrees.
     let (response, _) = {
         let client = KeyExchange::generate(A::X25519MlKem768).unwrap();
         KeyExchange::respond(A::X25519MlKem768, client.public_share()).unwrap()
@@ -292,7 +292,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// SHA-384 with lanes against the same without.
+    /// Compares SHA-384 with lanes and without.
     fn with_lanes(&mut self, name: &str, action: impl FnMut()) {
         let action = core::cell::RefCell::new(action);
         self.show(&format!("lanes: {name}"), &mut || (action.borrow_mut())(), &mut || {
@@ -302,7 +302,7 @@ impl Bench {
         });
     }
 
-    /// A row without a limit.
+    /// Measures a row that has no limit.
     fn show(&mut self, name: &str, ours: &mut impl FnMut(), bare: &mut impl FnMut()) {
         if name.contains(&self.filter) {
             let result = measure(ours, bare);
@@ -317,7 +317,8 @@ impl Bench {
             return;
         }
         let mut result = measure(&mut ours, &mut bare);
-        // Another program can disturb one measurement but not three; a real cost stays.
+        // Another program can disturb one measurement but not three. A real overhead appears in
+        // all.
         for _ in 0..2 {
             if result.is_too_slow() {
                 result = measure(&mut ours, &mut bare);
@@ -351,7 +352,7 @@ fn measure(ours: &mut impl FnMut(), bare: &mut impl FnMut()) -> Measured {
     let repeats = repeats_of(bare);
     let (mut bare_times, mut our_times, mut differences) = (vec![], vec![], vec![]);
     for round in 0..ROUNDS {
-        // The first of a round may find a colder cache, so the order alternates.
+        // The first side of a round may find a colder cache, so the order alternates.
         let (our_time, bare_time) = if round % 2 == 0 {
             let bare_time = time(repeats, bare);
             (time(repeats, ours), bare_time)

@@ -74,7 +74,7 @@ fn any_change_is_rejected_and_leaves_no_plaintext() {
             assert_eq!(key.open_in_place(nonce, aad, &mut buffer), Err(CryptoError::Rejected));
             assert!(buffer[..len].iter().all(|byte| *byte == 0));
         };
-        // Each byte of ciphertext and tag.
+        // Changes each byte of ciphertext and tag.
         for at in 0..sealed.len() {
             for bit in [0x01, 0x80] {
                 let mut changed = sealed.clone();
@@ -82,7 +82,7 @@ fn any_change_is_rejected_and_leaves_no_plaintext() {
                 refuse(&key, &NONCE, b"aad", &changed);
             }
         }
-        // Each byte of the nonce.
+        // Changes each byte of the nonce.
         for at in 0..NONCE.len() {
             let mut nonce = NONCE;
             nonce[at] ^= 1;
@@ -90,7 +90,7 @@ fn any_change_is_rejected_and_leaves_no_plaintext() {
         }
         refuse(&key, &NONCE, b"aae", &sealed);
         refuse(&key, &NONCE, b"", &sealed);
-        // Each truncation that leaves room for a tag.
+        // Truncates to each length that leaves room for a tag.
         for len in TAG_LEN..sealed.len() {
             refuse(&key, &NONCE, b"aad", &sealed[..len]);
         }
@@ -177,6 +177,6 @@ fn debug_names_the_algorithm_and_no_key() {
 fn fast_aes_agrees_with_the_processor() {
     let expected =
         std::is_x86_feature_detected!("aes") && std::is_x86_feature_detected!("pclmulqdq");
-    // AWS-LC also requires SSSE3, which every processor with both has.
+    // AWS-LC also requires SSSE3, which every processor with both of these has.
     assert_eq!(has_fast_aes(), expected);
 }

@@ -86,7 +86,7 @@ fn hmac_vectors_whole_and_in_pieces() {
         let (message, expected) = (vector.bytes("message"), vector.bytes("tag"));
         let key = HmacKey::new(vector.hash(), &vector.bytes("key"));
         assert_eq!(key.algorithm(), vector.hash());
-        // The same key twice: nothing of the first message may remain.
+        // Signs with the same key twice: the first message must leave no state.
         for _ in 0..2 {
             assert_eq!(*key.sign(&[&message]), *expected, "{vector:?}");
             assert_eq!(key.secret_mac(&[&message]).as_bytes(), expected);

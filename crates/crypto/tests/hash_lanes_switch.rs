@@ -26,8 +26,8 @@ fn the_switch_turns_lanes_off_and_on() {
     assert_eq!(found == HashLanes::None, !std::is_x86_feature_detected!("avx2"));
 }
 
-/// A hash that was begun with lanes can be finished without, and vice versa; so can the MACs in
-/// the same lanes.
+/// A hash that was begun with lanes can be finished without, and vice versa. The same holds for the
+/// MACs in the same lanes.
 #[test]
 fn a_hash_may_be_begun_with_lanes_and_finished_without() {
     let _alone = alone();
@@ -67,7 +67,7 @@ fn prf_runs_may_be_begun_with_lanes_and_finished_without() {
             use_hash_lanes(false);
             first.fill(b"label", &seed, &mut expected.0);
             second.fill(b"other", &seed, &mut expected.1);
-            // Which of the four moments have lanes.
+            // The bits select which of the four calls use lanes.
             for moments in 0..16_u8 {
                 let moment = |at: u8| use_hash_lanes(moments >> at & 1 != 0);
                 let mut made = (vec![0xee; len], vec![0xee; other_len]);

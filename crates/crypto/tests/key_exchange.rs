@@ -177,13 +177,14 @@ fn a_point_off_its_curve_or_in_another_form_is_refused() {
         let mut off_curve = good.clone();
         off_curve[10] ^= 1;
         refuse(&off_curve);
-        // Infinity, both compressed forms, both hybrid forms and nonsense.
+        // The first byte is that of infinity, of both compressed forms, of both hybrid forms, or of
+        // no form.
         for form in [0, 2, 3, 6, 7, 5, 0xff] {
             let mut other = good.clone();
             other[0] = form;
             refuse(&other);
         }
-        // A coordinate above the field's prime.
+        // A coordinate that is not less than the field's prime.
         let mut beyond = good;
         let field_len = match algorithm {
             A::P256 | A::SecP256r1MlKem768 => 32,
@@ -201,7 +202,7 @@ fn a_point_off_its_curve_or_in_another_form_is_refused() {
 
 #[test]
 fn an_encapsulation_key_beyond_the_modulus_is_refused() {
-    // The first two 12-bit coefficients set to 4095, the modulus being 3329 (FIPS 203 7.2).
+    // Sets the first two 12-bit coefficients to 4095, above the modulus 3329 (FIPS 203 7.2).
     for (algorithm, start) in KEM_STARTS {
         let mut share = KeyExchange::generate(algorithm).unwrap().public_share().to_vec();
         share[start..start + 3].fill(0xff);

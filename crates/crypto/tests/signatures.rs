@@ -101,7 +101,7 @@ fn every_container_gives_a_key_that_signs_for_its_spki() {
                 assert_eq!(public.verify(algorithm, b"message", &signature), Ok(()));
                 let outcome = public.verify(algorithm, b"massage", &signature);
                 assert_eq!(outcome, Err(CryptoError::Rejected));
-                // Appended to the existing bytes, and nothing after it.
+                // The signature is appended to the existing bytes, and nothing follows it.
                 let mut out = b"before".to_vec();
                 key.sign_to(algorithm, b"message", &mut out).unwrap();
                 let appended = out.strip_prefix(b"before").unwrap();
@@ -150,7 +150,7 @@ fn weak_and_unknown_keys_are_refused() {
 
 #[test]
 fn an_rsa_key_of_a_size_out_of_bounds_is_refused() {
-    // An RSAPublicKey of any modulus of the length, and 65537.
+    // An RSAPublicKey with an arbitrary modulus of this length and the exponent 65537.
     let key = |bytes: usize| {
         let mut modulus = vec![0xc5; bytes];
         modulus[0] = 0x80;

@@ -1,5 +1,5 @@
-//! Connections take no lock. A process of its own, because locks are counted per process, which
-//! takes a test seam (CONTRIBUTING.md, "Test seams").
+//! Connections take no lock. These tests have their own process, because a test seam counts the
+//! locks of the process (CONTRIBUTING.md, "Test seams").
 
 #![cfg(debug_assertions)]
 
@@ -12,7 +12,7 @@ use tercel_crypto::lock::taken_by;
 #[path = "terminator/support.rs"]
 mod support;
 
-/// Prefix of the names of worker threads.
+/// The prefix of the names of worker threads.
 const WORKERS: &str = "worker ";
 
 #[tokio::test]
@@ -42,8 +42,8 @@ async fn connections_take_no_lock() {
         assert_eq!(taken_by(WORKERS), before);
     }
 
-    // Checks that locks are counted at all: verifying a client's certificate chain takes one that
-    // is uncontended.
+    // Checks that locks are counted at all: the verification of a client's certificate chain takes
+    // one.
     let authority = quoted(&folder.path("ca.pem"));
     let proxy = folder
         .start(&format!("to = \"{to}\"\nclient_auth = \"required\"\nclient_ca = {authority}\n"));

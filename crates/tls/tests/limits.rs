@@ -1,6 +1,6 @@
 //! The cost that a hostile peer can cause: memory and work are both limited.
 //!
-//! Peers stall, flood or divide everything into small parts, with an allocator that counts. The
+//! Peers stall, flood, or divide everything into small parts; an allocator counts the memory. The
 //! allocations of AWS-LC itself are not counted; they do not depend on what a peer sends.
 
 #[path = "exchange/identity.rs"]
@@ -29,7 +29,7 @@ const KIB: usize = 1024;
 fn a_client_that_stalls_costs_a_few_kibibytes() {
     let (_, config) = plain();
     let hello = client_hello();
-    // Nothing, a header, half a ClientHello; then a whole one and nothing more.
+    // The client sends nothing, a header, half a ClientHello, or a whole one, and then stalls.
     for length in [0, 5, hello.len() / 2, hello.len()] {
         let mut stalled = None;
         let held = held(|| {
@@ -106,7 +106,8 @@ fn an_idle_connection_is_small() {
 #[test]
 fn a_parked_connection_is_half_a_kibibyte() {
     for version in [TLS13, TLS12] {
-        // The sessions of a connection are in the stores of the configurations.
+        // A connection's sessions are in the stores of its configurations, so the configurations
+        // are kept.
         let (ours, theirs) = (client().versions(&[version]).build().unwrap(), plain().1);
         let mut ends = Pair::new(&ours, &theirs, NAME).connect().unwrap();
         ends.talk();
@@ -114,7 +115,7 @@ fn a_parked_connection_is_half_a_kibibyte() {
             end.connection.park();
             let Connection { sender, receiver, exporter, .. } = end.connection;
             let inline = size_of_val(&sender) + size_of_val(&receiver) + size_of_val(&exporter);
-            // Their size is what is freed by dropping them.
+            // The size of the halves is what dropping them frees.
             let heap = -measure(|| drop((sender, receiver, exporter))).bytes_current;
             let held = inline + usize::try_from(heap).unwrap();
             assert!((100..=KIB / 2).contains(&held), "{version:?}: {held}");
@@ -129,7 +130,7 @@ fn a_session_in_a_servers_store_costs_about_a_kibibyte() {
         let store = Arc::new(ServerMemoryStore::default());
         let builder = server().without_tickets().ticket_counts(1, 1);
         let theirs = builder.session_store(Policy::Here(store)).build().unwrap();
-        // Resumed, because a session of TLS 1.2 grows at its first use.
+        // The second connection is resumed, because a session of TLS 1.2 grows at its first use.
         let visit = || {
             let ours = client().versions(&[version]).build().unwrap();
             for resumed in [false, true] {
@@ -161,7 +162,7 @@ fn a_message_that_claims_to_be_huge_is_refused_by_its_header() {
 #[test]
 fn a_hello_in_pieces_of_one_byte_costs_its_length() {
     let mut client = HostileClient::on_server(&plain().1);
-    // The longest possible ClientHello without its last byte.
+    // Sends the longest possible ClientHello without its last byte.
     let length = 64 * KIB;
     let peak = peak(|| {
         client.send(&[22, 3, 1, 0, 4, 1, 1, 0, 0]).unwrap();
@@ -170,7 +171,7 @@ fn a_hello_in_pieces_of_one_byte_costs_its_length() {
         }
     });
     assert!((length..4 * length).contains(&peak), "{peak}");
-    // The content is invalid.
+    // With its last byte the ClientHello is complete, and its content is invalid.
     client.send(&[22, 3, 1, 0, 1, 0]).unwrap_err();
 }
 
@@ -184,7 +185,7 @@ fn records_without_content_are_limited() {
         assert!(count < 100, "{count}");
     });
     assert!(peak < 32 * KIB, "{peak}");
-    // Within a message they are limited, too.
+    // Empty records within a message are limited too.
     let mut client = HostileClient::on_server(&plain().1);
     client.send(&[22, 3, 1, 0, 2, 1, 0]).unwrap();
     assert_eq!(client.flood(&empty).1, PeerError::TooManyEmptyRecords.into());
@@ -225,8 +226,8 @@ fn key_updates_without_data_are_limited() {
         assert_eq!(error, PeerError::TooManyKeyUpdates.into());
         assert!(count < 100, "{count}");
     }
-    // With data in between, any number is accepted, with or without a request, and none uses
-    // memory.
+    // With data in between, any number of key updates is accepted, with or without a request, and
+    // they use no memory.
     let mut ends = connect(TLS13);
     ends.talk();
     let mut wire = Vec::with_capacity(KIB);
@@ -312,7 +313,7 @@ impl HostileClient {
         Ok(())
     }
 
-    /// Sends the same bytes until they are refused: how often, and the error.
+    /// Sends the same bytes until they are refused. Returns the number of times, and the error.
     fn flood(&mut self, bytes: &[u8]) -> (usize, Error) {
         for count in 0..10_000 {
             if let Err(error) = self.send(bytes) {

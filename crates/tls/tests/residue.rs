@@ -1,8 +1,9 @@
-//! Secrets that remain in the process: the test searches its own memory for them.
+//! Secrets that remain in memory: the test searches its own process for them.
 //!
-//! It searches the heap and all other writable memory, including the boxes of coroutines. It omits
-//! stacks, for which portable Rust gives no guarantee (docs/security/secrets.md). The secrets come
-//! from the key log, and the test derives the keys that follow from them. It masks its own copies.
+//! The search covers the heap and all other writable memory, including the boxes of coroutines. It
+//! omits stacks, for which portable Rust gives no guarantee (docs/security/secrets.md). The secrets
+//! come from the key log, and the test derives the keys that follow from them. The test's own
+//! copies are masked.
 
 #![cfg(target_os = "linux")]
 // Randomness from a seed is a test seam.
@@ -36,14 +37,14 @@ const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
 #[test]
 fn handshake_secrets_are_erased_once_connected() {
     let _alone = exclusive();
-    // One suite of each hash: those with SHA-384 derive two secrets in parallel.
+    // One suite for each hash: suites with SHA-384 derive two secrets in parallel.
     for suite in [CipherSuite::TLS_AES_128_GCM_SHA256, CipherSuite::TLS_AES_256_GCM_SHA384] {
         let log = Log::default();
         let ends = connect(&log, client().cipher_suites(&[suite]), server());
         let of_handshake = |secret: &Masked| secret.label.contains("HANDSHAKE");
         assert_eq!(log.masked().iter().filter(|secret| of_handshake(secret)).count(), 12);
         assert_eq!(log.found(of_handshake), Vec::<String>::new(), "{suite:?}");
-        // The traffic secrets are in use, which shows that the search finds secrets.
+        // The traffic secrets are in use, so finding them proves that the search works.
         assert_ne!(log.found(|secret| !of_handshake(secret)), Vec::<String>::new(), "{suite:?}");
         drop(ends);
     }
@@ -110,7 +111,7 @@ fn nothing_is_left_of_key_pairs_that_were_offered() {
     let _alone = exclusive();
     let groups = [NamedGroup::SECP256R1, NamedGroup::SECP384R1, X25519];
     let client = client().groups(&groups).key_shares(&groups).build().unwrap();
-    // Used, without success.
+    // The client generates all shares, and the server selects only one.
     for chosen in [X25519, NamedGroup::SECP256R1] {
         let server = server().groups(&[chosen]).build().unwrap();
         let (log, mut hello) = (Log::default(), Vec::new());
@@ -118,7 +119,7 @@ fn nothing_is_left_of_key_pairs_that_were_offered() {
             Pair::new(&client, &server, NAME).tap_to_server(|bytes| hello.extend_from_slice(bytes));
         let ends = with_seed(SEED, || pair.connect().unwrap());
         assert_eq!(ends.client.connection.info.group, Some(chosen));
-        // One of these was drawn for the key.
+        // One of these values of the generator was drawn as the private key.
         for drawn in 0..100_u64 {
             let private = draw(SEED, drawn);
             let key = KeyExchange::from_private(KeyExchangeAlgorithm::X25519, &private).unwrap();
@@ -145,7 +146,7 @@ fn nothing_is_left_of_what_a_hybrid_drew() {
         .tap_to_server(|bytes| from_client.extend_from_slice(bytes))
         .tap_to_client(|bytes| from_server.extend_from_slice(bytes));
     let ends = with_seed(SEED, || pair.connect().unwrap());
-    // ML-KEM's `d` and `z`, or its `m`, follow the private key of X25519.
+    // The values after the private key of X25519 are ML-KEM's `d` and `z`, or its `m`.
     for drawn in 0..100 {
         let key =
             KeyExchange::from_private(KeyExchangeAlgorithm::X25519, &draw(SEED, drawn)).unwrap();
@@ -157,7 +158,7 @@ fn nothing_is_left_of_what_a_hybrid_drew() {
         }
     }
     assert_eq!(log.masked().len(), 3 + 2);
-    // Erased even while the connection exists.
+    // The private keys are erased even while the connection exists.
     assert_eq!(log.found(|_| true), Vec::<String>::new());
     drop(ends);
 }
@@ -240,7 +241,8 @@ impl Log {
     /// The labels of the `wanted` secrets that are in memory.
     fn found(&self, wanted: impl Fn(&Masked) -> bool) -> Vec<String> {
         let masked: Vec<_> = self.masked().into_iter().filter(|secret| wanted(secret)).collect();
-        // Grouped by first byte, so that each position is compared once for all.
+        // The secrets are grouped by their first byte, so that each position is compared with one
+        // group only.
         let mut starting: [Vec<&Masked>; 256] = std::array::from_fn(|_| Vec::new());
         for secret in &masked {
             starting[usize::from(secret.bytes[0] ^ MASK)].push(secret);
@@ -280,7 +282,7 @@ fn in_memory(mut look: impl FnMut(&[u8])) {
         let mut from = start;
         while from < end {
             let length = PIECE.min(end - from);
-            // Mapped memory without pages cannot be read, and has no content.
+            // Mapped memory that has no pages cannot be read, and has no content.
             if memory.read_exact_at(&mut piece[..length], from as u64).is_ok() {
                 look(&piece[..length]);
             }

@@ -1,4 +1,4 @@
-//! The examples, run against each other: the client of hyper, the server of axum, HTTP/1.1 and
+//! The examples, run against each other: hyper's client with axum's server over HTTP/1.1 and
 //! HTTP/2, and gRPC with tonic.
 #![allow(clippy::unwrap_used)]
 
@@ -57,7 +57,7 @@ fn grpc_is_spoken_by_tonic() {
                 assert!(answer.status.success(), "{error}");
                 assert_eq!(String::from_utf8_lossy(&answer.stdout), expected);
             }
-            // The status of a call comes in trailers.
+            // The status of a gRPC call is in the trailers.
             None => assert!(error.contains("NotFound"), "{error}"),
         }
     }

@@ -1,4 +1,4 @@
-//! The hello messages of RFC 8448, built from their fields and parsed, byte for byte.
+//! The hello messages of RFC 8448: built from their fields and parsed, and compared byte for byte.
 
 use tercel_wire::*;
 

@@ -25,7 +25,7 @@ macro_rules! round_trip {
         parsed.encode(&mut again).unwrap();
         prop_assert_eq!(&again, &encoded);
 
-        // Debug output walks every list.
+        // The `Debug` output contains every list.
         let parses = |bytes: &[u8]| format!("{:?}", $Message::parse(bytes)).starts_with("Ok");
         let whole = (0..body.len()).filter(|&length| parses(&body[..length])).count();
         prop_assert_eq!(whole, $whole_prefixes);
@@ -157,7 +157,7 @@ proptest! {
     #[test]
     fn client_hello_round_trips(m in material()) {
         let lists = ClientLists::new(&m);
-        // The only valid prefix is the ClientHello without extensions.
+        // Only one proper prefix is valid: the ClientHello without extensions.
         round_trip!(ClientHello, client_hello(&m, &lists), 1);
         let without = ClientHello {
             extensions_present: false,
@@ -321,7 +321,7 @@ proptest! {
     fn certificate_verify_and_finished_round_trip(m in material()) {
         let algorithm = SignatureScheme(m.words[0]);
         round_trip!(CertificateVerify, CertificateVerify { algorithm, signature: &m.session_id }, 0);
-        // Every prefix of a Finished is valid: its length is checked by the protocol.
+        // Every prefix of a Finished can be parsed, since the handshake checks its length.
         round_trip!(Finished, Finished { verify_data: &m.random }, 32);
     }
 

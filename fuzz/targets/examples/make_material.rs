@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// In the format of the target: the usage, then each certificate after its length.
+/// Saves a chain in the format of the target: the usage, then each certificate after its length.
 fn save_chain(name: &str, client: bool, chain: &[&[u8]]) -> Result<(), Box<dyn Error>> {
     let mut bytes = vec![u8::from(client)];
     for certificate in chain {

@@ -232,7 +232,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Saves the body of a message, which is the input of the targets.
+/// Saves the body of a message. Bodies are the input of the targets.
 fn save<'a>(
     target: &str,
     name: &str,

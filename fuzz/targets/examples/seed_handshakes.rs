@@ -1,8 +1,8 @@
-//! Writes the seeds of the handshake targets, which are recorded flights and instructions, and
-//! those of sessions: `cargo run -p tercel-fuzz-targets --example seed_handshakes`.
+//! Writes seeds of the handshake targets (recorded flights and instructions) and of the session
+//! targets: `cargo run -p tercel-fuzz-targets --example seed_handshakes`.
 //!
-//! Run it again when the messages of a side change. It needs the test seams, which only builds with
-//! debug assertions have (CONTRIBUTING.md, "Test seams").
+//! Run it again when the messages of a side change. The program needs the test seams, which only
+//! builds with debug assertions have (CONTRIBUTING.md, "Test seams").
 
 #![cfg_attr(not(debug_assertions), allow(dead_code, unused_imports))]
 
@@ -23,10 +23,10 @@ const PAIRS: [(usize, usize); 14] = [
     (3, 3),
     (2, 0),
     (1, 0),
-    // Pre-shared keys.
+    // Pairs with pre-shared keys.
     (0, 1),
     (1, 3),
-    // Sessions that are resumed, with and without early data.
+    // Pairs that resume sessions, with and without early data.
     (4, 4),
     (5, 5),
     (6, 4),
@@ -95,7 +95,7 @@ fn main() -> io::Result<()> {
             save("sealed_tickets", &format!("valid-{kind}-{name}"), &played)?;
         }
     }
-    // A long one, because a fuzzer limits the length of inputs by the seeds.
+    // This seed is long, because a fuzzer limits the length of inputs to that of the longest seed.
     let long = [&[0, WITH_KEYS][..], &USUAL.repeat(8)].concat();
     assert!(two_sided(&long), "long");
     save("two_sided", "valid-long", &long)?;
@@ -116,7 +116,7 @@ fn main() -> io::Result<()> {
 
 const SERVER: u8 = 0x80;
 
-/// Data in both directions, sent in several ways, and a key update.
+/// Instructions for data in both directions, sent in several ways, and a key update.
 const USUAL: &[u8] = &[
     18,
     19,

@@ -11,8 +11,8 @@ use tercel_pki::{
 use crate::material;
 use crate::script::Script;
 
-/// A chain, with two bytes of length before each certificate; the first byte selects the usage.
-/// Returns whether it is accepted.
+/// Verifies a chain: the first byte selects the usage, and each certificate follows two bytes with
+/// its length. Returns whether the chain is accepted.
 pub fn chain(bytes: &[u8]) -> bool {
     let mut script = Script::new(bytes);
     let (usage, name) = match script.byte() {
@@ -26,7 +26,7 @@ pub fn chain(bytes: &[u8]) -> bool {
         chain.push(CertificateDer::from(script.take(length)));
     }
     chain.iter().for_each(describe);
-    // Neither function relies on a check of the other.
+    // Each function is called without the checks of the other.
     let key = end_entity_public_key(&chain);
     let name = name.map(|name| ServerName::try_from(name).expect("a name"));
     match verifier().verify(usage, &chain, name.as_ref(), None, material::now()) {

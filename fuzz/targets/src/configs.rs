@@ -1,7 +1,7 @@
 //! The configurations that inputs select, and the application that answers questions.
 //!
-//! They are built once, so that runs are fast. Cipher suites are configured, so that every machine
-//! prefers the same.
+//! The configurations are built once, so that runs are fast. Cipher suites are configured, so that
+//! every machine prefers the same ones.
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +25,8 @@ use crate::two_sided::keys::ThreadLog;
 /// The number of configurations of each side that an input can select.
 pub const CONFIGS: usize = 8;
 
-/// One more each, with keys whose signatures are random, for recording what the other side reads.
+/// The number of configurations of each side. The last one has a key whose signatures are random;
+/// it is used only to record flights for the other side.
 const COUNT: usize = CONFIGS + 1;
 
 const SUITES: [CipherSuite; 6] = [
@@ -71,8 +72,8 @@ pub(crate) fn answer(question: &Question) -> Answer {
         Question::FindPreSharedKey(question) => question.resolve(&PreSharedKeys::new(keys())),
         Question::VerifyPeer(question) => question.resolve(&AcceptAnyPeer),
         Question::Sign(question) => {
-            // The leaves of server and client differ, so the leaf with the server's names is the
-            // server's.
+            // Server and client have different leaves: a leaf with the server's names belongs to
+            // the server.
             let key = match question.credential().chain() == material::remote_server().chain() {
                 true => material::server_key(),
                 false => material::client_key(),
@@ -127,11 +128,11 @@ fn keys() -> Vec<PreSharedKey> {
     [plain].into_iter().chain(imported).collect()
 }
 
-/// Groups in order of preference; few configurations use the first, which is the slowest.
+/// Groups in order of preference. Few configurations use the first one, which is the slowest.
 pub(crate) const GROUPS: [NamedGroup; 3] =
     [NamedGroup::X25519MLKEM768, NamedGroup::X25519, NamedGroup::SECP256R1];
 
-/// The limit of early data of servers.
+/// The limit of early data that servers state.
 pub(crate) const EARLY_DATA: u32 = 300;
 
 /// The common options of all clients.
@@ -143,7 +144,7 @@ pub(crate) fn client_builder() -> ClientConfigBuilder {
 /// The common options of all servers.
 pub(crate) fn server_builder() -> ServerConfigBuilder {
     let builder = ServerConfig::builder().clock(material::clock()).key_log(Arc::new(ThreadLog));
-    // Ticket keys are random, and generated once per process.
+    // No tickets, because ticket keys are random and generated once per process.
     let builder = builder.without_tickets();
     builder.cipher_suites(&SUITES).alpn(&["http/1.1", "h2"])
 }

@@ -1,5 +1,4 @@
-//! MACs, expansions and outputs of the PRF that are computed in parallel, compared with AWS-LC's
-//! hashes.
+//! MACs, expansions and PRF outputs computed in parallel, compared with AWS-LC's hashes.
 //!
 //! The expected values are computed from whole hashes, as defined by RFC 2104, RFC 5869 and
 //! RFC 5246.
@@ -9,7 +8,7 @@ use tercel_crypto::{Expansion, Hash, HmacKey, Mac, Prk, Tls12Prf, expand_batch, 
 
 use crate::script::Script;
 
-/// Computes all values that the input requests together. Returns whether these were several.
+/// Computes all values that the input requests in one batch. Returns whether the batch had several.
 pub fn hash_lanes(input: &[u8]) -> bool {
     let mut script = Script::new(input);
     let mut requests = Vec::new();
@@ -29,7 +28,7 @@ pub fn hash_lanes(input: &[u8]) -> bool {
     requests.len() > 1
 }
 
-/// More than are computed in parallel.
+/// The limit of values in a batch, which is more than are computed in parallel.
 const MAX_REQUESTS: usize = 20;
 
 /// A value to compute.

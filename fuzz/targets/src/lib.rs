@@ -1,7 +1,8 @@
-//! The checks of the fuzz targets: one function for each, from arbitrary bytes to a result.
+//! The checks of the fuzz targets: one function for each target, which takes arbitrary bytes and
+//! returns a result.
 //!
 //! A target panics on a fault. It returns whether the bytes led to the intended result: a message,
-//! a connection, an accepted chain. Nothing here depends on a fuzzer.
+//! a connection, an accepted chain. No code here depends on a fuzzer.
 //!
 //! | input | module |
 //! |---|---|
@@ -16,7 +17,8 @@
 //! | MACs and key material, computed in parallel | `lanes.rs` |
 //! | inputs of a terminator and its fleet | `terminator.rs` |
 //!
-//! They need the feature `seams` and debug assertions, which `cargo test` and cargo-fuzz enable.
+//! The modules need the feature `seams` and debug assertions, which `cargo test` and cargo-fuzz
+//! enable.
 
 #![forbid(unsafe_code)]
 #![cfg(all(feature = "seams", debug_assertions))]

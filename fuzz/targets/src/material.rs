@@ -20,14 +20,14 @@ const RSA_SERVER_KEY: &[u8] = include_bytes!("../material/rsa-server.key.der");
 const P256_CLIENT: &[u8] = include_bytes!("../material/p256-client.der");
 const P256_CLIENT_KEY: &[u8] = include_bytes!("../material/p256-client.key.der");
 
-/// The only authority.
+/// The roots, with the only certificate authority.
 pub(crate) fn roots() -> Roots {
     let mut roots = Roots::new();
     roots.add_der(&CertificateDer::from(ROOT)).expect("the root is an authority");
     roots
 }
 
-/// Chain and key of the server.
+/// The server's chain and key.
 pub(crate) fn server() -> Credential {
     Credential::new(chain(SERVER), &key(SERVER_KEY))
         .expect("the server's files fit together")
@@ -36,27 +36,27 @@ pub(crate) fn server() -> Credential {
         .expect("a list of one")
 }
 
-/// A server whose signatures are randomized, for recording only.
+/// A server's credential with randomized signatures, for recording only.
 pub(crate) fn rsa_server() -> Credential {
     Credential::new(chain(RSA_SERVER), &key(RSA_SERVER_KEY)).expect("the files fit together")
 }
 
-/// A client whose signatures are randomized, for recording only.
+/// A client's credential with randomized signatures, for recording only.
 pub(crate) fn p256_client() -> Credential {
     Credential::new(chain(P256_CLIENT), &key(P256_CLIENT_KEY)).expect("the files fit together")
 }
 
-/// Chain and key of the client.
+/// The client's chain and key.
 pub(crate) fn client() -> Credential {
     Credential::new(chain(CLIENT), &key(CLIENT_KEY)).expect("the client's files fit together")
 }
 
-/// The server's chain; the application has its key.
+/// The server's chain. The application holds its key.
 pub(crate) fn remote_server() -> Credential {
     Credential::remote(chain(SERVER)).expect("the server's chain can be read")
 }
 
-/// The client's chain; the application has its key.
+/// The client's chain. The application holds its key.
 pub(crate) fn remote_client() -> Credential {
     Credential::remote(chain(CLIENT)).expect("the client's chain can be read")
 }

@@ -1,7 +1,7 @@
 //! The checks of the fuzz targets of messages: one function for each family.
 //!
-//! Each takes arbitrary bytes as a message body, parses it, walks through all of it, encodes it and
-//! compares the result.
+//! Each check takes arbitrary bytes as a message body, parses it, walks through all of it, encodes
+//! it and compares the result.
 
 use std::fmt::Debug;
 
@@ -43,7 +43,7 @@ macro_rules! same {
 pub fn client_hello(body: &[u8]) -> bool {
     let Ok(mut hello) = ClientHello::parse(body) else { return false };
     walk(&hello);
-    // Names of unknown types are not retained, so such an extension cannot be encoded.
+    // The parser does not keep names of unknown types, so such an extension cannot be encoded.
     if hello.extensions.server_name == Some(ServerNameOffer::Other) {
         hello.extensions.server_name = None;
     }
@@ -56,7 +56,8 @@ pub fn client_hello(body: &[u8]) -> bool {
     }
     let grease = Some(Grease::from_random([1, 2, 3, 4, 5, 6, 7, 8]));
     let mut message = Vec::new();
-    // Reserved values may not fit, or be present already; neither is a fault.
+    // Encoding may fail, because reserved values do not fit or are present already. Neither is a
+    // fault.
     if hello.encode_with(&ClientHelloEncoding { order: Some(3), grease }, &mut message).is_ok() {
         walk(&ClientHello::parse(body_of(&message)));
     }
@@ -136,12 +137,12 @@ fn any(parsed: &[bool]) -> bool {
     parsed.contains(&true)
 }
 
-/// Printing reads every list to its end.
+/// Walks through a message: `Debug` reads every list to its end.
 fn walk(message: &impl Debug) {
     assert!(!format!("{message:?}").is_empty());
 }
 
-/// The body as it is encoded again; every parsed message can be encoded.
+/// Encodes the body again; every parsed message can be encoded.
 fn written<'a>(message: &impl HandshakeMessage<'a>) -> Vec<u8> {
     let mut out = Vec::new();
     assert_eq!(message.encode(&mut out), Ok(()));
@@ -152,7 +153,8 @@ fn body_of(message: &[u8]) -> &[u8] {
     message.get(MessageHeader::LENGTH..).unwrap_or_default()
 }
 
-/// Binders are at the end of the message, and inserting the same ones changes nothing.
+/// Checks that binders are at the end of the message, and that inserting the same ones changes
+/// nothing.
 fn check_binders(hello: &ClientHello<'_>, message: &[u8]) {
     let Some(offered) = &hello.extensions.pre_shared_key else { return };
     for offer in offered.identities {

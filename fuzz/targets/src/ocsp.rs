@@ -10,7 +10,7 @@ use crate::material;
 const ROOT: &[u8] = include_bytes!("../material/ocsp-root.der");
 const LEAF: &[u8] = include_bytes!("../material/ocsp-leaf.der");
 
-/// A response about the only leaf. Returns whether it states that the leaf is good.
+/// Verifies a response about the only leaf. Returns whether it states that the leaf is good.
 pub fn ocsp_response(bytes: &[u8]) -> bool {
     let chain = [CertificateDer::from(LEAF)];
     let judge = |staple| verifier().verify(Usage::Server, &chain, None, staple, material::now());

@@ -1,6 +1,6 @@
 //! One side of a handshake with arbitrary bytes.
 //!
-//! Its randomness is fixed, so that recorded flights of a peer are valid.
+//! The randomness of this side is fixed, so that recorded flights of a peer stay valid.
 
 use tercel::Side;
 
@@ -10,8 +10,8 @@ use crate::script::Script;
 
 /// A server with an arbitrary client.
 ///
-/// The first byte selects the configuration, and three more the lengths of the parts in which the
-/// rest arrives (0: all at once). Returns whether it connected.
+/// The first byte selects the configuration. Three more bytes are the lengths of the parts in which
+/// the rest arrives (0: all at once). Returns whether the server connected.
 pub fn server_handshake(input: &[u8]) -> bool {
     alone(Side::Server, input)
 }
@@ -30,7 +30,7 @@ fn alone(side: Side, input: &[u8]) -> bool {
     let lengths = [(); 3].map(|()| usize::from(script.byte().unwrap_or_default()));
     let mut peer = Peer::new(side, choice % CONFIGS);
     peer.room = if choice & CONFIGS == 0 { 0 } else { 1 << 15 };
-    // First without input, so that a client sends its ClientHello.
+    // The first call is without input, so that a client sends its ClientHello.
     peer.receive(&[]);
     for length in lengths.into_iter().cycle() {
         let rest = script.rest().len();

@@ -1,7 +1,7 @@
-//! One side of a connection, from its first byte to its end, with all invariants.
+//! One side of a connection from its first byte to its end, with checks of all invariants.
 //!
-//! Randomness restarts with the same seed at every call, so that a flight recorded in one run fits
-//! another.
+//! Randomness restarts with the same seed at every call, so that a flight recorded in one run is
+//! valid in another.
 
 use tercel::questions::AdmitEarlyDataQuestion;
 use tercel::{
@@ -13,10 +13,10 @@ use tercel_crypto::deterministic::with_seed;
 use crate::configs;
 use crate::two_sided::keys;
 
-/// The largest record: a peer that waits for more holds less than that.
+/// The length of the largest record. A peer that waits for more input holds less than that.
 const MAX_RECORD: usize = 5 + (1 << 14) + 2048;
 
-/// The limit of questions of a handshake: each kind once or twice.
+/// The limit of questions in a handshake, which asks each kind once or twice.
 const MAX_QUESTIONS: usize = 16;
 
 /// Less than half of the early data that a client may send, so that it can be sent twice.
@@ -31,24 +31,25 @@ pub(crate) struct Peer {
     received: ReceiveBuffer,
     /// The output.
     pub(crate) out: Vec<u8>,
-    /// The error that ended it, if any.
+    /// The error that ended the connection, if any.
     pub(crate) error: Option<Error>,
-    /// No more data will arrive: the peer closed, or its transport ended and that is tolerated.
+    /// Whether no more data will arrive: the peer closed, or its transport ended and that is
+    /// tolerated.
     pub(crate) closed: bool,
-    /// The peer sent close_notify.
+    /// Whether the peer sent close_notify.
     pub(crate) heard_close: bool,
     /// The size of the buffer into which data is opened; 0 opens in place.
     pub(crate) room: usize,
     buffer: Vec<u8>,
-    /// Answers to received messages are sent with the next data.
+    /// Whether answers to received messages wait for the next data.
     pub(crate) is_lazy: bool,
     /// The number of bytes of application data that were sent.
     pub(crate) sent: usize,
     /// The number of bytes of application data that arrived.
     pub(crate) arrived: usize,
-    /// Those that arrived before the handshake was complete.
+    /// The number of bytes that arrived before the handshake was complete.
     early: usize,
-    /// Every byte that arrived was the next one of the other side.
+    /// Whether every byte that arrived was the next one of the other side.
     pub(crate) intact: bool,
 }
 
@@ -79,7 +80,7 @@ impl Peer {
         }
     }
 
-    /// Receives these bytes and does everything that they allow.
+    /// Receives these bytes, and does everything that they make possible.
     pub(crate) fn receive(&mut self, bytes: &[u8]) {
         if self.error.is_some() || self.closed {
             return;
@@ -95,7 +96,8 @@ impl Peer {
         });
     }
 
-    /// Calls `action` with the connection, if there is one; a refused misuse is no fault.
+    /// Calls `action` with the connection, if there is one. A misuse that is refused is not a
+    /// fault.
     pub(crate) fn act_connected(
         &mut self,
         action: impl FnOnce(&mut Connection, &mut Vec<u8>) -> Result<(), Error>,
@@ -124,7 +126,7 @@ impl Peer {
         self.sent += consumed;
     }
 
-    /// The same with a slice of `room` bytes, which may be too small.
+    /// Sends data as [`Self::send`] does, in a slice of `room` bytes, which may be too small.
     pub(crate) fn send_through(&mut self, length: usize, room: usize) {
         let data: Vec<u8> =
             (self.sent..self.sent + length).map(|at| byte_at(self.side, at)).collect();
@@ -140,7 +142,7 @@ impl Peer {
         self.sent += consumed;
     }
 
-    /// The same with a slice of `sealed_length`, which is sufficient.
+    /// Sends data as [`Self::send`] does, in a slice of `sealed_length` bytes, which is sufficient.
     pub(crate) fn send_at_once(&mut self, length: usize) {
         let Some(connection) = &self.connection else { return };
         let room = connection.sender.sealed_length(length);
@@ -150,7 +152,8 @@ impl Peer {
         if self.out.len() == written || self.sent == sent + length {
             return;
         }
-        // Pending output, such as the answer to a closure, may be the last that is sent.
+        // Pending output, such as the answer to a close_notify, may be the last bytes that are
+        // sent.
         let Some(connection) = &mut self.connection else { return };
         let refused = connection.sender.seal(b"more", &mut [0; 100]);
         assert!(matches!(refused, Err(Error::Internal(_))), "the slice was too small");
@@ -251,7 +254,7 @@ impl Peer {
         panic!("the handshake does not stop asking");
     }
 
-    /// Sends a little data early if possible: a client in its first flight, a server after its
+    /// Sends a little early data if possible: a client in its first flight, a server after its
     /// Finished.
     fn send_early(&mut self) {
         let sender = match self.side {
@@ -268,7 +271,7 @@ impl Peer {
         }
     }
 
-    /// After an end nothing is read or written.
+    /// Checks that a handshake that has ended reads and writes nothing.
     fn check_handshake_ended(&mut self) {
         let (unread, written) = (self.received.unread().len(), self.out.len());
         let over = Some(Error::from(Misuse::HandshakeEnded));
@@ -303,7 +306,8 @@ impl Peer {
         panic!("reading does not end");
     }
 
-    /// A side that waits has less than a record, in memory for two: a partial one and the last one.
+    /// Checks that a waiting side holds less than a record, in memory for two: a partial one and
+    /// the previous one.
     fn check_waiting(&mut self) {
         let unread = self.received.unread().len();
         assert!(unread < MAX_RECORD || self.closed, "a complete record was not read");
@@ -311,7 +315,7 @@ impl Peer {
         assert!(memory <= 2 * MAX_RECORD, "{memory} bytes of memory");
     }
 
-    /// Whether there may be more.
+    /// Reads one record. Returns whether there may be more.
     fn read_once(&mut self) -> Result<bool, Error> {
         let Some(connection) = &mut self.connection else { return Ok(false) };
         let mut filled = Filled::TooSmall;
@@ -357,7 +361,8 @@ impl Peer {
         }
     }
 
-    /// A receiver that failed or was closed stays so, and a failure stops the sender.
+    /// Checks that a receiver that failed or was closed stays so, and that a failure stops the
+    /// sender.
     fn check_final(&mut self) {
         let Some(connection) = &mut self.connection else { return self.check_handshake_ended() };
         let mut room = [0; 64];

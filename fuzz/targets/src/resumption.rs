@@ -1,7 +1,7 @@
-//! Sessions for resumption, made before the first run and the same in each.
+//! Sessions for resumption. They are made before the first run, and are the same in each run.
 //!
-//! Randomness of a run is from its own seed, and no run affects the next: stores discard new
-//! sessions, and a sealer starts again with each ticket.
+//! Each run has its own random seed, and no run affects the next one: stores discard new sessions,
+//! and a sealer starts again with each ticket.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -33,13 +33,13 @@ pub(crate) enum Storage {
 pub(crate) struct Session {
     /// The session in a client's store.
     pub(crate) of_client: Vec<u8>,
-    /// The session of its server: as sealed in a ticket, or as in its store.
+    /// The session at its server: as sealed in a ticket, or as in the store.
     pub(crate) of_server: Vec<u8>,
-    /// Its name in the store.
+    /// The name of the session in the store.
     name: Vec<u8>,
 }
 
-/// The session of this version that is stored there.
+/// The session of this version with this storage.
 pub(crate) fn session(version: ProtocolVersion, storage: Storage) -> &'static Session {
     static SESSIONS: OnceLock<[Session; 4]> = OnceLock::new();
     let at = usize::from(version == ProtocolVersion::TLS1_3) * 2
@@ -57,7 +57,8 @@ pub(crate) fn session(version: ProtocolVersion, storage: Storage) -> &'static Se
     &sessions[at]
 }
 
-/// A server that resumes; other options must be the same for all sessions that are to fit.
+/// Adds the options of a server that resumes. All other options must be the same as when the
+/// sessions were made.
 pub(crate) fn resuming(builder: ServerConfigBuilder, storage: Storage) -> ServerConfigBuilder {
     resuming_with(builder, storage, Arc::new(Sealer))
 }
@@ -91,13 +92,14 @@ pub(crate) fn stored(name: &[u8]) -> Option<Vec<u8>> {
     all.find(|session| session.name == name).map(|session| session.of_server.clone())
 }
 
-/// Keys that never change.
+/// Shared ticket keys that never change.
 pub(crate) fn keys() -> TicketKeySet {
     let key = TicketKey::new([7; 16], &[8; 32], material::now());
     TicketKeySet::new(key, None, None).expect("one key is a set")
 }
 
-/// Seals each ticket as the first one of a process, so that it depends on the run's seed alone.
+/// A sealer that seals each ticket as the first one of a process, so that it depends on the run's
+/// seed alone.
 pub(crate) struct Sealer;
 
 pub(crate) const LIFETIME: u32 = 7200;
@@ -120,7 +122,7 @@ impl TicketSealer for Sealer {
     }
 }
 
-/// A store of a client or server that returns one session for every key and stores no other.
+/// A store of a client or server that returns the same session for every key and stores no other.
 pub(crate) struct FixedStore(pub(crate) Vec<u8>);
 
 impl ClientSessionStore for FixedStore {
@@ -154,7 +156,7 @@ impl AdmitEarlyData for FixedGuard {
     }
 }
 
-/// Records the session that was put last.
+/// A store that records the session that was put last.
 #[derive(Default)]
 struct RecordingStore(Mutex<Option<Vec<u8>>>);
 
@@ -218,7 +220,7 @@ pub(crate) struct Outcome {
     pub(crate) of_server: Vec<NewSession>,
 }
 
-/// Runs both sides until they are connected and the server has sent data, with which tickets
+/// Runs both sides until they are connected. The server then sends data, with which its tickets
 /// arrive.
 pub(crate) fn connect(
     client: &Arc<ClientConfig>,

@@ -1,6 +1,7 @@
 //! Connections that are restored from arbitrary bytes.
 //!
-//! A restored connection must be saved as the same bytes, and work or return an error.
+//! A restored connection must be saved as the same bytes, and each call must work or return an
+//! error.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,8 +17,8 @@ use tercel_crypto::Hash;
 use crate::material;
 use crate::script::Script;
 
-/// The first byte selects the side, whether a valid digest is inserted, and how many bytes after
-/// the saved ones arrive from the peer. Returns whether a connection was restored.
+/// Restores a connection. The first byte selects the side, whether a valid digest is inserted, and
+/// how many of the last bytes arrive from the peer. Returns whether a connection was restored.
 pub fn saved_connection(input: &[u8]) -> bool {
     let mut script = Script::new(input);
     let Some(how) = script.byte() else { return false };
@@ -62,7 +63,7 @@ pub fn connections() -> Vec<(String, Vec<u8>)> {
                 server.0.sender.seal_to(b"data", &mut wire).expect("it is open");
                 client.1.extend(&wire);
                 while let Ok(Opened::Data(_)) = client.0.receiver.open(&mut client.1) {}
-                // A request that is not answered yet; TLS 1.2 has none.
+                // A request that was not answered yet. TLS 1.2 has no such request.
                 wire.clear();
                 let _ = client.0.sender.update_key(true, &mut wire);
                 server.1.extend(&wire);
@@ -87,7 +88,7 @@ pub fn connections() -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Uses every function; the absent peer sends arbitrary bytes.
+/// Calls every function; arbitrary bytes arrive in place of the peer's.
 fn exercise(mut connection: Connection, arriving: &[u8]) {
     let mut out = Vec::new();
     let mut received = ReceiveBuffer::new();
@@ -107,7 +108,7 @@ fn exercise(mut connection: Connection, arriving: &[u8]) {
         let ours = matches!(result, Ok(()) | Err(Error::Internal(_) | Error::Misuse(_)));
         assert!(ours, "step {step}: {result:?}");
     }
-    // Padding and short records make it longer, within limits.
+    // Padding and short records make the output longer, within limits.
     assert!(out.len() < 1 << 16, "{} bytes were written", out.len());
     for _ in 0..64 {
         match connection.receiver.open(&mut received) {
@@ -160,7 +161,7 @@ fn connected(version: ProtocolVersion) -> [End; 2] {
     [(of_client, to_client), (of_server, to_server)]
 }
 
-/// A client with a store, so that its connections expect tickets, and a server that issues some.
+/// A client with a store, so that its connections expect tickets, and a server that issues tickets.
 fn configs() -> &'static (Arc<ClientConfig>, Arc<ServerConfig>) {
     static CONFIGS: OnceLock<(Arc<ClientConfig>, Arc<ServerConfig>)> = OnceLock::new();
     CONFIGS.get_or_init(|| {

@@ -1,4 +1,5 @@
-//! Reads an input as instructions: bytes, small numbers, strings. It ends, and never fails.
+//! Reads an input as instructions: bytes, small numbers, strings. Reading never fails; it returns
+//! nothing at the end.
 
 /// The rest of an input.
 pub(crate) struct Script<'a>(&'a [u8]);

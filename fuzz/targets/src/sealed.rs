@@ -1,6 +1,6 @@
 //! Tickets that are sealed, opened, replayed, changed, and opened with the keys of another time.
 //!
-//! The input is a list of instructions, and this module knows the expected results.
+//! The input is a list of instructions, and this module computes the expected results.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use crate::script::Script;
 pub fn sealed_tickets(input: &[u8]) -> bool {
     let mut script = Script::new(input);
     let is_shared = script.byte().unwrap_or(0) & 1 == 1;
-    // Each input has other keys: a fuzzer sees compared bytes, and would use tickets of one run in
-    // the next.
+    // Each input has other keys. Otherwise a fuzzer, which observes compared bytes, would use
+    // tickets of one run in the next.
     let digest = Hash::digest(HashAlgorithm::Sha256, &[input]);
     let secret: [u8; 32] = *digest.first_chunk().expect("as long as a key");
     let seed = u64::from_be_bytes(*digest.first_chunk().expect("longer than that"));
@@ -109,7 +109,7 @@ impl World {
                 assert!(known || self.open(&ticket).is_none(), "a ticket that was not sealed");
             }
             _ => {
-                // Two tickets combined: the start of one and the end of another.
+                // Combines two tickets: the start of one and the end of another.
                 let (one, other) = (self.tickets.get(at?)?, self.tickets.last()?);
                 let cut = script.number()?.checked_rem(one.ticket.len().min(other.ticket.len()))?;
                 let mixed = [&one.ticket[..cut], &other.ticket[cut..]].concat();
@@ -125,7 +125,7 @@ impl World {
             return;
         }
         let ticket = self.sealer().seal(session, self.time());
-        // A shared key may not have begun; an own key always has.
+        // A shared key may not have begun, but an own key always has.
         assert!(self.is_shared || ticket.is_some(), "no ticket");
         let Some(ticket) = ticket else { return };
         let is_new = self.tickets.iter().all(|sealed| sealed.ticket != ticket);
@@ -174,7 +174,7 @@ fn after(seconds: u64) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(material::now().as_secs() + seconds))
 }
 
-/// When the key with this number begins to seal.
+/// The time at which the key with this number begins to seal.
 fn begins(number: u8) -> u64 {
     u64::from(number.saturating_sub(1)) * PERIOD
 }

@@ -1,6 +1,6 @@
-//! Sessions as bytes: in stores, and as clients save them; and saved ticket keys.
+//! Sessions as bytes, in servers' stores and as clients save them; and saved ticket keys.
 //!
-//! Parsed bytes are encoded and must be the same; then handshakes use them.
+//! Parsed bytes are encoded again and must be the same. Handshakes then use the sessions.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -19,16 +19,17 @@ use tercel_crypto::deterministic::with_seed;
 use crate::resumption::{self, FixedStore, LIFETIME, Storage};
 use crate::{configs, material};
 
-/// A sealed session; the first byte selects its use. Returns whether it was resumed.
+/// Uses a sealed session in a handshake; the first byte selects how. Returns whether the session
+/// was resumed.
 ///
-/// The checksum for stores is computed here, because a fuzzer would not find it; a wrong one is
-/// tested, too.
+/// The checksum for stores is computed here, because a fuzzer would not find it. A wrong checksum
+/// is tested too.
 pub fn sessions(input: &[u8]) -> bool {
     let Some((way, bytes)) = input.split_first() else { return false };
     let Some(stored) = tercel::stored_session(bytes) else { return false };
     assert_eq!(stored.get(..stored.len() - CHECKSUM), Some(bytes), "a session has one form");
     with_seed(5, || match way % 5 {
-        // A server that cannot open it makes a full handshake with any session.
+        // A server that cannot open the session makes a full handshake with any bytes.
         0 => {
             let met = resumption::connect(&client_with(FixedStore(stored)), non_resuming_server());
             assert!(!met.expect("a session does not prevent a connection").resumed);
@@ -62,7 +63,7 @@ pub fn sessions(input: &[u8]) -> bool {
     })
 }
 
-/// A saved client store. Returns whether it was restored, and a session in it resumed.
+/// Restores a saved client store. Returns whether it was restored, and one of its sessions resumed.
 pub fn saved_sessions(bytes: &[u8]) -> bool {
     let restore = |bytes: &[u8]| ClientMemoryStore::from_bytes(bytes, SERVERS, EACH);
     match restore(bytes) {
@@ -86,7 +87,7 @@ pub fn saved_sessions(bytes: &[u8]) -> bool {
     }
 }
 
-/// Saved shared ticket keys. Returns whether they are a valid set.
+/// Restores saved shared ticket keys. Returns whether they are a valid set.
 pub fn ticket_keys(bytes: &[u8]) -> bool {
     let set = match TicketKeySet::from_bytes(bytes) {
         Ok(set) => set,
@@ -100,7 +101,7 @@ pub fn ticket_keys(bytes: &[u8]) -> bool {
     let tickets = SharedTickets::new(&set, Duration::from_secs(LIFETIME.into()));
     let moments = [material::now(), UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX - 1))];
     for now in moments {
-        // There is no ticket before the first key begins.
+        // Before the first key begins, no ticket is issued.
         if let Some(ticket) = with_seed(5, || tickets.seal(b"session", now)) {
             assert_eq!(tickets.open(&ticket, now).as_deref(), Some(&b"session"[..]));
         }
@@ -108,7 +109,7 @@ pub fn ticket_keys(bytes: &[u8]) -> bool {
     true
 }
 
-/// Inputs with the intended result, as (target, name, bytes).
+/// Inputs that lead to the intended result, as (target, name, bytes).
 #[must_use]
 pub fn session_seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     let mut seeds = Vec::new();
@@ -156,13 +157,15 @@ const EACH: usize = 4;
 /// The number of bytes that a stored session has in addition to a sealed one.
 const CHECKSUM: usize = 8;
 
-/// Whether it resumed. The error of another result must be the peer's: a wrong binder or Finished.
+/// Whether the session was resumed. If the handshake failed, the error must be the peer's: a wrong
+/// binder or Finished.
 fn resumes(met: Result<resumption::Outcome, Error>) -> bool {
     assert!(!matches!(met, Err(Error::Misuse(_))));
     met.is_ok_and(|met| met.resumed)
 }
 
-/// With a client that offers a session of TLS 1.3, and with one that offers a session of TLS 1.2.
+/// Whether `visit` succeeds with a client that offers a session of TLS 1.3, or with one that offers
+/// a session of TLS 1.2.
 fn any_version(storage: Storage, mut visit: impl FnMut(&Arc<ClientConfig>) -> bool) -> bool {
     static CLIENTS: OnceLock<[[Arc<ClientConfig>; 2]; 2]> = OnceLock::new();
     let clients = CLIENTS.get_or_init(|| {

@@ -5,9 +5,10 @@ use tercel::session::TicketKeySet;
 use tercel_fleet::{opened_from_store, sealed_for_store, ticket_keys_in_file};
 use tercel_proxy::Config;
 
-/// A header of the PROXY protocol and the bytes after it. Returns whether it is valid.
+/// Parses a header of the PROXY protocol and the bytes after it. Returns whether the header is
+/// valid.
 ///
-/// No byte after it may be read, and no prefix of it may be sufficient.
+/// No byte after the header may be read, and no prefix of it may be sufficient.
 pub fn proxy_header(input: &[u8]) -> bool {
     let Some((ends, length)) = tercel_proxy::read_proxy_header(input) else { return false };
     let (header, _) = input.split_at(length);
@@ -27,7 +28,7 @@ pub fn proxy_header(input: &[u8]) -> bool {
     true
 }
 
-/// A terminator's configuration. Returns whether it is valid; its error must be one line.
+/// Parses a terminator's configuration. Returns whether it is valid; an error must be one line.
 pub fn proxy_config(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else { return false };
     match Config::parse("fuzz.toml", text) {
@@ -45,8 +46,8 @@ pub fn proxy_config(input: &[u8]) -> bool {
     }
 }
 
-/// Ticket keys of a fleet: the first byte selects whether they are read from a file, from the store
-/// as they are, or from the store after sealing. Returns whether they are valid.
+/// Parses ticket keys of a fleet. The first byte selects whether they are read from a file, from
+/// the store as they are, or from the store after sealing. Returns whether they are valid.
 pub fn fleet_keys(input: &[u8]) -> bool {
     let Some((way, bytes)) = input.split_first() else { return false };
     let secret = [7; 32];
@@ -55,13 +56,13 @@ pub fn fleet_keys(input: &[u8]) -> bool {
             let begins = set.current().not_before();
             assert!(set.next().is_none_or(|next| next.not_before() >= begins));
             assert!(set.previous().is_none_or(|previous| previous.not_before() <= begins));
-            // Its bytes are also a valid file.
+            // The encoding of a valid set is also a valid file.
             let again = ticket_keys_in_file(&set.to_bytes()).expect("the other form");
             assert_eq!(*again.to_bytes(), *set.to_bytes());
             true
         }),
         1 => {
-            // It cannot be made without the secret.
+            // Without the secret such bytes cannot be made.
             assert!(opened_from_store(&secret, bytes).is_none(), "a forgery");
             false
         }

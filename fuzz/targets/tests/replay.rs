@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-/// Runs a target with its corpus, then with changed copies of it.
+/// Runs a target with its corpus, then with changed copies of the corpus.
 fn replay(name: &str, target: fn(&[u8]) -> bool) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(name);
     let mut files: Vec<_> = fs::read_dir(&folder)
@@ -21,8 +21,8 @@ fn replay(name: &str, target: fn(&[u8]) -> bool) {
 
     for (file, seed) in files.iter().zip(&seeds) {
         let parsed = target(seed);
-        // Seeds with this name must have the intended result: a message, a connection, an accepted
-        // chain.
+        // Seeds whose name begins with `valid` must have the intended result: a message, a
+        // connection, an accepted chain.
         let is_valid =
             file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"valid"));
         assert!(
@@ -45,7 +45,8 @@ fn replay(name: &str, target: fn(&[u8]) -> bool) {
     }
 }
 
-/// One change: of a byte, of the length, or of a part that is taken from another seed.
+/// Makes one change: of a byte, of the length, or of a part, which is replaced by one of another
+/// seed.
 fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Xorshift) {
     let at = random.below(bytes.len() + 1);
     let there = at < bytes.len();

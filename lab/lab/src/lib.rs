@@ -1,6 +1,6 @@
 //! The lab's controller: it builds and runs workers, and writes reports.
 //!
-//! The modules, lowest first. Each uses only itself and those before it.
+//! The modules, lowest first. A module uses only itself and the modules before it.
 //!
 //! | module | contents |
 //! |---|---|

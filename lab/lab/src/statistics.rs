@@ -19,7 +19,8 @@ pub const MAX_HALF_WIDTH: f64 = 0.02;
 /// An interval is clear of 1 if it is farther from 1 than this.
 const CLEAR_MARGIN: f64 = 0.01;
 
-/// The fewest rounds that allow a verdict. Resampling cannot show values that were never observed.
+/// The fewest rounds that allow a verdict. Resampling cannot produce values that were never
+/// observed.
 pub const MIN_ROUNDS: usize = 5;
 
 /// A ratio and its 95 % confidence interval.
@@ -62,7 +63,8 @@ impl ConfidenceInterval {
         self.rounds >= MIN_ROUNDS && self.half_width() <= MAX_HALF_WIDTH
     }
 
-    /// Whether the verdict needs no more rounds. `min_rounds` is the minimum of the row.
+    /// Whether the verdict needs no more rounds. `fewest` is the minimum number of rounds of the
+    /// row.
     ///
     /// One in twenty intervals misses the true value, and a test after each round raises that rate.
     /// A verdict whose interval is close to 1 therefore needs twice the minimum number of rounds.
@@ -170,7 +172,7 @@ fn student_quantile(freedom: f64) -> f64 {
 
 /// The probability that a standard normal value exceeds `x`, for `x >= 0`, accurate to 1e-7.
 fn normal_tail(x: f64) -> f64 {
-    // Abramowitz and Stegun 26.2.17.
+    // The formula 26.2.17 of Abramowitz and Stegun.
     let t = 1.0 / (1.0 + 0.231_641_9 * x);
     let of = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_53];
     let polynomial = of.iter().fold(0.0, |sum, factor| (sum + factor) * t);
@@ -224,7 +226,7 @@ mod tests {
         assert!(interval(1.02, 1.04, 15).is_conclusive(15));
         assert!(interval(0.96, 0.98, 15).is_conclusive(15));
         assert!(interval(0.99, 1.01, 15).is_conclusive(15));
-        // Ahead and behind, but close to 1.
+        // The interval lies above or below 1, but close to it.
         for (low, high) in [(1.001, 1.02), (0.97, 0.999)] {
             assert_ne!(interval(low, high, 29).verdict(), Verdict::Tie);
             assert!(!interval(low, high, 29).is_conclusive(15));
@@ -277,9 +279,9 @@ mod tests {
         }
     }
 
-    /// The share of 95 % intervals over 15 rounds that cover the true value, if each of two
-    /// libraries is faster or slower by a random amount with each key, and the remaining noise is a
-    /// third as large.
+    /// The share of 95 % intervals over 15 rounds that contain the true value. Each key makes each
+    /// of two libraries faster or slower by a random amount; the remaining noise is a third as
+    /// large.
     fn held(seed: u64, each_round_has_a_key_of_its_own: bool) -> f64 {
         let (mut random, trials, rounds) = (Random::new(seed), 400, 15);
         let of_key =
@@ -292,7 +294,7 @@ mod tests {
                 if each_round_has_a_key_of_its_own {
                     key = of_key(&mut random);
                 }
-                // The clock rate changes for both alike.
+                // The clock rate changes equally for both libraries.
                 let clock = 1.0 + 0.1 * normal(&mut random);
                 for (times, (speed, key)) in times.iter_mut().zip([1.01, 1.0].into_iter().zip(key))
                 {
@@ -314,7 +316,7 @@ mod tests {
 
     #[test]
     fn few_rounds_widen_the_interval() {
-        // From tables of Student's t and the normal distribution.
+        // The values are from tables of Student's t distribution and the normal distribution.
         for (freedom, quantile) in [(4.0, 2.776), (6.0, 2.447), (14.0, 2.145), (29.0, 2.045)] {
             assert!((student_quantile(freedom) / quantile - 1.0).abs() < 0.003, "{freedom}");
         }

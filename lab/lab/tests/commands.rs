@@ -31,7 +31,8 @@ fn a_markdown_table_has_a_line_for_each_side() {
     let text = String::from_utf8(output.stdout).unwrap();
     let sides: usize = report.rows.iter().map(|row| row.sides.len()).sum();
     assert_eq!(text.lines().count(), 2 + sides);
-    // Row, side, all available peers and the floor, ratio, verdict, time / floor.
+    // The columns are the row, the side, all available peers and the floor, the ratio, the verdict,
+    // and the time relative to the floor.
     let columns = 2 + 10 + 3;
     for line in text.lines() {
         assert_eq!(line.matches('|').count(), columns + 1, "{line}");

@@ -1,4 +1,4 @@
-//! Instruction counts, if callgrind is installed: they are reproducible, and each has a purpose.
+//! Instruction counts, if callgrind is installed: counts are reproducible, and each has a purpose.
 
 // A test may fail by panicking, also in shared code.
 #![allow(clippy::unwrap_used)]
@@ -63,7 +63,7 @@ fn counts_stand_still_and_have_purposes() {
         for (side, of_row) in peer.sides.iter().zip(&counted.sides) {
             let figure = of_row.peers.iter().find(|figure| figure.peer == peer.peer).unwrap();
             let off = side.instructions / figure.nanoseconds - 1.0;
-            // Each process has random keys for its hash tables.
+            // Counts differ slightly because each process has random keys for its hash tables.
             assert!(off.abs() < 0.01, "{} {}: {off}", peer.peer, side.side);
             let part = |purpose: &str| side.of(purpose).unwrap().instructions / side.instructions;
             assert_eq!(side.purposes.len(), PURPOSES.len());

@@ -19,7 +19,7 @@ use lab_scenario::rows;
 const ROW: [&str; 2] = ["--rows", "full-13-rsa2048-hybrid"];
 const SHORT: [&str; 4] = ["--rounds", "1", "--row-seconds", "0"];
 
-/// A worker that reports the output of a command as its library's version.
+/// Adds a worker that reports the output of a command as its library's version.
 fn reports(place: &Place, name: &str, command: &str) {
     let about = r#"{"reply":"about","protocol":1,"library":"x","crypto":"","interface":"","build":"","version":"'"#;
     place.fake(
@@ -33,7 +33,7 @@ fn version(report: &Report) -> &str {
     report.peers[0].about.as_ref().map_or("", |about| about.version.as_str())
 }
 
-/// A library for preloading, if there is a C compiler.
+/// Compiles a library for preloading, if there is a C compiler.
 fn library(place: &Place) -> PathBuf {
     fs::create_dir_all(place.out()).unwrap();
     let library = std::path::absolute(place.out().join("liballocator-of-a-test.so")).unwrap();
@@ -128,7 +128,7 @@ fn a_seed_repeats_the_order_of_peers() {
     }
 }
 
-/// What two workers received in six rounds: name, checksums of certificate and keys, placement.
+/// The input of two workers in six rounds: name, checksums of certificate and keys, placement.
 fn given(place: &Place, row: &str, seed: &str) -> Vec<[String; 5]> {
     let log = std::path::absolute(place.out().join("given")).unwrap();
     let sides = rows::all().into_iter().find(|each| each.id == row).unwrap().sides();
@@ -161,7 +161,7 @@ fn given(place: &Place, row: &str, seed: &str) -> Vec<[String; 5]> {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let turns: Vec<[String; 5]> =
         text.lines().map(|line| words(line).try_into().unwrap()).collect();
-    // Checksum and length; an empty file has 4294967295-0.
+    // The checksum and the length; an empty file would give 4294967295-0.
     assert!(
         turns
             .iter()
@@ -187,13 +187,13 @@ fn each_round_has_other_keys_the_same_for_all_peers_and_a_seed_repeats_them() {
     for file in 1..4 {
         assert_eq!(distinct(&all, file).len(), 6, "{all:?}");
     }
-    // Every process has a different placement, also within a round.
+    // Every process has a different placement, even within a round.
     assert_eq!(distinct(&all, 4).len(), 12, "{all:?}");
     assert!(all.iter().all(|turn| turn[4].parse::<u64>().unwrap() < 1 << 32));
 
     assert_eq!(given(&place, "full-13-rsa2048-hybrid", "7"), all);
     let other = given(&place, "full-13-rsa2048-hybrid", "8");
-    // Without `--seed` the seed is random, and stored in the report.
+    // Without `--seed` the seed is random, and the report contains it.
     let unasked = given(&place, "full-13-rsa2048-hybrid", "");
     let seed = place.report().settings.seed;
     for field in 1..5 {

@@ -1,5 +1,5 @@
 //! Failures of workers, which must not affect other workers. The workers are shell scripts, which
-//! also shows that the protocol needs no library.
+//! also proves that the protocol needs no library.
 
 #![cfg(unix)]
 
@@ -122,7 +122,7 @@ fn a_worker_that_crashes_hangs_or_does_something_else_loses_that_row_only() {
 #[test]
 fn what_was_measured_outlives_an_interrupt_and_is_taken_up() {
     let place = Place::new("interrupt");
-    // The second row never ends, and no process remains to kill it.
+    // The worker of the second row never ends, and its process must be killed.
     let forever = "*'\"do\":\"prepare\"'*full-13-ecdsa*) exec sleep 30 ;;";
     place.fake("a", 1000, forever);
     let arguments = ["--rounds", "1", "--row-seconds", "0", TWO_ROWS[0], TWO_ROWS[1]];

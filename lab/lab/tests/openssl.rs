@@ -13,7 +13,7 @@ use std::process::Output;
 use common::{Place, lab, said};
 use lab::series::report::{NoFigure, SeriesReport};
 
-/// A release that takes this many nanoseconds for everything, after additional `case` arms.
+/// Adds a release that takes this many nanoseconds for everything, after additional `case` arms.
 fn release(place: &Place, series: &str, version: &str, nanoseconds: u32, arms: &str) {
     let sides = ["connection", "block", "key generation", "encapsulation", "decapsulation"];
     let sides: Vec<_> = sides

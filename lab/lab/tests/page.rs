@@ -1,4 +1,4 @@
-//! The page of a report with all possible content.
+//! The page of a report with all kinds of content.
 
 // A test may fail by panicking, also in shared code.
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss)]
@@ -67,7 +67,8 @@ fn a_page_is_complete_in_itself_and_well_formed() {
 
 /// Elements that are not closed, or closed in the wrong order.
 fn balance(page: &str) -> Vec<String> {
-    // These need no end tag; HTML also allows omitting those of table and list parts.
+    // These elements have no end tag. HTML also allows omitting the end tags of table and list
+    // parts, but the page has them.
     let lonely = ["meta", "rect", "line", "circle", "polyline", "br"];
     let mut open: Vec<String> = Vec::new();
     let body = page.split_once("</style>").map_or(page, |(_, body)| body);

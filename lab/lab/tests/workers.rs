@@ -1,5 +1,5 @@
-//! Every row with the workers of this repository. The rows' checks must pass; times are meaningless
-//! in this test.
+//! Runs every row with the workers of this repository. The rows' checks must pass; times are
+//! meaningless in this test.
 
 // A test may fail by panicking, also in shared code.
 #![allow(clippy::unwrap_used)]
@@ -38,7 +38,8 @@ fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
     let (report, _) = every_row("every-row-in-c", "release", Accounting::Neutral, &peers);
     for row in &report.rows {
         let asked = &row.row;
-        // Policies of s2n-tls cannot pin these, and it does not renew TLS 1.2 tickets.
+        // Policies of s2n-tls cannot pin this chain and these suites, and s2n-tls does not renew
+        // TLS 1.2 tickets.
         let pinned = asked.chain != Chain::Ed25519 && !asked.suite.name().contains("CHACHA20");
         let unable: &[&str] = match (asked.version, asked.resumption) {
             _ if asked.load == Some(Load::Key) => &["s2n-tls"],
@@ -110,7 +111,7 @@ fn published_rows_are_done_by_libraries_in_c() {
 
 const C_PEERS: [&str; 3] = ["openssl", "openssl-3-5", "boringssl"];
 
-/// In published accounting the library chooses the group, which must be that of the row.
+/// Checks the group of a row in published accounting, where the library chooses it.
 fn group_as_asked(row: &RowReport, peers: &[&str]) {
     let exchanges = row.row.version == Version::Tls13 || row.row.resumption.is_none();
     for peer in peers.iter().filter(|_| exchanges && row.row.task != Task::Bulk) {
@@ -118,7 +119,7 @@ fn group_as_asked(row: &RowReport, peers: &[&str]) {
     }
 }
 
-/// Runs all rows for a moment each. All these peers must be available.
+/// Runs all rows, each for a moment. All these peers must be available.
 fn every_row(
     test: &str,
     profile: &str,
@@ -171,7 +172,7 @@ fn as_asked(row: &RowReport, peers: &[&str], unable: &[&str]) {
             assert_eq!(done["early data"], row.row.early_data.to_string(), "{}", row.row.id);
         }
     }
-    // Without results there are no sides.
+    // A row without any result has no sides.
     let sides = if unable.len() < peers.len() { row.row.sides().len() } else { 0 };
     assert_eq!(row.sides.len(), sides, "{}", row.row.id);
     for side in &row.sides {

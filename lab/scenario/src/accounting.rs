@@ -2,8 +2,8 @@
 //!
 //! In neutral accounting, each side's time is the work of its own library and nothing else. The two
 //! programs behind the published comparisons also attribute transport and other work to a side,
-//! each in its own way. In published accounting, a library is timed like its program. See
-//! lab/README.md for the effects.
+//! each in its own way. In published accounting, a library is timed by the rules of its program.
+//! See lab/README.md for the effects.
 
 use std::fmt;
 
@@ -46,12 +46,12 @@ impl fmt::Display for Accounting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
-    /// The benchmark of rustls. It times the creation of connections, and the receiver pays for the
-    /// transport of a flight.
+    /// The benchmark of rustls. It times the creation of connections, and attributes the transport
+    /// of a flight to the receiver.
     RustlsBench,
-    /// The benchmark for OpenSSL and BoringSSL. It does not time the creation of connections, the
-    /// sender pays for the transport of a flight, only four spans are timed (not the client's last
-    /// read), and the clock has microseconds.
+    /// The benchmark for OpenSSL and BoringSSL. It does not time the creation of connections, and
+    /// attributes the transport of a flight to the sender. It times only four spans (not the
+    /// client's last read), with a clock that has microseconds.
     OpensslBench,
 }
 
@@ -92,9 +92,9 @@ pub(crate) enum Step {
     Drop(Side),
     /// Encrypt application data.
     Send,
-    /// Take encrypted data from the sender.
+    /// Take encrypted data from the sender's library.
     Drain,
-    /// Pass encrypted data to the receiver.
+    /// Pass encrypted data to the receiver's library.
     Fill,
     /// Decrypt application data.
     Receive,
@@ -138,7 +138,7 @@ impl Part {
     }
 }
 
-/// The rules for one library: neutral ones, or those of its program.
+/// The rules for one library: the neutral ones, or those of its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimingRules(pub(crate) Option<Program>);
 
@@ -165,7 +165,8 @@ impl TimingRules {
     pub(crate) fn spans(self) -> usize {
         match self.0 {
             None => usize::MAX,
-            // Creation of both ends, the client's first flight, and two turns of each side.
+            // The spans are the creation of both ends, the client's first flight, and two turns of
+            // each side.
             Some(Program::RustlsBench) => 7,
             Some(Program::OpensslBench) => 4,
         }

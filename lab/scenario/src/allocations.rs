@@ -25,7 +25,7 @@ pub(crate) struct Count {
 }
 
 impl Allocations {
-    /// Opens the counter and checks that it sees the allocations of this program.
+    /// Opens the counter and checks that it counts the allocations of this program.
     pub(crate) fn open() -> std::result::Result<Self, PrepareError> {
         let path = std::env::var_os(VARIABLE).ok_or_else(|| {
             PrepareError::unsupported("allocations can be counted only on Linux with glibc")

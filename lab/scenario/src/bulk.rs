@@ -1,8 +1,8 @@
 //! Bulk data from server to client over one connection.
 //!
-//! Timed are the encryption of a batch of writes into an existing buffer, and the decryption of
-//! received data, with plaintext left where the library puts it. Transport is not timed. Published
-//! accounting differs; see `accounting.rs`.
+//! The timed work is the encryption of a batch of writes into an existing buffer, and the
+//! decryption of received data, whose plaintext may stay where the library puts it. Transport is
+//! not timed. Published accounting differs; see `accounting.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::row::Row;
 use crate::step_timer::StepTimer;
 use crate::worker::PreparedTask;
 
-/// Small writes are timed in batches of about this many bytes. The clock would dominate single
-/// writes.
+/// The size of a batch of small writes in bytes. A single write would take less time than reading
+/// the clock.
 const BATCH: usize = 256 << 10;
 
 /// The maximum number of writes in a batch.

@@ -25,7 +25,8 @@ pub(crate) fn check(row: &Row, resumed: bool, side: &str, outcome: &Outcome) -> 
     if outcome.resumed != resumed {
         return differs("resumption", &resumed, &outcome.resumed);
     }
-    // Resumption in TLS 1.2 has no key exchange, and no resumption has a signature.
+    // A resumption in TLS 1.2 has no key exchange, and a resumption in either version has no
+    // signature.
     if row.version == Version::Tls13 || !resumed {
         if let Some(group) = outcome.group.filter(|group| *group != row.group) {
             return differs("the group", &row.group, &group);

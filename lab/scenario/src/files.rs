@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::row::Chain;
 
-/// A directory with a subdirectory for each [`Chain`]. Certificates and keys are PEM, keys are PKCS
-/// #8.
+/// A directory with a subdirectory for each [`Chain`]. All files are PEM, and keys are PKCS #8.
 #[derive(Clone, Debug)]
 pub struct Files(PathBuf);
 
@@ -13,7 +12,7 @@ pub struct Files(PathBuf);
 const SERVER_NAME: &str = "localhost";
 
 impl Files {
-    /// The files below this directory.
+    /// Files below this directory.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         Self(folder.to_owned())

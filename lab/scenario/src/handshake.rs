@@ -22,7 +22,7 @@ use crate::worker::PreparedTask;
 /// The duration of the warm-up.
 const WARM_UP: Duration = Duration::from_millis(20);
 
-/// The maximum number of exchanges. No correct handshake needs as many.
+/// The maximum number of exchanges, which is more than any correct handshake needs.
 pub(crate) const MAX_EXCHANGES: usize = 16;
 
 /// The largest flight that buffers must hold: a chain of RSA certificates with up to 4096 bits, and
@@ -42,7 +42,7 @@ pub(crate) fn rules<L: Library>(row: &Row) -> TimingRules {
 pub(crate) struct ConnectionPair<L: Library> {
     library: Arc<L>,
     row: Row,
-    /// Whether other threads use the library, too.
+    /// Whether other threads also use the library.
     shared: bool,
     timer: StepTimer,
     pub(crate) client_buffers: <L::Client as Endpoint>::Buffers,
@@ -68,7 +68,7 @@ impl<L: Library> ConnectionPair<L> {
 
     /// Makes one handshake of the requested kind and checks it on both sides.
     ///
-    /// Where a client stores few tickets and uses each once, other threads may have used the last
+    /// A client may store few tickets and use each once, so other threads may have used the last
     /// one. The handshake is then full, brings a new ticket, and is not counted.
     pub(crate) fn connect(&mut self, resumed: bool) -> Result<(L::Client, L::Server)> {
         for _ in 0..MAX_FALLBACKS {
@@ -140,7 +140,7 @@ impl<L: Library> ConnectionPair<L> {
         self.timer.reset();
     }
 
-    /// Nanoseconds of client and server, including creation.
+    /// The nanoseconds that client and server took per repetition, including creation.
     pub(crate) fn spent(&self, repetitions: u64) -> [f64; 2] {
         [[Part::CreateClient, Part::Client], [Part::CreateServer, Part::Server]]
             .map(|parts| parts.iter().map(|part| self.timer.nanoseconds(*part, repetitions)).sum())
@@ -175,8 +175,8 @@ impl<L: Library> Handshakes<L> {
         let mut pair = ConnectionPair::new(library, row, 0);
         pair.shared = matches!(row.task, Task::Threads | Task::Latency);
         let resumed = row.resumption.is_some();
-        // If threads share the library, sessions of other threads may exist; otherwise the first
-        // handshake falls back.
+        // If threads share the library, sessions of other threads may exist. Otherwise the first
+        // handshake must be full.
         if resumed && !pair.shared {
             pair.connect(false)?;
         }

@@ -11,20 +11,20 @@ use crate::loading::{LoadedObject, Material};
 use crate::protocol::About;
 use crate::row::{Group, Row, Scheme, Suite, Version};
 
-/// A result with any error of a library.
+/// A result, or any error of a library.
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Receives plaintext from the library's own buffer.
+/// A function that receives plaintext from the library's own buffer.
 pub type Sink<'a> = &'a mut dyn FnMut(&[u8]);
 
-/// A library, configured for a row. Threads share it.
+/// A library, configured for a row. All threads share it.
 pub trait Library: Sized + Send + Sync {
     /// The client's end of a connection.
     type Client: Endpoint;
     /// The server's end of a connection.
     type Server: Endpoint;
 
-    /// The program that published accounting follows; `None` if the library has none.
+    /// The program that the worker follows in published accounting; `None` if the library has none.
     const PROGRAM: Option<Program> = None;
 
     /// The description of the library.
@@ -49,7 +49,7 @@ pub trait Library: Sized + Send + Sync {
     fn server(&self) -> Result<Self::Server>;
 
     /// Timed: loads the object of a row of loading. A new configuration replaces the one of its
-    /// side; the other side's is shared with `self`.
+    /// side; the configuration of the other side is shared with `self`.
     ///
     /// # Errors
     /// [`PrepareError::Unsupported`] if the library has no call for it.
@@ -95,7 +95,7 @@ pub trait Endpoint {
     /// Timed, client, after the first [`Self::advance`]: sends early data.
     ///
     /// # Errors
-    /// Any error of the library, or if the session does not allow early data.
+    /// If the session does not allow early data, and any error of the library.
     fn send_early(&mut self, buffers: &mut Self::Buffers, data: &[u8]) -> Result<()>;
 
     /// Not timed: the negotiated parameters.
@@ -158,7 +158,7 @@ pub enum PrepareError {
 }
 
 impl PrepareError {
-    /// The library does not support the row.
+    /// An error of a library that does not support the row.
     pub fn unsupported(why: impl Into<String>) -> Self {
         Self::Unsupported(why.into())
     }

@@ -19,7 +19,7 @@ use crate::worker::PreparedTask;
 
 /// PEM data in memory.
 pub enum Material {
-    /// A PKCS #8 key.
+    /// A private key in PKCS #8.
     Key(Vec<u8>),
     /// A chain of leaf, intermediate and root, and the PKCS #8 key of the leaf.
     Server {
@@ -83,7 +83,7 @@ impl<L: Library> Loading<L> {
             },
             Load::Roots => Material::Roots(fs::read(files.roots(row.chain))?),
         };
-        // One call in advance, so that an unsupported row is reported as such.
+        // Loads once in advance, so that an unsupported row is reported as such.
         library.load(row, &material)?;
         let handshakes =
             Handshakes::new(Arc::clone(&library), row).map_err(PrepareError::Failed)?;

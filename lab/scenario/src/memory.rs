@@ -31,7 +31,7 @@ impl<L: Library> Memory<L> {
     pub(crate) fn new(library: Arc<L>, row: &Row, counter: Allocations) -> Result<Self> {
         let done = BTreeMap::new();
         let mut memory = Self { library, row: row.clone(), counter, done };
-        // One-time allocations happen before the first count.
+        // Warms up with one pair, so that one-time allocations happen before the first count.
         let mut crowd = memory.crowd(1);
         crowd.open(1)?;
         crowd.talk(0)?;
@@ -51,7 +51,7 @@ impl<L: Library> Memory<L> {
         }
     }
 
-    /// Growth of the process in bytes per pair of open, idle connections.
+    /// Measures by how many bytes the process grows for each pair of open, idle connections.
     #[allow(clippy::cast_precision_loss)]
     fn growth(&mut self) -> Result<f64> {
         let counts = self.row.connections.clone();
@@ -108,7 +108,8 @@ struct Crowd<'m, L: Library> {
 }
 
 impl<L: Library> Crowd<'_, L> {
-    /// Opens more connections in lockstep: each flight of all connections before the next flight.
+    /// Opens more connections in lockstep: sends each flight of all connections before the next
+    /// flight.
     fn open(&mut self, count: usize) -> Result<()> {
         let first = self.clients.ends.len();
         let Self { clients, servers, flights, scratch, library, row, counter } = self;

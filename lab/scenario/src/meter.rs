@@ -1,9 +1,9 @@
 //! A stopwatch that adds up spans by part.
 //!
 //! Reading the clock twice takes about 40 ns, half of which is inside the span. Libraries differ in
-//! the number of spans of a handshake, so that time is measured at the start and subtracted for
-//! each span. Some libraries move bytes in callbacks from their work; [`untimed`] excludes these
-//! from the span because they stand for system calls.
+//! the number of spans of a handshake, so this time is measured at the start and subtracted for
+//! each span. Some libraries move bytes in callbacks during their work. [`untimed`] excludes these
+//! callbacks from the span, because they stand for system calls.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ thread_local! {
     static EXCLUDED: Cell<Part> = const { Cell::new(Part { total: Duration::ZERO, spans: 0 }) };
 }
 
-/// Excludes `action` from the current span. For libraries that move bytes from or to the transport
-/// in callbacks.
+/// Excludes `action` from the current span. This is for libraries that move bytes from or to the
+/// transport in callbacks.
 ///
 /// The call reads the clock, so work of less than about 50 ns should not be excluded.
 pub fn untimed<T>(action: impl FnOnce() -> T) -> T {
@@ -36,11 +36,11 @@ pub fn untimed<T>(action: impl FnOnce() -> T) -> T {
 /// The way in which the clock is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
-    /// The time to read it is subtracted.
+    /// The time to read the clock is subtracted.
     Corrected,
-    /// The time to read it is included.
+    /// The time to read the clock is included.
     AsRead,
-    /// As [`Self::AsRead`], in whole microseconds.
+    /// As [`Self::AsRead`], but times are whole microseconds.
     Microseconds,
 }
 
@@ -49,9 +49,9 @@ pub(crate) enum Clock {
 pub struct Meter<const PARTS: usize> {
     parts: [Part; PARTS],
     spans: [Span; PARTS],
-    /// The time that is subtracted for each span.
+    /// The time to read the clock, which is subtracted for each span.
     clock: Duration,
-    /// The origin of microseconds.
+    /// The time from which microseconds are counted.
     epoch: Option<Instant>,
     start: Instant,
 }
@@ -119,8 +119,8 @@ impl<const PARTS: usize> Meter<PARTS> {
         let out = EXCLUDED.get();
         let part = &mut self.parts[part];
         part.total += taken.saturating_sub(out.total);
-        // Half of the time of the two clock readings around excluded work is in that work, the
-        // other half in the span.
+        // Two clock readings surround the excluded work. Half of their time counts as that work,
+        // the other half as the span.
         part.spans += 1 + out.spans;
     }
 
@@ -139,7 +139,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// The time plus the time that a test has added.
+/// The current time, plus the time that a test has added.
 #[cfg(test)]
 fn now() -> Instant {
     Instant::now() + tests::PASSED.get()

@@ -11,20 +11,20 @@ use std::sync::OnceLock;
 
 use crate::random::Random;
 
-/// Block sizes: four per power of two, like the size classes of allocators, up to those that get
-/// whole pages.
+/// Block sizes: four per power of two, like the size classes of allocators, up to the sizes that
+/// get whole pages.
 const SIZES: std::ops::RangeInclusive<u32> = 4..=14;
 
 /// The blocks of one size fill at most a page, or are at most [`FEW`] blocks if these are larger.
 const PAGE: usize = 4096;
 
-/// The limit for large blocks.
+/// The limit of the number of large blocks.
 const FEW: usize = 4;
 
 /// The placement number of this process, for its threads.
 static NUMBER: OnceLock<u64> = OnceLock::new();
 
-/// Allocates the blocks for this number and stores it for [`of_thread`].
+/// Allocates the blocks for this number, and stores the number for [`of_thread`].
 pub(crate) fn of_process(number: u64) {
     // Only the first placement of a process applies to its threads.
     let _ = NUMBER.set(number);
@@ -68,7 +68,7 @@ mod tests {
         for number in 0..4000 {
             let all = of(number);
             assert_eq!(all.len(), 44);
-            // Too little to affect a measured process.
+            // This amount is too small to affect a measured process.
             assert!(all.iter().map(|(size, count)| size * count).sum::<usize>() < 640 << 10);
             all.into_iter()
                 .for_each(|(size, count)| _ = counts.entry(size).or_default().insert(count));

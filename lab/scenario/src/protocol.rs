@@ -26,7 +26,7 @@ pub const NO_PROGRAM: &str = "no program of its own has published figures";
 pub enum Request<R = Row> {
     /// Requests the worker's description. The reply is [`Reply::About`].
     Hello,
-    /// Prepares a row: read certificates, configure, warm up, check both sides. The reply is
+    /// Prepares a row: reads certificates, configures, warms up, checks both sides. The reply is
     /// [`Reply::Ready`] or [`Reply::Cannot`].
     Prepare {
         /// The row.
@@ -34,8 +34,8 @@ pub enum Request<R = Row> {
         /// The directory of [`crate::Files`], the same for all workers in a round.
         files: PathBuf,
         /// The memory placement, below 2^32 and different for each process. Before the worker reads
-        /// the files, it allocates blocks of all sizes in numbers derived from it, and keeps them.
-        /// Absent where memory or instructions are counted.
+        /// the files, it allocates blocks of all sizes in numbers derived from the placement, and
+        /// keeps them. The field is absent if memory or instructions are counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         placement: Option<u64>,
     },
@@ -44,8 +44,9 @@ pub enum Request<R = Row> {
         /// The approximate duration. At least one repetition is made.
         milliseconds: u64,
     },
-    /// Repeats the prepared row without timing, for instruction counts. Sent only to workers that
-    /// support it. The reply is [`Reply::Measured`] without values, or [`Reply::Cannot`].
+    /// Repeats the prepared row without timing, for instruction counts. This is sent only to
+    /// workers that support it. The reply is [`Reply::Measured`] without values, or
+    /// [`Reply::Cannot`].
     Repeat {
         /// The number of repetitions. For bulk rows with small writes, the number of batches.
         count: u64,
@@ -79,7 +80,7 @@ pub enum Reply {
 /// The description of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// [`VERSION`].
+    /// The protocol version, [`VERSION`].
     pub protocol: u32,
     /// The library's name.
     pub library: String,

@@ -1,23 +1,24 @@
 //! A small seeded random number generator for the order of peers, resampling, keys and memory
 //! placements.
 //!
-//! It is not cryptographically secure. A run can be repeated with the seed in its report.
+//! The generator is not cryptographically secure. A run can be repeated with the seed in its
+//! report.
 
-/// SplitMix64.
+/// The generator SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence of this seed.
+    /// The sequence for this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// An independent sequence of this seed, selected by a name.
+    /// An independent sequence for this seed, selected by a name.
     #[must_use]
     pub fn named(seed: u64, name: &str) -> Self {
-        // FNV-1a, with an offset basis that depends on the seed.
+        // The hash FNV-1a, with an offset basis that depends on the seed.
         let basis = Self(seed).next() ^ 0xcbf2_9ce4_8422_2325;
         let hash = |state: u64, byte: u8| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let mut state = Self(name.bytes().fold(basis, hash));

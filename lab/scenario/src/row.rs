@@ -42,7 +42,8 @@ pub struct Row {
     pub early_data: usize,
     /// Bulk: bytes of one write.
     pub write_size: usize,
-    /// Thread counts, each of which is measured. One except for threads and latency.
+    /// Thread counts, each of which is measured. Only rows of threads and latency have more than
+    /// one.
     pub threads: Vec<usize>,
     /// Memory: connection counts at which resident memory is read, ascending. The last but one is
     /// also the number of simultaneous handshakes.
@@ -51,18 +52,19 @@ pub struct Row {
     pub load: Option<Load>,
 }
 
-/// What is measured.
+/// The task of a row, which defines what is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Task {
-    /// Handshakes. Sides `client` and `server`, time per handshake.
+    /// Handshakes. The sides are `client` and `server`, the value is the time per handshake.
     Handshake,
-    /// Application data from server to client. Sides `send` and `receive`, time per write.
+    /// Application data from server to client. The sides are `send` and `receive`, the value is the
+    /// time per write.
     Bulk,
-    /// Creation and drop of unused connections. Sides `client` and `server`.
+    /// Creation and drop of unused connections. The sides are `client` and `server`.
     SetUp,
-    /// Handshakes in several threads that share a configuration. A side for each thread count: the
-    /// time of servers per handshake, all threads together.
+    /// Handshakes in several threads that share a configuration. There is a side for each thread
+    /// count: the servers' time per handshake, for all threads together.
     Threads,
     /// Latency of handshakes in several threads.
     Latency,
@@ -98,7 +100,7 @@ pub enum Unit {
 /// The percentiles that are judged. Others are only reported.
 pub const JUDGED_PERCENTILES: [(&str, f64); 2] = [("P50", 0.5), ("P99", 0.99)];
 
-/// The sides of memory rows for each end.
+/// The sides of memory rows. Each end has all of them.
 pub const MEMORY_SIDES: [&str; 4] = ["connected", "idle", "peak", ALLOCATIONS];
 
 /// The number of allocations per handshake.
@@ -111,9 +113,9 @@ pub const RESIDENT: &str = "resident";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resumption {
-    /// In a session store: session IDs in TLS 1.2, tickets with a reference in TLS 1.3.
+    /// Sessions are in a store: session IDs in TLS 1.2, tickets with a reference in TLS 1.3.
     Stateful,
-    /// Encrypted in the ticket.
+    /// The session is encrypted in the ticket.
     Stateless,
 }
 
@@ -278,7 +280,7 @@ impl Row {
         }
     }
 
-    /// The row as a worker repeats it in one thread for instruction counts.
+    /// The row as a worker repeats it, in one thread, for instruction counts.
     #[must_use]
     pub fn counted(&self) -> Self {
         let task = match self.task {
@@ -299,8 +301,8 @@ impl Row {
         [self.group].into_iter().chain(curve).collect()
     }
 
-    /// Whether the groups must be configured. In published accounting they are not if the library's
-    /// defaults select the row's group.
+    /// Whether the groups must be configured. In published accounting they need not be if the
+    /// library's defaults select the row's group.
     #[must_use]
     pub fn pins_groups(&self) -> bool {
         let own = self.version == Version::Tls12 || self.group == Group::X25519MlKem768;
@@ -331,7 +333,7 @@ impl Row {
             let key_exchange = self.version == Version::Tls13 || self.resumption.is_none();
             parts.extend(key_exchange.then(|| self.group.to_string()));
             parts.extend(self.resumption.is_none().then(|| self.chain.to_string()));
-            // AES-256-GCM is the default and not listed.
+            // AES-256-GCM is the default, so the title omits it.
             let usual = self.suite.name().contains("AES_256_GCM");
             parts.extend((!usual).then(|| self.suite.to_string()));
         }
@@ -355,7 +357,7 @@ impl Row {
     }
 }
 
-/// The side of a thread count.
+/// The name of the side for a thread count.
 #[must_use]
 pub fn threads(count: usize) -> String {
     format!("{count} {}", if count == 1 { "thread" } else { "threads" })

@@ -27,8 +27,8 @@ pub fn all() -> Vec<Row> {
     rows
 }
 
-/// The rows of an accounting, in the order of reports. Published accounting has only those that the
-/// programs measure.
+/// The rows of an accounting, in the order of reports. Published accounting has only the rows that
+/// the programs measure.
 #[must_use]
 pub fn for_accounting(accounting: Accounting) -> Vec<Row> {
     let rows = all().into_iter();
@@ -41,9 +41,9 @@ pub fn for_accounting(accounting: Accounting) -> Vec<Row> {
     }
 }
 
-/// The rows that the programs of the published comparisons measure. TLS 1.3 has both groups because
-/// reports used X25519 until 2025. The mixed RSA chain is from a report of 2019, the other suites
-/// of TLS 1.2 from 2018.
+/// The rows that the programs of the published comparisons measure. TLS 1.3 has both groups,
+/// because reports used X25519 until 2025. The row with the mixed RSA chain is from a report of
+/// 2019, and those with other suites of TLS 1.2 are from 2018.
 const PUBLISHED: &[&str] = &[
     "bulk-12-aes128",
     "bulk-12-aes256",
@@ -112,7 +112,7 @@ fn full(rows: &mut Vec<Row>) {
     other_suites(rows);
 }
 
-/// Full handshakes with other suites than AES-256-GCM that all peers support.
+/// Full handshakes with suites other than AES-256-GCM that all peers support.
 fn other_suites(rows: &mut Vec<Row>) {
     use Suite as S;
     let (rsa, ecdsa, hybrid) = (Chain::Rsa2048, Chain::EcdsaP256, Group::X25519MlKem768);
@@ -133,8 +133,8 @@ fn other_suites(rows: &mut Vec<Row>) {
     }
 }
 
-/// Full handshakes with an uncached chain. The rows of `full` repeat one chain, which is faster for
-/// libraries that cache chains.
+/// Full handshakes with an uncached chain. The rows of `full` repeat one chain, which makes
+/// libraries faster that cache chains.
 fn first_visits(rows: &mut Vec<Row>) {
     for (version, group) in [KEY_EXCHANGES[0], KEY_EXCHANGES[2]] {
         for chain in [Chain::Rsa2048, Chain::EcdsaP256] {
@@ -216,17 +216,17 @@ fn loading(rows: &mut Vec<Row>) {
     }
 }
 
-/// The controller sets the thread counts.
+/// Handshakes in several threads. The controller sets the thread counts.
 fn threads(rows: &mut Vec<Row>) {
     rows.extend(shared(Task::Threads, "threads", "12-stateful"));
 }
 
-/// Latency of a busy server, for the same handshakes.
+/// Latency of handshakes on a busy server, with the parameters of the multi-threaded rows.
 fn latency(rows: &mut Vec<Row>) {
     rows.extend(shared(Task::Latency, "latency", "13-stateless"));
 }
 
-/// The handshakes of multi-threaded rows.
+/// The rows of a multi-threaded task, each with another kind of handshake.
 fn shared(task: Task, section: &str, quick: &str) -> Vec<Row> {
     let hybrid = Group::X25519MlKem768;
     let full = |version, group, chain| Row {

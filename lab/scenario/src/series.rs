@@ -1,7 +1,7 @@
 //! The jobs of `lab openssl`.
 //!
-//! The command compares releases of OpenSSL from a user's point of view. So unlike a
-//! [`crate::Row`], a [`Job`] does not pin groups and tickets, and it also covers single primitives.
+//! The command compares releases of OpenSSL with the defaults that a user gets. So unlike a
+//! [`crate::Row`], a [`Job`] does not pin groups and tickets. It also covers single primitives.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::row::{Group, Version};
 /// A measurement of one release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// What is measured.
+    /// The operation that is measured.
     pub task: Task,
     /// The number of threads. The result is for all threads together.
     pub threads: usize,
@@ -18,7 +18,7 @@ pub struct Job {
     pub tuned: bool,
 }
 
-/// What is measured.
+/// The operation that a job measures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Task {
@@ -36,9 +36,9 @@ pub enum Task {
         /// Whether a session is resumed with a ticket.
         resumed: bool,
     },
-    /// AES-256-GCM, in place. The side is [`BLOCK`].
+    /// AES-256-GCM, encrypting in place. The side is [`BLOCK`].
     Cipher {
-        /// What one repetition is.
+        /// The meaning of one repetition.
         usage: CipherUse,
         /// Bytes of one repetition.
         block: usize,
@@ -66,24 +66,24 @@ pub enum Task {
 pub const CONNECTION: &str = "connection";
 /// The side of a cipher or a digest.
 pub const BLOCK: &str = "block";
-/// A side of ML-KEM.
+/// The side of ML-KEM for generating a key pair.
 pub const KEY_GENERATION: &str = "key generation";
-/// A side of ML-KEM.
+/// The side of ML-KEM for encapsulating.
 pub const ENCAPSULATION: &str = "encapsulation";
-/// A side of ML-KEM.
+/// The side of ML-KEM for decapsulating.
 pub const DECAPSULATION: &str = "decapsulation";
-/// A side of a signature.
+/// The side of a signature for signing.
 pub const SIGN: &str = "sign";
-/// A side of a signature.
+/// The side of a signature for verifying.
 pub const VERIFY: &str = "verify";
 /// The side of ECDH.
 pub const AGREEMENT: &str = "agreement";
 
-/// What a block is for a cipher.
+/// The meaning of a block for a cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CipherUse {
-    /// Part of one endless message: only `EVP_EncryptUpdate`.
+    /// A part of one endless message: only `EVP_EncryptUpdate`.
     Stream,
     /// A message with its own nonce and tag, all under one key.
     Messages,

@@ -1,7 +1,8 @@
 //! Creation and drop of connections that are not used.
 //!
-//! This takes about 100 ns, too short for a clock that takes 20 ns to read. Connections are timed
-//! in batches, each dropped before the next is created, and creation and drop are one value.
+//! Creation and drop take about 100 ns, too short for a clock that takes 20 ns to read. So
+//! connections are timed in batches. Each connection is dropped before the next is created, and
+//! creation and drop are one value.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;

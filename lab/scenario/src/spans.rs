@@ -15,15 +15,15 @@ thread_local! {
 /// The side to which a span is attributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// No judged side.
+    /// The span belongs to no judged side.
     Unattributed,
-    /// The client's.
+    /// The span belongs to the client.
     Client,
-    /// The server's.
+    /// The span belongs to the server.
     Server,
-    /// The sender's.
+    /// The span belongs to the sender.
     Send,
-    /// The receiver's.
+    /// The span belongs to the receiver.
     Receive,
 }
 
@@ -61,17 +61,17 @@ macro_rules! marker_functions {
 }
 
 marker_functions! {
-    /// The client's spans.
+    /// The function for the client's spans.
     client;
-    /// The server's spans.
+    /// The function for the server's spans.
     server;
-    /// The sender's spans.
+    /// The function for the sender's spans.
     send;
-    /// The receiver's spans.
+    /// The function for the receiver's spans.
     receive;
-    /// Work that is excluded from the span around it.
+    /// The function for work that is excluded from the span around it.
     untimed;
-    /// All requested repetitions.
+    /// The function around all requested repetitions.
     all;
 }
 

@@ -4,7 +4,7 @@ use crate::accounting::{PARTS, Part, Step, TimingRules};
 use crate::meter::Meter;
 use crate::spans::{self, Span};
 
-/// A timer for steps. By the rules of the programs, consecutive steps of the same part are one
+/// A timer for steps. By the rules of the programs, consecutive steps of the same part form one
 /// span. In neutral accounting each step is a span.
 #[derive(Clone)]
 pub(crate) struct StepTimer {
@@ -79,7 +79,7 @@ impl StepTimer {
         self.meter.nanoseconds(part as usize, repetitions)
     }
 
-    /// Whether parts that are not judged are known.
+    /// Whether the timer also measures parts that are not judged.
     pub(crate) fn has_parts(&self) -> bool {
         self.rules.0.is_none()
     }
@@ -99,7 +99,7 @@ mod tests {
         About, Endpoint, Files, Library, Outcome, PrepareError, PreparedTask, Result, Sink, rows,
     };
 
-    /// A library that follows a program. Its calls add known times: client creation 1 s, server
+    /// A library that follows a program. Its calls take known times: client creation 1 s, server
     /// creation 2 s, advance 3 s, collect 40 s, deliver 500 s, send 1000 s, receive 2000 s.
     struct Known<const RUSTLS_BENCH: bool>;
 

@@ -26,7 +26,7 @@ impl Threads {
     /// a side `server`, and for latency distributions.
     ///
     /// # Errors
-    /// Errors of the preparation of one thread, which is tried once.
+    /// The errors of one thread's preparation, which is tried once.
     pub fn new(row: &Row, thread_setup: ThreadSetup) -> Result<Self> {
         thread_setup()?;
         Ok(Self { thread_setup, row: row.clone() })
@@ -36,7 +36,7 @@ impl Threads {
 /// Measures in `count` threads at the same time.
 ///
 /// # Errors
-/// Errors of any thread.
+/// The errors of any thread.
 pub fn run_threads(
     thread_setup: &ThreadSetup,
     count: usize,
@@ -82,9 +82,9 @@ impl PreparedTask for Threads {
 /// Nanoseconds of one side per repetition, for all threads together: the mean over all repetitions
 /// divided by the number of threads.
 ///
-/// The sum of the threads' own rates would be too high if there are more threads than CPUs: a
-/// thread that is descheduled outside that side's span seems to have a CPU of its own. Published
-/// accounting uses that sum.
+/// The sum of the threads' own rates would be too high if there are more threads than CPUs. A
+/// thread that is descheduled outside that side's span would count as if it had its own CPU.
+/// Published accounting uses that sum.
 ///
 /// # Errors
 /// If a measurement lacks this side.
@@ -127,7 +127,7 @@ mod tests {
     use crate::Distribution;
     use crate::rows;
 
-    /// Takes 1000 ns in the first thread, 2000 ns in the second, and so on.
+    /// A task that takes 1000 ns in the first thread, 2000 ns in the second, and so on.
     struct Fixed(f64);
 
     impl PreparedTask for Fixed {
@@ -146,7 +146,7 @@ mod tests {
     fn prepared(task: Task, threads: &[usize]) -> Threads {
         let row = rows::all().into_iter().find(|row| row.task == task).unwrap();
         let row = Row { threads: threads.to_vec(), ..row };
-        // The trial is the first call.
+        // `Threads::new` makes the first call as a trial.
         let made = AtomicUsize::new(0);
         let thread_setup = move || -> Result<Box<dyn PreparedTask>> {
             let number = u32::try_from(made.fetch_add(1, Ordering::SeqCst))?;
@@ -160,7 +160,7 @@ mod tests {
         let measured = prepared(Task::Threads, &[1, 2]).measure(Duration::ZERO).unwrap();
         assert_eq!(measured.repetitions, 3);
         assert!((measured.sides["1 thread"] - 1000.0).abs() < 1e-9);
-        // 2500 ns in each of two threads.
+        // Two threads take 2500 ns each.
         assert!((measured.sides["2 threads"] - 1250.0).abs() < 1e-9, "{:?}", measured.sides);
     }
 
@@ -170,7 +170,7 @@ mod tests {
         threads.row.accounting = Accounting::Published;
         let measured = threads.measure(Duration::ZERO).unwrap();
         assert!((measured.sides["1 thread"] - 1000.0).abs() < 1e-9);
-        // 2000 ns and 3000 ns.
+        // The threads take 2000 ns and 3000 ns.
         assert!((measured.sides["2 threads"] - 1200.0).abs() < 1e-9, "{:?}", measured.sides);
     }
 

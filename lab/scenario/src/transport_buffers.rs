@@ -1,17 +1,17 @@
 //! Buffers of fixed size between a library and the transport, as an application has them.
 //!
-//! Some libraries work in these buffers, others copy from and to them in callbacks. Such a copy
-//! stands for a system call, so it is not timed if it takes longer than reading the clock.
+//! Some libraries work in these buffers, and others copy from and to them in callbacks. Such a copy
+//! stands for a system call, so it is not timed, unless it takes less time than reading the clock.
 
 use crate::meter::untimed;
 
-/// Shorter copies take less time than reading the clock.
+/// The shortest copy that is not timed. Shorter ones take less time than reading the clock.
 const MIN_UNTIMED_COPY: usize = 1 << 10;
 
 /// Received bytes and bytes to send, for one connection at a time.
 pub struct TransportBuffers {
     received: Vec<u8>,
-    /// The unread part of `received`.
+    /// The start of the unread part of `received`.
     start: usize,
     end: usize,
     sent: Vec<u8>,
@@ -37,7 +37,7 @@ impl TransportBuffers {
         count
     }
 
-    /// Appends the bytes to send.
+    /// Appends the bytes to send to `wire`, and removes them here.
     pub fn collect(&mut self, wire: &mut Vec<u8>) {
         wire.extend_from_slice(&self.sent[..self.written]);
         self.written = 0;

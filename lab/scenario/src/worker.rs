@@ -21,7 +21,7 @@ pub trait Worker<R = Row> {
     /// The worker's description.
     fn about(&self) -> About;
 
-    /// Prepares a row: configure, warm up, check.
+    /// Prepares a row: configures, warms up, checks.
     ///
     /// # Errors
     /// [`PrepareError::Unsupported`] if the row is not supported.
@@ -220,7 +220,7 @@ mod tests {
         };
         assert_eq!(about.library, "fixed");
         assert_eq!(measured.repetitions, 80);
-        // The median of 1, 2, 4, 5, 6, 7, 8 and the outlier.
+        // The expected value is the median of 1, 2, 4, 5, 6, 7, 8 and the outlier.
         assert_eq!(measured.sides["client"], 5.5);
     }
 

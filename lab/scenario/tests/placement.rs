@@ -1,5 +1,5 @@
 //! Tests that the placement number of a process determines the addresses of its allocations within
-//! pages, and that workers apply it. The test runs itself as a worker process.
+//! pages, and that workers apply it. The test program runs itself as a worker process.
 
 // A test may fail by panicking.
 #![allow(clippy::unwrap_used)]
@@ -17,10 +17,10 @@ use lab_scenario::{
     serve,
 };
 
-/// Set in worker processes.
+/// The environment variable that marks worker processes.
 const WORKER: &str = "LAB_PLACEMENT_TEST_WORKER";
 
-/// Sizes of numbers and structures in keys.
+/// Sizes of the numbers and structures in keys.
 const SIZES: [usize; 5] = [48, 128, 256, 520, 2048];
 
 /// A worker whose results are the offsets within a page of its allocations, at preparation or in a
@@ -96,13 +96,14 @@ fn a_placement_moves_what_is_allocated() {
         assert_eq!(serve(Places), ExitCode::SUCCESS);
         return;
     }
-    // At preparation, and in a thread, whose memory the allocator takes from elsewhere.
+    // Tests allocations at preparation, and those in a thread, for which the allocator uses other
+    // memory.
     for threads in [&[1][..], &[1, 1]] {
         let numbers = 0..12;
         let all: BTreeSet<_> = numbers.map(|number| found(Some(number), threads)).collect();
         assert!(all.len() >= 11, "{all:?}");
         assert_eq!(found(Some(7), threads), found(Some(7), threads));
-        // Without a number, pages move, but offsets within them do not.
+        // Without a placement number, pages move between processes, but offsets within them do not.
         assert_eq!(found(None, threads), found(None, threads));
     }
 }

@@ -1,5 +1,5 @@
-//! Builds the OpenSSL release of the package's lock file from source. Shared by all packages of the
-//! series. The build is static: no modules, engines or external providers.
+//! Builds the OpenSSL release of the package's lock file from source. All packages of the series
+//! share this script. The build is static: no modules, engines or external providers.
 
 fn main() {
     println!("cargo:rerun-if-changed=../worker/build.rs");

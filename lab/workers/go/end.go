@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// Shorter copies take less time than reading the clock.
+// worthAClock is the size of the shortest copy that is not timed. Shorter ones take less time than reading
+// the clock.
 const worthAClock = 1 << 10
 
 // The buffers that a thread uses for one side of its connections.
@@ -32,7 +33,7 @@ func newWire(atOnce int, out *takenOut) *wire {
 type end struct {
 	conn    *tls.Conn
 	wire    *wire
-	at      int // How far wire.received is read.
+	at      int // The number of bytes of wire.received that were read.
 	next    func() (struct{}, bool)
 	stop    func()
 	wait    func(struct{}) bool
@@ -42,7 +43,7 @@ type end struct {
 	done    bool
 }
 
-// Creates the coroutine. Not timed, because a program has goroutines for other work, too.
+// Creates the coroutine. This is not timed, because a program has goroutines for other work too.
 func (end *end) start() {
 	end.next, end.stop = iter.Pull(func(wait func(struct{}) bool) {
 		end.wait = wait

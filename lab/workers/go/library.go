@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	_ "unsafe" // For go:linkname.
+	_ "unsafe" // Required by go:linkname.
 )
 
 // The suites of TLS 1.3, which a tls.Config cannot select. The library allows linking to these names; the second list

@@ -90,7 +90,7 @@ func (made *loading) once() error {
 	return nil
 }
 
-// Loads and uses a key like crypto/tls.
+// Loads a key, and uses it as crypto/tls does.
 func (made *loading) keyOnce() error {
 	var key crypto.Signer
 	err := made.meter.time(load, func() error {

@@ -1,4 +1,4 @@
-// The loops that drive both ends: lab/scenario/src/handshake.rs, bulk.rs and threads.rs
+// The loops that drive both ends: see lab/scenario/src/handshake.rs, bulk.rs and threads.rs
 
 package main
 
@@ -16,7 +16,7 @@ const (
 	warmUp       = 20 * time.Millisecond
 	maxTurns     = 16       // More exchanges than any handshake needs.
 	flight       = 32 << 10 // The largest flight that a buffer has to hold.
-	maxFallbacks = 16       // So often threads may find that others have taken all tickets.
+	maxFallbacks = 16       // How often a thread may find all tickets taken by others.
 	batch        = 256 << 10
 	maxWrites    = 1024
 )

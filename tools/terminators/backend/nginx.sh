@@ -1,8 +1,8 @@
 # The backend of all terminators: nginx with plain HTTP, from memory.
 #
-# Two ports, because this version distinguishes HTTP/2 without TLS from HTTP/1.1 by the port.
-# Connections stay open for as long as a row needs them: terminators, not the backend, are measured. See ../nginx.sh for
-# the common settings.
+# There are two ports, because this version of nginx distinguishes HTTP/2 without TLS from HTTP/1.1 by the
+# port. Connections stay open for as long as a row needs them, because terminators are measured and not the
+# backend. See ../nginx.sh for the common settings.
 
 backend() {
     head -c 16000000 /dev/zero >"$folder/bulk"

@@ -24,8 +24,8 @@ impl KeyFile {
         Ok(file)
     }
 
-    /// Adds a key that begins in a moment, so that every node has it by then. Removes the oldest of
-    /// three.
+    /// Adds a key that begins in two seconds, so that every node has it by then. Removes the oldest
+    /// of three keys.
     pub(super) fn rotate(&mut self) -> Result<()> {
         self.add(2)
     }
@@ -72,7 +72,7 @@ clock_difference = 1
 "
     );
     let shared = match kind {
-        // Rotates keys as often as possible.
+        // The shortest lifetime, so that keys rotate as often as possible.
         ResumptionKind::StoreKeys => format!("tickets = \"shared\"\nticket_lifetime = 60\n{store}"),
         ResumptionKind::FileKeys => {
             format!("tickets = \"shared\"\nticket_keys = \"{folder}/ticket.keys\"\n")
@@ -81,7 +81,7 @@ clock_difference = 1
     };
     // Each node has its own backend, and so its own context by default: docs/proxy.md, "Sessions".
     let context = "session_context = \"fleet\"";
-    // Accepted early data is remembered in the store.
+    // The store records accepted early data.
     let early = if kind == ResumptionKind::FileKeys { 0 } else { 16_384 };
     format!(
         "workers = 1

@@ -1,5 +1,6 @@
-// Requests over HTTP by Go's own client, each on a connection of its own that finds the sessions of those before:
-// peer ADDRESS NAME ROOTS 1.2|1.3 1|2 COUNT, prints the protocol, whether a session was resumed, and the body.
+// Requests over HTTP by Go's own client. Each request has its own connection, which finds the sessions of the
+// earlier ones. Usage: peer ADDRESS NAME ROOTS 1.2|1.3 1|2 COUNT. Prints the protocol, whether a session was
+// resumed, and the body.
 package main
 
 import (

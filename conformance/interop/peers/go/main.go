@@ -1,5 +1,5 @@
-// A TLS echo server and a stdin/stdout TLS client over crypto/tls, with the command line described
-// in src/programs/driver.rs. It keeps to what Go 1.19 has, because distributions ship that.
+// A TLS echo server and a stdin/stdout TLS client over crypto/tls, with the command line described in
+// src/programs/driver.rs. It uses only what Go 1.19 has, because distributions ship that version.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	suite := options.String("suite", "", "cipher suite")
 	group := options.String("group", "", "named group")
 	connections := options.Int("connections", 1, "how many a client makes")
-	// Nothing here depends on it.
+	// The option is accepted and ignored: this driver does the same for every feature.
 	options.String("feature", "", "what is shown beside a handshake")
 	options.Parse(os.Args[2:])
 
@@ -86,7 +86,7 @@ func abilities() {
 	fmt.Println("keys rsa2048 p256 p384 p521 ed25519")
 	// TLS 1.3 suites cannot be chosen in crypto/tls.
 	fmt.Println("limits group hybrid suite1.2")
-	// Its clients know no session ids, its servers keep nothing.
+	// Go's clients do not support session IDs, and its servers store no sessions.
 	fmt.Println("as-client resume-1.2-ticket resume-1.3-stateless resume-1.3-stateful")
 	fmt.Println("as-server resume-1.2-ticket resume-1.3-stateless")
 	known := "groups x25519 secp256r1 secp384r1 secp521r1"
@@ -120,7 +120,7 @@ func echo(connection *tls.Conn) error {
 	return err
 }
 
-// sayAndHear makes a connection whose session the next one resumes. A line is echoed so that tickets
+// sayAndHear makes a connection whose session the next one resumes. The echo of a line proves that tickets
 // have arrived.
 func sayAndHear(address string, config *tls.Config) {
 	connection, err := tls.Dial("tcp", address, config)
@@ -179,7 +179,7 @@ func roots(file string) *x509.CertPool {
 	return pool
 }
 
-// goMinor is 26 for "go1.26.3"; a development version counts as none.
+// goMinor returns 26 for "go1.26.3", and 0 for a development version.
 func goMinor() int {
 	parts := strings.Split(strings.TrimPrefix(runtime.Version(), "go"), ".")
 	if len(parts) < 2 || parts[0] != "1" {

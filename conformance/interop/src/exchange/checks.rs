@@ -1,7 +1,7 @@
 //! Checks the result of a feature cell.
 //!
-//! Each source that reports a fact must confirm it: the wire, Tercel and the other program. The
-//! first connection must not be resumed, and the others must.
+//! Each source that reports a fact must confirm it: the recorded bytes, Tercel and the other
+//! program. The first connection must not be resumed, and the others must.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ impl Exchange<'_> {
         if let Feature::Compression(compression) = feature {
             self.check_offer(compression)?;
         }
-        // The other features were checked after the first run.
+        // The marks of other features were checked after the first run of the client.
         if feature.uses_sessions() { self.check_marks() } else { Ok(()) }
     }
 
@@ -79,8 +79,8 @@ impl Exchange<'_> {
                 .is_none_or(|reported| reported.len() >= expected.len()))
         })?;
         if let Some(mut reported) = self.resumptions_of_servers() {
-            // A server may report a connection after the next one; the wire and the client have the
-            // order.
+            // A server may report a connection after the next one, so only the recorded bytes and
+            // the client's output give the order.
             reported.sort_unstable();
             expected.sort_unstable();
             ensure!(reported == expected, "the server reports as resumed {reported:?}");
@@ -225,5 +225,5 @@ impl Exchange<'_> {
     }
 }
 
-/// The longest ticket that is taken for the name of a stored session; a sealed session is longer.
+/// The longest ticket that counts as the name of a stored session. A sealed session is longer.
 const LONGEST_SESSION_NAME: usize = 64;

@@ -21,14 +21,14 @@ pub(crate) struct Botan {
 impl Botan {
     pub(crate) fn find() -> Self {
         let version = output_of(Command::new("botan").arg("version")).unwrap_or_default();
-        // Version 3 may have other options and TLS 1.3, and is not supported here.
+        // Version 3, which may have other options and TLS 1.3, is not supported here.
         let present = ["botan", "stdbuf"].iter().all(|name| find(name).is_some())
             && version.starts_with("2.");
         let abilities = Abilities {
             versions: vec![Version::Tls12],
             keys: vec![Key::Rsa2048, Key::P256, Key::P384, Key::P521],
             verifies: false,
-            // It verifies no certificate, and stores sessions by server name only.
+            // Botan verifies no certificate, and stores sessions by server name only.
             checks_addresses: false,
             has_client_certificates: false,
             requests_certificates: false,
@@ -57,7 +57,7 @@ impl Program for Botan {
     }
 
     fn connect(&self, order: &Connect<'_>) -> Command {
-        // Without `stdbuf` it would buffer its output until it ends.
+        // Without `stdbuf`, botan would buffer its output until it ends.
         let mut command = Command::new("stdbuf");
         command.args(["-oL", "botan", "tls_client", order.name, &format!("--port={}", order.port)]);
         command.arg("--skip-system-cert-store");
@@ -72,7 +72,7 @@ impl Program for Botan {
     fn features(&self, role: Role) -> Vec<Feature> {
         match role {
             Role::Serve => [Sessions::Ticket, Sessions::Id].map(Feature::Resumption).to_vec(),
-            // Its server issues no tickets.
+            // Botan's server issues no tickets.
             Role::Connect => vec![Feature::Resumption(Sessions::Id)],
         }
     }

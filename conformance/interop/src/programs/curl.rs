@@ -65,7 +65,7 @@ impl Program for Curl {
         if let Some(group) = order.limits.group {
             command.args(["--curves", group.openssl]);
         }
-        // Otherwise it would request the next file on the same connection.
+        // Without this, curl would request the next file on the same connection.
         command.args(["--header", "Connection: close"]);
         if order.extra.is_some() {
             command.arg("--verbose");
@@ -76,7 +76,7 @@ impl Program for Curl {
     }
 
     fn features(&self, _: Role) -> Vec<Feature> {
-        // It disables the tickets of TLS 1.2.
+        // curl disables the tickets of TLS 1.2.
         Feature::RESUMPTION
             .into_iter()
             .filter(|feature| *feature != Feature::Resumption(Sessions::Ticket))
@@ -88,7 +88,7 @@ impl Program for Curl {
     }
 
     fn resumptions(&self, _: bool, output: &str) -> Option<Vec<bool>> {
-        // Written "re-using" before version 8.
+        // Before version 8 curl wrote "re-using".
         let output = output.replace("re-using", "reusing");
         Some(resumptions_by(&output, "* Connected to ", "* SSL reusing session ID"))
     }

@@ -1,6 +1,6 @@
 //! Small programs with a common command line, for libraries that have no program of their own.
 //!
-//! The command line, which the programs of `conformance/peers` have, too:
+//! The command line, which the programs of `conformance/peers` also have:
 //!
 //! ```text
 //! abilities                 prints `keys …`, `groups …`, `limits …`, `as-client …`, `as-server …`
@@ -10,10 +10,10 @@
 //! both    [--version 1.2|1.3] [--suite NAME] [--group NAME]           IANA's names
 //! ```
 //!
-//! `connect` makes N connections in one process, with all that its library stores. On each but the
-//! last it sends `0123` and a line feed, reads the echo and writes it to the standard output. The
-//! last one carries standard input and output. It fails at the first connection that is refused;
-//! `serve` reports a connection that fails and continues.
+//! `connect` makes N connections in one process, which share all that its library stores. On each
+//! but the last it sends `0123` and a line feed, reads the echo and writes it to the standard
+//! output. The last one carries standard input and output. `connect` fails at the first connection
+//! that is refused; `serve` reports a connection that fails and continues.
 //!
 //! A feature, by its name in `features.rs` and listed in `as-client` or `as-server`, adds:
 //!
@@ -28,18 +28,18 @@
 //!
 //! The lines of `abilities` list:
 //!
-//! - `limits`: what can be limited, of `group`, `hybrid`, `suite1.2`, `suite1.3`, and
+//! - `limits`: what can be limited: any of `group`, `hybrid`, `suite1.2`, `suite1.3`, and
 //!   `record-size`, where `--record-size N` limits the plaintext of each sent record;
 //! - `groups1.2`, optional: the groups with TLS 1.2 only;
 //! - `versions`, optional: the supported versions;
 //! - `resumes`, optional: the versions in which the client resumes without a feature;
 //! - `gives`, optional: the versions in which the server issues sessions without a feature;
-//! - `lacks`: what is missing, of `alerts` (the server refuses with close_notify), `addresses` (the
-//!   client compares names only), `certified-sessions` (the TLS 1.2 server issues none to clients
-//!   with a certificate), `other-keys` (the TLS 1.2 server accepts only client keys of its own
-//!   type), `server-group` (the TLS 1.2 server cannot be limited to a group), `server`, and `echo`
-//!   (the client fetches `--fetch PATH` by HTTP on each connection, and writes all to the standard
-//!   output).
+//! - `lacks`: what is missing: any of `alerts` (the server refuses with close_notify), `addresses`
+//!   (the client compares names only), `certified-sessions` (the TLS 1.2 server issues none to
+//!   clients with a certificate), `other-keys` (the TLS 1.2 server accepts only client keys of its
+//!   own type), `server-group` (the TLS 1.2 server cannot be limited to a group), `server`, and
+//!   `echo` (the client fetches `--fetch PATH` by HTTP on each connection, and writes all to the
+//!   standard output).
 
 use std::ffi::OsString;
 use std::fs;
@@ -101,7 +101,7 @@ impl Driver {
     /// PHP's streams.
     pub(crate) fn php(folder: &Path) -> Self {
         let script = script(folder, "peer.php", include_str!("../../peers/peer.php"));
-        // Without a user's configuration.
+        // The script runs without a user's configuration.
         Self::new("php", interpreted("php", &["-n"], script))
     }
 
@@ -129,7 +129,8 @@ impl Driver {
         Self::new(name, launch)
     }
 
-    /// A driver without a command, or whose abilities cannot be read, counts as absent.
+    /// Creates a driver. A driver without a command, or whose abilities cannot be read, counts as
+    /// absent.
     fn new(name: &str, launch: Vec<OsString>) -> Self {
         let mut driver = Self {
             name: name.to_owned(),
@@ -324,7 +325,7 @@ fn prepare_python(folder: &Path) -> Option<Vec<OsString>> {
     Some(vec![python()?, script.into()])
 }
 
-/// A Python that has `ssl`.
+/// A Python interpreter that has `ssl`.
 pub(crate) fn python() -> Option<OsString> {
     // `python3` may be a wrapper that is slower than a handshake; this finds the interpreter.
     let mut ask = Command::new(find("python3")?);

@@ -63,7 +63,7 @@ impl Program for GnuTls {
             ClientAuth::Optional => {
                 command.arg("--verify-client-cert").arg("--x509cafile").arg(&order.client_roots);
             }
-            // It requests the key, and has no option for the expected one.
+            // gnutls-serv requests the key, and has no option for the expected one.
             ClientAuth::Required if order.extra.is_some_and(|extra| extra.peer_key.is_some()) => {
                 command.arg("--require-client-cert");
             }
@@ -83,7 +83,7 @@ impl Program for GnuTls {
         let mut command = Command::new("gnutls-cli");
         command.args(["--logfile=/dev/stderr", "-p", &order.port.to_string(), "127.0.0.1"]);
         if order.extra.is_some_and(|extra| extra.owns_raw_key(Owner::Server)) {
-            // It compares keys with its own file only, and otherwise asks the user.
+            // gnutls-cli compares keys with its own file only, and otherwise asks the user.
             command.arg("--insecure");
         } else {
             command.arg("--x509cafile").arg(&order.roots);
@@ -108,7 +108,8 @@ impl Program for GnuTls {
         if !order.refused {
             command.arg("--resume");
             if order.limits.version != Some(Version::Tls12) {
-                // It would also wait for that after an alert.
+                // A refused connection lacks this option, because the client would also wait after
+                // an alert.
                 command.arg("--waitresumption");
             }
         }
@@ -119,12 +120,13 @@ impl Program for GnuTls {
     fn features(&self, role: Role) -> Vec<Feature> {
         let mut features = Feature::RESUMPTION.to_vec();
         if role == Role::Connect {
-            // Its server has no store for sessions of TLS 1.3.
+            // GnuTLS's server has no store for sessions of TLS 1.3.
             features.retain(|feature| *feature != Feature::Resumption(Sessions::Stateful));
         }
         features.extend([
             Feature::EarlyData,
-            // Not RejectedEarlyData: 3.7 fails at a retry with early data, even with itself.
+            // RejectedEarlyData is absent: GnuTLS 3.7 fails at a retry with early data, even with
+            // itself.
             Feature::EarlyDataAtOtherServer,
             Feature::RawKey(Owner::Server),
             Feature::RawKey(Owner::Client),
@@ -151,7 +153,8 @@ impl Program for GnuTls {
         let accepted = if serves {
             "early data accepted"
         } else {
-            // In EncryptedExtensions; in a ticket the extension has content. RFC 9846 4.3.10
+            // In EncryptedExtensions the extension is empty; in a ticket it has content. RFC 9846
+            // 4.3.10
             "Parsing extension 'Early Data/42' (0 bytes)"
         };
         vec![true; output.matches(accepted).count()]
@@ -198,7 +201,7 @@ fn serve_extra(command: &mut Command, extra: Extra<'_>) {
             command.arg("--noticket");
         }
         Feature::EarlyData | Feature::EarlyDataAtOtherServer => {
-            // At this level it reports whether early data was accepted.
+            // At this log level GnuTLS reports whether early data was accepted.
             command.args(["--earlydata", "--maxearlydata", "1000", "--debug", "4"]);
         }
         Feature::RecordSizeLimit(Owner::Server) => {
@@ -233,7 +236,8 @@ fn limit(command: &mut Command, limits: Limits, extra: Option<Extra<'_>>) {
     }
 }
 
-/// GnuTLS has one "priority string" for all limits: it removes all of a kind and adds one.
+/// GnuTLS has one "priority string" for all limits, which removes all values of a kind and adds
+/// one.
 fn priority(limits: Limits) -> String {
     let mut priority = String::from("NORMAL");
     if let Some(version) = limits.version {

@@ -1,8 +1,8 @@
 //! NSS's `tstclnt` and `selfserv`.
 //!
 //! Certificates are in databases, which OpenSSL's program helps to fill. `tstclnt` sends a file on
-//! each connection and prints what it receives; `selfserv` serves files by HTTP. It has no option
-//! for an address: it listens on all of them. The harness connects by 127.0.0.1 only.
+//! each connection and prints what it receives. `selfserv` serves files by HTTP; it has no option
+//! for an address and listens on all of them. The harness connects by 127.0.0.1 only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,10 +46,10 @@ impl Nss {
             fetches: true,
             serves_files: true,
             keys: vec![Key::Rsa2048, Key::P256, Key::P384, Key::P521],
-            // `tstclnt` has its list of suites on the first connection only.
+            // `tstclnt` uses its list of suites on the first connection only.
             limits_suite_tls12: false,
             limits_suite_tls13: false,
-            // Tickets need an option, and TLS 1.3 has no other sessions.
+            // Tickets need an option, and TLS 1.3 has no other kind of session.
             issues_sessions: vec![Version::Tls12],
             ..Abilities::usual(present)
         };
@@ -85,7 +85,7 @@ fn fill(folder: &Path, contents: &Contents, credential: Option<&Credential>) {
     let database = format!("sql:{}", folder.display());
     _ = fs::create_dir_all(folder);
     run(Command::new("certutil").args(["-N", "--empty-password", "-d", &database]));
-    // It reads one certificate per call.
+    // `certutil` reads one certificate per call.
     let roots = fs::read_to_string(&contents.roots).unwrap_or_default();
     for (number, root) in roots.split_inclusive("-----END CERTIFICATE-----").enumerate() {
         let file = folder.join(format!("root-{number}.pem"));
@@ -167,7 +167,8 @@ impl Program for Nss {
         ConnectionPlan::All
     }
 
-    /// It prints counts: a connection was resumed if its count of hits is one more than before.
+    /// selfserv prints counts: a connection was resumed if its count of hits is one more than
+    /// before.
     fn resumptions(&self, _: bool, output: &str) -> Option<Vec<bool>> {
         let mut before = 0;
         let counts = output.lines().filter_map(|line| line.split_once(" cache hits;"));

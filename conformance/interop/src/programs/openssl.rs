@@ -14,8 +14,8 @@ use crate::features::{Compression, Feature, Owner, Sessions, Update};
 use crate::parameters::{Key, Version, group};
 use tercel_harness::pki::{Credential, DER, SERVER_NAME};
 
-/// An `openssl` program. Since 3.2 it has raw keys, and compression if built with it; since 3.5 it
-/// has the hybrid groups.
+/// An `openssl` program. Since 3.2 it supports raw keys, and compression if built with it; since
+/// 3.5 the hybrid groups.
 #[derive(Debug)]
 pub(crate) struct OpenSsl {
     name: String,
@@ -44,7 +44,7 @@ impl OpenSsl {
             record_size: RecordSize::Sent,
             ..Abilities::usual(present)
         };
-        // Older versions do not know this option and fail, which means the same.
+        // Versions without this option have no hybrid groups: they fail, and nothing is listed.
         let listed = output_of(Command::new(&program).args(["list", "-tls-groups", "-tls1_3"]));
         for name in listed.unwrap_or_default().split([':', '\n']) {
             abilities.groups.extend(group(name.trim()).filter(|group| group.hybrid));
@@ -76,7 +76,7 @@ impl Program for OpenSsl {
             ClientAuth::Optional => {
                 command.args(["-verify", "4", "-CAfile"]).arg(&order.client_roots);
             }
-            // It has no option for the expected key, so it prints the one that it receives.
+            // `s_server` has no option for the expected key, so it prints the key that it receives.
             ClientAuth::Required if order.extra.is_some_and(|e| e.owns_raw_key(Owner::Client)) => {
                 command.args(["-Verify", "4"]);
             }
@@ -101,7 +101,7 @@ impl Program for OpenSsl {
             None => _ = command.arg("-quiet"),
         }
         let session = order.scratch.join("session.pem");
-        // A refused connection has left no session file.
+        // After a refused connection there is no session file.
         if order.again && session.exists() {
             command.arg("-sess_in").arg(&session);
         }
@@ -164,13 +164,13 @@ impl Program for OpenSsl {
     }
 
     fn marks(&self, serves: bool, feature: Feature) -> Vec<Mark> {
-        // The trace gives the direction of records: out, in.
+        // The trace marks sent records with `>>>` and received ones with `<<<`.
         const SENT: Mark = Mark::Traced(">>> TLS 1.3, Handshake [length 0005], KeyUpdate");
         const RECEIVED: Mark = Mark::Traced("<<< TLS 1.3, Handshake [length 0005], KeyUpdate");
         match feature {
             Feature::KeyUpdate(Update::ByPeer) => vec![SENT],
             Feature::KeyUpdate(_) => vec![SENT, RECEIVED],
-            // Only the server has a certificate here.
+            // Only the server has a certificate in these cells.
             Feature::Compression(_) => vec![Mark::Traced(", CompressedCertificate")],
             Feature::RawKey(owner) => {
                 let shown_to_it = serves == (owner == Owner::Client);
@@ -192,7 +192,7 @@ impl Program for OpenSsl {
 /// The features that are new in 3.2: raw keys (RFC 7250) and compression (RFC 8879).
 fn newer_features(program: &Path) -> Vec<Feature> {
     let ask = |words: &[&str]| output_of(Command::new(program).args(words)).unwrap_or_default();
-    // OpenSSL 3.6.3 ...
+    // The output begins with a line such as "OpenSSL 3.6.3 ...".
     let version = ask(&["version"]);
     let mut numbers = version.split([' ', '.']).skip(1).map(|n| n.parse().unwrap_or_default());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
@@ -216,9 +216,10 @@ fn serve_extra(command: &mut Command, extra: Extra<'_>, scratch: &Path) {
             command.args(["-early_data", "-max_early_data", "1000"]);
         }
         Feature::RejectedEarlyData => {
-            // The retry that this group causes rules out early data. RFC 9846 4.2.2
+            // This group causes a retry, which rules out early data. RFC 9846 4.2.2
             command.args(["-early_data", "-max_early_data", "1000", "-groups", "P-384"]);
-            // Its replay guard removes the session at the first ClientHello, before the retry.
+            // OpenSSL's replay guard removes the session at the first ClientHello, before the
+            // retry.
             command.arg("-no_anti_replay");
         }
         Feature::KeyUpdate(_) => {

@@ -109,7 +109,8 @@ impl Program for Tercel {
 
     fn resumptions(&self, serves: bool, output: &str) -> Option<Vec<bool>> {
         if serves {
-            // One line per established connection, in the order of their ends.
+            // Tercel prints one line per established connection, in the order in which the
+            // connections end.
             return Some(resumptions_by(output, "  TLS 1.", " resumed"));
         }
         let rows = output.lines().filter_map(|line| line.strip_prefix("resumed "));
@@ -153,13 +154,12 @@ fn serve_extra(command: &mut Command, extra: Extra<'_>) {
             command.args(["--early-data", "1000"]);
         }
         Feature::RejectedEarlyData => {
-            // The retry that this group causes rules out early data. RFC 9846 4.2.2
+            // This group causes a retry, which rules out early data. RFC 9846 4.2.2
             command.args(["--early-data", "1000", "--groups", "secp384r1"]);
         }
         Feature::KeyUpdate(Update::BySubject) => {
             command.arg("--update-key");
         }
-        // One of the key pairs that some programs offer together.
         Feature::Compression(compression) => {
             command.args(["--certificate-compression", compression.name()]);
         }

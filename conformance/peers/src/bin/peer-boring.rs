@@ -19,7 +19,7 @@ use tercel_peers::{Options, Peer, Tls, Version};
 fn main() -> Result<()> {
     tercel_peers::run(&Peer {
         keys: "rsa2048 p256 p384",
-        // BoringSSL has secp521r1, too, but not among its defaults.
+        // BoringSSL also has secp521r1, but not among its defaults.
         groups: "x25519 secp256r1 secp384r1 X25519MLKEM768",
         limits: "group hybrid suite1.2",
         remark: "resumes",
@@ -32,7 +32,7 @@ fn main() -> Result<()> {
 }
 
 fn accept(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
-    // One context for all connections: it has the sessions and the ticket keys.
+    // All connections share one context, which has the sessions and the ticket keys.
     static CONTEXT: OnceLock<SslContext> = OnceLock::new();
     let context = server_context(options)?;
     let ssl = Ssl::new(CONTEXT.get_or_init(|| context))?;
@@ -97,7 +97,7 @@ fn context(options: &Options) -> Result<SslContextBuilder> {
     Ok(builder)
 }
 
-/// BoringSSL has an interface for compression but no algorithm. This one prints its calls.
+/// BoringSSL has an interface for compression but no algorithm. This algorithm prints its calls.
 struct Brotli;
 
 impl CertificateCompressor for Brotli {

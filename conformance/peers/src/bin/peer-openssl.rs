@@ -1,6 +1,7 @@
 //! OpenSSL's program, built by `../../openssl`.
 //!
-//! The interop run has its command line (`programs/openssl.rs`); this only starts it.
+//! `programs/openssl.rs` of the interop run has its command line; this driver only starts the
+//! program.
 
 use std::env;
 use std::os::unix::process::CommandExt;
@@ -9,6 +10,6 @@ use std::process::Command;
 use anyhow::{Error, Result};
 
 fn main() -> Result<()> {
-    // Returns only if the program could not be started.
+    // `exec` returns only if the program could not be started.
     Err(Error::new(Command::new(tercel_peers_openssl::PROGRAM).args(env::args_os().skip(1)).exec()))
 }

@@ -35,7 +35,7 @@ fn main() -> Result<()> {
         groups: "x25519 secp256r1 secp384r1 X25519MLKEM768 SecP256r1MLKEM768",
         limits: "group hybrid suite1.2 suite1.3 record-size",
         remark: "",
-        // Its client remembers the group of a retry, so it causes no second one.
+        // The client remembers the group of a retry, so later connections have no retry.
         as_client: "resume-1.2-ticket resume-1.2-id resume-1.3-stateless resume-1.3-stateful \
                     early-data early-data-other-server certificate-zlib certificate-brotli",
         as_server: "resume-1.2-ticket resume-1.2-id resume-1.3-stateless resume-1.3-stateful \
@@ -48,7 +48,7 @@ fn main() -> Result<()> {
 }
 
 fn accept(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
-    // One configuration for all connections: it has the sessions.
+    // All connections share one configuration, which has the sessions.
     static CONFIG: OnceLock<Arc<ServerConfig>> = OnceLock::new();
     let config = server_config(options)?;
     let config = CONFIG.get_or_init(|| config).clone();
@@ -96,7 +96,7 @@ fn server_config(options: &Options) -> Result<Arc<ServerConfig>> {
 }
 
 fn connect(options: &Options, tcp: TcpStream) -> Result<Box<dyn Tls>> {
-    // One configuration for all connections: it has the sessions.
+    // All connections share one configuration, which has the sessions.
     static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     let config = client_config(options)?;
     let config = CONFIG.get_or_init(|| config).clone();
@@ -183,7 +183,7 @@ where
     S: SideData,
 {
     while connection.is_handshaking() {
-        // Not `complete_io`, which does not return between early data and its end.
+        // `complete_io` is not used, because it does not return between early data and its end.
         if connection.wants_write() {
             connection.write_tls(&mut tcp)?;
             continue;

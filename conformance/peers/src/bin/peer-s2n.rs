@@ -37,7 +37,7 @@ fn main() -> Result<()> {
 }
 
 fn accept(options: &Options, tcp: StdTcpStream) -> Result<Box<dyn Tls>> {
-    // One configuration for all connections: it has the ticket key.
+    // All connections share one configuration, which has the ticket key.
     static CONFIG: OnceLock<Config> = OnceLock::new();
     let config = server_config(options)?;
     let acceptor = TlsAcceptor::new(CONFIG.get_or_init(|| config).clone());
@@ -73,7 +73,7 @@ fn connect(options: &Options, tcp: StdTcpStream) -> Result<Box<dyn Tls>> {
     finish(tcp, async |tcp| connector.connect(&options.name, tcp).await)
 }
 
-/// The newest ticket of all connections, for the next connection.
+/// Stores the newest ticket of all connections, for the next connection.
 struct Tickets;
 
 static TICKET: Mutex<Vec<u8>> = Mutex::new(Vec::new());
@@ -118,7 +118,8 @@ fn builder(options: &Options) -> Result<Builder> {
     let mut builder = Config::builder();
     builder.with_system_certs(false)?;
     builder.set_security_policy(&Policy::from_version(policy)?)?;
-    // Refuses at once: the delay protects secrets, and there are none here.
+    // Errors end the connection at once. The library's delay protects secrets, and there are none
+    // here.
     builder.set_max_blinding_delay(1)?;
     if let Some((chain, key)) = options.credential() {
         builder.load_pem(&fs::read(chain)?, &fs::read(key)?)?;
@@ -155,7 +156,7 @@ impl Read for Stream {
         if !self.nonblocking {
             return self.runtime.block_on(read);
         }
-        // Without any wait the runtime would not poll the socket.
+        // Without a short wait the runtime would not poll the socket.
         let soon = async { timeout(Duration::from_millis(1), read).await };
         self.runtime.block_on(soon).unwrap_or_else(|_| Err(ErrorKind::WouldBlock.into()))
     }

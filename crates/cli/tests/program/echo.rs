@@ -1,4 +1,4 @@
-//! Echo: bytes go both ways at once and arrive unchanged.
+//! Echo: bytes are carried in both directions at once and arrive unchanged.
 
 use std::io::{Read, Write};
 use std::process::Stdio;

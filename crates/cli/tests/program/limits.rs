@@ -20,7 +20,7 @@ fn garbage_gets_an_alert_and_other_clients_are_served() {
         socket.shutdown(std::net::Shutdown::Write).unwrap();
         let mut answer = Vec::new();
         socket.read_to_end(&mut answer).unwrap();
-        // A fatal alert in the clear; nothing for a client that sent nothing.
+        // The client gets a fatal alert in plaintext, or nothing if it sent nothing.
         let alert = answer.first() == Some(&21) && answer.get(5) == Some(&2);
         assert!(alert != nonsense.is_empty(), "{answer:?}");
         server.wait_for(said);
@@ -44,7 +44,7 @@ fn connections_above_the_limit_wait_for_their_turn() {
     let server = Server::start(&["--max-connections", "1", "--timeout", "2"]);
     let idle = TcpStream::connect(&server.address).unwrap();
     let start = Instant::now();
-    // Served once the first connection has timed out.
+    // The request is served once the first connection has timed out.
     assert!(server.get("/").contains("200 OK"));
     assert!(start.elapsed() >= Duration::from_secs(1), "{:?}", start.elapsed());
     drop(idle);

@@ -2,7 +2,7 @@
 
 use super::support::{Folder, Outcome, Server, payload, run, tercel};
 
-/// Runs `tercel load` for a second against a server with the embedded authority.
+/// Runs `tercel load` for a second against a server with the embedded certificate authority.
 fn load(server: &Server, path: &str, options: &[&str]) -> Outcome {
     let url = format!("https://{}{path}", server.address);
     let terms = ["--warm-up", "0.2", "--connections", "4", "--threads", "2"];
@@ -61,7 +61,7 @@ fn bulk_counts_the_content() {
     let server = Server::start(&["--root", &folder.0.display().to_string()]);
     let report = load(&server, "/big", &["--bulk"]).success().text();
     let (done, bytes) = (number(&report, "done"), number(&report, "bytes"));
-    // Operations in progress at the start or the end count as bytes, not as requests.
+    // Operations in progress at the start or the end are counted in bytes, but not as requests.
     assert!(done > 0.0 && (bytes - done * 300_000.0).abs() <= 4.0 * 300_000.0, "{report}");
     assert_eq!(number(&report, "handshakes"), 4.0, "{report}");
 }

@@ -1,5 +1,5 @@
-//! OCSP responses made, stapled and verified by OpenSSL, and by this program. Skipped without
-//! OpenSSL.
+//! OCSP responses that OpenSSL makes, staples and verifies, and that this program staples and
+//! verifies. The tests are skipped without OpenSSL.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -84,7 +84,7 @@ impl OcspFiles {
     }
 }
 
-/// Index entries: valid until 2099, and revoked in 2025.
+/// Entries of OpenSSL's index: valid until 2099, and revoked in 2025.
 const GOOD: &str = "V\t20991231235959Z\t";
 const REVOKED: &str = "R\t20991231235959Z\t250101000000Z";
 

@@ -61,7 +61,8 @@ fn a_closed_port_is_refused() {
     assert_eq!(outcome.failure(), expected);
 }
 
-/// A server that misbehaves in ways the program does not: its configuration, listener and address.
+/// A server for misbehaviour that the program does not have: its configuration, listener and
+/// address.
 fn server_of_ours() -> (Arc<ServerConfig>, TcpListener, String) {
     let leaf = Leaf::new("localhost", 2099);
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(leaf.key.serialize_der()));
@@ -76,7 +77,7 @@ fn server_of_ours() -> (Arc<ServerConfig>, TcpListener, String) {
 fn truncation_is_distinguished_from_closing() {
     let (config, listener, address) = server_of_ours();
     let server = thread::spawn(move || {
-        // It closes in the middle of the handshake, then without close_notify.
+        // The server closes in the middle of the handshake, and later without close_notify.
         drop(listener.accept().unwrap());
         let (socket, _) = listener.accept().unwrap();
         let mut stream = Handshake::server(Arc::clone(&config)).complete(&socket).unwrap();
@@ -101,7 +102,7 @@ fn a_server_that_never_closes_is_not_waited_for() {
         let (socket, _) = listener.accept().unwrap();
         let stream = Handshake::server(config).complete(&socket).unwrap();
         drop(stream);
-        // Silent until the client is gone.
+        // The server stays silent until the client is gone.
         while std::io::Read::read(&mut &socket, &mut [0; 64]).is_ok_and(|count| count > 0) {}
     });
     let outcome = connect(&address, &["--insecure", "--timeout", "1"], b"");

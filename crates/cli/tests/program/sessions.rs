@@ -1,4 +1,4 @@
-//! Resumption across runs of the program, with early data.
+//! Resumption between runs of the program, with early data.
 
 use super::support::{
     Folder, Leaf, Outcome, Server, connect, openssl_resumes, payload, run, tercel,
@@ -78,7 +78,7 @@ fn sessions_verified_by_other_roots_are_not_resumed() {
     let folder = Folder::new();
     let file = folder.file("sessions").display().to_string();
     let key = rcgen::KeyPair::generate().unwrap();
-    // With a trusted key the verifier has no fingerprint of its own.
+    // With a trusted key the client's verifier has no fingerprint of its own.
     let key = folder.write("key.pub", key.public_key_pem());
     Leaf::new("other.example", 2099).write(&folder, "other");
     let other = folder.file("other-ca.pem").display().to_string();

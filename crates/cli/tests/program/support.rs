@@ -1,4 +1,4 @@
-//! Starting, feeding and ending the program.
+//! Test support: starts the program, writes its input and ends it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -55,7 +55,7 @@ impl Server {
         connect(&self.address, &[&trust, options].concat(), input)
     }
 
-    /// Requests this path over a connection of its own; returns the response with its head.
+    /// Requests this path over a new connection, and returns the response with its head.
     pub(crate) fn get(&self, path: &str) -> String {
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         self.connect(&["--quiet"], request.as_bytes()).success().text()
@@ -260,7 +260,7 @@ pub(crate) fn refs(options: &[String]) -> Vec<&str> {
     options.iter().map(String::as_str).collect()
 }
 
-/// Pseudo-random bytes: a mistake would not preserve them.
+/// Pseudo-random bytes, so that lost, repeated or reordered parts are noticed.
 pub(crate) fn payload(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {

@@ -1,4 +1,5 @@
-//! MACs computed in the same lanes as a hash, and the hash, compared with each computed alone.
+//! Compares MACs computed in the same lanes as a hash, and the hash itself, with the same values
+//! computed alone.
 
 use super::*;
 use crate::fill_random;
@@ -52,15 +53,15 @@ fn macs_and_the_hash_equal_those_computed_alone() {
     }
 }
 
-/// Any number of steps in the chain, and a message that ends anywhere in a step, with all
-/// instructions of this processor.
+/// The chain may have any number of steps, and the message may end anywhere in a step, for every
+/// instruction set of this processor.
 #[test]
 fn a_long_hash_is_finished_after_the_chain() {
     let mut random = vec![0; 140_000];
     fill_random(&mut random).unwrap();
     let ends =
         (2..=14).flat_map(|blocks| [127, 128, 129].map(|rest| BLOCK_LEN * (blocks - 1) + rest));
-    // A ClientHello of the largest size, and a longer one.
+    // Includes a ClientHello of the largest size, and a longer one.
     let lengths: Vec<_> = (0..=2).chain(ends).chain([65_535, 65_536, 65_540, 131_200]).collect();
     for algorithm in [HashAlgorithm::Sha384, HashAlgorithm::Sha512] {
         for instructions in lanes::available().chain([Instructions::NONE]) {
@@ -113,7 +114,7 @@ fn a_hash_shares_lanes_with_macs_of_another_algorithm() {
     }
 }
 
-/// As for independent MACs (`backend/lanes/tests.rs`).
+/// The same requirement as for independent MACs (`backend/lanes/tests.rs`).
 #[cfg(all(target_os = "linux", lanes_avx2))]
 #[test]
 fn nothing_of_a_key_is_left_on_the_stack() {
@@ -130,7 +131,7 @@ fn nothing_of_a_key_is_left_on_the_stack() {
     lanes::compress(Instructions::NONE, core::slice::from_mut(&mut digest));
     let (states, digest) = (states.as_flattened(), &digest.state[..6]);
     for instructions in lanes::available() {
-        // With a message that is longer than the chain, and with one that ends before.
+        // One message is longer than the chain, the other ends before it.
         for length in [1000, 256] {
             for pad in [0, 0x36, 0x5c] {
                 let left = stack.left(&words(&secret, pad), || {
@@ -150,7 +151,7 @@ fn nothing_of_a_key_is_left_on_the_stack() {
             }
         }
     }
-    // Checks that the search would have found a copy.
+    // Checks that the search finds a copy that was left.
     assert_ne!(stack.left(states, || leave(states)), 0);
 
     #[inline(never)]

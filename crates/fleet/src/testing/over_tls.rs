@@ -29,10 +29,10 @@ use crate::settings::{Settings, StoreSettings, TicketKeys};
 pub(super) const VERSIONS: [ProtocolVersion; 2] =
     [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3];
 
-/// A blind time that tests can wait for.
+/// A blind time that is short enough for tests to wait for.
 const BLIND: Duration = Duration::from_secs(2);
 
-/// What nodes share.
+/// Whether the nodes share ticket keys or a session store.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Shares {
     Tickets,
@@ -74,12 +74,12 @@ impl TlsNode {
         }
     }
 
-    /// Connects a client; whether it resumed, and the outcome of its early data.
+    /// Connects a client. Returns whether it resumed, and the outcome of its early data.
     pub(super) async fn connect(&self, client: &Connector, early: &[u8]) -> (bool, EarlyData) {
         Box::pin(self.connect_recorded(client, early)).await.0
     }
 
-    /// A client resumes, and then one of its records is corrupted on the way.
+    /// Resumes a session of a client, and then corrupts one of the client's records in transit.
     async fn resume_and_abort(&self, client: &Connector) {
         let (near, far) = duplex(1 << 16);
         let corrupts = Arc::new(AtomicBool::new(false));
@@ -99,7 +99,7 @@ impl TlsNode {
         assert!(far.read(&mut [0]).await.is_err());
     }
 
-    /// Connects a client, and records what it sends.
+    /// Connects a client, and records the bytes that it sends.
     async fn connect_recorded(
         &self,
         client: &Connector,
@@ -113,7 +113,7 @@ impl TlsNode {
         let connect = Box::pin(client.connect_early(name, near, early));
         let both = tokio::join!(connect, Box::pin(self.acceptor.accept(far)));
         let (mut near, mut far) = (both.0.unwrap().stream, both.1.unwrap());
-        // Tickets arrive with the data after the handshake.
+        // The client reads its tickets together with the first data after the handshake.
         far.write_all(b"x").await.unwrap();
         far.flush().await.unwrap();
         near.read_exact(&mut [0]).await.unwrap();
@@ -137,15 +137,15 @@ impl TlsNode {
         }
     }
 
-    /// Waits until ticket keys seal and early data is admitted.
+    /// Waits until new tickets are sealed and early data is admitted.
     pub(super) async fn ready(&self) {
         wait_until("early data", || self.fleet.state().early_data).await;
         self.ready_to_resume().await;
     }
 
-    /// Waits until ticket keys seal, and the store was checked some times.
+    /// Waits until new tickets are sealed, and the store was checked several times.
     pub(super) async fn ready_to_resume(&self) {
-        // The first key of a fleet seals when all nodes have seen it.
+        // The first key of a fleet seals only after all nodes have read it.
         sleep_until(self.began + Duration::from_secs(4)).await;
     }
 }
@@ -161,7 +161,7 @@ pub(super) fn client(version: ProtocolVersion) -> Connector {
     Connector::new(config.build().unwrap())
 }
 
-/// A TLS 1.2 client that keeps the one session it was given, whatever happens.
+/// A TLS 1.2 client that keeps the first session that it received, even after an alert.
 fn client_that_keeps_its_session() -> Connector {
     #[derive(Default)]
     struct SingleSessionStore(Mutex<Option<Vec<u8>>>);
@@ -193,7 +193,7 @@ pub(super) async fn clients_resume_everywhere(nodes: &[&TlsNode]) {
     }
 }
 
-/// Early data is accepted by one node; the same bytes are then replayed to both.
+/// Early data is accepted by one node, and rejected by both nodes when the same bytes are replayed.
 pub(super) async fn early_data_is_accepted_once(a: &TlsNode, b: &TlsNode) {
     let client = client(ProtocolVersion::TLS1_3);
     a.connect(&client, b"").await;
@@ -208,7 +208,7 @@ pub(super) async fn early_data_is_accepted_once(a: &TlsNode, b: &TlsNode) {
     let admitted = after.iter().map(|counts| counts.early_data_admitted).sum::<u64>();
     let was = before.iter().map(|counts| counts.early_data_admitted).sum::<u64>();
     assert_eq!(admitted, was + 1);
-    // With sessions in the store a replay fails to find its session.
+    // If sessions are in the store, a replay does not find its session.
     let replayed =
         after.iter().map(|counts| counts.early_data_replayed + counts.misses).sum::<u64>();
     let was = before.iter().map(|counts| counts.early_data_replayed + counts.misses).sum::<u64>();
@@ -219,7 +219,7 @@ async fn share(shares: Shares) {
     let (fake, folder) = (FakeStore::start(), Folder::new());
     let settings = settings(&fake.url(), &folder, shares);
     let (a, b) = (TlsNode::start(&settings).await, TlsNode::start(&settings).await);
-    // Nodes resume while they are blind.
+    // Nodes resume sessions even during their blind time.
     a.ready().await;
     b.ready().await;
     clients_resume_everywhere(&[&a, &b]).await;
@@ -236,9 +236,9 @@ async fn sessions_of_one_node_resume_on_another() {
     share(Shares::Sessions).await;
 }
 
-/// Resumption on another node shows whether the session is still there. RFC 5246 7.2.2
+/// Resumption on another node proves that the session is still in the store. RFC 5246 7.2.2
 pub(super) async fn a_fatal_alert_removes_the_session(nodes: [&TlsNode; 2]) {
-    // A client that received the alert would forget the session as well.
+    // The client must keep the session: a client that received the alert would discard it.
     let (client, store) = (client_that_keeps_its_session(), || nodes[1].fleet.counts().removed);
     assert!(!nodes[0].connect(&client, b"").await.0);
     assert!(nodes[1].connect(&client, b"").await.0);
@@ -271,9 +271,9 @@ async fn without_a_store_handshakes_are_full_and_early_data_is_rejected() {
         let (resumed, early) = node.connect(&client, b"early").await;
         assert_eq!(resumed, shares == Shares::Tickets);
         assert_eq!(early, EarlyData::Rejected);
-        // Once more, with the tickets of the last handshake.
+        // Resumes again, with the tickets of the last handshake.
         assert_eq!(node.connect(&client, b"").await.0, shares == Shares::Tickets);
-        // Longer than the store may be silent and still count as the same one.
+        // After this time without an answer, the store no longer counts as the same one.
         tokio::time::sleep(Duration::from_millis(2500)).await;
         fake.set_unresponsive(false);
         wait_until("connected", || node.fleet.state().store).await;
@@ -298,7 +298,7 @@ async fn a_configuration_keeps_its_node_running() {
     drop(node.acceptor);
 }
 
-/// A transport that records what is read from it, and corrupts it on demand.
+/// A transport that records the bytes read from it, and corrupts them on demand.
 struct RecordingTransport {
     inner: DuplexStream,
     seen: Arc<Mutex<Vec<u8>>>,

@@ -1,5 +1,5 @@
-//! Nodes against a real server: killed, suspended, restarted empty or with an old snapshot,
-//! emptied, over TLS.
+//! Nodes against a real server that is killed, suspended, restarted empty or with an old snapshot,
+//! emptied, or used over TLS.
 //!
 //! Without `valkey-server` or `redis-server` these tests print `absent:` and check nothing;
 //! `TERCEL_STORE_SERVER` names another program.
@@ -81,7 +81,7 @@ async fn of_two_concurrent_nodes_one_takes_one_admits_and_one_rotates() {
         a.sessions.keep(new).await;
         let both = tokio::join!(a.sessions.look_up(&id, true), b.sessions.look_up(&id, true));
         assert!(both.0.is_some() ^ both.1.is_some(), "round {round}");
-        // The first set is made at once; its key begins three seconds later.
+        // The first set is created in round 0; its key begins three seconds later.
         let settled = if round == 0 { 0 } else { 3 };
         let now = 1_000_000 + u64::from(round) * super::nodes::PERIOD + settled;
         let now = super::nodes::at(now);
@@ -191,7 +191,7 @@ async fn nodes_are_blind_after_a_flush() {
 async fn a_suspended_server_is_unavailable() {
     blind_after(async |real| {
         real.store.freeze().unwrap();
-        // Longer than the connect time limit, and than the interval of checks.
+        // This is longer than the connect time limit, and than the interval of checks.
         tokio::time::sleep(Duration::from_secs(5)).await;
         real.store.thaw().unwrap();
     })
@@ -229,7 +229,7 @@ async fn of_nodes_with_different_clock_limits_the_first_admits() {
     assert_eq!(c.connect(&client, b"early").await, (true, EarlyData::Rejected));
     assert!(!c.fleet.state().early_data);
     assert_eq!(c.fleet.counts().early_data_admitted, 0);
-    // Without the others, no node renews their epoch.
+    // Without these nodes, no node renews their epoch.
     drop((a, b));
     tokio::time::sleep(Duration::from_millis(2500)).await;
     let keys: Vec<String> = real.ask(&["KEYS", "*epoch*"]).await;
@@ -237,7 +237,7 @@ async fn of_nodes_with_different_clock_limits_the_first_admits() {
     assert!(keys.len() == 1 && left < 598_500, "{keys:?} {left}");
 }
 
-/// They answer `PING` like any store.
+/// Replicas and cluster members answer `PING` like any store.
 #[tokio::test]
 async fn replicas_and_cluster_members_are_unavailable() {
     let folder = Folder::new();

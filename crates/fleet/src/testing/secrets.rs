@@ -1,5 +1,4 @@
-//! Rotation of the fleet secret on three nodes, in any order. [`FleetSecrets`] describes the
-//! steps.
+//! Rotation of the fleet secret on three nodes, in any order. [`FleetSecrets`] describes the steps.
 
 use tercel::pki_types::UnixTime;
 use tercel::session::{NewSession, TicketSealer};
@@ -12,7 +11,7 @@ use crate::secrets::FleetSecrets;
 use crate::secrets::secret::FleetSecret;
 
 const NOW: u64 = 1_000_000;
-/// When the first key of a fleet that began at `NOW` starts to seal.
+/// The time at which the first key of a fleet that began at `NOW` starts to seal.
 const FIRST: u64 = NOW + 3;
 
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
@@ -32,7 +31,7 @@ fn steps() -> [FleetSecrets; 4] {
     ]
 }
 
-/// Numbered sessions.
+/// Creates sessions with increasing numbers as IDs.
 struct Ids(u8);
 
 impl Ids {
@@ -45,7 +44,7 @@ impl Ids {
     }
 }
 
-/// Every node accepts the tickets and sessions of every other node.
+/// Checks that every node accepts the tickets and sessions of every other node.
 async fn all_resume_everywhere(nodes: &[Node; 3], ids: &mut Ids, now: u64) {
     for node in nodes {
         node.keys.refresh(at(now)).await.unwrap();
@@ -81,7 +80,8 @@ async fn secrets_rotate_in_any_order_and_nothing_is_lost() {
             for (place, number) in order.into_iter().enumerate() {
                 nodes[number].secrets.set(secrets.clone());
                 all_resume_everywhere(&nodes, &mut ids, now).await;
-                // Ticket keys are rotated meanwhile, by whichever node is first.
+                // In the middle of the rotation of the secret, the ticket keys are rotated too, by
+                // another node.
                 if step == 1 && place == 1 {
                     now += PERIOD;
                     nodes[order[2]].keys.refresh(at(now)).await.unwrap();
@@ -142,7 +142,7 @@ async fn ticket_keys_are_resealed_by_nodes_that_are_further_in_the_rotation() {
     let node = Node::with_secrets(&fake.url(), first).await;
     node.keys.refresh(at(NOW)).await.unwrap();
     let old = fake.value("ticket-keys");
-    // A node that only reads under the new secret leaves the set unchanged.
+    // A node that uses the new secret for reading only leaves the set unchanged.
     node.secrets.set(second.clone());
     node.keys.refresh(at(FIRST)).await.unwrap();
     assert_eq!(fake.value("ticket-keys"), old);

@@ -1,4 +1,4 @@
-//! Sessions in a store that is not trusted with them.
+//! Sessions in a store that can read and change them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,13 +133,14 @@ async fn a_session_that_arrives_after_its_removal_stays_removed() {
     let (node, other) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
     fake.hold(Some("SET"));
     node.sessions.keep(new(ID, 100)).await;
-    // The request has timed out, and the store still has the command.
+    // The request has timed out, but the store will still execute the command.
     assert!(!node.store.is_connected());
     node.connect().await;
     let held = fake.requests();
     let removing = node.sessions.forget(&ID);
     let arriving = async {
-        // The key was found free; both the late session and the tombstone are on the way.
+        // No session was found under the key; the late session and the tombstone are both in
+        // transit.
         wait_until("removing", || fake.requests() >= held + 2).await;
         fake.hold(None);
     };
@@ -160,12 +161,12 @@ async fn a_session_removed_before_it_was_written_is_not_written() {
     let fake = FakeStore::start();
     let node = Node::at(&fake.url()).await;
     assert!(!node.sessions.forget(&ID).await.unwrap());
-    // Not even if a client that knows the ID tries to take it first.
+    // The removal holds even if a client that knows the ID tries to take the session first.
     assert_eq!(node.sessions.look_up(&ID, true).await, None);
     node.sessions.keep(new(ID, 100)).await;
     assert_eq!(node.sessions.look_up(&ID, false).await, None);
     assert_eq!(node.counts().kept, 0);
-    // The tombstone stays for as long as a session can, and no longer.
+    // The tombstone lives exactly as long as a session can.
     let week = 7 * 24 * 60 * 60 * 1000;
     assert!((week - 10_000..=week).contains(&fake.lifetime("session:")));
 }
@@ -194,7 +195,7 @@ async fn removals_wait_until_the_store_is_back() {
     node.connect().await;
     wait_until("removed", || node.counts().removed == 1).await;
     assert_eq!(other.sessions.look_up(&ID, false).await, None);
-    // The task ends when all senders are gone.
+    // The task ends when all senders are dropped.
     drop(queue);
     running.await.unwrap();
 }

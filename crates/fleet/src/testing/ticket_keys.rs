@@ -1,5 +1,5 @@
-//! Ticket keys: one set for all nodes in a store that loses, restores or damages it, and keys in a
-//! file.
+//! Ticket keys: one set for all nodes, in a store that loses, restores or damages the set; and keys
+//! in a file.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::secrets::secret::FleetSecret;
 use crate::settings::{Settings, TicketKeys};
 
 const NOW: u64 = 1_000_000;
-/// When the first key of a fleet that began at `NOW` starts to seal.
+/// The time at which the first key of a fleet that began at `NOW` starts to seal.
 const FIRST: u64 = NOW + 3;
 
-/// Whether the other node opens a ticket of this one.
+/// Whether the node `to` opens a ticket of the node `from`.
 fn opens_at(from: &Node, to: &Node, now: u64) -> bool {
     let ticket = from.tickets.seal(b"session", at(now)).expect("a ticket");
     to.tickets.open(&ticket, at(now)).as_deref() == Some(b"session")
@@ -41,7 +41,7 @@ async fn two_nodes_that_start_at_once_have_one_set() {
     let fake = FakeStore::start();
     let (a, b) = pair(&fake).await;
     assert_eq!(number(&fake), 1);
-    // Nothing is sealed before both nodes have read the set.
+    // Nothing is sealed until both nodes have had time to read the set.
     assert!(a.tickets.seal(b"session", at(FIRST - 1)).is_none());
     assert!(opens_at(&a, &b, FIRST) && opens_at(&b, &a, FIRST));
 }
@@ -89,7 +89,7 @@ async fn a_node_long_without_the_store_opens_but_no_longer_seals() {
     let last = a.tickets.seal(b"session", at(end - 1)).unwrap();
     assert!(a.tickets.seal(b"session", at(end)).is_none());
     assert!(a.tickets.open(&last, at(end)).is_some());
-    // The others have rotated meanwhile, and so does this node once the store is back.
+    // The other node has rotated keys meanwhile, and this node follows once the store is back.
     for now in [FIRST + PERIOD, end] {
         b.keys.refresh(at(now)).await.unwrap();
     }
@@ -206,7 +206,7 @@ async fn the_store_does_not_learn_keys() {
     let (a, _) = pair(&fake).await;
     let sealed = fake.value("ticket-keys");
     let ticket = a.tickets.seal(b"session", at(FIRST)).unwrap();
-    // Not even the key names that tickets carry.
+    // The stored bytes do not even contain the key names, which are public in tickets.
     assert!(!sealed.windows(16).any(|part| part == &ticket[..16]));
     assert!(TicketKeySet::from_bytes(&sealed).is_err());
 }
@@ -229,7 +229,7 @@ async fn a_key_file_is_read_when_it_changes() {
     folder.write("keys", (line(1) + &line(2)).as_bytes());
     fleet.reload().await.unwrap();
     assert_eq!(fleet.counts().ticket_keys_changed, 2);
-    // Without an explicit reload.
+    // The change is found without an explicit reload.
     folder.write("keys", line(2).as_bytes());
     super::nodes::wait_until("the change is seen", || fleet.counts().ticket_keys_changed == 3)
         .await;

@@ -94,7 +94,8 @@ async fn a_lost_store_is_reconnected() {
         wait_until("connected again", || fleet.counts().connected >= connected).await;
     }
     wait_until("connected", || fleet.state().store).await;
-    // An unresponsive store accepts connections, which is not enough.
+    // It is not enough that the store accepts connections: an unresponsive one counts as
+    // disconnected.
     fake.set_unresponsive(true);
     wait_until("disconnected", || !fleet.state().store).await;
     fake.set_unresponsive(false);
@@ -127,7 +128,7 @@ async fn a_slow_store_is_still_the_same_store() {
     wait_until("reconnected", || node.store.is_connected()).await;
     assert_eq!(node.counts().connected, 1);
     assert!(Arc::ptr_eq(&before, &observed_epoch().unwrap()), "early data is admitted as before");
-    // New connections may lead to another store.
+    // After a reconnection the address may belong to another store, so the epoch is checked again.
     fake.disconnect_all();
     wait_until("connected again", || node.counts().connected == 2 && node.store.is_connected())
         .await;
@@ -169,7 +170,7 @@ async fn the_thread_ends_with_the_last_clone() {
     let answers = fleet.answers(tercel_tokio::Answers::new());
     assert!(fleet.reached(Duration::from_secs(10)).await);
     drop(fleet);
-    // The answers still use the node.
+    // Background requests continue while `answers` holds the node.
     let asked = fake.requests();
     wait_until("requests continue", || fake.requests() > asked).await;
     drop(answers);

@@ -73,7 +73,7 @@ async fn an_unusable_store_is_logged_once_with_its_reason() {
         let task = node.store_task(&fake.url());
         let running = tokio::spawn(async move { task.run().await });
         let asked = fake.requests();
-        // Several attempts are made.
+        // The node tries several times, but logs one warning.
         wait_until("another attempt", || fake.requests() >= asked + 6).await;
         assert!(!node.store.is_connected(), "{answer}");
         assert_eq!(node.sessions.look_up(&[7; 32], false).await, None);
@@ -90,7 +90,7 @@ async fn an_unusable_store_is_logged_once_with_its_reason() {
     }
 }
 
-/// Only a server that rejects `SET` in this way does not know the command.
+/// A store that rejects `SET` for another reason than an unknown command is not a Sentinel.
 #[tokio::test]
 async fn a_store_at_its_connection_limit_is_not_called_a_sentinel() {
     let fake = FakeStore::start();

@@ -21,18 +21,18 @@ pub(crate) enum Digest {
 #[derive(Clone)]
 pub(crate) struct Single {
     pub(crate) digest: Digest,
-    /// Name of the issuer, whole.
+    /// The complete Name of the issuer.
     pub(crate) issuer_name: Vec<u8>,
     /// The issuer's SubjectPublicKeyInfo.
     pub(crate) issuer_key: Vec<u8>,
-    /// The INTEGER's content.
+    /// The content of the INTEGER.
     pub(crate) serial: Vec<u8>,
-    /// CertStatus, whole.
+    /// The complete CertStatus.
     pub(crate) status: Vec<u8>,
     /// `YYYYMMDDHHMMSSZ`
     pub(crate) this_update: String,
     pub(crate) next_update: Option<String>,
-    /// SEQUENCE OF Extension, whole.
+    /// The complete SEQUENCE OF Extension.
     pub(crate) extensions: Option<Vec<u8>>,
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct Single {
 #[derive(Clone)]
 pub(crate) struct Response {
     pub(crate) status: u8,
-    /// The content of the type's OBJECT IDENTIFIER.
+    /// The content of the responseType's OBJECT IDENTIFIER.
     pub(crate) kind: Vec<u8>,
-    /// ResponderID, whole.
+    /// The complete ResponderID.
     pub(crate) responder: Vec<u8>,
     pub(crate) singles: Vec<Single>,
     pub(crate) extensions: Option<Vec<u8>>,
@@ -81,8 +81,8 @@ pub(crate) fn responder_by_key(key: &[u8]) -> Vec<u8> {
 }
 
 impl Single {
-    /// The status "good" from `this_update` until `next_update` for the leaf, issued by the owner
-    /// of this key.
+    /// A response for the leaf, whose issuer has this key: "good" from `this_update` until
+    /// `next_update`.
     pub(crate) fn new(
         leaf: &[u8],
         issuer_key: &[u8],
@@ -118,7 +118,7 @@ impl Single {
             Digest::Sha2(algorithm) => Hash::digest(algorithm, &[of]).to_vec(),
             _ => sha1_name(of).to_vec(),
         };
-        // NULL parameters for SHA-1 and absent ones for SHA-2, as is usual.
+        // SHA-1 identifiers usually have NULL parameters, and SHA-2 identifiers none.
         let parameters = if oid.len() == 5 { wrap(5, &[]) } else { Vec::new() };
         let algorithm = wrap(0x30, &[wrap(6, oid), parameters].concat());
         let id = [
@@ -140,7 +140,7 @@ impl Single {
 }
 
 impl Response {
-    /// A valid response, signed by the issuer under its name.
+    /// A valid response, identified by the issuer's name and signed by the issuer.
     pub(crate) fn new(single: Single) -> Self {
         Self {
             status: 0,
@@ -152,7 +152,7 @@ impl Response {
         }
     }
 
-    /// Signed with ECDSA and SHA-256 by this P-256 key (PKCS#8).
+    /// Signs with ECDSA and SHA-256 by this P-256 key (PKCS#8).
     pub(crate) fn sign(&self, key: &[u8]) -> Vec<u8> {
         let ecdsa_with_sha256 = [0x30, 10, 6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2];
         self.sign_as(key, SignatureAlgorithm::EcdsaSha256, &ecdsa_with_sha256)
@@ -188,7 +188,8 @@ impl Response {
     }
 }
 
-/// The serial number's content and the issuer's name, whole, of a certificate of version 3.
+/// The content of the serial number and the complete name of the issuer, from a certificate of
+/// version 3.
 fn serial_and_issuer(certificate: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let tbs = content(split(content(certificate)).0);
     let (serial, rest) = split(split(tbs).1);
@@ -212,7 +213,7 @@ fn wrap(tag: u8, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The first element, whole, and the bytes after it.
+/// The complete first element, and the bytes after it.
 fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
     let (header, length) = header(bytes);
     bytes.split_at(header + length)

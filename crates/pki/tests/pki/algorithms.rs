@@ -56,7 +56,7 @@ fn how_a_chain_is_signed_can_be_read_from_it() {
     for algorithm in CertificateAlgorithm::ALL {
         let (_, leaf) = issue(algorithm, keys.of(algorithm.key()));
         let root = ca_params("Root").self_signed(&keys.p384).unwrap().der().clone();
-        // The root is self-signed, and its signature is not verified.
+        // The root is self-signed; its signature is not verified, so its algorithm is not listed.
         assert_eq!(signature_algorithms(&[leaf, root]), [Some(algorithm.algorithm())]);
     }
     let (_, leaf) = issue(CertificateAlgorithm::ALL[0], &keys.p256);
@@ -144,7 +144,7 @@ fn resign(
     der::wrap(0x30, &[to_be_signed, identifier, der::wrap(3, &signature)].concat()).into()
 }
 
-/// The fields of the TBSCertificate, each whole: version, serial, algorithm, issuer, validity,
+/// The complete fields of the TBSCertificate: version, serial, algorithm, issuer, validity,
 /// subject, key, extensions.
 fn fields(certificate: &CertificateDer<'_>) -> Vec<Vec<u8>> {
     let (to_be_signed, _) = der::split(der::content(certificate));

@@ -1,4 +1,4 @@
-//! Refusals of an application's verifier, with its own explanation.
+//! Refusals by an application's verifier, with its own explanation.
 
 use pki_types::ServerName;
 use rcgen::date_time_ymd;
@@ -14,7 +14,7 @@ fn refusal(
     Refusal::new(reason, chain, requested_name, now())
 }
 
-/// The text is one line, whatever the reason, and the explanation is its end.
+/// The text is one line for every reason, and ends with the explanation.
 #[test]
 fn an_explanation_ends_the_text_of_each_reason() {
     let pki = Pki::new();
@@ -46,7 +46,7 @@ fn an_explanation_that_quotes_the_peer_stays_on_one_line() {
         .with_explanation("no such name: a\nb\u{1b}[2J\u{202e}");
     let text = explained.to_string();
     assert!(text.ends_with(r"no such name: a\u{a}b\u{1b}[2J\u{202e}"), "{text}");
-    // The field has what the verifier said.
+    // The field has the verifier's text without escapes.
     assert_eq!(explained.explanation.as_deref(), Some("no such name: a\nb\u{1b}[2J\u{202e}"));
 }
 
@@ -73,7 +73,7 @@ fn a_verifiers_refusal_describes_the_chain() {
     assert_eq!(refused.chain, chain);
     assert_eq!(refused.requested_name, Some(name("a.example").to_owned()));
     assert_eq!(refused.time, now());
-    // Nothing to describe: a raw public key has no chain.
+    // A raw public key has no chain, so there is nothing to describe.
     let raw = refusal(RefusalReason::UntrustedRawKey, &Vec::new(), None);
     assert!(raw.names.is_empty() && raw.chain.is_empty() && raw.position.is_none());
 }

@@ -1,4 +1,4 @@
-//! Chains made to cost time or to break a parser.
+//! Chains made to cost time or to break the parser.
 
 use std::time::{Duration, Instant};
 
@@ -74,8 +74,8 @@ fn many_certificates_with_one_subject_are_refused_at_once() {
 
 #[test]
 fn the_worst_case_within_the_limits_is_fast() {
-    // Three certificates for each of seven names, each name issued by the next: every path is
-    // tried.
+    // Each of seven names has three certificates, issued by the next name. The verifier tries every
+    // path.
     let mut chain = Chain::new();
     let issuer = Authority::self_signed(ca_params("0"), key(P256)).unwrap();
     chain.push(service().signed_by(&key(P256), &issuer).unwrap().der().clone());

@@ -6,7 +6,7 @@ use tercel_pki::{ChainVerifier, Refusal, RefusalReason, Staple, Trust, Usage};
 
 use crate::support::{Chain, Pki, der, name, now, service};
 
-/// A leaf for `service.example` with a TLS feature extension of these bytes.
+/// A leaf for `service.example` whose TLS feature extension has these bytes.
 fn leaf(features: &[u8]) -> CertificateParams {
     let mut params = service();
     let oid = [1, 3, 6, 1, 5, 5, 7, 1, 24];
@@ -14,7 +14,7 @@ fn leaf(features: &[u8]) -> CertificateParams {
     params
 }
 
-/// The extension's value for these features, each the content of an INTEGER.
+/// The value of the TLS feature extension for these features, each the content of an INTEGER.
 fn features(numbers: &[&[u8]]) -> Vec<u8> {
     let integers: Vec<Vec<u8>> = numbers.iter().map(|number| der::wrap(2, number)).collect();
     der::wrap(0x30, &integers.concat())
@@ -40,7 +40,7 @@ fn a_missing_or_bad_staple_is_refused_if_required_and_requested() {
     let pki = Pki::new();
     let refused = Some(RefusalReason::MissingStaple);
     let unread = Some(RefusalReason::StapleMalformed);
-    // status_request alone, before and after others.
+    // status_request alone, and before and after other features.
     for required in [&[&[5][..]][..], &[&[17], &[5]], &[&[5], &[17]], &[&[1, 0], &[5], &[35]]] {
         let chain = pki.chain(&leaf(&features(required)));
         assert_eq!(outcomes(&pki, &chain), [None, refused, unread], "{required:?}");

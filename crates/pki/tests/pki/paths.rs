@@ -1,4 +1,4 @@
-//! Chains that must be accepted, and both uses.
+//! Chains that must be accepted, as servers and as clients.
 
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, SignatureAlgorithm};
 use tercel_pki::{ChainVerifier, RefusalReason, Trust, Usage, end_entity_public_key};
@@ -100,7 +100,7 @@ fn without_extended_key_usage_both_uses_are_allowed() {
 
 #[test]
 fn a_trusted_self_signed_leaf_that_is_no_authority_is_accepted() {
-    // Its own anchor is its issuer, like any issuer of that name and key.
+    // A self-signed leaf that is its own anchor has an issuer like any other leaf.
     let own = Authority::self_signed(service(), key(P256)).unwrap();
     let verifier = ChainVerifier::builder(roots(&[&own])).build().unwrap();
     verify_name(&verifier, &[own.der().clone()], "service.example").unwrap();

@@ -14,7 +14,7 @@ fn pinning(leaf: &CertificateDer<'static>) -> ChainVerifier {
     ChainVerifier::builder(Arc::new(Roots::new())).pin(leaf.clone()).build().unwrap()
 }
 
-/// A certificate as made by `openssl req -x509`: self-signed, and a CA certificate.
+/// A certificate like those of `openssl req -x509`: self-signed, with the CA flag.
 fn self_signed_authority(mut params: CertificateParams) -> CertificateDer<'static> {
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.self_signed(&key(P256)).unwrap().der().clone()

@@ -155,7 +155,7 @@ fn bad_signature() {
         let refused = reason(verify(&pki.verifier(), &chain));
         assert_eq!(refused, RefusalReason::BadSignature);
     }
-    // An authority of the same name with another key: the signature does not verify.
+    // An authority with the same name and another key, so the signature is invalid.
     let impostor = Pki::new().chain(&service());
     assert_eq!(reason(verify(&pki.verifier(), &impostor)), RefusalReason::BadSignature);
 }
@@ -187,7 +187,7 @@ fn weak_and_unsupported_signature_algorithms() {
 
 #[test]
 fn unsupported_key() {
-    // The issuer has an Ed25519 key, which cannot make an ECDSA signature.
+    // The issuer has an Ed25519 key, whose signatures cannot be ECDSA.
     let pki = Pki::new();
     let other = Authority::self_signed(ca_params("Root"), key(&rcgen::PKCS_ED25519)).unwrap();
     let leaf = service().signed_by(&key(P256), &pki.root).unwrap();
@@ -224,7 +224,7 @@ fn a_short_rsa_key_is_invalid() {
     let chain = pki.chain_for_key(&service(), &ShortRsa::new());
     assert_eq!(end_entity_public_key(&chain).unwrap_err(), RefusalReason::InvalidKey);
 
-    // As an issuer's key: its signatures cannot be verified, and the reason is the key.
+    // If the issuer has this key, signatures cannot be verified, and the reason names the key.
     let weak = ca_params("Weak").signed_by(&ShortRsa::new(), &pki.root).unwrap();
     let same_name = Authority::self_signed(ca_params("Weak"), key(&rcgen::PKCS_RSA_SHA256));
     let leaf = service().signed_by(&key(P256), &same_name.unwrap()).unwrap();

@@ -11,7 +11,7 @@ use crate::support::{Authority, Chain, P256, Pki, at, ca_params, key, reason, se
 const LEAF: u64 = 77;
 const INTERMEDIATE: u64 = 55;
 
-/// A chain whose certificates have serial numbers to revoke.
+/// A chain whose certificates have serial numbers, so that they can be revoked.
 fn numbered() -> (Pki, Chain) {
     let root = Authority::self_signed(ca_params("Root"), key(P256)).unwrap();
     let mut params = ca_params("Intermediate");
@@ -24,7 +24,7 @@ fn numbered() -> (Pki, Chain) {
     (pki, chain)
 }
 
-/// A list with a nextUpdate in `next_year`.
+/// A revocation list with a nextUpdate in `next_year`.
 fn list(
     issuer: &Authority,
     revoked: &[u64],
@@ -121,7 +121,7 @@ fn an_expired_list_is_refused_unless_allowed() {
     assert_eq!(verified(&pki, &chain, &lists, STRICT), refused);
     let allowed = RevocationPolicy { allow_expired_lists: true, ..STRICT };
     assert_eq!(verified(&pki, &chain, &lists, allowed), Ok(Trust::Anchor));
-    // The entries of an expired list still count.
+    // The entries of an expired list are still used.
     let lists = [list(&pki.intermediate, &[LEAF], 2022), list(&pki.root, &[], 2030)];
     assert_eq!(verified(&pki, &chain, &lists, allowed), Err(RefusalReason::Revoked));
 }
@@ -141,7 +141,8 @@ fn a_list_signed_without_the_crl_sign_usage_is_invalid() {
     let intermediate_key = key(P256);
     let root = Authority::self_signed(ca_params("Root"), key(P256)).unwrap();
     let certificate = params.signed_by(&intermediate_key, &root).unwrap();
-    // The same name and key without the restriction, so that the list can be made.
+    // An intermediate with the same name and key but without the restriction, so that it can issue
+    // the list.
     let intermediate =
         Authority::signed_by(ca_params("Intermediate"), intermediate_key, &root).unwrap();
     let list = list(&intermediate, &[], 2030);

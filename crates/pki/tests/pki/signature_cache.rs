@@ -1,4 +1,4 @@
-//! Chains verified before: their signatures are cached, and nothing else.
+//! Chains that were verified before: only their signatures are cached.
 
 use pki_types::CertificateDer;
 use rcgen::{CertificateRevocationListParams, KeyIdMethod, RevokedCertParams, SerialNumber};
@@ -36,7 +36,7 @@ fn a_cached_chain_with_a_changed_signature_is_refused() {
     verify(&verifier, &chain).unwrap();
     for position in 0..chain.len() {
         let der = &chain[position];
-        // The last bytes are the signature's.
+        // The last bytes of the certificate belong to the signature.
         for byte in der.len() - 60..der.len() {
             let mut forged = der.to_vec();
             forged[byte] ^= 1;
@@ -65,7 +65,7 @@ fn the_cache_belongs_to_one_verifier() {
     let chain = pki.chain(&service());
     verify(&pki.verifier(), &chain).unwrap();
     verify(&stranger.verifier(), &chain).unwrap_err();
-    // A path that ends in no anchor is still refused after it was walked.
+    // The signatures of the path are cached, but the path has no anchor, so it is still refused.
     let verifier = ChainVerifier::builder(roots(&[&stranger.root])).build().unwrap();
     for _ in 0..2 {
         verify(&verifier, &chain).unwrap_err();
@@ -95,7 +95,7 @@ fn a_cached_chain_can_be_revoked() {
     let policy = tercel_pki::RevocationPolicy { end_entity_only: true, ..Default::default() };
     let verifier = ChainVerifier::builder(pki.roots()).crl(list.der()).unwrap();
     let verifier = verifier.revocation_policy(policy).build().unwrap();
-    // Another leaf causes the intermediate's signature to be cached.
+    // Verifying another leaf puts the intermediate's signature into the cache.
     let mut good = leaf_params(&["service.example"]);
     good.serial_number = Some(SerialNumber::from(8_u64));
     for _ in 0..2 {

@@ -1,5 +1,5 @@
-//! Authorities, certificates and verifiers for the tests. Nothing is read from disk or depends on
-//! today's date.
+//! Authorities, certificates and verifiers for the tests. They do not depend on files or on the
+//! current date.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Pki {
         Self { root, intermediate }
     }
 
-    /// Leaf and intermediate, for a leaf with these parameters.
+    /// The leaf with these parameters, followed by the intermediate.
     pub(crate) fn chain(&self, leaf: &CertificateParams) -> Chain {
         self.chain_for_key(leaf, &key(P256))
     }
@@ -105,7 +105,7 @@ pub(crate) fn name(name: &str) -> ServerName<'_> {
     ServerName::try_from(name).unwrap()
 }
 
-/// Verifies as a client would, for `service.example`.
+/// Verifies as a client of `service.example` would.
 pub(crate) fn verify(
     verifier: &ChainVerifier,
     chain: &[CertificateDer<'_>],
@@ -143,7 +143,7 @@ pub(crate) mod der {
         bytes
     }
 
-    /// The first element of `bytes`, whole, and the bytes after it.
+    /// The complete first element of `bytes`, and the bytes after it.
     pub(crate) fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
         let header = header(bytes);
         let length = match bytes[1] {
@@ -167,8 +167,8 @@ pub(crate) mod der {
     }
 }
 
-/// Replaces every occurrence of `from` in the certificate; there must be `times`. Lengths do not
-/// change.
+/// Replaces every occurrence of `from` in the certificate, of which there must be `times`. Lengths
+/// do not change.
 pub(crate) fn patch(
     certificate: &CertificateDer<'_>,
     from: &[u8],

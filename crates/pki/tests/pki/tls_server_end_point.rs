@@ -5,8 +5,8 @@ use tercel_pki::{RefusalReason, common_name, load_certs_pem, tls_server_end_poin
 
 use crate::support::{key, leaf_params};
 
-/// The hash is the signature algorithm's own, and SHA-256 in place of MD5 and SHA-1. The digest is
-/// the fingerprint that OpenSSL prints. RFC 5929 4.1
+/// The digest uses the hash of the signature algorithm, and SHA-256 in place of MD5 and SHA-1.
+/// OpenSSL prints the same value as the fingerprint. RFC 5929 4.1
 #[test]
 fn the_digest_is_the_fingerprint_with_the_hash_of_the_signature() {
     let mut seen = 0;
@@ -25,8 +25,8 @@ fn the_digest_is_the_fingerprint_with_the_hash_of_the_signature() {
     assert_eq!(seen, 15);
 }
 
-/// The whole certificate is hashed, and the signature algorithm of the certificate decides, not the
-/// kind of its key. RFC 5929 4.1
+/// The digest covers the whole certificate. Its hash is that of the certificate's signature
+/// algorithm; the kind of the certificate's key does not matter. RFC 5929 4.1
 #[test]
 fn the_issuers_algorithm_decides_and_each_byte_counts() {
     let issuer = rcgen::Issuer::new(leaf_params(&[]), key(&rcgen::PKCS_ECDSA_P384_SHA384));

@@ -1,4 +1,4 @@
-//! URIs and e-mail addresses of the subjectAltName, for programs. RFC 5280 4.2.1.6
+//! URIs and e-mail addresses in the subjectAltName, as applications get them. RFC 5280 4.2.1.6
 
 use pki_types::CertificateDer;
 use rcgen::{CustomExtension, SanType, string::Ia5String};
@@ -20,14 +20,14 @@ fn certificate(names: Vec<SanType>) -> CertificateDer<'static> {
     params.self_signed(&key(P256)).unwrap().der().clone()
 }
 
-/// A certificate whose subjectAltName has this value.
+/// A certificate whose subjectAltName extension has this value.
 fn with_extension(value: Vec<u8>) -> CertificateDer<'static> {
     let mut params = leaf_params(&[]);
     params.custom_extensions.push(CustomExtension::from_oid_content(&[2, 5, 29, 17], value));
     params.self_signed(&key(P256)).unwrap().der().clone()
 }
 
-/// The value of a subjectAltName with these names: tag and content.
+/// The value of a subjectAltName with these names, each a tag and its content.
 fn names(names: &[(u8, &[u8])]) -> Vec<u8> {
     let content: Vec<u8> =
         names.iter().flat_map(|(tag, content)| der::wrap(*tag, content)).collect();
@@ -63,7 +63,7 @@ fn a_certificate_without_such_names_has_none() {
     }
 }
 
-/// A name that a program would misread is an error, also if another name is good.
+/// A name that an application could misread is an error, even if another name is valid.
 #[test]
 fn names_with_other_characters_than_visible_ascii_are_an_error() {
     let bad: [&[u8]; 8] = [
@@ -81,7 +81,7 @@ fn names_with_other_characters_than_visible_ascii_are_an_error() {
         assert_eq!(uri_names(&uri), Err(RefusalReason::BadEncoding), "{content:02x?}");
         let email = with_extension(names(&[(EMAIL, content), (EMAIL, b"one@example.org")]));
         assert_eq!(email_names(&email), Err(RefusalReason::BadEncoding), "{content:02x?}");
-        // The other kind is not affected.
+        // Names of the other kind are still returned.
         assert_eq!(email_names(&uri), Ok(vec![]));
         assert_eq!(uri_names(&email), Ok(vec![]));
     }
@@ -92,14 +92,15 @@ fn names_with_other_characters_than_visible_ascii_are_an_error() {
 fn a_malformed_extension_is_an_error() {
     let whole = names(&[(DNS, b"a.example"), (URI, SPIFFE_ID.as_bytes()), (EMAIL, b"a@b.example")]);
     assert_eq!(uri_names(&with_extension(whole.clone())).unwrap(), [SPIFFE_ID]);
-    // Cut at any place, with its length as it was and with the length of what is left.
+    // The value is truncated at every position: first with the original length, then with the
+    // correct one.
     for length in 0..whole.len() {
         let cut = with_extension(whole[..length].to_vec());
         assert_eq!(uri_names(&cut), Err(RefusalReason::BadEncoding), "{length}");
         assert_eq!(email_names(&cut), Err(RefusalReason::BadEncoding), "{length}");
     }
     let inside = der::content(&whole);
-    // Between two names a shorter list is well-formed.
+    // Truncated between two names, a list with the correct length is well-formed.
     let first = der::split(inside).0.len();
     let second = der::split(&inside[first..]).0.len();
     let between = [0, first, first + second];

@@ -1,14 +1,14 @@
 //! Test support: temporary folders, child processes, certificates; and tests of a whole terminator
 //! that need a short startup window of the replay guard.
 
-// These wait for the startup window, which is short only in test builds (CONTRIBUTING.md, "Test
-// seams").
+// These tests wait for the startup window, which is short only in test builds (CONTRIBUTING.md,
+// "Test seams").
 #[cfg(debug_assertions)]
 mod early_data;
 #[cfg(debug_assertions)]
 mod shared_store;
 mod watchdog;
-// Some of it is used only by the integration tests.
+// The integration tests use more of this module than the unit tests.
 #[allow(dead_code)]
 #[path = "../../tests/terminator/support.rs"]
 mod terminator;
@@ -57,8 +57,7 @@ pub(crate) fn in_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }
 
-/// Runs this test, given by its full name, in a process of its own, because it changes state of the
-/// process.
+/// Runs the test with this full name in its own process, because it changes state of the process.
 pub(crate) fn run_in_child(test: &str, prepare: impl FnOnce(&mut Command)) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(CHILD, "1");
@@ -70,7 +69,7 @@ pub(crate) fn run_in_child(test: &str, prepare: impl FnOnce(&mut Command)) {
     assert!(text.contains("1 passed"), "{test} is not the name of a test: {text}");
 }
 
-/// A server, and a client that trusts it and resumes sessions.
+/// The configurations of a server, and of a client that trusts it and resumes sessions.
 pub(crate) fn configs() -> (Arc<ServerConfig>, Arc<ClientConfig>) {
     let mut params = CertificateParams::default();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);

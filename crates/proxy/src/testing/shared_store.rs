@@ -1,6 +1,6 @@
 //! Early data and resumption on several nodes with a real store.
 //!
-//! Replays are tested from the client's side: an attacker on the path sends a copy of the client's
+//! Replays are tested as a client sees them: an attacker on the path sends a copy of the client's
 //! first flight first, and the client then learns whether its own early data was accepted.
 //! `tests/terminator/ticket_key_file.rs` has the tests of ticket keys in a file.
 
@@ -32,7 +32,7 @@ async fn node(folder: &Folder, resumption: &str) -> Proxy {
     ))
 }
 
-/// Writes a fleet secret to this file; returns the path as a TOML value.
+/// Writes a fleet secret to a file of this name, and returns the path as a TOML value.
 pub(super) fn secret(folder: &Folder, name: &str) -> String {
     let secret = folder.path(name);
     std::fs::write(&secret, name.repeat(4)).unwrap();
@@ -40,7 +40,7 @@ pub(super) fn secret(folder: &Folder, name: &str) -> String {
     quoted(&secret)
 }
 
-/// Two nodes with this store.
+/// Two nodes with this store and these resumption settings.
 async fn pair(folder: &Folder, store: &Store, shares: &str) -> [Proxy; 2] {
     let secret = secret(folder, "fleet.secret");
     let resumption = format!(
@@ -68,7 +68,7 @@ pub(super) async fn client_with_session(node: &Proxy) -> Arc<ClientConfig> {
     for _ in 0..100 {
         let mut stream = connect_with(node, "a.example", config.clone()).await.unwrap();
         assert_eq!(echoed(&mut stream, b"x").await, b"x");
-        // A new ticket key is used only when all nodes have it.
+        // A new ticket key is used only after all nodes have had time to load it.
         if stream.info().resumed {
             return config;
         }
@@ -95,7 +95,8 @@ pub(super) async fn connect_early(
     Connector::new(config.clone()).connect_early(name, transport, b"early").await.unwrap()
 }
 
-/// Relays to `there`; sends the first flight to `copy` before, and waits for its answer.
+/// Relays to `there`. If `copy` is set, first sends a copy of the first flight to it, and waits for
+/// its answer.
 async fn relay_with_copy(mut client: TcpStream, there: SocketAddr, copy: Option<SocketAddr>) {
     let flight = first_flight(&mut client).await;
     let mut piece = [0; 16];
@@ -112,7 +113,7 @@ async fn relay_with_copy(mut client: TcpStream, there: SocketAddr, copy: Option<
     drop(copied);
 }
 
-/// Everything that a client sends before it waits for an answer.
+/// Reads everything that a client sends before it waits for an answer.
 pub(super) async fn first_flight(client: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
     let (mut flight, mut piece) = (Vec::new(), vec![0; 8192]);
     let quiet = Duration::from_millis(200);
@@ -125,7 +126,7 @@ pub(super) async fn first_flight(client: &mut (impl AsyncRead + Unpin)) -> Vec<u
     }
 }
 
-/// Checks that the backend receives the early data and what follows exactly once.
+/// Checks that the backend receives the early data and the later data exactly once.
 async fn assert_received_once(mut early: EarlyConnection<TcpStream>) {
     assert!(early.stream.info().resumed);
     // Rejected early data is sent again.
@@ -146,7 +147,7 @@ async fn early_data_reaches_the_backend_after_the_startup_window() {
     let early = connect_early(&node, &config, None).await;
     assert_eq!(early.accepted, 5);
     assert_received_once(early).await;
-    // Again, with the session of the last handshake.
+    // Connects again, with the session of the last handshake.
     let early = connect_early(&node, &config, None).await;
     assert_eq!(early.accepted, 5);
     assert_received_once(early).await;
@@ -155,8 +156,8 @@ async fn early_data_reaches_the_backend_after_the_startup_window() {
     assert_received_once(early).await;
 }
 
-/// Without the client's keys a copied first flight cannot complete the handshake, whatever the
-/// guard decides.
+/// An attacker with a copy of the first flight cannot complete the handshake without the client's
+/// keys, whatever the guard decides.
 #[tokio::test]
 async fn copied_first_flight_alone_does_not_reach_the_backend() {
     let folder = Folder::new(&["a.example"]);
@@ -193,7 +194,7 @@ async fn copied_first_flight_alone_does_not_reach_the_backend() {
     copy.read_exact(&mut answer).await.unwrap();
     let event = tokio::time::timeout(Duration::from_millis(500), events.recv()).await;
     assert!(event.is_err(), "{event:?}");
-    // The copy was accepted, and continues with the client's Finished.
+    // The copy was accepted, and its connection continues with the client's Finished.
     client.write_all(&answer).await.unwrap();
     tokio::spawn(async move { tokio::io::copy_bidirectional(&mut client, &mut copy).await });
     let early = connecting.await.unwrap().unwrap();
@@ -237,7 +238,7 @@ async fn early_data_admitted_by_one_node_is_refused_by_all() {
 async fn stored_sessions_resume_on_every_node() {
     let folder = Folder::new(&["a.example"]);
     let Some(store) = Store::start_if_installed(&folder.path(""), &[]).unwrap() else { return };
-    // TLS 1.2 would prefer tickets to session IDs.
+    // Tickets are off, because TLS 1.2 would prefer them to session IDs.
     let nodes = pair(&folder, &store, "tickets = \"off\"\nsessions = \"shared\"").await;
     for version in VERSIONS {
         let config = client().versions(&[version]).build().unwrap();
@@ -299,7 +300,7 @@ async fn fleet_secret_rotates_without_a_restart() {
             }
         }
     }
-    // An error in a secret changes nothing.
+    // A reload with an invalid secret changes nothing.
     let error = nodes[0].reload(config(&text("secret = \"nowhere\"\n"))).unwrap_err();
     assert_eq!(error.key, "resumption.store.secret", "{error}");
     let other = format!("secret = {new}\nprevious_secret = \"nowhere\"\n");
@@ -309,7 +310,7 @@ async fn fleet_secret_rotates_without_a_restart() {
     assert!(stream.info().resumed);
 }
 
-/// The previous guard, kept by open connections, must not impose its `clock_difference` on the
+/// Open connections keep the previous guard, which must not impose its `clock_difference` on the
 /// store.
 #[tokio::test]
 async fn replaced_store_guard_admits_nothing() {

@@ -17,7 +17,7 @@ use crate::service::watchdog::Heartbeats;
 use crate::service::worker_thread::{Control, Phase, WorkerSetup, run_worker};
 use crate::worker::connection_limits::ConnectionCounts;
 
-/// Blocks until it receives a message, and then refuses the handshake.
+/// A selector that blocks until it receives a message, and then refuses the handshake.
 struct BlockingSelector(Mutex<mpsc::Receiver<()>>);
 
 impl ChooseConfig for BlockingSelector {

@@ -1,4 +1,4 @@
-//! How the end of one side of a connection is forwarded to the other. RFC 9846 6.1
+//! Forwarding of the end of one side of a connection to the other side. RFC 9846 6.1
 
 use std::io;
 use std::net::{Shutdown, SocketAddr};
@@ -22,7 +22,7 @@ async fn close_notify_and_fin_are_translated() {
     for version in VERSIONS {
         let mut stream = connect(&proxy, "a.example", client().versions(&[version])).await.unwrap();
         assert_eq!(echoed(&mut stream, b"hello").await, b"hello");
-        // Without close_notify this would be an error.
+        // An end without close_notify would be an error here.
         assert_eq!(exchange(&mut stream, b"").await.unwrap(), b"");
     }
     wait_until("connections are closed", || proxy.connections() == 0).await;
@@ -53,7 +53,7 @@ async fn client_can_send_after_the_backend_has_closed_its_side() {
     assert_eq!(events.recv().await.unwrap(), b"and this");
 }
 
-/// Such as a backend that rejects a request by its head.
+/// An example is a backend that rejects a request by its head.
 #[tokio::test]
 async fn answer_of_a_backend_that_stops_reading_reaches_the_client() {
     const ANSWER: usize = 400_000;
@@ -61,7 +61,7 @@ async fn answer_of_a_backend_that_stops_reading_reaches_the_client() {
     let to = backend(|mut transport| async move {
         transport.read_exact(&mut [0; 10]).await.unwrap();
         transport.write_all(&[7; ANSWER]).await.unwrap();
-        // Closing with unread data would discard data in flight.
+        // Waits, because closing with unread data would discard data in transit.
         tokio::time::sleep(Duration::from_millis(100)).await;
     })
     .await;
@@ -70,14 +70,15 @@ async fn answer_of_a_backend_that_stops_reading_reaches_the_client() {
         let stream = connect(&proxy, "a.example", client().versions(&[version])).await.unwrap();
         let (mut reader, mut writer) = tokio::io::split(stream);
         let sending = tokio::spawn(async move {
-            // Far longer than the backend exists.
+            // The client sends for much longer than the backend exists.
             for _ in 0..500 {
                 writer.write_all(&[7; 10_000]).await?;
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
             io::Result::Ok(())
         });
-        // Reads late, so that part of the answer waits in the proxy when the backend has gone.
+        // The client reads late, so that part of the answer is still in the proxy when the backend
+        // has closed.
         tokio::time::sleep(Duration::from_millis(2500)).await;
         let mut answer = Vec::new();
         let end = reader.read_to_end(&mut answer).await.unwrap_err();
@@ -86,7 +87,7 @@ async fn answer_of_a_backend_that_stops_reading_reaches_the_client() {
     }
 }
 
-/// How the connection ended for a backend that only reads, and what it has read.
+/// How the connection ended for a backend that only reads, and the bytes that it read.
 type Ended = (Result<(), io::ErrorKind>, Vec<u8>);
 
 async fn reader() -> (SocketAddr, mpsc::UnboundedReceiver<Ended>) {
@@ -121,7 +122,7 @@ async fn client_truncation_follows_on_truncation_of_its_route() {
     for (said, alpn, expected) in [
         ("", "", RESET),
         ("", "smtp", RESET),
-        // HTTP requests are self-delimiting.
+        // HTTP messages have their own end, so a missing close_notify is not an error.
         ("", "h2", Ok(())),
         ("", "http/1.1", Ok(())),
         ("on_truncation = \"auto\"", "http/1.1", Ok(())),
@@ -136,7 +137,7 @@ async fn client_truncation_follows_on_truncation_of_its_route() {
             let client = if alpn.is_empty() { client } else { client.alpn(&[alpn]) };
             let mut stream = connect(&proxy, "a.example", client).await.unwrap();
             stream.write_all(b"half a").await.unwrap();
-            // A reset may overtake data, so wait until it has arrived.
+            // Waits for the data, because a reset may overtake it.
             let received = "tercel_client_received_bytes_total";
             let before = if resets { 0 } else { 6 };
             wait_until("the data has arrived", || metric(&proxy, received) == before + 6).await;
@@ -226,11 +227,11 @@ async fn half_closed_connection_times_out() {
     let proxy = folder.start(&format!("to = \"{to}\"\n[timeouts]\nhalf_closed = 0.3"));
     let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
     let answer = tokio::time::timeout(Duration::from_secs(5), exchange(&mut stream, b"x")).await;
-    // The backend has not finished its answer.
+    // The backend closed in the middle of its answer.
     assert!(answer.unwrap().is_err(), "a clean close");
 }
 
-/// On a Unix socket a backend can stop reading without closing.
+/// On a Unix socket, a backend can stop reading without closing.
 #[tokio::test]
 async fn half_closed_timeout_applies_to_a_backend_that_stops_reading() {
     let folder = Folder::new(&["a.example"]);

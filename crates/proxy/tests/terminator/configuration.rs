@@ -13,7 +13,7 @@ fn line(text: &str) -> String {
     }
 }
 
-/// Checks the beginning of the error for each configuration, and that it is one line.
+/// Checks that the error for each configuration is one line with this beginning.
 fn assert_errors<const N: usize>(cases: [(String, &str); N]) {
     for (text, expected) in cases {
         let line = line(&text);
@@ -22,7 +22,7 @@ fn assert_errors<const N: usize>(cases: [(String, &str); N]) {
     }
 }
 
-/// A configuration with a route of its own for `a.example`, and this in it.
+/// A configuration whose route for `a.example` contains this text.
 fn route(text: &str) -> String {
     format!("{GOOD}[[listener.route]]\nnames = \"a.example\"\n{text}\n")
 }
@@ -325,7 +325,7 @@ fn check_loads_files_and_resolves_names() {
     assert!(missing.to_string().contains("none.toml: No such file"), "{missing}");
 }
 
-/// The example in the manual is valid, and has the default values where it claims to.
+/// The manual's example is valid, and its values are defaults where it says that they are.
 #[test]
 fn manual_example_is_valid() {
     let manual = include_str!("../../../../docs/proxy.md");
@@ -391,7 +391,7 @@ fn manual_documents_every_key() {
     let manual = include_str!("../../../../docs/proxy.md");
     let route = "[[listener.route]]\nnames = \"a.example\"\n";
     let store = "[resumption.store]\nurl = \"redis://h\"\nsecret = \"s\"\n";
-    // The error about an unknown key lists the known ones.
+    // The error about an unknown key lists the known keys.
     for text in [
         format!("? = 1\n{GOOD}"),
         format!("[admin]\n? = 1\n{GOOD}"),

@@ -90,7 +90,7 @@ async fn drain_timeout_closes_remaining_connections() {
         started.elapsed() >= Duration::from_millis(300)
             && started.elapsed() < Duration::from_secs(3)
     );
-    // Cut off, which is not a clean close.
+    // The connection was cut off: the client gets no close_notify.
     assert!(stream.read(&mut [0; 10]).await.is_err());
 }
 

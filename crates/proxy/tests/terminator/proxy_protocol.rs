@@ -13,7 +13,7 @@ use crate::support::{
     Folder, backend, client, connect, echo, exchange, identity, metric, quoted, wait_until,
 };
 
-/// A backend that reports all that it receives.
+/// A backend that reports all bytes that it receives.
 async fn recording_backend() -> (SocketAddr, mpsc::UnboundedReceiver<Vec<u8>>) {
     let (sender, events) = mpsc::unbounded_channel();
     let address = backend(move |mut transport| {

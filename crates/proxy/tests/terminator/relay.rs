@@ -77,7 +77,7 @@ async fn slow_client_applies_back_pressure_to_the_backend() {
     assert_eq!(count, ALL);
 }
 
-/// Coalescing neither delays data for long nor holds any back.
+/// Coalescing of records neither delays data for long nor retains any.
 #[tokio::test]
 async fn coalesced_reads_are_delivered_promptly() {
     let folder = Folder::new(&["a.example"]);
@@ -142,7 +142,7 @@ async fn http_backend_is_connected_at_the_first_byte() {
     assert!(coming.try_recv().is_err());
     assert_eq!(echoed(&mut stream, b"request").await, b"request");
     assert!(coming.try_recv().is_ok());
-    // Without ALPN the server may be the one to send first.
+    // Without ALPN the protocol is unknown, and the server may send first.
     let _stream = connect(&proxy, "a.example", client()).await.unwrap();
     coming.recv().await.unwrap();
 }

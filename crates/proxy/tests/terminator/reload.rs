@@ -12,7 +12,7 @@ fn text(folder: &Folder, to: std::net::SocketAddr) -> String {
 async fn routes_change_without_closing_connections() {
     let folder = Folder::new(&["a.example"]);
     let (one, two) = (greeting_echo(b"1").await, greeting_echo(b"2").await);
-    // Without it, another backend would be another session context.
+    // Without this setting, another backend would mean another session context.
     let text = |to| text(&folder, to) + "session_context = \"greeting\"\n";
     let mut proxy = crate::support::start(&text(one));
     let mut old = connect(&proxy, "a.example", client()).await.unwrap();
@@ -22,7 +22,7 @@ async fn routes_change_without_closing_connections() {
     proxy.reload(config(&text(two))).unwrap();
     for _ in 0..100 {
         let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
-        // Tickets stay valid across a reload.
+        // A ticket stays valid across a reload.
         assert!(stream.info().resumed);
         if exchange(&mut stream, b"").await.unwrap() == b"2" {
             break;
@@ -48,7 +48,7 @@ async fn session_is_not_resumed_after_a_route_changes_backends() {
     for _ in 0..100 {
         let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
         let resumed = stream.info().resumed;
-        // A worker may not have the new configuration yet.
+        // A worker may still have the old configuration.
         if exchange(&mut stream, b"").await.unwrap() == b"2" {
             assert!(!resumed);
             return;
@@ -99,7 +99,7 @@ async fn restart_only_settings_survive_a_reload() {
         assert_eq!(running.resumption.guard_capacity, 1_000_000);
         assert_eq!(running.timeouts.idle, std::time::Duration::from_secs(7));
     }
-    // Workers take over the new configuration one after the other.
+    // The workers adopt the new configuration one after the other.
     for _ in 0..100 {
         let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
         if exchange(&mut stream, b"").await.unwrap() == b"2" {
@@ -120,7 +120,7 @@ async fn certificates_change_without_closing_connections() {
     proxy.certificates().iter().for_each(|certificates| assert!(certificates.reload().any()));
     let mut new = connect(&proxy, "a.example", client()).await.unwrap();
     assert_ne!(before, chain(&mut new));
-    // A truncated file keeps the previous certificate.
+    // If the new file is truncated, the previous certificate stays in use.
     std::fs::write(folder.path("certs/a.example.crt"), "-----BEGIN CERT").unwrap();
     let changes = proxy.certificates()[0].reload();
     assert!(!changes.any() && changes.problems.len() == 1);

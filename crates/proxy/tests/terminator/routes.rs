@@ -1,4 +1,4 @@
-//! Routes are selected by server name, and have settings of their own.
+//! Routes are selected by server name, and have their own settings.
 
 use tercel::wire::ProtocolVersion;
 
@@ -28,7 +28,7 @@ async fn routes_are_selected_by_server_name() {
     assert_eq!(served_by(&proxy, "a.example").await.as_deref(), Some("exact"));
     assert_eq!(served_by(&proxy, "x.a.example").await.as_deref(), Some("wild"));
     assert_eq!(served_by(&proxy, "b.example").await.as_deref(), Some("wild"));
-    // There is a certificate for the name, but no route.
+    // The name has a certificate but no route.
     assert_eq!(served_by(&proxy, "c.example").await, None);
     let proxy = folder.start(&format!("to = \"{other}\"\n{named}"));
     assert_eq!(served_by(&proxy, "a.example").await.as_deref(), Some("exact"));
@@ -65,7 +65,7 @@ async fn route_can_require_client_certificates() {
     ));
     assert_eq!(served_by(&proxy, "a.example").await.as_deref(), Some(""));
     let without_certificate = connect(&proxy, "b.example", client()).await;
-    // In TLS 1.3 the client completes its handshake before it is refused.
+    // In TLS 1.3 the client completes its handshake before the server refuses it.
     if let Ok(mut stream) = without_certificate {
         assert!(exchange(&mut stream, b"x").await.is_err());
     }

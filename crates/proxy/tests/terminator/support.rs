@@ -138,7 +138,7 @@ pub(crate) async fn connect_with(
     Connector::new(client).connect(name.try_into().unwrap(), transport).await
 }
 
-/// Sends this, closes, and reads until the end.
+/// Sends these bytes, closes, and reads until the end.
 pub(crate) async fn exchange(
     stream: &mut TlsStream<TcpStream>,
     sent: &[u8],
@@ -150,7 +150,7 @@ pub(crate) async fn exchange(
     Ok(received)
 }
 
-/// Sends this and reads as many bytes.
+/// Sends these bytes and reads the same number of bytes.
 pub(crate) async fn echoed(stream: &mut TlsStream<TcpStream>, sent: &[u8]) -> Vec<u8> {
     stream.write_all(sent).await.unwrap();
     let mut received = vec![0; sent.len()];

@@ -1,4 +1,4 @@
-//! Resumption on another process with ticket keys in a file.
+//! Resumption on another process, with ticket keys in a file.
 //!
 //! The tests that need a store are in `src/testing/shared_store.rs`.
 
@@ -13,7 +13,7 @@ use crate::support::{
     Folder, client, config, connect_with, echo, echoed, metric, quoted, start, wait_until,
 };
 
-/// A line of the file: a key, derived from `number`, that becomes active at this time.
+/// A line of the key file: a key, derived from `number`, that becomes active at this time.
 fn key(begins: u64, number: u8) -> String {
     format!("{begins} {}\n", format!("{number:02x}").repeat(48))
 }
@@ -51,23 +51,23 @@ async fn ticket_keys_in_a_file_are_reloaded() {
     assert!((3000..3100).contains(&age(&proxy)), "{}", age(&proxy));
     let settings = client().build().unwrap();
     assert!(!resumed(&proxy, &settings).await);
-    // Reloaded on request; the previous key still decrypts.
+    // The file is reloaded on request; the previous key still opens tickets.
     write_keys(&folder, &(first + &second));
     fleet.reload().await.unwrap();
     assert!((2000..2100).contains(&age(&proxy)), "{}", age(&proxy));
     assert!(resumed(&proxy, &settings).await);
-    // An invalid file is reported and changes nothing.
+    // An invalid file is reported, and the keys stay unchanged.
     write_keys(&folder, "soon\n");
     assert!(fleet.reload().await.is_err());
     assert!(resumed(&proxy, &settings).await);
-    // Reloaded by itself; a ticket of a removed key costs a full handshake.
+    // The file is reloaded automatically; a ticket of a removed key leads to a full handshake.
     let taken = fleet.counts().ticket_keys_changed;
     write_keys(&folder, &third);
     wait_until("the new keys are loaded", || fleet.counts().ticket_keys_changed == taken + 1).await;
     assert!((1000..1100).contains(&age(&proxy)), "{}", age(&proxy));
     assert!(!resumed(&proxy, &settings).await);
     assert!(resumed(&proxy, &settings).await);
-    // The process's own keys again, also in the metric.
+    // Without the file the process uses its own keys again, and the metric shows it.
     let own = text.split("[resumption]").next().unwrap();
     proxy.reload(config(own)).unwrap();
     assert!(age(&proxy) < 100, "{}", age(&proxy));
@@ -88,7 +88,7 @@ async fn ticket_keys_in_a_file_are_shared_between_processes() {
     for (proxy, expected) in [(&one, false), (&other, true), (&one, true)] {
         assert_eq!(resumed(proxy, &settings).await, expected);
     }
-    // Without the file the configuration is refused.
+    // A configuration whose key file is missing is refused.
     std::fs::remove_file(&file).unwrap();
     let error = tercel_proxy::check(&config(&text)).unwrap_err();
     assert_eq!(error.key, "resumption.ticket_keys", "{error}");

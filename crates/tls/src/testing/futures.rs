@@ -1,4 +1,4 @@
-//! The memory of a handshake while it waits, and that it may wait on any thread.
+//! The memory of a handshake while it waits. It may wait on any thread.
 
 use super::measure::{FUTURE_LIMIT, future_sizes};
 use super::misbehaving_peer::any_case;

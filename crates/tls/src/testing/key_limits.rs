@@ -1,5 +1,5 @@
-//! Keys at the end of their lifetime: the limits of RFC 9846 5.3 and 5.5, with sequence numbers
-//! that the tests set.
+//! The limits for the use of a key in RFC 9846 5.3 and 5.5, with sequence numbers that the tests
+//! set.
 
 use tercel_wire::{ContentType, ProtocolVersion};
 
@@ -38,7 +38,7 @@ fn a_spent_key_is_replaced_by(seal: impl Fn(&mut Sender, &mut Vec<u8>)) {
     seal(&mut connection.sender, &mut out);
     assert_eq!(connection.sender.sequence(), 1);
 
-    // A KeyUpdate that requests none in return, under the old key.
+    // The KeyUpdate under the old key, which does not request one in return.
     assert_eq!(open(&mut opener, &mut out), (ContentType::HANDSHAKE, vec![24, 0, 0, 1, 0]));
     opener.install(secret.next().protection().unwrap());
     assert_eq!(open(&mut opener, &mut out), (ContentType::APPLICATION_DATA, b"data".to_vec()));

@@ -1,5 +1,5 @@
-//! Figures on which the design is based, for `just size` and `just count`: the sizes of futures,
-//! the cost of a resume.
+//! Measurements for `just size` and `just count`: the sizes of futures, the cost of resuming a
+//! coroutine.
 
 use core::hint::black_box;
 
@@ -18,7 +18,7 @@ pub(super) const FUTURE_LIMIT: usize = 4096;
 #[test]
 #[ignore = "prints, for `just size`"]
 fn print_future_sizes() {
-    // Begins a line of its own.
+    // The test harness has begun a line; this ends it.
     println!();
     println!("handshake futures (limit {FUTURE_LIMIT} bytes)");
     for (side, size) in future_sizes() {
@@ -26,7 +26,7 @@ fn print_future_sizes() {
     }
 }
 
-/// Runs as often as the variable `TERCEL_RESUMES` says.
+/// The number of runs is in the variable `TERCEL_RESUMES`.
 #[test]
 #[ignore = "for tools/count.sh, which counts its instructions"]
 fn resumes_of_an_empty_coroutine() {
@@ -34,8 +34,8 @@ fn resumes_of_an_empty_coroutine() {
     resume_empty(times.parse().expect("a number"));
 }
 
-/// The sizes of each side's future, and of those that it temporarily holds in boxes, computed
-/// without running them.
+/// The sizes of each side's future, and of the futures that it temporarily holds in boxes. They are
+/// computed without running the futures.
 pub(super) fn future_sizes() -> [(&'static str, usize); 8] {
     [
         ("client", size_of_future3(start::client)),
@@ -61,7 +61,7 @@ fn size_of_future4<A, B, C, D, F: Future + Send>(_: impl Fn(A, B, C, D) -> F) ->
     size_of::<F>()
 }
 
-/// The cost of the coroutine itself: a poll, the mailbox in and out, a message in.
+/// The cost of the coroutine itself: one poll, the mailbox in and out, one message in.
 #[inline(never)]
 fn resume_empty(times: usize) {
     let mut post = Some(Box::new(Mailbox::new(Transport::Records(Records::new(Side::Server)))));

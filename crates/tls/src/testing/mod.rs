@@ -1,5 +1,5 @@
-//! Tests that need the inside of the crate and cover several modules: published traces, a
-//! misbehaving peer with the right keys, measurements of private types.
+//! Tests that need private items of several modules: published traces, a misbehaving peer with the
+//! right keys, measurements of private types.
 
 mod futures;
 mod key_limits;
@@ -9,6 +9,6 @@ mod post_handshake_auth;
 mod renewed_tickets;
 mod resumed_certificate_types;
 mod ticket_requests;
-// With published private keys, which need a test seam.
+// The traces set published private keys, which takes a test seam.
 #[cfg(debug_assertions)]
 mod traces;

@@ -1,7 +1,7 @@
-//! A server that renews tickets of TLS 1.2 when it resumes, which the library's never does: what a
-//! client stores of a resumed session, with a new ticket and without.
+//! A server that renews TLS 1.2 tickets when it resumes, which the library's server never does.
+//! Tests which session a client stores after such a resumption, with a new ticket and without.
 //!
-//! The test implements the server, with the secret of the session.
+//! The test implements the server, using the session's secret.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
@@ -51,10 +51,10 @@ struct TestClient {
     config: Arc<ClientConfig>,
 }
 
-/// What a server sends in addition.
+/// Optional parts of a server's flight, and its faults.
 #[derive(Clone, Copy, Default)]
 struct ServerOptions<'a> {
-    /// Lifetime hint and ticket of a resumed handshake.
+    /// The lifetime hint and the ticket in a resumed handshake.
     ticket: Option<(u32, &'a [u8])>,
     alpn: Option<&'a [u8]>,
     wrong_finished: bool,
@@ -100,7 +100,7 @@ impl TestClient {
         }
     }
 
-    /// Connects to a server that resumes.
+    /// Connects to a server that resumes the session.
     fn visit(&self, options: ServerOptions<'_>) -> Result<Connection, Error> {
         let session = self.session().unwrap();
         let mut client = Handshake::client(self.config.clone(), name());
@@ -115,7 +115,7 @@ impl TestClient {
         }
     }
 
-    /// Whether the session is offered. It stays in the store.
+    /// Whether the client offers the session. The session stays in the store.
     fn offers(&self) -> bool {
         let bytes = self.bytes();
         let mut hello = Vec::new();
@@ -126,7 +126,7 @@ impl TestClient {
         hello.extensions.session_ticket.is_some_and(|ticket| !ticket.is_empty())
     }
 
-    /// The stored session, with a late expiry. It stays in the store.
+    /// The stored session. It is put back into the store, with an expiry in 100 hours.
     fn session(&self) -> Option<Session> {
         let key = self.key();
         let session = self.store.take_session(&key, self.clock.now())?;
@@ -155,7 +155,7 @@ impl ManualClock {
     }
 }
 
-/// All that a server sends after this ClientHello up to its Finished.
+/// All messages of a server from the answer to this ClientHello to its Finished.
 fn resuming_flight(hello: &[u8], session: &Session, options: ServerOptions<'_>) -> Vec<u8> {
     let message = &hello[limits::HEADER..];
     let hello = ClientHello::parse(&message[4..]).unwrap();
@@ -219,7 +219,7 @@ fn a_renewed_ticket_replaces_the_old_one() {
         assert_eq!(kept.created, BEGIN + u64::from(visit) * HOUR);
         assert_eq!(kept.lifetime, if hint == 0 { LIFETIME_OF_ID } else { hint });
         assert_eq!(kept.alpn.as_deref(), Some(&b"second"[..]));
-        // Everything else is the same session; in particular the time of authentication.
+        // Only the ticket differs: the time of authentication is unchanged, in particular.
         assert!(kept.by_ticket && kept.authenticated == before.authenticated);
         assert!(kept.secret.as_bytes() == before.secret.as_bytes());
         assert_eq!((kept.suite.code, kept.extended), (before.suite.code, before.extended));
@@ -271,7 +271,7 @@ fn an_invalid_resumption_leaves_no_session() {
     }
 }
 
-/// The expiry of a session is checked, whatever the store does. RFC 5077 3.3
+/// The client checks the expiry of a session itself, even if the store does not. RFC 5077 3.3
 #[test]
 fn an_expired_session_from_a_store_is_not_offered() {
     let client = TestClient::new();
@@ -314,7 +314,7 @@ fn a_session_ends_with_the_certificate_of_its_server() {
         .unwrap();
     client.clock.turn(16 * HOUR);
     assert!(client.offers());
-    // Also after a lookup.
+    // A session that was resumed meanwhile expires at the same time.
     client
         .visit(ServerOptions { ticket: Some((48 * 3600, &[2; 50])), ..ServerOptions::default() })
         .unwrap();

@@ -1,4 +1,4 @@
-//! Sessions whose client no longer lists the certificate type that the server would send. RFC 7250
+//! Sessions whose client no longer offers the certificate type that the server would send. RFC 7250
 //!
 //! The library's client does not offer such sessions, so the test changes its ClientHello.
 
@@ -18,8 +18,8 @@ use crate::{Credential, Handshake, ReceiveBuffer, ServerConfig};
 const RAW: &[CertificateType] = &[CertificateType::RAW_PUBLIC_KEY];
 const BOTH: &[CertificateType] = &[CertificateType::X509, CertificateType::RAW_PUBLIC_KEY];
 
-/// Whether a session made with this credential, the only one of the server, is resumed by a client
-/// that lists these types.
+/// Whether a session made with this credential, the server's only one, is resumed by a client that
+/// offers these types.
 fn resumes(credential: Credential, types: Option<&[CertificateType]>) -> bool {
     let mut sent = Vec::new();
     let mut client = Handshake::client(any_case().client(), "localhost".try_into().unwrap());

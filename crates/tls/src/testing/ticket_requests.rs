@@ -1,6 +1,7 @@
-//! The number of tickets for a client that sends ticket_request. RFC 9149 3
+//! The number of tickets that a server sends to a client with ticket_request. RFC 9149 3
 //!
-//! The library's client does not send it, and adding it to a ClientHello would break the handshake.
+//! The library's client does not send this extension, and adding it to a ClientHello would break
+//! the handshake.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! After a fatal alert a session of TLS 1.2 is discarded also where an application stores sessions
-//! itself, and where the connection was restored from bytes. RFC 5246 7.2.2
+//! After a fatal alert a session of TLS 1.2 is discarded. This also holds if an application stores
+//! sessions itself, and if the connection was restored from bytes. RFC 5246 7.2.2
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ impl ExternalStore {
         server_with_questions().forget_session(Arc::new(forget)).build().unwrap()
     }
 
-    /// Connects; the assertion above shows that no session is removed before the handshake is
+    /// Connects. The assertion above checks that no session is removed before the handshake is
     /// complete.
     fn connect(&self, client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Ends {
         let mut ends = Pair::new(client, server, NAME)
@@ -113,7 +113,8 @@ fn a_restored_server_discards_its_session_in_either_kind_of_store() {
             let ends = external.connect(&client, &server);
             assert_eq!(ends.server.connection.info.resumed, resumed);
             let saved = ends.server.connection.save().unwrap();
-            // Restored again, so that the session key is carried by the saved bytes.
+            // The connection is restored again, because the session key must be part of the saved
+            // bytes.
             let restored = Connection::restore_server(&saved, &server).unwrap();
             let restored = Connection::restore_server(&restored.save().unwrap(), &server).unwrap();
             if resumed {
@@ -122,7 +123,7 @@ fn a_restored_server_discards_its_session_in_either_kind_of_store() {
         }
         let after = external.connect(&client, &server);
         assert!(!after.server.connection.info.resumed);
-        // A configuration without a store has nothing to discard, and that is no error.
+        // A configuration without a store has no session to discard; this is not an error.
         let saved = after.server.connection.save().unwrap();
         let nowhere = self::server().without_tickets().build().unwrap();
         abort(Connection::restore_server(&saved, &nowhere).unwrap());

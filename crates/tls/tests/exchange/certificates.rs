@@ -1,6 +1,4 @@
-//! Which certificate is sent, and why one is refused.
-//!
-//! Issuers, schemes and times, through a whole handshake.
+//! Selection and refusal of certificates in whole handshakes, by issuer, signature scheme and time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,7 +98,7 @@ fn the_credential_that_the_client_can_verify_is_sent() {
         for scheme in
             [SignatureScheme::ECDSA_SECP256R1_SHA256, SignatureScheme::RSA_PSS_RSAE_SHA256]
         {
-            // The chain is signed by ECDSA, whatever key the leaf has.
+            // An ECDSA key signs the chain, whatever key the leaf has.
             let ours = client()
                 .versions(&[version])
                 .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
@@ -115,7 +113,7 @@ fn the_credential_that_the_client_can_verify_is_sent() {
 
 #[test]
 fn extensions_of_tls12_can_be_required() {
-    // An attacker on the path hides an extension of the client.
+    // An attacker on the path removes an extension from the ClientHello.
     let hidden = |pattern: &'static [u8], strict: bool| {
         let ours = client().versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
         let theirs = server().require_extended_main_secret(strict).build().unwrap();
@@ -134,7 +132,7 @@ fn extensions_of_tls12_can_be_required() {
     assert_eq!(failure.server.and_then(Error::alert), handshake_failure, "{failure:?}");
     let failure = hidden(&[255, 1, 0, 1, 0], false);
     assert_eq!(failure.client.and_then(Error::alert), handshake_failure, "{failure:?}");
-    // Without the requirement the Finished does not verify.
+    // If the extension is not required, the Finished does not verify.
     let failure = hidden(&[0, 23, 0, 0], false);
     let expected = Some(AlertDescription::DECRYPT_ERROR);
     assert_eq!(failure.server.and_then(Error::alert), expected, "{failure:?}");

@@ -1,6 +1,6 @@
-//! Sessions of TLS 1.2 that a resumption puts back into the client's store.
+//! Sessions of TLS 1.2 that a resumption stores again at the client.
 //!
-//! They have the same bytes if nothing has changed, and new ones if something has.
+//! The stored bytes are the same if the session has not changed, and new ones otherwise.
 
 use std::sync::Arc;
 

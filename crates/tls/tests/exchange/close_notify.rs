@@ -1,6 +1,6 @@
 //! How a connection ends: closed, truncated, failed or aborted.
 //!
-//! What each side may still do, and what the other side receives.
+//! The tests check what each side may still send, and what the other side receives.
 
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
@@ -42,7 +42,7 @@ fn close_notify_ends_reading() {
                 to.connection.sender.seal_to(b"answer", &mut answer).unwrap();
                 assert_eq!(from.read(&answer, Delivery::Whole).unwrap(), b"answer");
             } else {
-                // The answer is a close_notify. RFC 5246 7.2.1
+                // The peer must answer with a close_notify. RFC 5246 7.2.1
                 to.connection.sender.control(&mut answer).unwrap();
                 from.read(&answer, Delivery::Whole).unwrap();
                 assert_eq!(from.connection.receiver.open(&mut from.received), Ok(Opened::Closed));
@@ -106,7 +106,7 @@ fn a_non_error_alert_is_a_warning_before_close_notify() {
             AlertDescription::NO_RENEGOTIATION,
         ] {
             if version == TLS13 && alert == AlertDescription::NO_RENEGOTIATION {
-                // TLS 1.3 does not have it.
+                // TLS 1.3 does not have this alert.
                 continue;
             }
             let mut ends = connect(version);

@@ -1,4 +1,4 @@
-//! Every version, key type, suite, group and policy for client certificates, in combination.
+//! Every version, key type, suite, group and setting of client authentication, in combination.
 
 use tercel::server::ClientAuth;
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
@@ -57,8 +57,8 @@ fn tls12() {
     }
 }
 
-/// Each suite with each group, each policy for client certificates, and a client with and without
-/// one.
+/// Tests each suite with each group, each setting of client authentication, and a client with and
+/// without a certificate.
 fn all(version: ProtocolVersion, kind: Kind, suites: &[CipherSuite], groups: &[NamedGroup]) {
     let demands = [
         (ClientAuth::None, true),

@@ -1,6 +1,6 @@
-//! Certificate compression: which side compresses with what, and the peer's faults. RFC 8879
+//! Certificate compression: the algorithms that each side uses, and faults of the peer. RFC 8879
 //!
-//! Both directions, with the library's algorithms and with one of the application.
+//! Tests both directions, with the library's algorithms and with one of the application.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ struct OneByteLonger {
     code: u16,
     compressed: AtomicUsize,
     decompressed: AtomicUsize,
-    /// The byte that is added, and the byte that a reader expects.
+    /// The byte that the writer adds, and the byte that a reader expects.
     marks: (u8, u8),
 }
 
@@ -70,7 +70,8 @@ fn connect(client: ClientConfigBuilder, server: ServerConfigBuilder) -> Result<E
     Pair::new(&client.build().unwrap(), &server.build().unwrap(), NAME).connect()
 }
 
-/// The number of bytes that a server sends up to its Finished, with this setting of the client.
+/// The number of bytes that a server sends up to and including its Finished, if the client offers
+/// compression or not.
 fn server_flight(offer: bool) -> usize {
     let server = tercel::ServerConfig::builder().credential(large_credential()).build().unwrap();
     let client = client().offer_certificate_compression(offer).build().unwrap();
@@ -93,14 +94,15 @@ fn without_algorithms_nothing_is_compressed() {
     assert!(server_flight(false).abs_diff(server_flight(true)) < 20);
 }
 
-/// A credential whose certificate gets smaller with any compression.
+/// A credential whose certificate becomes smaller with every algorithm.
 fn large_credential() -> Credential {
     let names: Vec<String> = (0..40).map(|host| format!("host{host}.{NAME}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).chain([NAME]).collect();
     crate::identity::credential_for(Kind::P256, &names)
 }
 
-/// Some peers compress a certificate again for their transcript, and deflate has many encodings.
+/// Some peers compress a certificate again for their transcript, and deflate has several encodings
+/// of the same data.
 #[test]
 fn by_default_neither_side_sends_zlib() {
     let zlib = CertificateCompressionAlgorithm::ZLIB.0;
@@ -227,11 +229,11 @@ fn certificates_can_be_compressed_before_the_first_handshake() {
             connect(ocsp, timestamps);
         }
     };
-    // Each form was compressed once, and none of them by a handshake.
+    // Each form was compressed once, when the server was built, and none during a handshake.
     assert_eq!(algorithm.uses().0, 4);
     connect_in_all_ways();
     assert_eq!(algorithm.uses().0, 4);
-    // A renewed OCSP response or a new credential is compressed before it is used.
+    // A renewed OCSP response or a new credential is compressed before its first use.
     let leaf = connect(true, true).take_peer_chain().remove(0);
     assert!(set.renew_ocsp_response(&leaf, &[2; 50]));
     assert_eq!(algorithm.uses().0, 8);
@@ -240,7 +242,7 @@ fn certificates_can_be_compressed_before_the_first_handshake() {
     assert_eq!(algorithm.uses().0, 9);
     connect_in_all_ways();
     assert_eq!(algorithm.uses().0, 9);
-    // Called explicitly, for credentials that the configuration does not know.
+    // The application calls this explicitly for credentials that are not in the configuration.
     let own = shared();
     server.compress_certificate(&own);
     assert_eq!(algorithm.uses().0, 13);

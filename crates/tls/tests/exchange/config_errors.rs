@@ -1,4 +1,4 @@
-//! Configurations that cannot be built: each error, and the option that its text begins with.
+//! Configurations that cannot be built: each error, and the option with which its text begins.
 //!
 //! `tests/structure/config_errors.rs` checks that each variant is named in a test.
 
@@ -24,8 +24,8 @@ use tercel::{ClientConfig, Policy, ServerConfig};
 
 use crate::identity::{KINDS, client, credential, server};
 
-/// The option is wrong: the error is this one, and its text begins with the option's name. Some
-/// errors have several options, and their texts begin with all of them.
+/// Asserts that `build` fails with this error, and that its text names the option. The text begins
+/// with all options that can cause the error.
 #[track_caller]
 fn assert_names(option: &str, result: Result<(), ConfigError>, expected: ConfigError) {
     assert_eq!(result, Err(expected), "{option}");
@@ -49,7 +49,7 @@ fn server_error(option: &str, set: OfServer, expected: ConfigError) {
     assert_names(option, set(server()).build().map(drop), expected);
 }
 
-/// For an option that both builders have.
+/// Asserts the same for an option that both builders have.
 macro_rules! assert_both {
     ($option:ident($($argument:expr),*), $expected:expr) => {{
         client_error(stringify!($option), |builder| builder.$option($($argument),*), $expected);
@@ -77,7 +77,7 @@ fn cipher_suites() {
         ConfigError::UnknownCipherSuite(unknown)
     );
     assert!(ConfigError::UnknownCipherSuite(unknown).to_string().contains(&unknown.to_string()));
-    // None for the version.
+    // There is no suite for the offered version.
     client_error(
         "cipher_suites",
         |client| {
@@ -160,8 +160,8 @@ fn trust() {
     );
 }
 
-/// Each option that demands client certificates also says by what they are verified, so this
-/// error has no test: see the exemptions of `tests/structure/config_errors.rs`.
+/// Each option that requests client certificates also sets their verifier. So the error for a
+/// missing verifier has no test: see the exemptions of `tests/structure/config_errors.rs`.
 #[test]
 fn each_demand_for_client_certificates_has_a_verifier() {
     let required = ClientAuth::Required;
@@ -191,12 +191,12 @@ fn application_protocols() {
     let bad = ConfigError::BadApplicationProtocol;
     assert_both!(alpn(&[""]), bad);
     assert_both!(alpn(&["h2", &"x".repeat(256)]), bad);
-    // Each name has its length in a byte. RFC 7301 3.1
+    // Each name has a length of one byte. RFC 7301 3.1
     assert_both!(alpn(&vec!["x".repeat(255); 256]), bad);
     client().alpn(&vec!["x".repeat(255); 255]).build().unwrap();
 }
 
-/// An algorithm with this code.
+/// A compression algorithm with this code.
 struct Coded(u16);
 
 impl CompressCertificate for Coded {
@@ -252,7 +252,7 @@ fn pre_shared_keys() {
     assert_names(option, of_server.build().map(drop), unusable);
     let of_server = server().versions(&tls12).find_pre_shared_key(Policy::Ask);
     assert_names("find_pre_shared_key", of_server.build().map(drop), unusable);
-    // No suite with the hash of a client's key.
+    // There is no suite with the hash of a client's key.
     let suites = [CipherSuite::TLS_AES_128_GCM_SHA256];
     let other_hash = client().cipher_suites(&suites);
     let other_hash = other_hash.pre_shared_keys([key(b"k", HashAlgorithm::Sha384)]);
@@ -296,7 +296,7 @@ fn certificate_authorities() {
     let bad = ConfigError::BadAuthorities;
     let option = "certificate_authorities";
     client_error(option, |client| client.certificate_authorities(vec![vec![]]), bad);
-    // With two bytes for the length of each.
+    // Each name has a length of two bytes.
     let names = |length| vec![vec![0x30; length]];
     assert_names(option, client().certificate_authorities(names(32_767)).build().map(drop), bad);
     client().certificate_authorities(names(32_766)).build().unwrap();

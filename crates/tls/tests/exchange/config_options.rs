@@ -1,7 +1,7 @@
-//! Single options of an application, and their effect on the peer.
+//! Single options of a configuration, and their effect on the peer.
 //!
-//! Predicted groups, unacknowledged names, padding, the alert of a verifier, and the certificate
-//! types that are requested.
+//! The options are predicted groups, unacknowledged names, padding, the alert of a verifier, and
+//! the requested certificate types.
 
 use std::sync::{Arc, Mutex};
 
@@ -42,10 +42,10 @@ fn a_share_is_sent_for_the_best_group_that_the_server_supports() {
         (sent, ends.client.connection.info.retried)
     };
     let (p256, p384) = (NamedGroup::SECP256R1, NamedGroup::SECP384R1);
-    // The client's order decides, not that of the hint.
+    // The client's order of groups decides, not the order of the hint.
     assert_eq!(shares(&[p384, p256], &[GROUPS[0]]).0, [p256]);
     assert_eq!(shares(&[p384], &[]).0, [p384]);
-    // A hint without a group of the client has no effect.
+    // A hint without any of the client's groups has no effect.
     assert_eq!(shares(&[NamedGroup::X448], &[p384]).0, [p384]);
     // A wrong hint costs a round trip: this server prefers the first group.
     assert!(shares(&[p384], &[]).1);
@@ -88,7 +88,8 @@ fn a_server_sends_requested_padding_if_configured() {
     assert!(!plain.0);
     let (padded, flight) = sent(tls13, Some(16_384), true);
     assert!(padded && flight > plain.1 + 16_384);
-    // No padding: if the server is not configured for it, above the limit, and in TLS 1.2.
+    // There is no padding if the server is not configured for it, if the request is above the
+    // limit, and in TLS 1.2.
     for (version, bytes, takes_part) in
         [(tls13, 1000, false), (tls13, 16_385, true), (tls12, 1000, true)]
     {
@@ -97,7 +98,7 @@ fn a_server_sends_requested_padding_if_configured() {
     }
 }
 
-/// Refuses all peers with this alert.
+/// A verifier that refuses all peers with this alert.
 struct Refusing(u8);
 
 impl VerifyPeer for Refusing {
@@ -122,7 +123,7 @@ fn a_verifier_chooses_among_the_alerts_that_refuse_a_peer() {
     ] {
         assert_eq!(reported(alert), alert);
     }
-    // A verifier cannot make a refusal look like a regular end.
+    // A verifier's refusal cannot look like a regular end of the connection.
     for other in
         [AlertDescription::CLOSE_NOTIFY, AlertDescription::USER_CANCELED, AlertDescription(7)]
     {

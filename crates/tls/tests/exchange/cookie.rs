@@ -1,4 +1,5 @@
-//! A HelloRetryRequest with a cookie only, and what the second ClientHello may then change.
+//! A HelloRetryRequest that has only a cookie, and the changes that the second ClientHello may then
+//! have.
 
 use tercel::pki_types::ServerName;
 use tercel::wire::{CipherSuite, ClientHello, ProtocolVersion};

@@ -1,4 +1,4 @@
-//! Which of several chains a server or client sends: by key, curve, authority, name and order.
+//! Selection among several chains by a server or client: by key, curve, authority, name and order.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVe
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 
-/// An authority with its own name, which distinguishes it from others.
+/// A certificate authority with its own name.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -74,7 +74,7 @@ impl Authority {
     }
 }
 
-/// A set of credentials, and their leaves, by which they are recognized.
+/// A set of credentials, with their leaves to recognize them.
 struct Set {
     credentials: Arc<Credentials>,
     leaves: Vec<CertificateDer<'static>>,
@@ -126,7 +126,7 @@ fn the_first_key_type_that_the_client_can_verify_is_sent() {
         // ML-DSA is defined for TLS 1.3 only.
         let first = usize::from(version == TLS12);
         for known in first..order.len() {
-            // The order of the set decides, not that of the client.
+            // The order of the set decides, not the client's order.
             let mut schemes = order[known..].to_vec();
             schemes.reverse();
             let client = client_of(version).signature_schemes(&schemes);
@@ -166,7 +166,7 @@ fn a_chain_of_an_authority_that_the_client_names_is_preferred() {
     let p256 = &rcgen::PKCS_ECDSA_P256_SHA256;
     let set = Set::new(vec![
         old.issue(p256, &[]),
-        // The authority is the issuer of the second certificate.
+        // This authority issued the second certificate of the chain.
         middle.issue(p256, &[&middle]),
         new.issue(&rcgen::PKCS_RSA_SHA256, &[]),
     ]);
@@ -179,11 +179,12 @@ fn a_chain_of_an_authority_that_the_client_names_is_preferred() {
     assert_eq!(set.sent_to(naming(&[&new])), Ok(1));
     assert_eq!(set.sent_to(naming(&[&middle])), Ok(1));
     assert_eq!(set.sent_to(naming(&[&other, &new])), Ok(1));
-    // If several fit, the first is sent.
+    // If several chains fit, the first is sent.
     assert_eq!(set.sent_to(naming(&[&new, &old])), Ok(0));
-    // If the client names only unknown authorities, the first is sent: it may still be trusted.
+    // If the client names only unknown authorities, the first chain is sent, because the client may
+    // still trust it.
     assert_eq!(set.sent_to(naming(&[&other])), Ok(0));
-    // An authority does not help if the key cannot be verified.
+    // A chain of a named authority is not sent if the client cannot verify its key.
     let rsa = [SignatureScheme::RSA_PSS_RSAE_SHA256];
     assert_eq!(set.sent_to(naming(&[&old]).signature_schemes(&rsa)), Ok(2));
 }
@@ -230,8 +231,8 @@ fn a_client_sends_a_chain_of_an_authority_that_the_server_names() {
                 .client_auth(ClientAuth::Required, trusted.roots())
                 .build()
                 .unwrap();
-            // A server may trust more than it names, so a client without a match sends its first
-            // chain.
+            // A server may trust more authorities than it names, so a client without a match sends
+            // its first chain.
             let outcome = Pair::new(&client, &server, NAME).connect();
             let shown =
                 outcome.ok().map(|ends| set.position(&ends.server.connection.info.peer_chain()[0]));
@@ -289,7 +290,7 @@ fn thousands_of_authorities_can_be_sent() {
 
 #[test]
 fn an_application_can_query_which_credentials_fit() {
-    /// Selects a chain only for peers that name its issuer.
+    /// A selector that sends a chain only to peers that name its issuer.
     struct NamedIssuersOnly(Vec<Arc<Credential>>);
     impl SelectCredential for NamedIssuersOnly {
         fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>> {

@@ -1,4 +1,4 @@
-//! `Debug` of what an application holds prints no certificate, staple, plaintext or secret.
+//! `Debug` of an application's values prints no certificate, staple, plaintext or secret.
 
 use std::fmt::Debug;
 use std::io::{self, Cursor, Read, Write};
@@ -39,7 +39,7 @@ const SHA256: HashAlgorithm = HashAlgorithm::Sha256;
 
 const PLAINTEXT: &[u8] = b"a word of the application";
 
-/// Texts of `Debug`, and the bytes that must not be in them.
+/// The printed texts, and the bytes that must not occur in them.
 #[derive(Default)]
 struct Output {
     texts: Mutex<Vec<(String, String)>>,
@@ -80,7 +80,7 @@ impl KeyLog for Output {
     }
 }
 
-/// Prints what it verifies, and accepts it.
+/// A verifier that prints its arguments, and accepts the peer.
 struct Printing(Arc<Output>);
 
 impl VerifyPeer for Printing {
@@ -96,11 +96,11 @@ impl VerifyPeer for Printing {
     }
 }
 
-/// How many bytes in sequence are searched for.
+/// The number of consecutive bytes for which the texts are searched.
 const LENGTH: usize = 6;
 
-/// Parts of these bytes, one after the other, as they would be printed: as a list of numbers, as
-/// digits, and as text if they are text. The names in a certificate may be printed.
+/// Consecutive parts of these bytes in each form in which they could be printed: as a list of
+/// numbers, as digits, and as text if they are text. The names in a certificate may be printed.
 fn forms(bytes: &[u8]) -> Vec<String> {
     let is_text = std::str::from_utf8(bytes).is_ok();
     let mut forms = Vec::new();
@@ -121,7 +121,7 @@ fn forms(bytes: &[u8]) -> Vec<String> {
     forms
 }
 
-/// Both forms of `Debug` and both cases of digits in one.
+/// The text in a form that is the same for both forms of `Debug` and for both cases of digits.
 fn compact(text: &str) -> String {
     text.split_whitespace().collect::<String>().to_lowercase()
 }
@@ -149,7 +149,7 @@ fn the_search_finds_bytes_in_each_form() {
     assert!(!contains("Data(25 bytes)", PLAINTEXT));
 }
 
-/// A server's and a client's credential, with staple and timestamps, whose keys are remote.
+/// A server's and a client's credential with remote keys, an OCSP response and timestamps.
 fn credentials(output: &Output) -> [Credential; 2] {
     [17_u8, 19].map(|seed| {
         let (chain, key) = leaf(KINDS[1], &[NAME]);
@@ -176,7 +176,8 @@ fn connections_questions_and_refusals() {
     }
 }
 
-/// A handshake with client authentication; each decision is a question if it `asks`.
+/// Runs a handshake with client authentication. With `asks`, each decision is a question to the
+/// application.
 fn connect(version: ProtocolVersion, asks: bool, output: &Arc<Output>) {
     let signer = SigningKey::from_der(&leaf(KINDS[1], &[NAME]).1).unwrap();
     let credentials = credentials(output).map(Arc::new);
@@ -241,7 +242,7 @@ fn connect(version: ProtocolVersion, asks: bool, output: &Arc<Output>) {
         output.print("Exporter", &end.connection.exporter);
     }
 
-    // The plaintext is in the buffer after it was opened there.
+    // The plaintext stays in the buffer, since the record was opened in place.
     let mut wire = Vec::new();
     ends.server.connection.sender.seal_to(PLAINTEXT, &mut wire).unwrap();
     ends.client.received.extend(&wire);
@@ -259,7 +260,7 @@ fn connect(version: ProtocolVersion, asks: bool, output: &Arc<Output>) {
     }
 }
 
-/// Selects the same credential always.
+/// A selector that always selects the same credential.
 struct One(Arc<Credential>);
 
 impl SelectCredential for One {
@@ -343,7 +344,7 @@ fn a_stream_with_unread_plaintext() {
     output.check();
 }
 
-/// Has bytes to read, and takes all that are written.
+/// A transport that has bytes to read, and accepts all writes.
 struct Wire(Cursor<Vec<u8>>);
 
 impl Debug for Wire {

@@ -24,7 +24,7 @@ const DAY: u64 = 86_400;
 /// The longest lifetime of a session. RFC 9846 4.7.1
 const MAX: u64 = 7 * DAY;
 
-/// Lifetimes, and the seconds that remain of each: fractions are cut off.
+/// Lifetimes, and the whole seconds of each: fractions are cut off.
 const LIFETIMES: [(Duration, u64); 7] = [
     (Duration::from_secs(1), 1),
     (Duration::from_millis(2999), 2),
@@ -69,11 +69,11 @@ fn a_stored_session_expires_after_its_lifetime_in_whole_seconds() {
     }
 }
 
-/// After it, the handshake is a full one. RFC 9846 4.7.1
+/// After its lifetime the session is not resumed, and the handshake is a full one. RFC 9846 4.7.1
 #[test]
 fn a_stored_session_is_resumed_within_its_lifetime_only() {
     for version in BOTH_VERSIONS {
-        // A server of TLS 1.2 does not state how long it stores a session: clients assume a day.
+        // A TLS 1.2 server does not state how long it stores a session, and clients assume a day.
         let longest = if version == ProtocolVersion::TLS1_3 { MAX } else { DAY };
         let lasting = Duration::from_secs(longest);
         for (lifetime, last) in [(Duration::from_millis(10_900), 9), (lasting, longest - 1)] {
@@ -91,7 +91,7 @@ fn a_stored_session_is_resumed_within_its_lifetime_only() {
     }
 }
 
-/// A lifetime below a second is none, so the client stores nothing. RFC 9846 4.7.1
+/// A lifetime below a second counts as zero, so the client stores nothing. RFC 9846 4.7.1
 #[test]
 fn a_session_without_a_second_of_lifetime_is_not_resumed() {
     for lifetime in [Duration::ZERO, Duration::from_millis(999)] {
@@ -105,7 +105,7 @@ fn a_session_without_a_second_of_lifetime_is_not_resumed() {
     }
 }
 
-/// Keys that promise this lifetime for their tickets.
+/// A sealer that promises this lifetime for its tickets.
 struct Lasting(RotatingTickets, Duration);
 
 impl Lasting {
@@ -128,7 +128,7 @@ impl TicketSealer for Lasting {
     }
 }
 
-/// A client's store that notes when sessions expire.
+/// A client's store that records when sessions expire.
 #[derive(Default)]
 struct Noting(ClientMemoryStore, Mutex<Vec<UnixTime>>);
 
@@ -163,7 +163,7 @@ fn a_ticket_states_at_most_seven_days() {
     }
 }
 
-/// Remembers for flights of this window.
+/// A guard that remembers flights of this window.
 struct Guard(Duration);
 
 impl AdmitEarlyData for Guard {
@@ -199,13 +199,14 @@ fn a_freshness_window_has_2_to_60_whole_seconds() {
         Duration::MAX,
     ] {
         assert_eq!(with_window(window, Policy::Ask), Err(ConfigError::BadFreshnessWindow));
-        // The option is checked where early data is off, too.
+        // The option is also checked if early data is off.
         let without = server().freshness_window(window).build();
         assert_eq!(without.map(drop), Err(ConfigError::BadFreshnessWindow), "{window:?}");
     }
 }
 
-/// A guard may remember for a fraction of a second more. RFC 9846 8.2
+/// The time for which a guard remembers flights may exceed the window by a fraction of a second.
+/// RFC 9846 8.2
 #[test]
 fn a_guard_remembers_at_least_for_the_window() {
     let guard = |window| Policy::Here(Arc::new(Guard(window)) as Arc<dyn AdmitEarlyData>);

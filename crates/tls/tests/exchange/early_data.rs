@@ -1,5 +1,5 @@
-//! Early data: accepted, skipped, rejected; never read twice, and never more than allowed.
-//! RFC 9846 8
+//! Early data: accepted, skipped or rejected; never read twice, and never more than allowed. RFC
+//! 9846 8
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::identity::{client, server};
 use crate::pair::Pair;
 use crate::resumption::ManualClock;
 
-/// Accepts each value once.
+/// A guard that accepts each value once.
 struct SingleUse(ReplayGuard);
 
 impl AdmitEarlyData for SingleUse {
@@ -44,8 +44,8 @@ struct Early {
     answered: Vec<u8>,
 }
 
-/// A connection on which the client sends early data if it can. Also returns the ClientHello to
-/// replay.
+/// Makes a connection on which the client sends early data if it can. Also returns the ClientHello,
+/// so that it can be replayed.
 fn early_visit(
     client_config: &Arc<ClientConfig>,
     server_config: &Arc<ServerConfig>,
@@ -184,8 +184,8 @@ fn early_data_is_rejected_when_the_protocol_changed() {
     assert_eq!((second.resumed, second.client), (true, EarlyData::Rejected));
 }
 
-/// The session is resumed with any suite of its hash, but its early data is not accepted.
-/// RFC 9846 4.3.10, 4.3.11
+/// A session can be resumed with any suite of its hash, but its early data is accepted with the
+/// same suite only. RFC 9846 4.3.10, 4.3.11
 #[test]
 fn early_data_is_rejected_when_the_suite_changed() {
     let client = client().early_data(true).build().unwrap();
@@ -225,8 +225,8 @@ fn both_sides_report_early_data_that_a_retry_rejected() {
     assert!(second.resumed && second.read.is_empty());
 }
 
-/// A server without early data must skip what another one has allowed, in records of any size.
-/// RFC 9846 4.3.10
+/// A server without early data must skip the early data that another server has allowed, in records
+/// of any size. RFC 9846 4.3.10
 #[test]
 fn early_data_that_another_server_allowed_is_skipped() {
     let (p256, p384) =
@@ -293,7 +293,7 @@ fn early_data_with_a_wrong_ticket_age_is_rejected() {
         .build()
         .unwrap();
     early_visit(&client, &server, b"early");
-    // The flight was delayed by five minutes.
+    // The flight arrives after five minutes.
     theirs.advance_by(300);
     let (second, _) = early_visit(&client, &server, b"early");
     assert_eq!((second.resumed, second.client), (true, EarlyData::Rejected));
@@ -323,7 +323,7 @@ fn early_data_is_limited() {
     sender.seal_to(&[7; 60], &mut out).unwrap();
     assert!(sender.seal_to(&[7; 60], &mut out).is_err());
     assert_eq!(sender.early_data_left(), Some(40));
-    // The other function sends as much as there is room for.
+    // `Sender::seal` sends as much as the limit leaves.
     let mut room = [0; 500];
     let sealed = sender.seal(&[7; 60], &mut room).unwrap();
     assert_eq!((sealed.consumed, sender.early_data_left()), (40, Some(0)));

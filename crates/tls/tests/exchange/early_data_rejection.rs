@@ -22,7 +22,7 @@ use crate::resumption::ManualClock;
 
 const LIMIT: u32 = 1000;
 
-/// Both ends of a connection on which early data was offered, if a session allowed it.
+/// Both ends of a connection on which the client offered early data, if a session allowed it.
 struct Visit {
     client: Box<Connection>,
     server: Box<Connection>,
@@ -31,7 +31,7 @@ struct Visit {
 }
 
 impl Visit {
-    /// What the client and the server report.
+    /// The state of early data that the client and the server report, with their reasons.
     fn reasons(&self) -> [(EarlyData, Option<EarlyDataRejection>); 2] {
         [&self.client, &self.server].map(|connection| {
             let info = &connection.info;
@@ -44,8 +44,8 @@ fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Visit {
     intercepted(client, server, |_| {})
 }
 
-/// A visit whose first flight is seen by `intercept` before it arrives. Questions about early data
-/// are answered with no.
+/// Makes a connection whose first flight passes `intercept` before it arrives. The answer to
+/// questions about early data is no.
 fn intercepted(
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,
@@ -84,7 +84,7 @@ fn intercepted(
         }
     }
     let (mut client, mut server) = (client.unwrap(), server.unwrap());
-    // Data that is sent now arrives in any case, and tickets arrive before it.
+    // The client receives this data in every case, after any tickets.
     server.sender.seal_to(b"late", &mut out).unwrap();
     to_client.extend(&out);
     let late = client.receiver.open(&mut to_client);
@@ -97,19 +97,19 @@ fn tls13_client() -> Arc<ClientConfig> {
     client().versions(&[ProtocolVersion::TLS1_3]).early_data(true).build().unwrap()
 }
 
-/// Builders of servers that share ticket keys.
+/// Returns a function for builders of servers that share ticket keys.
 fn servers() -> impl Fn() -> ServerConfigBuilder {
     let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
     move || server().tickets(tickets.clone())
 }
 
-/// Early data that was rejected for these reasons of the client and the server.
+/// Rejected early data, with these reasons of the client and the server.
 fn rejected(reasons: [EarlyDataRejection; 2]) -> [(EarlyData, Option<EarlyDataRejection>); 2] {
     reasons.map(|reason| (EarlyData::Rejected, Some(reason)))
 }
 
-/// Makes a session with `first` and uses it with `second`. Early data is rejected for the reasons
-/// that the client and the server are expected to report.
+/// Gets a session from `first` and offers it to `second`. Asserts that early data is rejected, with
+/// the reasons that client and server must report.
 #[track_caller]
 fn assert_rejected(
     client: &Arc<ClientConfig>,
@@ -138,7 +138,8 @@ fn a_hello_retry_request_is_a_reason_for_both_sides() {
     let (p256, p384) = ([NamedGroup::SECP256R1], [NamedGroup::SECP384R1]);
     let build = servers();
     let first = build().groups(&p256).early_data(LIMIT, guard()).build().unwrap();
-    // Whether the server would admit early data otherwise, and whether it knows the session.
+    // Servers that would admit early data without the retry or would not, and servers that know the
+    // session or do not.
     for (second, is_resumed) in [
         (build().early_data(LIMIT, guard()), true),
         (build().early_data(LIMIT, never()), true),
@@ -163,7 +164,7 @@ fn a_session_that_is_not_resumed_is_a_reason_for_both_sides() {
     assert!(!visit.client.info.resumed);
 }
 
-/// Early data belongs to the session, which a client offers before its keys.
+/// Early data belongs to the session, which a client offers before its external keys.
 #[test]
 fn a_pre_shared_key_in_place_of_the_session_does_not_resume_it() {
     let key = || PreSharedKey::external(b"key", &[7; 32], HashAlgorithm::Sha256).unwrap();
@@ -175,7 +176,8 @@ fn a_pre_shared_key_in_place_of_the_session_does_not_resume_it() {
     assert_eq!(visit.server.info.pre_shared_key(), Some(&b"key"[..]));
 }
 
-/// A client may send as much as its ticket allows, so a lower limit rejects all of it.
+/// A client may send as much as its ticket allows, so a server with a lower limit rejects all of
+/// it.
 #[test]
 fn a_server_that_allows_less_than_the_ticket_does_not_allow_any() {
     let build = servers();
@@ -195,7 +197,7 @@ fn a_server_that_allows_less_than_the_ticket_does_not_allow_any() {
     assert_eq!(accepted.reasons(), [(EarlyData::Accepted, None); 2]);
 }
 
-/// The session is resumed, but its early data was sent under other parameters. RFC 9846 4.3.10
+/// The session is resumed, but its early data was sent with other parameters. RFC 9846 4.3.10
 #[test]
 fn another_suite_or_application_protocol_is_a_change_of_parameters() {
     let expected = [EarlyDataRejection::ByServer, EarlyDataRejection::ParametersChanged];
@@ -245,7 +247,7 @@ fn a_guard_or_an_application_that_refuses_does_not_admit() {
     }
 }
 
-/// The copy arrives first, so the client's own flight is the replay. RFC 9846 8.2
+/// The attacker's copy arrives first, so the client's own flight counts as the replay. RFC 9846 8.2
 #[test]
 fn a_replayed_flight_is_not_admitted() {
     let remembers = ReplayGuard::new(100, UnixTime::since_unix_epoch(Duration::ZERO));

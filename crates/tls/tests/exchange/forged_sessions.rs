@@ -1,8 +1,8 @@
 //! Damaged, forged or exchanged tickets and stored sessions lead to a full handshake, not to an
 //! error.
 //!
-//! Every bit and length of a single ticket or session is tested with the code that parses it. These
-//! tests use whole handshakes.
+//! Unit tests cover every bit and length of a single ticket or session, with the code that parses
+//! it. These tests use whole handshakes.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,7 +31,8 @@ enum Damage {
 }
 
 impl Damage {
-    /// One bit of each byte, in turn, and many lengths, for a value of `length` bytes.
+    /// All kinds of damage to a value of `length` bytes: one bit of each byte, in turn, and many
+    /// lengths.
     fn all(length: usize) -> impl Iterator<Item = Self> {
         let bits = (0..length).map(|byte| Self::Bit(byte * 8 + byte % 8));
         let lengths = (1..length).step_by(11).chain([length - 1, length + 1, 2 * length]);
@@ -42,7 +43,7 @@ impl Damage {
         match self {
             Self::None => {}
             Self::Bit(bit) => {
-                // The lengths of sessions differ a little.
+                // The lengths of sessions differ slightly.
                 let length = bytes.len();
                 bytes[bit / 8 % length] ^= 1 << (bit % 8);
             }
@@ -52,7 +53,7 @@ impl Damage {
     }
 }
 
-/// Wraps a sealer or store, damages what it returns, and records its length.
+/// Wraps a sealer or store, damages the values that it returns, and records their length.
 struct Damaging<T> {
     inner: T,
     damage: Mutex<Damage>,
@@ -79,7 +80,7 @@ impl<T> Damaging<T> {
     }
 }
 
-/// The client has damaged tickets.
+/// The client receives damaged tickets.
 impl<T: TicketSealer> TicketSealer for Damaging<T> {
     fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
         self.damage(self.inner.seal(session, now))
@@ -138,7 +139,8 @@ fn shared(number: u8) -> TicketKeySet {
     TicketKeySet::new(TicketKey::new([number; 16], &[number; 32], at(1)), None, None).unwrap()
 }
 
-/// A client with one ticket at a time, so that each connection offers the one of the last.
+/// A client that stores one ticket at a time, so that each connection offers the ticket of the
+/// previous one.
 fn single(version: ProtocolVersion, store: Arc<dyn ClientSessionStore>) -> Arc<ClientConfig> {
     let groups = [NamedGroup::X25519, NamedGroup::SECP256R1];
     let builder = client().versions(&[version]).groups(&groups);
@@ -153,7 +155,8 @@ fn single_ticket_server(builder: ServerConfigBuilder) -> Arc<ServerConfig> {
     builder.ticket_counts(1, 1).build().unwrap()
 }
 
-/// Connects with every damage, each time with a full handshake, and then resumes an intact session.
+/// Connects with every kind of damage, each time with a full handshake, and then resumes an intact
+/// session.
 fn check_all<T>(
     client: impl Fn() -> Arc<ClientConfig>,
     server: &Arc<ServerConfig>,
@@ -164,7 +167,8 @@ fn check_all<T>(
     assert!(visit(&first, server));
     let length = spoiled.length();
     assert!(length > 30, "a session of {length} bytes");
-    // A ticket that was issued intact is intact; a client without one is issued a damaged one.
+    // The first connection gets a damaged ticket. Each later one offers it, makes a full handshake,
+    // and gets the next damaged ticket.
     let client = client();
     spoiled.set(Damage::Bit(0));
     visit(&client, server);
@@ -237,13 +241,14 @@ fn damaged_saved_sessions_are_refused_or_harmless() {
         assert!(refused > 0);
         let newer = [&[0, 2], &bytes[2..]].concat();
         assert_eq!(restored(&newer), Err(SavedSessionsError::UnknownVersion(2)));
-        // The client then begins with an empty store, and connects.
+        // A client that could not restore its store begins with an empty one, and connects.
         assert!(!visit(&single(version, single_session_store()), &server));
     }
 }
 
-/// Whether the damage leaves session and key intact: it changes the case of the server's name, or
-/// the expiry outside the session, after name, port, configuration and count.
+/// Whether the damage leaves session and key intact. This is so if it changes the case of the
+/// server's name, or the expiry, which follows name, port, configuration and count outside the
+/// session.
 fn is_harmless(saved: &[u8], damage: Damage) -> bool {
     let end_of_name = 3 + usize::from(saved[2]);
     let expiry = end_of_name + 1 + 32 + 1;
@@ -252,7 +257,7 @@ fn is_harmless(saved: &[u8], damage: Damage) -> bool {
         || (expiry..expiry + 8).contains(&(bit / 8))
 }
 
-/// A server with other keys, which even have the same names.
+/// The other server's keys are different, although they have the same names.
 #[test]
 fn a_ticket_under_other_keys_leads_to_a_full_handshake() {
     for version in VERSIONS {
@@ -276,7 +281,7 @@ fn a_ticket_under_other_keys_leads_to_a_full_handshake() {
     }
 }
 
-/// Returns for each session the ticket of another one, which was sealed last.
+/// A sealer that returns for each session the ticket of another one, which was sealed last.
 struct SwappedTickets {
     inner: RotatingTickets,
     last: Mutex<Option<Vec<u8>>>,
@@ -354,11 +359,12 @@ fn a_ticket_of_another_context_resumes_nothing() {
     }
 }
 
-/// Changes sealed sessions: to the format of a later version of this library, or to a prefix.
+/// A sealer that changes sealed sessions: to the format of a later version of this library, or to a
+/// prefix.
 struct Reformatted {
     inner: RotatingTickets,
     form: Mutex<Damage>,
-    /// The last session that was sealed.
+    /// The length of the session that was sealed last.
     length: Mutex<usize>,
 }
 
@@ -389,7 +395,8 @@ fn a_session_of_another_format_version_resumes_nothing() {
         *tickets.form.lock().unwrap() = Damage::Bit(0);
         let client = single(version, single_session_store());
         visit(&client, &server);
-        // The first byte is the number of the format; the others make a session longer or shorter.
+        // Bits of the first byte change the format's number; lengths make a session longer or
+        // shorter.
         let length = *tickets.length.lock().unwrap();
         let lengths = (0..length).chain([length + 1, 2 * length, 10_000]).map(Damage::Length);
         for form in (0..8).map(Damage::Bit).chain(lengths) {
@@ -407,7 +414,7 @@ fn a_session_of_another_format_version_resumes_nothing() {
 /// prevent later connections.
 #[test]
 fn a_ticket_of_any_length_does_not_prevent_connections() {
-    /// LongTickets tickets without content.
+    /// A sealer whose tickets have the given length and no content.
     struct LongTickets(Mutex<usize>);
     impl TicketSealer for LongTickets {
         fn seal(&self, _: &[u8], _: UnixTime) -> Option<Vec<u8>> {

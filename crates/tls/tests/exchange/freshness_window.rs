@@ -1,5 +1,5 @@
-//! Freshness windows of other sizes: what is accepted, and how long a replay guard must be blind.
-//! RFC 9846 8.3
+//! Freshness windows of other sizes: which early data is accepted, and for how long a new replay
+//! guard rejects all. RFC 9846 8.3
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl Fleet {
         (self.build)(Arc::new(guard), window)
     }
 
-    /// A server with this window and a guard that has been running for long.
+    /// A server with this window and a guard that has been running for a long time.
     fn with_old_guard(&self, window: u32) -> Arc<tercel::ServerConfig> {
         (self.build)(Arc::new(guard(self.clock.now())), window)
     }
@@ -60,7 +60,7 @@ fn flights_outside_the_window_are_refused_and_others_remembered() {
     let (one, other) = (fleet.with_old_guard(WINDOW), fleet.with_old_guard(WINDOW));
     visit(&fleet.client, &one, b"");
     let (_, flight) = visit(&fleet.client, &one, b"pay once");
-    // Another guard has not recorded it: its age makes it stale.
+    // Another guard has not recorded the flight, which is refused because of its age.
     fleet.clock.advance_by(u64::from(WINDOW) + 1);
     assert_eq!(replay(&other, &flight).0.read, b"");
     fleet.clock.set_back(1);
@@ -72,8 +72,8 @@ fn flights_outside_the_window_are_refused_and_others_remembered() {
 }
 
 /// The blind time of a guard is that of its own window. A flight that was accepted under a larger
-/// one is fresh for longer, so early data of a ticket is accepted under one window only, on all
-/// servers.
+/// window stays fresh for longer. So all servers accept early data of a ticket only under the
+/// window of that ticket.
 #[test]
 fn a_flight_accepted_under_one_window_is_rejected_under_another() {
     for storage in BY_TICKET {
@@ -88,14 +88,14 @@ fn a_flight_accepted_under_one_window_is_rejected_under_another() {
                 fleet.clock.advance_by(1);
             }
             assert_eq!(outcome, Outcome::read(b"pay once"), "{storage:?}");
-            // Its early data is accepted again with a ticket of the new server.
+            // The client's early data is accepted again with a ticket of the new server.
             visit(&fleet.client, &new, b"");
             assert_eq!(visit(&fleet.client, &new, b"pay again").0, Outcome::read(b"pay again"));
         }
     }
 }
 
-/// Without early data the window does not matter, and sessions are resumed with any.
+/// Without early data the window does not matter, and a server with any window resumes the session.
 #[test]
 fn a_window_without_early_data_does_not_prevent_resumption() {
     let tickets = Arc::new(
@@ -132,7 +132,7 @@ fn windows_that_a_guard_does_not_cover_are_refused() {
     }
     assert_eq!(build(WINDOW + 1), Err(ConfigError::ReplayGuardTooShort));
     assert!(build(2).is_ok() && build(WINDOW).is_ok());
-    // With a question the application must check it: the question has the window.
+    // With `Policy::Ask` the application checks the window, which the question contains.
     assert!(server().early_data(1, Policy::Ask).freshness_window(seconds(60)).build().is_ok());
 }
 

@@ -14,7 +14,7 @@ use crate::identity::{NAME, client, plain, server};
 use crate::pair::{Pair, first_message, records};
 use crate::resumption::visit;
 
-/// The reserved values of a ClientHello. Each list has one, which is first.
+/// The reserved values of a ClientHello. Each list begins with one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Reserved {
     cipher_suite: CipherSuite,
@@ -61,7 +61,7 @@ fn listed<'a, T: tercel_wire::Element<'a>>(list: Option<List<'a, T>>) -> Option<
     list.map(|list| list.iter().collect())
 }
 
-/// The reserved value of a list, which is first and the only one.
+/// The reserved value of a list: the first value, and no other.
 fn first<T: Copy + std::fmt::Debug>(list: &[T], is_reserved: impl Fn(&T) -> bool) -> T {
     let places: Vec<_> = (0..list.len()).filter(|place| is_reserved(&list[*place])).collect();
     assert_eq!(places, [0], "{list:?}");
@@ -117,8 +117,8 @@ fn by_default_a_client_sends_no_reserved_value() {
 fn each_connection_draws_its_own_values() {
     let config = greased().build().unwrap();
     let all: Vec<_> = (0..64).map(|_| Reserved::of(&hello_of(&config))).collect();
-    // There are sixteen values, or eight of the modes. In 64 random draws there are fewer than four
-    // different ones only if they are not random.
+    // There are sixteen reserved values, or eight for modes. 64 draws with fewer than four
+    // different results would mean that they are not random.
     fn many<T: Eq + std::hash::Hash>(all: &[Reserved], what: impl Fn(&Reserved) -> T) -> bool {
         all.iter().map(what).collect::<HashSet<_>>().len() >= 4
     }
@@ -135,8 +135,7 @@ fn each_connection_draws_its_own_values() {
     assert!(many(&all, |reserved| reserved.group.0 ^ reserved.cipher_suite.0));
 }
 
-/// The only key share is for the requested group, and nothing else changes. RFC 9846 4.2.2
-/// RFC 9846 4.2.2
+/// The only key share is for the requested group, and no other value changes. RFC 9846 4.2.2
 #[test]
 fn a_second_hello_has_the_values_of_the_first() {
     let server = server().groups(&[NamedGroup::SECP256R1]).alpn(&[b"h2"]).build().unwrap();

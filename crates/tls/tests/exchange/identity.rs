@@ -1,5 +1,5 @@
-//! Certificates for tests, generated at run time, and the configurations and connections that most
-//! tests begin with: a root, and leaves with keys of every type.
+//! Certificates for tests (a root, and leaves with keys of every type), and the configurations and
+//! connections with which most tests begin. Generated at run time.
 
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 pub(crate) const KINDS: [Kind; 5] =
     [Kind::Rsa2048, Kind::P256, Kind::P384, Kind::P521, Kind::Ed25519];
 
-/// The default name of leaves.
+/// The default name in leaves.
 pub(crate) const NAME: &str = "server.example";
 
 /// The trusted roots.
@@ -109,7 +109,7 @@ static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| {
     Authority { root: root.der().clone(), issuer: Issuer::new(params, key) }
 });
 
-/// The private key of a type. All tests use the same, because generating an RSA key is slow.
+/// The private key for a type. All tests use the same one, because generating an RSA key is slow.
 fn key(kind: Kind) -> Vec<u8> {
     static KEYS: Mutex<Vec<(Kind, Vec<u8>)>> = Mutex::new(Vec::new());
     let mut keys = KEYS.lock().unwrap();

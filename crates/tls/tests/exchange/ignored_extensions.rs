@@ -1,7 +1,7 @@
-//! Extensions that a server ignores by default do not end a handshake, whatever they contain.
+//! Extensions that a server ignores by default do not end a handshake, whatever bytes they contain.
 //!
-//! A server receives ClientHellos with malformed extensions. conformance/receiver-checks.md has the
-//! reason for each extension that is parsed.
+//! The tests send malformed extensions to a server. conformance/receiver-checks.md has the reason
+//! for each extension that is parsed.
 
 use tercel::wire::{AlertDescription, ClientHello, ProtocolVersion};
 use tercel::{Error, Handshake, ReceiveBuffer};
@@ -81,7 +81,7 @@ fn a_server_name_with_a_port_is_ignored() {
     }
 }
 
-/// The server's result for a ClientHello in which this extension has this body.
+/// The server's result for a ClientHello in which the extension of this type has this body.
 fn answer(version: ProtocolVersion, kind: ExtensionType, body: &[u8]) -> Result<(), Error> {
     let config = client().versions(&[version]).build().unwrap();
     let mut client = Handshake::client(config, NAME.try_into().unwrap());

@@ -1,6 +1,7 @@
-//! Which key shares of a ClientHello a server accepts: in any order, for listed groups, one each.
+//! Which key shares of a ClientHello a server accepts: in any order, for listed groups, one for
+//! each group.
 //!
-//! A server receives ClientHellos that Tercel's client does not send.
+//! The tests send ClientHellos that Tercel's client does not send.
 
 use std::sync::Arc;
 
@@ -19,8 +20,8 @@ const P521: NamedGroup = NamedGroup::SECP521R1;
 #[test]
 fn shares_are_accepted_in_any_order() {
     let server = server().build().unwrap();
-    // rustls 0.23 sends the first after it has learnt from a retry that a server prefers the
-    // hybrid.
+    // rustls 0.23 sends the first one after a retry from which it learnt that a server prefers the
+    // hybrid group.
     let cases: [(&[NamedGroup], &[NamedGroup]); 4] = [
         (&[X25519, P256, P384, MLKEM], &[MLKEM, X25519]),
         (&[MLKEM, X25519, P256, P384], &[MLKEM, X25519]),
@@ -33,7 +34,7 @@ fn shares_are_accepted_in_any_order() {
     }
 }
 
-/// A share that is out of order is used, without a retry.
+/// A share whose position differs from its group's is used, without a retry.
 #[test]
 fn a_share_out_of_order_is_used() {
     let server = server().groups(&[X25519]).build().unwrap();
@@ -48,7 +49,7 @@ fn a_share_for_an_unlisted_group_is_refused() {
     let refused = Err(PeerError::IllegalParameter.into());
     assert_eq!(answer(&server, &[X25519, P256], &[X25519, MLKEM]), refused);
     assert_eq!(answer(&server, &[X25519, P256], &[P384, X25519]), refused);
-    // More shares than are compared one by one.
+    // More shares than the server compares one by one.
     assert_eq!(
         answer(&server, &[MLKEM, X25519, P256, P384], &[P384, P256, X25519, MLKEM, P521]),
         refused

@@ -1,7 +1,7 @@
-//! Both sides through the public interface, in one thread and without sockets.
+//! Tests of both sides through the public interface, in one thread and without sockets.
 //!
-//! The tests check what an application observes of handshakes and connections. Modules for debug
-//! assertions only need test seams, which no other build has (CONTRIBUTING.md, "Test seams").
+//! The tests check what an application observes of handshakes and connections. The modules under
+//! `debug_assertions` need test seams, which no other build has (CONTRIBUTING.md, "Test seams").
 
 #[path = "../../../pki/tests/ocsp_maker/mod.rs"]
 mod ocsp_maker;

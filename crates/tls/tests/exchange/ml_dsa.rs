@@ -1,6 +1,6 @@
 //! ML-DSA credentials: chains with ML-DSA from root to leaf, in TLS 1.3 only.
 //!
-//! Certificates, handshake signatures and negotiation must support the algorithm.
+//! Tests that certificates, handshake signatures and negotiation support the algorithm.
 
 use rcgen::{BasicConstraints, CertificateParams, Issuer, KeyPair, SignatureAlgorithm};
 use tercel::crypto::KeyKind;
@@ -24,7 +24,8 @@ fn algorithm(scheme: SignatureScheme) -> &'static SignatureAlgorithm {
     }
 }
 
-/// Root, intermediate and leaf with keys of one parameter set; the leaf's credential.
+/// Generates root, intermediate and leaf with keys of one parameter set. Returns the leaf's
+/// credential and the root.
 fn identity(scheme: SignatureScheme) -> (Credential, Roots) {
     let generate = || KeyPair::generate_for(algorithm(scheme)).unwrap();
     let authority = |name: &str| {
@@ -76,7 +77,7 @@ fn a_chain_of_another_authority_is_refused() {
     let client = ClientConfig::builder().roots(others).build().unwrap();
     let server = ServerConfig::builder().credential(credential).build().unwrap();
     let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
-    // Both roots have the same name, so a path is built and its signature does not verify.
+    // Both roots have the same name, so a path is built, and then its signature does not verify.
     assert_eq!(failure.client, Some(Error::Refused(RefusalReason::BadSignature)));
 }
 

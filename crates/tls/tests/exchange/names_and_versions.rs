@@ -1,4 +1,4 @@
-//! Cases in which other libraries surprise their users, and what happens here.
+//! Cases in which other libraries surprise their users, and this library's behaviour.
 //!
 //! Absent names and IP addresses, versions without suites, pinned leaves, revocation lists.
 
@@ -36,7 +36,7 @@ fn a_client_without_server_name_gets_the_first_credential() {
             let builder = if strict { builder.require_known_name() } else { builder };
             let server = builder.build().unwrap();
             let client = client().versions(&[version]).send_server_name(false).build().unwrap();
-            // A server that requires known names does so only if the client sends one.
+            // A server that requires known names accepts a client that sends no name.
             Pair::new(&client, &server, "first.example").connect().unwrap();
             let failure = Pair::new(&client, &server, "second.example").connect().unwrap_err();
             let refused = |error| matches!(error, Error::Refused(RefusalReason::NameMismatch));
@@ -60,7 +60,7 @@ fn an_ip_address_is_neither_sent_nor_accepted_as_a_name() {
         assert!(!contains(&hello, b"192.0.2.1"));
         assert!(!contains(&hello, &[192, 0, 2, 1]));
 
-        // Other clients send one: here it replaces a name of the same length.
+        // Other clients may send an address as a name: here it replaces a name of the same length.
         let failure = Pair::new(&client, &strict, "aaa.bbb.c").connect().unwrap_err();
         assert_eq!(failure.server, Some(PeerError::UnrecognizedName.into()));
         let failure = Pair::new(&client, &strict, "aaa.bbb.c")
@@ -112,7 +112,8 @@ fn options_that_cannot_be_encoded_are_refused_at_build() {
         assert_eq!(refused, Some(ConfigError::BadMaxFragment), "{bytes}");
     }
     client().max_fragment(64).build().unwrap();
-    // Credentials have one source, and the requirement of known names must be set there.
+    // Replaceable credentials are the only source of credentials, so the requirement of known names
+    // must be set on them.
     let set = || Arc::new(Credentials::new(vec![credential_for(Kind::P256, &[NAME])]));
     let twice = server().replaceable_credentials(set()).build().err();
     assert_eq!(twice, Some(ConfigError::ConflictingCredentials));
@@ -147,7 +148,8 @@ fn a_pinned_leaf_is_trusted_from_any_issuer() {
             Pair::new(&client, &server, NAME).connect()
         };
         connect(&own, &own).unwrap().talk();
-        // Another leaf, although it has the name; and a pinned one, although it has another name.
+        // A leaf that is not pinned is refused although it has the name, and a pinned leaf with
+        // another name is refused too.
         for (shown, reason) in
             [(&others, RefusalReason::SelfSigned), (&misnamed, RefusalReason::NameMismatch)]
         {
@@ -230,7 +232,7 @@ fn issue(authority: &Authority, number: u64) -> Identity {
     Identity { certificate, key: key.serialize_der() }
 }
 
-/// A revocation list with one certificate.
+/// A revocation list with one entry.
 fn list(authority: &Authority, number: u64) -> CertificateRevocationListDer<'static> {
     let revoked = RevokedCertParams {
         serial_number: SerialNumber::from(number),
@@ -263,7 +265,7 @@ fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
     }
 }
 
-/// Other inputs of a verifier have no fingerprint, so its sessions are not shared.
+/// A verifier with other inputs than roots has no fingerprint, so its sessions are not shared.
 #[test]
 fn only_a_verifier_with_nothing_but_roots_has_a_fingerprint() {
     let of_roots = ChainPolicy::new(roots()).unwrap();

@@ -1,4 +1,4 @@
-//! What the two sides negotiate, and their alerts if they cannot.
+//! Negotiation between the two sides, and their alerts if it fails.
 //!
 //! Versions, names, protocols, groups and the options of a ClientHello.
 
@@ -34,8 +34,8 @@ fn the_highest_common_version_is_selected() {
 
 #[test]
 fn a_client_detects_a_downgrade_by_the_servers_random() {
-    // An attacker on the path hides supported_versions, so that the server selects TLS 1.2.
-    // RFC 9846 4.2.3
+    // An attacker on the path removes supported_versions, so that the server selects TLS 1.2. RFC
+    // 9846 4.2.3
     let (client, server) = plain();
     let failure = Pair::new(&client, &server, NAME)
         .tap_to_server(|bytes| {
@@ -181,7 +181,7 @@ fn the_server_name_selects_the_credential() {
                 Pair::new(&client, &build(strict), name).connect().unwrap();
             }
         }
-        // An unknown name gets the first credential, which the client refuses.
+        // The server answers an unknown name with its first credential, which the client refuses.
         let failure = Pair::new(&client, &build(false), "third.example").connect().unwrap_err();
         assert!(matches!(failure.client, Some(Error::Refused(_))), "{failure:?}");
         refused_by_client(failure, AlertDescription::BAD_CERTIFICATE);
@@ -272,7 +272,7 @@ fn replaced_credentials_apply_to_new_handshakes_only() {
     let set =
         std::sync::Arc::new(tercel::certificates::Credentials::new(vec![credential(Kind::P256)]));
     let server = ServerConfig::builder().replaceable_credentials(set.clone()).build().unwrap();
-    // A resumed session sends no credential.
+    // Without resumption, because a resumed handshake sends no credential.
     let client = client().without_resumption().build().unwrap();
     let mut before = Pair::new(&client, &server, NAME).connect().unwrap();
     set.replace(vec![credential(Kind::Ed25519)]);
@@ -281,19 +281,19 @@ fn replaced_credentials_apply_to_new_handshakes_only() {
     assert_ne!(leaf(&before), leaf(&after));
     before.talk();
     after.talk();
-    // Without a credential there is nothing to send.
+    // Without a credential the server has nothing to send.
     set.replace(Vec::<Credential>::new());
     let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
     assert_eq!(failure.server.and_then(Error::alert), Some(AlertDescription::HANDSHAKE_FAILURE));
 }
 
-/// The server refused with this alert, which the client received.
+/// Asserts that the server refused with this alert, and that the client received it.
 fn refused_by_server(failure: Failure, alert: AlertDescription) {
     assert_eq!(failure.server.and_then(Error::alert), Some(alert), "{failure:?}");
     assert_eq!(failure.client, Some(Error::AlertReceived(alert)));
 }
 
-/// The client refused with this alert, which the server received.
+/// Asserts that the client refused with this alert, and that the server received it.
 fn refused_by_client(failure: Failure, alert: AlertDescription) {
     assert_eq!(failure.client.and_then(Error::alert), Some(alert), "{failure:?}");
     assert_eq!(failure.server, Some(Error::AlertReceived(alert)));

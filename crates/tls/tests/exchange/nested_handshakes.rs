@@ -1,4 +1,4 @@
-//! Handshakes that begin, end or fail on a thread while another one runs there.
+//! Handshakes that begin, end or fail on a thread in the middle of another handshake.
 //!
 //! The state of a coroutine must not leak into another handshake.
 
@@ -49,7 +49,7 @@ fn a_policy_may_run_handshakes_of_its_own() {
         let counted = runs.clone();
         let outer = client_that(version, move || {
             connect(&inner, &to);
-            // One handshake that is not completed, and one that is refused.
+            // Includes one handshake that is not completed, and one that is refused.
             let mut left = Handshake::client(inner.clone(), ServerName::try_from(NAME).unwrap());
             left.advance(&mut ReceiveBuffer::new(), &mut Vec::new()).unwrap();
             assert!(Pair::new(&inner, &to, "another.example").connect().is_err());
@@ -97,14 +97,14 @@ fn after_a_panic_a_handshake_is_over_and_its_thread_usable() {
             assert_eq!(again.map(|_| ()), Err(over), "{version}");
         }
         assert!(client.early_sender().is_none() && client.refusal().is_none());
-        // The other side is unaffected, and nothing is left on the thread.
+        // The other side is unaffected, and the thread keeps no state of the handshake.
         assert!(matches!(server_side.advance(&mut to_server, &mut out), Ok(Next::Receive)));
         let (plain, _) = plain();
         connect(&plain, &server);
     }
 }
 
-/// Connects when dropped.
+/// Makes a connection when it is dropped.
 struct ConnectOnDrop(Arc<ClientConfig>, Arc<ServerConfig>, Arc<AtomicUsize>);
 
 impl Drop for ConnectOnDrop {
@@ -113,7 +113,7 @@ impl Drop for ConnectOnDrop {
         if Pair::new(&self.0, &self.1, NAME).connect().is_ok() {
             self.2.fetch_add(1, Ordering::Relaxed);
         }
-        // A handshake that fails reports its error, and has an alert to send.
+        // Checks that a handshake that fails reports its error, and has an alert to send.
         let mut refused = Handshake::server(self.1.clone());
         let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
         received.extend(&[22, 3, 1, 0, 4, 2, 0, 0, 0]);

@@ -40,7 +40,7 @@ fn an_ocsp_response_is_renewed_while_the_set_is_in_use() {
             let info = info(ecdsa);
             let expected = Some(response).filter(|response| !response.is_empty());
             assert_eq!(info.ocsp_response.as_deref(), expected);
-            // Other data of the chain is unchanged.
+            // The timestamps of the credential are unchanged.
             assert_eq!(info.signed_certificate_timestamps.as_ref(), Some(&timestamps));
         }
         let other = info(SignatureScheme::RSA_PSS_RSAE_SHA256);

@@ -1,7 +1,7 @@
 //! A client and a server in one thread, connected in memory.
 //!
-//! Runs two handshakes against each other, with any delivery and with a tap on each direction, and
-//! transfers data afterwards.
+//! Runs two handshakes against each other, with any division of the bytes and with a tap on each
+//! direction. Transfers data afterwards.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use tercel::{
 /// How many bytes are delivered at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Delivery {
-    /// All that was sent.
+    /// All bytes that were sent.
     Whole,
-    /// One.
+    /// One byte.
     Bytes,
-    /// A random number, which is repeatable for a seed.
+    /// A pseudo-random number of bytes from this seed.
     Pieces(u64),
 }
 
-/// Receives what one side sends, and may change it.
+/// A function that is called with the bytes that one side sends, and may change them.
 type Tap<'t> = Box<dyn FnMut(&mut Vec<u8>) + 't>;
 type Resolve<'t> = Box<dyn FnMut(Side, Question) -> Answer + 't>;
 
@@ -43,7 +43,7 @@ pub(crate) struct Ends {
     pub(crate) server: End,
 }
 
-/// One end, and its received bytes that were not read.
+/// One end, with received bytes that were not read.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) connection: Connection,
@@ -70,7 +70,7 @@ impl<'t> Pair<'t> {
         }
     }
 
-    /// Two handshakes whose client distinguishes servers by port.
+    /// Two handshakes, whose client distinguishes servers by port.
     pub(crate) fn at(
         client: &Arc<ClientConfig>,
         server: &Arc<ServerConfig>,
@@ -135,7 +135,7 @@ struct Party {
     side: Side,
     handshake: Handshake,
     delivery: Delivery,
-    /// Sent to this party, and not yet delivered.
+    /// Bytes sent to this party and not yet delivered.
     wire: Vec<u8>,
     received: ReceiveBuffer,
     result: Option<Result<Connection, Error>>,
@@ -148,7 +148,7 @@ impl Party {
         Self { side, handshake, delivery, wire, received, result: None, idle: false }
     }
 
-    /// Advances as far as possible; returns what was sent.
+    /// Advances as far as possible, and returns the bytes to send.
     fn step(&mut self, resolve: &mut Resolve<'_>, tap: &mut Tap<'_>) -> Vec<u8> {
         let mut out = Vec::new();
         while self.result.is_none() {
@@ -168,7 +168,7 @@ impl Party {
         out
     }
 
-    /// Delivers the next bytes. `false` if there are none, or this party has ended.
+    /// Delivers the next bytes. `false` if there are none, or if this party has ended.
     fn receive(&mut self) -> bool {
         let count = self.delivery.next(self.wire.len());
         self.idle = count == 0;
@@ -211,7 +211,7 @@ impl Ends {
         to.read(&wire, delivery).unwrap()
     }
 
-    /// Both ends, this side first.
+    /// Both ends, with this side's first.
     pub(crate) fn both(&mut self, first: Side) -> (&mut End, &mut End) {
         match first {
             Side::Client => (&mut self.client, &mut self.server),
@@ -227,7 +227,7 @@ impl Ends {
 }
 
 impl End {
-    /// Reads all data in `wire`, with this delivery.
+    /// Reads all data in `wire`, delivered in this way.
     pub(crate) fn read(
         &mut self,
         mut wire: &[u8],

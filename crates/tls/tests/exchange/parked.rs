@@ -1,5 +1,5 @@
-//! Connections that are parked at any time behave like those that are not parked, apart from their
-//! memory.
+//! Connections that are parked at any time behave like connections that are not parked, except for
+//! their use of memory.
 
 use std::sync::Arc;
 
@@ -50,7 +50,8 @@ fn parking_at_any_time_changes_nothing_on_the_wire() {
 
 #[test]
 fn a_partial_message_survives_parking() {
-    // Tickets in records of 64 bytes, delivered in single bytes, with a park after each.
+    // The tickets are in records of 64 bytes. They are delivered byte by byte, and the connection
+    // is parked after each byte.
     let server = ServerConfig::builder().credential(credential(Kind::P256)).max_fragment(64);
     let (client, server) = (client().build().unwrap(), server.build().unwrap());
     let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
@@ -75,7 +76,7 @@ fn a_partial_message_survives_parking() {
 
 #[test]
 fn a_half_rtt_sender_may_be_parked() {
-    // The handshake continues with the sender that it gave access to.
+    // The handshake continues with the sender that it returned for early answers.
     let server_config = ServerConfig::builder().credential(credential(Kind::P256)).build().unwrap();
     let client_config = client().build().unwrap();
     let mut server = tercel::Handshake::server(server_config);
@@ -149,8 +150,8 @@ fn configs(suite: CipherSuite) -> (Arc<ClientConfig>, Arc<ServerConfig>) {
     (client.without_resumption().build().unwrap(), server.build().unwrap())
 }
 
-/// Data in both directions, all kinds of key updates, closure; `meanwhile` is called between all
-/// steps. Returns all sent bytes, and what was exported.
+/// Sends data in both directions, all kinds of key updates and close_notify; calls `meanwhile`
+/// between all steps. Returns all sent bytes, and an exported secret.
 pub(crate) fn play(
     mut ends: Ends,
     version: ProtocolVersion,
@@ -171,7 +172,7 @@ pub(crate) fn play(
         let (from, _) = ends.both(side);
         from.connection.sender.seal_to(&data, &mut wire).unwrap();
         all.extend_from_slice(&wire);
-        // In two parts.
+        // Delivers the bytes in two parts.
         let (now, later) = wire.split_at(random.below(wire.len() + 1));
         let mut read = ends.both(side).1.read(now, Delivery::Whole).unwrap();
         meanwhile(&mut ends.client, &mut ends.server);

@@ -9,7 +9,7 @@ use tercel::{ClientConfig, Credential, ServerConfig};
 use crate::identity::{Kind, NAME, leaf};
 use crate::pair::Pair;
 
-/// A leaf below an intermediate below a root.
+/// A chain of leaf, intermediate and root, as PEM files.
 struct Files {
     root: String,
     intermediate: String,
@@ -77,7 +77,7 @@ fn a_chain_and_its_key_authenticate_a_server() {
     Pair::new(&client, &server, NAME).connect().unwrap().talk();
 }
 
-/// Sections of other kinds are skipped, so that one file can contain both.
+/// Sections of other kinds are skipped, so that one file can contain both chain and key.
 #[test]
 fn chain_and_key_can_be_in_one_file() {
     let files = files();
@@ -96,7 +96,7 @@ fn chain_and_key_can_be_in_one_file() {
 fn keys_of_each_form_are_read() {
     let (rsa, rsa_key) = leaf(Kind::Rsa2048, &[NAME]);
     let (ec, ec_key) = leaf(Kind::P256, &[NAME]);
-    // The private key of PKCS#8 is an OCTET STRING with the older form in it.
+    // In PKCS#8 the private key is an OCTET STRING that contains the older form.
     let pkcs1 = &rsa_key[position(&rsa_key, &[0x02, 0x01, 0x00, 0x02, 0x82, 0x01, 0x01]) - 4..];
     let number = position(&ec_key, &[0x02, 0x01, 0x01, 0x04, 0x20]);
     let curve = [0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
@@ -180,7 +180,7 @@ fn sections_that_cannot_be_read_are_errors() {
     assert_eq!(error(&chain, &nonsense), CredentialError::BadKey);
 }
 
-/// Files with keys are quoted in no text. RFC 7468 2
+/// No error text quotes a file that may have a key. RFC 7468 2
 #[test]
 fn errors_do_not_quote_the_files() {
     let files = files();

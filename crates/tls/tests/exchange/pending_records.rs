@@ -1,6 +1,6 @@
 //! Protocol messages that wait for space in the output, and padding that leaves space for data.
 //!
-//! Covers `Sender::seal` into slices that are too small, or as large as `sealed_length`.
+//! The tests call `Sender::seal` with slices that are too small, or as large as `sealed_length`.
 
 use tercel::wire::ProtocolVersion;
 use tercel::{Padding, Side, error::Misuse};
@@ -8,7 +8,7 @@ use tercel::{Padding, Side, error::Misuse};
 use crate::identity::{NAME, client, server};
 use crate::pair::{Delivery, Pair};
 
-/// A key update that does not fit is not lost.
+/// A key update that does not fit into the output is sent later.
 #[test]
 fn a_control_record_without_space_stays_pending() {
     let (client, server) = (client().build().unwrap(), server().build().unwrap());
@@ -23,7 +23,7 @@ fn a_control_record_without_space_stays_pending() {
     assert_eq!(ends.client.read(&wire, Delivery::Whole).as_deref(), Ok(&b"data"[..]));
 }
 
-/// The alert of a failure is sent as soon as there is space.
+/// The alert of a failed connection is sent as soon as there is space.
 #[test]
 fn an_alert_without_space_stays_pending() {
     let (client, server) = (client().build().unwrap(), server().build().unwrap());
@@ -56,7 +56,7 @@ fn the_sealed_length_includes_padded_control_records() {
     }
 }
 
-/// Padding to a whole record does not take the space of data.
+/// Padding of a record to its full length does not take the space of data.
 #[test]
 fn padded_data_fits_the_sealed_length() {
     let client = client().padding(Padding::Block(4096)).build().unwrap();

@@ -1,7 +1,7 @@
-//! The roots of the platform and of Mozilla's programme, each by one call of the builder.
+//! The roots of the platform and of Mozilla's programme, each set by one call of the builder.
 //!
-//! The environment selects the platform's roots, and a process has only one: a test about them runs
-//! in a process of its own.
+//! The environment selects the platform's roots, and a process has only one environment. So each
+//! test about them runs in its own process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,12 +19,13 @@ use crate::pem_credentials::section;
 
 const CHILD: &str = "TERCEL_TEST_CHILD";
 
-/// In a process with this variable set to `value`, which the test of this name starts: true.
+/// Runs the test of this name again in a child process, with this variable set to `value`. Returns
+/// true in the child, where the test does its work.
 fn in_child(test: &str, variable: &str, value: &Path) -> bool {
     if env::var_os(CHILD).is_some() {
         return true;
     }
-    // An emulator runs this program, but its machine may not.
+    // If an emulator runs this program, the machine may not be able to start it.
     let program = env::current_exe().unwrap();
     let listed = Command::new(&program).arg("--list").output();
     if !listed.is_ok_and(|listed| listed.status.success()) {
@@ -93,7 +94,7 @@ fn native_roots_are_those_of_ssl_cert_file() {
     let file = PathBuf::from(env::var_os("SSL_CERT_FILE").unwrap());
     fs::write(&file, untrusted() + &trusted()).unwrap();
     connect(&native().unwrap()).unwrap();
-    // Each call reads the file, and nothing else is trusted.
+    // Each call reads the file again, and trusts nothing else.
     fs::write(&file, untrusted()).unwrap();
     assert_untrusted(&native().unwrap());
     assert_eq!(Roots::native().unwrap().roots.len(), 1);
@@ -112,7 +113,7 @@ fn native_roots_are_those_of_ssl_cert_dir() {
     connect(&native().unwrap()).unwrap();
 }
 
-/// The setter does not fail; `build` names the option.
+/// The setter does not fail; the error of `build` names the option.
 #[test]
 fn a_file_without_readable_roots_fails_the_build() {
     let folder = Folder::new("no-roots");
@@ -129,7 +130,7 @@ fn a_file_without_readable_roots_fails_the_build() {
     }
     let text = ConfigError::NoNativeRoots.to_string();
     assert_eq!(text, "native_roots: the platform's root certificates cannot be read");
-    // The last setter of a verifier counts, in either order.
+    // The verifier that was set last is used, in either order.
     let any = || Policy::Here(Arc::new(AcceptAnyPeer) as Arc<_>);
     ClientConfig::builder().native_roots().verifier(any()).build().unwrap();
     let refused = ClientConfig::builder().verifier(any()).native_roots().build();

@@ -1,4 +1,4 @@
-//! Every decision as a question that the application answers, and misuse of answers.
+//! Every decision as a question that the application answers, and wrong uses of answers.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -24,7 +24,7 @@ fn every_delivery_leads_to_the_same_bytes() {
             if version == ProtocolVersion::TLS1_2 && group == NamedGroup::X25519MLKEM768 {
                 continue;
             }
-            // Ed25519 is the only signature without randomness.
+            // Ed25519 is used because it is the only signature without randomness.
             let client = client()
                 .versions(&[version])
                 .alpn(&["h2", "http/1.1"])
@@ -37,7 +37,7 @@ fn every_delivery_leads_to_the_same_bytes() {
                 .alpn(&["http/1.1"])
                 .credential(credential(Kind::Ed25519))
                 .client_auth(ClientAuth::Required, roots())
-                // Their keys belong to the configuration and are random.
+                // Without tickets, because ticket keys belong to the configuration and are random.
                 .without_tickets()
                 .build()
                 .unwrap();
@@ -110,7 +110,7 @@ fn plain_server() -> Arc<ServerConfig> {
 #[test]
 fn data_in_the_same_read_as_the_handshake_is_kept() {
     for version in BOTH_VERSIONS {
-        // Data directly follows the server's last flight of TLS 1.2 and the client's of TLS 1.3.
+        // In TLS 1.2 data directly follows the server's last flight, and in TLS 1.3 the client's.
         let client = client().versions(&[version]).build().unwrap();
         let server = plain_server();
         let (first, second) = if version == ProtocolVersion::TLS1_3 {

@@ -1,4 +1,5 @@
-//! A verifier's own explanation of a refusal: it stays on its side, and the alert is the reason's.
+//! A verifier's own explanation of a refusal: it is not sent, and the alert depends on the reason
+//! only.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVe
 
 const EXPLANATION: &str = "not a service of the shop";
 
-/// Refuses each peer for this reason, with this explanation if there is one.
+/// A verifier that refuses each peer for this reason, with this explanation if there is one.
 #[derive(Clone, Copy)]
 struct Refuses(RefusalReason, Option<&'static str>);
 
@@ -36,7 +37,8 @@ impl VerifyPeer for Refuses {
 /// One side, until its handshake or its connection fails.
 struct Party {
     handshake: Handshake,
-    /// A client of TLS 1.3 is connected before a server refuses it.
+    /// The connection of a TLS 1.3 client, whose handshake is complete before the server refuses
+    /// it.
     connection: Option<Box<Connection>>,
     received: ReceiveBuffer,
     sent: Vec<u8>,
@@ -49,7 +51,7 @@ impl Party {
         Self { handshake, connection: None, received, sent, error: None }
     }
 
-    /// Continues until bytes are missing and returns what it sends. Questions are answered as
+    /// Continues until input is missing, and returns the bytes to send. Questions are answered as
     /// `verifier` would.
     fn step(&mut self, verifier: &dyn VerifyPeer) -> Vec<u8> {
         let mut out = Vec::new();
@@ -73,7 +75,7 @@ impl Party {
     }
 }
 
-/// Runs a handshake in which `side` refuses its peer: that side, then the other one.
+/// Runs a handshake in which `side` refuses its peer. Returns that side, then the other one.
 fn refuse(side: Side, version: ProtocolVersion, refuses: Refuses, asks: bool) -> [Party; 2] {
     let policy = || match asks {
         true => Policy::Ask,
@@ -113,7 +115,7 @@ const REASONS: [(RefusalReason, AlertDescription); 4] = [
     ),
 ];
 
-/// Each side, in each version, by an object and by an answer.
+/// Calls `test` for each side and version, with the verifier as an object and as an answer.
 fn each_case(test: impl Fn(Side, ProtocolVersion, bool)) {
     for side in [Side::Client, Side::Server] {
         for version in BOTH_VERSIONS {
@@ -154,8 +156,8 @@ fn the_alert_is_that_of_the_reason() {
     });
 }
 
-/// An alert has two bytes. The lengths of all records are those without an explanation, and in TLS
-/// 1.2, where a client's alert is not encrypted, its bytes are the alert's.
+/// An alert has two bytes. All records have the same lengths as without an explanation. In TLS 1.2
+/// a client's alert is not encrypted, and its bytes are compared too.
 #[test]
 fn nothing_of_the_explanation_is_sent() {
     each_case(|side, version, asks| {
@@ -166,7 +168,7 @@ fn nothing_of_the_explanation_is_sent() {
             ours.sent
         };
         let (with, without) = (sent(Some(EXPLANATION)), sent(None));
-        // A signature by ECDSA has no fixed length, so only the last record is compared.
+        // ECDSA signatures have no fixed length, so only the last record is compared.
         let alert = |sent: &[u8]| crate::pair::records(sent).pop().unwrap();
         let (with, without) = (alert(&with), alert(&without));
         assert_eq!((with.0, with.1.len()), (without.0, without.1.len()));
@@ -178,7 +180,7 @@ fn nothing_of_the_explanation_is_sent() {
     });
 }
 
-/// A raw public key has no chain: the refusal has nothing to describe but the explanation.
+/// A raw public key has no chain, so the refusal describes nothing but the explanation.
 #[test]
 fn a_raw_public_key_is_refused_with_an_explanation() {
     use tercel::pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};

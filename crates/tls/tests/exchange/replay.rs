@@ -1,5 +1,5 @@
 //! A recorded 0-RTT flight is replayed: to the same server, to one that shares its replay guard, to
-//! one whose guard has restarted, and by many threads at once. RFC 9846 8
+//! one whose guard was restarted, and by many threads at once. RFC 9846 8
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -22,7 +22,7 @@ use crate::identity::{NAME, client, server};
 use crate::pair::records;
 use crate::resumption::ManualClock;
 
-/// Some seconds more than the time for which early data is fresh, in both directions.
+/// Slightly more seconds than the time for which early data is fresh, in both directions.
 const WINDOW: u64 = 130;
 
 /// Where servers store sessions.
@@ -48,7 +48,7 @@ impl AdmitEarlyData for AcceptAll {
 
 type Build = dyn Fn(Arc<dyn AdmitEarlyData>, u32) -> Arc<ServerConfig>;
 
-/// Servers that share tickets or store, guard and clock, and a client.
+/// Servers that share tickets or a store, a guard and a clock, and their client.
 pub(crate) struct Fleet {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) client: Arc<ClientConfig>,
@@ -89,7 +89,7 @@ impl Fleet {
         Self { clock: manual, client, servers, build: Box::new(build) }
     }
 
-    /// A fleet with a guard that has been running for long.
+    /// A fleet with a guard that has been running for a long time.
     pub(crate) fn guarded(storage: Storage) -> Self {
         Self::new(storage, |now| Arc::new(guard(now)))
     }
@@ -118,7 +118,8 @@ impl Outcome {
     }
 }
 
-/// The first flight of a client with a session, with early data if possible, and the client.
+/// The first flight of a client with a session, with early data if possible. Also returns the
+/// client.
 fn first_flight(client: &Arc<ClientConfig>, data: &[u8]) -> (Vec<u8>, Handshake) {
     let mut handshake = Handshake::client(Arc::clone(client), NAME.try_into().unwrap());
     let mut out = Vec::new();
@@ -152,7 +153,7 @@ pub(crate) fn replay(
     (outcome, out, handshake, received)
 }
 
-/// A complete connection; returns the result of its early data, and the flight.
+/// Makes a complete connection. Returns the result of its early data, and the first flight.
 pub(crate) fn visit(
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,
@@ -198,11 +199,11 @@ fn a_replay_is_refused_by_all_servers_with_the_same_guard() {
             for server in &fleet.servers {
                 let (replayed, ..) = replay(server, &flight);
                 assert_eq!(replayed.read, b"", "{storage:?}: round {round}");
-                // A ticket may be used again, a stored session has been removed.
+                // A ticket may be used again, but a stored session has been removed.
                 assert_eq!(replayed.resumed, !matches!(storage, Storage::Store), "{storage:?}");
             }
         }
-        // The client connects again: with early data if it has another ticket.
+        // The client connects again, with early data if it has another ticket.
         let (outcome, _) = visit(&fleet.client, &fleet.servers[1], b"pay again");
         assert_eq!(outcome, Outcome::read(b"pay again"), "{storage:?}");
     }
@@ -220,8 +221,8 @@ fn a_stored_session_is_used_once_even_without_a_guard() {
     }
 }
 
-/// The attacker's copy arrives first and is read, so the client's own flight is the replay. The
-/// client is notified of the rejection, and connects.
+/// The attacker's copy arrives first and is read, so the client's own flight counts as the replay.
+/// The client learns of the rejection, and connects.
 #[test]
 fn a_flight_that_arrives_second_connects_without_early_data() {
     for storage in STORAGES {
@@ -236,8 +237,8 @@ fn a_flight_that_arrives_second_connects_without_early_data() {
     }
 }
 
-/// A new guard has no record of earlier flights, and rejects all early data until none of them is
-/// fresh. Then the replay is too old, and a client's own early data is accepted.
+/// A new guard has no record of earlier flights, so it rejects all early data until none of them is
+/// fresh. After that time a replay is too old, and a client's new early data is accepted.
 #[test]
 fn after_a_restart_of_the_guard_a_replay_is_refused_at_any_time() {
     for storage in [Storage::OwnKeys, Storage::SharedKeys] {
@@ -263,7 +264,7 @@ fn after_a_restart_of_the_guard_a_replay_is_refused_at_any_time() {
     }
 }
 
-/// The guard remembers a flight as long as it is fresh.
+/// The guard remembers a flight for as long as it is fresh.
 #[test]
 fn a_replay_is_refused_at_any_later_time() {
     for storage in [Storage::OwnKeys, Storage::SharedKeys] {
@@ -279,8 +280,8 @@ fn a_replay_is_refused_at_any_later_time() {
     }
 }
 
-/// A ticket from the future, of a clock that was set back or of a server whose clock is ahead, has
-/// no age that would reveal a replay. It would be fresh for longer than a guard remembers.
+/// A ticket from the future comes from a clock that was set back, or from a server whose clock is
+/// ahead. Its age reveals no replay, and it would be fresh for longer than a guard remembers.
 #[test]
 fn a_ticket_from_the_future_allows_no_early_data() {
     for storage in [Storage::OwnKeys, Storage::SharedKeys] {
@@ -330,7 +331,7 @@ fn one_of_many_simultaneous_copies_is_read() {
                 }
             });
             assert_eq!(read.into_inner(), 1, "fleet {number}, round {round}");
-            // The client itself also connects.
+            // The client's own handshake also completes.
             let outcome = finish(handshake, &fleet.servers[0], &flight);
             assert_eq!(outcome.read, b"");
         }

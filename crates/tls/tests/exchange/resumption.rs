@@ -1,4 +1,4 @@
-//! Resumption through the public interface: both versions, tickets and stores, and its conditions.
+//! Resumption through the public interface, and its conditions: both versions, tickets and stores.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -151,7 +151,7 @@ fn an_old_session_is_not_resumed() {
 
 #[test]
 fn a_chain_of_resumptions_ends_seven_days_after_its_full_handshake() {
-    // The client's clock does not advance: the server alone decides.
+    // The client's clock does not advance, so the server alone decides.
     let clock = ManualClock::new();
     let client = client().clock(ManualClock::new()).build().unwrap();
     let server = server().clock(Arc::clone(&clock) as Arc<dyn Clock>).build().unwrap();
@@ -171,7 +171,7 @@ fn a_resumption_without_the_extended_main_secret_is_refused() {
     let without = |hello: &mut Vec<u8>| {
         let mut places = hello.windows(4).enumerate();
         let found = places.find(|(_, bytes)| *bytes == [0, 23, 0, 0]).map(|(at, _)| at);
-        // The extension is replaced by an unknown one.
+        // Replaces the extension by an unknown one.
         if let Some(at) = found {
             hello[at..at + 2].copy_from_slice(&[0x7a, 0x7a]);
         }
@@ -183,7 +183,7 @@ fn a_resumption_without_the_extended_main_secret_is_refused() {
     );
 }
 
-/// A server's store whose time is always zero.
+/// A server's store for which it is always the time zero.
 struct Timeless(ServerMemoryStore);
 
 const BEGINNING: UnixTime = UnixTime::since_unix_epoch(Duration::ZERO);
@@ -296,8 +296,8 @@ fn resumption_survives_hellos_of_any_size() {
 }
 
 /// A session of TLS 1.2 is resumed with its own suite, even if a full handshake would select
-/// another one. It is not resumed if that suite is not offered or no longer allowed.
-/// RFC 5246 7.4.1.2, 7.4.1.3
+/// another one. It is not resumed if that suite is not offered or no longer allowed. RFC 5246
+/// 7.4.1.2, 7.4.1.3
 #[test]
 fn a_tls12_session_keeps_its_suite() {
     let preferred = CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
@@ -322,7 +322,7 @@ fn a_tls12_session_keeps_its_suite() {
     let sessions = sessions();
     assert_eq!(meets(&sessions, &[other], &both), (other, false));
     assert_eq!(meets(&sessions, &[preferred, other], &both), (other, true));
-    // Not offered, or not allowed by the server.
+    // The session's suite is not offered, or the server does not allow it.
     assert_eq!(meets(&sessions, &[preferred], &both), (preferred, false));
     assert_eq!(meets(&sessions, &[other], &both), (other, false));
     assert_eq!(meets(&sessions, &[preferred, other], &server(&[preferred])), (preferred, false));

@@ -1,5 +1,5 @@
-//! What a session must not carry over: trust of a lax configuration, early data that cannot be
-//! taken back, secrets without a key. Also the cost of hostile ClientHellos.
+//! Faults that a resumption must not have: trust by a configuration with a lax verifier, early data
+//! sent to a TLS 1.2 server, secrets without a key. Also the cost of hostile ClientHellos.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use crate::identity::{Kind, NAME, client, credential, roots, server};
 use crate::pair::Pair;
 use crate::resumption::{VERSIONS, visit};
 
-/// Trusts all peers until it is switched off, and counts its calls.
+/// A verifier that trusts all peers until it is switched off, and counts its calls.
 #[derive(Default)]
 struct SwitchableVerifier {
     refuses: AtomicBool,
@@ -110,7 +110,7 @@ fn a_tls12_session_is_not_resumed_if_its_group_is_no_longer_accepted() {
             };
             assert!(!go(&both, &both));
             assert!(go(&both, &both));
-            // TLS 1.3 makes a new key exchange.
+            // TLS 1.3 makes a new key exchange at a resumption.
             let resumes = version == ProtocolVersion::TLS1_3;
             assert_eq!(go(ours, theirs), resumes, "{version} {ours:?} {theirs:?}");
         }
@@ -132,7 +132,7 @@ fn a_stored_chain_is_verified_again_if_configured() {
         assert!(!visit(&client, &server));
         assert!(visit(&client, &server));
         assert_eq!(switch.asked.load(Ordering::SeqCst), 2, "{version}");
-        // The verifier now refuses: the full handshake fails for the same reason.
+        // The verifier now refuses, so the full handshake fails for the same reason.
         switch.refuses.store(true, Ordering::SeqCst);
         let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
         assert!(matches!(failure.client, Some(Error::Refused(_))), "{version}: {failure:?}");
@@ -164,7 +164,7 @@ fn an_early_exporter_is_for_accepted_early_data_only() {
     go(&client, &accepts, b"early").unwrap();
     let (info, exports) = go(&client, &accepts, b"early").unwrap();
     assert_eq!((info.early_data, exports), (EarlyData::Accepted, true));
-    // With other ticket keys there is no pre-shared key, and a secret derived without one is
+    // A server with other ticket keys has no pre-shared key. Without one, the early secret would be
     // public.
     let other = server().build().unwrap();
     let (info, exports) = go(&client, &other, b"early").unwrap();
@@ -234,8 +234,8 @@ fn a_retry_with_thousands_of_extensions_is_compared_quickly() {
     let mut handshake = Handshake::client(client, NAME.try_into().unwrap());
     let mut hello = Vec::new();
     handshake.advance(&mut ReceiveBuffer::new(), &mut hello).unwrap();
-    // As many unknown extensions as a ClientHello can have, in both; the second with a share that
-    // claims to be for the requested group.
+    // Both ClientHellos have as many unknown extensions as possible; the second one has a share
+    // that claims to be for the requested group.
     let first = with_unknown_extensions(&hello);
     let share = hello.windows(4).position(|four| four == [0, 29, 0, 32]).expect("a share");
     hello[share + 1] = 24;
@@ -245,10 +245,11 @@ fn a_retry_with_thousands_of_extensions_is_compared_quickly() {
     assert!(matches!(server.advance(&mut received, &mut Vec::new()), Ok(Next::Receive)));
     let start = Instant::now();
     received.extend(&second);
-    // The comparison succeeds: only the share itself is wrong.
+    // The comparison of both ClientHellos succeeds: only the share is invalid.
     let error = server.advance(&mut received, &mut Vec::new()).unwrap_err();
     assert_eq!(error, Error::Peer(tercel::error::PeerError::BadKeyShare));
-    // It takes some milliseconds; with a search per extension it would take a minute.
+    // The comparison takes some milliseconds. With a search for each extension it would take a
+    // minute.
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
 
@@ -281,7 +282,8 @@ fn with_unknown_extensions(record: &[u8]) -> Vec<u8> {
     records
 }
 
-/// A connection with early data if possible: its facts, and whether it has an early exporter.
+/// Makes a connection, with early data if possible. Returns its information, and whether it has an
+/// early exporter.
 fn go(
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,

@@ -1,5 +1,5 @@
-//! Clients connect continuously while ticket keys rotate: all tickets within the overlap of the
-//! keys must be resumed.
+//! Clients connect continuously while ticket keys rotate: every ticket must be resumed while its
+//! key is in use or is the previous one.
 //!
 //! The test controls the clock, so that a hundred rotations fit into a minute (`just rotation`) and
 //! a few into two seconds.
@@ -25,15 +25,16 @@ use crate::resumption::{VERSIONS, visit};
 
 const THREADS: usize = 8;
 
-/// The seconds for which a key seals. Tickets live as long, so exactly the previous key is needed.
+/// The seconds for which a key seals. Tickets live for the same time, so exactly one previous key
+/// is needed.
 const PERIOD: u64 = 3600;
 
 /// The steps into which a period is divided.
 const STEPS: u32 = 8;
 const STEP: u64 = PERIOD / STEPS as u64;
 
-/// The resumptions that must occur in each step, so that slow machines also test something. Some of
-/// them begin in it, since each thread has at most one in progress.
+/// The resumptions that must occur in each step, so that the test is effective on slow machines
+/// too. Each thread has at most one in progress, so some of them begin within the step.
 const MIN_RESUMPTIONS_PER_STEP: u64 = 2 * THREADS as u64;
 
 #[test]
@@ -64,8 +65,8 @@ fn with_rotating_keys(rotations: u32, lasting: Duration) -> Run {
     run
 }
 
-/// Two servers, to which a client connects in turn, and which get each new set of keys one after
-/// the other.
+/// Two servers that a client uses in turn. Each new set of keys is given to one of them after the
+/// other.
 fn with_shared_keys(rotations: u32, lasting: Duration) -> Run {
     let time = Time::new();
     let start = time.now().as_secs();
@@ -108,7 +109,7 @@ struct Run {
     what: &'static str,
     took: Duration,
     rotations: u32,
-    /// Names of keys seen in tickets.
+    /// The number of key names seen in tickets.
     keys: usize,
     count: Count,
 }
@@ -116,11 +117,11 @@ struct Run {
 #[derive(Default)]
 struct Count {
     resumed: u64,
-    /// Those with a ticket of the previous period.
+    /// Resumptions with a ticket of the previous period.
     previous_key: u64,
     /// Full handshakes without a ticket, such as the first.
     first: u64,
-    /// Full handshakes because the ticket had expired meanwhile.
+    /// Full handshakes because the ticket had expired.
     expired: u64,
 }
 
@@ -168,8 +169,8 @@ impl Run {
                 let until = began + lasting * step / (steps + 1);
                 let goal = resumed.load(Ordering::SeqCst) + MIN_RESUMPTIONS_PER_STEP;
                 while Instant::now() < until || resumed.load(Ordering::SeqCst) < goal {
-                    // A thread whose ticket was refused has panicked, which is reported when it is
-                    // joined.
+                    // A thread whose ticket was refused has panicked. Joining the thread reports
+                    // it.
                     if threads.iter().any(thread::ScopedJoinHandle::is_finished) {
                         break;
                     }
@@ -194,8 +195,8 @@ impl Run {
 }
 
 impl Run {
-    /// Checks that the run was large enough. A refused ticket fails at once, see
-    /// [`ClientThread::visit`].
+    /// Checks that the run was large enough. A refused ticket makes [`ClientThread::visit`] panic
+    /// at once.
     fn check(&self) {
         let Self { rotations, keys, count, .. } = self;
         assert_eq!(*keys, *rotations as usize + 1, "each period has one key");
@@ -225,9 +226,9 @@ struct ClientThread {
     watched: Vec<Arc<KeyNameRecorder>>,
     time: Arc<Time>,
     start: u64,
-    /// When the current ticket was requested.
+    /// The time at which the current ticket was requested.
     held: Option<u64>,
-    /// The steps for which the next ticket is kept before its use; 0 for half of the clients.
+    /// The number of steps to wait before the next ticket is used; 0 for half of the clients.
     patience: u32,
     is_patient: bool,
     count: Count,

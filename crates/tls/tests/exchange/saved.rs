@@ -1,7 +1,7 @@
 //! Connections that are saved as bytes and restored.
 //!
-//! The peer must not notice it, an application must not lose data, and damaged bytes must do no
-//! harm.
+//! The peer must not notice the restoration, the application must not lose data, and damaged bytes
+//! must do no harm.
 
 use std::sync::Arc;
 
@@ -169,7 +169,8 @@ fn key_updates_continue_after_a_restoration() {
     for side in BOTH_SIDES {
         let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
         ends.talk();
-        // Requested before, answered after.
+        // The update is requested before the connection is saved, and answered after it is
+        // restored.
         let mut wire = Vec::new();
         let (asks, asked) = ends.both(side);
         asks.connection.sender.update_key(true, &mut wire).unwrap();
@@ -226,7 +227,7 @@ fn a_closed_connection_stays_closed() {
         let sealed = ends.client.connection.sender.seal_to(b"more", &mut Vec::new());
         assert_eq!(sealed, Err(InternalError::Closed.into()));
         assert_eq!(ends.server.connection.receiver.end_of_input(), Ok(()));
-        // In TLS 1.2 the answer is still required. RFC 5246 7.2.1
+        // In TLS 1.2 the close_notify must still be answered. RFC 5246 7.2.1
         let mut answer = Vec::new();
         ends.server.connection.sender.control(&mut answer).unwrap();
         assert_eq!(answer.is_empty(), version == TLS13);
@@ -326,7 +327,7 @@ fn a_session_to_discard_is_of_tls12() {
     }
 }
 
-/// Uses every function, which must succeed or return an error.
+/// Calls every function, each of which must succeed or return an error.
 fn exercise(mut connection: Connection) {
     let mut out = Vec::new();
     let mut received = ReceiveBuffer::new();
@@ -349,7 +350,7 @@ fn samples() -> Vec<(Vec<u8>, Side, Configs)> {
         let configs = (client.build().unwrap(), server().alpn(&["h2"]).build().unwrap());
         let ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
         for (side, mut end) in [(Side::Client, ends.client), (Side::Server, ends.server)] {
-            // The certificate would only make it long; it has its own test.
+            // The certificate is removed because of its length; another test covers it.
             drop(end.connection.info.take_peer_chain());
             let bytes = end.connection.save().unwrap().to_vec();
             samples.push((bytes, side, configs.clone()));
@@ -384,14 +385,14 @@ fn both_restored(ends: Ends, configs: &Configs) -> Ends {
     Ends { client: renew(client, Side::Client), server: renew(server, Side::Server) }
 }
 
-/// Saves and restores an end, which `spare` replaces meanwhile.
+/// Saves and restores an end. `spare` takes its place meanwhile.
 fn renew(end: &mut End, side: Side, configs: &Configs, spare: &mut Option<Connection>) {
     let connection = std::mem::replace(&mut end.connection, spare.take().unwrap());
     let restored = restored_end(connection, side, configs);
     *spare = Some(std::mem::replace(&mut end.connection, restored));
 }
 
-/// Everything that an application can query.
+/// All information about a connection that an application can query.
 fn seen(connection: &Connection) -> (String, [u8; 20]) {
     let mut exported = [0; 20];
     let context = Some(&b"context"[..]);

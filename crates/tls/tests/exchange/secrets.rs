@@ -33,7 +33,7 @@ fn exporters_agree() {
             assert_ne!(ours, export(Side::Server, b"EXPORTER-other", context));
             assert_ne!(ours, export(Side::Server, b"EXPORTER-test", Some(b"another")));
         }
-        // In TLS 1.3 no context is the same as an empty one. RFC 9846 7.5, RFC 5705 4
+        // In TLS 1.3, no context gives the same result as an empty one. RFC 9846 7.5, RFC 5705 4
         let same = export(Side::Client, b"EXPORTER-test", None)
             == export(Side::Client, b"EXPORTER-test", Some(b""));
         assert_eq!(same, version == TLS13);
@@ -53,8 +53,8 @@ fn no_part_of_a_random_value_repeats() {
                 .tap_to_client(|bytes| theirs.extend_from_slice(bytes))
                 .connect()
                 .unwrap();
-            // After a header and a version. The last eight bytes of a TLS 1.2 server's are fixed.
-            // RFC 9846 4.2.3
+            // The random follows a header and the version. The last eight bytes of a TLS 1.2
+            // server's random are fixed. RFC 9846 4.2.3
             for (sent, length) in [(ours, 32), (theirs, if version == TLS12 { 24 } else { 32 })] {
                 let (_, hello) = records(&sent).swap_remove(0);
                 parts.extend(hello[6..6 + length].chunks(8).map(<[u8]>::to_vec));
@@ -93,7 +93,8 @@ fn both_sides_log_the_same_secrets() {
         let (ours, theirs) = (ours.lines.lock().unwrap(), theirs.lines.lock().unwrap());
         assert_eq!(*ours, *theirs);
         assert_eq!(ours.iter().map(|line| line.0.as_str()).collect::<Vec<_>>(), labels);
-        // The random is the one in the ClientHello, after two headers and a version.
+        // The random in the log is the one in the ClientHello, which follows two headers and the
+        // version.
         assert!(ours.iter().all(|line| line.1 == hello[11..43]));
         if version == TLS13 {
             let (read, write) = ends.client.connection.traffic_secrets().unwrap();
@@ -127,7 +128,7 @@ fn keys_change_in_either_direction_and_in_both() {
         from.connection.sender.update_key(request, &mut wire).unwrap();
         assert_eq!(from.connection.sender.sequence(), 0);
         assert_eq!(to.read(&wire, Delivery::Whole).unwrap(), b"");
-        // An update that was requested is sent once, before the next data.
+        // An answer to an update request is sent once, before the next data.
         let mut answer = Vec::new();
         to.connection.sender.control(&mut answer).unwrap();
         assert_eq!(records(&answer).len(), usize::from(request));
@@ -169,7 +170,7 @@ fn tls12_has_no_key_update() {
     ends.talk();
 }
 
-/// Label, client random, secret.
+/// A line of the key log: label, client random, secret.
 type Line = (String, Vec<u8>, Vec<u8>);
 
 #[derive(Default)]

@@ -127,7 +127,7 @@ fn a_ticket_may_be_valid_for_other_names_of_the_certificate() {
     };
     assert_eq!(resumes(true, &[NAME, "other.example"]), Ok(true));
     assert_eq!(resumes(false, &[NAME, "other.example"]), Ok(false));
-    // The certificate is not valid for the other name: the session is not offered, and the full
+    // The certificate is not valid for the other name. So the session is not offered, and the full
     // handshake fails.
     let refused = resumes(true, &[NAME]).unwrap_err();
     assert_eq!(refused, Some(tercel::Error::Refused(RefusalReason::NameMismatch)));
@@ -158,8 +158,8 @@ fn a_session_for_one_name_stays_so_when_new_ones_are_for_all() {
         let builder = ServerConfig::builder().replaceable_credentials(set.clone());
         builder.tickets(tickets.clone()).resumption_across_names(promises).build().unwrap()
     };
-    // Tercel's client offers a session under another name only if the server allows it, but an
-    // earlier connection may have sent no name.
+    // Tercel's client offers a session under another name only if the server allows it. But an
+    // earlier connection to the server may have sent no name.
     let resumes = |first, second| {
         let store = Arc::new(ClientMemoryStore::default());
         let client = |sends_name| {
@@ -193,12 +193,13 @@ fn an_unverified_session_needs_the_same_roots_or_context() {
         };
         let client = client_with_certificate(version);
         assert!(!resumes(&client, &with(b"", false)).unwrap());
-        // Neither verifier names authorities, so their decisions cannot be compared.
+        // Neither verifier names authorities, so the server cannot find out whether they accept the
+        // same clients.
         assert!(resumes(&client, &with(b"", true)).is_err(), "{version}");
-        // An application can state with a context that they are the same.
+        // With a session context an application can declare them equivalent.
         assert!(!resumes(&client, &with(b"one", false)).unwrap());
         assert!(resumes(&client, &with(b"one", false)).unwrap(), "{version}");
-        // Roots are compared without a context.
+        // Verifiers that consist of roots are compared, so they need no context.
         assert!(!resumes(&client, &unseen(demanding())).unwrap());
         assert!(resumes(&client, &unseen(demanding())).unwrap(), "{version}");
     }
@@ -268,7 +269,7 @@ fn demanding() -> tercel::server::ServerConfigBuilder {
     server().client_auth(ClientAuth::Required, roots())
 }
 
-/// A connection that has transferred data, and so its tickets.
+/// A connection on which data, and so the tickets, have arrived.
 fn talk(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Ends {
     let mut ends = Pair::new(client, server, NAME).connect().unwrap();
     ends.talk();

@@ -1,5 +1,6 @@
-//! What a session is bound to. Each option of both builders has two values: either a session made
-//! under one is not resumed under the other, or docs/sessions.md says why it may be.
+//! What a session is bound to. Each option of both builders is tested with two values: either a
+//! session made under one value is not resumed under the other, or docs/sessions.md explains why it
+//! may be.
 //!
 //! `virtual_hosts.rs` tests a server's credentials in detail.
 
@@ -83,7 +84,8 @@ fn plain_server() -> ServerConfigBuilder {
     ServerConfig::builder().credential(credential(Kind::P256))
 }
 
-/// A connection on which tickets arrive; whether it was resumed. `None` if the handshake failed.
+/// Makes a connection on which tickets arrive, and returns whether it was resumed. `None` if the
+/// handshake failed.
 fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, name: &str) -> Option<bool> {
     let mut ends = Pair::new(client, server, name).connect().ok()?;
     ends.talk();
@@ -118,7 +120,7 @@ fn server_entry(
     entry(option, is_bound, Peer::Client(Box::new(plain_client)), first, second)
 }
 
-/// An entry for an option that needs a certificate.
+/// An entry for an option of servers that have a certificate.
 fn server_option(
     option: &'static str,
     is_bound: bool,
@@ -240,7 +242,8 @@ macro_rules! common_entries {
                 |b| b.cipher_suites(SHA256_SUITES),
                 |b| b.cipher_suites(SHA384_SUITES),
             ),
-            // TLS 1.2 resumes without a key exchange, TLS 1.3 with a new one.
+            // TLS 1.2 resumes without a key exchange, so groups do not matter; TLS 1.3 makes a new
+            // key exchange.
             $option(
                 "groups",
                 true,
@@ -285,7 +288,7 @@ fn server_entries(tickets: &Arc<RotatingTickets>) -> Vec<Entry<ServerConfigBuild
     entries
 }
 
-/// The identity of the server, and the clients that it serves.
+/// Options for the identity of the server, and for the clients that it serves.
 fn server_identity_entries(tickets: &Arc<RotatingTickets>) -> Vec<Entry<ServerConfigBuilder>> {
     let own = |kind| credential_for(kind, &[NAME]);
     let (one, other) = (Arc::clone(tickets), Arc::clone(tickets));
@@ -355,7 +358,7 @@ fn server_identity_entries(tickets: &Arc<RotatingTickets>) -> Vec<Entry<ServerCo
     ]
 }
 
-/// What the server requires of clients.
+/// Options for the server's requirements on clients.
 fn client_certificate_entries() -> Vec<Entry<ServerConfigBuilder>> {
     vec![
         server_option("client_auth", true, demanding, |b| {
@@ -399,7 +402,7 @@ fn client_certificate_entries() -> Vec<Entry<ServerConfigBuilder>> {
     ]
 }
 
-/// How the server resumes sessions.
+/// Options for the server's resumption of sessions.
 fn server_resumption_entries() -> Vec<Entry<ServerConfigBuilder>> {
     vec![
         server_option("tickets", true, same, |b| {
@@ -489,7 +492,7 @@ fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
         client_option("middlebox_compatibility", false, same, |b| b.middlebox_compatibility(false)),
         client_option("shuffle_extensions", false, same, |b| b.shuffle_extensions(true)),
         client_option("grease", false, same, |b| b.grease(true)),
-        // The client falls back from a version that the server does not support.
+        // This client claims to have fallen back from a version that the server does not support.
         client_option("fallback_scsv", false, same, |b| b.fallback_scsv(true))
             .with_server(|| plain_server().versions(TLS12))
             .versions(TLS12),
@@ -514,19 +517,20 @@ fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
 
 /// Options that the test does not run; docs/sessions.md has their reasons.
 const NOT_RUN: [&str; 7] = [
-    // `roots` with other certificates.
+    // This option is `roots` with other certificates.
     "native_roots",
     "webpki_roots",
-    // Compiled for tests only.
+    // This option is compiled for tests only.
     "server_groups_hint",
     "request_server_padding",
     "answer_server_padding",
-    // For clients without tickets, unlike Tercel's: `session_ids.rs`.
+    // Session IDs are for clients without tickets, which Tercel's client is not: see
+    // `session_ids.rs`.
     "session_ids",
     "without_session_ids",
 ];
 
-/// The versions of an entry: both for the option `versions`.
+/// The versions for an entry: both for the option `versions`.
 fn versions_of<B>(
     entry: &Entry<B>,
     version: &'static ProtocolVersion,
@@ -570,7 +574,7 @@ fn a_session_is_bound_to_options_of_the_client() {
     }
 }
 
-/// The methods of this builder in the source.
+/// The methods of this builder in the source code.
 fn options_in_source(builder: &str) -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config");
     let mut options = BTreeSet::new();
@@ -612,7 +616,8 @@ fn documented(heading: &str) -> Vec<(String, bool, String)> {
     rows.map(row).collect()
 }
 
-/// Every option has an entry here and a row in the document, which agree.
+/// Compares the entries with the source and the document: every option must have an entry here and
+/// an equal row there.
 fn compare<B>(builder: &str, heading: &str, entries: &[Entry<B>]) {
     let tested: BTreeSet<_> = entries.iter().map(|entry| entry.option.to_owned()).collect();
     let rows = documented(heading);
@@ -623,7 +628,7 @@ fn compare<B>(builder: &str, heading: &str, entries: &[Entry<B>]) {
         let (_, bound, reason) =
             row.unwrap_or_else(|| panic!("{builder}::{option} has no row in docs/sessions.md"));
         assert!(!reason.is_empty(), "{builder}::{option} has no reason in docs/sessions.md");
-        // An option that is bound in one version only counts as bound.
+        // An option that binds sessions in one version only counts as bound.
         let mut of_option = entries.iter().filter(|entry| entry.option == option).peekable();
         if of_option.peek().is_some() {
             assert_eq!(of_option.any(|entry| entry.is_bound), *bound, "{builder}::{option}");

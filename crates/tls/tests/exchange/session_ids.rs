@@ -1,5 +1,5 @@
-//! Session IDs of TLS 1.2 in addition to tickets: a client that supports tickets gets one, others
-//! get an ID. RFC 5246 7.3, RFC 5077 3.4
+//! Session IDs of TLS 1.2 in addition to tickets: a client that supports tickets gets a ticket, and
+//! other clients get an ID. RFC 5246 7.3, RFC 5077 3.4
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use crate::pair::{Pair, first_message};
 
 const TLS12: &[ProtocolVersion] = &[ProtocolVersion::TLS1_2];
 
-/// How a server named the session: whether it sent an ID, and whether a ticket.
+/// Whether a server sent a session ID, and whether it sent a ticket.
 fn named(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> (bool, bool) {
     let mut named = None;
     let tap = |sent: &mut Vec<u8>| {
@@ -94,8 +94,7 @@ fn a_session_is_resumed_by_its_id_with_tickets_enabled() {
     let shared = Policy::Here(Arc::clone(&store) as Arc<dyn ServerSessionStore>);
     let ids_only = server().without_tickets().session_store(shared).build().unwrap();
     let both = server().session_ids(Arc::clone(&store) as _).build().unwrap();
-    // Tercel's client accepts a ticket if offered, so its session comes from a server without
-    // tickets.
+    // Tercel's client prefers a ticket, so its session comes from a server without tickets.
     let client = client().versions(TLS12).build().unwrap();
     Pair::new(&client, &ids_only, NAME).connect().unwrap().talk();
     for _ in 0..2 {
@@ -120,7 +119,7 @@ fn tickets_are_not_put_into_the_store_of_ids() {
     }
 }
 
-/// The default store has no size that an application has chosen.
+/// No application has chosen the size of the default store, so long sessions are not stored in it.
 #[test]
 fn sessions_with_long_client_chains_are_not_stored_under_an_id() {
     for (length, kept) in [(1, 1), (40, 0)] {

@@ -1,7 +1,7 @@
-//! Sessions of TLS 1.2 whose connection ended with a fatal alert: neither side resumes them.
-//! RFC 5246 7.2.2
+//! A session of TLS 1.2 whose connection ended with a fatal alert: neither side resumes it. RFC
+//! 5246 7.2.2
 //!
-//! The stores of both sides, of values and of bytes.
+//! The tests use the stores of both sides, for values and for bytes.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ use crate::identity::{NAME, client, server};
 use crate::pair::{Delivery, Ends, Pair, records};
 use crate::resumption::visit;
 
-/// How a connection ends.
+/// The end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     /// This side's application sends a fatal alert, which the other side receives.
@@ -76,8 +76,8 @@ impl Ending {
     }
 }
 
-/// Connects and ends; returns whether the session was resumed, and whether it is resumed
-/// afterwards.
+/// Connects and ends the connection. Returns whether the session was resumed, and whether it can be
+/// resumed afterwards.
 fn end(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, ending: Ending) -> (bool, bool) {
     let mut ends = Pair::new(client, server, NAME).connect().unwrap();
     ends.talk();
@@ -86,7 +86,7 @@ fn end(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, ending: Ending) -
     (resumed, visit(client, server))
 }
 
-/// The sessions of another store. Only this store is notified of sessions to discard.
+/// A view of the sessions of another store. Sessions to discard are reported to this view only.
 struct StoreView {
     sessions: Arc<ClientMemoryStore>,
     keys: Mutex<Vec<ClientSessionKey>>,
@@ -121,7 +121,8 @@ impl ClientSessionStore for StoreView {
     }
 }
 
-/// One connection ends while another one with its session, from another store, is in its handshake.
+/// One connection ends while another one, which took the same session from another store, is in its
+/// handshake.
 #[test]
 fn a_session_discarded_in_one_store_is_not_put_back_into_another() {
     let server = server().build().unwrap();
@@ -134,7 +135,7 @@ fn a_session_discarded_in_one_store_is_not_put_back_into_another() {
         let alert = AlertDescription::INTERNAL_ERROR;
         fails.client.connection.sender.abort(alert, &mut Vec::new()).unwrap();
     };
-    // The session has been taken out by the time the server answers.
+    // The session was removed from the store before the server answered, so it is not put back.
     let goes_on = Pair::new(&two, &server, NAME).tap_to_client(fail).connect().unwrap();
     assert!(goes_on.client.connection.info.resumed);
     assert!(!visit(&one, &server), "it was put back");
@@ -157,7 +158,7 @@ fn a_session_moved_to_another_store_is_discarded_there() {
     assert!(!visit(&two, &server), "it was discarded");
 }
 
-/// A copy that an application makes as bytes is not discarded with the original.
+/// If an application copies a session as bytes, the copy is not discarded with the original.
 #[test]
 fn a_copy_in_bytes_is_another_session() {
     let server = server().build().unwrap();
@@ -171,7 +172,7 @@ fn a_copy_in_bytes_is_another_session() {
     assert!(!visit(&two, &server) && !visit(&one, &server));
 }
 
-/// Puts each session into both stores, and removes it from the first one only.
+/// A store that puts each session into both stores, and removes it from the first one only.
 struct TwoStores([Arc<ServerMemoryStore>; 2]);
 
 impl ServerSessionStore for TwoStores {
@@ -309,7 +310,7 @@ fn a_session_is_discarded_if_its_resumption_fails_with_an_alert() {
     assert_eq!(failure.server, Some(PeerError::BadRecordMac.into()));
     assert!(!visit(&client, &server));
     assert!(visit(&client, &server));
-    // The same if the client sends the alert.
+    // A fatal alert of the client has the same effect.
     let alert = [21, 3, 3, 0, 2, 2, AlertDescription::HANDSHAKE_FAILURE.0];
     let mut flights = 0;
     let pair = Pair::new(&client, &server, NAME).tap_to_server(|bytes| {
@@ -328,7 +329,7 @@ fn a_handshake_that_fails_at_finished_stores_no_session() {
     let server = with_store(counting.clone());
     let client_store = Arc::new(RepeatingStore::default());
     let client = tls12(client_store.clone());
-    // The server's Finished does not open. The record tests cover other contents.
+    // The server's Finished is damaged and cannot be opened. The record tests cover other contents.
     let mut flights = 0;
     let pair = Pair::new(&client, &server, NAME).tap_to_client(|bytes| {
         flights += 1;
@@ -339,7 +340,7 @@ fn a_handshake_that_fails_at_finished_stores_no_session() {
     });
     assert_eq!(pair.connect().unwrap_err().client, Some(PeerError::BadRecordMac.into()));
     assert!(client_store.0.lock().unwrap().is_none(), "stored before the handshake was complete");
-    // The same with the client's Finished, and the server's store.
+    // The same test for the client's Finished and the server's store.
     counting.0.lock().unwrap().clear();
     let mut flights = 0;
     let pair = Pair::new(&client, &server, NAME).tap_to_server(|bytes| {
@@ -405,7 +406,7 @@ impl ClientSessionStore for RepeatingStore {
     }
 }
 
-/// A store of bytes only.
+/// A store that implements only the methods for bytes.
 #[derive(Default)]
 struct ByteStore<T>(T);
 
@@ -437,7 +438,7 @@ impl ClientSessionStore for ByteStore<ClientMemoryStore> {
     }
 }
 
-/// A server's store that forwards everything, values included.
+/// A server's store that forwards all calls, including those for values.
 struct ForwardingStore(Arc<ServerMemoryStore>);
 
 impl ServerSessionStore for ForwardingStore {

@@ -13,7 +13,7 @@ use crate::resumption::VERSIONS;
 fn a_session_is_resumed_at_its_own_port_only() {
     for version in VERSIONS {
         let client = client().versions(&[version]).build().unwrap();
-        // All ports have the same server: only the client distinguishes them.
+        // All ports lead to the same server, so only the client distinguishes them.
         let server = server().build().unwrap();
         let visit = |port: Option<u16>| {
             let pair = match port {
@@ -30,7 +30,7 @@ fn a_session_is_resumed_at_its_own_port_only() {
     }
 }
 
-/// Records the keys, and stores nothing.
+/// A store that records the keys, and stores no session.
 #[derive(Default)]
 struct RecordingStore(Mutex<Vec<ClientSessionKey>>);
 

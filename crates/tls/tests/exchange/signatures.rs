@@ -1,5 +1,4 @@
-//! signature_algorithms_cert: the selection of a chain by the signatures of its certificates.
-//! RFC 9846 4.3.3, 4.5.1.2
+//! signature_algorithms_cert: selection of a chain by the signatures in it. RFC 9846 4.3.3, 4.5.1.2
 
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use tercel::pki::Roots;
@@ -38,7 +37,7 @@ fn a_server_sends_a_chain_that_the_client_can_verify() {
         assert_eq!(shown(None), 0, "{version:?}");
         assert_eq!(shown(Some(&[P256, P384])), 0, "{version:?}");
         assert_eq!(shown(Some(&[P384])), 1, "{version:?}");
-        // The client can verify none of them by its list: the first one is sent.
+        // The client's list has no algorithm of any chain, so the first chain is sent.
         assert_eq!(shown(Some(&[ED25519])), 0, "{version:?}");
     }
 }
@@ -118,7 +117,7 @@ impl Pki {
     }
 
     /// One credential of each authority, with keys of one type. The chains include the root, whose
-    /// own signature must not matter.
+    /// own signature must not affect the selection.
     fn credentials(&self) -> [Credential; 2] {
         self.0.each_ref().map(|authority| {
             let key = KeyPair::generate().unwrap();

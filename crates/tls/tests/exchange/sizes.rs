@@ -84,7 +84,7 @@ fn opening_into_a_buffer_of_the_reader_gives_the_same() {
         assert_eq!(&out[..6], b"second");
         out.fill(0xee);
         assert_eq!(receiver.open_into(received, &mut out), Ok(Filled::Closed));
-        // Other content does not stay in the reader's buffer.
+        // Content other than application data is removed from the reader's buffer.
         assert!(!out.windows(2).any(|window| window == [1, 0]));
     }
 }
@@ -94,7 +94,7 @@ fn records_obey_the_receivers_limit() {
     for version in BOTH_VERSIONS {
         let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
         let client = client().versions(&[version]).record_size_limit(100).build().unwrap();
-        // The limit of this connection applies, not that of the session's first one.
+        // The limit of this connection applies, not that of the connection that made the session.
         for (resumed, limit) in [(false, 700), (true, 500)] {
             let server = server().tickets(tickets.clone()).record_size_limit(limit);
             let server = server.build().unwrap();
@@ -104,7 +104,8 @@ fn records_obey_the_receivers_limit() {
                 .connect()
                 .unwrap();
             assert_eq!(ends.client.connection.info.resumed, resumed);
-            // TLS 1.3 counts the content type, and protects most of the handshake. RFC 8449 4
+            // In TLS 1.3 the limit includes the content type, and applies to most of the handshake.
+            // RFC 8449 4
             let type_byte = usize::from(version == TLS13);
             let overhead = if version == TLS13 { 17 } else { 24 };
             let longest = |side| if side == Side::Client { usize::from(limit) } else { 100 };

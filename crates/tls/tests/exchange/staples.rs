@@ -31,7 +31,8 @@ fn leaf(credential: &Credential) -> CertificateDer<'static> {
     credential.chain()[0].clone()
 }
 
-/// An OCSP response of the authority: good, for thousands of years, unless changed.
+/// An OCSP response of the authority with the status good, valid for thousands of years, unless
+/// `change` modifies it.
 fn response(leaf: &CertificateDer<'_>, change: impl FnOnce(&mut Response)) -> Vec<u8> {
     let (root, key) = authority();
     let issuer = tercel::pki::subject_public_key_info(&root).unwrap();
@@ -57,7 +58,7 @@ fn a_must_staple_leaf_needs_a_valid_response_if_requested() {
     for version in BOTH_VERSIONS {
         let demanding = must_staple(Kind::P256);
         let of = |change: fn(&mut Response)| response(&leaf(&demanding), change);
-        // Another key, and so another serial number.
+        // The other certificate has another key, and so another serial number.
         let foreign = response(&leaf(&credential(Kind::P384)), |_| {});
         let expired = of(|response| {
             response.singles[0].next_update = Some("20200102000000Z".into());
@@ -84,15 +85,15 @@ fn a_must_staple_leaf_needs_a_valid_response_if_requested() {
                     assert_eq!(failure.server, Some(Error::AlertReceived(reported)));
                 }
             }
-            // A server without a request cannot send one.
+            // A server can send a response only if the client requested one.
             let silent = client().versions(&[version]).request_ocsp(false).build().unwrap();
             Pair::new(&silent, &server, NAME).connect().unwrap().talk();
         }
     }
 }
 
-/// A session of a client that did not request an OCSP response proves nothing about the response
-/// that the certificate requires, so a client that requests one does not offer it. RFC 7633 4.2.3
+/// A client that requests OCSP responses does not offer a session that was made without a request:
+/// it proves nothing about the response that the certificate requires. RFC 7633 4.2.3
 #[test]
 fn a_session_without_ocsp_request_is_not_offered_by_a_client_with_one() {
     let server = ServerConfig::builder().credential(must_staple(Kind::P256)).build().unwrap();
@@ -150,8 +151,8 @@ fn a_client_that_requires_responses_refuses_a_server_without_a_valid_one() {
     }
 }
 
-/// Accepts all peers, and records what came with their certificates: whether a response was
-/// requested, the response, the timestamps.
+/// A verifier that accepts all peers, and records whether a response was requested, the response,
+/// and the timestamps.
 #[derive(Default)]
 struct RecordingVerifier(Mutex<Vec<Seen>>);
 
@@ -212,7 +213,7 @@ fn a_clients_response_and_timestamps_are_sent_verbatim_on_request() {
                 client().versions(&[version]).credential(with_both(Kind::Ed25519)).build().unwrap();
             let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
             ends.talk();
-            // TLS 1.2 cannot request them from a client.
+            // In TLS 1.2 a server cannot request a response or timestamps from a client.
             let can_ask = version == TLS13;
             let expected = (
                 ocsp && can_ask,
@@ -264,7 +265,7 @@ fn a_server_can_require_responses_of_its_clients() {
         let outcome = Pair::new(&client, &server, NAME).connect();
         assert_eq!(outcome.err().and_then(|failure| failure.server), refused.map(Error::Refused));
     }
-    // TLS 1.2 cannot request a response, so none can be required.
+    // In TLS 1.2 a server cannot request a response, so it cannot require one.
     let client = client().versions(&[TLS12]).credential(stapled(own)).build().unwrap();
     let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
     assert_eq!(failure.server, Some(Error::Refused(RefusalReason::StapleRequired)));
@@ -297,7 +298,7 @@ fn a_session_keeps_the_clients_response_until_it_expires() {
     assert_eq!(visit(), Ok(false));
     assert_eq!(visit(), Ok(true));
     *clock.0.lock().unwrap() += 2 * 3600 + 301;
-    // Not resumed; and in the full handshake the client has no newer response.
+    // The session is not resumed, and in the full handshake the client's response has expired.
     let failure: crate::pair::Failure = visit().unwrap_err();
     let refused =
         matches!(failure.server, Some(Error::Refused(RefusalReason::StapleExpired { .. })));

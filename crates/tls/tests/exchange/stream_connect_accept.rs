@@ -24,7 +24,7 @@ fn sockets() -> (TcpStream, TcpStream) {
     (near, listener.accept().unwrap().0)
 }
 
-/// Runs both handshakes, then the server's part of the application.
+/// Runs both handshakes, and then `serve` with the server's stream.
 fn run(
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,
@@ -73,13 +73,14 @@ fn connect_and_accept_run_a_whole_handshake() {
             let info = &stream.connection().info;
             assert_eq!((info.version, info.alpn.as_deref()), (version, Some(&b"a"[..])));
         }
-        // The configurations are shared: a second connection resumes the first.
+        // The configurations are shared, so the second connection resumes the session of the first.
         let (again, _) = run(&client, &server, NAME, |stream| stream.write_all(b"x").unwrap());
         assert!(again.unwrap().connection().info.resumed);
     }
 }
 
-/// Its settings change and its bytes do not: the connection works as before.
+/// An application changes settings of the transport, not its bytes, so the connection works as
+/// before.
 #[test]
 fn transport_mut_is_for_the_settings_of_the_transport() {
     let (client, server) = plain();
@@ -145,7 +146,7 @@ fn an_end_of_the_transport_is_an_unexpected_one() {
             Side::Server => Stream::accept(&server, near),
         };
         let error = connected.unwrap_err();
-        // The machine may reset the connection, which is an error of the transport.
+        // The system may reset the connection, which is an error of the transport.
         if error.kind() != ErrorKind::ConnectionReset {
             assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{side:?}");
             assert_eq!(inner(&error), Error::Truncated, "{side:?}");
@@ -161,7 +162,8 @@ fn a_client_of_plain_http_is_an_error_of_accept() {
     assert_eq!(failure(Stream::accept(&plain().1, far)), (ErrorKind::InvalidData, http));
 }
 
-/// No question is answered: a configuration that asks is for `Handshake::advance`.
+/// `connect` and `accept` answer no questions: a configuration that asks is for
+/// `Handshake::advance`.
 #[test]
 fn a_configuration_that_asks_is_a_misuse() {
     let asks = ClientConfig::builder().verifier(Policy::Ask).build().unwrap();

@@ -1,6 +1,6 @@
 //! The blocking stream, on real sockets of this machine.
 //!
-//! Covers `complete`, `Read` and `Write` as an application uses them.
+//! The tests use `complete`, `Read` and `Write` as an application does.
 
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -164,7 +164,8 @@ fn key_update_requests_of_a_peer_that_does_not_read_use_no_memory() {
             let mut wire = Vec::new();
             asking.sender.update_key(true, &mut wire).unwrap();
             asking.sender.seal_to(b"x", &mut wire).unwrap();
-            // Tercel's connection requests once, until it has an answer.
+            // A Tercel connection sends no second request before the answer to the first, so the
+            // record of the request is removed.
             asking = without_pending_request(asking, &server);
             *input.lock().unwrap() = wire;
             assert_eq!(stream.read(&mut [0]).unwrap(), 1);
@@ -273,7 +274,8 @@ impl Write for SlowTransport {
 /// The same connection without the record of its key update request.
 fn without_pending_request(connection: Connection, config: &ServerConfig) -> Connection {
     let mut bytes = connection.save().unwrap();
-    // Format, side, version, suite; the sender's keys, sequence, updates, limit, padding; the link.
+    // The fields before the link: format, side, version, suite; the sender's keys, sequence number,
+    // updates, limit and padding.
     let link = 7 + 1 + usize::from(bytes[7]) + 8 + 8 + 2 + 2;
     assert_eq!(bytes[link..link + 4], [0, 0, 0, 16]);
     bytes[link + 3] = 0;
@@ -325,7 +327,7 @@ impl Write for BufferedTransport {
     }
 }
 
-/// A transport that accepts a few bytes now and then, and has nothing to read.
+/// A transport that accepts a few bytes in some calls, and has nothing to read.
 struct StallingTransport {
     taken: Vec<u8>,
     calls: usize,
@@ -354,7 +356,7 @@ impl Read for StallingTransport {
     }
 }
 
-/// A client's stream, and a thread that runs a function with the server's stream.
+/// Returns a client's stream, and a thread that runs a function with the server's stream.
 fn connect<T: Send + 'static>(
     version: ProtocolVersion,
     serve: impl FnOnce(Stream<TcpStream>) -> T + Send + 'static,

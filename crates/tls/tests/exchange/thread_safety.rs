@@ -16,7 +16,8 @@ use tercel::{
 
 const fn shared<T: Send + Sync>() {}
 
-/// A handshake can be held in a future that is shared, with each value that it takes and returns.
+/// A handshake, and each value that it takes and returns, can be held in a future that threads
+/// share.
 const _: () = {
     shared::<Handshake>();
     shared::<Next>();
@@ -65,7 +66,7 @@ const _: () = {
     shared::<SharedTickets>();
 };
 
-/// A handshake that is only looked at by another thread continues afterwards.
+/// Another thread may inspect a handshake, which continues afterwards.
 #[test]
 fn a_handshake_in_progress_is_shared_by_reference() {
     let (client, server) = crate::identity::plain();

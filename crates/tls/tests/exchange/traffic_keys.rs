@@ -1,7 +1,7 @@
-//! Traffic keys that are exported to another record layer: they are correct, and an export is
-//! refused if data would be lost.
+//! Traffic keys that are exported to another record layer. The tests check that they are correct,
+//! and that an export is refused if data would be lost.
 //!
-//! The other record layer is written from the RFCs with bare algorithms, and continues the
+//! The other record layer is written from the RFCs with the bare algorithms, and continues the
 //! connection.
 
 use tercel::crypto::AeadAlgorithm;
@@ -92,7 +92,7 @@ impl OtherRecordLayer {
                     let (request, head) = update.split_last().unwrap();
                     assert_eq!(head, [24, 0, 0, 1]);
                     owed += usize::from(*request);
-                    // Later records are under the next key.
+                    // Later records are protected with the next key.
                     let before = self.keys.receive.key().to_vec();
                     self.keys.receive.update().unwrap();
                     assert_ne!(self.keys.receive.key(), before);
@@ -131,7 +131,7 @@ fn another_record_layer_follows_a_peers_key_updates() {
                 sender.seal_to(b"after", &mut wire).unwrap();
                 let (data, owed) = other_layer.receive(&wire);
                 assert_eq!((&data[..], owed), (&b"before, after"[..], usize::from(request)));
-                // Until the answer the layer's own key is the old one.
+                // Until it answers, the other record layer sends under its old key.
                 let mut answer = other_layer.write.seal(APPLICATION_DATA, b"old, ");
                 for _ in 0..owed {
                     answer.extend(other_layer.update(0));
@@ -160,7 +160,8 @@ fn another_record_layer_follows_a_peers_key_updates() {
     }
 }
 
-/// Without the update the next record cannot be opened, on both sides: old keys are not used.
+/// If the other record layer ignores an update, the next record cannot be opened on either side:
+/// old keys are not used.
 #[test]
 fn a_key_update_that_is_ignored_ends_the_connection() {
     for side in BOTH_SIDES {
@@ -176,7 +177,7 @@ fn a_key_update_that_is_ignored_ends_the_connection() {
         peer.connection.sender.seal_to(b"under the next key", &mut wire).unwrap();
         let fragment = records(&wire).remove(0).1;
         assert!(other_layer.read.try_open(APPLICATION_DATA, &fragment).is_none());
-        // The layer's update was announced, and its key not changed.
+        // The other record layer announced an update but did not change its key.
         let update = other_layer.write.seal(HANDSHAKE, &[24, 0, 0, 1, 0]);
         let data = other_layer.write.seal(APPLICATION_DATA, b"under the old key");
         assert_eq!(peer.read(&update, Delivery::Whole).unwrap(), b"");
@@ -215,7 +216,7 @@ fn both_sides_export_the_same_keys() {
                 break;
             }
         }
-        // Exporters are separate, and still usable.
+        // Exporters are not part of the export, and can still be used.
         let (mut ours, mut theirs) = ([0; 20], [0; 20]);
         client.exporter.export(b"EXPORTER-x", None, &mut ours).unwrap();
         server.exporter.export(b"EXPORTER-x", None, &mut theirs).unwrap();
@@ -240,7 +241,7 @@ fn keys_of_a_parked_connection_can_be_exported() {
 
 #[test]
 fn an_export_is_refused_with_pending_data() {
-    // Received bytes that were not read, which the other layer would not have.
+    // Received bytes that were not read would be missing in the other record layer.
     let mut ends = connect(TLS13);
     ends.talk();
     let mut wire = Vec::new();
@@ -253,13 +254,13 @@ fn an_export_is_refused_with_pending_data() {
     }
     assert_eq!(ends.client.read(&wire, Delivery::Whole).unwrap(), b"unread");
 
-    // A key update that the peer requested.
+    // An update that the peer requested is pending.
     wire.clear();
     ends.server.connection.sender.update_key(true, &mut wire).unwrap();
     assert_eq!(ends.client.read(&wire, Delivery::Whole).unwrap(), b"");
     let refused = ends.client.connection.export_traffic_keys(&ends.client.received);
     ends.client.connection = refused_for(refused, Misuse::ControlPending.into());
-    // And one that this side requested.
+    // An update that this side requested is pending.
     let refused = ends.server.connection.export_traffic_keys(&ends.server.received);
     ends.server.connection = refused_for(refused, Misuse::KeyUpdatePending.into());
     wire.clear();
@@ -291,21 +292,21 @@ fn an_export_is_refused_with_a_partial_ticket() {
 #[test]
 fn a_closed_or_failed_connection_is_not_exported() {
     for version in BOTH_VERSIONS {
-        // Closed by this side.
+        // This side has closed.
         let mut ends = connect(version);
         let mut wire = Vec::new();
         ends.client.connection.sender.close(&mut wire).unwrap();
         let refused = ends.client.connection.export_traffic_keys(&ReceiveBuffer::new());
         refused_for(refused, InternalError::Closed.into());
-        // Closed by the peer: TLS 1.2 requires an answer, in TLS 1.3 the other direction is open.
-        // RFC 9846 6.1
+        // The peer has closed. TLS 1.2 requires an answer; in TLS 1.3 the other direction stays
+        // open. RFC 9846 6.1
         assert_eq!(ends.server.read(&wire, Delivery::Whole).unwrap(), b"");
         let exported = ends.server.connection.export_traffic_keys(&ReceiveBuffer::new());
         match version {
             TLS13 => assert!(exported.is_ok()),
             _ => drop(refused_for(exported, Misuse::ControlPending.into())),
         }
-        // Failed.
+        // The connection has failed.
         let mut ends = connect(version);
         ends.client.read(&[23, 3, 3, 0, 1, 0], Delivery::Whole).unwrap_err();
         let refused = ends.client.connection.export_traffic_keys(&ReceiveBuffer::new());
@@ -333,7 +334,7 @@ fn busy(suite: CipherSuite) -> Ends {
     ends
 }
 
-/// The connection to export, and the other end.
+/// Returns the connection to export, and the other end.
 fn part(ends: Ends, given: Side) -> (Connection, crate::pair::End) {
     match given {
         Side::Client => (ends.client.connection, ends.server),

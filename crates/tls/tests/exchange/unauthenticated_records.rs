@@ -1,5 +1,5 @@
-//! Plaintext records on a protected connection: an attacker on the path can end the connection, but
-//! not in the name of a side.
+//! Plaintext records on a protected connection: an attacker on the path can end the connection with
+//! them, but cannot forge an alert of a side.
 
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{Error, Handshake, Next, Opened, ReceiveBuffer, Side, error::PeerError};

@@ -1,4 +1,4 @@
-//! Key updates on request, and sealing after a failure of the peer.
+//! Key updates that the peer requests, and sealing after a failure of the peer.
 
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{Side, error::InternalError};
@@ -13,7 +13,7 @@ const BOTH_VERSIONS: [ProtocolVersion; 2] = [TLS13, ProtocolVersion::TLS1_2];
 fn an_update_request_is_not_repeated_before_its_answer() {
     let mut ends = connect(TLS13);
     let (client, server) = ends.both(Side::Client);
-    // Sends a request; returns what the server sends in response.
+    // Sends a request, and returns what the server sends in response.
     let mut ask = |client: &mut End| {
         let (mut request, mut answer) = (Vec::new(), Vec::new());
         client.connection.sender.update_key(true, &mut request).unwrap();
@@ -23,7 +23,8 @@ fn an_update_request_is_not_repeated_before_its_answer() {
     };
     let first = ask(client);
     assert_eq!(records(&first).len(), 1);
-    // The answer is in transit: the key is updated again, without a request. RFC 9846 4.7.3
+    // The server's answer is in transit, so the client updates its key again without a request. RFC
+    // 9846 4.7.3
     assert!(ask(client).is_empty());
     assert_eq!(client.read(&first, Delivery::Whole), Ok(Vec::new()));
     let second = ask(client);

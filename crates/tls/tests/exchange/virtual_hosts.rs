@@ -1,5 +1,5 @@
-//! Sessions offered to other virtual hosts: a server resumes only if a full handshake there would
-//! authenticate the same name.
+//! Sessions offered to other virtual hosts: a server resumes a session only if a full handshake
+//! would authenticate the same name.
 //!
 //! `session_binding.rs` tests the other options of a configuration.
 
@@ -29,7 +29,7 @@ use crate::server_sessions::SingleSessionStore;
 
 const BANK: &str = "bank.example";
 const UPLOADS: &str = "uploads.example";
-/// A client that connects to an address sends no name.
+/// An address: a client that connects to it sends no name.
 const ADDRESS: &str = "192.0.2.1";
 
 /// The sessions that several servers share.
@@ -98,7 +98,7 @@ fn visit_answering(
     ends.server.connection.info.resumed
 }
 
-/// Whether a session of `first` is resumed at `second`, under one name.
+/// Whether `second` resumes a session of `first`, under the same name.
 fn moves(
     version: ProtocolVersion,
     name: &str,
@@ -178,7 +178,7 @@ fn without_a_name_the_certificates_names_must_be_the_same() {
             let other = shared.server(others);
             assert!(!moves(version, ADDRESS, &bank, &other), "{version} {others:?}");
         }
-        // Two certificates without names may belong to different servers.
+        // Certificates without names may belong to different servers.
         let [nameless, other] = [(); 2].map(|()| shared.server(&[]));
         assert!(!moves(version, ADDRESS, &nameless, &other), "{version}");
     });
@@ -192,7 +192,7 @@ fn the_credential_for_the_name_decides() {
         let both = both.build().unwrap();
         let bank = shared.server(&[BANK]);
         assert!(moves(version, BANK, &bank, &both), "{version}");
-        // Without a name the first credential is sent.
+        // Without a name the servers send their first credentials, which differ.
         assert!(!moves(version, ADDRESS, &bank, &both), "{version}");
     });
 }
@@ -286,14 +286,14 @@ fn credentials_of_a_policy_need_a_session_context() {
             };
             let unnamed = with(&policy, b"");
             assert!(!resumes(&unnamed, &unnamed), "{version}");
-            // And no session is issued.
+            // Such a server does not issue sessions either.
             let given = Arc::new(SingleSessionStore::default());
             let client = clients_of(&given, version).build().unwrap();
             assert!(!visit_answering(&client, &unnamed, BANK, answer.clone()));
             assert!(given.session.lock().unwrap().is_none(), "{version}");
             assert!(resumes(&with(&policy, b"bank"), &with(&again, b"bank")), "{version}");
             assert!(!resumes(&with(&policy, b"bank"), &with(&again, b"other")), "{version}");
-            // One server knows its credentials, and the other does not.
+            // One server has its credentials in the configuration, and the other asks for them.
             let known = shared.server(&[BANK]);
             assert!(!resumes(&known, &unnamed), "{version}");
         }
@@ -353,7 +353,7 @@ fn a_chosen_configuration_resumes_only_its_own_names() {
     });
 }
 
-/// Clients that share a store and check nothing.
+/// Builds clients that share a store and check nothing.
 fn clients_of(
     store: &Arc<impl ClientSessionStore + 'static>,
     version: ProtocolVersion,
@@ -368,7 +368,8 @@ fn clients_of(
 
 #[test]
 fn other_extensions_can_select_another_credential() {
-    // Without a name, the authorities that a client names decide. TLS 1.2 has no such extension.
+    // Without a name, the authorities that a client names select the credential. TLS 1.2 has no
+    // such extension.
     for shared in Shared::both() {
         let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
         let issue = |by: &Authority, name| by.issue_for(name, &rcgen::PKCS_ECDSA_P256_SHA256, &[]);
@@ -439,7 +440,7 @@ fn without_a_name_names_of_all_kinds_count() {
             let other = serving(&[dns.clone(), other]);
             assert!(!moves(version, ADDRESS, &first, &other), "{version}");
         }
-        // The same bytes as another kind of name.
+        // The names have the same bytes, but are of different kinds.
         let (one, other) = (serving(&[dns]), serving(&[SanType::Rfc822Name(text(BANK))]));
         assert!(!moves(version, ADDRESS, &one, &other), "{version}");
     });
@@ -482,7 +483,7 @@ fn a_session_from_a_question_is_bound_to_the_certificate() {
         let visit = |replaced: bool| {
             let answer = |_: Side, question: Question| match question {
                 Question::FindSession(_) => {
-                    // The certificate is replaced while the question is open.
+                    // Replaces the certificate while the question is unanswered.
                     if replaced {
                         set.replace(vec![credential_for(Kind::P256, &[UPLOADS])]);
                     }
@@ -506,7 +507,7 @@ fn a_session_from_a_question_is_bound_to_the_certificate() {
 
 #[test]
 fn a_session_of_a_pre_shared_key_is_bound_to_the_server_name() {
-    /// Looks keys up only for clients that send no name.
+    /// A selector that looks up keys only for clients that send no name.
     struct Nameless(PreSharedKeys);
     impl FindPreSharedKey for Nameless {
         fn find_pre_shared_key(

@@ -1,7 +1,7 @@
 //! Streams over non-blocking transports.
 //!
-//! Covers `Handshake::complete`, `Read` and `Write` if any call may return `WouldBlock`, and others
-//! accept few bytes.
+//! Tests `Handshake::complete`, `Read` and `Write` if any call of the transport may return
+//! `WouldBlock`, and other calls accept few bytes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVe
 /// Bytes in transit in one direction.
 type Pipe = Rc<RefCell<VecDeque<u8>>>;
 
-/// Which calls of a transport return `WouldBlock`.
+/// The calls of a transport that return `WouldBlock`.
 #[derive(Clone, Copy, Debug)]
 enum Blocks {
     /// Every second call.
@@ -28,13 +28,13 @@ enum Blocks {
     At(usize),
 }
 
-/// One end of a transport. A reference is enough to read and write, as with a socket.
+/// One end of a transport. As with a socket, a shared reference suffices to read and write.
 #[derive(Debug)]
 struct End {
     from: Pipe,
     to: Pipe,
     blocks: Blocks,
-    /// The most bytes that a call transfers.
+    /// The largest number of bytes that a call transfers.
     most: usize,
     calls: Cell<usize>,
     blocked: Cell<usize>,
@@ -144,7 +144,7 @@ fn close(stream: &mut Stream<&End>) {
     while unless_it_blocks(stream.close()).map(Result::unwrap).is_none() {}
 }
 
-/// A handshake, data in both directions, and an orderly end.
+/// Makes a connection: handshake, data in both directions, and an orderly end.
 fn connection(
     ends: &[End; 2],
     client: &Arc<ClientConfig>,
@@ -234,7 +234,7 @@ fn an_alert_is_sent_completely_before_the_error_is_returned() {
     }
 }
 
-/// Both are sealed once, and sent before the next data.
+/// The update and the request are each sealed once, and sent before the next data.
 #[test]
 fn a_key_update_and_a_request_that_would_block_are_sent_later() {
     let (client, server) = (

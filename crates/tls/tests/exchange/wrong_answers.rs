@@ -1,4 +1,4 @@
-//! Answers of another kind than the question: each is a misuse, and none does harm.
+//! Answers of another kind than the question: each is a misuse, and has no effect.
 
 use std::sync::Arc;
 
@@ -44,24 +44,25 @@ fn key() -> PreSharedKey {
     PreSharedKey::external(b"key", &[7; 32], HashAlgorithm::Sha256).unwrap()
 }
 
-/// Gives a handshake with an open question every answer of another kind, then the right one.
+/// Answers an open question of a handshake with every other kind of answer, and then with the right
+/// one.
 fn answer(handshake: &mut Handshake, asked: &str, right: Answer) {
     for (kind, answer) in answers() {
         if kind != asked {
             assert_eq!(handshake.answer(answer), Err(WRONG), "{kind} to {asked}");
         }
     }
-    // The question is still open.
+    // The question is still unanswered.
     let open = handshake.advance(&mut ReceiveBuffer::new(), &mut Vec::new());
     assert_eq!(open.unwrap_err(), Error::Misuse(Misuse::QuestionOpen));
     handshake.answer(right).unwrap();
-    // It has its answer: a second one is wrong, of whatever kind.
+    // The question is answered now, so a second answer of any kind is an error.
     for (_, answer) in answers() {
         assert_eq!(handshake.answer(answer), Err(WRONG));
     }
 }
 
-/// Runs both handshakes and moves data. Returns the questions with both connections.
+/// Runs both handshakes and transfers data. Returns the questions and both connections.
 fn connect(
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,
@@ -99,7 +100,7 @@ fn connect(
         }
         received[1 - at].extend(&out);
     }
-    // There is no question any more.
+    // No question is left.
     for handshake in &mut handshakes {
         for (_, answer) in answers() {
             let ended = Err(Error::Misuse(Misuse::HandshakeEnded));
@@ -160,7 +161,7 @@ fn answers_of_another_kind_do_no_harm_to_authentication() {
             other => panic!("{other:?}"),
         });
         assert_eq!(asked, ["ChooseConfig", "SelectCredential", "Sign", "VerifyPeer"]);
-        // The right answers counted, not those given before and after.
+        // The right answers were used, not the wrong ones before and after them.
         for connection in [client, server] {
             assert_eq!(connection.info.peer_chain(), credential.chain());
             assert_eq!(connection.info.version, version);

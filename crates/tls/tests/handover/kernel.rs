@@ -1,7 +1,7 @@
-//! Connections exported to the Linux kernel: then plain reads and writes of the socket are
-//! protected.
+//! Connections whose keys are exported to the Linux kernel, which then protects plain reads and
+//! writes of the socket.
 //!
-//! The peer is Tercel, and is not aware of it.
+//! The peer is Tercel, without any special setting.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -31,7 +31,7 @@ const SUITES: [CipherSuite; 6] = [
     CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
 ];
 
-/// Every suite, with each side in the kernel.
+/// Tests every suite, with each side in the kernel.
 pub(crate) fn all() -> Outcome {
     if let Err(missing) = kernel_has_tls() {
         return Outcome::Absent(missing);
@@ -50,7 +50,7 @@ fn kernel_has_tls() -> Result<(), String> {
     let (near, _far) = sockets();
     match setsockopt(&near, TcpUlp::default(), b"tls") {
         Ok(()) => Ok(()),
-        // The module or the option is missing; emulators of programs do not forward the option.
+        // The kernel has no such module or option; emulators do not pass the option on.
         Err(error @ (Errno::ENOENT | Errno::ENOPROTOOPT | Errno::EOPNOTSUPP | Errno::EINVAL)) => {
             Err(format!(
                 "kernel TLS (module `tls`; TCP_ULP says {error}), NO CONNECTION WAS GIVEN TO A KERNEL"
@@ -73,7 +73,8 @@ fn one(suite: CipherSuite, given: Side) {
     let peer = thread::spawn(move || echo(theirs.complete(far).unwrap()));
 
     let mut stream = ours.complete(near).unwrap();
-    // Sequence numbers must not be zero, and tickets must have been read.
+    // The connection transfers data first, so that sequence numbers are not zero and tickets have
+    // been read.
     for round in 0..5 {
         echo_once(&mut stream, &[round; 3000]);
     }
@@ -101,7 +102,7 @@ fn echo_once(stream: &mut (impl Read + Write), data: &[u8]) {
     assert!(answer == data);
 }
 
-/// Echoes data up to and including the last.
+/// Echoes data until a message that ends with the last byte.
 fn echo(mut stream: Stream<TcpStream>) {
     let mut buffer = [0; 20_000];
     loop {
@@ -118,8 +119,8 @@ fn echo(mut stream: Stream<TcpStream>) {
 fn info(version: ProtocolVersion, key: &TrafficKey) -> TlsCryptoInfo {
     let info = |cipher_type| libc::tls_crypto_info { version: version.0, cipher_type };
     let rec_seq = key.sequence().to_be_bytes();
-    // In TLS 1.2 the explicit part of the nonce is a counter with any start; Tercel's is the
-    // sequence number.
+    // In TLS 1.2 the explicit part of the nonce is a counter that may start at any number; Tercel
+    // uses the sequence number.
     let (salt, iv) = match key.nonce_form() {
         NonceForm::SaltAndExplicit => (key.iv(), &rec_seq[..]),
         _ => key.iv().split_at(4),

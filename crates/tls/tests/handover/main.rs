@@ -1,11 +1,11 @@
-//! Connections that continue outside this process: in the kernel's record layer, and in another
+//! Connections that continue outside this process: in the kernel's record layer, or in another
 //! process.
 //!
-//! These tests use real sockets and processes. A feature that the machine lacks is printed in a
-//! line that begins with `absent:`, and is not counted.
+//! These tests use real sockets and processes. If the machine lacks a feature, a line that begins
+//! with `absent:` names it, and its checks are not counted.
 //!
-//! There is no test harness: it would count a check that cannot run as passed, and this program is
-//! also the other process.
+//! There is no test harness, because it would count a check that cannot run as passed. This program
+//! is also the other process.
 
 #[path = "../exchange/identity.rs"]
 #[allow(dead_code)]

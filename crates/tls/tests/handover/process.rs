@@ -1,8 +1,8 @@
-//! Connections handed over to another process: the socket as its standard error, the saved bytes as
-//! its standard input.
+//! Connections that are moved to another process, which gets the socket as its standard error and
+//! the saved bytes as its standard input.
 //!
-//! The test harness of other tests writes to both outputs, so this program is also the other
-//! process.
+//! This program is also the other process, because the harness of other tests writes to both
+//! outputs.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -20,15 +20,15 @@ use tercel::{
 use crate::identity::{Kind, NAME, client, credential, server};
 use crate::{Outcome, sockets};
 
-/// The argument that makes this program the other process; the side follows.
+/// The argument that makes this program the other process; the side is the next argument.
 pub(crate) const ARGUMENT: &str = "--continue-as";
 
 /// The number of bytes that are echoed.
 const DATA: usize = 100_000;
 
-/// Each side, in both versions.
+/// Tests each side, in both versions.
 pub(crate) fn all() -> Outcome {
-    // An emulator may run this program, while the machine cannot start it.
+    // If an emulator runs this program, the machine may not be able to start it.
     let program = std::env::current_exe().unwrap();
     let listed = Command::new(&program).arg("--list").output();
     if !listed.is_ok_and(|listed| listed.status.success()) {
@@ -58,7 +58,7 @@ fn one(version: ProtocolVersion, given: Side) {
     let (mut ours, mut theirs) = (handshake(given), handshake(stays));
     let peer = thread::spawn(move || run_peer(theirs.complete(far).unwrap(), version));
 
-    // A server's data is sent before it reads anything, while tickets are in transit to a client.
+    // A server sends data before it reads any, and a client has tickets in transit.
     let mut stream = ours.complete(near).unwrap();
     stream.write_all(b"from the first process").unwrap();
     let (socket, connection, received) = stream.into_parts().unwrap();
@@ -78,7 +78,7 @@ fn one(version: ProtocolVersion, given: Side) {
     assert!(child.wait().unwrap().success());
 }
 
-/// The peer, which is connected to one process and then to the other.
+/// The peer, which is first connected to this process and then to the other one.
 fn run_peer(mut stream: Stream<TcpStream>, version: ProtocolVersion) {
     let mut first = [0; 22];
     stream.read_exact(&mut first).unwrap();
@@ -101,7 +101,7 @@ fn run_peer(mut stream: Stream<TcpStream>, version: ProtocolVersion) {
     stream.close().unwrap();
 }
 
-/// The other process.
+/// Runs as the other process.
 pub(crate) fn run_other_process(side: &str) {
     let mut input = Vec::new();
     std::io::stdin().read_to_end(&mut input).unwrap();
@@ -133,7 +133,7 @@ pub(crate) fn run_other_process(side: &str) {
 }
 
 fn client_config() -> Arc<ClientConfig> {
-    // The server was verified in the handshake.
+    // The server was verified during the handshake.
     ClientConfig::builder().verifier(Policy::Here(Arc::new(AcceptAnyPeer))).build().unwrap()
 }
 

@@ -1,12 +1,12 @@
 //! Rust source as words, in the detail that the rules in `main.rs` need: code without comments and
-//! strings, product code without tests, and paths from the crate's root.
+//! strings, library code without tests, and paths from the crate's root.
 
 use std::collections::BTreeMap;
 
 /// Source text without comments and without the contents of strings.
 pub(crate) struct Code(String);
 
-/// An identifier or another character, with its line.
+/// An identifier or another visible character, with its line number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Word<'a> {
     pub(crate) text: &'a str,
@@ -24,7 +24,7 @@ impl Code {
             if kept {
                 code.push(next);
             } else {
-                // Keeps the numbers of lines, and separates the words before and after.
+                // Keeps line numbers, and separates the words before and after.
                 code.push(' ');
                 code.extend(rest[..taken].chars().filter(|c| *c == '\n'));
             }
@@ -33,7 +33,7 @@ impl Code {
         Self(code)
     }
 
-    /// Identifiers, and each other visible character.
+    /// All words: identifiers, and each other visible character.
     pub(crate) fn words(&self) -> impl Iterator<Item = Word<'_>> {
         let mut line = 1;
         let mut rest = self.0.as_str();
@@ -56,8 +56,8 @@ impl Code {
         })
     }
 
-    /// The words without test code, which is items under `#[cfg(test)]` or `#[cfg(all(test, ..))]`.
-    /// Also the names of test modules that have their own files.
+    /// The words outside of test code, which is each item under `#[cfg(test)]` or
+    /// `#[cfg(all(test, ..))]`. Also returns the names of test modules that have their own files.
     pub(crate) fn product_words(&self) -> (Vec<Word<'_>>, Vec<&str>) {
         let words: Vec<_> = self.words().collect();
         let text = |at: usize| words.get(at).map_or("", |word| word.text);
@@ -78,7 +78,7 @@ impl Code {
                 continue;
             }
             at = end;
-            // More attributes, then the item up to its semicolon or closing brace.
+            // Skips further attributes, and then the item up to its semicolon or closing brace.
             while text(at) == "#" {
                 at = matching(&words, at + 1);
             }
@@ -105,8 +105,8 @@ pub(crate) struct Path {
     pub(crate) line: usize,
 }
 
-/// The paths from the crate's root of all paths in this module that begin with `crate` or `super`;
-/// each name of a group is a path.
+/// All paths in this module that begin with `crate` or `super`, as paths from the crate's root.
+/// Each name of a group gives one path.
 pub(crate) fn paths_from_root(words: &[Word<'_>], module: &[String]) -> Vec<Path> {
     let text = |at: usize| words.get(at).map_or("", |word| word.text);
     let is_path = |at: usize| text(at) == ":" && text(at + 1) == ":";
@@ -148,7 +148,7 @@ fn tree(
             while at + 1 < end {
                 let line = words[at].line;
                 at = tree(words, at, base.clone(), line, found);
-                // `as name`, and the comma.
+                // Skips `as name`, and the comma.
                 while at + 1 < end && text(at) != "," {
                     at += 1;
                 }
@@ -168,7 +168,7 @@ fn tree(
     }
 }
 
-/// The names in `pub use child::..`, with their child.
+/// The names in `pub use child::..`, each with the child module.
 pub(crate) fn reexports(words: &[Word<'_>]) -> BTreeMap<String, String> {
     let mut reexports = BTreeMap::new();
     for (index, word) in words.iter().enumerate().filter(|(_, word)| word.text == "use") {
@@ -208,7 +208,8 @@ fn is_open(text: &str) -> bool {
     matches!(text, "(" | "[" | "{")
 }
 
-/// The length of the comment, string or character at the start of `rest`; `before` precedes it.
+/// The length of the comment, string or character at the start of `rest`; `before` is the character
+/// that precedes it.
 fn opaque_prefix(rest: &str, before: Option<char>) -> usize {
     if rest.starts_with("//") {
         return rest.find('\n').unwrap_or(rest.len());

@@ -23,7 +23,7 @@ fn each_config_error_is_named_in_a_test() {
     for file in rust_files(&root.join("src")) {
         returned.extend(names(&fs::read_to_string(file).unwrap(), ENUM).0);
     }
-    // Only tests that build a configuration: a unit test may call the check itself.
+    // Only tests that build a configuration count: a unit test may call the check itself.
     let mut tested = Vec::new();
     for file in rust_files(&root.join("tests/exchange")) {
         tested.extend(names(&fs::read_to_string(file).unwrap(), ENUM).0);

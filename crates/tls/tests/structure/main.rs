@@ -1,5 +1,5 @@
-//! The structure of the source tree: modules use lower ones only, no two modules use each other,
-//! crates depend on lower ones only, and `unsafe` is confined to certain folders.
+//! Checks the structure of the source tree: modules use lower ones only, no two modules use each
+//! other, crates depend on lower ones only, and `unsafe` is confined to certain folders.
 //!
 //! ARCHITECTURE.md describes the tables below. The test reads source text, not types, and needs no
 //! tool but `cargo`. Test code (`#[cfg(test)]`) may use any module.
@@ -16,7 +16,7 @@ use code::Code;
 use modules::Modules;
 
 /// The top-level modules of each crate, lowest first. A module may use itself and those before it.
-/// A module that is missing here fails the test.
+/// A module that is not listed here fails the test.
 const MODULES: [(&str, &[&str]); 9] = [
     (
         "crates/crypto/src",
@@ -315,7 +315,7 @@ fn dependencies(manifest: &str) -> Vec<String> {
         if let Some(section) = line.strip_prefix('[') {
             let section = section.trim_end_matches(']');
             listing = KINDS.contains(&section.rsplit('.').next().unwrap_or_default());
-            // `[dependencies.name]`, also below a target.
+            // `[dependencies.name]`, which may follow the name of a target.
             if let Some((kind, name)) = section.rsplit_once('.') {
                 if KINDS.contains(&kind.rsplit('.').next().unwrap_or_default()) {
                     found.push(name.trim_matches('"').to_owned());
@@ -324,7 +324,7 @@ fn dependencies(manifest: &str) -> Vec<String> {
             continue;
         }
         if listing && !line.starts_with('#') {
-            // A renamed dependency has its real name in `package`.
+            // For a renamed dependency, `package` has the real name.
             if let Some((_, renamed)) = line.split_once("package = \"") {
                 found.extend(renamed.split('"').next().map(str::to_owned));
             }

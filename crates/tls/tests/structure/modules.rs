@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::code::{self, Code};
 
-/// The path of a module from the crate's root; that of the root is empty.
+/// The path of a module from the crate's root; it is empty for the root.
 type Name = Vec<String>;
 
 /// The modules of a crate, each a file.
@@ -37,7 +37,8 @@ impl Modules {
         Self { files }
     }
 
-    /// Uses that break this order of the top-level modules, and modules that are missing in it.
+    /// Uses that violate this order of the top-level modules, and modules that the order does not
+    /// contain.
     pub(crate) fn order_faults(&self, order: &[&str]) -> Vec<String> {
         let rank = |name: &str| order.iter().position(|module| *module == name);
         let mut faults = Vec::new();
@@ -50,7 +51,7 @@ impl Modules {
             for used in &file.uses {
                 let (line, path) = (used.line, used.segments.join("::"));
                 match self.resolve(&used.segments).first() {
-                    // A name at the root does not show which module it comes from.
+                    // A name at the root does not say from which module it comes.
                     None => faults.push(format!("{place}:{line}: name the module of `{path}`")),
                     Some(module) if rank(module).is_some_and(|used| used > own) => {
                         faults.push(format!("{place}:{line}: `{}` uses `{path}`", name[0]));
@@ -62,8 +63,8 @@ impl Modules {
         faults
     }
 
-    /// Modules of one folder that use each other, directly or through others of that folder. A
-    /// module and its own children may use each other.
+    /// Modules of one folder that use each other, directly or through other modules of that folder.
+    /// A module and its own children may use each other.
     pub(crate) fn circles(&self) -> Vec<String> {
         let folders: BTreeSet<&[String]> =
             self.files.keys().flat_map(|name| (0..name.len()).map(|end| &name[..end])).collect();
@@ -71,7 +72,7 @@ impl Modules {
     }
 
     fn circle_in(&self, folder: &[String]) -> Option<String> {
-        // The uses between children, each with an example.
+        // The uses between children, with an example for each.
         let mut arrows: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
         for (name, file) in &self.files {
             let Some((own, _)) = child(folder, name) else { continue };
@@ -85,8 +86,8 @@ impl Modules {
                 }
             }
         }
-        // Removes modules that use none of those left; the remaining ones are on a circle or lead
-        // to one.
+        // Removes modules that use none of the modules left. Each one that remains is on a circle
+        // or leads to one.
         while let Some(done) = arrows.iter().find(|(_, targets)| targets.is_empty()) {
             let done = *done.0;
             arrows.remove(done);
@@ -100,7 +101,7 @@ impl Modules {
         })
     }
 
-    /// The module of a path, resolved through re-exports.
+    /// The module to which a path leads, resolved through re-exports.
     fn resolve(&self, path: &[String]) -> Name {
         let depth = (0..=path.len()).rev().find(|end| self.files.contains_key(&path[..*end]));
         let mut name = path[..depth.unwrap_or(0)].to_vec();
@@ -201,7 +202,7 @@ mod tests {
             let found = modules(&files).circles();
             assert!(found.len() == 1 && found[0].contains(folder), "{place} {text}: {found:?}");
         }
-        // Through a name that the parent re-exports.
+        // Uses a module through a name that the parent re-exports.
         let hidden =
             [("a/mod.rs", none[0].1), ("a/x.rs", "use super::y::Y;"), ("a/y.rs", "use super::X;")];
         assert_eq!(modules(&hidden).circles().len(), 1);

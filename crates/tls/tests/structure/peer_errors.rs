@@ -20,7 +20,7 @@ fn each_peer_error_is_asserted_in_a_test() {
     for file in rust_files(&root) {
         let place = file.strip_prefix(&root).unwrap();
         let (product, test) = names(&fs::read_to_string(&file).unwrap(), ENUM);
-        // The tests of the tables of alerts and texts provoke nothing.
+        // The tests in `src/error` compare tables of alerts and texts; they provoke no error.
         if place.starts_with("src/error") {
             returned.extend(product);
             continue;

@@ -49,7 +49,7 @@ pub(crate) fn server(scale: usize) -> ServerConfigBuilder {
     server.replaceable_credentials(credentials)
 }
 
-/// The same with credentials that require a named issuer.
+/// The configuration of `server`, with credentials that require a named issuer.
 pub(crate) fn server_for_named_issuers(scale: usize) -> ServerConfigBuilder {
     ServerConfig::builder().replaceable_credentials(credential_set(scale, true))
 }

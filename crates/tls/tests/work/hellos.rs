@@ -1,4 +1,4 @@
-//! ClientHellos that are full of one kind of entry.
+//! ClientHellos that are filled with one kind of entry.
 //!
 //! There is one for each list and version. Each ends with the content of an ordinary ClientHello,
 //! so that its handshake continues as far as possible.
@@ -16,7 +16,7 @@ use crate::identity::{NAME, client};
 
 use crate::{Case, ROOM, counted, no_question};
 
-/// The case with which others are compared.
+/// The case with which other cases are compared.
 pub(crate) const ORDINARY: &str = "an ordinary handshake, TLSv1.3";
 
 /// The parts of a ClientHello.
@@ -27,7 +27,7 @@ struct Parts {
     extensions: Vec<(ExtensionType, Vec<u8>)>,
 }
 
-/// Adds a number of bytes to a list of a ClientHello.
+/// A function that adds a number of bytes to a list of a ClientHello.
 type Fill = fn(&mut Parts, usize);
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
@@ -166,8 +166,8 @@ pub(crate) fn cases(scale: usize) -> Vec<Case> {
     cases
 }
 
-/// Whether a ClientHello is used with this server: the plain server gets all, others those they are
-/// for.
+/// Whether a ClientHello is sent to this server. The plain server gets almost all; a server with a
+/// special list gets those that fill that list.
 fn applies(name: &str, server: &str, version: ProtocolVersion) -> bool {
     match server {
         "" => !name.starts_with("pre_shared_key"),
@@ -186,7 +186,7 @@ fn applies(name: &str, server: &str, version: ProtocolVersion) -> bool {
     }
 }
 
-/// A complete handshake with a default client; only the server's part is counted.
+/// A complete handshake with a default client. Only the server's part is counted.
 fn ordinary(version: ProtocolVersion, halves: usize, scale: usize) -> Case {
     let run = move || {
         let config = client().versions(&[version]).verifier(accept_any()).build().unwrap();
@@ -224,7 +224,7 @@ fn show(config: &Arc<ServerConfig>, messages: &[Vec<u8>], own: &[Arc<Credential>
     }
 }
 
-/// Selects a credential as an application does, which examines each of its own.
+/// Selects a credential like an application that examines each of its own.
 pub(crate) fn choose(own: &[Arc<Credential>], question: &Question) -> Answer {
     let Question::SelectCredential(question) = question else { panic!("{question:?}") };
     let request = question.request();
@@ -252,7 +252,7 @@ fn ordinary_parts(version: ProtocolVersion) -> Parts {
     }
 }
 
-/// The ClientHello after a retry: with one share for P-384 of the right length.
+/// The ClientHello after a retry, with one share for P-384 of the right length.
 fn again(parts: &Parts) -> Parts {
     let mut parts = parts.clone();
     let share = [&[0, 24, 0, 97][..], &[4; 97]].concat();
@@ -294,7 +294,7 @@ impl Parts {
         if self.is_tls12() { vec![3, 3] } else { vec![3, 4] }
     }
 
-    /// The message in records.
+    /// The message, divided into records.
     fn records(&self) -> Vec<u8> {
         let extensions: Vec<_> =
             self.extensions.iter().map(|(kind, body)| (*kind, body.as_slice())).collect();
@@ -323,7 +323,7 @@ fn codes(first: u16, count: usize) -> impl Iterator<Item = u16> {
     (first..=u16::MAX).take(count)
 }
 
-/// The same as bytes.
+/// A number of consecutive code points, as bytes.
 pub(crate) fn two_bytes(first: u16, count: usize) -> Vec<u8> {
     codes(first, count).flat_map(u16::to_be_bytes).collect()
 }

@@ -1,11 +1,11 @@
 //! The work that one hostile message can cause in a handshake, counted in instructions.
 //!
-//! Covers every list of a ClientHello and of a CertificateRequest at its maximum length, with few
-//! and with many credentials, application protocols, pre-shared keys and ticket keys. The work may
-//! grow with the list and with the configuration, but not with their product.
+//! The tests fill every list of a ClientHello and of a CertificateRequest to its maximum length,
+//! with few and with many credentials, application protocols, pre-shared keys and ticket keys. The
+//! work may grow with the list and with the configuration, but not with their product.
 //!
 //! There is no test harness: this program runs itself under callgrind, which counts the same
-//! instructions on every machine and under any load, and needs nothing in the library. Without
+//! instructions on every machine and under any load, and needs no support in the library. Without
 //! Valgrind it prints `absent:`. `just work` prints the table of docs/security/worst-hello.md.
 
 #[path = "../exchange/identity.rs"]
@@ -25,28 +25,29 @@ use std::process::Command;
 
 use tercel::{Answer, Handshake, Next, Question, ReceiveBuffer};
 
-/// The number of entries of a configuration's lists: credentials, protocols, pre-shared keys.
+/// The number of entries in a configuration's lists: credentials, protocols, pre-shared keys.
 const FEW: usize = 1;
 const MANY: usize = 150;
 
-/// The bytes of a list, apart from the rest of its message of 64 KB. Without optimization fewer are
-/// sufficient, in a tenth of the time.
+/// The bytes of the filled list; a message has at most 64 KB. Builds without optimization use
+/// fewer, which suffices and takes a tenth of the time.
 pub(crate) const ROOM: usize = if cfg!(debug_assertions) { 4000 } else { 60_000 };
 
-/// A message that is handled.
+/// A message that a handshake processes.
 pub(crate) struct Case {
-    /// The list that is full.
+    /// The name of the filled list.
     pub(crate) kind: String,
-    /// How full the list is, in halves.
+    /// The length of the list in halves of its maximum.
     pub(crate) halves: usize,
     /// The number of entries of the configuration's lists.
     pub(crate) scale: usize,
-    /// Handles the message in [`counted`].
+    /// Processes the message in [`counted`].
     pub(crate) run: Box<dyn Fn()>,
 }
 
 impl Case {
-    /// Whether half a message is also counted: with many entries and the plain configuration.
+    /// Whether the case with half of the list is also counted: with many entries and the plain
+    /// configuration.
     fn counts_half(&self, scale: usize) -> bool {
         scale == MANY && !self.kind.ends_with("asking") && !self.kind.ends_with("issuers")
     }
@@ -75,7 +76,7 @@ struct Counted {
     instructions: u64,
 }
 
-/// Fails if the work of a long list is larger with many credentials than with few, or if it more
+/// Fails if the work for a long list is larger with many credentials than with few, or if it more
 /// than doubles with the length.
 fn check() {
     let Some(counted) = count(&[FEW, MANY]) else { return println!("absent: valgrind") };
@@ -97,7 +98,7 @@ fn check() {
             "{}: {many} added with {MANY}, {few} with {FEW}, {half:?} by half of it",
             full.kind
         );
-        // Allocations and the order of hash tables differ by some thousands.
+        // Counts vary by a few thousand, because of allocations and the order of hash tables.
         if many > few * 3 / 2 + SLACK {
             faults.push(format!("{}: adds {many} with {MANY}, {few} with {FEW}", full.kind));
         }
@@ -133,8 +134,8 @@ fn report(scales: &[usize]) {
     }
 }
 
-/// Runs this program under callgrind. `None` if it is missing, or if it is not for the processor of
-/// this program: tests may run in an emulator, with the Valgrind of the machine.
+/// Runs this program under callgrind. `None` if callgrind is missing, or if it cannot run this
+/// program: tests may run in an emulator, with the Valgrind of the machine.
 fn count(scales: &[usize]) -> Option<Vec<Counted>> {
     let probe = ["--quiet", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
     let probe = Command::new("valgrind")
@@ -199,13 +200,14 @@ fn measure(scales: &[usize]) {
     }
 }
 
-/// Callgrind writes its counts when this returns.
+/// Callgrind writes its counts when this function returns.
 #[inline(never)]
 fn end_of_case() {
     black_box(());
 }
 
-/// Advances a handshake with the received bytes and answers its questions, all of which is counted.
+/// Advances a handshake with the received bytes and answers its questions. Callgrind counts all of
+/// it.
 #[inline(never)]
 pub(crate) fn counted(
     handshake: &mut Handshake,
@@ -229,7 +231,7 @@ pub(crate) fn counted(
     }
 }
 
-/// For configurations without questions.
+/// An answer for configurations that ask no questions.
 pub(crate) fn no_question(question: &Question) -> Answer {
     panic!("unexpected question {question:?}")
 }

@@ -15,7 +15,7 @@ use crate::hellos::choose;
 use crate::identity::{NAME, client};
 use crate::{Case, ROOM, counted};
 
-/// Accepts all peers, and names a number of authorities.
+/// A verifier that accepts all peers, and names a number of authorities.
 struct Naming(usize);
 
 impl VerifyPeer for Naming {
@@ -72,7 +72,7 @@ pub(crate) fn cases(scale: usize) -> Vec<Case> {
     cases
 }
 
-/// A complete handshake; only the client's part is counted.
+/// Makes a complete handshake. Only the client's part is counted.
 fn connect(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, own: &[Arc<Credential>]) {
     let mut client = Handshake::client(Arc::clone(client), NAME.try_into().unwrap());
     let mut server = Handshake::server(Arc::clone(server));

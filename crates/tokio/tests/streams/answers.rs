@@ -25,7 +25,7 @@ async fn every_question_may_wait() {
     let inner = ServerConfig::builder()
         .credentials(Policy::Ask)
         .session_store(Policy::Ask)
-        // With credentials from answers, sessions are resumed only under an equal context.
+        // If credentials come from answers, sessions are resumed only under an equal context.
         .session_context(b"answers")
         .build()
         .unwrap();

@@ -1,4 +1,4 @@
-//! Cancelled reads, writes and shutdowns lose nothing and repeat nothing.
+//! Cancelled reads, writes and shutdowns neither lose nor repeat data.
 
 use std::future::Future;
 use std::pin::pin;
@@ -19,7 +19,7 @@ fn once<F: Future>(future: F) -> Option<F::Output> {
 #[tokio::test]
 async fn cancelled_reads_and_writes_continue() {
     for version in VERSIONS {
-        // So narrow that no record or header passes in one piece.
+        // The transport is so narrow that no record or header arrives in one piece.
         let (mut near, mut far) = pair(version, 3).await;
         let bytes = pattern(2_000);
         let (mut written, mut shut, mut received, mut closed) = (0, false, Vec::new(), false);

@@ -82,8 +82,8 @@ async fn a_reader_alone_answers_key_updates() {
         let mut byte = [0];
         far.read_exact(&mut byte).await.unwrap();
         assert_eq!(byte, [round]);
-        // The far side does not write: its reader has sent the answer, so the near side may ask
-        // again.
+        // The far side sends nothing by itself: its reader sends the answer, so the near side may
+        // request again.
         assert_eq!(far.connection().sender.sequence(), 0);
         far.write_all(b"!").await.unwrap();
         near.read_exact(&mut byte).await.unwrap();

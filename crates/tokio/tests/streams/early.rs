@@ -32,7 +32,7 @@ async fn early_data_arrives_apart_from_the_rest() {
     let (near, far) =
         tokio::join!(connector.connect_early(name(), near, &early), acceptor.accept(far));
     let (mut near, mut far) = (near.unwrap(), far.unwrap());
-    // As much as the session permits.
+    // The client can send as much early data as the session permits.
     assert_eq!(near.accepted, 1000);
     assert!(!format!("{far:?}").contains("101, 101"), "it prints the early data");
     assert_eq!(far.take_early_data(), &early[..1000]);
@@ -87,7 +87,7 @@ async fn a_greeting_comes_before_the_client_has_finished() {
         let count = near.read(received.spare()).await.unwrap();
         received.filled(count);
     };
-    // The client's Finished is in `out`, and is not sent yet.
+    // The client's Finished is in `out`, and has not been sent.
     let mut read = Vec::new();
     while read.len() < greeting.len() {
         match connection.receiver.open(&mut received).unwrap() {

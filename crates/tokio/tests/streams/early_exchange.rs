@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadBuf, duplex};
 use crate::early::AdmitAlways;
 use crate::support::{client, join, name, server};
 
-/// A handler that answers with as many bytes as it received, or returns all pieces.
+/// A handler that answers with as many bytes as it received, or returns all received pieces.
 #[derive(Default)]
 struct AnsweringExchange {
     gives_back: bool,
@@ -52,7 +52,7 @@ async fn an_answer_comes_before_the_client_has_finished() {
         far.write_all(b"x").await.unwrap();
         near.read_exact(&mut [0]).await.unwrap();
 
-        // Narrower than the data.
+        // The transport is narrower than the data.
         let (mut near, far) = duplex(10_000);
         let acceptor = Acceptor::new(server.clone());
         let accepted = tokio::spawn(async move {
@@ -77,7 +77,7 @@ async fn an_answer_comes_before_the_client_has_finished() {
             }
         };
         assert_eq!(connection.info.early_data, EarlyData::Accepted);
-        // The client's Finished is in `out`, and is not sent yet.
+        // The client's Finished is in `out`, and has not been sent.
         let mut read = 0;
         while read < EARLY && !gives_back {
             match connection.receiver.open(&mut received).unwrap() {
@@ -106,7 +106,7 @@ async fn an_answer_comes_before_the_client_has_finished() {
     }
 }
 
-/// A handler whose answer continues up to a limit.
+/// A handler that continues its answer up to a limit.
 struct EndlessAnswer {
     said: usize,
 }
@@ -128,7 +128,8 @@ impl EarlyExchange for EndlessAnswer {
     }
 }
 
-/// Otherwise a client that reads at once would run into the time limit of the handshake.
+/// Without a limit on the answer, a client that reads it first would run into the time limit of the
+/// handshake.
 #[tokio::test]
 async fn a_long_answer_does_not_delay_the_handshake() {
     let client = client().early_data(true).build().unwrap();
@@ -138,7 +139,7 @@ async fn a_long_answer_does_not_delay_the_handshake() {
     far.write_all(b"x").await.unwrap();
     near.read_exact(&mut [0]).await.unwrap();
 
-    // With room for the whole answer.
+    // The transport has room for the whole answer.
     let (mut near, far) = duplex(EndlessAnswer::MOST * 2);
     let acceptor = Acceptor::new(server.clone());
     let accepted = tokio::spawn(async move {

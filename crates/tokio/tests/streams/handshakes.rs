@@ -62,7 +62,7 @@ async fn a_silent_peer_times_out() {
     let acceptor = Acceptor::new(server().build().unwrap()).time_limit(Some(limit));
     let error = acceptor.accept(far).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
-    // The transport was closed with the handshake.
+    // The transport was closed when the handshake was dropped.
     let mut near = near;
     assert_eq!(near.read(&mut [0]).await.unwrap(), 0);
 }

@@ -22,7 +22,7 @@ struct FakeListener(Arc<Mutex<FakeListenerState>>);
 #[derive(Default)]
 struct FakeListenerState {
     next: VecDeque<DuplexStream>,
-    /// Each attempt fails with this error while it is set.
+    /// The error of each attempt while it is set.
     failing: Option<io::ErrorKind>,
     attempts: usize,
     accepted: usize,
@@ -158,7 +158,7 @@ async fn a_slow_client_holds_up_no_other() {
     client.await.unwrap();
 }
 
-/// A process with few descriptors, over real sockets.
+/// The test runs a process with few descriptors, over real sockets.
 #[cfg(unix)]
 #[tokio::test]
 async fn without_file_descriptors_it_waits_until_some_are_free() {
@@ -176,7 +176,7 @@ async fn without_file_descriptors_it_waits_until_some_are_free() {
     for _ in 0..100 {
         idle.push(TcpStream::connect(&address).await.unwrap());
     }
-    // Long enough for a loop without pauses to fail a hundred thousand times.
+    // In this time a loop without pauses would fail a hundred thousand times.
     sleep(Duration::from_secs(2)).await;
     drop(idle);
     let transport = TcpStream::connect(&address).await.unwrap();
@@ -187,7 +187,7 @@ async fn without_file_descriptors_it_waits_until_some_are_free() {
     assert!(child.wait().unwrap().success());
 }
 
-/// The other process has a certificate authority of its own.
+/// The other process has its own certificate authority, so this client accepts any.
 fn client_of_anyone() -> Arc<tercel::ClientConfig> {
     let anyone = tercel::Policy::Here(Arc::new(tercel::certificates::AcceptAnyPeer) as _);
     tercel::ClientConfig::builder().verifier(anyone).build().unwrap()

@@ -79,7 +79,7 @@ async fn halves_of_a_client_say_that_they_cannot_answer() {
     server.request_certificate(ClientAuth::Required).unwrap();
     server.write_all(b"data").await.unwrap();
     server.flush().await.unwrap();
-    // Data that arrived before is read first.
+    // Data that arrived before the request is read first.
     let mut word = [0; 4];
     reading.read_exact(&mut word).await.unwrap();
     assert_eq!(&word, b"data");

@@ -47,7 +47,7 @@ pub(crate) async fn join<T: AsyncRead + AsyncWrite + Unpin>(
     (client.unwrap(), server.unwrap())
 }
 
-/// Two connected streams of this version over a transport with this capacity.
+/// Two connected streams of this version, over a transport with this capacity.
 pub(crate) async fn pair(
     version: ProtocolVersion,
     room: usize,
@@ -56,7 +56,7 @@ pub(crate) async fn pair(
     join(duplex(room), client, server().build().unwrap()).await
 }
 
-/// Like [`pair`], over loopback.
+/// Two streams as from [`pair`], over loopback.
 pub(crate) async fn loopback_pair(
     version: ProtocolVersion,
 ) -> (TlsStream<TcpStream>, TlsStream<TcpStream>) {

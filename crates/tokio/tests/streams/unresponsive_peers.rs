@@ -28,11 +28,12 @@ fn a_peer_that_asks_for_key_updates_and_does_not_read_costs_no_memory() {
         let mut record = Vec::new();
         asking.sender.update_key(true, &mut record).unwrap();
         asking.sender.seal_to(b"x", &mut record).unwrap();
-        // The real sender asks only once until it has an answer.
+        // The real sender does not request again before the answer, so the pending request is
+        // removed.
         near = Some(without_pending_key_update(asking, &config));
         read(far, &record)
     };
-    // These fill the buffer pool of the thread.
+    // These streams fill the buffer pool of the thread.
     for _ in 0..2 {
         ask(&mut far).unwrap();
     }
@@ -70,7 +71,7 @@ fn a_reader_sends_what_a_cancelled_write_left() {
     let counter = Arc::new(Counter::default());
     let waker = Waker::from(Arc::clone(&counter));
     assert!(pin!(far.flush()).poll(&mut Context::from_waker(&waker)).is_pending());
-    // The task that flushed is gone; another one reads.
+    // The task that flushed has ended, and another one reads.
     let reader = Arc::new(Counter::default());
     let waker = Waker::from(Arc::clone(&reader));
     let mut byte = [0];
@@ -135,7 +136,8 @@ fn read(stream: &mut TlsStream<Transport>, wire: &[u8]) -> io::Result<u8> {
 /// The same connection without a pending key update.
 fn without_pending_key_update(connection: Connection, config: &ServerConfig) -> Connection {
     let mut bytes = connection.save().unwrap();
-    // Format, side, version, suite; the sender's keys, sequence, updates, limit, padding; the link.
+    // The saved bytes begin with format, side, version, suite; then the sender's keys, sequence
+    // number, updates, limit and padding; then the link.
     let keys = usize::from(bytes[7]);
     let link = 7 + 1 + keys + 8 + 8 + 2 + 2;
     assert_eq!(bytes[link..link + 4], [0, 0, 0, 16]);
@@ -229,7 +231,7 @@ impl AsyncWrite for Transport {
     }
 }
 
-/// A waker that counts.
+/// A waker that counts its calls.
 #[derive(Default)]
 struct Counter(AtomicUsize);
 

@@ -12,18 +12,18 @@ pub(crate) struct Material {
     pub(crate) session_id: Vec<u8>,
     pub(crate) number: u32,
     pub(crate) host: String,
-    /// At least one string of at least one byte.
+    /// Strings, at least one, of at least one byte.
     pub(crate) strings: Vec<Vec<u8>>,
-    /// At least one value; all distinct.
+    /// Distinct values, at least one.
     pub(crate) words: Vec<u16>,
-    /// At least one byte.
+    /// Bytes, at least one.
     pub(crate) bytes: Vec<u8>,
-    /// One for each of `strings`.
+    /// One binder for each of `strings`.
     pub(crate) binders: Vec<Vec<u8>>,
 }
 
 impl Material {
-    /// `value` if the bit with this number is set.
+    /// Returns `value` if the bit with this number is set.
     pub(crate) fn pick<T>(&self, bit: u32, value: T) -> Option<T> {
         (self.present >> bit & 1 == 1).then_some(value)
     }
@@ -44,7 +44,7 @@ impl Material {
         &self.strings[0]
     }
 
-    /// Extensions of types that no message knows.
+    /// Extensions of types that are unknown in every message.
     pub(crate) fn unknown(&self) -> Vec<(ExtensionType, &[u8])> {
         let types = self.words.iter().map(|word| ExtensionType(word | 0x8000));
         let unnamed = types.filter(|extension_type| extension_type.name().is_none());
@@ -55,7 +55,7 @@ impl Material {
     }
 }
 
-/// Arbitrary material, small enough that every prefix of a message can be tested.
+/// Arbitrary material, small enough to test every prefix of a message.
 pub(crate) fn material() -> impl Strategy<Value = Material> {
     let string = prop::collection::vec(any::<u8>(), 1..20);
     let binder = prop::collection::vec(any::<u8>(), 32..60);

@@ -10,11 +10,11 @@ use tercel::Side;
 use super::keys::{APPLICATION_DATA, Epoch, HANDSHAKE, Keys, with_header};
 use crate::script::Script;
 
-/// One direction.
+/// One direction of the attacked connection.
 pub(super) struct Attacker {
     in_transit: VecDeque<Record>,
     has_keys: bool,
-    /// The keys of the sender, and those of the receiver.
+    /// The keys of the sender, and the keys of the receiver.
     opening: Keys,
     sealing: Keys,
 }
@@ -49,7 +49,7 @@ impl Attacker {
         self.in_transit.is_empty()
     }
 
-    /// TLS 1.2: the keys of both directions depend on it.
+    /// Sets the random of a TLS 1.2 ServerHello, on which the keys of both directions depend.
     pub(super) fn set_server_random(&mut self, random: [u8; 32]) {
         self.opening.server_random = random;
         self.sealing.server_random = random;
@@ -152,7 +152,8 @@ impl Attacker {
         }
     }
 
-    /// A new record, protected like the first in transit; at the end of everything, as data.
+    /// Makes a new record with the protection of the first one in transit. If there is none, the
+    /// record is protected as data.
     fn record(&self, kind: u8, content: &[u8]) -> Record {
         if !self.has_keys {
             return Record::Opaque(with_header(kind, content));
@@ -164,7 +165,7 @@ impl Attacker {
         Record::Open { epoch, kind, content: content.to_vec() }
     }
 
-    /// A message that is of interest at the wrong time.
+    /// A valid message, for insertion at the wrong time.
     fn known_message(&self, which: u8) -> Record {
         const MESSAGES: [(u8, &[u8]); 16] = [
             (20, &[1]),

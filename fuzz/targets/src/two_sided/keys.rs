@@ -1,7 +1,7 @@
-//! The keys of both sides, for an attacker who has them: from a key log to opened and sealed
+//! The keys of both sides, for an attacker who has them: derived from a key log, to open and seal
 //! records.
 //!
-//! Written from the RFCs, without the library's record layer, which is under test.
+//! This module is written from the RFCs, without the library's record layer, which is under test.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,7 +9,7 @@ use tercel::crypto::{AeadAlgorithm, HashAlgorithm};
 use tercel::{Side, key_log::KeyLog};
 use tercel_crypto::{AeadKey, Prk, Tls12Prf};
 
-/// Records secrets for the side that runs on this thread.
+/// A key log that records secrets for the side that runs on this thread.
 pub(crate) struct ThreadLog;
 
 struct Entry {
@@ -32,7 +32,7 @@ impl KeyLog for ThreadLog {
     }
 }
 
-/// Records secrets for this side during `action`.
+/// Runs `action`, and records its secrets for this side.
 pub(crate) fn log_for(side: Side, action: impl FnOnce()) {
     TURN.set(Some(side));
     action();
@@ -53,7 +53,8 @@ pub(super) enum Epoch {
     Application,
 }
 
-/// The keys of one direction, according to one side. The sides differ after a hello was changed.
+/// The keys of one direction as one side has computed them. The two sides differ if a hello was
+/// changed.
 pub(super) struct Keys {
     owner: Side,
     sender: Side,
@@ -97,7 +98,7 @@ impl Keys {
         }
         let Some(key) = &mut self.key else { return with_header(kind, content) };
         let record = key.seal(kind, content);
-        // The receiver of a KeyUpdate changes its key. RFC 9846 4.7.3
+        // The receiver of a KeyUpdate changes to the next key. RFC 9846 4.7.3
         if epoch == Epoch::Application && kind == HANDSHAKE && is_key_update(content) {
             self.key = key.next().or_else(|| self.key.take());
         }

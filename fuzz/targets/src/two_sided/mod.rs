@@ -14,8 +14,8 @@ use crate::peer::Peer;
 use crate::script::Script;
 use attacker::Attacker;
 
-/// Runs an input: the first byte selects the configurations, the next the attacker; then
-/// instructions.
+/// Runs an input: the first byte selects the configurations, the second the attacker; instructions
+/// follow.
 ///
 /// At the end all records in transit are delivered, and both sides send some data and close.
 /// Returns whether both were connected and received all data.
@@ -26,8 +26,8 @@ pub fn two_sided(input: &[u8]) -> bool {
     is_connected
 }
 
-/// All bytes that client and server send to each other without an attacker: seeds for targets with
-/// one side.
+/// All bytes that client and server send to each other without an attacker. They are seeds for
+/// targets with one side.
 #[must_use]
 pub fn flights(client: usize, server: usize) -> [Vec<u8>; 2] {
     keys::clear();
@@ -53,23 +53,23 @@ pub fn flights(client: usize, server: usize) -> [Vec<u8>; 2] {
 /// The limit of instructions.
 const MAX_STEPS: usize = 300;
 
-/// The limit of key updates, without answers, that no side refuses as a flood.
+/// The limit of unanswered key updates, below which no side refuses them as a flood.
 const MAX_UPDATES: usize = 15;
 
-/// The limit of rounds without new actions: a handshake has three, and there may be two after it.
+/// The limit of rounds without new actions: a handshake takes three, and two may follow.
 const MAX_ROUNDS: usize = 16;
 
-/// The limit of bytes that a side sends after instructions to send little.
+/// The limit of bytes that a side sends, given that the instructions send little.
 const MAX_SENT: usize = 1 << 20;
 
 struct World {
     peers: [Peer; 2],
-    /// Records from the peer at the same index.
+    /// One attacker for each direction, at the index of the sender.
     ways: [Attacker; 2],
-    /// The length of the parts in which data is delivered; 0 delivers it as it was sent.
+    /// The length of the parts in which data is delivered; 0 delivers all sent bytes at once.
     piece: usize,
     has_keys: bool,
-    /// No record was changed, no side has ended, and there were few key updates.
+    /// Whether no record was changed, no side has ended, and there were few key updates.
     is_undisturbed: bool,
     updates: usize,
     written: usize,
@@ -155,7 +155,7 @@ impl World {
         Some(())
     }
 
-    /// Puts what the sides sent in transit.
+    /// Passes the output of both sides to the attackers.
     fn collect(&mut self) {
         for (peer, way) in self.peers.iter_mut().zip(&mut self.ways) {
             self.written += peer.out.len();
@@ -168,7 +168,7 @@ impl World {
         }
     }
 
-    /// Delivers the next record of this side.
+    /// Delivers the next record from this side.
     fn deliver(&mut self, from: usize) {
         let Some(bytes) = self.ways[from].deliver_next() else { return };
         let piece = if self.piece == 0 { bytes.len().max(1) } else { self.piece };
@@ -213,7 +213,8 @@ impl World {
         is_connected && all && client.sent > 0 && server.sent > 0
     }
 
-    /// Only an attacker with the keys can insert data, and without changes all data arrives.
+    /// Checks that only an attacker with the keys can insert data, and that all data arrives if
+    /// nothing was changed.
     fn check_data(&self) {
         let [client, server] = &self.peers;
         let connected = self.peers.iter().all(|peer| peer.connection.is_some());
@@ -231,7 +232,7 @@ impl World {
         }
     }
 
-    /// If both sides are connected, they are connected to each other, with the same parameters.
+    /// Checks that two connected sides are connected to each other, with the same parameters.
     fn check_agreement(&self) {
         let [Some(client), Some(server)] = [0, 1].map(|side| self.peers[side].connection.as_ref())
         else {
@@ -367,7 +368,8 @@ mod tests {
     #[test]
     fn with_keys_forbidden_messages_can_be_sent() {
         let renegotiate = [18, BY_SERVER | 3, 0, 7];
-        // Refused with a warning, and with an error only after several. RFC 5246 7.2.2
+        // A renegotiation is refused with a warning, and only after several with an error. RFC 5246
+        // 7.2.2
         assert_eq!(errors(&[&[TLS12, WITH_KEYS], &renegotiate[..]].concat()), [None, None]);
         let [client, _] = errors(&[&[TLS12, WITH_KEYS], &renegotiate.repeat(5)[..]].concat());
         assert_eq!(client, Some(PeerError::Renegotiation.into()));

@@ -1,4 +1,4 @@
-//! Arguments that say where workers are and how they are built.
+//! Command-line arguments for the location and the build of workers.
 
 use std::path::{Path, PathBuf};
 

@@ -31,7 +31,7 @@ enum Command {
     Run(Box<run::Run>),
     /// Compare OpenSSL releases from 1.1.1 on; write openssl.json and openssl.html.
     Openssl(Box<openssl::Arguments>),
-    /// Count the instructions of a row by purpose, and add them to the report.
+    /// Count the instructions of a row by purpose, and add the counts to the report.
     Profile(Box<profile::Profile>),
     /// List rows and workers, or print the floor of a row.
     List(list::List),

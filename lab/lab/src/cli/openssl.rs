@@ -20,7 +20,8 @@ const MIN_RUNS: usize = 3;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Releases to measure, e.g. `1.1.1,3.0,3.5`. Changes are relative to the first of them.
+    /// Releases to measure, e.g. `1.1.1,3.0,3.5`. The changes of later releases are relative to the
+    /// first one.
     #[arg(long, value_delimiter = ',')]
     versions: Vec<String>,
     /// Use shorter measurements.

@@ -65,12 +65,12 @@ pub(super) struct Run {
     /// Length of one measurement in milliseconds.
     #[arg(long)]
     measure_ms: Option<u64>,
-    /// Time limit of a row in seconds. A row that has its minimum number of rounds ends after it,
-    /// even if undecided.
+    /// Time limit of a row in seconds. After it the row ends as soon as it has its minimum number
+    /// of rounds, even if undecided.
     #[arg(long)]
     row_seconds: Option<f64>,
-    /// Time limit of the whole run in minutes, builds excluded. Sets the length of measurements;
-    /// time that one row does not use is given to the others.
+    /// Time limit of the whole run in minutes, without builds. It determines the length of
+    /// measurements; rows share the time that one row does not use.
     #[arg(long, conflicts_with_all = ["row_seconds", "measure_ms"])]
     minutes: Option<f64>,
     /// Seconds without a reply after which a worker is killed.

@@ -4,10 +4,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use lab_scenario::random::Random;
 
-/// Random seeds are below this, short enough to type.
+/// The bound of random seeds, which keeps them short enough to type.
 const SEEDS: usize = 1_000_000;
 
-/// The seed of a run: the requested one, else that of the report that is continued, else a random
+/// The seed of a run: the requested one; or else that of the continued report; or else a random
 /// one.
 pub(crate) fn seed(asked: Option<u64>, earlier: Option<u64>) -> u64 {
     asked.or(earlier).unwrap_or_else(|| {

@@ -133,8 +133,8 @@ fn under_callgrind(launch: &LaunchOptions, out: &Path) -> LaunchOptions {
     under.push(format!("--dump-after={SPANS}all*"));
     under.push(format!("--separate-callers={MAX_STACK_DEPTH}"));
     under.push(format!("--callgrind-out-file={}", out.display()));
-    // Counts do not depend on the CPU, and several peers run at the same time, so no worker is
-    // pinned.
+    // Workers are not pinned, because counts do not depend on the CPU and several peers run at the
+    // same time.
     LaunchOptions {
         wrapper: under,
         pin: None,
@@ -189,8 +189,8 @@ pub(crate) fn costs(text: &str) -> Result<Vec<Cost<'_>>> {
         } else if line.starts_with("calls=") {
             of_call = true;
         } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
-            // The line after a call has the inclusive cost of the callee, which is also listed at
-            // the callee.
+            // The line after a call has the inclusive cost of the callee, which the callee's own
+            // lines count.
             if !std::mem::take(&mut of_call) {
                 let cost = line.split_whitespace().nth(1).and_then(|cost| cost.parse().ok());
                 *sums.entry(stack).or_default() += cost.unwrap_or(0_u64);
@@ -217,7 +217,7 @@ fn cost(text: &str, instructions: u64) -> Result<Cost<'_>> {
             let side = span.split(':').next().unwrap_or_default();
             return Ok(Cost { stack, side, instructions });
         }
-        // A number is the recursion depth.
+        // The suffix is a recursion depth if it is a number.
         if !frame.bytes().all(|byte| byte.is_ascii_digit()) {
             stack.push(frame);
         }

@@ -21,7 +21,7 @@ struct Table {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Patterns {
-    /// For readers of the table only.
+    /// The name is only for readers of the table.
     #[allow(dead_code)]
     name: String,
     #[serde(default)]
@@ -54,7 +54,7 @@ impl<'t> Purposes<'t> {
         let (mut roles, mut tools) = (Vec::new(), Vec::new());
         for library in read.library {
             for (kinds, patterns) in [(&mut roles, library.role), (&mut tools, library.tool)] {
-                // Sorts by the order of reports because the map lost the order of the file.
+                // Sorts by the order of reports, because the map has lost the order of the file.
                 let mut patterns: Vec<_> = patterns.into_iter().collect();
                 patterns.sort_by_key(|(purpose, _)| place(purpose));
                 for (purpose, names) in patterns {
@@ -113,7 +113,7 @@ pub(crate) fn bare(name: &str) -> &str {
 fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut at, mut from) = (0, 0);
-    // The last `*`, and the position at which the name continued after it.
+    // The position of the last `*`, and the position in the name from which it matches.
     let mut star = None;
     while from < name.len() {
         match pattern.get(at) {

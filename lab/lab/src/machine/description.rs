@@ -18,9 +18,9 @@ pub struct Machine {
     pub features: Vec<String>,
     /// Whether the machine is virtual.
     pub virtual_machine: bool,
-    /// The frequency governor of the first processor.
+    /// Whether the processor may exceed its nominal frequency: `on` or `off`.
     pub governor: String,
-    /// Whether the processor may exceed its nominal frequency: `on`, `off`.
+    /// Whether two threads share a core: `1` or `0`.
     pub turbo: String,
     /// Whether two threads share a core: `1`, `0`.
     pub smt: String,

@@ -65,7 +65,7 @@ mod tests {
         while start.elapsed().as_millis() < 100 {
             std::hint::black_box(0);
         }
-        // Other programs may have used part of the tenth of a second.
+        // Other programs may have used part of this time.
         assert!(own_ticks().unwrap() > before);
         assert!(busy_ticks().is_some());
         assert!(Watch::start().others().is_some());

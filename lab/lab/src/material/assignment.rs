@@ -9,7 +9,8 @@ use rcgen::KeyPair;
 
 use super::keys::{Algorithm, RsaKeyPool, generate};
 
-/// The minimum size of the pool of RSA keys of one size. Each role of a round has a different key.
+/// The minimum number of RSA keys of one size in the pool. Each role of a round has a different
+/// key.
 const MIN_POOL_SIZE: usize = 5;
 
 /// The RSA key size of most roles.
@@ -49,7 +50,7 @@ impl KeySource {
 
     /// The number of RSA keys of one size that are generated in advance.
     pub(super) fn size(&self, bits: u16) -> usize {
-        // Other sizes have one role in a round.
+        // RSA keys of other sizes have only one role in a round.
         self.rounds.max(if bits == DEFAULT_RSA_BITS { MIN_POOL_SIZE } else { 1 })
     }
 }
@@ -73,9 +74,9 @@ impl RoundKeys<'_> {
         Ok(Arc::new(key))
     }
 
-    /// The number of the RSA key of a role. Each row uses the keys of the pool in a random order of
-    /// its own, and each round moves all roles on by one key. So no role has the same key twice
-    /// within as many rounds as there are keys.
+    /// The number of the RSA key of a role. Each row uses the keys of the pool in its own random
+    /// order, and in each round all roles take the next key. So no role has the same key twice
+    /// until all keys have been used.
     ///
     /// In later rounds the leaves have new keys, which are generated on demand. The other roles
     /// reuse keys of the pool, because only their public keys are used in timed code.

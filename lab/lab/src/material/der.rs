@@ -3,10 +3,10 @@
 /// The RSA parameters of an AlgorithmIdentifier.
 pub(super) const NULL: &[u8] = &[0x05, 0];
 
-/// 1.2.840.113549.1.1.1, RFC 8017 A.1
+/// The object identifier 1.2.840.113549.1.1.1. RFC 8017 A.1
 pub(super) const RSA_ENCRYPTION: &[u8] = &[0x06, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1];
 
-/// 1.2.840.10045.2.1, RFC 5480 2.1.1
+/// The object identifier 1.2.840.10045.2.1. RFC 5480 2.1.1
 pub(super) const EC_PUBLIC_KEY: &[u8] = &[0x06, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1];
 
 const INTEGER: u8 = 0x02;

@@ -17,7 +17,7 @@ pub(crate) struct KeyMaterial {
 }
 
 impl KeyMaterial {
-    /// Files will be written below `folder`.
+    /// Creates the material of a run, whose files will be below `folder`.
     pub(crate) fn new(folder: &Path, seed: u64, rounds: usize) -> Self {
         Self { source: KeySource::new(seed, rounds), folder: folder.to_owned() }
     }
@@ -43,8 +43,8 @@ impl KeyMaterial {
         if counted.is_empty() { Ok(()) } else { self.make_shared(&counted).map(|_| ()) }
     }
 
-    /// Writes the files of a round of a row, the same for all peers, and removes those of the round
-    /// before.
+    /// Writes the files of a round of a row, the same for all peers, and removes those of the
+    /// previous round.
     pub(crate) fn make_round(&self, row: &Row, round: usize) -> Result<PathBuf> {
         if !has_new_keys_each_round(row) {
             return Ok(self.shared_folder());
@@ -126,7 +126,7 @@ mod tests {
                 .collect();
             assert_eq!(rows.len(), 3);
             material.make(&rows).unwrap();
-            // Three rounds with keys from the pool of five, and a later one.
+            // Rounds 0 to 2 use keys from the pool of five; round 6 is later.
             let drawn = rows.iter().flat_map(|row| [0, 1, 2, 6].map(|round| (row, round)));
             let drawn = drawn.map(|(row, round)| {
                 let files = files(&material.make_round(row, round).unwrap());
@@ -140,8 +140,8 @@ mod tests {
                 assert_eq!(files.len(), 5, "{id}");
                 for (name, content) in files {
                     let is = |extension| name.extension().is_some_and(|it| it == extension);
-                    // ECDSA signatures are randomized, keys are not. RSA roots repeat after the
-                    // keys of the pool are used up.
+                    // ECDSA signatures are randomized, and keys are not. RSA roots repeat once all
+                    // keys of the pool have been used.
                     let repeats = is("key") || !id.contains("ecdsa");
                     let comes_again =
                         *round == 6 && name.ends_with("root.pem") && id.contains("rsa");

@@ -2,7 +2,7 @@
 
 use lab_scenario::random::Random;
 
-/// Placements are below this.
+/// The bound of placements.
 const PLACEMENTS: usize = 1 << 32;
 
 /// The placement of a peer in a round.

@@ -11,7 +11,7 @@ use lab_scenario::random::Random;
 /// The public exponent.
 const EXPONENT: u32 = 65_537;
 
-/// Candidates are divided by all primes below this before the first exponentiation.
+/// The bound of the small primes by which candidates are divided before the first exponentiation.
 const SIEVE: usize = 1 << 16;
 
 /// The number of odd candidates after one random start, about 20 times the average gap between
@@ -98,8 +98,8 @@ fn below(bits: u64, random: &mut Random) -> BigUint {
     BigUint::from_bytes_be(&bytes)
 }
 
-/// Whether an odd number passes a Miller-Rabin test with base 2, which rejects most composite
-/// numbers, and then tests with random bases.
+/// Whether an odd number passes Miller-Rabin tests: first with base 2, which rejects most composite
+/// numbers, then with random bases.
 fn is_prime(candidate: &BigUint, random: &mut Random) -> bool {
     let below = candidate - 1_u32;
     let twos = below.trailing_zeros().unwrap_or_default();

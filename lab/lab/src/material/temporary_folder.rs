@@ -10,7 +10,7 @@ pub(crate) struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
     pub(crate) fn new(folder: &Path) -> Result<Self> {
-        // Workers have other working directories, so the path must be absolute.
+        // The path must be absolute, because workers have other working directories.
         let path = std::path::absolute(folder)?;
         fs::create_dir_all(&path).with_context(|| format!("{}", path.display()))?;
         Ok(Self(path))

@@ -65,7 +65,7 @@ pub(crate) const PERCENTILES: [(&str, f64); 5] =
     [("P5", 0.05), ("P50", 0.5), ("P90", 0.9), ("P99", 0.99), ("P99.9", 0.999)];
 
 /// The percentiles and the maximum of a distribution. A percentile with too few samples above it is
-/// a dash.
+/// printed as a dash.
 #[must_use]
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn percentiles(distribution: &Distribution) -> Vec<String> {
@@ -107,7 +107,7 @@ pub(crate) fn unjudged_bytes(row: &RowReport) -> Vec<(&str, &str, f64)> {
 /// Date and time in UTC from seconds since 1970.
 pub(crate) fn date(seconds: u64) -> String {
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // Years start in March, so that a leap day is the last day of its year.
+    // Years start in March here, so that a leap day is the last day of its year.
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =

@@ -41,7 +41,7 @@ pub fn evaluate(report: &Report) -> AaResult {
     };
     for row in &report.rows {
         for side in &row.sides {
-            // The peer `NAME@2` gives the reciprocal of the same comparison.
+            // The peer `NAME@2` is omitted, because it gives the reciprocal of the same comparison.
             let met = side.peers.iter().filter(|figure| !figure.peer.contains('@'));
             for figure in met {
                 let Some(speed) = &figure.speed else { continue };

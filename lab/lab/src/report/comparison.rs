@@ -112,7 +112,7 @@ impl Comparison {
     }
 }
 
-/// The interval of `a / b` for independent measurements: log half-widths add in quadrature.
+/// The interval of `a / b` for independent measurements, whose log half-widths add in quadrature.
 fn quotient(a: &ConfidenceInterval, b: &ConfidenceInterval) -> ConfidenceInterval {
     let ratio = a.ratio / b.ratio;
     let apart = |one: f64, other: f64| one.hypot(other);
@@ -128,7 +128,7 @@ fn is_changed(before: &SpeedRatio, now: &SpeedRatio, ratio_change: &ConfidenceIn
 }
 
 impl Change {
-    /// What the figure measures.
+    /// The quantity that the figure measures.
     pub(crate) fn counted(&self) -> &'static str {
         match self.row.unit(&self.side) {
             Unit::Bytes => "size",
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_may_be_noise_is_no_change() {
-        // A change of 3 %, first with intervals of 2 % on each ratio, then with narrow ones.
+        // A change of 3 %: first with intervals of 2 % on each ratio, then with narrow ones.
         assert!(!changed(&speed(1.10, 0.025), &speed(1.133, 0.025)));
         assert!(changed(&speed(1.10, 0.005), &speed(1.133, 0.005)));
     }

@@ -76,7 +76,7 @@ pub struct Part {
 /// A function and its exclusive instruction count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Function {
-    /// The function's name. A function that moves memory is listed with its caller.
+    /// The function's name. A function that moves memory is listed together with its caller.
     pub name: String,
     /// The instruction count.
     pub instructions: f64,

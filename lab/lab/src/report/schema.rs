@@ -19,13 +19,14 @@ use crate::statistics::{ConfidenceInterval, Verdict};
 /// The version of the format. It is raised when a field is removed or changes its meaning.
 pub const SCHEMA: u32 = 7;
 
-/// The version before, with the same fields. In these runs all rounds shared keys and certificates.
+/// The previous version, with the same fields. In the runs of that version all rounds shared keys
+/// and certificates.
 pub const SHARED_KEYS: u32 = 6;
 
 /// The report of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// [`SCHEMA`].
+    /// The version of the format, [`SCHEMA`].
     pub schema: u32,
     /// Start time, in seconds since 1970.
     pub started: u64,
@@ -33,7 +34,7 @@ pub struct Report {
     pub updated: u64,
     /// The settings.
     pub settings: Settings,
-    /// The machine.
+    /// The description of the machine.
     pub machine: Machine,
     /// The peers.
     pub peers: Vec<PeerReport>,
@@ -49,7 +50,7 @@ pub struct Report {
 pub struct Settings {
     /// `quick`, `standard` or `full`.
     pub mode: String,
-    /// What is timed.
+    /// The accounting, which defines what is timed.
     pub accounting: Accounting,
     /// The seed of keys, memory placements, the order of peers, and resampling.
     pub seed: u64,
@@ -76,7 +77,7 @@ pub struct Settings {
     pub connections: Vec<usize>,
 }
 
-/// A peer, whether it could take part or not.
+/// A peer, whether it took part in the run or not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PeerReport {
     /// The requested name.
@@ -87,7 +88,7 @@ pub struct PeerReport {
     pub floor: bool,
     /// The worker's description of itself; absent if it could not be built or started.
     pub about: Option<About>,
-    /// Why the peer took no part.
+    /// The reason why the peer did not take part.
     pub failure: Option<String>,
 }
 
@@ -132,7 +133,8 @@ pub struct SideReport {
 pub struct Figure {
     /// The peer.
     pub peer: String,
-    /// The median over the rounds: nanoseconds of one repetition, or the unit of [`Row::unit`].
+    /// The median over the rounds: nanoseconds of one repetition, or a value in the unit of
+    /// [`Row::unit`].
     pub nanoseconds: f64,
     /// The lower and the upper quartile of the rounds.
     pub quartiles: [f64; 2],
@@ -146,7 +148,7 @@ pub struct Figure {
     pub floors: Option<ConfidenceInterval>,
 }
 
-/// Speed relative to the best other peer. Above 1 is faster.
+/// Speed relative to the best other peer. A value above 1 means faster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpeedRatio {
     /// The best other peer.
@@ -167,10 +169,10 @@ impl Report {
         read_json(path, &[SCHEMA])
     }
 
-    /// Reads a report for display. [`SHARED_KEYS`] is accepted, too.
+    /// Reads a report for display. A report of version [`SHARED_KEYS`] is also accepted.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// The errors of [`Self::read`].
     pub fn read_to_show(path: &Path) -> Result<Self> {
         read_json(path, &[SCHEMA, SHARED_KEYS])
     }

@@ -8,7 +8,7 @@ use crate::report::Settings;
 /// The highest thread count.
 pub(crate) const MAX_THREADS: usize = 1024;
 
-/// Thread counts from 1 to 1.5 times the number of CPUs, not more than 18.
+/// Thread counts from 1 to 1.5 times the number of CPUs, at most 18 of them.
 pub(crate) fn threads(cpus: usize) -> Vec<usize> {
     let most = cpus + cpus / 2;
     let up_to = (2..cpus).step_by(cpus.div_ceil(11).max(1));

@@ -30,9 +30,9 @@ use lab_scenario::random::Random;
 /// The options of `lab run`.
 pub(crate) struct RunOptions {
     pub(crate) settings: Settings,
-    /// Ids, parts of ids, or sections. If empty, the rows of the mode.
+    /// Ids, parts of ids, or sections of rows. If empty, the rows of the mode are used.
     pub(crate) rows: Vec<String>,
-    /// Names of workers. If empty, all workers.
+    /// Names of workers. If empty, all workers are used.
     pub(crate) peers: Vec<String>,
     pub(crate) resume: bool,
     pub(crate) out: PathBuf,

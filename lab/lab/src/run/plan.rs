@@ -11,7 +11,7 @@ use crate::statistics::MIN_ROUNDS;
 pub(crate) const LATENCY_FACTOR: u64 = 4;
 
 /// The range of measuring times with `--minutes`, in milliseconds. Shorter measurements have too
-/// few repetitions; above the maximum more rounds are more useful.
+/// few repetitions; instead of longer ones, more rounds are measured.
 const MEASURE_MS: [f64; 2] = [40.0, 200.0];
 
 /// Milliseconds that a worker needs to start, prepare and warm up.
@@ -55,7 +55,7 @@ impl TimePlan {
         }
     }
 
-    /// The time limit of a row, if the run has taken `spent` seconds.
+    /// The time limit of a row, if the run has taken `spent` seconds so far.
     pub(crate) fn limit(&self, index: usize, spent: f64) -> Duration {
         let seconds = match self.whole {
             None => self.row_seconds,
@@ -72,7 +72,7 @@ impl TimePlan {
     pub(crate) fn left(&self, index: usize, spent: f64) -> f64 {
         let done: f64 = self.costs.iter().take(index).sum();
         let left: f64 = self.costs.iter().skip(index).sum();
-        // Until a row has ended, the estimate is used unscaled.
+        // Before the first row has ended, the estimate is not scaled.
         let pace = if done > 0.0 { spent / done } else { 1.0 };
         let expected = pace * left;
         self.whole.map_or(expected, |whole| expected.min((whole - spent).max(left)))
@@ -206,7 +206,7 @@ mod tests {
         let plan = TimePlan::new(&same, &settings(None), 2);
         let each = plan.min_seconds() / same.len() as f64;
         assert!((plan.left(0, 0.0) - plan.min_seconds()).abs() < 1e-6);
-        // Twice as long as estimated.
+        // The run takes twice as long as estimated.
         let rest = (same.len() - 1) as f64;
         assert!((plan.left(1, 2.0 * each) - 2.0 * each * rest).abs() < 1e-6);
         assert_eq!(plan.left(same.len(), 1.0), 0.0);

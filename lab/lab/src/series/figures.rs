@@ -26,17 +26,17 @@ pub(crate) enum Cell {
     Figure {
         mean: f64,
         deviation: f64,
-        /// Change relative to the first release in per cent; absent for that release, without it,
-        /// and for quantities that are comparisons.
+        /// The change relative to the first release in per cent. It is absent for the first release
+        /// itself, if that was not measured, and for quantities that are comparisons.
         change: Option<f64>,
     },
-    /// Not supported by the release, or not measured.
+    /// The release does not support the job, or it was not measured.
     None,
     Failed,
 }
 
 impl Quantity {
-    /// The jobs that the quantity needs.
+    /// The jobs from which the quantity is computed.
     pub(crate) fn jobs(&self) -> Vec<&Job> {
         match self {
             Self::Rate(job, _) | Self::Throughput(job, _) => vec![job],
@@ -155,7 +155,7 @@ mod tests {
         report
     }
 
-    /// Mean, deviation and change with three decimals.
+    /// A cell's mean, deviation and change with three decimals.
     fn figure(cell: &Cell) -> [String; 3] {
         let Cell::Figure { mean, deviation, change } = cell else { panic!("{cell:?}") };
         let change = change.map_or(String::new(), |change| format!("{change:.3}"));

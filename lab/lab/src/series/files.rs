@@ -58,7 +58,7 @@ fn algorithm(kind: Key) -> Algorithm {
     }
 }
 
-/// A self-signed certificate, as made by `openssl req -x509`.
+/// A self-signed certificate, like those of `openssl req -x509`.
 fn certificate() -> Result<CertificateParams> {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
     params.distinguished_name.push(DnType::CommonName, "localhost");

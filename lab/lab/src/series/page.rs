@@ -11,7 +11,7 @@ use crate::output::page::html::Escaped;
 const STYLE: &str = include_str!("../output/page/page.css");
 const MORE_STYLE: &str = include_str!("page.css");
 
-/// The size of a bar in SVG units, and the share of it that the longest whisker may reach.
+/// The size of a bar in SVG units, and the part of it that the longest whisker may reach.
 const BAR_WIDTH: f64 = 400.0;
 const BAR_HEIGHT: f64 = 14.0;
 const LARGEST: f64 = 0.95;

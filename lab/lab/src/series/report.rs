@@ -25,7 +25,7 @@ pub(crate) const NAME: &str = "openssl-";
 /// The report of all runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesReport {
-    /// [`SCHEMA`].
+    /// The version of the format, [`SCHEMA`].
     pub schema: u32,
     /// Start time, in seconds since 1970.
     pub started: u64,
@@ -33,7 +33,7 @@ pub struct SeriesReport {
     pub updated: u64,
     /// The settings.
     pub settings: Settings,
-    /// The machine.
+    /// The description of the machine.
     pub machine: Machine,
     /// The releases, oldest first, including those that could not take part.
     pub releases: Vec<PeerReport>,
@@ -66,7 +66,7 @@ pub struct Settings {
 /// The result of a release for a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// The release, as [`PeerReport::name`].
+    /// The release, by its [`PeerReport::name`].
     pub release: String,
     /// The job's id.
     pub id: String,
@@ -74,15 +74,15 @@ pub struct Figure {
     pub job: Job,
     /// Nanoseconds per operation for each run, by [`Job::sides`].
     pub sides: BTreeMap<String, Vec<f64>>,
-    /// The same for parts of the operation.
+    /// Nanoseconds of parts of the operation for each run.
     pub parts: BTreeMap<String, Vec<f64>>,
     /// The negotiated parameters that the worker reported.
     pub done: BTreeMap<String, String>,
-    /// Why the release was not measured any further.
+    /// The reason why the release was not measured in further runs.
     pub lost: Option<NoFigure>,
 }
 
-/// Why there is no result.
+/// The reason why there is no result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoFigure {

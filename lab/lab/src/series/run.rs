@@ -90,7 +90,7 @@ fn wanted(options: &SeriesOptions, workers: &[Worker]) -> Vec<String> {
     options.versions.iter().map(|version| format!("{NAME}{version}")).collect()
 }
 
-/// One run: every release measures each job once.
+/// One run, in which every release measures each job once.
 struct Run<'r> {
     options: &'r SeriesOptions,
     peers: &'r [Peer],
@@ -100,8 +100,8 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Measures a job with every release that lacks it in this run, in random order. Returns
-    /// whether any release was measured.
+    /// Measures a job with every release that has no result for it in this run, in random order.
+    /// Returns whether any release was measured.
     fn measure(&self, job: &Job, random: &mut Random, report: &mut SeriesReport) -> bool {
         let mut left: Vec<_> = self
             .peers

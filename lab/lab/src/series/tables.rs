@@ -12,7 +12,7 @@ use super::figures::{Quantity, sealing};
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) title: &'static str,
-    /// What is measured, and remarks.
+    /// The measured quantity, and remarks.
     pub(crate) note: String,
     pub(crate) columns: Vec<Column>,
 }

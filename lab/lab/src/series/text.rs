@@ -55,7 +55,7 @@ fn lines(report: &SeriesReport, table: &Table) -> String {
     text
 }
 
-/// The lines of a table: each release that took part, and its cells.
+/// The lines of a table: each release that took part, with its cells.
 pub(crate) fn cells(report: &SeriesReport, table: &Table) -> Vec<(String, Vec<Cell>)> {
     let present: Vec<_> =
         report.releases.iter().filter(|release| release.failure.is_none()).collect();

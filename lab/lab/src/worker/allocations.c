@@ -1,8 +1,8 @@
-/* Counts the allocations of a program. Preloaded into workers for memory rows.
+/* Counts the allocations of a program. The counter is preloaded into workers for memory rows.
  *
- * The counters are in the file named by LAB_ALLOCATIONS, which is mapped, so that readers of the file see
- * current values: bytes in use, then the number of allocations, 64 bits each. Bytes are usable sizes as
- * the allocator reports them, so they are rounded up, without the allocator's own data. */
+ * The counters are in the file named by LAB_ALLOCATIONS: bytes in use, then the number of allocations, 64 bits
+ * each. The file is mapped, so that its readers see current values. Bytes are the usable sizes that the
+ * allocator reports: they are rounded up, and exclude the allocator's own data. */
 
 #define _GNU_SOURCE
 #include <errno.h>

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use lab_scenario::Program;
 
-/// The name and the library of the chosen allocator. The system's allocator needs no library.
+/// The name and the library of the chosen allocator. The system's allocator has no library.
 pub(crate) fn allocator(choice: &str) -> Result<(String, Option<PathBuf>)> {
     let system = || ("the system's".to_owned(), None);
     let library = |path: &Path| (path.display().to_string(), Some(path.to_owned()));

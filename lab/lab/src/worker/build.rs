@@ -14,7 +14,7 @@ pub(crate) struct BuildOptions {
     pub(crate) profile: String,
 }
 
-/// The number of last lines of a failed build that are shown.
+/// The number of lines from the end of a failed build's output that are shown.
 const SHOWN_LINES: usize = 12;
 
 impl Worker {

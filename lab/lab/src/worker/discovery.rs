@@ -15,10 +15,10 @@ pub(crate) struct Manifest {
     /// Whether the worker is the floor.
     #[serde(default)]
     pub(super) floor: bool,
-    /// What the build needs besides Rust and a C compiler.
+    /// The requirements of the build besides Rust and a C compiler.
     pub(crate) needs: Option<String>,
-    /// Whether the worker does not use the C library's allocator, so that preloading one has no
-    /// effect.
+    /// Whether the worker has its own allocator instead of the C library's, so that preloading one
+    /// has no effect.
     #[serde(default)]
     pub(super) own_allocator: bool,
     /// The build command, which runs in the worker's directory. `{target}` is the build directory.
@@ -36,7 +36,7 @@ pub(crate) struct Worker {
     pub(super) folder: PathBuf,
 }
 
-/// The workers in `folder`, sorted by name, the floor last.
+/// The workers in `folder`, sorted by name, with the floor last.
 pub(crate) fn discover(folder: &Path) -> Result<Vec<Worker>> {
     let mut workers = Vec::new();
     let entries = fs::read_dir(folder).with_context(|| format!("{}", folder.display()))?;

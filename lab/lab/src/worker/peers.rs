@@ -56,7 +56,7 @@ impl Worker {
     }
 }
 
-/// Builds and starts each peer once. A peer for which that fails is reported and left out.
+/// Builds and starts each peer once. Reports and omits each peer that fails.
 pub(crate) fn prepare_peers(
     asked: &[String],
     workers: &[Worker],

@@ -52,7 +52,7 @@ pub(crate) fn can_pin(cpu: u32) -> Result<()> {
     Ok(())
 }
 
-/// The number of last lines of a worker's standard error that are kept.
+/// The number of lines from the end of a worker's standard error that are kept.
 const STDERR_LINES: usize = 8;
 
 /// A running worker. Dropping it kills the process.
@@ -118,7 +118,8 @@ impl WorkerProcess {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         let input = self.input.as_mut().context("the input of the worker is closed")?;
-        // If the worker has ended, receiving the reply fails with the end of its standard error.
+        // A failed write is ignored: if the worker has ended, receiving the reply fails with the
+        // end of its standard error.
         let _ = input.write_all(&line).and_then(|()| input.flush());
         match self.replies.recv_timeout(expected + self.limit) {
             Ok(line) => serde_json::from_str(&line)

@@ -1,6 +1,6 @@
-//! Runs the program with fake workers made of shell scripts.
+//! Runs the program with fake workers, which are shell scripts.
 
-// Not every test uses everything, and a test may fail by panicking.
+// Not every test uses all items, and a test may fail by panicking.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use lab::report::Report;
 
-/// A directory for a test, empty at its start.
+/// A directory for a test, which is empty at the start.
 pub(crate) struct Place(PathBuf);
 
 impl Place {
@@ -20,13 +20,13 @@ impl Place {
         Self(path)
     }
 
-    /// A worker whose shell script answers requests by the given `case` arms, and otherwise like a
-    /// library that takes this many nanoseconds.
+    /// Adds a worker whose shell script answers requests by the given `case` arms, and all other
+    /// requests like a library that takes this many nanoseconds.
     pub(crate) fn fake(&self, name: &str, nanoseconds: u32, arms: &str) {
         self.fake_that_follows("null", name, nanoseconds, arms);
     }
 
-    /// A fake worker that follows a program in published accounting. `program` is JSON.
+    /// Adds a fake worker that follows a program in published accounting. `program` is JSON.
     pub(crate) fn fake_that_follows(
         &self,
         program: &str,
@@ -52,7 +52,7 @@ done
         self.manifest(name, "build = [\"chmod\", \"+x\", \"worker.sh\"]\nprogram = \"worker.sh\"");
     }
 
-    /// A worker with these additional lines in its manifest.
+    /// Adds these lines to the worker's manifest.
     pub(crate) fn manifest(&self, name: &str, text: &str) {
         let folder = self.0.join("workers").join(name);
         fs::create_dir_all(&folder).unwrap();
@@ -90,7 +90,7 @@ pub(crate) fn lab() -> Command {
     Command::new(env!("CARGO_BIN_EXE_lab"))
 }
 
-/// The output of a program for failure messages.
+/// The output of a program, for failure messages.
 pub(crate) fn said(output: &Output) -> String {
     format!(
         "{}\n{}\n{}",

@@ -27,7 +27,7 @@ const PEERS: [(&str, &str, f64); 10] = [
 /// The rounds of every row.
 const ROUNDS: usize = 15;
 
-/// The report of a seed.
+/// A report with random values from this seed.
 pub(crate) fn report(seed: u64) -> Report {
     let mut random = Random::new(seed);
     let mut all = rows::all();

@@ -13,7 +13,7 @@ use crate::repeated::repeated;
 const KEY: [u8; 32] = [0x6b; 32];
 const NONCE: [u8; 12] = [0x6e; 12];
 
-/// AES-256-GCM of blocks of this size, in place.
+/// Encrypts blocks of this size with AES-256-GCM, in place.
 pub(crate) fn cipher(usage: CipherUse, block: usize) -> Result<Box<dyn PreparedTask>> {
     let mut cipher = Cipher::new(block)?;
     repeated(vec![(
@@ -98,7 +98,7 @@ impl Drop for Cipher {
     }
 }
 
-/// SHA-256 of blocks of this size.
+/// Hashes blocks of this size with SHA-256.
 pub(crate) fn digest(block: usize) -> Result<Box<dyn PreparedTask>> {
     // SAFETY: the context is freed when dropped.
     let context = Digest(some("EVP_MD_CTX_new", unsafe { ffi::EVP_MD_CTX_new() })?);
@@ -150,14 +150,14 @@ fn sha_256() -> *const ffi::EVP_MD {
     unsafe { ffi::EVP_sha256() }
 }
 
-/// Fetched once for the process; null if not available, which its users reject.
+/// The cipher, fetched once for the process. Null if it is not available; callers check that.
 #[cfg(not(openssl_1_1_1))]
 fn aes_256_gcm() -> *const ffi::EVP_CIPHER {
     // SAFETY: the names are C strings, and null is the default.
     unsafe { ffi::EVP_CIPHER_fetch(ptr::null_mut(), c"AES-256-GCM".as_ptr(), ptr::null()) }
 }
 
-/// As above.
+/// The digest, fetched once for the process. Null if it is not available; callers check that.
 #[cfg(not(openssl_1_1_1))]
 fn sha_256() -> *const ffi::EVP_MD {
     // SAFETY: the names are C strings, and null is the default.

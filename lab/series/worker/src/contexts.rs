@@ -22,7 +22,7 @@ pub(crate) struct ExpectedParameters {
     pub(crate) version: Version,
     pub(crate) suite: String,
     pub(crate) certificate: Key,
-    /// Absent if both sides choose the group.
+    /// The expected group; absent if both sides choose it.
     pub(crate) group: Option<Group>,
     pub(crate) resumed: bool,
 }
@@ -150,7 +150,8 @@ fn number(version: Version) -> c_int {
     }
 }
 
-/// In 1.1.1, a TLS 1.2 server does not keep the client's key.
+/// A TLS 1.2 server of OpenSSL 1.1.1 does not keep the client's key, so it does not report the
+/// group.
 #[cfg(openssl_1_1_1)]
 const NOT_STATED: &str = "not stated";
 

@@ -1,8 +1,8 @@
 //! Connections in memory with both sides in one thread, from creation to release.
 //!
-//! As with `s_time` and `s_server`: a client that resumes offers the same session each time,
-//! tickets are read only in the handshake that creates the session, and connections end without
-//! close_notify.
+//! Connections are like those of `s_time` and `s_server`: a client that resumes offers the same
+//! session each time, tickets are read only in the handshake that creates the session, and
+//! connections end without close_notify.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::transport;
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 
-/// The maximum number of exchanges. No correct handshake needs as many.
+/// The maximum number of exchanges, which is more than any correct handshake needs.
 const MAX_EXCHANGES: usize = 8;
 
-/// Larger than any flight.
+/// The size of buffers, which exceeds any flight.
 const MAX_FLIGHT: usize = 32 << 10;
 
 /// The duration of the warm-up.
@@ -122,7 +122,7 @@ impl Connections {
             meter.time::<CLIENT, _>(|| client.advance(to_client))?;
             pass(to_client, to_server, between)?;
             meter.time::<SERVER, _>(|| server.advance(to_server))?;
-            // Data after the client's end of the handshake is tickets.
+            // Data that arrives after the client's handshake has ended consists of tickets.
             if client.connected && !tickets {
                 between.clear();
                 to_server.collect(between);
@@ -161,7 +161,7 @@ impl Drop for Session {
 /// One end of a connection.
 struct End {
     ssl: *mut ffi::SSL,
-    /// Owned by the connection.
+    /// The BIO, which the connection owns.
     bio: *mut ffi::BIO,
     connected: bool,
 }

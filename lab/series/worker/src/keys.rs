@@ -11,7 +11,7 @@ use crate::ffi;
 use crate::library::{Key, check, some};
 use crate::repeated::repeated;
 
-/// The maximum signature length, which also exceeds all secrets.
+/// The maximum length of a signature. All secrets are shorter.
 const LONGEST: usize = 512;
 
 /// Signs a digest and verifies the signature.

@@ -46,12 +46,12 @@ pub(crate) fn start(configuration: &Path) -> Result<()> {
     if started { Ok(()) } else { Err(failure("the configuration")) }
 }
 
-/// An error unless a call returned 1.
+/// Returns an error unless the call returned 1.
 pub(crate) fn check(what: &str, result: c_int) -> Result<()> {
     if result == 1 { Ok(()) } else { Err(failure(what)) }
 }
 
-/// The pointer, or an error if it is null.
+/// Returns the pointer, or an error if it is null.
 pub(crate) fn some<T>(what: &str, pointer: *mut T) -> Result<*mut T> {
     if pointer.is_null() { Err(failure(what)) } else { Ok(pointer) }
 }

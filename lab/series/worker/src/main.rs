@@ -1,8 +1,8 @@
 //! Worker for one release of OpenSSL from 1.1.1 on. The packages in the parent directory share this
 //! code; each selects a release.
 //!
-//! It uses the interface that all releases have. Where releases differ, it uses what the release's
-//! manual recommends for speed: objects are created once, and from 3.0 on algorithms are fetched
+//! The worker uses the interface that all releases have. Where releases differ, it follows the
+//! release's manual for speed: objects are created once, and from 3.0 on algorithms are fetched
 //! once and not by each operation. Connections use the BIO of the worker for OpenSSL.
 //!
 //! | topic | file |
@@ -106,7 +106,7 @@ fn thread_setup(task: &Task, files: &Files) -> std::result::Result<ThreadSetup, 
     })
 }
 
-/// The task in several threads.
+/// A task that runs in several threads.
 struct Together {
     thread_setup: ThreadSetup,
     threads: usize,

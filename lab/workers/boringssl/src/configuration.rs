@@ -16,7 +16,7 @@ use crate::{context, session};
 
 type Result<T> = std::result::Result<T, PrepareError>;
 
-/// Whether BoringSSL supports the row.
+/// Checks that BoringSSL supports the row.
 pub(crate) fn can(row: &Row) -> Result<()> {
     match (row.version, row.resumption) {
         (Version::Tls13, Some(Resumption::Stateful)) => {
@@ -108,7 +108,8 @@ fn store(pem: &[u8]) -> Result<X509Store> {
     Ok(store.build())
 }
 
-/// As `SSL_CTX_use_certificate_chain_file` and `SSL_CTX_use_PrivateKey_file`, from memory.
+/// Does the same as `SSL_CTX_use_certificate_chain_file` and `SSL_CTX_use_PrivateKey_file`, but
+/// from memory.
 fn show(builder: &mut SslContextBuilder, kind: Chain, chain: &[u8], key: &[u8]) -> Result<()> {
     let mut chain = X509::stack_from_pem(chain)?.into_iter();
     if let Some(leaf) = chain.next() {

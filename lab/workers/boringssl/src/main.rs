@@ -133,7 +133,7 @@ impl Library for BoringSsl {
 
     fn server(&self) -> Result<Self::Server> {
         let connection = Connection::server(&self.server, self.published.is_some())?;
-        // In published accounting only the first connection receives them.
+        // In published accounting only the first connection receives tickets.
         let holds_tickets =
             self.tickets && self.published.as_ref().is_none_or(|shared| shared.session().is_none());
         Ok(Side { connection, connected: false, holds_tickets, first: false })
@@ -186,7 +186,7 @@ impl<const CLIENT: bool> Side<CLIENT> {
         }
     }
 
-    /// One write, which may be empty.
+    /// Sends one write, which may be empty.
     fn write(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
         let length = c_int::try_from(data.len())?;
         // SAFETY: the data has the given length.
@@ -278,7 +278,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
 
     fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
         if self.connection.memory.is_some() {
-            // A whole write; each record is decrypted to its position.
+            // Receives a whole write, and decrypts each record to its position.
             let (wire, opened, mut filled) = (&mut buffers.wire, &mut buffers.opened, 0);
             while filled < opened.len() {
                 let Some(length) = self.read_into(wire, &mut opened[filled..])? else { break };

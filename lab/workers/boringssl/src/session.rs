@@ -18,8 +18,9 @@ pub(crate) fn store_received(builder: &mut SslContextBuilder) {
     unsafe { ffi::SSL_CTX_sess_set_new_cb(builder.as_ptr(), Some(arrives)) };
 }
 
-/// Sends the row's number of tickets. A TLS 1.2 ticket is renewed at resumption, as other libraries
-/// do. That requires a callback for the keys, which does the same as BoringSSL without a callback.
+/// Makes a server send the row's number of tickets. It renews a TLS 1.2 ticket at resumption, as
+/// other libraries do. That requires a callback for the keys, which does the same as BoringSSL
+/// without a callback.
 pub(crate) fn issue(builder: &mut SslContextBuilder, row: &Row) -> Result<(), ErrorStack> {
     let context = builder.as_ptr();
     // SAFETY: the callback has the required type.

@@ -1,7 +1,7 @@
 //! The floor of bulk rows: records are encrypted from one buffer into another, and decrypted again.
 //!
-//! Memory accesses are those that a library needs: plaintext is read once, ciphertext is written
-//! once, and all decrypted records use the same memory.
+//! The memory accesses are those that a library needs: plaintext is read once, ciphertext is
+//! written once, and all decrypted records use the same memory.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ pub(crate) struct Records {
     explicit_nonce: usize,
     plaintext: Vec<u8>,
     sealed: Vec<u8>,
-    /// The transported bytes, in other memory.
+    /// The transported bytes, in separate memory.
     wire: Vec<u8>,
     opened: Vec<u8>,
     writes: usize,
@@ -142,7 +142,7 @@ impl Bulk {
         meter.time::<1, _>(|| records.open());
     }
 
-    /// The number of writes in these batches, after a check that the last record is unchanged.
+    /// Checks that the last record is unchanged, and returns the number of writes in these batches.
     fn checked(&self, batches: u64) -> Result<u64> {
         let Records { plaintext, opened, writes, .. } = &self.records;
         let last = (plaintext.len() - 1) % RECORD;

@@ -1,7 +1,7 @@
 //! The cryptographic calls of each row.
 //!
-//! They are the calls that any implementation needs if HMAC states are kept as long as their keys,
-//! the constant early secret of TLS 1.3 is precomputed, the exporter secret is not derived, a
+//! The list has the calls that any implementation needs if HMAC states are kept as long as their
+//! keys, the constant early secret of TLS 1.3 is precomputed, the exporter secret is not derived, a
 //! transcript hash is computed once for all its uses, and all public random values are drawn at
 //! once (private keys draw their own). Message sizes are those of a minimal exchange.
 
@@ -12,17 +12,17 @@ use lab_scenario::{Group, Resumption, Row, Suite, Version};
 /// A call, with the lengths that determine its cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Call {
-    /// This many random bytes.
+    /// Draws this many random bytes.
     Random(usize),
-    /// Generates a key pair.
+    /// Generates a key pair of X25519.
     X25519Generate,
-    /// Computes the shared secret.
+    /// Computes the shared secret of X25519.
     X25519Agree,
-    /// Generates a key pair.
+    /// Generates a key pair of ML-KEM.
     MlKemGenerate,
     /// Encapsulates a secret to the client's key.
     MlKemEncapsulate,
-    /// Decapsulates the secret.
+    /// Decapsulates the server's secret.
     MlKemDecapsulate,
     /// Signs the handshake with the leaf's key.
     Sign,
@@ -32,16 +32,16 @@ pub(crate) enum Call {
     ParseKey(usize),
     /// Verifies the signature of the certificate at this position of the chain, including its hash.
     VerifyCertificate(usize),
-    /// Hashes handshake messages into the transcript, and finalizes copies of it.
+    /// Hashes handshake messages into the transcript, and finalizes copies of the state.
     Transcript {
         /// Bytes of all messages.
         bytes: usize,
         /// The number of intermediate and final hashes.
         finishes: usize,
     },
-    /// Initializes an HMAC state that is kept.
+    /// Initializes an HMAC state for several uses.
     HmacKey,
-    /// Computes the HMAC of this many bytes with a kept state.
+    /// Computes the HMAC of this many bytes with an initialized state.
     Hmac(usize),
     /// Prepares a record key.
     RecordKey,
@@ -137,11 +137,11 @@ fn tls12(row: &Row, sizes: Sizes) -> Calls {
             client.push(C::Sign);
             server.extend(VERIFY);
         }
-        // The extended main secret from the premaster secret. RFC 7627 4
+        // Derives the extended main secret from the premaster secret. RFC 7627 4
         both.push(C::HmacKey);
         both.extend(prf(22 + hash, 48, hash));
     }
-    // Keys and both Finished from the main secret. RFC 5246 6.3, 7.4.9
+    // Derives keys and both Finished from the main secret. RFC 5246 6.3, 7.4.9
     both.push(C::HmacKey);
     both.extend(prf(13 + 64, key_block(row.suite), hash));
     for _ in 0..2 {
@@ -155,8 +155,8 @@ fn tls12(row: &Row, sizes: Sizes) -> Calls {
         (false, false) => certificate + 40 + 4 + 37,
         (false, true) => 2 * certificate + 40 + 4 + 37 + 60,
     };
-    // The session hash is also used for the client's Finished, unless CertificateVerify comes
-    // between.
+    // The client's Finished uses the same hash as the extended main secret, unless
+    // CertificateVerify comes in between.
     let finishes = if mutual { 3 } else { 2 };
     both.push(C::Transcript { bytes: hellos + tickets + authenticated + 2 * 16, finishes });
     both.extend([C::RecordKey, C::RecordKey, C::Seal(16), C::Open(16)]);
@@ -196,26 +196,28 @@ fn tls13(row: &Row, sizes: Sizes) -> Calls {
 
     let mut both = Vec::new();
     if resumed {
-        // Early secret, binder key, its finished key, the binder, and the next stage.
+        // Computes the early secret, the binder key and its finished key, the binder, and the
+        // secret for the next stage.
         both.extend([C::Hmac(hash), C::HmacKey, C::Hmac(stage), C::HmacKey, C::Hmac(FINISHED)]);
         both.extend([C::HmacKey, C::Hmac(hash), C::Hmac(stage), C::HmacKey]);
         if row.early_data > 0 {
             both.extend([C::Hmac(traffic), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
         }
     }
-    // Handshake secret, both traffic secrets with key, iv and finished key, and the next stage.
+    // Computes the handshake secret, both traffic secrets with key, iv and finished key, and the
+    // secret for the next stage.
     both.extend([C::Hmac(if hybrid { 64 } else { 32 }), C::HmacKey]);
     for _ in 0..2 {
         both.extend([C::Hmac(traffic), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
         both.extend([C::Hmac(FINISHED), C::HmacKey, C::Hmac(hash)]);
     }
     both.extend([C::Hmac(stage), C::HmacKey, C::Hmac(hash), C::HmacKey]);
-    // Main secret, and traffic secrets with key and iv.
+    // Computes the main secret, and both traffic secrets with key and iv.
     for _ in 0..2 {
         both.extend([C::Hmac(traffic), C::HmacKey, C::Hmac(KEY), C::Hmac(IV), C::RecordKey]);
     }
     if tickets > 0 {
-        // The resumption secret, and one secret per ticket.
+        // Computes the resumption secret, and one secret per ticket.
         both.extend([C::Hmac(traffic), C::HmacKey]);
         both.extend(std::iter::repeat_n(C::Hmac(25), tickets));
     }
@@ -231,8 +233,9 @@ fn tls13(row: &Row, sizes: Sizes) -> Calls {
         (false, true) => (6 + 45 + certificate + finished, certificate + finished),
     };
     let early_end = if row.early_data > 0 { 4 } else { 0 };
-    // After ServerHello, for both Finished, and for the main secret. A resumption has a binder
-    // instead of a CertificateVerify.
+    // The hash is needed after ServerHello, for CertificateVerify (in a resumption, for the
+    // binder), for the server's Finished, and for the main secret. Without client authentication,
+    // the client's Finished uses the same hash as the main secret.
     let early = usize::from(row.early_data > 0);
     let finishes = 4 + usize::from(tickets > 0) + 2 * usize::from(mutual) + early;
     let bytes = hellos + offered + from_server + early_end + from_client;
@@ -255,7 +258,7 @@ fn tls13(row: &Row, sizes: Sizes) -> Calls {
     Calls { client, server }
 }
 
-/// P_hash: A(1) and a block of output, and the same for each further block. RFC 5246 5
+/// P_hash: computes A(1) and a block of output, and the same for each further block. RFC 5246 5
 fn prf(seed: usize, output: usize, hash: usize) -> Vec<Call> {
     let mut calls = vec![Call::Hmac(seed), Call::Hmac(hash + seed)];
     for _ in 1..output.div_ceil(hash) {
@@ -269,7 +272,7 @@ fn hash_length(suite: Suite) -> usize {
     if suite.name().ends_with("SHA384") { 48 } else { 32 }
 }
 
-/// Keys and fixed nonce parts of both directions. RFC 5288 3, RFC 7905 2
+/// The length of the keys and fixed nonce parts of both directions. RFC 5288 3, RFC 7905 2
 fn key_block(suite: Suite) -> usize {
     let name = suite.name();
     let nonce = if name.contains("GCM") { 4 } else { 12 };
@@ -277,9 +280,9 @@ fn key_block(suite: Suite) -> usize {
     2 * (key + nonce)
 }
 
-/// The verifications of a peer with a chain of three and a known trusted root: the leaf certificate
-/// with the intermediate's key, the intermediate certificate with the root's key, and the handshake
-/// with the leaf's key.
+/// The verifications of a peer whose chain has three certificates with a known trusted root: the
+/// leaf certificate with the intermediate's key, the intermediate certificate with the root's key,
+/// and the handshake with the leaf's key.
 const VERIFY: [Call; 5] = [
     Call::ParseKey(0),
     Call::ParseKey(1),
@@ -288,7 +291,7 @@ const VERIFY: [Call; 5] = [
     Call::VerifyHandshake,
 ];
 
-// Input lengths of HKDF-Expand-Label including the counter byte. RFC 9846 7.1
+// The following are input lengths of HKDF-Expand-Label, including the counter byte. RFC 9846 7.1
 /// A traffic secret without the hash: a label of 12 bytes.
 const TRAFFIC: usize = 2 + 1 + 6 + 12 + 1 + 1;
 /// The label "derived" without the hash.
@@ -402,8 +405,8 @@ mod tests {
         let full = calls("full-13-rsa2048-x25519").client;
         assert_eq!(count(&full, |call| matches!(call, Call::Hmac(_))), 2 + 1 + 4 + 8 + 2 + 2);
         assert_eq!(count(&full, |call| *call == Call::RecordKey), 4);
-        // One more extract, four calls for the binder, one more stage, and two calls for the
-        // ticket.
+        // A resumption has one more extract, three calls for the binder, one more stage, and two
+        // calls for the ticket.
         let resumed = calls("resumed-13-stateless-x25519").client;
         let more = 1 + 1 + 1 + 1 + 1 + 2;
         assert_eq!(count(&resumed, |call| matches!(call, Call::Hmac(_))), 19 + more);

@@ -58,8 +58,8 @@ pub(crate) fn check_one(row: &Row, files: &str) -> Result<()> {
     }
 }
 
-/// Checks all rows that have calls of their own. Rows of threads and latency have the calls of
-/// other rows.
+/// Checks all rows that have their own calls. Rows of threads and latency have the calls of other
+/// rows.
 pub(crate) fn check_all(rows: &[Row], files: &str) -> Result<()> {
     let own = |row: &&Row| matches!(row.task, Task::Handshake | Task::Bulk);
     let (mut checked, mut off) = (0, 0);
@@ -81,7 +81,7 @@ fn has_none(row: &Row) -> Option<&'static str> {
     }
 }
 
-/// A row that is checked.
+/// The state of the check of one row.
 struct Checked<'r> {
     row: &'r Row,
     work: Work,
@@ -92,7 +92,7 @@ enum Work {
     Bulk(Box<Records>),
 }
 
-/// One measurement of a side.
+/// The result of one measurement of a side.
 struct Compared {
     /// The calls with their number and their time.
     calls: Vec<(String, usize, f64)>,
@@ -105,7 +105,7 @@ impl Compared {
         self.calls.iter().map(|(_, count, each)| *count as f64 * each).sum()
     }
 
-    /// The relative difference of the loop from the sum.
+    /// The relative difference between the loop and the sum of its calls.
     fn off(&self) -> f64 {
         self.whole / self.sum() - 1.0
     }
@@ -120,7 +120,7 @@ impl<'r> Checked<'r> {
         Ok(Self { row, work })
     }
 
-    /// The number of sides that differ too much.
+    /// Checks both sides, and returns the number of those that differ too much.
     fn both_sides(&mut self, in_full: bool) -> Result<usize> {
         let mut off = 0;
         for side in [0, 1] {
@@ -223,7 +223,7 @@ fn counted(calls: &[Call]) -> Vec<(Call, usize)> {
 fn time(mut action: impl FnMut()) -> Result<f64> {
     let (start, mut repeats) = (own_time()?, 0_u32);
     loop {
-        // Reading the clock rarely makes its cost negligible.
+        // The clock is read only once in a period, so that its cost is negligible.
         (0..PERIOD).for_each(|_| action());
         repeats += PERIOD;
         let spent = own_time()?.saturating_sub(start);

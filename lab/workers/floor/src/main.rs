@@ -1,7 +1,7 @@
 //! The floor: a worker that executes the cryptographic calls of each row in a bare loop, on AWS-LC.
 //!
-//! It builds and parses no messages, allocates nothing except in AWS-LC, checks nothing, and wipes
-//! no secrets. A peer at 1.2 times the floor spends a sixth of its time on such work.
+//! The floor builds and parses no messages, allocates nothing except in AWS-LC, checks nothing, and
+//! wipes no secrets. A peer at 1.2 times the floor spends a sixth of its time on such work.
 //!
 //! See `calls.rs` or `lab list --floor ROW` for the calls, `operands.rs` for their operands, and
 //! `check.rs` for the check that the loop takes as long as its calls.
@@ -123,7 +123,7 @@ impl Handshakes {
         Ok(Self { client, server, operands, meter, one_by_one })
     }
 
-    /// Nanoseconds of client and server.
+    /// The nanoseconds of client and server per repetition.
     fn spent(&self, repetitions: u64) -> [f64; 2] {
         [0, 1].map(|side| self.meter.nanoseconds(side, repetitions))
     }

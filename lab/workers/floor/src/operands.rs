@@ -51,7 +51,7 @@ const NONCE: [u8; 12] = [3; 12];
 const AAD: [u8; 5] = [23, 3, 3, 1, 0];
 /// TLS 1.3 encrypts the content type with the content.
 const CONTENT_TYPE: [u8; 1] = [22];
-/// Longer than any transcript.
+/// The size of the message buffer, which exceeds any transcript.
 const MESSAGE: usize = 32 << 10;
 
 impl Operands {
@@ -135,7 +135,7 @@ impl Operands {
                 black_box(self.ml_kem.decapsulate(black_box(&self.ml_kem_ciphertext)));
             }
             Call::Sign => {
-                // A key that has signed once can sign again.
+                // The result is ignored, because a key that has signed once can sign again.
                 _ = black_box(self.signing_key.sign(self.algorithm, black_box(&self.signed)));
             }
             Call::VerifyHandshake => {
@@ -176,7 +176,7 @@ impl Operands {
         }
     }
 
-    /// Not inlined, so that profiles show it.
+    /// This function is not inlined, so that profiles list it.
     #[inline(never)]
     fn ticket(&mut self, seal: bool) {
         if seal {
@@ -192,7 +192,8 @@ impl Operands {
     }
 }
 
-/// Not inlined, so that profiles distinguish it from the handshake's signature.
+/// This function is not inlined, so that profiles distinguish it from the verification of the
+/// handshake's signature.
 #[inline(never)]
 fn verify_certificate(certificate: &Certificate) {
     let Certificate { signed, signature, algorithm, issuer, .. } = certificate;

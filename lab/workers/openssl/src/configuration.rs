@@ -91,7 +91,8 @@ fn store(pem: &[u8]) -> Result<X509Store> {
     Ok(store.build())
 }
 
-/// As SSL_CTX_use_certificate_chain_file(3) and SSL_CTX_use_PrivateKey_file(3), from memory.
+/// Does the same as SSL_CTX_use_certificate_chain_file(3) and SSL_CTX_use_PrivateKey_file(3), but
+/// from memory.
 fn show(builder: &mut SslContextBuilder, chain: &[u8], key: &[u8]) -> Result<()> {
     let mut chain = X509::stack_from_pem(chain)?.into_iter();
     if let Some(leaf) = chain.next() {

@@ -1,4 +1,4 @@
-//! A connection with its transport: the part that OpenSSL and its forks have in common. Shared with
+//! A connection with its transport: the code that OpenSSL and its forks have in common. Shared with
 //! the worker for BoringSSL through `crate::ffi` and `crate::library`.
 
 use std::ffi::{CStr, c_int};
@@ -29,15 +29,14 @@ impl Buffers {
 /// A connection without the data that the crate attaches for callbacks that are not used here.
 pub(crate) struct Connection {
     pub(crate) ssl: Ssl,
-    /// Owned by the connection. Null in published accounting.
+    /// The BIO, which the connection owns. Null in published accounting.
     bio: *mut ffi::BIO,
     /// The transport of published accounting.
     pub(crate) memory: Option<Memory>,
 }
 
 impl Connection {
-    /// A client connection that verifies the server name; in published accounting without that
-    /// check.
+    /// A client connection that verifies the server name, except in published accounting.
     pub(crate) fn client(
         context: &SslContext,
         host: &str,

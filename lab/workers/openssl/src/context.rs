@@ -31,7 +31,7 @@ pub(crate) fn schemes(row: &Row) -> &'static str {
     }
 }
 
-/// As [`of_version`], with the additional settings of openssl-bench.
+/// Does the same as [`of_version`], with the additional settings of openssl-bench.
 pub(crate) fn as_published(row: &Row) -> Result<SslContextBuilder> {
     let mut builder = of_version(row)?;
     builder.set_options(SslOptions::NO_COMPRESSION | SslOptions::NO_RENEGOTIATION);

@@ -175,7 +175,7 @@ struct Side<const CLIENT: bool> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The client sends early data with its ClientHello, the server reads it before other data.
+    /// The client sends early data with its ClientHello; the server reads it before other data.
     EarlyData,
     Handshake,
     Connected,
@@ -366,7 +366,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
 
     fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
         if self.connection.memory.is_some() {
-            // A whole write; each record is decrypted to its position.
+            // Receives a whole write, and decrypts each record to its position.
             let (wire, opened, mut filled) = (&mut buffers.wire, &mut buffers.opened, 0);
             while filled < opened.len() {
                 let Some(length) = self.read_into(wire, &mut opened[filled..])? else { break };

@@ -18,7 +18,7 @@ const BUFFER: usize = 256 << 10;
 /// The memory BIOs of a connection.
 pub(crate) struct Memory {
     ssl: *mut ffi::SSL,
-    /// Both are owned by the connection.
+    /// The BIOs, which the connection owns.
     reads_from: *mut ffi::BIO,
     writes_to: *mut ffi::BIO,
     /// The data of `reads_from`.
@@ -92,5 +92,5 @@ impl Memory {
 // Controls of <openssl/bio.h>, with equal numbers in both libraries.
 const CTRL_INFO: c_int = 3;
 const SET_MEM_EOF_RETURN: c_int = 130;
-/// At its end, a memory BIO reports that more data may come.
+/// The result at the end of a memory BIO, which means that more data may come.
 const RETRY: c_long = -1;

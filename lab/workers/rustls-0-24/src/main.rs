@@ -2,8 +2,8 @@
 //!
 //! This release has one interface instead of the two of 0.23. Records are decrypted in the caller's
 //! receive buffer, a `SliceInput` of fixed size (a `VecInput` would move remaining data). Output is
-//! appended to the caller's vector. A client writes its ClientHello at creation, also to a vector
-//! of the thread.
+//! appended to the caller's vector. A client writes its ClientHello at creation, to a thread-local
+//! vector.
 
 #![forbid(unsafe_code)]
 

@@ -25,7 +25,7 @@ const MAX_EARLY_DATA: u32 = 16 << 10;
 /// The capacity of the session caches.
 const SESSIONS: usize = 1024;
 
-/// The capacity in rustls-bench.
+/// The capacity of the session caches in rustls-bench.
 const PUBLISHED_SESSIONS: usize = 128;
 
 /// The configurations of both sides for a row.
@@ -170,7 +170,7 @@ pub(crate) fn provider(row: &Row) -> std::result::Result<CryptoProvider, Prepare
         return Err(PrepareError::unsupported(row.suite.name()));
     }
     if is_published(row) {
-        // In the order of the library's default features.
+        // The groups are in the order of the library's default features.
         let groups = [Group::X25519MlKem768, Group::X25519, Group::Secp256r1].map(group);
         provider.kx_groups = groups.into_iter().chain([kx_group::SECP384R1]).collect();
         if row.pins_groups() {

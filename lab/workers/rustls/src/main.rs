@@ -77,7 +77,7 @@ impl Library for Rustls {
     }
 }
 
-/// The application has no buffers. The use of the connection's own buffers depends on the
+/// The application has no buffers. Whether the connection's own buffers are used depends on the
 /// accounting.
 struct Buffers {
     published: bool,

@@ -15,7 +15,7 @@ use crate::session;
 /// The configuration of one side, shared by threads.
 pub(crate) struct Config {
     config: *mut ffi::s2n_config,
-    /// Referenced by the configuration, but not freed with it.
+    /// The certificates, which the configuration references but does not free.
     certificates: *mut ffi::s2n_cert_chain_and_key,
 }
 

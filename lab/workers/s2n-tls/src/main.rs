@@ -1,10 +1,10 @@
 //! Worker for s2n-tls.
 //!
-//! It uses the C interface with callbacks over buffers of fixed size. Connections are made again,
-//! because according to the documentation reuse has hardly any benefit. Memory comes from the
-//! callbacks that the crate `s2n-tls` sets, not from locked pages. Rows of data prefer throughput,
-//! so records are as large as those of other libraries. Buffers are kept, which is the default.
-//! `s2n_recv` may return several records at once.
+//! The worker uses the C interface with callbacks over buffers of fixed size. Connections are not
+//! reused, because according to the documentation reuse has hardly any benefit. Memory comes from
+//! the callbacks that the crate `s2n-tls` sets, not from locked pages. Rows of data prefer
+//! throughput, so records are as large as those of other libraries. Buffers are kept, which is the
+//! default. `s2n_recv` may return several records at once.
 //!
 //! s2n-tls requests bytes in callbacks; these copies are not timed, as for other libraries. Parking
 //! releases the memory that the documentation recommends to release.
@@ -257,7 +257,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
         let group = self.reported_name(ffi::s2n_connection_get_key_exchange_group);
         let scheme =
             self.reported_name(ffi::s2n_connection_get_signature_scheme).map(|name| match name {
-                // Its name in TLS 1.2, where the scheme does not include the curve.
+                // The name of the scheme in TLS 1.2, where it does not include the curve.
                 "legacy_ecdsa_sha256" => Scheme::EcdsaSecp256r1Sha256.name(),
                 other => other,
             });

@@ -1,9 +1,9 @@
 //! Security policies of s2n-tls for each row.
 //!
-//! s2n-tls has named policies only. Where none is limited to the row's suite, group and scheme, two
-//! policies are used that have only these in common, with the server's preferences deciding; each
-//! handshake is checked for them. Policies that are not only for tests, and short ones, are
-//! preferred.
+//! s2n-tls has only named policies. If none is limited to the row's suite, group and scheme, two
+//! policies are used that have only these in common, and the server's preferences decide. Each
+//! handshake is checked for these parameters. Short policies, and those that are not only for
+//! tests, are preferred.
 
 use std::ffi::CStr;
 

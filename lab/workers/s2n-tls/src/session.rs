@@ -2,8 +2,8 @@
 //!
 //! s2n-tls passes tickets to a callback that receives only the connection. A thread of a worker has
 //! one client at a time, so the callback stores them in thread-local variables. The application
-//! must store sessions that are resumed by ID; this store can be read by several threads at the
-//! same time.
+//! must store the sessions that are resumed by ID; several threads can read this store at the same
+//! time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -45,7 +45,7 @@ pub(crate) fn reset_received() {
     ARRIVED.set(0);
 }
 
-/// Makes a client resume the stored session, if there is one. Only a session without ticket stays
+/// Makes a client resume the stored session, if there is one. Only a session without a ticket stays
 /// stored.
 pub(crate) fn resume(connection: *mut ffi::s2n_connection, keep: bool) -> Result<()> {
     SESSION.with_borrow_mut(|session| {
@@ -97,7 +97,7 @@ pub(crate) fn issue(config: *mut ffi::s2n_config, tickets: u8) -> Result<()> {
     add_key(config)
 }
 
-/// Makes a server store sessions by ID. Stored sessions are encrypted, too.
+/// Makes a server store sessions by ID. Stored sessions are also encrypted.
 pub(crate) fn store(config: *mut ffi::s2n_config) -> Result<()> {
     let none = ptr::null_mut();
     // SAFETY: callers own the configuration, and the callbacks have the required types.

@@ -1,8 +1,8 @@
 //! Worker for Tercel.
 //!
-//! It uses `Handshake::advance`, `Sender::seal` and `Receiver::open_into` with the library's
-//! defaults, except for pinned parameters. In published accounting it is timed and configured like
-//! rustls in rustls-bench.
+//! The worker uses `Handshake::advance`, `Sender::seal` and `Receiver::open_into` with the
+//! library's defaults, except for pinned parameters. In published accounting it is timed and
+//! configured like rustls in rustls-bench.
 
 #![forbid(unsafe_code)]
 
@@ -126,7 +126,7 @@ fn server(
 ) -> std::result::Result<Arc<ServerConfig>, PrepareError> {
     let mut builder = ServerConfig::builder().credential(own).versions(&[version(row.version)]);
     builder = if is_published(row) {
-        // The defaults of rustls.
+        // These are the defaults of rustls.
         builder.ticket_counts(2, 2)
     } else {
         builder.cipher_suites(&[suite(row.suite)?]).ticket_counts(row.tickets, row.tickets)
@@ -151,12 +151,13 @@ fn server(
     Ok(builder.build()?)
 }
 
-/// As in rustls-bench, only the client's suite is pinned, and no scheme.
+/// Whether the row has published accounting. Then, as in rustls-bench, only the client's suite is
+/// pinned, and no scheme.
 fn is_published(row: &Row) -> bool {
     row.accounting == Accounting::Published
 }
 
-/// The default verifier, without its cache where the row forbids one.
+/// The default verifier, without its cache if the row forbids one.
 fn verifier(row: &Row, roots: Roots) -> std::result::Result<Policy<dyn VerifyPeer>, PrepareError> {
     let policy = match row.first_visit {
         false => ChainPolicy::new(roots)?,
@@ -215,7 +216,7 @@ struct Buffers {
     /// Encrypted application data, and its length.
     sealed: Vec<u8>,
     written: usize,
-    /// The collected part of it.
+    /// The length of the part of `sealed` that was collected.
     collected: usize,
     /// Decrypted application data.
     opened: Vec<u8>,

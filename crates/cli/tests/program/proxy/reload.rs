@@ -21,7 +21,7 @@ fn a_hangup_reads_everything_again() {
     folder.write("proxy.toml", configuration(&folder, two, ""));
     proxy.signal("-HUP");
     proxy.wait_for("configuration reloaded", 1);
-    // Workers change one after the other.
+    // Workers adopt the new configuration one after the other.
     let begun = Instant::now();
     while !(0..8).all(|_| get(&folder, &address).ends_with("two")) {
         assert!(begun.elapsed() < LIMIT);
@@ -37,8 +37,8 @@ fn a_hangup_reads_everything_again() {
     assert_eq!(proxy.status(), Some(0));
 }
 
-/// A named pipe, which delays its reader like a slow name server until the sender writes. The
-/// sender is returned once the pipe is opened for reading.
+/// A named pipe. Like a slow name server, it delays its reader until the sender writes. The sender
+/// is returned once the pipe is opened for reading.
 fn silent_file(folder: &Folder, name: &str) -> (String, mpsc::Receiver<File>) {
     let file = path(folder, name);
     assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
@@ -65,7 +65,7 @@ fn a_reload_that_has_to_wait_holds_up_no_signal() {
     let (mut proxy, address) = start();
     let mut sender = silence.recv_timeout(LIMIT).unwrap();
     assert!(get(&folder, &address).ends_with("one"));
-    // A second reload reads the file as it is then.
+    // A second reload reads the file in its current state.
     folder.write("proxy.toml", configuration(&folder, two, ""));
     proxy.signal("-HUP");
     sender.write_all(&std::fs::read(folder.file("ca.pem")).unwrap()).unwrap();

@@ -1,5 +1,4 @@
-//! Comparison of lanes with AWS-LC, with every supported set of instructions and not only the
-//! best.
+//! Compares lanes with AWS-LC, for every supported instruction set and not only the best one.
 
 use core::ptr;
 
@@ -12,8 +11,8 @@ use crate::{HashAlgorithm, HmacKey};
 /// AWS-LC's own HMAC.
 fn hmac(algorithm: HashAlgorithm, key: &[u8], message: &[u8]) -> Vec<u8> {
     let mut out = vec![0; algorithm.output_len()];
-    // SAFETY: a static table; slices with their lengths; as many bytes are written as the digest
-    // has.
+    // SAFETY: the table is static; slices are passed with their lengths; AWS-LC writes as many
+    // bytes as the digest has.
     let written = unsafe {
         let hash = match algorithm {
             HashAlgorithm::Sha256 => lc::EVP_sha256(),
@@ -51,7 +50,7 @@ fn each_kernel_computes_the_compression_function_in_each_lane() {
         for round in 0..50 {
             for count in 1..=kernel.max_lanes {
                 let mut lanes = vec![random_lane(); count];
-                // Different in each lane, then different in one lane only.
+                // In even rounds all lanes are random; in odd rounds only one lane changes.
                 if round % 2 == 0 {
                     lanes.fill_with(random_lane);
                 } else {
@@ -71,7 +70,7 @@ fn each_kernel_computes_the_compression_function_in_each_lane() {
     }
 }
 
-/// The outer hash by AWS-LC's compression function, with its block assembled here.
+/// The expected outer hash comes from AWS-LC's compression function, with its block assembled here.
 #[test]
 fn each_kernel_computes_the_outer_hash_of_each_lane() {
     for kernel in available().flat_map(kernels) {
@@ -173,7 +172,7 @@ fn a_faulty_lane_is_detected() {
             for (count, lane) in
                 (1..=kernel.max_lanes).flat_map(|count| (0..count).map(move |lane| (count, lane)))
             {
-                // One bit, of one lane, of one kernel, with one number of lanes.
+                // A fault is planted in one lane of one kernel, for one number of lanes.
                 for of_mac in [false, true] {
                     let wrong = |running: &Kernel, lanes: &mut [Lane], outer: Option<Outer<'_>>| {
                         run(running, lanes, outer);
@@ -208,8 +207,8 @@ fn faulty_instructions_are_replaced_by_others_or_by_none() {
     }
 }
 
-/// For any way to compile the crate: `tools/stack-residue.sh` runs this in builds of many
-/// profiles.
+/// The test must hold for any way to compile the crate: `tools/stack-residue.sh` runs it in builds
+/// of many profiles.
 #[cfg(all(target_os = "linux", lanes_avx2))]
 #[test]
 fn what_is_wiped_is_more_than_a_kernel_uses_of_the_stack() {
@@ -223,7 +222,7 @@ fn what_is_wiped_is_more_than_a_kernel_uses_of_the_stack() {
             let states = [&begin; 8];
             for outer in [None, Some(Outer { states: &states[..count], words: 8 })] {
                 let depth = stack.depth(|| run(kernel, &mut lanes, outer));
-                // At least the vectors of a state and of a schedule.
+                // The kernel needs at least the vectors of a state and of a schedule.
                 assert!(depth > 8 * 4 * (8 + 16), "{depth} bytes are not all that was used");
                 most = most.max(depth);
             }
@@ -234,7 +233,7 @@ fn what_is_wiped_is_more_than_a_kernel_uses_of_the_stack() {
     assert!(most + most / 2 <= DEPTH, "{most} bytes are used");
 }
 
-/// Neither the inputs of a kernel nor its results stay on the stack: any sixteen consecutive words
+/// A kernel leaves neither its inputs nor its results on the stack: any sixteen consecutive words
 /// of a schedule reveal the block.
 #[cfg(all(target_os = "linux", lanes_avx2))]
 #[test]
@@ -265,7 +264,7 @@ fn a_kernel_leaves_neither_schedules_nor_states_on_the_stack() {
             let left = stack.left(&secrets, || wipe_after(&mut || run(kernel, &mut lanes, None)));
             assert_eq!(left, 0, "{count} of {}", kernel.max_lanes);
 
-            // The outer hash.
+            // The lane of the outer hash.
             let mut outer = Box::new(random_lane());
             outer.block = [[0; 8]; 16];
             outer.block[..8].copy_from_slice(&made.state.map(u64::to_be_bytes));
@@ -285,8 +284,8 @@ fn a_kernel_leaves_neither_schedules_nor_states_on_the_stack() {
     }
 }
 
-/// Neither the states of a key nor the key itself stay on the stack: the inputs of lanes are
-/// wiped, spilled vectors too.
+/// No key, and no hash state derived from one, stays on the stack: the inputs of lanes and spilled
+/// vectors are wiped.
 #[cfg(all(target_os = "linux", lanes_avx2))]
 #[test]
 fn nothing_of_a_key_is_left_on_the_stack() {
@@ -316,7 +315,7 @@ fn nothing_of_a_key_is_left_on_the_stack() {
                 }
             }
         }
-        // Checks that the search would have found them.
+        // Checks that the search finds a copy that was left.
         assert_ne!(stack.left(states, || leave(states)), 0);
     }
 

@@ -1,5 +1,5 @@
-//! Lookups, with an algorithm that counts its calls, and which chains are stored. See tests/pki
-//! for the verification of cached chains.
+//! The signature cache: lookups, with an algorithm that counts its calls, and which chains are
+//! stored. See tests/pki for the verification of cached chains.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,8 @@ use rcgen::{DnType, IsCa, KeyPair, date_time_ymd};
 use super::{CachedAlgorithm, ChainSignatures, SETS, SignatureCache, WAYS};
 use crate::{CertificateAlgorithm, ChainVerifier, ChainVerifierBuilder, OcspPolicy, Roots, Usage};
 
-/// Accepts every signature that starts with its first byte.
+/// An algorithm that accepts every signature that starts with the byte `good`, and counts its
+/// calls.
 #[derive(Debug)]
 struct Counting {
     good: u8,
@@ -50,7 +51,7 @@ impl SignatureVerificationAlgorithm for &Counting {
     }
 }
 
-/// The signed part of a certificate: a SEQUENCE that starts with a tagged version.
+/// The signed part of a certificate: a SEQUENCE that begins with a tagged version.
 fn certificate(content: &[u8]) -> Vec<u8> {
     let fields = [&[0xa0, 3, 2, 1, 2], content].concat();
     [&[0x30, u8::try_from(fields.len()).unwrap()], fields.as_slice()].concat()
@@ -128,7 +129,7 @@ fn the_digest_depends_on_each_value_and_its_length() {
         verify_cached(&cache, &changed, (b"key", &message, b"good"), false).unwrap();
         assert_eq!(changed.calls(), 1);
     }
-    // A cached signature is accepted even by an algorithm that would refuse it now, so the test
+    // A cached signature is accepted even by an algorithm that would now refuse it. So the test
     // above can fail.
     let strict = Counting { good: b'x', ..Counting::new() };
     verify_cached(&cache, &strict, (b"key", &message, b"good"), false).unwrap();
@@ -162,7 +163,7 @@ fn a_full_cache_replaces_entries() {
     let message = |index: usize| certificate(&index.to_be_bytes());
     for index in 0..8 * SETS * WAYS {
         verify_cached(&cache, &algorithm, (b"key", &message(index), b"good"), true).unwrap();
-        // The last one stored is present.
+        // The entry that was stored last is in the cache.
         let before = algorithm.calls();
         verify_cached(&cache, &algorithm, (b"key", &message(index), b"good"), true).unwrap();
         assert_eq!(algorithm.calls(), before);
@@ -186,7 +187,7 @@ fn concurrent_reads_and_writes_give_correct_results() {
             });
         }
     });
-    // Each invalid one was verified, and some of the valid ones were not.
+    // Each invalid signature was verified, and some of the valid ones were found in the cache.
     let calls = algorithm.calls();
     assert!((16_000..32_000).contains(&calls), "{calls}");
 }
@@ -240,7 +241,7 @@ fn a_chain_is_cached_only_after_every_check() {
     let with = |change: fn(ChainVerifierBuilder) -> ChainVerifierBuilder| {
         change(ChainVerifier::builder(Arc::clone(&roots))).build().unwrap()
     };
-    // The staple is checked last.
+    // The OCSP response is verified last, so all signatures of the chain were valid.
     let verifier = with(|builder| builder.ocsp_policy(OcspPolicy::Require));
     verifier.verify(Usage::Server, &whole, Some(&ours), None, now).unwrap_err();
     assert_eq!(signature_cache(&verifier), 0);

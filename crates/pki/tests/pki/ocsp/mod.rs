@@ -18,11 +18,11 @@ use signers::{delegate, delegated};
 const POLICIES: [OcspPolicy; 3] =
     [OcspPolicy::Ignore, OcspPolicy::CheckIfPresent, OcspPolicy::Require];
 
-/// The day of [`now`] and the one after.
+/// The day of [`now`] and the next day.
 const TODAY: &str = "20260528000000Z";
 const TOMORROW: &str = "20260529000000Z";
 
-/// A chain of three, and everything needed to sign responses for its leaf.
+/// A chain of three certificates, and everything needed to sign responses for its leaf.
 struct Case {
     pki: Pki,
     chain: Chain,
@@ -60,7 +60,7 @@ impl Case {
         Response::new(self.single())
     }
 
-    /// Signed by the leaf's issuer.
+    /// Signs the response with the key of the leaf's issuer.
     fn sign(&self, response: &Response) -> Vec<u8> {
         response.sign(&self.pki.intermediate.key().serialize_der())
     }
@@ -95,7 +95,7 @@ impl Case {
             .map_err(|refusal| refusal.reason)
     }
 
-    /// The result of a verifier that checks staples.
+    /// The result of a verifier that checks stapled responses.
     fn verifier_outcome(&self, response: &[u8]) -> Result<Trust, RefusalReason> {
         self.outcome(OcspPolicy::CheckIfPresent, Some(Staple::Response(response)))
     }
@@ -110,7 +110,7 @@ fn a_good_response_by_the_issuer_is_accepted() {
     assert_eq!(case.verifier_outcome(&case.sign(&case.response())), ACCEPTED);
     let by_key = case.with(|response| response.responder = responder_by_key(case.issuer_key()));
     assert_eq!(case.verifier_outcome(&by_key), ACCEPTED);
-    // Attached certificates that are not needed are harmless.
+    // Additional certificates in the response are ignored.
     let root = case.pki.root.der().to_vec();
     assert_eq!(
         case.verifier_outcome(&case.with(|response| response.certificates = vec![root])),

@@ -33,8 +33,8 @@ fn only_the_issuer_and_its_delegates_may_sign() {
     let case = Case::new();
     let refused = Err(RefusalReason::StapleUntrusted);
     let response = case.response();
-    // An unrelated key, the leaf itself, the authority above the issuer: each under the issuer's
-    // name and under its own.
+    // Three wrong signers: an unrelated key, the leaf itself, and the authority above the issuer.
+    // Each uses the issuer's name, and then its own.
     let (root, stranger) = (&case.pki.root, Pki::new());
     for signer in [root, &stranger.intermediate] {
         let key = signer.key().serialize_der();
@@ -44,13 +44,13 @@ fn only_the_issuer_and_its_delegates_may_sign() {
         own.certificates = vec![signer.der().to_vec()];
         assert_eq!(case.verifier_outcome(&own.sign(&key)), refused);
     }
-    // The issuer's signature under another name.
+    // The issuer's signature, with another name as the responder.
     let mut wrong = response.clone();
     wrong.responder = responder_by_name(&tercel_pki::issuer(&case.chain[1]).unwrap());
     assert_eq!(case.verifier_outcome(&case.sign(&wrong)), refused);
 }
 
-/// A delegated responder's certificate for `issuer`, and its key.
+/// A certificate for a delegated responder of `issuer`, and its key.
 pub(super) fn delegate(
     issuer: &Authority,
     change: impl FnOnce(&mut CertificateParams),
@@ -64,7 +64,7 @@ pub(super) fn delegate(
     (params.signed_by(&key, issuer).unwrap().der().clone(), key)
 }
 
-/// The response signed by this delegate, whose certificate is attached.
+/// The response, signed by this delegate, whose certificate is attached.
 pub(super) fn delegated(
     case: &Case,
     (certificate, key): &(CertificateDer<'static>, KeyPair),
@@ -81,7 +81,7 @@ fn a_delegate_of_the_issuer_may_sign() {
     let case = Case::new();
     let delegate = delegate(&case.pki.intermediate, |_| {});
     assert_eq!(case.verifier_outcome(&delegated(&case, &delegate)), ACCEPTED);
-    // Identified by name, and not the first of the certificates.
+    // The delegate is identified by name, and its certificate is not the first one.
     let mut response = case.response();
     let own = self_named(&delegate.0);
     response.responder = responder_by_name(&own);
@@ -89,7 +89,8 @@ fn a_delegate_of_the_issuer_may_sign() {
     assert_eq!(case.verifier_outcome(&response.sign(&delegate.1.serialize_der())), ACCEPTED);
 }
 
-/// The subject of a delegate, which is the issuer of a certificate that it issued.
+/// The issuer of a certificate that the delegate issued to itself, which is the delegate's own
+/// name.
 fn self_named(certificate: &CertificateDer<'_>) -> Vec<u8> {
     let tbs = der::content(der::split(der::content(certificate)).0);
     let mut rest = tbs;
@@ -107,7 +108,7 @@ fn a_delegate_must_be_certified_for_ocsp_by_this_issuer() {
     let issuer = &case.pki.intermediate;
     let namesake = Authority::self_signed(ca_params("Intermediate"), key(P256)).unwrap();
     let wrong = [
-        // Without the extended key usage for OCSP.
+        // A delegate without the extended key usage for OCSP.
         delegate(issuer, |params| params.extended_key_usages.clear()),
         delegate(issuer, |params| {
             params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
@@ -116,12 +117,12 @@ fn a_delegate_must_be_certified_for_ocsp_by_this_issuer() {
             params.extended_key_usages = vec![ExtendedKeyUsagePurpose::Any];
         }),
         delegate(issuer, |params| params.key_usages = vec![KeyUsagePurpose::KeyAgreement]),
-        // Outside its validity.
+        // A delegate whose certificate has expired.
         delegate(issuer, |params| params.not_after = rcgen::date_time_ymd(2026, 5, 1)),
-        // Issued by another authority: the one above, and another with the same name.
+        // Delegates of another authority: the one above, and one with the same name.
         delegate(&case.pki.root, |_| {}),
         delegate(&namesake, |_| {}),
-        // With an unknown critical extension.
+        // A delegate with an unknown critical extension.
         delegate(issuer, |params| {
             let mut extension = CustomExtension::from_oid_content(&[1, 2, 3, 4], vec![5, 0]);
             extension.set_criticality(true);
@@ -131,7 +132,7 @@ fn a_delegate_must_be_certified_for_ocsp_by_this_issuer() {
     for (index, wrong) in wrong.iter().enumerate() {
         assert_eq!(case.verifier_outcome(&delegated(&case, wrong)), refused, "{index}");
     }
-    // A delegate whose certificate is not attached, and one whose key did not sign.
+    // A delegate whose certificate is not attached, and one whose key did not make the signature.
     let delegate = delegate(issuer, |_| {});
     let mut response = case.response();
     response.responder = responder_by_key(subject_public_key_info(&delegate.0).unwrap());

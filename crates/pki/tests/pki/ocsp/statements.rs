@@ -37,7 +37,7 @@ fn a_response_about_another_certificate_is_refused() {
         change(&mut response.singles[0]);
         response.responder = responder;
         assert_eq!(case.verifier_outcome(&case.sign(&response)), refused);
-        // It does not affect a second response that is about the leaf.
+        // A second response, which is about the leaf, is used.
         response.singles.push(case.single());
         assert_eq!(case.verifier_outcome(&case.sign(&response)), ACCEPTED);
     }

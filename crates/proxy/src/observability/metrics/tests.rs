@@ -1,4 +1,4 @@
-//! A strict OpenMetrics parser, applied to our own output.
+//! A strict OpenMetrics parser, applied to the proxy's own output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,7 +12,7 @@ use super::labels::{BackendFailure, HandshakeFailure, RefusalReason};
 use super::*;
 use crate::testing::{configs, connected};
 
-/// The series of a family: labels and values, as written.
+/// A metric family. Its series have the labels and values as written.
 #[derive(Debug, Default)]
 struct Family {
     kind: String,
@@ -20,7 +20,8 @@ struct Family {
     series: Vec<(String, BTreeMap<String, String>, f64)>,
 }
 
-/// Rejects what the OpenMetrics specification or `promtool check metrics` would complain about.
+/// Rejects text that violates the OpenMetrics specification, or that `promtool check metrics` would
+/// report.
 fn read(text: &str) -> BTreeMap<String, Family> {
     let body = text.strip_suffix("# EOF\n").expect("ends with EOF");
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
@@ -103,7 +104,7 @@ fn sample(line: &str) -> (String, BTreeMap<String, String>, f64) {
     (name.to_owned(), labels, value.parse().expect(line))
 }
 
-/// Splits at the closing quote.
+/// Returns the text before the closing quote, and the text after it.
 fn quoted(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut characters = text.char_indices();
@@ -307,7 +308,7 @@ fn documentation_lists_every_metric_family() {
     assert_eq!(table(include_str!("../../../../../docs/proxy.md"), "| `"), families);
 }
 
-/// The families in the table rows with this prefix.
+/// The families in the rows of the table that begin with this prefix.
 fn table(text: &str, begin: &str) -> BTreeSet<String> {
     text.lines()
         .filter_map(|line| line.strip_prefix(begin)?.split(" | ").next())

@@ -1,4 +1,4 @@
-//! Memory use of connections, measured over everything that a worker thread allocates.
+//! Memory use of connections, measured as everything that a worker thread allocates.
 
 use std::future::Future;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use crate::listener::socket;
 use crate::relay::proxied_connection::ProxiedConnection;
 use crate::testing::Folder;
 
-/// Allocations of a worker that serves this many concurrent connections, with this many requests on
-/// the first one.
+/// The allocations of a worker that serves this many concurrent connections, with this many
+/// requests on the first one.
 async fn measure_worker(connections: usize, requests: usize) -> AllocationInfo {
     let folder = Folder::new();
     let key = KeyPair::generate().unwrap();
@@ -89,7 +89,7 @@ async fn request(stream: &mut TlsStream<TcpStream>) {
 async fn relaying_a_request_allocates_nothing() {
     let (few, many) = (measure_worker(1, 100).await, measure_worker(1, 2100).await);
     let more = many.count_total.abs_diff(few.count_total);
-    // Both runs may differ by a grown timer wheel or queue of the runtime.
+    // The two runs may differ because a timer wheel or a queue of the runtime grew.
     assert!(more < 20, "{more} allocations for 2000 requests");
 }
 
@@ -104,7 +104,7 @@ async fn idle_connection_memory_is_bounded() {
 
 #[test]
 fn connection_task_is_small() {
-    /// Size of a function's future.
+    /// The size of a function's future.
     fn size<A, B, C, R: Future>(_: fn(A, B, C) -> R) -> usize {
         size_of::<R>()
     }

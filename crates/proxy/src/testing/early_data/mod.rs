@@ -1,4 +1,5 @@
-//! Early data forwarded before the handshake is complete, and protection against its replay.
+//! Early data that is forwarded before the handshake is complete, and protection against its
+//! replay.
 
 mod backends;
 
@@ -19,7 +20,7 @@ use crate::active_config::replay_guard::STARTUP_WINDOW;
 /// An event at the backend.
 #[derive(Debug, PartialEq)]
 enum BackendEvent {
-    /// A PROXY header with its early data length.
+    /// A PROXY header, with the early data length that it states.
     Header(Option<u32>),
     Bytes(Vec<u8>),
     End,
@@ -56,7 +57,7 @@ async fn recording_backend() -> (SocketAddr, UnboundedReceiver<BackendEvent>) {
     (address.await, events)
 }
 
-/// The value of the early data TLV.
+/// The value of the PROXY header's field for early data.
 fn early_value(mut values: &[u8]) -> Option<u32> {
     while let [kind, high, low, rest @ ..] = values {
         let (value, after) = rest.split_at(usize::from(u16::from_be_bytes([*high, *low])));
@@ -70,7 +71,7 @@ fn early_value(mut values: &[u8]) -> Option<u32> {
 
 const AT_ONCE: &str = "early_data = 1000\nearly_data_at_once = true\nsend_proxy_protocol = true\n";
 
-/// A terminator in front of `to`, after its startup window.
+/// A terminator in front of `to`, after the startup window of its replay guard.
 async fn node(folder: &Folder, to: SocketAddr) -> Proxy {
     let node = start(&format!("workers = 1\n{}to = \"{to}\"\n{AT_ONCE}", folder.listener()));
     tokio::time::sleep(STARTUP_WINDOW + Duration::from_secs(1)).await;
@@ -83,7 +84,8 @@ async fn next_event(events: &mut UnboundedReceiver<BackendEvent>) -> BackendEven
     event.expect("no event within five seconds").unwrap()
 }
 
-/// A client with a session of this node, after all events of its connections.
+/// A client with a session of this node. All events of the client's first connections have been
+/// consumed.
 async fn resuming_client(
     node: &Proxy,
     events: &mut UnboundedReceiver<BackendEvent>,
@@ -163,7 +165,7 @@ async fn early_data_is_answered_before_the_client_finished() {
     assert_eq!(next_event(&mut events).await, BackendEvent::Header(Some(5)));
     assert_eq!(next_event(&mut events).await, BackendEvent::Bytes(b"early".to_vec()));
     assert_eq!(metric(&node, "tercel_early_data_handed_on_total{when=\"at_once\"}"), 1);
-    // The connection continues with the same backend.
+    // The backend that received the early data also receives the rest of the connection.
     let mut rest = std::mem::take(&mut early.finished);
     early.connection.sender.seal_to(b"late", &mut rest).unwrap();
     early.connection.sender.close(&mut rest).unwrap();
@@ -200,8 +202,8 @@ async fn failed_handshake_resets_the_early_data_backend() {
     }
 }
 
-/// An attacker sends a copy first: its early data is forwarded once, and marked; the client's own
-/// data follows in another connection, after its handshake.
+/// An attacker sends a copy of the first flight first. The proxy forwards the copy's early data
+/// once, marked as early; the client's own data follows in another connection, after its handshake.
 #[tokio::test]
 async fn early_data_refused_by_the_guard_is_sent_again() {
     let folder = Folder::new(&["a.example"]);
@@ -240,7 +242,7 @@ async fn early_data_refused_in_the_startup_window_is_sent_again() {
     assert_eq!(metric(&node, "tercel_early_data_handed_on_total{when=\"at_once\"}"), 0);
 }
 
-/// Another route of the same listener does not forward early data at once.
+/// A route that does not accept early data at once, on a listener with another route that does.
 #[tokio::test]
 async fn route_without_early_data_at_once_waits_for_the_handshake() {
     let folder = Folder::new(&["a.example", "b.example"]);
@@ -261,8 +263,8 @@ async fn route_without_early_data_at_once_waits_for_the_handshake() {
     assert_eq!(metric(&node, "tercel_early_data_handed_on_total{when=\"after_handshake\"}"), 1);
 }
 
-/// A client accepted before a reload uses the previous guard; the new one does not know what that
-/// one admits.
+/// A client that was accepted before a reload uses the previous guard, whose entries the new guard
+/// does not have.
 #[tokio::test]
 async fn replaced_guard_refuses_while_the_previous_one_may_admit() {
     let folder = Folder::new(&["a.example"]);

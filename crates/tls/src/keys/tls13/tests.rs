@@ -1,7 +1,7 @@
 //! Compares the key schedule with one that is computed value by value, with HMAC and a hash only.
 //! RFC 9846 7.1
 //!
-//! The published traces cover SHA-256 only, and no interleaved computation.
+//! This is needed because the published traces cover SHA-256 only, and no interleaved computation.
 
 use tercel_crypto::{
     Digest, Hash, HashAlgorithm, HmacKey, InterleavedHash, KeyExchange, KeyExchangeAlgorithm,
@@ -65,7 +65,8 @@ fn walk(suite: &'static Suite, psk: Option<&[u8]>) {
 
     let early = EarlySecret::new(suite, psk);
     if let Some(psk) = psk {
-        // The second time, as after a HelloRetryRequest, the salt has been derived already.
+        // Computed twice, as after a HelloRetryRequest: the second time the salt has been derived
+        // already.
         assert_eq!(*early.binder(PskKind::Resumption, &hello), *binder);
         assert_eq!(*early.binder(PskKind::Resumption, &hello), *binder);
         let alone = EarlySecret::for_binder(suite, psk);
@@ -79,7 +80,8 @@ fn walk(suite: &'static Suite, psk: Option<&[u8]>) {
     let [one, other] = pairs;
     let shared = one.agree(other.public_share()).unwrap();
     let handshake_secret = mac(hash, &salt, shared.as_bytes());
-    // A server's, interleaved with a ClientHello that is short or has many blocks.
+    // A server's early secret, computed interleaved with the hash of a ClientHello that is short or
+    // has many blocks.
     let interleaved = [5, 2000].into_iter().filter_map(|length| {
         let (message, mut running) = (vec![7; length], Hash::new(hash));
         let mut interleaved = InterleavedHash::new(&mut running, &message);
@@ -89,7 +91,7 @@ fn walk(suite: &'static Suite, psk: Option<&[u8]>) {
         assert_eq!(*made.1.binder(&hello), *binder);
         Some(made.0)
     });
-    // The second one has no salt, as for a client's external key.
+    // The second early secret has no derived salt yet, like a client's for an external key.
     for early in [early, EarlySecret::new(suite, psk)].into_iter().chain(interleaved) {
         let secrets = early.into_handshake(&shared).into_traffic_secrets(&hello);
         let client = derived(hash, &handshake_secret, "c hs traffic", &hello);

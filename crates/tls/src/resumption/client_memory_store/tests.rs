@@ -79,7 +79,7 @@ fn equal_keys_have_equal_hashes_and_each_field_distinguishes_keys() {
         digest[31] = last;
         digest
     };
-    // Includes names longer than one piece.
+    // The names include some that are longer than one piece.
     for name in ["a.example", &format!("{0}.{0}.example", "b".repeat(PIECE)), "127.0.0.1", "::1"] {
         let one = key(name, Some(443), of_digest(7));
         let same = key(&name.to_uppercase(), Some(443), of_digest(7));
@@ -182,7 +182,7 @@ fn a_store_is_restored_from_its_bytes() {
 fn saving_does_not_grow_the_buffer() {
     let store = varied();
     let reserved = store.to_bytes().capacity();
-    // Two bytes are reserved for each absent port.
+    // Two bytes are reserved for each port, and three sessions have none.
     assert_eq!(reserved, store.to_bytes().len() + 3 * 2);
 }
 
@@ -289,7 +289,8 @@ fn no_changed_bit_causes_a_panic() {
     for bit in 0..bytes.len() * 8 {
         let mut other = bytes.clone();
         other[bit / 8] ^= 1 << (bit % 8);
-        // Most are refused or give another store, which can be saved and restored again.
+        // Most damaged bytes are refused. Others are decoded to a store, which can be saved and
+        // restored again.
         if let Ok(store) = ClientMemoryStore::from_bytes(&other, 9, 9) {
             let again = ClientMemoryStore::from_bytes(&store.to_bytes(), 9, 9).unwrap();
             assert_eq!(contents(&again), contents(&store), "bit {bit}");

@@ -63,7 +63,7 @@ fn writing_does_not_grow_the_buffer() {
         assert_eq!(session.to_bytes().unwrap().capacity(), session.max_encoded_length());
         assert_eq!(session.to_stored_bytes().unwrap().capacity(), session.max_encoded_length());
     }
-    // With every field at its longest.
+    // A session with every field at its longest.
     let [_, mut full] = sessions();
     full.server_name = Some("n".repeat(255));
     full.alpn = Some(vec![1; 255]);
@@ -110,7 +110,7 @@ fn every_changed_bit_of_a_stored_session_is_detected() {
 
 #[test]
 fn every_two_changed_bits_are_detected_also_in_the_checksum() {
-    // Two steps of each lane, and a remainder of one and a half words.
+    // The content has two steps of each lane, and a remainder of one and a half words.
     let content: Vec<u8> = (0..2 * 32 + 12).collect();
     let whole = [content.as_slice(), &checksum(&content)].concat();
     let flip = |bytes: &mut [u8], bit: usize| bytes[bit / 8] ^= 1 << (bit % 8);
@@ -128,8 +128,8 @@ fn every_two_changed_bits_are_detected_also_in_the_checksum() {
     assert_eq!(damaged, whole);
 }
 
-/// The bytes in tickets have no checksum, since sealing detects damage. Damaged bytes that can be
-/// decoded nevertheless encode to the same bytes.
+/// The bytes in tickets have no checksum, since sealing detects damage. If damaged bytes can be
+/// decoded nevertheless, they encode to the same bytes again.
 #[test]
 fn no_two_encodings_are_one_session() {
     for session in sessions() {
@@ -139,7 +139,7 @@ fn no_two_encodings_are_one_session() {
             other[bit / 8] ^= 1 << (bit % 8);
             if let Some(read) = Session::from_bytes(&other) {
                 assert_eq!(read.to_bytes().unwrap(), other, "bit {bit}");
-                // No time causes an overflow.
+                // No value of `now` causes an overflow.
                 for now in [0, 1000, u64::MAX] {
                     read.is_unexpired(at(now));
                 }

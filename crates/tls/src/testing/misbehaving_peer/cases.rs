@@ -77,7 +77,7 @@ impl Case {
         }
     }
 
-    /// What the scripted peer sends without changes.
+    /// The records that the scripted peer sends if the script changes nothing.
     pub(super) fn sequence(&self) -> Vec<Outgoing> {
         let mut peer = self.peer(Box::new(|_, due| vec![due]));
         peer.run(self.tested());
@@ -89,7 +89,7 @@ impl Case {
         self.peer(Box::new(script)).run(self.tested())
     }
 
-    /// Runs the handshake with an additional record before the one at this position.
+    /// Runs the handshake with an additional record before the record at this position.
     pub(super) fn run_with(&self, place: usize, more: &Outgoing) -> Outcome {
         self.run(|at, due| if at == place { vec![more.clone(), due] } else { vec![due] })
     }

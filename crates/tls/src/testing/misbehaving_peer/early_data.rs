@@ -1,5 +1,4 @@
-//! A server that accepts early data with another key than the one under which it was sent.
-//! RFC 9846 4.3.11
+//! A server that accepts early data with another key than the one that protects it. RFC 9846 4.3.11
 //!
 //! This rule can be broken only if a ClientHello has both a session and an external key.
 
@@ -45,7 +44,7 @@ fn early_data_is_accepted_only_with_the_first_key() {
     let mut tested = Handshake::client(client, name);
     let (mut to_peer, mut to_tested, mut out) =
         (ReceiveBuffer::new(), ReceiveBuffer::new(), Vec::new());
-    // The alert is protected with early keys, which this server does not have.
+    // The client's alert is protected with early keys, which this server does not have.
     let error = (0..3).find_map(|_| {
         let step = tested.advance(&mut to_tested, &mut out);
         assert!(tested.early_sender().is_some() || step.is_err(), "early data is not offered");

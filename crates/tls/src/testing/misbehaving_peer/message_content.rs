@@ -1,5 +1,5 @@
-//! Messages at the right time with forbidden content: the checks of what the other side selected,
-//! changed or proved, each with its alert.
+//! Messages at the right time with forbidden content: the checks of the peer's selections, changes
+//! and proofs, each with its alert.
 
 use tercel_wire::{
     AlertDescription as Alert, Certificate, CertificateRequest, CertificateVerify, CipherSuite,
@@ -148,7 +148,7 @@ fn a_second_client_hello_must_not_change_otherwise() {
     }
 }
 
-/// encrypted_client_hello changes after a retry (RFC 9849 6.1.5), and reserved values may change,
+/// encrypted_client_hello changes after a retry (RFC 9849 6.1.5), and reserved values may change
 /// too.
 #[test]
 fn a_second_client_hello_may_change_ignored_extensions() {
@@ -163,7 +163,7 @@ fn a_second_client_hello_may_change_ignored_extensions() {
             hello.extensions.unknown = UnknownExtensions::new(&extensions);
             encoded(&hello)
         });
-        // The scripted peer has another transcript, so it cannot read the server's answer.
+        // The scripted peer has another transcript, so it cannot decrypt the server's answer.
         let refused = matches!(&outcome, Outcome::Failed(Error::Peer(_)));
         assert!(!refused, "{kind}: {outcome:?}");
     }
@@ -196,7 +196,8 @@ fn a_signature_scheme_must_be_offered_and_fit_the_key() {
         if case.pre_shared_key || case.tested == Side::Server && !case.client_auth {
             continue;
         }
-        // Not offered; not for this key; not for TLS 1.3.
+        // A scheme that was not offered, one that does not fit the key, and two that TLS 1.3 does
+        // not allow.
         for wrong in [0x0203, 0x0804, 0x0503, 0x0401] {
             let outcome = run_with_changed(case, Type::CERTIFICATE_VERIFY, 1, |message| {
                 let verify = CertificateVerify::parse(&message[4..]).unwrap();
@@ -323,7 +324,7 @@ fn a_finished_of_another_length_is_refused() {
                 due => vec![due],
             });
             assert_eq!(sent, 1, "{case:?}");
-            // RFC 9846 6: the length of the message was incorrect.
+            // The message has an incorrect length, so the alert is decode_error. RFC 9846 6
             assert_alert(&outcome, Alert::DECODE_ERROR, length);
         }
     }
@@ -372,7 +373,7 @@ pub(super) fn alter_client_hello(
     })
 }
 
-/// The message, edited if it is the nth of this type; `seen` counts them.
+/// Returns the message, edited if it is the nth of this type; `seen` counts them.
 pub(super) fn changed(
     due: Outgoing,
     kind: Type,

@@ -1,5 +1,5 @@
-//! Every message at every wrong time: added, omitted, or repeated. Only the order of the protocol's
-//! figures leads to a connection. RFC 9846 4, RFC 5246 7.3
+//! Every message at every wrong time: added, omitted, or repeated. Only the order of messages in
+//! the RFCs' figures leads to a connection. RFC 9846 4, RFC 5246 7.3
 
 use tercel_wire::{AlertDescription, ContentType, HandshakeType};
 
@@ -39,7 +39,7 @@ fn a_message_at_a_wrong_time_is_unexpected() {
             }
         }
     }
-    // 14 cases of 3 to 9 steps, 20 message types.
+    // There are 14 cases with 3 to 9 steps, and 20 message types.
     assert!(tried > 900, "{tried}");
 }
 
@@ -72,20 +72,23 @@ fn an_omitted_message_is_noticed() {
 fn a_repeated_message_is_unexpected() {
     for case in cases() {
         let sequence = case.sequence();
-        // Messages after the last one belong to the connection.
+        // The last message is omitted: after it the handshake is complete, and the connection
+        // receives messages.
         for (place, due) in sequence.iter().enumerate().take(sequence.len() - 1) {
             let outcome =
                 case.run(|at, due| if at == place { vec![due.clone(), due] } else { vec![due] });
             let change_cipher_spec = due.kind().is_none();
             if change_cipher_spec && case.tls13() {
-                // Ignored within limits. RFC 9846 5
+                // TLS 1.3 ignores change_cipher_spec within limits. RFC 9846 5
                 assert!(matches!(outcome, Outcome::Connected(_)), "{case:?}: {outcome:?}");
             } else if change_cipher_spec {
-                // The second is read under the keys that the first one has installed.
+                // The second change_cipher_spec is read under the keys that the first one has
+                // installed.
                 let alert = Some(AlertDescription::BAD_RECORD_MAC);
                 assert_alert(&outcome, alert, (case, None, "twice", due));
             } else if case.retry && case.tested == Side::Server && place == 0 {
-                // A second ClientHello is expected, but with the requested changes. RFC 9846 4.2.2
+                // A server that sent a retry expects a second ClientHello, but with the requested
+                // changes. RFC 9846 4.2.2
                 let alert = Some(AlertDescription::ILLEGAL_PARAMETER);
                 assert_alert(&outcome, alert, (case, due.kind(), "twice", due));
             } else {
@@ -108,9 +111,9 @@ fn a_handshake_message_after_the_handshake_is_unexpected() {
             let expected = match (case.tls13(), kind, case.tested) {
                 (true, HandshakeType::KEY_UPDATE, _) => continue,
                 (true, HandshakeType::NEW_SESSION_TICKET, Side::Client) => continue,
-                // This one does not end the connection, see below.
+                // A HelloRequest does not end the connection: see the test below.
                 (false, HandshakeType::HELLO_REQUEST, Side::Client) => continue,
-                // It would be accepted if it were well-formed.
+                // A well-formed ClientHello would be answered with a warning.
                 (false, HandshakeType::CLIENT_HELLO, Side::Server) => {
                     AlertDescription::DECODE_ERROR
                 }
@@ -121,7 +124,7 @@ fn a_handshake_message_after_the_handshake_is_unexpected() {
             received.extend(&out);
             let error = connection.receiver.open(&mut received).unwrap_err();
             assert_eq!(error.alert(), Some(expected), "{case:?} {kind:?}");
-            // The other half sends the alert, and then nothing more.
+            // The sender of the connection sends the alert, and then nothing more.
             let mut out = Vec::new();
             connection.sender.control(&mut out).unwrap();
             assert!(!out.is_empty());
@@ -169,7 +172,7 @@ fn renegotiation_is_refused_with_a_warning() {
             assert_eq!(alerts, [AlertDescription::NO_RENEGOTIATION], "{case:?}");
             assert_eq!(outgoing(&mut peer, &mut connection, &data), Ok(b"data".to_vec()));
         }
-        // Without data in between only a few are accepted, then the connection fails.
+        // Without data in between, only a few requests are accepted; then the connection fails.
         let error = (0..10).find_map(|_| outgoing(&mut peer, &mut connection, &request).err());
         assert_eq!(error, Some(PeerError::Renegotiation.into()), "{case:?}");
         let alerts = answer(&mut peer, &mut connection);
@@ -178,7 +181,7 @@ fn renegotiation_is_refused_with_a_warning() {
     }
 }
 
-/// After its close_notify a side can send no warning.
+/// After its close_notify a side cannot send a warning.
 #[test]
 fn renegotiation_after_a_close_notify_is_an_error() {
     for case in cases().filter(|case| !case.tls13()) {
@@ -206,7 +209,7 @@ fn a_close_notify_in_the_handshake_is_answered() {
     for case in cases() {
         for place in 0..case.sequence().len() {
             let close = Outgoing::Sealed(ContentType::ALERT, vec![1, 0]);
-            // The scripted peer compares what is sent.
+            // The scripted peer checks the alert that the tested side sends.
             match case.run_with(place, &close) {
                 Outcome::Failed(Error::ClosedInHandshake) => answered += 1,
                 // After the ServerHello of TLS 1.3 a plaintext alert is unexpected.
@@ -247,7 +250,7 @@ fn is_allowed_before(case: Case, wrong: Option<HandshakeType>, due: &Outgoing) -
     let client = case.tested == Side::Client;
     match due.kind() {
         Some(due) if due == kind => true,
-        // The one optional message of a server.
+        // A server may send CertificateRequest, its only optional message, at this position.
         Some(HandshakeType::CERTIFICATE) if client && case.tls13() => {
             kind == HandshakeType::CERTIFICATE_REQUEST && !case.client_auth
         }
@@ -258,8 +261,8 @@ fn is_allowed_before(case: Case, wrong: Option<HandshakeType>, due: &Outgoing) -
             kind == HandshakeType::CERTIFICATE
         }
         Some(HandshakeType::CERTIFICATE_REQUEST) => kind == HandshakeType::SERVER_HELLO_DONE,
-        // A change_cipher_spec of TLS 1.3 has no position: a message that may follow it may also
-        // precede it, except for the keys, which only a retry does not change.
+        // In TLS 1.3 a change_cipher_spec has no fixed position, so a message that follows it may
+        // also precede it. This holds only where both use the same keys, which is after a retry.
         None if case.tls13() && case.retry => {
             kind == if client { HandshakeType::SERVER_HELLO } else { HandshakeType::CLIENT_HELLO }
         }
@@ -276,14 +279,14 @@ enum Omission {
 
 fn omission(case: Case, due: &Outgoing, next: Option<&Outgoing>) -> Omission {
     match due.kind() {
-        // TLS 1.3 does not depend on it. RFC 9846 E.4
+        // TLS 1.3 does not depend on change_cipher_spec. RFC 9846 E.4
         None if case.tls13() => Omission::Unnoticed,
-        // Optional, but part of the signed transcript.
+        // The message is optional, but it is part of the signed transcript.
         Some(HandshakeType::CERTIFICATE_REQUEST) if case.tls13() => {
             Omission::Alert(AlertDescription::DECRYPT_ERROR)
         }
         Some(HandshakeType::CERTIFICATE_REQUEST) => Omission::Awaited,
-        // The last message of a flight: the other side can only wait.
+        // The last message of a flight is missing, so the tested side waits for it.
         Some(HandshakeType::SERVER_HELLO_DONE | HandshakeType::FINISHED) => Omission::Awaited,
         Some(HandshakeType::CLIENT_HELLO) => Omission::Awaited,
         Some(HandshakeType::SERVER_HELLO) if next.is_none() => Omission::Awaited,
@@ -318,7 +321,7 @@ fn an_alert_ends_the_handshake_and_is_not_answered() {
             let alert = Outgoing::Sealed(ContentType::ALERT, vec![2, 40]);
             let outcome = case.run_with(place, &alert);
             let Outcome::Failed(error) = outcome else { panic!("{case:?} {due:?} {outcome:?}") };
-            // A server has keys after its ServerHello. RFC 9846 6
+            // A server has handshake keys once it has sent its ServerHello. RFC 9846 6
             let plain = case.tested == Side::Client && case.tls13() && !case.retry;
             let expected = if plain && due.kind().is_none() {
                 PeerError::UnexpectedRecord.into()

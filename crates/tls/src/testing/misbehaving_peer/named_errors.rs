@@ -1,4 +1,5 @@
-//! Errors by name that no other test asserts by name, each provoked by the messages of a real peer.
+//! Tests of errors that no other test asserts by name. Messages of a real peer provoke each of
+//! them.
 //!
 //! `tests/structure/peer_errors.rs` checks that each error is asserted in a test.
 
@@ -32,7 +33,7 @@ use crate::resumption::session::client_session::ClientSession;
 use crate::resumption::session::client_store::{ClientSessionKey, ClientSessionStore};
 use crate::side::Side;
 
-/// The cases whose handshake has a certificate of the server and one hello of each side.
+/// The cases in which the server has a certificate and each side sends one hello.
 fn plain_cases(tested: Side) -> impl Iterator<Item = Case> {
     cases().filter(move |case| {
         case.tested == tested && !case.client_auth && !case.retry && !case.pre_shared_key
@@ -358,7 +359,8 @@ fn a_certificate_in_tls12_is_on_a_curve_that_was_offered() {
     let case = case(Side::Client, |case| !case.tls13() && !case.client_auth);
     let groups = [NamedGroup::X25519];
     let client = case.client_builder().groups(&groups).key_shares(&groups).build().unwrap();
-    // A server with an Ed25519 key answers this client; then it shows a P-256 certificate.
+    // A server with an Ed25519 key answers this client. Its certificate is then replaced by one
+    // with a P-256 key.
     let server = ServerConfig::builder().credential(ed25519_credential()).build().unwrap();
     let other = case_certificate(case);
     let outcome = play_client(&client, server, |due| match due.kind() {
@@ -435,7 +437,7 @@ fn early_data_beyond_the_tickets_limit_is_refused() {
     assert_eq!(error, Some(PeerError::TooMuchEarlyData.into()));
 }
 
-/// Connects once, sending this early data if there is a session, and returns the server's error.
+/// Connects once, sends this early data if there is a session, and returns the server's error.
 fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, early: &[u8]) -> Option<Error> {
     let mut client = Handshake::client(client.clone(), name());
     let mut server = Handshake::server(server.clone());
@@ -444,7 +446,7 @@ fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, early: &[u8]) -
     for _ in 0..3 {
         if let Some(connection) = &mut connection {
             let connection: &mut Box<crate::connection::Connection> = connection;
-            // The tickets.
+            // Delivers the tickets.
             while !to_client.is_empty() {
                 connection.receiver.open(&mut to_client).unwrap();
             }

@@ -1,5 +1,6 @@
-//! Records that are divided, joined and changed in ways that the protocol forbids, or that a
-//! receiver must accept: the rules of RFC 9846 5.1 and 5.2 and of RFC 5246 6.2 during a handshake.
+//! Records that are divided, joined or changed, in ways that the protocol forbids or that a
+//! receiver must accept. Tests the rules of RFC 9846 5.1 and 5.2 and of RFC 5246 6.2 during a
+//! handshake.
 
 use tercel_wire::{AlertDescription, ContentType, HandshakeType};
 
@@ -25,7 +26,7 @@ fn no_message_may_span_a_change_of_keys() {
             if !before_new_keys(case, due, sequence.get(place + 1)) {
                 continue;
             }
-            // The beginning of the next message, and a complete one.
+            // The record ends with the beginning of the next message, or with a complete one.
             for next in [&[8_u8][..], &[8, 0, 0, 2, 0, 0]] {
                 let outcome = case.run(|at, due| match due {
                     Outgoing::Sealed(kind, content) if at == place => {
@@ -74,7 +75,7 @@ fn no_other_record_may_interrupt_a_message() {
                 pieces.insert(1, Outgoing::Sealed(ContentType::CHANGE_CIPHER_SPEC, vec![1]));
                 pieces
             });
-            // Under keys of TLS 1.2 a plaintext change_cipher_spec cannot be opened.
+            // With keys of TLS 1.2, a plaintext change_cipher_spec cannot be opened.
             let unexpected = Some(AlertDescription::UNEXPECTED_MESSAGE);
             let sealed12 = !case.tls13() && due.kind() == Some(HandshakeType::FINISHED);
             let expected =
@@ -151,7 +152,8 @@ fn a_protected_or_late_change_cipher_spec_is_unexpected() {
         peer.write(&wrong, &mut out);
         received.extend(&out);
         let error = connection.receiver.open(&mut received).unwrap_err();
-        // In TLS 1.2 everything is protected then, so it cannot be opened.
+        // In TLS 1.2 all records are protected at this point, so the plaintext record cannot be
+        // opened.
         let expected =
             if case.tls13() { PeerError::UnexpectedRecord } else { PeerError::BadRecordMac };
         assert_eq!(error, expected.into(), "{case:?}");
@@ -186,7 +188,7 @@ fn data_records_without_data_are_limited() {
 fn a_record_with_only_padding_is_unexpected() {
     for case in cases().filter(Case::tls13) {
         let last = case.sequence().len() - 1;
-        // A record of zeros has no content type.
+        // A record of zeros only has no content type.
         let outcome = case.run_with(last, &Outgoing::Empty(ContentType(0), 40));
         assert!(
             matches!(outcome, Outcome::Failed(Error::Peer(PeerError::MissingContentType))),
@@ -207,7 +209,7 @@ fn a_record_that_is_too_long_is_an_overflow() {
             };
             let kind = if case.tls13() && place > 0 { 23 } else { 22 };
             let [high, low] = (longest + 1).to_be_bytes();
-            // The header is sufficient.
+            // The header alone suffices for the refusal.
             let outcome = case.run_with(place, &Outgoing::Raw(vec![kind, 3, 3, high, low]));
             let expected = Some(AlertDescription::RECORD_OVERFLOW);
             assert_eq!(alert_of(&outcome), expected, "{case:?} {place}: {outcome:?}");
@@ -261,7 +263,7 @@ fn pieces(due: &Outgoing, length: usize) -> Vec<Outgoing> {
     content.chunks(length).map(|piece| Outgoing::Sealed(*kind, piece.to_vec())).collect()
 }
 
-/// Whether the tested side reads under new keys after this message, or reads nothing more.
+/// Whether the tested side reads under new keys, or nothing more, after this message.
 fn before_new_keys(case: Case, due: &Outgoing, next: Option<&Outgoing>) -> bool {
     match due.kind() {
         None => false,

@@ -1,8 +1,8 @@
 //! Servers that select a reserved value, which a client offers so that servers learn to ignore it.
 //! RFC 8701 3.1
 //!
-//! Any such selection ends the handshake. The tests try all sixteen values, so the offered one is
-//! among them.
+//! Every such selection ends the handshake. The tests try all sixteen values, one of which was
+//! offered.
 
 use tercel_wire::{
     AlertDescription as Alert, Certificate, CertificateEntry, CertificateVerify, CipherSuite,
@@ -55,7 +55,7 @@ fn hellos_refused(case: Case, edits: &[EditHello]) {
             encoded(&hello)
         });
     }
-    // It was offered, but there is no such response. RFC 9846 4.3
+    // The extension was offered, but a ServerHello must not contain it. RFC 9846 4.3
     refused(case, Type::SERVER_HELLO, 1, Alert::UNSUPPORTED_EXTENSION, |message, value| {
         let mut hello = ServerHello::parse(&message[4..]).unwrap();
         let more = [(ExtensionType(value), &[][..])];

@@ -1,7 +1,7 @@
-//! A peer that runs the real protocol and sends something else.
+//! A peer that runs the real protocol, and sends records that a script has changed.
 //!
-//! It is at any point of a handshake with the right keys. The coroutine is the crate's own; its
-//! commands to send pass a script that may drop, repeat or add records.
+//! So the peer has the right keys at every point of a handshake. It runs the crate's own coroutine;
+//! each of the coroutine's send commands passes a script that may drop, repeat or add records.
 
 use tercel_wire::{AlertDescription, AlertLevel, ContentType, HandshakeType, ProtocolVersion};
 
@@ -25,13 +25,14 @@ pub(super) enum Outgoing {
     Sealed(ContentType, Vec<u8>),
     /// A record of this type without content, padded with this many zeros in TLS 1.3.
     Empty(ContentType, usize),
-    /// A record in which a bit of this byte is changed after sealing.
+    /// A record in which one bit of the byte at this position is changed after sealing.
     Bent(ContentType, Vec<u8>, usize),
     /// These bytes, unprotected.
     Raw(Vec<u8>),
 }
 
-/// Maps a position in the sequence and the record due there to the records that are sent instead.
+/// A script: maps a position in the sequence, and the record due there, to the records that are
+/// sent instead.
 pub(super) type Script<'s> = Box<dyn FnMut(usize, Outgoing) -> Vec<Outgoing> + 's>;
 
 pub(super) struct ScriptedPeer<'s> {
@@ -43,7 +44,7 @@ pub(super) struct ScriptedPeer<'s> {
     joiner: Joiner,
     ended: bool,
     change_cipher_spec: bool,
-    /// The records that the protocol sends, in order, before the script.
+    /// The records that the protocol produces, in order, before the script changes them.
     pub(super) said: Vec<Outgoing>,
     pub(super) alerts: Vec<AlertDescription>,
 }
@@ -52,9 +53,9 @@ pub(super) struct ScriptedPeer<'s> {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Connected(Box<Connection>),
-    /// It failed, and sent the alert of the error.
+    /// The tested side failed, and sent the alert of its error.
     Failed(Error),
-    /// It waits for input.
+    /// The tested side waits for input.
     Waits,
 }
 
@@ -78,7 +79,7 @@ impl<'s> ScriptedPeer<'s> {
     /// Runs against `tested` until neither side makes progress.
     pub(super) fn run(&mut self, mut tested: Handshake) -> Outcome {
         let (mut to_peer, mut to_tested) = (ReceiveBuffer::new(), ReceiveBuffer::new());
-        // Far more rounds than any handshake has flights.
+        // This is far more than the number of flights of any handshake.
         for _ in 0..30 {
             let mut out = Vec::new();
             self.advance(&mut to_peer, &mut out);
@@ -96,7 +97,7 @@ impl<'s> ScriptedPeer<'s> {
                 Ok(Next::Receive) => {}
                 Ok(other) => panic!("no question was configured: {other:?}"),
                 Err(error) => {
-                    // The alert may follow a flight that installs its keys.
+                    // The peer may first have to process a flight before it has the alert's keys.
                     self.advance(&mut to_peer, &mut Vec::new());
                     self.read(&mut to_peer);
                     let expected = match error {
@@ -130,7 +131,7 @@ impl<'s> ScriptedPeer<'s> {
         }
     }
 
-    /// Writes a record without content, which the crate's sealer cannot do.
+    /// Writes a record without content, which the crate's sealer never writes.
     fn write_empty(&mut self, kind: ContentType, padding: usize, out: &mut Vec<u8>) {
         let Some(protection) = self.sealer.protection_mut() else {
             return out.extend_from_slice(&[kind.0, 3, 3, 0, 0]);
@@ -159,7 +160,7 @@ impl<'s> ScriptedPeer<'s> {
         self.read(received);
     }
 
-    /// Reads records until the coroutine has what it waits for.
+    /// Reads records until the coroutine has received its input.
     fn feed(&mut self, received: &mut ReceiveBuffer) -> bool {
         loop {
             let wanted = self.mailbox().wanted;
@@ -234,13 +235,13 @@ impl<'s> ScriptedPeer<'s> {
                 }
                 Command::InstallRead(keys) => {
                     self.opener.install(keys.keys().protection().unwrap());
-                    // A tested side that cannot read the last message answers under older keys, or
-                    // without.
+                    // A tested side that cannot read the last message sends its alert under older
+                    // keys, or in plaintext.
                     if keys.keys().is_tls13() {
                         self.opener.expect_plain_alert();
                     }
                 }
-                // Sizes and early data do not affect the order of messages.
+                // The other commands (sizes, early data) do not affect the order of messages.
                 _ => {}
             }
         }
@@ -269,7 +270,7 @@ impl Outgoing {
         Self::Sealed(ContentType::HANDSHAKE, [&[kind.0, a, b, c], body].concat())
     }
 
-    /// The type of its message.
+    /// The type of the handshake message in this record.
     pub(super) fn kind(&self) -> Option<HandshakeType> {
         match self {
             Self::Sealed(ContentType::HANDSHAKE, message) => {
@@ -280,7 +281,7 @@ impl Outgoing {
     }
 }
 
-/// The messages in the content of handshake records.
+/// The handshake messages in the content of records.
 fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     core::iter::from_fn(move || {
         let header = bytes.first_chunk::<4>()?;

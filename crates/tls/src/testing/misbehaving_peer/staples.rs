@@ -1,5 +1,5 @@
-//! OCSP responses and timestamps in the entries of a Certificate message: unsolicited ones are
-//! refused, and those of authorities ignored.
+//! OCSP responses and timestamps in the entries of a Certificate message. Unsolicited ones are
+//! refused; those for CA certificates are ignored.
 
 use tercel_wire::{
     AlertDescription as Alert, Certificate, CertificateEntry, CertificateEntryExtensions,
@@ -11,7 +11,7 @@ use super::message_content::{assert_alert, case, encoded, run_with_changed};
 use super::scripted_peer::Outcome;
 use crate::side::Side;
 
-/// The certificate sent twice, as if it were also its issuer's, with these extensions on each
+/// Sends the certificate twice, as if it were also its own issuer, with these extensions on each
 /// entry.
 fn with(
     case: Case,
@@ -47,7 +47,7 @@ fn timestamps() -> CertificateEntryExtensions<'static> {
 /// RFC 9846 4.5.1.1
 #[test]
 fn unsolicited_certificate_extensions_are_refused() {
-    // By default a client requests a response and no timestamps, and a server neither.
+    // By default a client requests an OCSP response and no timestamps; a server requests neither.
     let client = case(Side::Client, Case::tls13);
     let server = case(Side::Server, |case| case.tls13() && case.client_auth);
     let cases = [
@@ -68,7 +68,8 @@ fn unsolicited_certificate_extensions_are_refused() {
 fn a_response_for_an_authority_is_ignored() {
     let client = case(Side::Client, Case::tls13);
     for (number, of_leaf) in [nothing(), response()].into_iter().enumerate() {
-        // The message is accepted, so the change is noticed by the signature over the transcript.
+        // The extension is accepted; the handshake fails only because the transcript's signature
+        // does not match.
         let outcome = with(client, of_leaf, response());
         assert_alert(&outcome, Alert::DECRYPT_ERROR, number);
     }

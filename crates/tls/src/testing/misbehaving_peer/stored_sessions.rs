@@ -1,4 +1,4 @@
-//! Sessions of a handshake that fails at the peer's last record are not stored. RFC 5246 7.2.2
+//! A session is not stored if its handshake fails at the peer's last record. RFC 5246 7.2.2
 
 use std::sync::{Arc, Mutex};
 
@@ -53,7 +53,8 @@ impl ClientSessionStore for CountingStore {
     }
 }
 
-/// The scripted peer's Finished; if `more`, the beginning of another message follows in its record.
+/// A script that sends Finished; with `more`, the beginning of another message follows in the same
+/// record.
 fn finished(more: bool) -> impl FnMut(usize, Outgoing) -> Vec<Outgoing> {
     move |_, due| match due {
         Outgoing::Sealed(ContentType::HANDSHAKE, content)

@@ -20,7 +20,7 @@ fn complete_answers_are_accepted() {
     let mut parts = AnswerParts::to(&mut ends, ClientAuth::Optional);
     let flight = [parts.nothing(), parts.finished()].concat();
     assert_eq!(ends.client_sends(&flight), DECLINED);
-    // Each message may also have its own record.
+    // A client may also send each message in its own record.
     let mut parts = AnswerParts::to(&mut ends, ClientAuth::Required);
     let (certificate, verify) = (parts.certificate(), parts.verify());
     assert_eq!(ends.client_sends(&certificate), Ok(Event::Nothing));
@@ -45,7 +45,7 @@ fn an_unsolicited_answer_is_refused() {
     ] {
         let refused = Ends::new().client_sends(&[kind.0, 0, 0, 1, 0]);
         assert_eq!(refused, bad(PeerError::UnexpectedMessage), "{kind:?}");
-        // Only a Certificate may follow a request.
+        // A request must be answered with a Certificate first.
         let mut ends = Ends::new();
         let _ = AnswerParts::to(&mut ends, ClientAuth::Required);
         if kind != HandshakeType::CERTIFICATE {
@@ -63,7 +63,7 @@ fn an_answer_must_have_the_context_of_a_request() {
         parts.id = id.to_vec();
         assert_eq!(ends.client_sends(&parts.flight()), bad(PeerError::WrongCertificateContext));
     }
-    // The context of one request is not valid with the transcript of another.
+    // The context of one request and the transcript of another are not valid together.
     let mut ends = Ends::new();
     let first = AnswerParts::to(&mut ends, ClientAuth::Required);
     let mut second = AnswerParts::to(&mut ends, ClientAuth::Required);
@@ -132,7 +132,7 @@ fn finished_covers_the_whole_answer_under_the_current_key() {
         *flight.last_mut().unwrap() ^= 1;
         assert_eq!(ends.client_sends(&flight), bad(PeerError::BadFinished));
 
-        // One byte more than the hash. RFC 9846 6
+        // A Finished that is one byte longer than the hash. RFC 9846 6
         let mut ends = Ends::new();
         let mut parts = AnswerParts::to(&mut ends, ClientAuth::Optional);
         let (before, mut finished) = (begin(&mut parts), parts.finished());
@@ -141,7 +141,7 @@ fn finished_covers_the_whole_answer_under_the_current_key() {
         let error = ends.client_sends(&flight).unwrap_err();
         assert_eq!(error.alert(), Some(AlertDescription::DECODE_ERROR), "{error:?}");
 
-        // After an update the secret is another.
+        // A key update replaces the secret from which Finished is computed.
         let mut ends = Ends::new();
         let mut parts = AnswerParts::to(&mut ends, ClientAuth::Optional);
         assert_eq!(ends.update(), Ok(Event::Nothing));
@@ -153,7 +153,7 @@ fn finished_covers_the_whole_answer_under_the_current_key() {
         let flight = [begin(&mut parts), parts.finished()].concat();
         assert_eq!(ends.client_sends(&flight), bad(PeerError::BadFinished), "the next key's");
 
-        // The server's secret is not valid for it.
+        // A Finished under the server's secret is not valid.
         let mut ends = Ends::new();
         let mut parts = AnswerParts::to(&mut ends, ClientAuth::Optional);
         parts.secret = secret_of(&ends.server);
@@ -183,7 +183,7 @@ fn a_compressed_certificate_is_accepted_if_offered() {
         let mut parts = AnswerParts::to(&mut ends, ClientAuth::Required);
         let certificate = parts.transcript.clone();
         let compressed = compress(&Copied, &parts.certificate()).unwrap().unwrap();
-        // The transcript has the compressed message. RFC 8879 4
+        // The transcript must contain the compressed message. RFC 8879 4
         parts.transcript = certificate;
         let certificate = parts.add(compressed);
         let flight = [certificate, parts.verify(), parts.finished()].concat();
@@ -192,7 +192,7 @@ fn a_compressed_certificate_is_accepted_if_offered() {
     }
 }
 
-/// "Compresses" by copying.
+/// A compression algorithm that only copies.
 struct Copied;
 
 impl CompressCertificate for Copied {

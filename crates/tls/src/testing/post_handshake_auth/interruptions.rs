@@ -47,12 +47,12 @@ fn nothing_may_interrupt_the_messages_of_an_answer() {
         assert_eq!(receive(&mut ends.server, &mut ends.to_server), interrupted());
         let (mut ends, certificate) = begun();
         assert_eq!(ends.client_sends(&certificate), interrupted());
-        // Also not the beginning of another answer.
+        // The beginning of another answer is not allowed either.
         let (mut ends, _) = begun();
         let mut other = AnswerParts::to(&mut ends, ClientAuth::Required);
         assert_eq!(ends.client_sends(&other.certificate()), interrupted());
     }
-    // Also not within a message. RFC 9846 5.1
+    // Nor is a record of another type within a message. RFC 9846 5.1
     let mut ends = Ends::new();
     let mut parts = AnswerParts::to(&mut ends, ClientAuth::Required);
     let certificate = parts.certificate();
@@ -72,12 +72,12 @@ fn no_part_of_an_unexpected_message_is_buffered() {
     for kind in [HandshakeType::SERVER_HELLO, late[0], late[1]] {
         assert_eq!(Ends::new().server_sends(&head(kind)), unexpected());
     }
-    // The same for a second answer.
+    // A second answer to the same request is refused at its header.
     let mut ends = Ends::new();
     let flight = AnswerParts::to(&mut ends, ClientAuth::Required).flight();
     assert_eq!(ends.client_sends(&flight), Ok(Event::Answered { verified: true }));
     assert_eq!(ends.client_sends(&head(HandshakeType::CERTIFICATE)), unexpected());
-    // The first byte has the type.
+    // The first byte, which is the type, suffices.
     assert_eq!(Ends::new().client_sends(&[late[2].0]), unexpected());
 }
 

@@ -32,7 +32,7 @@ use crate::side::Side;
 
 const SCHEME: SignatureScheme = SignatureScheme::ECDSA_SECP256R1_SHA256;
 
-/// A connection whose client or server sends what a test defines.
+/// A connection whose client or server sends messages that a test defines.
 struct Ends {
     client: Connection,
     server: Connection,
@@ -144,7 +144,7 @@ impl Ends {
         Self { client, server, to_server, to_client }
     }
 
-    /// Sends these messages from the client in handshake records; the result of the server.
+    /// Sends these messages from the client in handshake records, and returns the server's result.
     fn client_sends(&mut self, messages: &[u8]) -> Result<Event, Error> {
         send(&mut self.client, ContentType::HANDSHAKE, messages, &mut self.to_server);
         receive(&mut self.server, &mut self.to_server)
@@ -197,7 +197,7 @@ fn secret_of(end: &Connection) -> TrafficSecret {
     end.sender.keys().as_ref().unwrap().traffic_secret().unwrap().duplicate()
 }
 
-/// The first result that is not data, or the last data.
+/// Returns the first result that is not data, or else the last data.
 fn receive(end: &mut Connection, received: &mut ReceiveBuffer) -> Result<Event, Error> {
     let mut seen = Event::Nothing;
     loop {

@@ -55,10 +55,10 @@ fn the_number_of_open_requests_is_limited() {
     };
     let mut ends = Ends::new();
     assert_eq!(ends.server_sends(&flood(0, 8)), Ok(Event::Requested));
-    // The test has dropped all of those, so there is space for as many more.
+    // The test has dropped all requests, so the same number is allowed again.
     assert_eq!(ends.server_sends(&flood(8, 16)), Ok(Event::Requested));
     assert_eq!(ends.server_sends(&flood(16, 25)), bad(PeerError::TooManyCertificateRequests));
-    // Contexts are not limited, although fewer are remembered.
+    // The number of contexts is not limited, although only the last few are remembered.
     let mut ends = Ends::new();
     for context in 0..100 {
         assert_eq!(ends.server_sends(&flood(context, context + 1)), Ok(Event::Requested));

@@ -1,7 +1,8 @@
-//! The handshakes of RFC 8448: every secret, key, Finished and record must be equal.
+//! The handshakes of RFC 8448: every secret, key, Finished and record must equal the published
+//! value.
 //!
-//! They compare key schedule, transcript and record protection with published values. Random values
-//! (signatures, randoms, shares) are taken from the traces.
+//! The tests compare key schedule, transcript and record protection with the published values.
+//! Random values (signatures, randoms, shares) are taken from the traces.
 
 mod file;
 mod steps;
@@ -67,7 +68,7 @@ fn handshake_in_compatibility_mode() {
     Replay::of(&Trace::parse(COMPATIBILITY), None).check_all(8);
 }
 
-/// Both ends of a trace, each with its record layer.
+/// Both ends of a trace, each with its own record layer.
 struct Replay<'t> {
     trace: &'t Trace,
     psk: Option<&'t [u8]>,
@@ -106,7 +107,7 @@ impl<'t> Replay<'t> {
         }
     }
 
-    /// Checks every record, of which there is this number.
+    /// Checks every record; there must be this number.
     fn check_all(mut self, records: usize) {
         let mut played = 0;
         for step in self.trace.steps() {
@@ -122,7 +123,7 @@ impl<'t> Replay<'t> {
         let (payload, expected) = (step.value("payload"), step.value("complete record"));
         let (content_type, mut record) = (content_type(kind), Vec::new());
         if content_type == ContentType::CHANGE_CIPHER_SPEC {
-            // Always unprotected. RFC 9846 5
+            // The record is always unprotected. RFC 9846 5
             Sealer::new().seal_to(content_type, payload, &mut record).unwrap();
         } else {
             self.end(step.side).sealer.seal_to(content_type, payload, &mut record).unwrap();
@@ -162,7 +163,7 @@ impl<'t> Replay<'t> {
                 self.certificate_verify(side, message);
                 self.transcript.add(message);
             }
-            // Not part of the transcript. RFC 9846 4.5.1
+            // A ticket is not part of the transcript. RFC 9846 4.5.1
             (HandshakeType::NEW_SESSION_TICKET, _) => {}
             _ => self.transcript.add(message),
         }
@@ -252,7 +253,7 @@ impl<'t> Replay<'t> {
         assert_eq!(client.as_bytes(), self.trace.value("derive c ap traffic", "expanded"));
         assert_eq!(server.as_bytes(), self.trace.value("derive s ap traffic", "expanded"));
         assert_eq!(exporter.as_bytes(), self.trace.value("derive exp master", "expanded"));
-        // Beyond the traces: the next secret, and an exporter. RFC 9846 7.2, 7.5
+        // In addition to the traces: the next secret, and an exporter. RFC 9846 7.2, 7.5
         let next = steps::expanded(client.as_bytes(), "traffic upd", &[]);
         assert_eq!(client.next().as_bytes(), next);
         let of_label = steps::expanded(exporter.as_bytes(), "label", &steps::sha256(b""));
@@ -275,7 +276,7 @@ impl<'t> Replay<'t> {
         assert_eq!(&*client_finished.verify_data(&over), expected);
         assert!(client_finished.verifies(&over, &message[4..]));
         let (of_server, made) = self.application.as_ref().unwrap();
-        // The secrets derived before the client's Finished are right if it has sent nothing else.
+        // The precomputed Finished is right exactly if the client sends no other message before it.
         let early = made.client_verify_data.as_ref().unwrap();
         assert_eq!(early.as_bytes() == expected, over == *of_server);
         self.transcript.add(message);
@@ -293,7 +294,7 @@ impl<'t> Replay<'t> {
         self.protect(Side::Client, |_| made.client.protection().unwrap());
     }
 
-    /// Sets the protection in one direction from here on.
+    /// Sets the protection in one direction for all later records.
     fn protect(&mut self, side: Side, keys: impl Fn(&Self) -> Protection) {
         let (write, read) = (keys(self), keys(self));
         self.end(side).sealer.install(write);

@@ -1,8 +1,8 @@
-//! Each step of a trace by itself: its results follow from its inputs.
+//! Each step of a trace by itself: its results are computed from its inputs.
 //!
-//! This covers the values between the secrets (derived salts, keys and IVs, Finished keys, the
-//! binder), which no interface returns. They are computed as in [`crate::keys::tls13`], with the
-//! crypto crate; the parent module checks that the same secrets lead to the same records.
+//! This covers values that no interface returns: derived salts, keys and IVs, Finished keys, the
+//! binder. They are computed as in [`crate::keys::tls13`], with the crypto crate; the parent module
+//! checks that the same secrets lead to the same records.
 
 use tercel_crypto::{Hash, HashAlgorithm, HmacKey, Prk, hkdf_extract};
 use tercel_wire::MessageHeader;
@@ -65,7 +65,7 @@ fn check(step: &Step) {
             assert_eq!(&*key.sign(&[&*hash]), step.value("finished"));
         }
         "message" => message(step, detail),
-        // Checked in sequence by the parent module.
+        // The parent module checks records in sequence.
         "record" => {}
         _ => panic!("an unknown step: {}", step.what),
     }

@@ -1,4 +1,4 @@
-//! Requests and answers in every order and division.
+//! Requests and answers in every order, and divided in every way.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn a_client_sends_its_certificate_when_requested_later() {
         assert_eq!((wanted.side, wanted.server_name), (Side::Client, None));
         assert_eq!(wanted.authorities.map(|names| names.iter().count()), Some(1));
         let scheme = wanted.scheme_for(&own);
-        // Data is transferred in both directions meanwhile.
+        // Data is transferred in both directions between request and answer.
         ends.talk();
         let wire = answer(&mut ends.client, request, Some(&own));
         let answer = answered(&mut ends.server, &wire, Delivery::Whole);
@@ -84,7 +84,8 @@ fn the_finished_of_an_answer_uses_the_current_key() {
         assert_eq!(from.read(&back, Delivery::Whole), Ok(Vec::new()));
     };
     for round in 0..3 {
-        // Before the request, before the answer, and after it; by one side and by both.
+        // Keys are updated before the request, before the answer, and after it, by one side and by
+        // both.
         update(&mut ends, Side::Client, round == 1);
         let request = ask(&mut ends, ClientAuth::Required);
         update(&mut ends, Side::Server, round == 2);

@@ -43,7 +43,7 @@ fn a_client_that_is_not_trusted_is_refused() {
     expect_alert(&mut ends, Error::Refused(reason).alert().unwrap());
 }
 
-/// The server refuses, and the client receives the alert.
+/// Asserts that the server refuses with this error, and that the client receives the alert.
 fn refuses(ends: &mut Ends, wire: &[u8], error: Error) {
     let failed = next(&mut ends.server, wire, Delivery::Whole).unwrap_err();
     assert_eq!(failed, error);
@@ -63,7 +63,7 @@ fn with_a_question_the_certificate_is_returned_unverified() {
     let server = server().client_verifier(ClientAuth::None, Policy::Ask).build().unwrap();
     let mut ends = connect(&offering_client().build().unwrap(), &server);
     let request = ask(&mut ends, ClientAuth::Required);
-    // Without a verifier there are no authorities to name.
+    // Without a verifier the request names no authorities.
     assert!(request.request().authorities.is_none());
     let wire = answer(&mut ends.client, request, Some(&own));
     let answer = answered(&mut ends.server, &wire, Delivery::Whole);
@@ -92,7 +92,7 @@ fn an_answer_can_be_signed_outside() {
     assert_eq!(unsigned.credential().chain(), remote.chain());
     assert!(unsigned.content().starts_with(&[0x20; 64]));
     assert!(unsigned.content()[64..].starts_with(b"TLS 1.3, client CertificateVerify\0"));
-    // Signing outside takes time.
+    // Signing in an external device takes time, so data and key updates may come in between.
     ends.talk();
     let mut update = Vec::new();
     ends.client.connection.sender.update_key(false, &mut update).unwrap();

@@ -1,7 +1,7 @@
-//! Post-handshake client authentication: a server requests a certificate, a client answers.
-//! RFC 9846 4.7.2
+//! Post-handshake client authentication: a server requests a certificate, and a client answers. RFC
+//! 9846 4.7.2
 //!
-//! This file has the helpers of the tests in this folder.
+//! This file has the helpers for the tests in this folder.
 
 mod answers;
 mod credentials;
@@ -24,7 +24,7 @@ fn offering_client() -> ClientConfigBuilder {
     client().post_handshake_auth(true)
 }
 
-/// A server that requests nothing during the handshake and has roots.
+/// A server that has roots, and requests nothing during the handshake.
 fn server_with_roots() -> ServerConfigBuilder {
     server().client_auth(ClientAuth::None, roots())
 }
@@ -65,7 +65,7 @@ enum Event {
     Nothing,
 }
 
-/// The first event among these bytes; data before it is an error of the test.
+/// The first event among these bytes. Data before it means an error of the test.
 fn next(end: &mut End, mut wire: &[u8], delivery: Delivery) -> Result<Event, Error> {
     let mut step = match delivery {
         Delivery::Whole => wire.len(),

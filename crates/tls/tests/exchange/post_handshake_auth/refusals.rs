@@ -168,7 +168,7 @@ fn a_connection_with_open_requests_is_not_saved() {
         Ok(_) => panic!("it was saved"),
     };
     let awaited = Error::from(Misuse::CertificatePending);
-    // A client may get a request at any time; a server only waits for answers to its requests.
+    // A client may get a request at any time; a server can only get answers to its requests.
     assert_eq!(refused(connected_pair().client.connection), awaited);
     assert!(connected_pair().server.connection.save().is_ok());
     let mut ends = connected_pair();

@@ -1,4 +1,5 @@
-//! The same with blocking streams, which answer while they read.
+//! Post-handshake client authentication with blocking streams, which answer requests while they
+//! read.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -39,7 +40,7 @@ fn over_sockets(client: &Arc<ClientConfig>, demand: ClientAuth) -> ClientCertifi
         assert_eq!(&line, b"first");
         let answer = stream.authenticate_client(demand).unwrap();
         assert!(stream.take_client_certificates().is_empty());
-        // The data that the client sent before it read the request is not lost.
+        // Data that the client sent before it read the request is not lost.
         let mut line = [0; 6];
         stream.read_exact(&mut line).unwrap();
         assert_eq!(&line, b"second");
@@ -52,7 +53,7 @@ fn over_sockets(client: &Arc<ClientConfig>, demand: ClientAuth) -> ClientCertifi
     let mut stream = Handshake::client(Arc::clone(client), name).complete(transport).unwrap();
     stream.write_all(b"first").unwrap();
     stream.write_all(b"second").unwrap();
-    // Two bytes at a time: the request does not fit, and is buffered.
+    // Reads two bytes at a time, so that the request does not fit and is buffered.
     let mut said = Vec::new();
     loop {
         let mut few = [0; 2];
@@ -81,7 +82,8 @@ fn a_stream_does_not_wait_for_a_closed_peer() {
     let mut stream =
         Handshake::client(config, NAME.try_into().unwrap()).complete(transport).unwrap();
     stream.close().unwrap();
-    // The request arrives after the client's close: it cannot be answered, and is no error.
+    // The request arrives after the client's close_notify. It cannot be answered, and is not an
+    // error.
     let mut rest = Vec::new();
     let end = stream.read_to_end(&mut rest);
     assert_eq!(served.join().unwrap(), std::io::ErrorKind::UnexpectedEof);

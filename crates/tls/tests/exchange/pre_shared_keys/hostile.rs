@@ -1,4 +1,4 @@
-//! Pre-shared keys that are offered or selected against the rules.
+//! Pre-shared keys that are offered or selected in violation of the RFC.
 
 use super::*;
 use tercel::wire::List;
@@ -8,7 +8,7 @@ use tercel_wire::{
     PskKeyExchangeMode, Writer,
 };
 
-/// The failure of a connection on which the bytes of one side are changed.
+/// The errors of a connection on which the bytes of one side are changed.
 fn failure(
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,
@@ -24,7 +24,7 @@ fn failure(
 fn a_wrong_key_is_a_bad_binder() {
     let server = server().pre_shared_keys([plain("a", SHA256)]).build().unwrap();
     let wrong = PreSharedKey::external(b"a", &[1; 32], SHA256).unwrap();
-    // Even if a certificate could be used. RFC 9846 4.3.11
+    // The wrong key ends the handshake even though a certificate could be used. RFC 9846 4.3.11
     let client = client().pre_shared_keys([wrong]).build().unwrap();
     let failed = failure(&client, &server, |_| {}, |_| {});
     let alert = Error::AlertReceived(AlertDescription::DECRYPT_ERROR);
@@ -60,7 +60,8 @@ fn every_bit_of_a_binder_and_their_order_matter() {
         one.swap_with_slice(other);
     });
     assert_eq!(swapped.1, bad);
-    // The binder of a key that is not selected is not verified, but is part of the transcript.
+    // The binder of a key that is not selected is not verified, but it is part of the transcript,
+    // so the handshake fails later.
     let unseen = bend(|binders| binders[40] ^= 1);
     assert!(unseen.0.is_some() && unseen.1 != bad, "{unseen:?}");
 }
@@ -94,7 +95,7 @@ fn a_server_can_select_only_offered_keys() {
         let client = key_client(keys).build().unwrap();
         let server = key_server([plain("a", server_hash), plain("b", server_hash)]);
         let change = |sent: &mut Vec<u8>| {
-            // pre_shared_key, two bytes long
+            // The pre_shared_key extension with a body of two bytes.
             let place = sent.windows(4).position(|bytes| bytes == [0, 41, 0, 2]);
             if let Some(place) = place {
                 sent[place + 5] = index;
@@ -104,7 +105,7 @@ fn a_server_can_select_only_offered_keys() {
     };
     assert_eq!(choose(2, SHA256), Some(PeerError::WrongPreSharedKeyChosen.into()));
     assert_eq!(choose(255, SHA256), Some(PeerError::WrongPreSharedKeyChosen.into()));
-    // The suite has the hash of "a", the key "b" has another. RFC 9846 4.3.11
+    // The suite's hash fits the key "a", but not the key "b". RFC 9846 4.3.11
     assert_eq!(choose(1, SHA256), Some(PeerError::WrongCipherSuiteChosen.into()));
 }
 
@@ -112,13 +113,14 @@ fn a_server_can_select_only_offered_keys() {
 fn a_server_that_selects_no_key_is_refused_before_its_certificate() {
     let client = key_client([plain("a", SHA256)]).build().unwrap();
     let server = key_server([plain("a", SHA256)]).build().unwrap();
-    // The selection is removed: another extension in its place would be unsolicited.
+    // Removes the selection. It is not replaced, because any other extension would be unsolicited.
     let strip = |sent: &mut Vec<u8>| {
         let Some(place) = sent.windows(6).position(|bytes| bytes == [0, 41, 0, 2, 0, 0]) else {
             return;
         };
         sent.drain(place..place + 6);
-        // Lengths of the record, the message (its low bytes) and the extension block.
+        // The lengths of the record, of the message (its low bytes) and of the extension block must
+        // be reduced.
         let extensions = 5 + 4 + 2 + 32 + 1 + 32 + 2 + 1;
         for (at, by) in [(3, 6), (7, 6), (extensions, 6)] {
             let length = u16::from_be_bytes([sent[at], sent[at + 1]]) - by;
@@ -129,7 +131,8 @@ fn a_server_that_selects_no_key_is_refused_before_its_certificate() {
     assert_eq!(failed.0, Some(PeerError::PreSharedKeyDeclined.into()));
 }
 
-/// The error of a server with keys alone for a ClientHello with these keys and random binders.
+/// The error of a server that has only keys, for a ClientHello with these identities and random
+/// binders.
 fn judged(
     identities: &[&[u8]],
     modes: &[PskKeyExchangeMode],
@@ -184,7 +187,8 @@ fn the_number_of_examined_identities_is_limited() {
         names[place] = b"mine";
         judged(&names, WITH_EXCHANGE, key_server([plain("mine", SHA256)]))
     };
-    // The first 32 identities are examined: there the key is found, and its binder verified.
+    // The first 32 identities are examined. At such a position the key is found, and its binder is
+    // verified.
     assert_eq!(at(0), BAD_BINDER);
     assert_eq!(at(31), BAD_BINDER);
     assert_eq!(at(32), UNKNOWN);
@@ -210,7 +214,8 @@ fn an_imported_identity_must_match_entirely() {
         assert_eq!(judge(&whole[..length]), UNKNOWN);
     }
     assert_eq!(judge(&[&whole[..], b"x"].concat()), UNKNOWN);
-    // Another protocol (DTLS 1.3), and an unknown key derivation function.
+    // Changes the imported identity to another protocol (DTLS 1.3), and to an unknown key
+    // derivation function.
     for (place, byte) in [(4, 0xfe), (3, 0xfc), (2, 0x12), (1, 3)] {
         let mut other = whole.clone();
         let at = other.len() - place;
@@ -223,7 +228,7 @@ fn an_imported_identity_must_match_entirely() {
     assert_eq!(judge(b"a"), UNKNOWN);
 }
 
-/// Seals every session to the same ticket.
+/// A sealer that seals every session to the same ticket.
 struct OneTicket(Mutex<Vec<u8>>);
 
 impl tercel::session::TicketSealer for OneTicket {
@@ -249,7 +254,8 @@ fn the_name_of_a_key_is_not_tried_as_a_ticket() {
     let plainly = server().tickets(tickets()).build().unwrap();
     assert!(!crate::resumption::visit(&client, &plainly));
     assert!(crate::resumption::visit(&client, &plainly));
-    // The key has the same name as the ticket: its binder is expected, and no second one is tried.
+    // The key has the same name as the ticket. The server expects the key's binder and does not try
+    // the ticket's.
     let keyed = server().tickets(tickets()).pre_shared_keys([plain("same", SHA256)]);
     let keyed = keyed.build().unwrap();
     let failed = failure(&client, &keyed, |_| {}, |_| {});

@@ -158,7 +158,7 @@ fn a_key_affects_the_selection_of_the_suite() {
     let both = || vec![plain("long", SHA384), plain("short", SHA256)];
     assert_eq!(suite_of(both(), vec![]), (short, None));
     assert_eq!(suite_of(both(), vec![plain("long", SHA384)]), (long, Some(b"long".to_vec())));
-    // A ClientHello with suites of one hash does not indicate whether the client has fast AES.
+    // A ClientHello with the suites of one hash does not indicate whether the client has fast AES.
     let theirs = [long, CipherSuite::TLS_CHACHA20_POLY1305_SHA256, short];
     let config = key_client([plain("short", SHA256)]).cipher_suites(&theirs);
     let config = config.roots(roots()).build().unwrap();
@@ -166,7 +166,7 @@ fn a_key_affects_the_selection_of_the_suite() {
     let fast = tercel_crypto::has_fast_aes();
     let best = if fast { short } else { CipherSuite::TLS_CHACHA20_POLY1305_SHA256 };
     assert_eq!(ends.server.connection.info.cipher_suite, best);
-    // If several are possible, the server's preferred suite decides.
+    // If several suites are possible, the server's preferred one decides.
     assert_eq!(suite_of(both(), both()), (short, Some(b"short".to_vec())));
 }
 
@@ -181,10 +181,10 @@ fn certificates_are_used_without_a_common_key() {
         assert_eq!(ends.client.connection.info.peer_chain().len(), 1);
         ends.talk();
     }
-    // Also in TLS 1.2, where these keys are not used.
+    // The key is also offered to a TLS 1.2 server, which cannot use it.
     let old = server().versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
     Pair::new(&client, &old, NAME).connect().unwrap().talk();
-    // A key is used where the certificate would be refused.
+    // The key is used, and the server's certificate, which would be refused, is not sent.
     let unrelated_peers = ServerConfig::builder()
         .credential(crate::identity::credential_for(Kind::P256, &["other.example"]))
         .pre_shared_keys([plain("a", SHA256)])
@@ -209,7 +209,7 @@ fn without_key_and_certificate_in_common_there_is_an_alert() {
         let reported = (alert(AlertDescription::HANDSHAKE_FAILURE), unknown);
         assert_eq!(missing(client, &others), reported);
     }
-    // A client with keys alone sends no signature_algorithms, so it cannot get a certificate.
+    // A client that has only keys sends no signature_algorithms, so it cannot get a certificate.
     let lacking = Error::Peer(tercel::error::PeerError::MissingExtension);
     let reported = (alert(AlertDescription::MISSING_EXTENSION), lacking);
     assert_eq!(missing(&keys, &certificates), reported);
@@ -261,7 +261,7 @@ fn a_key_replaces_a_required_client_certificate() {
         .unwrap();
     let config = client().credential(credential(Kind::P256)).pre_shared_keys([plain("a", SHA256)]);
     let ends = Pair::new(&config.build().unwrap(), &server, NAME).connect().unwrap();
-    // RFC 9846 F.1 forbids both at once.
+    // RFC 9846 F.1 forbids a pre-shared key together with a certificate.
     assert!(ends.server.connection.info.peer_chain().is_empty());
     assert_eq!(ends.client.connection.info.own_signature_scheme, None);
     assert!(ends.server.connection.info.pre_shared_key().is_some());
@@ -321,7 +321,7 @@ fn the_application_can_look_keys_up() {
         });
         pair.connect().map(|mut ends| ends.talk()).map_err(|failure| failure.server)
     };
-    // As an application does that looks keys up in a database by their external names.
+    // Answers like an application that looks keys up in a database by their external names.
     let looked_up = connect(&|request| {
         let find = |identity| {
             let parts = ImportedIdentity::parse(identity).ok()?;
@@ -334,13 +334,14 @@ fn the_application_can_look_keys_up() {
     assert_eq!(looked_up, Ok(()));
     let unknown = Err(Some(Error::Peer(tercel::error::PeerError::UnknownPreSharedKey)));
     assert_eq!(connect(&|_| None), unknown);
-    // A key that was not offered is no answer.
+    // A key that the client did not offer is not a valid answer.
     assert_eq!(connect(&|_| Some(plain("b", SHA256))), unknown);
 }
 
 #[test]
 fn there_is_no_question_without_offered_keys() {
-    // Such a client sends psk_key_exchange_modes, but it has no ticket yet.
+    // Such a client sends psk_key_exchange_modes, but it has no ticket yet, so no question is
+    // asked.
     let client = client().build().unwrap();
     let server = server().find_pre_shared_key(Policy::Ask).build().unwrap();
     let mut asked = 0;
@@ -352,7 +353,8 @@ fn there_is_no_question_without_offered_keys() {
     });
     pair.connect().unwrap().talk();
     assert_eq!(asked, 0);
-    // With a ticket there is one: only the application knows whether it is a key.
+    // With a ticket the question is asked, because only the application can decide whether the
+    // ticket is a key's name.
     let pair = Pair::new(&client, &server, NAME).answering(|_, question| {
         let Question::FindPreSharedKey(question) = question else { panic!("{question:?}") };
         assert_eq!(question.request().identities().count(), 1);

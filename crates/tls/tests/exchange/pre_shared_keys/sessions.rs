@@ -1,4 +1,4 @@
-//! Sessions based on pre-shared keys and on certificates: which server resumes which.
+//! Sessions based on pre-shared keys and on certificates, and the servers that resume each kind.
 
 use super::*;
 use tercel::pki_types::UnixTime;
@@ -33,7 +33,8 @@ fn a_key_is_used_if_the_session_cannot_be_resumed() {
     let client = key_client([plain("a", SHA256)]).build().unwrap();
     let server = || key_server([plain("a", SHA256)]).build().unwrap();
     assert!(!visit(&client, &server()));
-    // Another server has other ticket keys: it cannot open the ticket, which is offered first.
+    // The other server has other ticket keys: it cannot open the ticket, which is offered before
+    // the key.
     assert!(!visit(&client, &server()));
 }
 
@@ -43,7 +44,8 @@ fn early_data_is_rejected_with_the_key_itself() {
     let server = key_server([plain("a", SHA256)]).early_data(1000, crate::early_data::guard());
     assert!(!visit(&client, &server.build().unwrap()));
     let other = key_server([plain("a", SHA256)]).build().unwrap();
-    // The server selects the key after the ticket, which rejects the early data of the ticket.
+    // The server selects the key, which is offered after the ticket. So the ticket's early data is
+    // rejected.
     let ends = Pair::new(&client, &other, NAME).connect().unwrap();
     assert_eq!(ends.client.connection.info.early_data, EarlyData::Rejected);
     assert!(!ends.client.connection.info.resumed);
@@ -88,11 +90,11 @@ fn a_session_is_bound_to_its_key_not_to_the_name() {
     };
     assert!(!visit(&client, &with(imported("a").into())));
     assert!(visit(&client, &with(imported("a").into())));
-    // A plain key with the same name.
+    // The other server has a plain key with the same name.
     assert!(!visit(&client, &with(vec![plain("a", SHA256)])));
 }
 
-/// Looks up the one key of a tenant.
+/// A selector that finds the only key of a tenant.
 struct Tenant(Arc<PreSharedKey>);
 
 impl FindPreSharedKey for Tenant {
@@ -118,12 +120,12 @@ fn a_session_of_one_tenants_key_is_not_resumed_at_another_tenant() {
     };
     let client = key_client([key("a", 1)]).build().unwrap();
     let own = tenant("a", 1);
-    // The other tenant does not know the name, or has another key with that name.
+    // The other tenant does not have the name, or has another key with that name.
     for (other, expected) in [
         (tenant("b", 2), tercel::error::PeerError::UnknownPreSharedKey),
         (tenant("a", 2), tercel::error::PeerError::BadBinder),
     ] {
-        // The client has a session afterwards, resumed or not.
+        // After this connection the client has a session, whether it was resumed or not.
         visit(&client, &own);
         let outcome = Pair::new(&client, &other, NAME).connect();
         let failure = outcome.map(|ends| ends.server.connection.info.resumed).unwrap_err();
@@ -158,7 +160,7 @@ fn with_questions_a_session_is_bound_to_its_configuration() {
     let own = asking(b"");
     assert_eq!(resumes(&own, "a"), Ok(false));
     assert_eq!(resumes(&own, "a"), Ok(true));
-    // The other configuration has the same ticket keys, and does not know the key of the session.
+    // The other configuration has the same ticket keys, but not the key of the session.
     assert_eq!(resumes(&asking(b""), "b"), unknown);
     assert_eq!(resumes(&asking(b"one"), "a"), Ok(false));
     assert_eq!(resumes(&asking(b"one"), "a"), Ok(true));
@@ -176,7 +178,7 @@ fn a_session_of_a_key_is_not_resumed_by_a_server_without_keys() {
         assert!(!visit(&client, &either));
         assert!(visit(&client, &either));
         assert!(!visit(&client, &strict), "{demand:?}");
-        // A session with a certificate is resumed by both.
+        // Both configurations resume a session with a certificate.
         assert!(visit(&client, &either), "{demand:?}");
     }
 }
@@ -193,7 +195,7 @@ fn a_session_without_a_key_is_not_resumed_by_a_server_of_keys_alone() {
     assert!(!ends.server.connection.info.resumed);
     ends.talk();
     assert!(visit(&client, &private("a").unwrap()));
-    // The same for the session of a key that the server does not have.
+    // A session of a key that the server does not have is not resumed either.
     let failure = Pair::new(&client, &private("b").unwrap(), NAME).connect().unwrap_err();
     assert_eq!(failure.server, Some(tercel::error::PeerError::UnknownPreSharedKey.into()));
 }

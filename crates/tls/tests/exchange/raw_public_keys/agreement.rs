@@ -90,7 +90,7 @@ fn the_servers_order_decides_among_accepted_types() {
 fn without_a_common_type_the_handshake_fails() {
     for version in VERSIONS {
         let none_in_common = error(PeerError::NoCommonCertificateType);
-        // The client accepts raw keys only, and then chains only.
+        // The client accepts only raw keys, and then only chains.
         let failure =
             connect(client_of(Kind::P256, version), server_with([credential(Kind::P256)]));
         assert_eq!(failure.unwrap_err().server, none_in_common);
@@ -165,7 +165,7 @@ fn without_a_request_the_clients_type_is_not_negotiated() {
 /// RFC 7250 4.2
 #[test]
 fn a_type_that_the_client_did_not_offer_is_refused() {
-    // A key instead of the negotiated chain: the type is in the first two bytes of the body.
+    // A raw key in place of the negotiated chain: the type is in the first two bytes of the body.
     let client = client_of(Kind::P256, ProtocolVersion::TLS1_2);
     let (client, server) = (client.build().unwrap(), server_with([raw(Kind::P256)]));
     let answer = |chosen: u8| [0, 20, 0, 1, chosen];

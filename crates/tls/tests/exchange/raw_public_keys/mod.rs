@@ -1,6 +1,6 @@
 //! Raw public keys instead of certificates, for both sides and in both versions. RFC 7250
 //!
-//! This file has the helpers of the tests in this folder.
+//! This file has the helpers for the tests in this folder.
 
 mod agreement;
 mod resumed;

@@ -37,7 +37,8 @@ fn a_resumed_session_has_the_keys() {
                 .unwrap();
             let (ours, theirs) = (&ends.client.connection.info, &ends.server.connection.info);
             assert_eq!((ours.resumed, theirs.resumed), (resumed, resumed), "{version:?}");
-            // The type is sent each time, since the default is X.509; in TLS 1.3 it is encrypted.
+            // The client sends the type each time, since the default is X.509. In TLS 1.3 the
+            // server's answer is encrypted.
             if version == ProtocolVersion::TLS1_2 {
                 let body = first_message(&answer);
                 let hello = ServerHello::parse(&body).unwrap();
@@ -68,7 +69,7 @@ fn a_stored_key_is_verified_again_like_a_chain() {
             assert_eq!(ends.client.connection.info.resumed, resumed, "{version:?}");
             ends.talk();
         }
-        // The verifier now refuses: the full handshake fails for the same reason.
+        // The verifier now refuses, so the full handshake fails for the same reason.
         refuses.store(true, Ordering::SeqCst);
         let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
         let refused = Error::Refused(RefusalReason::UntrustedRawKey);

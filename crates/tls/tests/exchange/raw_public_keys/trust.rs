@@ -34,7 +34,7 @@ fn an_unknown_key_is_refused() {
 
 #[test]
 fn a_damaged_key_is_refused() {
-    // TLS 1.2 sends it in plaintext.
+    // In TLS 1.2 the key is sent in plaintext.
     let spki = public(Kind::P256);
     for at in 0..spki.len() {
         let client = client_of(Kind::P256, ProtocolVersion::TLS1_2).build().unwrap();

@@ -38,7 +38,7 @@ pub(crate) fn threads(page: &mut String, report: &Report, row: &RowReport) -> fm
             rates.map(|(count, rate)| (count as f64 / most, value(count, rate))).collect()
         };
         let lines = peers(row).into_iter().map(|peer| (colour(report, peer), values(peer)));
-        // With many counts, only some get a label.
+        // If there are many counts, only some get a label.
         let apart = counts.len().div_ceil(9).max(1);
         let below = counts.iter().step_by(apart);
         let below = below.map(|count| (*count as f64 / most, count.to_string()));
@@ -134,7 +134,7 @@ pub(crate) fn latency(page: &mut String, report: &Report, row: &RowReport) -> fm
         let of_peers = of_side(report, row, side);
         let classes = || of_peers.iter().flat_map(|(_, each)| each.classes.keys().copied());
         let Some((low, high)) = classes().min().zip(classes().max()) else { continue };
-        // One more class on either side, so that a single class is visible.
+        // Adds one class on either side, so that a single class is visible.
         let (low, high) = (low.saturating_sub(DRAWN), high + DRAWN);
         let span = f64::from(high - low);
         let lines = of_peers.iter().map(|(peer, each)| {
@@ -194,7 +194,7 @@ fn decades(low: u32, high: u32) -> Marks {
         .filter(|time| (0.0..=span).contains(&at(*time)))
         .map(|time| (at(time) / span, format::time(time)))
         .collect();
-    // A range of several powers has no space for all ticks.
+    // A range of several powers of ten has no space for all ticks.
     let apart = marks.len().div_ceil(6).max(1);
     marks.into_iter().step_by(apart).collect()
 }

@@ -113,7 +113,7 @@ fn cell(
     match figure.map(|figure| figure.speed.as_ref()) {
         Some(Some(speed)) => {
             let (word, interval) = (speed.verdict.word(), &speed.interval);
-            // Near 1 a third digit shows on which side of 1 the ratio is.
+            // Near 1, a third digit is needed to see on which side of 1 the ratio is.
             let digits = if (interval.ratio - 1.0).abs() < 0.01 { 3 } else { 2 };
             write!(
                 page,
@@ -141,7 +141,7 @@ pub(super) fn sign(verdict: Verdict) -> char {
     }
 }
 
-/// A marker for noisy rows.
+/// A marker for noisy rows; empty for others.
 pub(super) fn noisy(row: &RowReport) -> &'static str {
     if row.noisy { " <span class=\"noisy\">noisy</span>" } else { "" }
 }

@@ -128,7 +128,7 @@ fn a_key_from_the_future_is_replaced_when_the_clock_is_set_back() {
         let ticket = tickets.seal(b"s", after(0)).unwrap();
         assert_eq!(*name(&ticket) != first, replaced, "{ahead} s ahead");
     }
-    // A small step back, as clocks make every day, does not replace the key.
+    // A clock that goes back a little, which is common, does not replace the key.
     let ticket = tickets.seal(b"s", at(START - 60)).unwrap();
     assert_eq!(name(&ticket), name(&right));
 }
@@ -268,7 +268,8 @@ fn no_ticket_is_lost_at_concurrent_rotations() {
     const STEPS: u64 = 200;
     const STEP: u64 = PERIOD / 2;
     let tickets = tickets();
-    // The lock belongs to the test: it keeps the time from changing while a thread is suspended.
+    // The lock is part of the test only. It keeps the time from changing while a thread is
+    // suspended.
     let clock = RwLock::new(0);
     let work = || {
         let mut names = HashSet::new();
@@ -293,7 +294,7 @@ fn no_ticket_is_lost_at_concurrent_rotations() {
         for step in 1..=STEPS {
             std::thread::sleep(Duration::from_micros(200));
             *clock.write().unwrap() = step * STEP;
-            // Each period has at least this ticket.
+            // This ticket is sealed in every period, so each period has a key.
             let ticket = tickets.seal(b"s", after(step * STEP)).unwrap();
             names.insert(name(&ticket).to_vec());
         }

@@ -82,7 +82,7 @@ fn every_changed_bit_and_every_other_length_is_refused_and_caches_no_subkey() {
         let mut longer = ticket.clone();
         longer.push(0);
         assert_eq!(b.open(&longer, at(NOW)), None);
-        // In the second round the subkey is cached.
+        // The subkey is computed in the first round, and cached in the second.
         assert_eq!(b.state.load().keys.opening.len(), round);
         assert!(b.open(&ticket, at(NOW)).is_some());
     }
@@ -130,7 +130,7 @@ fn a_key_opens_for_one_lifetime_after_it_was_replaced() {
     let sealed = [1, 2, 3].map(|key| process.seal(b"s", at(key * LIFETIME)).unwrap());
     let opens =
         |seconds| [0, 1, 2].map(|key: usize| process.open(&sealed[key], at(seconds)).is_some());
-    // A process whose clock is ahead may have sealed under the next key already.
+    // A process with a fast clock may already have sealed under the next key.
     assert_eq!(opens(0), [true, true, true]);
     assert_eq!(opens(3 * LIFETIME - 1), [true, true, true]);
     assert_eq!(opens(3 * LIFETIME), [false, true, true]);
@@ -233,7 +233,7 @@ fn sealing_and_opening_change_the_state_once_for_new_keys() {
         use_them();
         let after = changes();
         for (((tried, made), _), ((tries, makes), kept)) in before.into_iter().zip(after) {
-            // One change for the new salt, and one for the other process's subkey.
+            // The state changes once for the new salt, and once for the other process's subkey.
             assert_eq!((makes - made, kept), (1, 1));
             assert!((1..=8).contains(&(tries - tried)), "more than one attempt per thread");
         }
@@ -262,8 +262,8 @@ fn suspended_readers_do_not_block_new_keys() {
     assert!(held.iter().all(|state| Arc::ptr_eq(state, &held[0])));
 }
 
-/// Threads of two processes seal and open while both get new keys a hundred times: each ticket gets
-/// sealed, and opens while its key is in both sets.
+/// Threads of two processes seal and open tickets while both processes get new keys a hundred
+/// times. Each ticket is sealed, and can be opened while its key is in both sets.
 #[test]
 fn no_ticket_is_lost_while_keys_are_set() {
     const LAST: u8 = 102;
@@ -272,7 +272,7 @@ fn no_ticket_is_lost_while_keys_are_set() {
     let opened = AtomicU32::new(0);
     let work = |own: usize| {
         loop {
-            // Both processes have the keys up to this one; one process may have the next.
+            // Both processes have the keys up to `before`; one process may already have the next.
             let before = current.load(Ordering::SeqCst);
             let now = at(u64::from(before) * LIFETIME);
             let ticket = fleet[own].seal(b"s", now);
@@ -288,7 +288,7 @@ fn no_ticket_is_lost_while_keys_are_set() {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|n| scope.spawn(move || work(n % 2))).collect();
         for number in 3..=LAST {
-            // A thread ends early only if it lost a ticket.
+            // Ends early only if a thread has panicked, because it lost a ticket.
             let goal = opened.load(Ordering::SeqCst) + 20;
             while opened.load(Ordering::SeqCst) < goal
                 && !threads.iter().any(ScopedJoinHandle::is_finished)
