@@ -3,7 +3,7 @@
 //! [`Handshake::advance`] opens records, passes whole messages to a coroutine that follows the
 //! RFC's figure, and carries out its commands. An error becomes an alert here and nowhere else.
 
-pub(crate) mod certificate_type;
+pub(crate) mod certificate_type_negotiation;
 pub(crate) mod client_hello;
 pub(crate) mod client_session;
 mod driver;

@@ -32,7 +32,7 @@ use crate::handshake::runtime::record_limits::{self, RecordLimits};
 use crate::handshake::secret_log::SecretLog;
 use crate::handshake::short_list::ShortList;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{certificate_type, client_session, identity, negotiate};
+use crate::handshake::{certificate_type_negotiation, client_session, identity, negotiate};
 use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
 use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12, Randoms, VerifyData};
@@ -204,7 +204,7 @@ impl Client {
     ) -> Result<(PeerCertificate, PublicKey), Error> {
         let Self { flow, config, suite, transcript, info, .. } = self;
         let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
-        certificate_type::check_server(config, info)?;
+        certificate_type_negotiation::check_server(config, info)?;
         let certificate_type = info.server_certificate_type;
         let mut server = auth::parse_certificate(&message, Side::Server, certificate_type)?
             .ok_or(PeerError::EmptyCertificate)?;
@@ -297,7 +297,7 @@ impl Client {
         &mut self,
         request: &Message,
     ) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
-        certificate_type::check_client(&self.config, &self.info)?;
+        certificate_type_negotiation::check_client(&self.config, &self.info)?;
         let chosen = self.select_credential(request).await?;
         let credential = chosen.as_ref().map(|(credential, _)| credential);
         auth::send_certificate(&mut self.flow, &mut self.transcript, credential)?;
@@ -547,7 +547,7 @@ fn accept_extensions(
         info.alpn = Some(protocol.0.to_vec());
     }
     let types = (extensions.server_certificate_type, extensions.client_certificate_type);
-    certificate_type::accept(types, config, info)?;
+    certificate_type_negotiation::accept(types, config, info)?;
     record_limits::check(extensions.record_size_limit)
 }
 

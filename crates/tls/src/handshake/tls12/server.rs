@@ -32,7 +32,7 @@ use crate::handshake::runtime::flow::Flow;
 use crate::handshake::runtime::record_limits::{self, RecordLimits, first_limit};
 use crate::handshake::secret_log::SecretLog;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{certificate_type, identity, negotiate, signature};
+use crate::handshake::{certificate_type_negotiation, identity, negotiate, signature};
 use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
 use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12, Randoms, VerifyData};
@@ -156,7 +156,7 @@ impl<'a> Server<'a> {
         info.secure_renegotiation = secure_renegotiation;
         info.own_signature_scheme = Some(scheme);
         info.server_certificate_type = credential.certificate_type();
-        info.client_certificate_type = certificate_type::of_client(hello, config)?;
+        info.client_certificate_type = certificate_type_negotiation::of_client(hello, config)?;
         // The messages are kept for a client's signature. RFC 5246 7.4.8
         let mut transcript = if config.client_auth == ClientAuth::None {
             Transcript::new(suite.hash)
@@ -218,7 +218,7 @@ impl FirstFlight<'_> {
             credential.timestamps().filter(|_| offered.signed_certificate_timestamp.is_some());
         let formats = [EcPointFormat::UNCOMPRESSED];
         let (server_certificate_type, client_certificate_type) =
-            certificate_type::answers(hello, config, info);
+            certificate_type_negotiation::answers(hello, config, info);
         let message = ServerHello {
             legacy_version: ProtocolVersion::TLS1_2,
             random: &self.randoms.server,
@@ -512,7 +512,8 @@ impl<'a> AbbreviatedFlight<'a> {
             extensions: ServerHelloExtensions {
                 ec_point_formats: hello.extensions.ec_point_formats.map(|_| List::new(&formats)),
                 alpn: info.alpn.as_deref().map(ProtocolName),
-                server_certificate_type: certificate_type::answers(hello, config, info).0,
+                server_certificate_type: certificate_type_negotiation::answers(hello, config, info)
+                    .0,
                 extended_master_secret: session.extended.then_some(()),
                 record_size_limit: our_limit(config, hello),
                 renegotiation_info: info.secure_renegotiation.then_some(&[]),

@@ -30,7 +30,7 @@ use crate::handshake::runtime::flow::Flow;
 use crate::handshake::runtime::record_limits;
 use crate::handshake::secret_log::SecretLog;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{certificate_type, client_session, identity};
+use crate::handshake::{certificate_type_negotiation, client_session, identity};
 use crate::keys::direction::{Keys, NewKeys};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, FinishedKey, HandshakeKeys};
@@ -199,7 +199,7 @@ impl<'a> Client<'a> {
             info.alpn = Some(protocol.0.to_vec());
         }
         let types = (extensions.server_certificate_type, extensions.client_certificate_type);
-        certificate_type::accept(types, config, info)?;
+        certificate_type_negotiation::accept(types, config, info)?;
         if extensions.early_data.is_some() {
             // Early data was sent with the session's suite and protocol. RFC 9846 4.3.10
             let session = match server {
@@ -253,7 +253,7 @@ impl<'a> Client<'a> {
             ServerAuth::Certificate => {}
         }
         let (request, certificate) = receive_request(flow, transcript).await?;
-        certificate_type::check_server(config, info)?;
+        certificate_type_negotiation::check_server(config, info)?;
         let expectations = config.certificate_expectations(info.server_certificate_type);
         let received = auth::receive(flow, transcript, &certificate, expectations).await?;
         let ReceivedCertificate { certificate, scheme } =
@@ -297,7 +297,7 @@ impl<'a> Client<'a> {
     /// RFC 9846 4.5.1
     async fn authenticate(&mut self, message: Message) -> Result<(), Error> {
         let Self { flow, config, transcript, info, .. } = self;
-        certificate_type::check_client(config, info)?;
+        certificate_type_negotiation::check_client(config, info)?;
         let certificate_type = info.client_certificate_type;
         let version = ProtocolVersion::TLS1_3;
         let body = message.body();

@@ -35,7 +35,7 @@ use crate::handshake::runtime::record_limits::{self, RecordLimits, first_limit};
 use crate::handshake::secret_log::SecretLog;
 use crate::handshake::short_list::ShortList;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{certificate_type, identity, negotiate};
+use crate::handshake::{certificate_type_negotiation, identity, negotiate};
 use crate::keys::direction::{Keys, NewKeys};
 use crate::keys::group;
 use crate::keys::suite::Suite;
@@ -244,7 +244,8 @@ impl<'a> FirstFlight<'a> {
                 let (credential, scheme) = selected;
                 info.own_signature_scheme = Some(scheme);
                 info.server_certificate_type = credential.certificate_type();
-                info.client_certificate_type = certificate_type::of_client(hello, config)?;
+                info.client_certificate_type =
+                    certificate_type_negotiation::of_client(hello, config)?;
                 (EarlySecret::new(suite, None), AuthMethod::Certificate { credential, scheme })
             }
         };
@@ -364,7 +365,7 @@ impl<'a> FirstFlight<'a> {
         let offered = &hello.extensions;
         let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
         let (server_certificate_type, client_certificate_type) =
-            certificate_type::answers(hello, config, info);
+            certificate_type_negotiation::answers(hello, config, info);
         // Padding lengthens a first flight with certificates. Without this option, the request is
         // not even parsed, because its code point is not registered.
         let padding = if config.server_padding && !info.resumed {
