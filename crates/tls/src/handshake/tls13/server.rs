@@ -13,7 +13,7 @@ use tercel_wire::{
 };
 
 use super::auth::{CertificateOptions, ReceivedCertificate};
-use super::retry::Parameters;
+use super::parameters::Parameters;
 use super::secrets::{ApplicationKeys, ClientFinished, handshake_keys};
 use super::server_random::{ServerRandoms, TicketRandoms};
 use super::{auth, resumption, retry};
