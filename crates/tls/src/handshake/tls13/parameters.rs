@@ -30,7 +30,7 @@ impl Parameters {
         message: &Message,
         hello: &ClientHello<'_>,
     ) -> Result<Self, Error> {
-        check(hello)?;
+        check_hello(hello)?;
         let suites = KnownSuites::of(hello);
         let external = pre_shared_key::find(flow, config, hello, &suites, message).await?;
         let hash = external.as_ref().map(|key| key.hash());
@@ -47,7 +47,7 @@ impl Parameters {
 }
 
 /// Checks that apply to each ClientHello of TLS 1.3. RFC 9846 4.2.1, 9.2
-pub(super) fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
+pub(super) fn check_hello(hello: &ClientHello<'_>) -> Result<(), Error> {
     // In TLS 1.3 this field has a fixed value. RFC 9846 4.2.2
     if hello.legacy_version != ProtocolVersion::TLS1_2 {
         return Err(PeerError::UnsupportedVersion.into());

@@ -98,7 +98,7 @@ fn compare(
     group: NamedGroup,
 ) -> Result<(), Error> {
     let changed = || Error::Peer(PeerError::SecondHelloChanged);
-    parameters::check(second)?;
+    parameters::check_hello(second)?;
     if first.legacy_version != second.legacy_version
         || first.random != second.random
         || first.session_id != second.session_id
