@@ -154,7 +154,7 @@ impl Offer {
         let Some((session, secret)) = self.session13() else { return Ok(()) };
         // Middlebox compatibility: before the first protected record. RFC 9846 E.4
         if !self.session_id.is_empty() {
-            flow.order(Command::SendChangeCipherSpec)?;
+            flow.execute(Command::SendChangeCipherSpec)?;
         }
         let limit = session.max_early_data;
         let mut transcript = self.transcript(session.suite.hash);
@@ -162,7 +162,7 @@ impl Offer {
         let log = SecretLog::new(config.common.key_log.clone(), &self.random);
         log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
         log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
-        flow.order(Command::WriteEarlyData { secret, limit })
+        flow.execute(Command::WriteEarlyData { secret, limit })
     }
 
     /// The transcript of the first ClientHello, before a second one is sent.

@@ -114,9 +114,9 @@ impl Transport {
         }
     }
 
-    pub(super) fn carry_out(&mut self, command: Command) -> Result<(), Error> {
+    pub(super) fn execute(&mut self, command: Command) -> Result<(), Error> {
         match self {
-            Self::Records(records) => records.carry_out(command),
+            Self::Records(records) => records.execute(command),
             #[cfg(test)]
             Self::Script(script) => {
                 script.orders.push((core::mem::take(&mut script.flight), command));

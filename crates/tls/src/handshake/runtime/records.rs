@@ -115,7 +115,7 @@ impl Records {
     }
 
     /// Carries out a command, after sending the messages before it.
-    pub(crate) fn carry_out(&mut self, command: Command) -> Result<(), Error> {
+    pub(crate) fn execute(&mut self, command: Command) -> Result<(), Error> {
         self.send_flight()?;
         match command {
             Command::SendChangeCipherSpec => {

@@ -52,7 +52,7 @@ pub(crate) fn handshake(
     hello: &ServerHello<'_>,
     message: &[u8],
 ) -> Outcome {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
+    flow.execute(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let (client, kind) = Client::new(flow, config, offer, hello, message)?;
     Ok(Completion::Continue(match kind {
         Kind::Full(promised) => boxed(|| full_handshake(client, promised)),
@@ -369,7 +369,7 @@ impl Client {
         let expected = main.server_verify_data(&self.transcript.digest());
         // From here on the server protects its records; the limit does not apply to others.
         // RFC 8449 4
-        self.flow.order(self.limits)?;
+        self.flow.execute(self.limits)?;
         finished::receive(&mut self.flow, keys, &expected, None).await
     }
 
@@ -424,7 +424,7 @@ impl Client {
     /// Makes the connection, and stores the session again, under a new ticket if there is one.
     fn complete_resumed(self, mut session: Box<Session>, ticket: Option<Ticket>) -> Outcome {
         let Self { mut flow, config, to, mut info, randoms, limits, .. } = self;
-        flow.order(limits)?;
+        flow.execute(limits)?;
         let exporter = exporter(session.main_secret(), &randoms, &info);
         info.restore(&session);
         // Only the ticket and the application protocol can change.

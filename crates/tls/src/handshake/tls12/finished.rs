@@ -37,7 +37,7 @@ pub(super) fn send(
     verify_data: &VerifyData,
     transcript: Option<&mut Transcript>,
 ) -> Result<(), Error> {
-    flow.order(Command::SendChangeCipherSpec)?;
+    flow.execute(Command::SendChangeCipherSpec)?;
     flow.install_write(keys)?;
     let message = Finished { verify_data };
     flow.send_with(

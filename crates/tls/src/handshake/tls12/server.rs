@@ -46,8 +46,8 @@ pub(crate) async fn handshake(
     config: Arc<ServerConfig>,
     message: Message,
 ) -> Outcome {
-    flow.order(first_limit(&config.common))?;
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
+    flow.execute(first_limit(&config.common))?;
+    flow.execute(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let hello = parse_hello(&message)?;
     let mut server = Server::new(&mut flow, &config, &message, &hello)?;
     if let Some(session) = server.find_session().await? {
@@ -57,7 +57,7 @@ pub(crate) async fn handshake(
         let AwaitingFinished { read_keys, client_finished, limits, info, exporter } =
             flight.send_finished()?;
         finished::receive(&mut flow, read_keys, &client_finished, None).await?;
-        flow.order(limits)?;
+        flow.execute(limits)?;
         flow.connect(Established::tls12(info, exporter, &config.common))?;
         return Ok(Completion::Done);
     }
@@ -433,7 +433,7 @@ impl AwaitingClient {
             }
             NewSession::None | NewSession::Ticket => None,
         };
-        flow.order(self.limits)?;
+        flow.execute(self.limits)?;
         let Randoms { client, server } = self.randoms;
         let exporter = Exporter12::new(main, client, server, self.info.extended_main_secret);
         flow.connect(Established::tls12(self.info, exporter, &config.common))?;

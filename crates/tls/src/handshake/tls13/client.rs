@@ -49,7 +49,7 @@ pub(crate) fn handshake(
 ) -> impl Future<Output = Outcome> + Send {
     async move {
         let (flow, config) = (&mut flow, &config);
-        flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
+        flow.execute(Command::Negotiated(ProtocolVersion::TLS1_3))?;
         let offered_early_data = offer.early_data;
         let received = server_hello::receive(flow, config, &mut offer, first).await?;
         let mut client = Client::new(flow, config, &mut offer, received, offered_early_data);
@@ -166,7 +166,7 @@ impl<'a> Client<'a> {
         // Middlebox compatibility, once. RFC 9846 E.4
         let sent_early_data = info.early_data != EarlyData::NotOffered;
         if !offer.session_id.is_empty() && !info.retried && !sent_early_data {
-            flow.order(Command::SendChangeCipherSpec)?;
+            flow.execute(Command::SendChangeCipherSpec)?;
         }
         let HandshakeKeys { client, server: server_keys, client_finished, server_finished, main } =
             handshake_keys(secret, transcript, log);
@@ -223,8 +223,8 @@ impl<'a> Client<'a> {
         let theirs = extensions.record_size_limit;
         record_limits::check(theirs)?;
         let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
-        flow.order(record_limits::tls13(&config.common, theirs, ours))?;
-        flow.order(Command::Padding(config.common.padding))?;
+        flow.execute(record_limits::tls13(&config.common, theirs, ours))?;
+        flow.execute(Command::Padding(config.common.padding))?;
         transcript.add(message.bytes());
         if info.early_data == EarlyData::Rejected {
             if matches!(server, ServerAuth::Session(_)) && !info.retried {

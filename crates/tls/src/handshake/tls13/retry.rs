@@ -35,14 +35,14 @@ pub(super) async fn request(
 ) -> Result<RetryResult, Error> {
     let rejects_early_data = hello.extensions.early_data.is_some();
     if rejects_early_data {
-        flow.order(Command::SkipEarlyData {
+        flow.execute(Command::SkipEarlyData {
             limit: limits::skipped_early_data(config.resumption.max_early_data),
         })?;
     }
     let mut transcript = Transcript::after_retry(parameters.suite.hash, first.bytes());
     send_retry(flow, hello, parameters, &mut transcript)?;
     let second = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
-    flow.order(Command::StopSkippingEarlyData)?;
+    flow.execute(Command::StopSkippingEarlyData)?;
     Ok(RetryResult { second, transcript, rejects_early_data })
 }
 
@@ -85,7 +85,7 @@ fn send_retry(
     flow.send(&retry, transcript)?;
     // Middlebox compatibility, if the client asks for it. RFC 9846 E.4
     if !hello.session_id.is_empty() {
-        flow.order(Command::SendChangeCipherSpec)?;
+        flow.execute(Command::SendChangeCipherSpec)?;
     }
     Ok(())
 }

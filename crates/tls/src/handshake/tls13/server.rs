@@ -53,7 +53,7 @@ pub(crate) async fn handshake(
     first: Message,
 ) -> Outcome {
     let (flow, config) = (&mut flow, &config);
-    flow.order(first_limit(&config.common))?;
+    flow.execute(first_limit(&config.common))?;
     // Boxed, because waiting for the client needs only a third of the memory of the first flight.
     let mut sent = boxed(|| send_first_flight(flow, config, first)).await?;
     sent.receive_end_of_early_data(flow).await?;
@@ -71,7 +71,7 @@ pub(crate) async fn send_first_flight(
     config: &Arc<ServerConfig>,
     first: Message,
 ) -> Result<AwaitingFinished, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
+    flow.execute(Command::Negotiated(ProtocolVersion::TLS1_3))?;
     let second;
     let (mut message, mut hello) = (&first, parse_hello(&first)?);
     let parameters = Parameters::negotiate(flow, config, message, &hello).await?;
@@ -104,7 +104,7 @@ pub(crate) async fn send_first_flight(
         client_finished.application_keys(follows, resumption, &mut transcript, &log)?;
     // From here on the server may send application data. RFC 9846 4.5.3
     flow.install_write(server_keys)?;
-    flow.order(Command::HalfRtt)?;
+    flow.execute(Command::HalfRtt)?;
     Ok(AwaitingFinished {
         suite: parameters.suite,
         transcript,
@@ -279,7 +279,7 @@ impl<'a> FirstFlight<'a> {
         if let Err(reason) = admission {
             self.info.reject_early_data(reason);
             let limit = limits::skipped_early_data(max_early_data);
-            return self.flow.order(Command::SkipEarlyData { limit });
+            return self.flow.execute(Command::SkipEarlyData { limit });
         }
         self.info.early_data = EarlyData::Accepted;
         let (secret, exporter) = early.early_secrets(&self.transcript.digest());
@@ -291,7 +291,7 @@ impl<'a> FirstFlight<'a> {
         if let Some(session) = method.session() {
             info.restore(session);
         }
-        self.flow.order(Command::ReadEarlyData { limit: max_early_data, info })
+        self.flow.execute(Command::ReadEarlyData { limit: max_early_data, info })
     }
 
     /// Sends the ServerHello with the server's key share. Returns the shared secret and the random
@@ -335,7 +335,7 @@ impl<'a> FirstFlight<'a> {
         flow.send(&message, transcript)?;
         // Middlebox compatibility, once, if the client asks for it. RFC 9846 E.4
         if !hello.session_id.is_empty() && !info.retried {
-            flow.order(Command::SendChangeCipherSpec)?;
+            flow.execute(Command::SendChangeCipherSpec)?;
         }
         Ok((shared, ticket_randoms))
     }
@@ -390,8 +390,8 @@ impl<'a> FirstFlight<'a> {
         };
         // The client sent early data before it knew the server's limit.
         let ours = limit.filter(|_| !reads_early);
-        flow.order(record_limits::tls13(&config.common, offered.record_size_limit, ours))?;
-        flow.order(Command::Padding(config.common.padding))?;
+        flow.execute(record_limits::tls13(&config.common, offered.record_size_limit, ours))?;
+        flow.execute(Command::Padding(config.common.padding))?;
         flow.send(&message, transcript)
     }
 
@@ -454,7 +454,7 @@ impl AwaitingFinished {
         self.transcript.add(end.bytes());
         if let Some(AfterEarlyData { keys, limits }) = self.early_data.take() {
             flow.install_read(keys)?;
-            flow.order(limits)?;
+            flow.execute(limits)?;
         }
         Ok(())
     }
