@@ -39,14 +39,14 @@ pub(crate) enum Transport {
     Records(Records),
     /// A list, for a test that changes it.
     #[cfg(test)]
-    Script(Script),
+    Recorded(RecordedOutput),
 }
 
 /// Commands, each with the messages sent before it; then the messages after the last command.
 #[cfg(test)]
 #[derive(Default)]
-pub(crate) struct Script {
-    pub(crate) orders: Vec<(Vec<u8>, Command)>,
+pub(crate) struct RecordedOutput {
+    pub(crate) commands: Vec<(Vec<u8>, Command)>,
     pub(crate) flight: Vec<u8>,
 }
 
@@ -71,7 +71,7 @@ impl Transport {
         match self {
             Self::Records(records) => Ok(records),
             #[cfg(test)]
-            Self::Script(_) => Err(Misuse::HandshakeEnded.into()),
+            Self::Recorded(_) => Err(Misuse::HandshakeEnded.into()),
         }
     }
 
@@ -80,7 +80,7 @@ impl Transport {
         match self {
             Self::Records(records) => records.flight(),
             #[cfg(test)]
-            Self::Script(script) => Ok(&mut script.flight),
+            Self::Recorded(output) => Ok(&mut output.flight),
         }
     }
 
@@ -88,8 +88,8 @@ impl Transport {
         match self {
             Self::Records(records) => records.send(message),
             #[cfg(test)]
-            Self::Script(script) => {
-                script.flight.extend_from_slice(message);
+            Self::Recorded(output) => {
+                output.flight.extend_from_slice(message);
                 Ok(())
             }
         }
@@ -102,7 +102,7 @@ impl Transport {
         match self {
             Self::Records(records) => records.connect(established).map(Some),
             #[cfg(test)]
-            Self::Script(_) => Ok(None),
+            Self::Recorded(_) => Ok(None),
         }
     }
 
@@ -110,7 +110,7 @@ impl Transport {
         match self {
             Self::Records(records) => records.invalidate_on_alert(session),
             #[cfg(test)]
-            Self::Script(_) => Ok(()),
+            Self::Recorded(_) => Ok(()),
         }
     }
 
@@ -118,8 +118,8 @@ impl Transport {
         match self {
             Self::Records(records) => records.execute(command),
             #[cfg(test)]
-            Self::Script(script) => {
-                script.orders.push((core::mem::take(&mut script.flight), command));
+            Self::Recorded(output) => {
+                output.commands.push((core::mem::take(&mut output.flight), command));
                 Ok(())
             }
         }

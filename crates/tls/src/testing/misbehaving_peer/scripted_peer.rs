@@ -9,7 +9,7 @@ use crate::connection::Connection;
 use crate::connection::buffer::ReceiveBuffer;
 use crate::error::Error;
 use crate::handshake::runtime::command::{Command, Wanted};
-use crate::handshake::runtime::mailbox::{Mailbox, Script as Orders, Transport};
+use crate::handshake::runtime::mailbox::{Mailbox, RecordedOutput, Transport};
 use crate::handshake::task::Task;
 use crate::handshake::{Handshake, Next};
 use crate::record::frame::RecordVersion;
@@ -63,7 +63,7 @@ impl<'s> ScriptedPeer<'s> {
     pub(super) fn new(running: Task, script: Script<'s>) -> Self {
         Self {
             running,
-            post: Some(Box::new(Mailbox::new(Transport::Script(Orders::default())))),
+            post: Some(Box::new(Mailbox::new(Transport::Recorded(RecordedOutput::default())))),
             script,
             sealer: Sealer::new(),
             opener: Opener::new(),
@@ -149,9 +149,9 @@ impl<'s> ScriptedPeer<'s> {
     pub(super) fn advance(&mut self, received: &mut ReceiveBuffer, out: &mut Vec<u8>) {
         while !self.ended {
             self.ended = self.running.resume(&mut self.post).is_some();
-            let Transport::Script(orders) = &mut self.mailbox().transport else { return };
-            let orders = core::mem::take(orders);
-            self.execute(orders, out);
+            let Transport::Recorded(output) = &mut self.mailbox().transport else { return };
+            let output = core::mem::take(output);
+            self.execute(output, out);
             if !self.ended && !self.feed(received) {
                 return;
             }
@@ -214,8 +214,8 @@ impl<'s> ScriptedPeer<'s> {
         self.alerts.push(alert);
     }
 
-    fn execute(&mut self, Orders { orders, flight }: Orders, out: &mut Vec<u8>) {
-        for (flight, command) in orders {
+    fn execute(&mut self, RecordedOutput { commands, flight }: RecordedOutput, out: &mut Vec<u8>) {
+        for (flight, command) in commands {
             self.send_each(&flight, out);
             match command {
                 Command::SendChangeCipherSpec => {
