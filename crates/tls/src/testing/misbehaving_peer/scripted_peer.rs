@@ -36,7 +36,7 @@ pub(super) type Script<'s> = Box<dyn FnMut(usize, Outgoing) -> Vec<Outgoing> + '
 
 pub(super) struct ScriptedPeer<'s> {
     running: Task,
-    post: Option<Box<Mailbox>>,
+    mailbox: Option<Box<Mailbox>>,
     script: Script<'s>,
     sealer: Sealer,
     opener: Opener,
@@ -63,7 +63,7 @@ impl<'s> ScriptedPeer<'s> {
     pub(super) fn new(running: Task, script: Script<'s>) -> Self {
         Self {
             running,
-            post: Some(Box::new(Mailbox::new(Transport::Recorded(RecordedOutput::default())))),
+            mailbox: Some(Box::new(Mailbox::new(Transport::Recorded(RecordedOutput::default())))),
             script,
             sealer: Sealer::new(),
             opener: Opener::new(),
@@ -148,7 +148,7 @@ impl<'s> ScriptedPeer<'s> {
 
     pub(super) fn advance(&mut self, received: &mut ReceiveBuffer, out: &mut Vec<u8>) {
         while !self.ended {
-            self.ended = self.running.resume(&mut self.post).is_some();
+            self.ended = self.running.resume(&mut self.mailbox).is_some();
             let Transport::Recorded(output) = &mut self.mailbox().transport else { return };
             let output = core::mem::take(output);
             self.execute(output, out);
@@ -182,7 +182,7 @@ impl<'s> ScriptedPeer<'s> {
     }
 
     fn mailbox(&mut self) -> &mut Mailbox {
-        self.post.as_mut().unwrap()
+        self.mailbox.as_mut().unwrap()
     }
 
     pub(super) fn read(&mut self, received: &mut ReceiveBuffer) {
