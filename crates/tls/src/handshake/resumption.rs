@@ -137,7 +137,7 @@ fn authenticates_client(session: &Session, config: &ServerConfig) -> bool {
 
 /// Verifies a client's certificate again, with current roots, CRLs and time, if that is configured.
 /// A refusal leads to a full handshake.
-pub(crate) async fn still_trusted(
+pub(crate) async fn verify_resumed_client(
     flow: &mut Flow,
     config: &ServerConfig,
     session: &Session,

@@ -51,7 +51,7 @@ pub(super) async fn find(
     if suite.is_none() || !hello.cipher_suites.contains(session.suite.code) {
         return Ok(None);
     }
-    let found = resumption::still_trusted(flow, config, session).await?.then_some(found);
+    let found = resumption::verify_resumed_client(flow, config, session).await?.then_some(found);
     // A fatal alert of another connection may have removed it meanwhile. RFC 5246 7.2.2
     Ok(found.filter(|found| !StoredSession::has_forgotten(&found.session)))
 }

@@ -81,7 +81,7 @@ pub(crate) async fn accept(
         // After the binder: only a client that has the key may use up the session or cause a
         // verification.
         if (is_stored && !resumption::claim(config, identity.identity))
-            || !resumption::still_trusted(flow, config, &session).await?
+            || !resumption::verify_resumed_client(flow, config, &session).await?
         {
             continue;
         }
