@@ -209,7 +209,7 @@ pub(crate) fn issue(
             let kept = ServerSession::new(session.duplicate());
             store.put_session(&name, kept, session.expires());
         }
-        Policy::Ask => leave(&name, session, info),
+        Policy::Ask => pass_to_application(&name, session, info),
     }
     Some(name.to_vec())
 }
@@ -225,7 +225,7 @@ pub(crate) fn seal(config: &ServerConfig, session: &Session) -> Option<Vec<u8>> 
 }
 
 /// Passes a session to the application, which stores it.
-pub(crate) fn leave(id: &[u8], session: &Session, info: &mut ConnectionInfo) {
+pub(crate) fn pass_to_application(id: &[u8], session: &Session, info: &mut ConnectionInfo) {
     if let Some(bytes) = session.to_stored_bytes() {
         let expires = session.expires();
         info.add_new_session(NewSession { id: id.to_vec(), session: bytes, expires });

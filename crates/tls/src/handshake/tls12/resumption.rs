@@ -128,7 +128,7 @@ impl SessionWithId {
         info: &mut ConnectionInfo,
     ) -> Self {
         if let Some(Policy::Ask) = &config.resumption.store {
-            resumption::leave(&id, &session, info);
+            resumption::pass_to_application(&id, &session, info);
             return Self { id, session: None };
         }
         Self { id, session: Some(ServerSession::new(session)) }
