@@ -51,7 +51,7 @@ fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
         return None;
     }
     // It may have been invalidated through another store. RFC 5246 7.2.2
-    if StoredSession::has_forgotten(&session) {
+    if StoredSession::is_session_invalidated(&session) {
         return None;
     }
     // A session must not be used after the server's certificate has expired.

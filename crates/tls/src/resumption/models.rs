@@ -71,7 +71,7 @@ fn a_session_invalidated_while_it_is_put_into_another_store_is_not_used() {
         });
         failing.join().unwrap();
         let left = memory[0].take_session(&key(), at(1));
-        assert!(left.is_none_or(|left| StoredSession::has_forgotten(&left.into_inner())));
+        assert!(left.is_none_or(|left| StoredSession::is_session_invalidated(&left.into_inner())));
     });
 }
 
@@ -94,7 +94,7 @@ fn a_session_invalidated_while_it_is_found_is_not_found_again() {
         assert!(memory.get_session(&[7; 32], at(1)).is_none());
         assert!(!memory.claim(&[7; 32], at(1)));
         // A session that was found before shares the mark.
-        assert!(found.is_none_or(|found| StoredSession::has_forgotten(found.inner())));
+        assert!(found.is_none_or(|found| StoredSession::is_session_invalidated(found.inner())));
     });
 }
 

@@ -53,7 +53,7 @@ pub(super) async fn find(
     }
     let found = resumption::verify_resumed_client(flow, config, session).await?.then_some(found);
     // A fatal alert of another connection may have removed it meanwhile. RFC 5246 7.2.2
-    Ok(found.filter(|found| !StoredSession::has_forgotten(&found.session)))
+    Ok(found.filter(|found| !StoredSession::is_session_invalidated(&found.session)))
 }
 
 /// The ticket or id of the session that the client asks to resume.
