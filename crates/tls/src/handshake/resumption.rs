@@ -235,7 +235,7 @@ pub(crate) fn pass_to_application(id: &[u8], session: &Session, info: &mut Conne
 /// Invalidates the session with this ID if the connection ends with a fatal alert. `session` is
 /// given if it is in the configuration's store: all its connections share one reference to it.
 /// RFC 5246 7.2.2
-pub(crate) fn forget_on_alert(
+pub(crate) fn invalidate_on_alert(
     flow: &mut Flow,
     config: &ServerConfig,
     session: Option<&Session>,

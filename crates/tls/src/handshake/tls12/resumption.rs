@@ -139,7 +139,7 @@ impl SessionWithId {
     pub(super) fn store(self, flow: &mut Flow, config: &ServerConfig) -> Result<(), Error> {
         let Self { id, session } = self;
         let value = session.as_ref().map(ServerSession::inner);
-        resumption::forget_on_alert(flow, config, value, &id)?;
+        resumption::invalidate_on_alert(flow, config, value, &id)?;
         // The number of sessions limits the memory of such a store only if no session is large.
         let too_large = config.resumption.only_session_ids
             && session.as_ref().is_some_and(|session| {

@@ -24,7 +24,7 @@ use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, InternalError, PeerError};
 use crate::handshake::identity::PeerCertificate;
 use crate::handshake::negotiate::{KnownSuites, parse_hello};
-use crate::handshake::resumption::{FoundSession, forget_on_alert, keep_digest};
+use crate::handshake::resumption::{FoundSession, invalidate_on_alert, keep_digest};
 use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::coroutine::{Completion, Outcome, boxed};
 use crate::handshake::runtime::established::Established;
@@ -478,7 +478,7 @@ impl<'a> AbbreviatedFlight<'a> {
         {
             // From here on a fatal alert of this connection removes the session. RFC 5246 7.2.2
             let value = is_stored.then_some(&*session);
-            forget_on_alert(flow, config, value, id)?;
+            invalidate_on_alert(flow, config, value, id)?;
         }
         let suite = session.suite;
         let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_2, suite.code);
