@@ -94,7 +94,7 @@ pub(crate) const DEFAULT_SESSION_IDS: usize = 4096;
 
 /// The longest client certificate chain, in bytes, of a session that is stored under a session ID.
 /// A client with a longer one cannot resume by session ID.
-pub(crate) const MAX_CHAIN_UNDER_AN_ID: usize = 1 << 13;
+pub(crate) const MAX_CHAIN_LENGTH_BY_SESSION_ID: usize = 1 << 13;
 
 /// The longest accepted body of a handshake message, by its type.
 pub(crate) fn message_body(kind: HandshakeType) -> usize {

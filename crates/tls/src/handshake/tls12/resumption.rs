@@ -145,7 +145,7 @@ impl SessionWithId {
             && session.as_ref().is_some_and(|session| {
                 let length = |der: &CertificateDer<'_>| der.len();
                 let chain = &session.inner().peer_chain;
-                chain.iter().map(length).sum::<usize>() > limits::MAX_CHAIN_UNDER_AN_ID
+                chain.iter().map(length).sum::<usize>() > limits::MAX_CHAIN_LENGTH_BY_SESSION_ID
             });
         if let (Some(Policy::Here(store)), Some(session), false) =
             (&config.resumption.store, session, too_large)
