@@ -18,8 +18,8 @@ use crate::resumption::replay_guard::AdmitEarlyData;
 use crate::resumption::server_memory_store::ServerMemoryStore;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_store::ClientSessionStore;
+use crate::resumption::session::invalidation::StoredSession;
 use crate::resumption::session::store::{ForgetSession, ServerSessionStore};
-use crate::resumption::session::stored::StoredSession;
 use crate::resumption::tickets::TicketSealer;
 
 /// The resumption options of a server.

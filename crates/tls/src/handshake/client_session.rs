@@ -17,7 +17,7 @@ use crate::record::limits;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_session::ClientSession;
 use crate::resumption::session::client_store::ClientSessionKey;
-use crate::resumption::session::stored::StoredSession;
+use crate::resumption::session::invalidation::StoredSession;
 use crate::side::Side;
 
 /// The stored session to offer. The server's certificate is verified again if that is configured,

@@ -19,8 +19,8 @@ use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::policy::Policy;
 use crate::resumption::session::Session;
+use crate::resumption::session::invalidation::StoredSession;
 use crate::resumption::session::server_session::ServerSession;
-use crate::resumption::session::stored::StoredSession;
 use crate::side::Side;
 
 /// A session that a client offers.

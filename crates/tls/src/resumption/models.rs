@@ -15,9 +15,9 @@ use super::server_memory_store::ServerMemoryStore;
 use super::session::Session;
 use super::session::client_session::ClientSession;
 use super::session::client_store::{ClientSessionKey, ClientSessionStore};
+use super::session::invalidation::StoredSession;
 use super::session::server_session::ServerSession;
 use super::session::store::ServerSessionStore;
-use super::session::stored::StoredSession;
 use crate::keys::suite;
 
 fn at(seconds: u64) -> UnixTime {

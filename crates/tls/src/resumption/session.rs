@@ -7,9 +7,9 @@
 
 pub(crate) mod client_session;
 pub(crate) mod client_store;
+pub(crate) mod invalidation;
 pub(crate) mod server_session;
 pub(crate) mod store;
-pub(crate) mod stored;
 
 use core::time::Duration;
 use std::sync::{Arc, OnceLock};
@@ -31,7 +31,7 @@ use crate::keys::suite::{self, Suite};
 use crate::keys::tls12::MainSecret12;
 use crate::psk::UsedKey;
 use crate::side::Side;
-use stored::StoredSession;
+use invalidation::StoredSession;
 
 /// A session that can be resumed.
 pub(crate) struct Session {

@@ -18,7 +18,7 @@ use crate::error::{Error, InternalError, Misuse};
 use crate::handshake::question::{AnswerValue, Question};
 use crate::handshake::transcript::Transcript;
 use crate::keys::direction::NewKeys;
-use crate::resumption::session::stored::StoredSession;
+use crate::resumption::session::invalidation::StoredSession;
 
 pub(crate) use crate::record::joiner::Message;
 

@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use crate::error::Error;
 use crate::handshake::question::{AnswerValue, Question};
 use crate::record::joiner::Message;
-use crate::resumption::session::stored::StoredSession;
+use crate::resumption::session::invalidation::StoredSession;
 
 #[cfg(test)]
 use crate::error::Misuse;

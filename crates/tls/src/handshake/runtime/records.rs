@@ -26,7 +26,7 @@ use crate::record::frame::RecordVersion;
 use crate::record::joiner::Joiner;
 use crate::record::opener::Opener;
 use crate::record::sealer::Sealer;
-use crate::resumption::session::stored::StoredSession;
+use crate::resumption::session::invalidation::StoredSession;
 use crate::side::Side;
 
 pub(crate) use reading::Input;

@@ -18,8 +18,8 @@ use crate::keys::tls12::MainSecret12;
 use crate::policy::Policy;
 use crate::record::limits;
 use crate::resumption::session::Session;
+use crate::resumption::session::invalidation::StoredSession;
 use crate::resumption::session::server_session::ServerSession;
-use crate::resumption::session::stored::StoredSession;
 
 pub(super) use crate::handshake::resumption::seal;
 
