@@ -36,7 +36,7 @@ impl ClientConfigBuilder {
     /// certificate's validity.
     #[must_use]
     pub fn verify_resumed(mut self, on: bool) -> Self {
-        self.resumption.verify_again = on;
+        self.resumption.verify_resumed = on;
         self
     }
 

@@ -45,7 +45,7 @@ pub(crate) struct ServerResumption {
     /// The largest error of a ticket's age with which early data counts as fresh.
     pub(crate) freshness_window: Duration,
     /// Whether a client's stored chain is verified again before its session is resumed.
-    pub(crate) verify_again: bool,
+    pub(crate) verify_resumed: bool,
     /// Whether sessions contain a digest instead of a client's chain.
     pub(crate) digests_only: bool,
     /// Whether TLS 1.3 tickets are valid for every name of the certificate.
@@ -79,7 +79,7 @@ impl ServerResumption {
             max_early_data: 0,
             guard: None,
             freshness_window: limits::MAX_FRESHNESS_WINDOW,
-            verify_again: true,
+            verify_resumed: true,
             digests_only: false,
             across_names: false,
             label: Vec::new(),
@@ -163,7 +163,7 @@ pub(crate) fn context(
     if let Some(Policy::Here(verifier)) = verifier {
         verifier.authorities().iter().for_each(|name| add(name));
     }
-    let verifier = verifier.filter(|_| !resumption.verify_again && demand != ClientAuth::None);
+    let verifier = verifier.filter(|_| !resumption.verify_resumed && demand != ClientAuth::None);
     if let Some(verifier) = verifier {
         add(b"not verified again");
         // Whether a must-staple certificate is accepted depends on the request. RFC 7633 4.2.3
@@ -212,7 +212,7 @@ pub(crate) struct ClientResumption {
     pub(crate) store: Option<Arc<dyn ClientSessionStore>>,
     pub(crate) early_data: bool,
     /// Whether a server's stored chain is verified again before its session is offered.
-    pub(crate) verify_again: bool,
+    pub(crate) verify_resumed: bool,
     /// The application's label of this configuration.
     pub(crate) label: Vec<u8>,
     /// The part of the key of stored sessions that identifies the configuration.
@@ -224,7 +224,7 @@ impl ClientResumption {
         Self {
             store: None,
             early_data: false,
-            verify_again: false,
+            verify_resumed: false,
             label: Vec::new(),
             context: [0; 32],
         }

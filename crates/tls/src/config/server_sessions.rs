@@ -142,7 +142,7 @@ impl ServerConfigBuilder {
     /// that accept the same clients.
     #[must_use]
     pub fn verify_resumed(mut self, on: bool) -> Self {
-        self.resumption.verify_again = on;
+        self.resumption.verify_resumed = on;
         self
     }
 

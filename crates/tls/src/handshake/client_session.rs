@@ -33,7 +33,7 @@ pub(crate) async fn offerable(
     if elsewhere && (!session.across_names || session.peer_chain.is_empty()) {
         return Ok(None);
     }
-    if !(elsewhere || config.resumption.verify_again) || !session.has_peer() {
+    if !(elsewhere || config.resumption.verify_resumed) || !session.has_peer() {
         return Ok(Some(session));
     }
     let (name, now) = (Some(&to.server_name), config.common.clock.now());

@@ -143,7 +143,7 @@ pub(crate) async fn verify_resumed_client(
     session: &Session,
 ) -> Result<bool, Error> {
     let Some(verifier) = &config.client_verifier else { return Ok(true) };
-    if !session.has_peer() || !config.resumption.verify_again {
+    if !session.has_peer() || !config.resumption.verify_resumed {
         return Ok(true);
     }
     // A TLS 1.2 server cannot request an OCSP response from a client.
