@@ -47,7 +47,7 @@ pub(crate) struct ServerResumption {
     /// Whether a client's stored chain is verified again before its session is resumed.
     pub(crate) verify_resumed: bool,
     /// Whether sessions contain a digest instead of a client's chain.
-    pub(crate) digests_only: bool,
+    pub(crate) store_only_certificate_digests: bool,
     /// Whether TLS 1.3 tickets are valid for every name of the certificate.
     pub(crate) across_names: bool,
     /// The application's label of this configuration.
@@ -80,7 +80,7 @@ impl ServerResumption {
             guard: None,
             freshness_window: limits::MAX_FRESHNESS_WINDOW,
             verify_resumed: true,
-            digests_only: false,
+            store_only_certificate_digests: false,
             across_names: false,
             label: Vec::new(),
             context: Context::NONE,
@@ -150,7 +150,7 @@ pub(crate) fn context(
         ClientAuth::Optional => b"optional",
         ClientAuth::Required => b"required",
     });
-    if resumption.digests_only {
+    if resumption.store_only_certificate_digests {
         add(b"digests only");
     }
     // The early data of a ticket is judged by one window on all servers: with two, a guard that

@@ -344,7 +344,7 @@ impl ServerConfigBuilder {
             resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
         }
         self.session_ids.apply_to(&mut resumption);
-        if resumption.digests_only && resumption.verify_resumed {
+        if resumption.store_only_certificate_digests && resumption.verify_resumed {
             return Err(ConfigError::DigestsCannotBeVerified);
         }
         resumption.check_window()?;

@@ -156,7 +156,7 @@ impl ServerConfigBuilder {
     /// stored as they are.
     #[must_use]
     pub fn store_only_certificate_digests(mut self, on: bool) -> Self {
-        self.resumption.digests_only = on;
+        self.resumption.store_only_certificate_digests = on;
         self
     }
 

@@ -173,7 +173,7 @@ pub(crate) fn template(
     session.across_names = config.resumption.across_names
         && info.version == ProtocolVersion::TLS1_3
         && session.pre_shared_key.is_none();
-    if config.resumption.digests_only {
+    if config.resumption.store_only_certificate_digests {
         session.peer_chain = Chain::default();
         session.ocsp_response = None;
         session.signed_certificate_timestamps = None;
@@ -183,7 +183,7 @@ pub(crate) fn template(
 
 /// Computes the digest that sessions keep instead of the client's chain, if that is configured.
 pub(crate) fn keep_digest(config: &ServerConfig, info: &mut ConnectionInfo) {
-    let leaf = info.peer_chain.first().filter(|_| config.resumption.digests_only);
+    let leaf = info.peer_chain.first().filter(|_| config.resumption.store_only_certificate_digests);
     let digest = leaf.map(|leaf| Hash::digest(HashAlgorithm::Sha256, &[leaf]));
     info.set_peer_certificate_digest(digest.and_then(|digest| digest.first_chunk().copied()));
 }
