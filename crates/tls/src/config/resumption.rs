@@ -49,7 +49,7 @@ pub(crate) struct ServerResumption {
     /// Whether sessions contain a digest instead of a client's chain.
     pub(crate) store_only_certificate_digests: bool,
     /// Whether TLS 1.3 tickets are valid for every name of the certificate.
-    pub(crate) across_names: bool,
+    pub(crate) resumption_across_names: bool,
     /// The application's label of this configuration.
     pub(crate) label: Vec<u8>,
     /// The context that sessions of this configuration are bound to, see [`context`].
@@ -81,7 +81,7 @@ impl ServerResumption {
             freshness_window: limits::MAX_FRESHNESS_WINDOW,
             verify_resumed: true,
             store_only_certificate_digests: false,
-            across_names: false,
+            resumption_across_names: false,
             label: Vec::new(),
             context: Context::NONE,
             context_of_keys: Context::NONE,

@@ -169,7 +169,7 @@ impl ServerConfigBuilder {
     /// keys are for their own name.
     #[must_use]
     pub fn resumption_across_names(mut self, on: bool) -> Self {
-        self.resumption.across_names = on;
+        self.resumption.resumption_across_names = on;
         self
     }
 }

@@ -30,7 +30,7 @@ pub(crate) async fn offerable(
     let Some(session) = take(config, to) else { return Ok(None) };
     let elsewhere = session.server_name.as_deref() != Some(&*to.server_name.to_str());
     // Under another name, only a certificate chain can be verified.
-    if elsewhere && (!session.across_names || session.peer_chain.is_empty()) {
+    if elsewhere && (!session.resumption_across_names || session.peer_chain.is_empty()) {
         return Ok(None);
     }
     if !(elsewhere || config.resumption.verify_resumed) || !session.has_peer() {

@@ -106,7 +106,7 @@ pub(crate) fn is_resumable(
 ) -> bool {
     session.version == version
         && session.context == config.resumption.context_for(session)
-        && (session.across_names && config.resumption.across_names
+        && (session.resumption_across_names && config.resumption.resumption_across_names
             || session.server_name.as_deref() == server_name)
         && config.common.allows(session)
         && session.is_unexpired(now)
@@ -170,7 +170,7 @@ pub(crate) fn template(
         session.ocsp_response.clone_from(&info.ocsp_response);
     }
     // An external key has no list of names, and another name may have another key.
-    session.across_names = config.resumption.across_names
+    session.resumption_across_names = config.resumption.resumption_across_names
         && info.version == ProtocolVersion::TLS1_3
         && session.pre_shared_key.is_none();
     if config.resumption.store_only_certificate_digests {

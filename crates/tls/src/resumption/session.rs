@@ -63,7 +63,7 @@ pub(crate) struct Session {
     /// Whether the server presented a raw public key. RFC 7250
     pub(crate) server_raw_key: bool,
     /// TLS 1.3: whether the ticket may be used for every name in the server's certificate.
-    pub(crate) across_names: bool,
+    pub(crate) resumption_across_names: bool,
     pub(crate) alpn: Option<Vec<u8>>,
     /// The session context: identifies the configurations that may resume the session.
     pub(crate) context: Context,
@@ -117,7 +117,7 @@ impl Session {
             peer_signature_scheme: None,
             server_name: None,
             server_raw_key: false,
-            across_names: false,
+            resumption_across_names: false,
             alpn: None,
             context: Context::NONE,
             credential: None,
@@ -214,7 +214,8 @@ impl Session {
         w.u16(self.version.0);
         w.u16(self.suite.code.0);
         w.opaque8(self.secret.as_bytes());
-        let flags = [self.extended, self.by_ticket, self.across_names, self.server_raw_key];
+        let flags =
+            [self.extended, self.by_ticket, self.resumption_across_names, self.server_raw_key];
         w.u8(flags.into_iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(flag)));
         w.u64(self.created);
         w.u64(self.authenticated);
@@ -297,7 +298,7 @@ impl Session {
             stored: OnceLock::new(),
             extended: flags & 1 != 0,
             by_ticket: flags & 2 != 0,
-            across_names: flags & 4 != 0,
+            resumption_across_names: flags & 4 != 0,
             server_raw_key: flags & 8 != 0,
             created: r.u64().ok()?,
             authenticated: r.u64().ok()?,

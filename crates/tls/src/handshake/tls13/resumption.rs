@@ -265,7 +265,9 @@ fn send_ticket(
         ticket: &ticket,
         extensions: NewSessionTicketExtensions {
             early_data: (session.max_early_data > 0).then_some(session.max_early_data),
-            tls_flags: session.across_names.then_some(TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES),
+            tls_flags: session
+                .resumption_across_names
+                .then_some(TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES),
             ..Default::default()
         },
     };
