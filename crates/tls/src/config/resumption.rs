@@ -41,7 +41,7 @@ pub(crate) struct ServerResumption {
     pub(crate) lifetime: Duration,
     /// The early data limit of new tickets in bytes; 0 disables early data.
     pub(crate) max_early_data: u32,
-    pub(crate) guard: Option<Policy<dyn AdmitEarlyData>>,
+    pub(crate) replay_guard: Option<Policy<dyn AdmitEarlyData>>,
     /// The largest error of a ticket's age with which early data counts as fresh.
     pub(crate) freshness_window: Duration,
     /// Whether a client's stored chain is verified again before its session is resumed.
@@ -77,7 +77,7 @@ impl ServerResumption {
             renewed_tickets: 1,
             lifetime: Duration::from_secs(86_400),
             max_early_data: 0,
-            guard: None,
+            replay_guard: None,
             freshness_window: limits::MAX_FRESHNESS_WINDOW,
             verify_resumed: true,
             store_only_certificate_digests: false,
@@ -115,7 +115,7 @@ impl ServerResumption {
         {
             return Err(ConfigError::BadFreshnessWindow);
         }
-        match &self.guard {
+        match &self.replay_guard {
             Some(Policy::Here(guard)) if guard.freshness_window() < window => {
                 Err(ConfigError::ReplayGuardTooShort)
             }

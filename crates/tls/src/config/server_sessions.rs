@@ -101,7 +101,7 @@ impl ServerConfigBuilder {
     #[must_use]
     pub fn early_data(mut self, bytes: u32, guard: Policy<dyn AdmitEarlyData>) -> Self {
         self.resumption.max_early_data = bytes;
-        self.resumption.guard = Some(guard);
+        self.resumption.replay_guard = Some(guard);
         self
     }
 

@@ -145,7 +145,7 @@ impl AcceptedPsk {
         // A client may send as much as its ticket allows; above today's limit that is an error.
         let is_allowed = (1..=limit).contains(&session.max_early_data);
         // Without a guard, early data with a sealed ticket could be replayed. RFC 9846 8
-        let guard = config.resumption.guard.as_ref().filter(|_| is_allowed);
+        let guard = config.resumption.replay_guard.as_ref().filter(|_| is_allowed);
         let Some(guard) = guard.filter(|_| hello.extensions.early_data.is_some()) else {
             return Ok(Err(EarlyDataRejection::NotAllowed));
         };
@@ -226,7 +226,7 @@ pub(crate) fn send_tickets(
     let resumption = &config.resumption;
     template.lifetime = resumption::lifetime(config, !resumption.stores_tickets());
     template.max_early_data =
-        if resumption.guard.is_some() { resumption.max_early_data } else { 0 };
+        if resumption.replay_guard.is_some() { resumption.max_early_data } else { 0 };
     let secret = secret.keyed();
     let mut send = |nonce, values: TicketRandom, psk| {
         template.age_add = values.age_add;
