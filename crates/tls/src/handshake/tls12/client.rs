@@ -35,7 +35,7 @@ use crate::handshake::transcript::Transcript;
 use crate::handshake::{certificate_type_negotiation, client_session, identity, negotiate};
 use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
-use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12, Randoms, VerifyData};
+use crate::keys::tls12::{Exporter12, KeyBlock, MainSecret12, Randoms, VerifyData};
 use crate::keys::{scheme, suite};
 use crate::record::joiner::Message;
 use crate::resumption::session::Session;
@@ -96,7 +96,7 @@ pub(crate) fn abbreviated_handshake(
     async move {
         client.log_main_secret(&session);
         let ticket = client.receive_session_ticket().await?;
-        let (DirectionKeys { client: write_keys, server: read_keys }, expected, verify_data) =
+        let (KeyBlock { client: write_keys, server: read_keys }, expected, verify_data) =
             client.derive_abbreviated(&session);
         finished::receive(&mut client.flow, read_keys, &expected, None).await?;
         finished::send(&mut client.flow, write_keys, &verify_data, None)?;
@@ -347,7 +347,7 @@ impl Client {
     /// Our ChangeCipherSpec and Finished. Returns the server's keys. RFC 5246 7.1, 7.4.9
     fn send_finished(&mut self, main: &MainSecret12) -> Result<Keys, Error> {
         let Self { flow, randoms, transcript, .. } = self;
-        let (DirectionKeys { client, server }, verify_data) =
+        let (KeyBlock { client, server }, verify_data) =
             main.keys_and_client_finished(randoms, &transcript.digest());
         finished::send(flow, client, &verify_data, Some(transcript))?;
         Ok(server)
@@ -417,7 +417,7 @@ impl Client {
     }
 
     /// The keys, and the contents of both Finished messages, the server's first. RFC 5246 7.3
-    fn derive_abbreviated(&mut self, session: &Session) -> (DirectionKeys, VerifyData, VerifyData) {
+    fn derive_abbreviated(&mut self, session: &Session) -> (KeyBlock, VerifyData, VerifyData) {
         finished::abbreviated(session.main_secret(), &self.randoms, &mut self.transcript)
     }
 

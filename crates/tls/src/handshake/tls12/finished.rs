@@ -7,7 +7,7 @@ use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::transcript::Transcript;
 use crate::keys::direction::Keys;
-use crate::keys::tls12::{DirectionKeys, MainSecret12, Randoms, VERIFY_DATA, VerifyData};
+use crate::keys::tls12::{KeyBlock, MainSecret12, Randoms, VERIFY_DATA, VerifyData};
 
 /// The keys of an abbreviated handshake, and the contents of both Finished messages, the server's
 /// first. It is over the messages so far, and the client's over those and the server's Finished,
@@ -16,7 +16,7 @@ pub(super) fn abbreviated(
     main: &MainSecret12,
     randoms: &Randoms,
     transcript: &mut Transcript,
-) -> (DirectionKeys, VerifyData, VerifyData) {
+) -> (KeyBlock, VerifyData, VerifyData) {
     main.keys_and_both_finished(randoms, &transcript.digest(), |verify_data| {
         transcript.digest_with(&message(verify_data))
     })

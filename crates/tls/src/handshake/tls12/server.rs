@@ -35,7 +35,7 @@ use crate::handshake::transcript::Transcript;
 use crate::handshake::{certificate_type_negotiation, identity, negotiate, signature};
 use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
-use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12, Randoms, VerifyData};
+use crate::keys::tls12::{Exporter12, KeyBlock, MainSecret12, Randoms, VerifyData};
 use crate::record::joiner::Message;
 use crate::resumption::session::Session;
 use crate::side::Side;
@@ -388,7 +388,7 @@ impl AwaitingClient {
         flow: &mut Flow,
         main: &MainSecret12,
     ) -> Result<Keys, Error> {
-        let (DirectionKeys { client, server }, expected) =
+        let (KeyBlock { client, server }, expected) =
             main.keys_and_client_finished(&self.randoms, &self.transcript.digest());
         finished::receive(flow, client, &expected, Some(&mut self.transcript)).await?;
         Ok(server)
@@ -536,7 +536,7 @@ impl<'a> AbbreviatedFlight<'a> {
         };
         let log = SecretLog::new(config.common.key_log.clone(), &randoms.client);
         log.log("CLIENT_RANDOM", main.as_bytes());
-        let (DirectionKeys { client: read_keys, server: write_keys }, verify_data, client_finished) =
+        let (KeyBlock { client: read_keys, server: write_keys }, verify_data, client_finished) =
             finished::abbreviated(main, &randoms, &mut transcript);
         finished::send(flow, write_keys, &verify_data, None)?;
         info.restore(&session);
