@@ -281,7 +281,8 @@ fn with_unknown_extensions(record: &[u8]) -> Vec<u8> {
     records
 }
 
-/// A connection with early data if possible: its facts, and whether it has an early exporter.
+/// A connection with early data if possible: its connection information, and whether
+/// it has an early exporter.
 fn go(
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,

@@ -120,7 +120,7 @@ pub(super) struct SessionWithId {
 }
 
 impl SessionWithId {
-    /// A session that the application stores is added to the facts.
+    /// A session that the application stores is added to the connection information.
     pub(super) fn new(
         id: [u8; 32],
         session: Session,
