@@ -13,7 +13,7 @@ use crate::policy::Policy;
 use crate::psk::PreSharedKey;
 use crate::psk::request::FindPreSharedKey;
 use crate::record::limits;
-use crate::resumption::context::Context;
+use crate::resumption::context_digest::ContextDigest;
 use crate::resumption::replay_guard::AdmitEarlyData;
 use crate::resumption::server_memory_store::ServerMemoryStore;
 use crate::resumption::session::Session;
@@ -52,10 +52,10 @@ pub(crate) struct ServerResumption {
     pub(crate) resumption_across_names: bool,
     /// The application's label of this configuration.
     pub(crate) label: Vec<u8>,
-    /// The context that sessions of this configuration are bound to, see [`context`].
-    pub(crate) context: Context,
-    /// The same for sessions of external pre-shared keys, see [`context_of_keys`].
-    pub(crate) context_of_keys: Context,
+    /// The digest that sessions of this configuration are bound to, see [`context_digest`].
+    pub(crate) context_digest: ContextDigest,
+    /// The same for sessions of external pre-shared keys, see [`context_digest_of_keys`].
+    pub(crate) context_digest_of_keys: ContextDigest,
 }
 
 impl ServerResumption {
@@ -83,14 +83,18 @@ impl ServerResumption {
             store_only_certificate_digests: false,
             resumption_across_names: false,
             label: Vec::new(),
-            context: Context::NONE,
-            context_of_keys: Context::NONE,
+            context_digest: ContextDigest::NONE,
+            context_digest_of_keys: ContextDigest::NONE,
         }
     }
 
-    /// The context that this session has to be bound to.
-    pub(crate) fn context_for(&self, session: &Session) -> Context {
-        if session.pre_shared_key.is_some() { self.context_of_keys } else { self.context }
+    /// The digest that this session has to be bound to.
+    pub(crate) fn context_digest_for(&self, session: &Session) -> ContextDigest {
+        if session.pre_shared_key.is_some() {
+            self.context_digest_of_keys
+        } else {
+            self.context_digest
+        }
     }
 
     /// Whether the application labelled this configuration.
@@ -129,16 +133,16 @@ fn window_seconds(window: Duration) -> u32 {
     u32::try_from(window.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// The context of sessions: a digest of the label, of client authentication and of what sessions
+/// The context digest of sessions: of the label, of client authentication and of what sessions
 /// contain of a client's certificate; if clients are not verified again, also of what is trusted
 /// and whether staples and timestamps are requested (`requests`). A session that was created under
 /// one policy is not resumed under another.
-pub(crate) fn context(
+pub(crate) fn context_digest(
     resumption: &ServerResumption,
     demand: ClientAuth,
     verifier: Option<&Policy<dyn VerifyPeer>>,
     requests: (bool, bool),
-) -> Result<Context, ConfigError> {
+) -> Result<ContextDigest, ConfigError> {
     let mut hash = Hash::new(HashAlgorithm::Sha256);
     let mut add = |part: &[u8]| {
         hash.update(&part.len().to_be_bytes());
@@ -173,19 +177,19 @@ pub(crate) fn context(
             None => unknown(&resumption.label)?,
         });
     }
-    Ok(Context::new(&hash.finish().first_chunk().copied().unwrap_or_default(), None))
+    Ok(ContextDigest::new(&hash.finish().first_chunk().copied().unwrap_or_default(), None))
 }
 
-/// The context of sessions of external pre-shared keys. An object reports later whether it still
+/// The context digest for external pre-shared keys. An object reports later whether it still
 /// knows a key; with [`Policy::Ask`] there is no such check, so the sessions are bound to this
 /// configuration.
-pub(crate) fn context_of_keys(
+pub(crate) fn context_digest_of_keys(
     resumption: &ServerResumption,
     keys: Option<&Policy<dyn FindPreSharedKey>>,
-) -> Result<Context, ConfigError> {
-    let Some(Policy::Ask) = keys else { return Ok(resumption.context) };
-    let digest = resumption.context.first_chunk().copied().unwrap_or_default();
-    Ok(Context::new(&digest, Some(&unknown(&resumption.label)?)))
+) -> Result<ContextDigest, ConfigError> {
+    let Some(Policy::Ask) = keys else { return Ok(resumption.context_digest) };
+    let digest = resumption.context_digest.first_chunk().copied().unwrap_or_default();
+    Ok(ContextDigest::new(&digest, Some(&unknown(&resumption.label)?)))
 }
 
 /// The fingerprint of a verifier, if it has one.
@@ -216,7 +220,7 @@ pub(crate) struct ClientResumption {
     /// The application's label of this configuration.
     pub(crate) label: Vec<u8>,
     /// The part of the key of stored sessions that identifies the configuration.
-    pub(crate) context: [u8; 32],
+    pub(crate) context_digest: [u8; 32],
 }
 
 impl ClientResumption {
@@ -226,18 +230,18 @@ impl ClientResumption {
             early_data: false,
             verify_resumed: false,
             label: Vec::new(),
-            context: [0; 32],
+            context_digest: [0; 32],
         }
     }
 }
 
-/// The context of a client's sessions: a digest of the label, the application protocols, the
+/// The context digest of a client's sessions: of the label, the application protocols, the
 /// trusted roots, the requests for staples and timestamps, and the pre-shared keys. A session of a
 /// configuration that trusts more is not offered by one that trusts less.
 ///
 /// If the verifier has no fingerprint, or the client has credentials, the label distinguishes
 /// configurations; without a label no configuration shares sessions.
-pub(crate) fn client_context(
+pub(crate) fn client_context_digest(
     label: &[u8],
     common: &Common,
     verifier: &Policy<dyn VerifyPeer>,

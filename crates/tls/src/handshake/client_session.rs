@@ -187,7 +187,7 @@ mod tests {
         let to = ClientSessionKey::new(
             "server.example".try_into().unwrap(),
             None,
-            config.resumption.context,
+            config.resumption.context_digest,
         );
         let suite = suite::find(OURS).unwrap();
         let info = ConnectionInfo::new(ProtocolVersion::TLS1_2, OURS);

@@ -152,7 +152,7 @@ impl Handshake {
         server: ServerName<'static>,
         port: Option<u16>,
     ) -> Self {
-        let to = ClientSessionKey::new(server, port, config.resumption.context);
+        let to = ClientSessionKey::new(server, port, config.resumption.context_digest);
         Self::new(Arguments::Client(config, to))
     }
 

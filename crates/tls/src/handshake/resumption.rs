@@ -105,7 +105,7 @@ pub(crate) fn is_resumable(
     now: UnixTime,
 ) -> bool {
     session.version == version
-        && session.context == config.resumption.context_for(session)
+        && session.context_digest == config.resumption.context_digest_for(session)
         && (session.resumption_across_names && config.resumption.resumption_across_names
             || session.server_name.as_deref() == server_name)
         && config.common.allows(session)
@@ -164,7 +164,7 @@ pub(crate) fn template(
     let now = config.common.clock.now().as_secs();
     let mut session = info.to_session(suite, now, authenticated);
     session.credential = credential;
-    session.context = config.resumption.context_for(&session);
+    session.context_digest = config.resumption.context_digest_for(&session);
     // It makes tickets longer, so it is kept only where it was requested.
     if config.request_ocsp {
         session.ocsp_response.clone_from(&info.ocsp_response);

@@ -23,7 +23,7 @@ use tercel_wire::{
 use super::codec::{
     not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
 };
-use super::context::Context;
+use super::context_digest::ContextDigest;
 use crate::auth::chain::Chain;
 use crate::auth::credential_id::SessionCredential;
 use crate::auth::verify_peer::PeerIdentity;
@@ -65,8 +65,8 @@ pub(crate) struct Session {
     /// TLS 1.3: whether the ticket may be used for every name in the server's certificate.
     pub(crate) resumption_across_names: bool,
     pub(crate) alpn: Option<Vec<u8>>,
-    /// The session context: identifies the configurations that may resume the session.
-    pub(crate) context: Context,
+    /// The context digest: identifies the configurations that may resume the session.
+    pub(crate) context_digest: ContextDigest,
     /// Server: the credential of the original full handshake. `None` if an external pre-shared key
     /// was used.
     pub(crate) credential: Option<SessionCredential>,
@@ -119,7 +119,7 @@ impl Session {
             server_raw_key: false,
             resumption_across_names: false,
             alpn: None,
-            context: Context::NONE,
+            context_digest: ContextDigest::NONE,
             credential: None,
             identity: Vec::new(),
             by_ticket: false,
@@ -226,7 +226,7 @@ impl Session {
         w.u16(self.peer_signature_scheme.map_or(0, |scheme| scheme.0));
         w.opaque8(self.server_name.as_deref().unwrap_or_default().as_bytes());
         w.opaque8(self.alpn.as_deref().unwrap_or_default());
-        w.opaque8(&self.context);
+        w.opaque8(&self.context_digest);
         SessionCredential::write(self.credential.as_ref(), &mut w);
         w.opaque16(&self.identity);
         write_used_key(&mut w, self.pre_shared_key.as_ref());
@@ -309,7 +309,7 @@ impl Session {
             peer_signature_scheme: read_code(&mut r, SignatureScheme)?,
             server_name: read_name(r.opaque8().ok()?)?,
             alpn: not_empty(r.opaque8().ok()?),
-            context: Context::read(r.opaque8().ok()?)?,
+            context_digest: ContextDigest::read(r.opaque8().ok()?)?,
             credential: SessionCredential::read(&mut r)?,
             identity: r.opaque16().ok()?.to_vec(),
             pre_shared_key: read_used_key(&mut r)?,
