@@ -369,10 +369,10 @@ impl ClientConfigBuilder {
         };
         if resumption.store.is_some() {
             let shows = self.credentials.is_some();
-            let label = &resumption.label;
+            let session_context = &resumption.session_context;
             let requests = (self.request_ocsp, self.request_timestamps);
             resumption.context_digest =
-                client_context_digest(label, &common, &verifier, shows, requests, &keys)?;
+                client_context_digest(session_context, &common, &verifier, shows, requests, &keys)?;
         }
         Ok(Arc::new(ClientConfig {
             resumption,

@@ -40,14 +40,14 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// A label for configurations that share a store. A session is offered only under an equal
-    /// label, equal roots and equal application protocols. A configuration with a verifier of the
-    /// application, or with client credentials, shares sessions only if it has a label; use one
-    /// label only for configurations that trust the same servers and authenticate as the same
+    /// A context for configurations that share a store. A session is offered only under an equal
+    /// context, equal roots and equal application protocols. A configuration with a verifier of the
+    /// application, or with client credentials, shares sessions only if it has a context; use one
+    /// context only for configurations that trust the same servers and authenticate as the same
     /// client.
     #[must_use]
-    pub fn session_context(mut self, label: &[u8]) -> Self {
-        self.resumption.label = label.to_vec();
+    pub fn session_context(mut self, context: &[u8]) -> Self {
+        self.resumption.session_context = context.to_vec();
         self
     }
 }

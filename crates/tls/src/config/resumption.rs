@@ -50,8 +50,8 @@ pub(crate) struct ServerResumption {
     pub(crate) store_only_certificate_digests: bool,
     /// Whether TLS 1.3 tickets are valid for every name of the certificate.
     pub(crate) resumption_across_names: bool,
-    /// The application's label of this configuration.
-    pub(crate) label: Vec<u8>,
+    /// The application's bytes that distinguish this configuration from others.
+    pub(crate) session_context: Vec<u8>,
     /// The digest that sessions of this configuration are bound to, see [`context_digest`].
     pub(crate) context_digest: ContextDigest,
     /// The same for sessions of external pre-shared keys, see [`context_digest_of_keys`].
@@ -82,7 +82,7 @@ impl ServerResumption {
             verify_resumed: true,
             store_only_certificate_digests: false,
             resumption_across_names: false,
-            label: Vec::new(),
+            session_context: Vec::new(),
             context_digest: ContextDigest::NONE,
             context_digest_of_keys: ContextDigest::NONE,
         }
@@ -97,9 +97,9 @@ impl ServerResumption {
         }
     }
 
-    /// Whether the application labelled this configuration.
-    pub(crate) fn has_label(&self) -> bool {
-        !self.label.is_empty()
+    /// Whether the application set a session context.
+    pub(crate) fn has_session_context(&self) -> bool {
+        !self.session_context.is_empty()
     }
 
     /// Whether a TLS 1.3 ticket is the id of a session in the store.
@@ -133,7 +133,7 @@ fn window_seconds(window: Duration) -> u32 {
     u32::try_from(window.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// The context digest of sessions: of the label, of client authentication and of what sessions
+/// A server's context digest: of the session context, of client authentication and of what sessions
 /// contain of a client's certificate; if clients are not verified again, also of what is trusted
 /// and whether staples and timestamps are requested (`requests`). A session that was created under
 /// one policy is not resumed under another.
@@ -148,7 +148,7 @@ pub(crate) fn context_digest(
         hash.update(&part.len().to_be_bytes());
         hash.update(part);
     };
-    add(&resumption.label);
+    add(&resumption.session_context);
     add(match demand {
         ClientAuth::None => b"none",
         ClientAuth::Optional => b"optional",
@@ -174,7 +174,7 @@ pub(crate) fn context_digest(
         add(&[u8::from(requests.0), u8::from(requests.1)]);
         add(&match fingerprint(verifier) {
             Some(trusted) => trusted,
-            None => unknown(&resumption.label)?,
+            None => unknown(&resumption.session_context)?,
         });
     }
     Ok(ContextDigest::new(&hash.finish().first_chunk().copied().unwrap_or_default(), None))
@@ -189,7 +189,7 @@ pub(crate) fn context_digest_of_keys(
 ) -> Result<ContextDigest, ConfigError> {
     let Some(Policy::Ask) = keys else { return Ok(resumption.context_digest) };
     let digest = resumption.context_digest.first_chunk().copied().unwrap_or_default();
-    Ok(ContextDigest::new(&digest, Some(&unknown(&resumption.label)?)))
+    Ok(ContextDigest::new(&digest, Some(&unknown(&resumption.session_context)?)))
 }
 
 /// The fingerprint of a verifier, if it has one.
@@ -200,11 +200,11 @@ fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]> {
     }
 }
 
-/// A stand-in for an unknown fingerprint. With a label it is constant, since labels distinguish
-/// configurations; without a label it is random, so that no configuration shares sessions.
-fn unknown(label: &[u8]) -> Result<[u8; 32], ConfigError> {
+/// A stand-in for an unknown fingerprint. With a session context it is constant, since contexts
+/// distinguish configurations; without one it is random, so that no configuration shares sessions.
+fn unknown(session_context: &[u8]) -> Result<[u8; 32], ConfigError> {
     let mut unknown = [0_u8; 32];
-    if label.is_empty() {
+    if session_context.is_empty() {
         tercel_crypto::fill_random(&mut unknown).map_err(|_| ConfigError::Random)?;
     }
     Ok(unknown)
@@ -217,8 +217,8 @@ pub(crate) struct ClientResumption {
     pub(crate) early_data: bool,
     /// Whether a server's stored chain is verified again before its session is offered.
     pub(crate) verify_resumed: bool,
-    /// The application's label of this configuration.
-    pub(crate) label: Vec<u8>,
+    /// The application's bytes that distinguish this configuration from others.
+    pub(crate) session_context: Vec<u8>,
     /// The part of the key of stored sessions that identifies the configuration.
     pub(crate) context_digest: [u8; 32],
 }
@@ -229,20 +229,20 @@ impl ClientResumption {
             store: None,
             early_data: false,
             verify_resumed: false,
-            label: Vec::new(),
+            session_context: Vec::new(),
             context_digest: [0; 32],
         }
     }
 }
 
-/// The context digest of a client's sessions: of the label, the application protocols, the
+/// A client's context digest: of the session context, the application protocols, the
 /// trusted roots, the requests for staples and timestamps, and the pre-shared keys. A session of a
 /// configuration that trusts more is not offered by one that trusts less.
 ///
-/// If the verifier has no fingerprint, or the client has credentials, the label distinguishes
-/// configurations; without a label no configuration shares sessions.
+/// If the verifier has no fingerprint, or the client has credentials, the session context
+/// distinguishes configurations; without one no configuration shares sessions.
 pub(crate) fn client_context_digest(
-    label: &[u8],
+    session_context: &[u8],
     common: &Common,
     verifier: &Policy<dyn VerifyPeer>,
     shows_credentials: bool,
@@ -251,12 +251,12 @@ pub(crate) fn client_context_digest(
 ) -> Result<[u8; 32], ConfigError> {
     let trusted = fingerprint(verifier);
     let can_tell = trusted.is_some() && !shows_credentials;
-    let unknown = if can_tell { [0; 32] } else { unknown(label)? };
+    let unknown = if can_tell { [0; 32] } else { unknown(session_context)? };
     let trusted = trusted.unwrap_or_default();
     // Without a request for a staple, a must-staple certificate is accepted. RFC 7633 4.2.3
     // A verifier may require timestamps, which are sent only on request. RFC 6962 3.3.1
     let staples = [u8::from(request_ocsp), u8::from(request_timestamps)];
-    let fixed: [&[u8]; 4] = [label, &trusted, &unknown, &staples];
+    let fixed: [&[u8]; 4] = [session_context, &trusted, &unknown, &staples];
     let mut hash = Hash::new(HashAlgorithm::Sha256);
     for part in fixed.into_iter().chain(common.alpn.iter().map(Vec::as_slice)) {
         hash.update(&part.len().to_be_bytes());

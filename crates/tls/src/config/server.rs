@@ -79,9 +79,9 @@ impl ServerConfig {
 
     /// Whether a session can be bound to the server's certificate. If the application selects
     /// credentials, the configuration does not know which one a full handshake would use: then it
-    /// needs a label, which equal configurations share.
+    /// needs a session context, which equal configurations share.
     pub(crate) fn binds_sessions(&self) -> bool {
-        self.credential_set.is_some() || self.resumption.has_label()
+        self.credential_set.is_some() || self.resumption.has_session_context()
     }
 
     /// A builder with secure defaults. It needs a credential, or pre-shared keys.
@@ -202,8 +202,8 @@ impl ServerConfigBuilder {
     /// Before a session of a key is resumed, the object is asked whether it still
     /// [knows](FindPreSharedKey::knows) the key. With [`Policy::Ask`] keys are not checked again:
     /// their sessions are resumed until they expire, by configurations with [`Policy::Ask`] and an
-    /// equal [label](Self::session_context), or only by this one if it has none. Give servers that
-    /// know different keys different labels.
+    /// equal [`session_context`](Self::session_context), or only by this one if it has none. Give
+    /// servers that know different keys different contexts.
     #[must_use]
     pub fn find_pre_shared_key(mut self, find: Policy<dyn FindPreSharedKey>) -> Self {
         self.pre_shared_keys = Some(find);

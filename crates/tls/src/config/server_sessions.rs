@@ -74,21 +74,21 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// A label of this configuration. Its sessions are resumed only under configurations with an
-    /// equal label, among those that share its ticket keys or store. Servers for different
-    /// applications need different labels; equal labels must mean the same server.
+    /// A context of this configuration. Its sessions are resumed only under configurations with an
+    /// equal context, among those that share its ticket keys or store. Servers for different
+    /// applications need different contexts; equal contexts must mean the same server.
     ///
     /// In addition, a session is resumed only where a full handshake would have authenticated the
     /// same server. This is unknown if [the application selects
-    /// credentials](crate::server::ServerConfigBuilder::credentials): then sessions need a label,
+    /// credentials](crate::server::ServerConfigBuilder::credentials): then sessions need a context,
     /// and without one no tickets are issued. The document `docs/sessions.md` of the repository has
     /// all rules.
     ///
-    /// The requirements on client certificates are part of the context too; so are the trusted
+    /// Sessions are bound to the requirements on client certificates too; and to the trusted
     /// roots, if clients are not verified again, see [`Self::verify_resumed`].
     #[must_use]
-    pub fn session_context(mut self, label: &[u8]) -> Self {
-        self.resumption.label = label.to_vec();
+    pub fn session_context(mut self, context: &[u8]) -> Self {
+        self.resumption.session_context = context.to_vec();
         self
     }
 
@@ -138,8 +138,8 @@ impl ServerConfigBuilder {
     /// If this is off, a client that was accepted once can resume for the lifetime of the session,
     /// up to seven days, even if its certificate expires or is revoked. Sessions are then bound to
     /// the trusted roots. With a verifier of the application, only configurations with an equal
-    /// [label](Self::session_context) share sessions; give an equal label only to configurations
-    /// that accept the same clients.
+    /// [`session_context`](Self::session_context) share sessions; give an equal context only to
+    /// configurations that accept the same clients.
     #[must_use]
     pub fn verify_resumed(mut self, on: bool) -> Self {
         self.resumption.verify_resumed = on;
