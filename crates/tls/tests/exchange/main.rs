@@ -17,6 +17,7 @@ mod config_options;
 mod cookie;
 mod credential_selection;
 mod debug_output;
+mod documented_options;
 mod durations;
 mod early_data;
 mod early_data_rejection;
