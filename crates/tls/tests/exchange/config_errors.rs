@@ -22,7 +22,7 @@ use tercel::wire::{
 };
 use tercel::{ClientConfig, Policy, ServerConfig};
 
-use crate::identity::{KINDS, client, credential, server};
+use crate::fixtures::{KINDS, client, credential, server};
 
 /// The option is wrong: the error is this one, and its text begins with the option's name. Some
 /// errors have several options, and their texts begin with all of them.

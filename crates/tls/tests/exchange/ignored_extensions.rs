@@ -7,7 +7,7 @@ use tercel::wire::{AlertDescription, ClientHello, ProtocolVersion};
 use tercel::{Error, Handshake, ReceiveBuffer};
 use tercel_wire::{ClientExtensions, ExtensionType, HandshakeMessage, UnknownExtensions};
 
-use crate::identity::{NAME, client, server};
+use crate::fixtures::{NAME, client, server};
 
 /// The extensions that a default server parses, so that a malformed one is an error.
 const PARSED_BY_DEFAULT: [ExtensionType; 23] = [

@@ -19,7 +19,7 @@ use tercel::{
 };
 use tercel_wire::HandshakeMessage;
 
-use crate::identity::{Kind, NAME, client, credential_for, roots, server};
+use crate::fixtures::{Kind, NAME, client, credential_for, roots, server};
 use crate::pair::{Pair, records};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;

@@ -9,7 +9,7 @@ use tercel::{
     Credential, Error, Handshake, ReceiveBuffer, ServerConfig, error::PeerError, server::ClientAuth,
 };
 
-use crate::identity::{Kind, NAME, client, credential, credential_for, plain, server};
+use crate::fixtures::{Kind, NAME, client, credential, credential_for, plain, server};
 use crate::pair::{Ends, Failure, Pair, records};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
@@ -223,7 +223,7 @@ fn a_required_certificate_must_be_sent() {
         (TLS12, AlertDescription::HANDSHAKE_FAILURE),
     ] {
         let client = client().versions(&[version]).build().unwrap();
-        let roots = crate::identity::roots();
+        let roots = crate::fixtures::roots();
         let server = server().client_auth(ClientAuth::Required, roots).build().unwrap();
         let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
         assert_eq!(failure.server.and_then(Error::alert), Some(alert), "{failure:?}");
@@ -237,7 +237,7 @@ fn a_client_without_a_common_scheme_sends_no_certificate() {
     let server = ServerConfig::builder()
         .credential(credential(Kind::Rsa2048))
         .signature_schemes(&rsa)
-        .client_auth(ClientAuth::Optional, crate::identity::roots())
+        .client_auth(ClientAuth::Optional, crate::fixtures::roots())
         .build()
         .unwrap();
     let client = client().credential(credential(Kind::P256)).build().unwrap();

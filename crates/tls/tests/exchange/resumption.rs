@@ -14,7 +14,7 @@ use tercel::{
     },
 };
 
-use crate::identity::{Kind, client, credential, roots, server};
+use crate::fixtures::{Kind, client, credential, roots, server};
 use crate::pair::{Delivery, Ends, Pair};
 
 pub(crate) const VERSIONS: [ProtocolVersion; 2] =
@@ -103,7 +103,7 @@ fn a_client_offers_a_session_to_its_own_name_only() {
     for version in VERSIONS {
         let client = client().versions(&[version]).build().unwrap();
         let server = server()
-            .credential(crate::identity::credential_for(Kind::P256, &["other.example"]))
+            .credential(crate::fixtures::credential_for(Kind::P256, &["other.example"]))
             .build()
             .unwrap();
         assert!(!visit(&client, &server));

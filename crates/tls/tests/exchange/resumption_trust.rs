@@ -16,7 +16,7 @@ use tercel::{
 };
 
 use crate::early_data::{RejectAll, guard};
-use crate::identity::{Kind, NAME, client, credential, roots, server};
+use crate::fixtures::{Kind, NAME, client, credential, roots, server};
 use crate::pair::Pair;
 use crate::resumption::{VERSIONS, visit};
 

@@ -22,7 +22,7 @@ use tercel::{
 };
 
 use crate::early_data::guard;
-use crate::identity::{Kind, NAME, credential, credential_for, roots};
+use crate::fixtures::{Kind, NAME, credential, credential_for, roots};
 use crate::pair::Pair;
 use crate::raw_public_keys::{public, raw};
 
