@@ -1,6 +1,6 @@
 //! Cases in which other libraries surprise their users, and what happens here.
 //!
-//! Absent names and IP addresses, versions without suites, pinned leaves, revocation lists.
+//! Absent names and IP addresses, pinned leaves, revocation lists.
 
 use std::sync::Arc;
 
@@ -10,17 +10,16 @@ use rcgen::{
 };
 use tercel::pki::{ChainVerifier, RefusalReason, Roots};
 use tercel::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
-use tercel::wire::{AlertDescription, CipherSuite, ClientHello, ProtocolVersion, SignatureScheme};
+use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
     ClientConfig, Credential, Error, Policy, ServerConfig,
-    certificates::{ChainPolicy, Credentials, VerifyPeer},
-    error::{ConfigError, PeerError},
+    certificates::{ChainPolicy, VerifyPeer},
+    error::PeerError,
     server::ClientAuth,
 };
-use tercel_wire::HandshakeMessage;
 
-use crate::fixtures::{Kind, NAME, client, credential_for, roots, server};
-use crate::pair::{Pair, records};
+use crate::fixtures::{Kind, NAME, client, credential_for, roots};
+use crate::pair::Pair;
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
@@ -73,54 +72,6 @@ fn an_ip_address_is_neither_sent_nor_accepted_as_a_name() {
             |error| error != Error::AlertReceived(AlertDescription::UNRECOGNIZED_NAME)
         ));
     }
-}
-
-#[test]
-fn a_version_without_a_suite_is_neither_offered_nor_chosen() {
-    let old = [CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256];
-    let new = [CipherSuite::TLS_AES_128_GCM_SHA256];
-    for (suites, version) in [(old, TLS12), (new, TLS13)] {
-        let ours = client().cipher_suites(&suites).build().unwrap();
-        let theirs = server().cipher_suites(&suites).build().unwrap();
-        let (any_client, any_server) = (client().build().unwrap(), server().build().unwrap());
-        for (client, server) in [(&ours, &any_server), (&any_client, &theirs), (&ours, &theirs)] {
-            let mut hello = Vec::new();
-            let ends = Pair::new(client, server, NAME)
-                .tap_to_server(|bytes| hello.extend_from_slice(bytes))
-                .connect()
-                .unwrap_or_else(|failure| panic!("{version:?} {failure:?}"));
-            assert_eq!(ends.client.connection.info.version, version);
-            if Arc::ptr_eq(client, &ours) {
-                let message = &records(&hello)[0].1;
-                let hello = ClientHello::parse(&message[4..]).unwrap();
-                assert_eq!(hello.extensions.supported_versions.is_some(), version == TLS13);
-            }
-        }
-    }
-    let contradiction = client().versions(&[TLS13]).cipher_suites(&old).build();
-    assert_eq!(contradiction.err(), Some(ConfigError::NoCipherSuite));
-}
-
-#[test]
-fn options_that_cannot_be_encoded_are_refused_at_build() {
-    let none: [SignatureScheme; 0] = [];
-    let error = Some(ConfigError::NoSignatureScheme);
-    assert_eq!(client().signature_schemes(&none).build().err(), error);
-    assert_eq!(server().certificate_signature_schemes(&none).build().err(), error);
-    for bytes in [0, 63, 16_385] {
-        let refused = client().max_fragment(bytes).build().err();
-        assert_eq!(refused, Some(ConfigError::BadMaxFragment), "{bytes}");
-    }
-    client().max_fragment(64).build().unwrap();
-    // Credentials have one source, and the requirement of known names must be set there.
-    let set = || Arc::new(Credentials::new(vec![credential_for(Kind::P256, &[NAME])]));
-    let twice = server().replaceable_credentials(set()).build().err();
-    assert_eq!(twice, Some(ConfigError::ConflictingCredentials));
-    let builder = ServerConfig::builder().replaceable_credentials(set());
-    assert_eq!(
-        builder.require_known_name().build().err(),
-        Some(ConfigError::ConflictingCredentials)
-    );
 }
 
 #[test]

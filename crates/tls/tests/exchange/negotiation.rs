@@ -3,11 +3,15 @@
 //! Versions, names, protocols, groups and the options of a ClientHello.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use tercel::wire::{AlertDescription, CipherSuite, NamedGroup, ProtocolVersion};
+use tercel::wire::{AlertDescription, CipherSuite, ClientHello, NamedGroup, ProtocolVersion};
 use tercel::{
-    Credential, Error, Handshake, ReceiveBuffer, ServerConfig, error::PeerError, server::ClientAuth,
+    Credential, Error, Handshake, ReceiveBuffer, ServerConfig,
+    error::{ConfigError, PeerError},
+    server::ClientAuth,
 };
+use tercel_wire::HandshakeMessage;
 
 use crate::fixtures::{Kind, NAME, client, credential, credential_for, plain, server};
 use crate::pair::{Ends, Failure, Pair, records};
@@ -30,6 +34,32 @@ fn the_highest_common_version_is_selected() {
         let ends = Pair::new(&client, &server, NAME).connect().unwrap();
         assert_eq!(ends.client.connection.info.version, expected);
     }
+}
+
+#[test]
+fn a_version_without_a_suite_is_neither_offered_nor_chosen() {
+    let old = [CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256];
+    let new = [CipherSuite::TLS_AES_128_GCM_SHA256];
+    for (suites, version) in [(old, TLS12), (new, TLS13)] {
+        let ours = client().cipher_suites(&suites).build().unwrap();
+        let theirs = server().cipher_suites(&suites).build().unwrap();
+        let (any_client, any_server) = (client().build().unwrap(), server().build().unwrap());
+        for (client, server) in [(&ours, &any_server), (&any_client, &theirs), (&ours, &theirs)] {
+            let mut hello = Vec::new();
+            let ends = Pair::new(client, server, NAME)
+                .tap_to_server(|bytes| hello.extend_from_slice(bytes))
+                .connect()
+                .unwrap_or_else(|failure| panic!("{version:?} {failure:?}"));
+            assert_eq!(ends.client.connection.info.version, version);
+            if Arc::ptr_eq(client, &ours) {
+                let message = &records(&hello)[0].1;
+                let hello = ClientHello::parse(&message[4..]).unwrap();
+                assert_eq!(hello.extensions.supported_versions.is_some(), version == TLS13);
+            }
+        }
+    }
+    let contradiction = client().versions(&[TLS13]).cipher_suites(&old).build();
+    assert_eq!(contradiction.err(), Some(ConfigError::NoCipherSuite));
 }
 
 #[test]
