@@ -52,6 +52,7 @@ mod rotation;
 #[cfg(debug_assertions)]
 mod saved;
 mod secrets;
+mod server_names;
 mod server_sessions;
 mod session_binding;
 mod session_ids;
