@@ -1,6 +1,4 @@
-//! Cases in which other libraries surprise their users, and what happens here.
-//!
-//! Pinned leaves, revocation lists.
+//! Verifiers with pinned leaves or revocation lists, and which verifiers have a fingerprint.
 
 use std::sync::Arc;
 
