@@ -48,6 +48,7 @@ mod refusal_explanations;
 mod replay;
 mod resumption;
 mod resumption_trust;
+mod retry_cost;
 mod rotation;
 #[cfg(debug_assertions)]
 mod saved;

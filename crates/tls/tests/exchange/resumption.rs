@@ -337,3 +337,11 @@ fn without_tickets_and_store_nothing_is_resumed() {
         assert!(!visit(&client, &server));
     }
 }
+
+#[test]
+fn without_tickets_and_store_a_server_issues_no_session() {
+    let client = client().build().unwrap();
+    let server = server().ticket_counts(0, 0).versions(&[ProtocolVersion::TLS1_3]).build().unwrap();
+    assert!(!visit(&client, &server));
+    assert!(!visit(&client, &server));
+}
