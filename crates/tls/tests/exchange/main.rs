@@ -47,7 +47,7 @@ mod read_sizes;
 mod refusal_explanations;
 mod replay;
 mod resumption;
-mod resumption_trust;
+mod resumption_after_config_changes;
 mod retry_cost;
 mod rotation;
 #[cfg(debug_assertions)]
