@@ -3,9 +3,9 @@
 //! Peers stall, flood, or divide everything into small parts; an allocator counts the memory. The
 //! allocations of AWS-LC itself are not counted; they do not depend on what a peer sends.
 
-#[path = "exchange/identity.rs"]
+#[path = "exchange/fixtures.rs"]
 #[allow(dead_code)]
-mod identity;
+mod fixtures;
 #[path = "exchange/pair.rs"]
 #[allow(dead_code)]
 mod pair;
@@ -13,7 +13,7 @@ mod pair;
 use std::sync::Arc;
 
 use allocation_counter::measure;
-use identity::{NAME, client, connect, plain, server};
+use fixtures::{NAME, client, connect, plain, server};
 use pair::{Delivery, Pair, records};
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{

@@ -9,9 +9,9 @@
 // Randomness from a seed is a test seam.
 #![cfg(debug_assertions)]
 
-#[path = "exchange/identity.rs"]
+#[path = "exchange/fixtures.rs"]
 #[allow(dead_code)]
-mod identity;
+mod fixtures;
 #[path = "exchange/pair.rs"]
 #[allow(dead_code)]
 mod pair;
@@ -20,7 +20,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use identity::{NAME, client, server};
+use fixtures::{NAME, client, server};
 use pair::{Ends, Pair};
 use tercel::pki::Roots;
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};

@@ -92,7 +92,7 @@ fn balance(page: &str) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "wants Chromium: just lab-page-check"]
+#[ignore = "needs Chromium: just lab-page-check"]
 fn samples_for_a_browser() {
     let folder = std::env::var("LAB_PAGES").unwrap();
     let folder = Path::new(&folder);

@@ -59,7 +59,7 @@ fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
 }
 
 #[test]
-#[ignore = "wants Go, and builds a pre-release"]
+#[ignore = "needs Go, and builds a pre-release"]
 fn go_and_the_next_rustls_do_every_row_as_asked() {
     let peers = ["go", "rustls-0-24"];
     let (report, _) = every_row("every-row-of-others", "release", Accounting::Neutral, &peers);

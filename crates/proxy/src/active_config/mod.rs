@@ -210,7 +210,7 @@ impl ActiveConfig {
         }
         // The store admits early data for the whole fleet; the maximum size is set per route.
         let shared = self.resumption.fleet.is_some() && self.resumption.settings.shared_guard;
-        let guard = Arc::clone(&self.resumption.guard);
+        let guard = Arc::clone(&self.resumption.replay_guard);
         let guard = if shared { Policy::Ask } else { Policy::Here(guard as Arc<_>) };
         builder = builder
             .early_data(route.early_data, guard)
@@ -362,12 +362,12 @@ mod tests {
         let config = |guard: &str| config(&folder, guard, ([127, 0, 0, 1], 1).into());
         let own = ActiveConfig::new(&config("own"), None).unwrap();
         let still = ActiveConfig::new(&config("own"), Some(&own)).unwrap();
-        assert!(Arc::ptr_eq(&own.resumption.guard, &still.resumption.guard));
+        assert!(Arc::ptr_eq(&own.resumption.replay_guard, &still.resumption.replay_guard));
         let shared = ActiveConfig::new(&config("shared"), Some(&still)).unwrap();
         let narrower = config("own\"\nfreshness_window = 5\nfleet = \"default");
         let narrower = ActiveConfig::new(&narrower, Some(&still)).unwrap();
-        assert!(!Arc::ptr_eq(&own.resumption.guard, &narrower.resumption.guard));
+        assert!(!Arc::ptr_eq(&own.resumption.replay_guard, &narrower.resumption.replay_guard));
         let again = ActiveConfig::new(&config("own"), Some(&shared)).unwrap();
-        assert!(!Arc::ptr_eq(&own.resumption.guard, &again.resumption.guard));
+        assert!(!Arc::ptr_eq(&own.resumption.replay_guard, &again.resumption.replay_guard));
     }
 }

@@ -11,7 +11,7 @@ use tercel::session::{AdmitEarlyData, ReplayGuard};
 use tercel_fleet::{Fleet, FleetError, Settings};
 
 /// The replay guard of this process.
-pub(crate) struct LocalGuard {
+pub(crate) struct LocalReplayGuard {
     guard: ReplayGuard,
     /// How long a ClientHello can be fresh, and therefore early data is refused after a start.
     startup_window: Duration,
@@ -20,7 +20,7 @@ pub(crate) struct LocalGuard {
     refuse_until: AtomicU64,
 }
 
-impl LocalGuard {
+impl LocalReplayGuard {
     pub(crate) fn new(capacity: usize, now: UnixTime, window: Duration) -> Self {
         let guard = guard(capacity, now, window);
         Self { guard, startup_window: startup_window(window), refuse_until: AtomicU64::new(0) }
@@ -35,7 +35,7 @@ impl LocalGuard {
     }
 }
 
-impl AdmitEarlyData for LocalGuard {
+impl AdmitEarlyData for LocalReplayGuard {
     fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool {
         now.as_secs() > self.refuse_until.load(Ordering::Relaxed)
             && self.guard.admit_early_data(unique, now)
@@ -92,7 +92,7 @@ mod short {
     #[test]
     fn guard_refuses_until_the_previous_one_has_stopped_admitting() {
         let at = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
-        let own = LocalGuard::new(1000, at(100), Duration::from_secs(60));
+        let own = LocalReplayGuard::new(1000, at(100), Duration::from_secs(60));
         assert!(!own.admit_early_data(b"one", at(100 + STARTUP_WINDOW.as_secs())));
         assert!(own.admit_early_data(b"one", at(101 + STARTUP_WINDOW.as_secs())));
         own.refuse_while_previous_admits(at(200), Duration::from_millis(15_500));

@@ -8,7 +8,7 @@ use tercel::pki_types::UnixTime;
 use tercel::session::{RotatingTickets, ServerMemoryStore};
 use tercel_fleet::{Fleet, FleetError, FleetSecrets, Settings, TicketKeys};
 
-use super::replay_guard::{self, LocalGuard};
+use super::replay_guard::{self, LocalReplayGuard};
 use crate::config::{Config, ConfigError, Resumption, Tickets};
 
 /// Ticket keys, stored sessions and replay guard.
@@ -21,7 +21,7 @@ pub(super) struct ResumptionState {
     pub(super) fleet: Option<Fleet>,
     /// The fleet secrets to be used from the activation of this configuration.
     pub(super) secrets: Option<FleetSecrets>,
-    pub(super) guard: Arc<LocalGuard>,
+    pub(super) replay_guard: Arc<LocalReplayGuard>,
     /// Whether early data is admitted by another guard than under the previous configuration.
     pub(super) guard_changed: bool,
 }
@@ -38,9 +38,13 @@ impl ResumptionState {
                 if !previous.settings.shared_guard
                     && previous.settings.freshness_window == settings.freshness_window =>
             {
-                Arc::clone(&previous.guard)
+                Arc::clone(&previous.replay_guard)
             }
-            _ => Arc::new(LocalGuard::new(settings.guard_capacity, now, settings.freshness_window)),
+            _ => Arc::new(LocalReplayGuard::new(
+                settings.guard_capacity,
+                now,
+                settings.freshness_window,
+            )),
         };
         let tickets =
             match (settings.tickets, previous.and_then(|previous| previous.tickets.clone())) {
@@ -62,7 +66,7 @@ impl ResumptionState {
         };
         let mut guard_changed = previous.is_some_and(|previous| {
             previous.settings.shared_guard != settings.shared_guard
-                || (!settings.shared_guard && !Arc::ptr_eq(&previous.guard, &guard))
+                || (!settings.shared_guard && !Arc::ptr_eq(&previous.replay_guard, &guard))
         });
         let (mut fleet, mut secrets) = (None, None);
         if let Some(fleet_settings) = &settings.fleet {
@@ -82,7 +86,15 @@ impl ResumptionState {
             }
         }
         let settings = settings.clone();
-        Ok(Self { settings, tickets, session_ids, fleet, secrets, guard, guard_changed })
+        Ok(Self {
+            settings,
+            tickets,
+            session_ids,
+            fleet,
+            secrets,
+            replay_guard: guard,
+            guard_changed,
+        })
     }
 
     /// Makes the guard refuse early data while connections accepted earlier may use the previous
@@ -90,7 +102,7 @@ impl ResumptionState {
     pub(super) fn refuse_while_previous_guard_admits(&self, overlap: Duration) {
         match &self.fleet {
             Some(fleet) if self.settings.shared_guard => fleet.follow_another_guard(overlap),
-            _ => self.guard.refuse_while_previous_admits(UnixTime::now(), overlap),
+            _ => self.replay_guard.refuse_while_previous_admits(UnixTime::now(), overlap),
         }
     }
 

@@ -20,7 +20,7 @@ use crate::backend::endpoint::BackendStream;
 use crate::config::{Connect, OnTruncation};
 use crate::connection::backend_connect::BackendConnector;
 use crate::connection::early_data::{BackendState, EarlyDataBackend, EarlyExchangeResult};
-use crate::observability::metrics::labels::{BackendFailure, RefusalReason};
+use crate::observability::metrics::labels::{BackendFailure, ConnectionRefusal};
 use crate::relay::proxied_connection::{CloseReason, ProxiedConnection};
 use crate::worker::connection_limits::Permit;
 use crate::worker::{ConnectionGuard, WorkerConfig, WorkerContext};
@@ -76,7 +76,7 @@ impl AcceptedConnection {
             match self.proxy_header(&mut transport).await {
                 Ok(read) => addresses = read,
                 Err(error) => {
-                    self.worker.shard.refused(RefusalReason::ProxyHeader);
+                    self.worker.shard.refused(ConnectionRefusal::ProxyHeader);
                     self.log_failure(&error, "PROXY header rejected");
                     return None;
                 }

@@ -5,7 +5,7 @@ pub(crate) mod certificate_types;
 pub(crate) mod certificate_verify;
 pub(crate) mod chain;
 pub(crate) mod compressed_certificate;
-pub(crate) mod compressed_certificates;
+pub(crate) mod compressed_certificate_cache;
 pub(crate) mod compression;
 pub(crate) mod credential;
 pub(crate) mod credential_id;

@@ -11,7 +11,7 @@ use super::builder::common_setters;
 use super::clock::Clock;
 use super::common::Common;
 use super::protocols::Protocols;
-use super::resumption::{ClientResumption, client_context};
+use super::resumption::{ClientResumption, client_context_digest};
 use super::usable_psks;
 use crate::auth::certificate_expectations::CertificateExpectations;
 use crate::auth::certificate_types;
@@ -372,9 +372,10 @@ impl ClientConfigBuilder {
         };
         if resumption.store.is_some() {
             let shows = self.credentials.is_some();
-            let label = &resumption.label;
+            let session_context = &resumption.session_context;
             let requests = (self.request_ocsp, self.request_timestamps);
-            resumption.context = client_context(label, &common, &verifier, shows, requests, &keys)?;
+            resumption.context_digest =
+                client_context_digest(session_context, &common, &verifier, shows, requests, &keys)?;
         }
         Ok(Arc::new(ClientConfig {
             resumption,

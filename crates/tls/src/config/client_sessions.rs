@@ -36,18 +36,18 @@ impl ClientConfigBuilder {
     /// expires with the certificate.
     #[must_use]
     pub fn verify_resumed(mut self, on: bool) -> Self {
-        self.resumption.verify_again = on;
+        self.resumption.verify_resumed = on;
         self
     }
 
-    /// Sets a label for configurations that share a store. A session is offered only under an equal
-    /// label, equal roots and equal application protocols. A configuration with a verifier of the
-    /// application, or with client credentials, shares sessions only if it has a label. Use one
-    /// label only for configurations that trust the same servers and authenticate as the same
+    /// A context for configurations that share a store. A session is offered only under an equal
+    /// context, equal roots and equal application protocols. A configuration with a verifier of the
+    /// application, or with client credentials, shares sessions only if it has a context; use one
+    /// context only for configurations that trust the same servers and authenticate as the same
     /// client.
     #[must_use]
-    pub fn session_context(mut self, label: &[u8]) -> Self {
-        self.resumption.label = label.to_vec();
+    pub fn session_context(mut self, context: &[u8]) -> Self {
+        self.resumption.session_context = context.to_vec();
         self
     }
 }

@@ -13,13 +13,13 @@ use crate::policy::Policy;
 use crate::psk::PreSharedKey;
 use crate::psk::request::FindPreSharedKey;
 use crate::record::limits;
-use crate::resumption::context::Context;
+use crate::resumption::context_digest::ContextDigest;
 use crate::resumption::replay_guard::AdmitEarlyData;
 use crate::resumption::server_memory_store::ServerMemoryStore;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_store::ClientSessionStore;
+use crate::resumption::session::invalidation::StoredSession;
 use crate::resumption::session::store::{ForgetSession, ServerSessionStore};
-use crate::resumption::session::stored::StoredSession;
 use crate::resumption::tickets::TicketSealer;
 
 /// The resumption options of a server.
@@ -42,22 +42,23 @@ pub(crate) struct ServerResumption {
     pub(crate) lifetime: Duration,
     /// The early data limit of new tickets in bytes; 0 disables early data.
     pub(crate) max_early_data: u32,
-    pub(crate) guard: Option<Policy<dyn AdmitEarlyData>>,
+    pub(crate) replay_guard: Option<Policy<dyn AdmitEarlyData>>,
     /// The freshness window: the largest error of a ticket's age with which early data counts as
     /// fresh.
     pub(crate) freshness_window: Duration,
     /// Whether a client's stored chain is verified again before its session is resumed.
-    pub(crate) verify_again: bool,
+    pub(crate) verify_resumed: bool,
     /// Whether sessions contain a digest instead of a client's chain.
-    pub(crate) digests_only: bool,
+    pub(crate) store_only_certificate_digests: bool,
     /// Whether TLS 1.3 tickets are valid for every name of the certificate.
-    pub(crate) across_names: bool,
-    /// The application's label of this configuration.
-    pub(crate) label: Vec<u8>,
-    /// The context that sessions of this configuration are bound to, see [`context`].
-    pub(crate) context: Context,
-    /// The context that sessions of external pre-shared keys are bound to, see [`context_of_keys`].
-    pub(crate) context_of_keys: Context,
+    pub(crate) resumption_across_names: bool,
+    /// The application's bytes that distinguish this configuration from others.
+    pub(crate) session_context: Vec<u8>,
+    /// The digest that sessions of this configuration are bound to, see [`context_digest`].
+    pub(crate) context_digest: ContextDigest,
+    /// The digest that sessions of external pre-shared keys are bound to, see
+    /// [`context_digest_of_keys`].
+    pub(crate) context_digest_of_keys: ContextDigest,
 }
 
 impl ServerResumption {
@@ -80,25 +81,29 @@ impl ServerResumption {
             renewed_tickets: 1,
             lifetime: Duration::from_secs(86_400),
             max_early_data: 0,
-            guard: None,
+            replay_guard: None,
             freshness_window: limits::MAX_FRESHNESS_WINDOW,
-            verify_again: true,
-            digests_only: false,
-            across_names: false,
-            label: Vec::new(),
-            context: Context::NONE,
-            context_of_keys: Context::NONE,
+            verify_resumed: true,
+            store_only_certificate_digests: false,
+            resumption_across_names: false,
+            session_context: Vec::new(),
+            context_digest: ContextDigest::NONE,
+            context_digest_of_keys: ContextDigest::NONE,
         }
     }
 
-    /// Returns the context that this session has to be bound to.
-    pub(crate) fn context_for(&self, session: &Session) -> Context {
-        if session.pre_shared_key.is_some() { self.context_of_keys } else { self.context }
+    /// The digest that this session has to be bound to.
+    pub(crate) fn context_digest_for(&self, session: &Session) -> ContextDigest {
+        if session.pre_shared_key.is_some() {
+            self.context_digest_of_keys
+        } else {
+            self.context_digest
+        }
     }
 
-    /// Whether the application set a label for this configuration.
-    pub(crate) fn has_label(&self) -> bool {
-        !self.label.is_empty()
+    /// Whether the application set a session context.
+    pub(crate) fn has_session_context(&self) -> bool {
+        !self.session_context.is_empty()
     }
 
     /// Whether TLS 1.3 tickets are IDs of sessions in the store.
@@ -119,7 +124,7 @@ impl ServerResumption {
         {
             return Err(ConfigError::BadFreshnessWindow);
         }
-        match &self.guard {
+        match &self.replay_guard {
             Some(Policy::Here(guard)) if guard.freshness_window() < window => {
                 Err(ConfigError::ReplayGuardTooShort)
             }
@@ -133,29 +138,29 @@ fn window_seconds(window: Duration) -> u32 {
     u32::try_from(window.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// Computes the context of sessions: a digest of the label, the requirements on client
+/// Computes a server's context digest: of the session context, the requirements on client
 /// certificates, the listed authorities, and whether sessions contain only digests of certificates.
 /// If clients are not verified again, the digest also covers the trusted roots and whether staples
 /// and timestamps are requested (`requests`). A session that was created under one policy is not
 /// resumed under another.
-pub(crate) fn context(
+pub(crate) fn context_digest(
     resumption: &ServerResumption,
     demand: ClientAuth,
     verifier: Option<&Policy<dyn VerifyPeer>>,
     requests: (bool, bool),
-) -> Result<Context, ConfigError> {
+) -> Result<ContextDigest, ConfigError> {
     let mut hash = Hash::new(HashAlgorithm::Sha256);
     let mut add = |part: &[u8]| {
         hash.update(&part.len().to_be_bytes());
         hash.update(part);
     };
-    add(&resumption.label);
+    add(&resumption.session_context);
     add(match demand {
         ClientAuth::None => b"none",
         ClientAuth::Optional => b"optional",
         ClientAuth::Required => b"required",
     });
-    if resumption.digests_only {
+    if resumption.store_only_certificate_digests {
         add(b"digests only");
     }
     // All servers must judge the early data of a ticket by the same freshness window, so the window
@@ -169,29 +174,29 @@ pub(crate) fn context(
     if let Some(Policy::Here(verifier)) = verifier {
         verifier.authorities().iter().for_each(|name| add(name));
     }
-    let verifier = verifier.filter(|_| !resumption.verify_again && demand != ClientAuth::None);
+    let verifier = verifier.filter(|_| !resumption.verify_resumed && demand != ClientAuth::None);
     if let Some(verifier) = verifier {
         add(b"not verified again");
         // Whether a must-staple certificate is accepted depends on the request. RFC 7633 4.2.3
         add(&[u8::from(requests.0), u8::from(requests.1)]);
         add(&match fingerprint(verifier) {
             Some(trusted) => trusted,
-            None => unknown(&resumption.label)?,
+            None => unknown(&resumption.session_context)?,
         });
     }
-    Ok(Context::new(&hash.finish().first_chunk().copied().unwrap_or_default(), None))
+    Ok(ContextDigest::new(&hash.finish().first_chunk().copied().unwrap_or_default(), None))
 }
 
-/// Computes the context of sessions of external pre-shared keys. An object of the application is
-/// asked before a resumption whether it still knows the key. With [`Policy::Ask`] there is no such
-/// check, so the sessions are bound to this configuration.
-pub(crate) fn context_of_keys(
+/// Computes the context digest for sessions of external pre-shared keys. An object of the
+/// application is asked before a resumption whether it still knows the key. With [`Policy::Ask`]
+/// there is no such check, so the sessions are bound to this configuration.
+pub(crate) fn context_digest_of_keys(
     resumption: &ServerResumption,
     keys: Option<&Policy<dyn FindPreSharedKey>>,
-) -> Result<Context, ConfigError> {
-    let Some(Policy::Ask) = keys else { return Ok(resumption.context) };
-    let digest = resumption.context.first_chunk().copied().unwrap_or_default();
-    Ok(Context::new(&digest, Some(&unknown(&resumption.label)?)))
+) -> Result<ContextDigest, ConfigError> {
+    let Some(Policy::Ask) = keys else { return Ok(resumption.context_digest) };
+    let digest = resumption.context_digest.first_chunk().copied().unwrap_or_default();
+    Ok(ContextDigest::new(&digest, Some(&unknown(&resumption.session_context)?)))
 }
 
 /// Returns the fingerprint of a verifier, if it has one.
@@ -202,12 +207,12 @@ fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]> {
     }
 }
 
-/// Returns a replacement for an unknown fingerprint. With a label it is constant, since labels
-/// distinguish configurations. Without a label it is random, so that no other configuration shares
-/// sessions.
-fn unknown(label: &[u8]) -> Result<[u8; 32], ConfigError> {
+/// Returns a replacement for an unknown fingerprint. With a session context it is constant, since
+/// contexts distinguish configurations. Without one it is random, so that no other configuration
+/// shares sessions.
+fn unknown(session_context: &[u8]) -> Result<[u8; 32], ConfigError> {
     let mut unknown = [0_u8; 32];
-    if label.is_empty() {
+    if session_context.is_empty() {
         tercel_crypto::fill_random(&mut unknown).map_err(|_| ConfigError::Random)?;
     }
     Ok(unknown)
@@ -219,11 +224,11 @@ pub(crate) struct ClientResumption {
     pub(crate) store: Option<Arc<dyn ClientSessionStore>>,
     pub(crate) early_data: bool,
     /// Whether a server's stored chain is verified again before its session is offered.
-    pub(crate) verify_again: bool,
-    /// The application's label of this configuration.
-    pub(crate) label: Vec<u8>,
+    pub(crate) verify_resumed: bool,
+    /// The application's bytes that distinguish this configuration from others.
+    pub(crate) session_context: Vec<u8>,
     /// The part of the key of stored sessions that identifies the configuration.
-    pub(crate) context: [u8; 32],
+    pub(crate) context_digest: [u8; 32],
 }
 
 impl ClientResumption {
@@ -231,21 +236,21 @@ impl ClientResumption {
         Self {
             store: None,
             early_data: false,
-            verify_again: false,
-            label: Vec::new(),
-            context: [0; 32],
+            verify_resumed: false,
+            session_context: Vec::new(),
+            context_digest: [0; 32],
         }
     }
 }
 
-/// Computes the context of a client's sessions: a digest of the label, the application protocols,
-/// the trusted roots, the requests for staples and timestamps, and the pre-shared keys. A session
-/// of a configuration that trusts more roots is not offered by a configuration that trusts fewer.
+/// A client's context digest: of the session context, the application protocols, the
+/// trusted roots, the requests for staples and timestamps, and the pre-shared keys. A session of a
+/// configuration that trusts more is not offered by one that trusts less.
 ///
-/// If the verifier has no fingerprint, or the client has credentials, the label distinguishes
-/// configurations; without a label no configuration shares sessions.
-pub(crate) fn client_context(
-    label: &[u8],
+/// If the verifier has no fingerprint, or the client has credentials, the session context
+/// distinguishes configurations; without one no configuration shares sessions.
+pub(crate) fn client_context_digest(
+    session_context: &[u8],
     common: &Common,
     verifier: &Policy<dyn VerifyPeer>,
     shows_credentials: bool,
@@ -254,12 +259,12 @@ pub(crate) fn client_context(
 ) -> Result<[u8; 32], ConfigError> {
     let trusted = fingerprint(verifier);
     let can_tell = trusted.is_some() && !shows_credentials;
-    let unknown = if can_tell { [0; 32] } else { unknown(label)? };
+    let unknown = if can_tell { [0; 32] } else { unknown(session_context)? };
     let trusted = trusted.unwrap_or_default();
     // Without a request for a staple, a must-staple certificate is accepted. RFC 7633 4.2.3
     // A verifier may require timestamps, which are sent only on request. RFC 6962 3.3.1
     let staples = [u8::from(request_ocsp), u8::from(request_timestamps)];
-    let fixed: [&[u8]; 4] = [label, &trusted, &unknown, &staples];
+    let fixed: [&[u8]; 4] = [session_context, &trusted, &unknown, &staples];
     let mut hash = Hash::new(HashAlgorithm::Sha256);
     for part in fixed.into_iter().chain(common.alpn.iter().map(Vec::as_slice)) {
         hash.update(&part.len().to_be_bytes());

@@ -12,7 +12,7 @@ use super::client_auth::ClientAuth;
 use super::clock::Clock;
 use super::common::Common;
 use super::protocols::Protocols;
-use super::resumption::{ServerResumption, SessionIds, context, context_of_keys};
+use super::resumption::{ServerResumption, SessionIds, context_digest, context_digest_of_keys};
 use crate::auth::certificate_types;
 use crate::auth::compression::CompressCertificate;
 use crate::auth::credential::{Credential, Credentials, SelectCredential};
@@ -78,10 +78,10 @@ impl ServerConfig {
     }
 
     /// Whether a session can be bound to the server's certificate. If the application selects
-    /// credentials, the configuration does not know which one a full handshake would use. Then
-    /// sessions need a label, which equal configurations share.
+    /// credentials, the configuration does not know which one a full handshake would use: then it
+    /// needs a session context, which equal configurations share.
     pub(crate) fn binds_sessions(&self) -> bool {
-        self.credential_set.is_some() || self.resumption.has_label()
+        self.credential_set.is_some() || self.resumption.has_session_context()
     }
 
     /// Creates a builder with secure defaults. It needs a credential, or pre-shared keys.
@@ -203,10 +203,9 @@ impl ServerConfigBuilder {
     ///
     /// Before a session of a key is resumed, the object is asked whether it still
     /// [knows](FindPreSharedKey::knows) the key. With [`Policy::Ask`] keys are not checked again:
-    /// their sessions can be resumed until they expire. A configuration with [`Policy::Ask`] shares
-    /// these sessions with those that have an equal [label](Self::session_context); without a
-    /// label, it shares them with no other. Give different labels to servers that know different
-    /// keys.
+    /// their sessions are resumed until they expire, by configurations with [`Policy::Ask`] and an
+    /// equal [`session_context`](Self::session_context), or only by this one if it has none. Give
+    /// servers that know different keys different contexts.
     #[must_use]
     pub fn find_pre_shared_key(mut self, find: Policy<dyn FindPreSharedKey>) -> Self {
         self.pre_shared_keys = Some(find);
@@ -347,17 +346,18 @@ impl ServerConfigBuilder {
             resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
         }
         self.session_ids.apply_to(&mut resumption);
-        if resumption.digests_only && resumption.verify_again {
+        if resumption.store_only_certificate_digests && resumption.verify_resumed {
             return Err(ConfigError::DigestsCannotBeVerified);
         }
         resumption.check_window()?;
-        resumption.context = context(
+        resumption.context_digest = context_digest(
             &resumption,
             self.client_auth,
             client_verifier.as_ref(),
             (self.request_ocsp, self.request_timestamps),
         )?;
-        resumption.context_of_keys = context_of_keys(&resumption, self.pre_shared_keys.as_ref())?;
+        resumption.context_digest_of_keys =
+            context_digest_of_keys(&resumption, self.pre_shared_keys.as_ref())?;
         Ok(Arc::new(ServerConfig {
             common,
             credentials,

@@ -77,21 +77,21 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Sets a label of this configuration. Among the configurations that share ticket keys or a
-    /// store, a session is resumed only under an equal label. Servers for different applications
-    /// need different labels; equal labels must mean the same server.
+    /// A context of this configuration. Its sessions are resumed only under configurations with an
+    /// equal context, among those that share its ticket keys or store. Servers for different
+    /// applications need different contexts; equal contexts must mean the same server.
     ///
     /// In addition, a session is resumed only where a full handshake would have authenticated the
     /// same server. This is unknown if [the application selects
-    /// credentials](crate::server::ServerConfigBuilder::credentials). Then sessions need a label,
-    /// and without a label no tickets are issued. The document `docs/sessions.md` of the repository
-    /// lists all rules.
+    /// credentials](crate::server::ServerConfigBuilder::credentials): then sessions need a context,
+    /// and without one no tickets are issued. The document `docs/sessions.md` of the repository has
+    /// all rules.
     ///
-    /// Sessions are also bound to the requirements on client certificates. If clients are not
-    /// verified again, see [`Self::verify_resumed`], sessions are bound to the trusted roots too.
+    /// Sessions are bound to the requirements on client certificates too; and to the trusted
+    /// roots, if clients are not verified again, see [`Self::verify_resumed`].
     #[must_use]
-    pub fn session_context(mut self, label: &[u8]) -> Self {
-        self.resumption.label = label.to_vec();
+    pub fn session_context(mut self, context: &[u8]) -> Self {
+        self.resumption.session_context = context.to_vec();
         self
     }
 
@@ -103,7 +103,7 @@ impl ServerConfigBuilder {
     #[must_use]
     pub fn early_data(mut self, bytes: u32, guard: Policy<dyn AdmitEarlyData>) -> Self {
         self.resumption.max_early_data = bytes;
-        self.resumption.guard = Some(guard);
+        self.resumption.replay_guard = Some(guard);
         self
     }
 
@@ -140,12 +140,12 @@ impl ServerConfigBuilder {
     ///
     /// If this is off, a client that was accepted once can resume for the lifetime of the session,
     /// up to seven days, even if its certificate expires or is revoked. Sessions are then bound to
-    /// the trusted roots. If the application provides the verifier, only configurations with an
-    /// equal [label](Self::session_context) share sessions; give an equal label only to
+    /// the trusted roots. With a verifier of the application, only configurations with an equal
+    /// [`session_context`](Self::session_context) share sessions; give an equal context only to
     /// configurations that accept the same clients.
     #[must_use]
     pub fn verify_resumed(mut self, on: bool) -> Self {
-        self.resumption.verify_again = on;
+        self.resumption.verify_resumed = on;
         self
     }
 
@@ -160,7 +160,7 @@ impl ServerConfigBuilder {
     /// stored unchanged.
     #[must_use]
     pub fn store_only_certificate_digests(mut self, on: bool) -> Self {
-        self.resumption.digests_only = on;
+        self.resumption.store_only_certificate_digests = on;
         self
     }
 
@@ -173,7 +173,7 @@ impl ServerConfigBuilder {
     /// keys can be resumed only under their own name.
     #[must_use]
     pub fn resumption_across_names(mut self, on: bool) -> Self {
-        self.resumption.across_names = on;
+        self.resumption.resumption_across_names = on;
         self
     }
 }

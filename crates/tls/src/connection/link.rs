@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 use tercel_wire::AlertDescription;
 
 use crate::keys::direction::Keys;
-use crate::resumption::session::stored::StoredSession;
+use crate::resumption::session::invalidation::StoredSession;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 

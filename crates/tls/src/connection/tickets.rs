@@ -45,12 +45,12 @@ impl TicketHandler {
         session.age_add = ticket.ticket_age_add;
         session.max_early_data = ticket.extensions.early_data.unwrap_or(0);
         let flags = ticket.extensions.tls_flags;
-        session.across_names =
+        session.resumption_across_names =
             flags.is_some_and(|flags| flags.has(TlsFlags::RESUMPTION_ACROSS_NAMES));
         session.identity = ticket.ticket.to_vec();
         session.secret = self.secret.psk(ticket.ticket_nonce);
         if let Some(bytes) = session.to_stored_bytes() {
-            if session.across_names {
+            if session.resumption_across_names {
                 self.store.put_across_names(&self.key, bytes, session.expires());
             } else {
                 self.store.put(&self.key, bytes, session.expires());

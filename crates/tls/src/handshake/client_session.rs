@@ -18,7 +18,7 @@ use crate::record::limits;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_session::ClientSession;
 use crate::resumption::session::client_store::ClientSessionKey;
-use crate::resumption::session::stored::StoredSession;
+use crate::resumption::session::invalidation::StoredSession;
 use crate::side::Side;
 
 /// Returns the stored session to offer. The server's certificate is verified again if that is
@@ -31,10 +31,10 @@ pub(crate) async fn offerable(
     let Some(session) = take(config, to) else { return Ok(None) };
     let elsewhere = session.server_name.as_deref() != Some(&*to.server_name.to_str());
     // Under another name, only a certificate chain can be verified.
-    if elsewhere && (!session.across_names || session.peer_chain.is_empty()) {
+    if elsewhere && (!session.resumption_across_names || session.peer_chain.is_empty()) {
         return Ok(None);
     }
-    if !(elsewhere || config.resumption.verify_again) || !session.has_peer() {
+    if !(elsewhere || config.resumption.verify_resumed) || !session.has_peer() {
         return Ok(Some(session));
     }
     let (name, now) = (Some(&to.server_name), config.common.clock.now());
@@ -52,7 +52,7 @@ fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
         return None;
     }
     // The session may have been invalidated through another store. RFC 5246 7.2.2
-    if StoredSession::has_forgotten(&session) {
+    if StoredSession::is_session_invalidated(&session) {
         return None;
     }
     // A session must not be used after the server's certificate has expired.
@@ -188,7 +188,7 @@ mod tests {
         let to = ClientSessionKey::new(
             "server.example".try_into().unwrap(),
             None,
-            config.resumption.context,
+            config.resumption.context_digest,
         );
         let suite = suite::find(OURS).unwrap();
         let info = ConnectionInfo::new(ProtocolVersion::TLS1_2, OURS);

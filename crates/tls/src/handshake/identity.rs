@@ -67,14 +67,13 @@ impl<'h> CredentialForHello<'h> {
         Self { config, hello, version, chosen: None }
     }
 
-    /// Whether a full handshake would authenticate the same server as the handshake that created
-    /// the session: with the same end-entity certificate, or with a certificate for the session's
-    /// server name. If the application selects credentials itself, this cannot be determined in
-    /// advance. Then both configurations need the same label, which is part of the session's
-    /// context.
+    /// Whether a full handshake would authenticate the same server as the session's original one:
+    /// with the same end-entity certificate, or with a certificate for the session's server name.
+    /// If the application selects credentials itself, this cannot be determined in advance. Then
+    /// both configurations need the same session context, which is part of the context digest.
     pub(crate) fn authenticates(&mut self, session: &Session) -> bool {
         let Some(set) = &self.config.credential_set else {
-            return self.config.resumption.has_label();
+            return self.config.resumption.has_session_context();
         };
         let Some(original) = session.credential else { return false };
         let has_server_name = session.server_name.is_some();
@@ -97,7 +96,7 @@ impl<'h> CredentialForHello<'h> {
         // A raw public key contains no name, so it is unknown whether another key replaces it. RFC
         // 7250
         if credential.raw_key().is_some() || session.server_raw_key {
-            return config.resumption.has_label();
+            return config.resumption.has_session_context();
         }
         match (&session.server_name, name) {
             // The names can differ only if tickets are valid for all names of a certificate.

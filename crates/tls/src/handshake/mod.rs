@@ -4,7 +4,7 @@
 //! RFC's figure, and carries out the coroutine's commands. Only this module turns an error of a
 //! handshake into an alert.
 
-pub(crate) mod certificate_type;
+pub(crate) mod certificate_type_negotiation;
 pub(crate) mod client_hello;
 pub(crate) mod client_session;
 mod driver;
@@ -154,7 +154,7 @@ impl Handshake {
         server: ServerName<'static>,
         port: Option<u16>,
     ) -> Self {
-        let to = ClientSessionKey::new(server, port, config.resumption.context);
+        let to = ClientSessionKey::new(server, port, config.resumption.context_digest);
         Self::new(Arguments::Client(config, to))
     }
 

@@ -7,7 +7,7 @@ use tercel_wire::{
     SignatureScheme,
 };
 
-use super::{certificate_type, negotiate};
+use super::{certificate_type_negotiation, negotiate};
 use crate::auth::certificate_types::TypeSet;
 use crate::auth::credential::{CredentialRequest, PeerLists};
 use crate::config::common::Common;
@@ -243,7 +243,7 @@ fn request_for<'a>(
         suites.is_none_or(|suites| suite12(&suites, config, authentication).is_ok())
     };
     let certificate_signature_schemes = hello.extensions.signature_algorithms_cert;
-    let certificate_types = certificate_type::of_server(hello);
+    let certificate_types = certificate_type_negotiation::of_server(hello);
     // In TLS 1.3 supported_groups does not apply to certificates. RFC 9846 4.3.7
     let groups_of_certificates = hello.extensions.supported_groups.filter(|_| !tls13);
     let known = PeerLists::of(
@@ -274,7 +274,7 @@ pub(crate) fn no_credential(hello: &ClientHello<'_>, config: &ServerConfig) -> E
     if config.credential_set.as_deref().is_some_and(unknown) {
         return PeerError::UnrecognizedName.into();
     }
-    let types = TypeSet::of(certificate_type::of_server(hello));
+    let types = TypeSet::of(certificate_type_negotiation::of_server(hello));
     let ours = config.credential_set.as_deref();
     if ours.is_some_and(|ours| ours.lacks_type_of(types)) {
         return PeerError::NoCommonCertificateType.into();
@@ -300,7 +300,7 @@ pub(crate) fn key_kinds_of(request: &CertificateRequestTls12<'_>) -> (bool, bool
 #[inline]
 pub(crate) fn parse_hello(message: &Message) -> Result<ClientHello<'_>, Error> {
     let hello = ClientHello::parse(message.body())?;
-    certificate_type::check_offer(&hello)?;
+    certificate_type_negotiation::check_offer(&hello)?;
     Ok(hello)
 }
 

@@ -20,8 +20,8 @@ use crate::keys::suite::Suite;
 use crate::policy::Policy;
 use crate::record::limits;
 use crate::resumption::session::Session;
+use crate::resumption::session::invalidation::StoredSession;
 use crate::resumption::session::server_session::ServerSession;
-use crate::resumption::session::stored::StoredSession;
 use crate::side::Side;
 
 /// A session that a client offers.
@@ -107,8 +107,8 @@ pub(crate) fn is_resumable(
     now: UnixTime,
 ) -> bool {
     session.version == version
-        && session.context == config.resumption.context_for(session)
-        && (session.across_names && config.resumption.across_names
+        && session.context_digest == config.resumption.context_digest_for(session)
+        && (session.resumption_across_names && config.resumption.resumption_across_names
             || session.server_name.as_deref() == server_name)
         && config.common.allows(session)
         && session.is_unexpired(now)
@@ -139,13 +139,13 @@ fn authenticates_client(session: &Session, config: &ServerConfig) -> bool {
 
 /// Verifies a client's certificate again, with current roots, CRLs and time, if that is configured.
 /// If the verifier refuses it, a full handshake follows.
-pub(crate) async fn still_trusted(
+pub(crate) async fn verify_resumed_client(
     flow: &mut Flow,
     config: &ServerConfig,
     session: &Session,
 ) -> Result<bool, Error> {
     let Some(verifier) = &config.client_verifier else { return Ok(true) };
-    if !session.has_peer() || !config.resumption.verify_again {
+    if !session.has_peer() || !config.resumption.verify_resumed {
         return Ok(true);
     }
     // A TLS 1.2 server cannot request an OCSP response from a client.
@@ -166,16 +166,16 @@ pub(crate) fn template(
     let now = config.common.clock.now().as_secs();
     let mut session = info.to_session(suite, now, authenticated);
     session.credential = credential;
-    session.context = config.resumption.context_for(&session);
+    session.context_digest = config.resumption.context_digest_for(&session);
     // An OCSP response makes tickets longer, so it is stored only if it was requested.
     if config.request_ocsp {
         session.ocsp_response.clone_from(&info.ocsp_response);
     }
     // An external key has no list of names, and another name may have another key.
-    session.across_names = config.resumption.across_names
+    session.resumption_across_names = config.resumption.resumption_across_names
         && info.version == ProtocolVersion::TLS1_3
         && session.pre_shared_key.is_none();
-    if config.resumption.digests_only {
+    if config.resumption.store_only_certificate_digests {
         session.peer_chain = Chain::default();
         session.ocsp_response = None;
         session.signed_certificate_timestamps = None;
@@ -185,7 +185,7 @@ pub(crate) fn template(
 
 /// Computes the digest that sessions keep instead of the client's chain, if that is configured.
 pub(crate) fn keep_digest(config: &ServerConfig, info: &mut ConnectionInfo) {
-    let leaf = info.peer_chain.first().filter(|_| config.resumption.digests_only);
+    let leaf = info.peer_chain.first().filter(|_| config.resumption.store_only_certificate_digests);
     let digest = leaf.map(|leaf| Hash::digest(HashAlgorithm::Sha256, &[leaf]));
     info.set_peer_certificate_digest(digest.and_then(|digest| digest.first_chunk().copied()));
 }
@@ -212,7 +212,7 @@ pub(crate) fn issue(
             let kept = ServerSession::new(session.duplicate());
             store.put_session(&name, kept, session.expires());
         }
-        Policy::Ask => leave(&name, session, info),
+        Policy::Ask => pass_to_application(&name, session, info),
     }
     Some(name.to_vec())
 }
@@ -228,7 +228,7 @@ pub(crate) fn seal(config: &ServerConfig, session: &Session) -> Option<Vec<u8>> 
 }
 
 /// Passes a session to the application, which stores it.
-pub(crate) fn leave(id: &[u8], session: &Session, info: &mut ConnectionInfo) {
+pub(crate) fn pass_to_application(id: &[u8], session: &Session, info: &mut ConnectionInfo) {
     if let Some(bytes) = session.to_stored_bytes() {
         let expires = session.expires();
         info.add_new_session(NewSession { id: id.to_vec(), session: bytes, expires });
@@ -238,7 +238,7 @@ pub(crate) fn leave(id: &[u8], session: &Session, info: &mut ConnectionInfo) {
 /// Invalidates the session with this ID if the connection ends with a fatal alert. `session` is
 /// given if it is in the configuration's store: all its connections share one reference to it.
 /// RFC 5246 7.2.2
-pub(crate) fn forget_on_alert(
+pub(crate) fn invalidate_on_alert(
     flow: &mut Flow,
     config: &ServerConfig,
     session: Option<&Session>,

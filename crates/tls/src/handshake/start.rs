@@ -56,7 +56,7 @@ pub(crate) async fn client(
     config: Arc<ClientConfig>,
     to: ClientSessionKey,
 ) -> Outcome {
-    flow.order(first_limit(&config.common))?;
+    flow.execute(first_limit(&config.common))?;
     let session = client_session::offerable(&mut flow, &config, &to).await?;
     let mut offer = Offer::new(&config, to, session)?;
     offer.send(&mut flow, &config)?;

@@ -64,7 +64,7 @@ impl MainSecret12 {
         &self,
         randoms: &Randoms,
         transcript: &Digest,
-    ) -> (DirectionKeys, VerifyData) {
+    ) -> (KeyBlock, VerifyData) {
         self.derive_keys(randoms, |run| self.verify_data(CLIENT, transcript, Some(run)))
     }
 
@@ -76,7 +76,7 @@ impl MainSecret12 {
         randoms: &Randoms,
         transcript: &Digest,
         hash_with_server_finished: impl FnOnce(&VerifyData) -> Digest,
-    ) -> (DirectionKeys, VerifyData, VerifyData) {
+    ) -> (KeyBlock, VerifyData, VerifyData) {
         let (keys, (server, client)) = self.derive_keys(randoms, |run| {
             let server = self.verify_data(SERVER, transcript, Some(run));
             (server, self.verify_data(CLIENT, &hash_with_server_finished(&server), Some(run)))
@@ -89,7 +89,7 @@ impl MainSecret12 {
         &self,
         randoms: &Randoms,
         finished: impl FnOnce(&mut PrfRun<'_>) -> T,
-    ) -> (DirectionKeys, T) {
+    ) -> (KeyBlock, T) {
         let aead = self.suite.aead;
         let (key, iv) = (aead.key_len(), Construction::tls12(aead).iv_len());
         let mut block = [0_u8; 2 * (32 + 12)];
@@ -108,10 +108,8 @@ impl MainSecret12 {
                 iv_out.copy_from_slice(iv);
             }))
         };
-        let both = DirectionKeys {
-            client: keys(client_key, client_iv),
-            server: keys(server_key, server_iv),
-        };
+        let both =
+            KeyBlock { client: keys(client_key, client_iv), server: keys(server_key, server_iv) };
         tercel_crypto::wipe(&mut block);
         (both, made)
     }
@@ -143,7 +141,7 @@ pub(crate) struct Randoms {
 }
 
 /// The write keys of both sides.
-pub(crate) struct DirectionKeys {
+pub(crate) struct KeyBlock {
     pub(crate) client: Keys,
     pub(crate) server: Keys,
 }
@@ -252,7 +250,7 @@ mod tests {
             let block = prf(b"key expansion", &seed, 2 * (key + iv));
             let (client_iv, server_iv) = block[2 * key..].split_at(iv);
             let (client_key, server_key) = block[..2 * key].split_at(key);
-            let check = |keys: &DirectionKeys| {
+            let check = |keys: &KeyBlock| {
                 assert_eq!(keys.client.as_bytes(), [client_key, client_iv].concat(), "{suite:?}");
                 assert_eq!(keys.server.as_bytes(), [server_key, server_iv].concat(), "{suite:?}");
             };

@@ -110,7 +110,7 @@ pub(crate) const DEFAULT_SESSION_IDS: usize = 4096;
 
 /// The maximum length in bytes of the client certificate chain of a session that is stored under a
 /// session ID. A client with a longer chain cannot resume by session ID.
-pub(crate) const MAX_CHAIN_UNDER_AN_ID: usize = 1 << 13;
+pub(crate) const MAX_CHAIN_LENGTH_BY_SESSION_ID: usize = 1 << 13;
 
 /// Returns the maximum length of the body of a handshake message, by its type.
 pub(crate) fn message_body(kind: HandshakeType) -> usize {

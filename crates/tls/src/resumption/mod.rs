@@ -3,7 +3,7 @@
 
 pub(crate) mod client_memory_store;
 pub(crate) mod codec;
-pub(crate) mod context;
+pub(crate) mod context_digest;
 mod encoding;
 mod lru_map;
 pub(crate) mod replay_guard;

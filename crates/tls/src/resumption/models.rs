@@ -16,9 +16,9 @@ use super::server_memory_store::ServerMemoryStore;
 use super::session::Session;
 use super::session::client_session::ClientSession;
 use super::session::client_store::{ClientSessionKey, ClientSessionStore};
+use super::session::invalidation::StoredSession;
 use super::session::server_session::ServerSession;
 use super::session::store::ServerSessionStore;
-use super::session::stored::StoredSession;
 use crate::keys::suite;
 
 fn at(seconds: u64) -> UnixTime {
@@ -72,7 +72,7 @@ fn a_session_invalidated_while_it_is_put_into_another_store_is_not_used() {
         });
         failing.join().unwrap();
         let left = memory[0].take_session(&key(), at(1));
-        assert!(left.is_none_or(|left| StoredSession::has_forgotten(&left.into_inner())));
+        assert!(left.is_none_or(|left| StoredSession::is_session_invalidated(&left.into_inner())));
     });
 }
 
@@ -95,7 +95,7 @@ fn a_session_invalidated_while_it_is_found_is_not_found_again() {
         assert!(memory.get_session(&[7; 32], at(1)).is_none());
         assert!(!memory.claim(&[7; 32], at(1)));
         // A session that was found before shares the mark.
-        assert!(found.is_none_or(|found| StoredSession::has_forgotten(found.inner())));
+        assert!(found.is_none_or(|found| StoredSession::is_session_invalidated(found.inner())));
     });
 }
 

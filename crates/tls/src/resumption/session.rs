@@ -7,9 +7,9 @@
 
 pub(crate) mod client_session;
 pub(crate) mod client_store;
+pub(crate) mod invalidation;
 pub(crate) mod server_session;
 pub(crate) mod store;
-pub(crate) mod stored;
 
 use core::time::Duration;
 use std::sync::{Arc, OnceLock};
@@ -23,7 +23,7 @@ use tercel_wire::{
 use super::codec::{
     not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
 };
-use super::context::Context;
+use super::context_digest::ContextDigest;
 use crate::auth::chain::Chain;
 use crate::auth::credential_id::SessionCredential;
 use crate::auth::verify_peer::PeerIdentity;
@@ -32,7 +32,7 @@ use crate::keys::tls12::MainSecret12;
 use crate::psk::UsedKey;
 use crate::record::limits;
 use crate::side::Side;
-use stored::StoredSession;
+use invalidation::StoredSession;
 
 /// A session that can be resumed.
 pub(crate) struct Session {
@@ -65,10 +65,10 @@ pub(crate) struct Session {
     /// Whether the server presented a raw public key. RFC 7250
     pub(crate) server_raw_key: bool,
     /// TLS 1.3: whether the ticket may be used for every name in the server's certificate.
-    pub(crate) across_names: bool,
+    pub(crate) resumption_across_names: bool,
     pub(crate) alpn: Option<Vec<u8>>,
-    /// The session context: identifies the configurations that may resume the session.
-    pub(crate) context: Context,
+    /// The context digest: identifies the configurations that may resume the session.
+    pub(crate) context_digest: ContextDigest,
     /// Server: the credential of the original full handshake. `None` if an external pre-shared key
     /// was used.
     pub(crate) credential: Option<SessionCredential>,
@@ -119,9 +119,9 @@ impl Session {
             peer_signature_scheme: None,
             server_name: None,
             server_raw_key: false,
-            across_names: false,
+            resumption_across_names: false,
             alpn: None,
-            context: Context::NONE,
+            context_digest: ContextDigest::NONE,
             credential: None,
             identity: Vec::new(),
             by_ticket: false,
@@ -218,7 +218,8 @@ impl Session {
         w.u16(self.version.0);
         w.u16(self.suite.code.0);
         w.opaque8(self.secret.as_bytes());
-        let flags = [self.extended, self.by_ticket, self.across_names, self.server_raw_key];
+        let flags =
+            [self.extended, self.by_ticket, self.resumption_across_names, self.server_raw_key];
         w.u8(flags.into_iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(flag)));
         w.u64(self.created);
         w.u64(self.authenticated);
@@ -229,7 +230,7 @@ impl Session {
         w.u16(self.peer_signature_scheme.map_or(0, |scheme| scheme.0));
         w.opaque8(self.server_name.as_deref().unwrap_or_default().as_bytes());
         w.opaque8(self.alpn.as_deref().unwrap_or_default());
-        w.opaque8(&self.context);
+        w.opaque8(&self.context_digest);
         SessionCredential::write(self.credential.as_ref(), &mut w);
         w.opaque16(&self.identity);
         write_used_key(&mut w, self.pre_shared_key.as_ref());
@@ -301,7 +302,7 @@ impl Session {
             stored: OnceLock::new(),
             extended: flags & 1 != 0,
             by_ticket: flags & 2 != 0,
-            across_names: flags & 4 != 0,
+            resumption_across_names: flags & 4 != 0,
             server_raw_key: flags & 8 != 0,
             created: r.u64().ok()?,
             authenticated: r.u64().ok()?,
@@ -312,7 +313,7 @@ impl Session {
             peer_signature_scheme: read_code(&mut r, SignatureScheme)?,
             server_name: read_name(r.opaque8().ok()?)?,
             alpn: not_empty(r.opaque8().ok()?),
-            context: Context::read(r.opaque8().ok()?)?,
+            context_digest: ContextDigest::read(r.opaque8().ok()?)?,
             credential: SessionCredential::read(&mut r)?,
             identity: r.opaque16().ok()?.to_vec(),
             pre_shared_key: read_used_key(&mut r)?,

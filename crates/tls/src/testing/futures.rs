@@ -35,9 +35,9 @@ fn a_handshake_future_is_small() {
 #[test]
 fn a_server_has_no_future_before_a_complete_client_hello() {
     let mut running = Task::server(any_case().server());
-    let mut post = Some(Box::new(Mailbox::new(Transport::Records(Records::new(Side::Server)))));
-    assert!(running.resume(&mut post).is_none());
-    assert_eq!(post.unwrap().wanted, Some(Wanted::Message));
+    let mut mailbox = Some(Box::new(Mailbox::new(Transport::Records(Records::new(Side::Server)))));
+    assert!(running.resume(&mut mailbox).is_none());
+    assert_eq!(mailbox.unwrap().wanted, Some(Wanted::Message));
     assert!(matches!(running, Task::AwaitingClientHello(Some(_))));
 }
 

@@ -64,7 +64,7 @@ fn size_of_future4<A, B, C, D, F: Future + Send>(_: impl Fn(A, B, C, D) -> F) ->
 /// The cost of the coroutine itself: one poll, the mailbox in and out, one message in.
 #[inline(never)]
 fn resume_empty(times: usize) {
-    let mut post = Some(Box::new(Mailbox::new(Transport::Records(Records::new(Side::Server)))));
+    let mut mailbox = Some(Box::new(Mailbox::new(Transport::Records(Records::new(Side::Server)))));
     let mut flow = Flow::default();
     let mut coroutine = Coroutine::<()>::new(|| async move {
         loop {
@@ -73,8 +73,8 @@ fn resume_empty(times: usize) {
     });
     let mut joiner = Joiner::default();
     for _ in 0..times {
-        black_box(coroutine.resume(&mut post));
-        let Some(mailbox) = &mut post else { return };
+        black_box(coroutine.resume(&mut mailbox));
+        let Some(mailbox) = &mut mailbox else { return };
         if mailbox.wanted == Some(Wanted::Message) {
             joiner.push(&[0; 4]);
             mailbox.message = joiner.next().ok().flatten();

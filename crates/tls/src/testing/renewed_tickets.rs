@@ -137,7 +137,7 @@ impl TestClient {
     }
 
     fn key(&self) -> ClientSessionKey {
-        ClientSessionKey::new(name(), None, self.config.resumption.context)
+        ClientSessionKey::new(name(), None, self.config.resumption.context_digest)
     }
 
     fn bytes(&self) -> Vec<u8> {

@@ -10,7 +10,7 @@ use tercel::{
     session::{ClientMemoryStore, ServerMemoryStore},
 };
 
-use crate::identity::{NAME, client, server};
+use crate::fixtures::{NAME, client, server};
 use crate::pair::{Ends, Pair};
 
 /// An application that stores sessions itself.

@@ -9,7 +9,7 @@ use tercel::{
     Error, Policy, ServerConfig, certificates::AcceptAnyPeer, clock::Clock, server::ClientAuth,
 };
 
-use crate::identity::{Kind, NAME, client, credential, plain, roots, server};
+use crate::fixtures::{Kind, NAME, client, credential, plain, roots, server};
 use crate::pair::Pair;
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];

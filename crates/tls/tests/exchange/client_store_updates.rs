@@ -11,7 +11,7 @@ use tercel::{
     session::{RotatingTickets, ServerMemoryStore},
 };
 
-use crate::identity::{NAME, client, server};
+use crate::fixtures::{NAME, client, server};
 use crate::pair::Pair;
 use crate::resumption::visit;
 use crate::server_sessions::SingleSessionStore;

@@ -8,7 +8,7 @@ use tercel::{
     error::{InternalError, PeerError},
 };
 
-use crate::identity::{NAME, client, connect, server};
+use crate::fixtures::{NAME, client, connect, server};
 use crate::pair::{Delivery, End, Pair};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;

@@ -3,7 +3,7 @@
 use tercel::server::ClientAuth;
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
 
-use crate::identity::{KINDS, Kind, NAME, client, credential, roots};
+use crate::fixtures::{KINDS, Kind, NAME, client, credential, roots};
 use crate::pair::Pair;
 
 const SUITES_13: [CipherSuite; 3] = [

@@ -14,7 +14,7 @@ use tercel::{
     server::{ClientAuth, ServerConfigBuilder},
 };
 
-use crate::identity::{Kind, NAME, client, credential, roots, server};
+use crate::fixtures::{Kind, NAME, client, credential, roots, server};
 use crate::pair::{Ends, Failure, Pair};
 
 /// An algorithm of the application, which adds one byte to the certificate.
@@ -98,7 +98,7 @@ fn without_algorithms_nothing_is_compressed() {
 fn large_credential() -> Credential {
     let names: Vec<String> = (0..40).map(|host| format!("host{host}.{NAME}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).chain([NAME]).collect();
-    crate::identity::credential_for(Kind::P256, &names)
+    crate::fixtures::credential_for(Kind::P256, &names)
 }
 
 /// Some peers compress a certificate again for their transcript, and deflate has several encodings
@@ -116,7 +116,7 @@ fn by_default_neither_side_sends_zlib() {
     let connected = Pair::new(&client, &server, NAME).connect().map(|mut ends| ends.talk());
     assert_eq!(connected, Ok(()), "of the server");
     let client = self::client().credential(large_credential()).build().unwrap();
-    let server = crate::identity::server()
+    let server = crate::fixtures::server()
         .certificate_compression(only(&theirs))
         .offer_certificate_compression(true)
         .client_auth(ClientAuth::Required, roots())

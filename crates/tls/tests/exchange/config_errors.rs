@@ -22,7 +22,7 @@ use tercel::wire::{
 };
 use tercel::{ClientConfig, Policy, ServerConfig};
 
-use crate::identity::{KINDS, client, credential, server};
+use crate::fixtures::{KINDS, Kind, NAME, client, credential, credential_for, server};
 
 /// Asserts that `build` fails with this error, and that its text names the option. The text begins
 /// with all options that can cause the error.
@@ -325,4 +325,26 @@ fn a_bad_value_that_is_replaced_is_no_error() {
         server.freshness_window(Duration::from_secs(seconds))
     };
     window(window(server(), 1), 10).build().unwrap();
+}
+
+#[test]
+fn options_that_cannot_be_encoded_are_refused_at_build() {
+    let none: [SignatureScheme; 0] = [];
+    let error = Some(ConfigError::NoSignatureScheme);
+    assert_eq!(client().signature_schemes(&none).build().err(), error);
+    assert_eq!(server().certificate_signature_schemes(&none).build().err(), error);
+    for bytes in [0, 63, 16_385] {
+        let refused = client().max_fragment(bytes).build().err();
+        assert_eq!(refused, Some(ConfigError::BadMaxFragment), "{bytes}");
+    }
+    client().max_fragment(64).build().unwrap();
+    // Credentials have one source, and the requirement of known names must be set there.
+    let set = || Arc::new(Credentials::new(vec![credential_for(Kind::P256, &[NAME])]));
+    let twice = server().replaceable_credentials(set()).build().err();
+    assert_eq!(twice, Some(ConfigError::ConflictingCredentials));
+    let builder = ServerConfig::builder().replaceable_credentials(set());
+    assert_eq!(
+        builder.require_known_name().build().err(),
+        Some(ConfigError::ConflictingCredentials)
+    );
 }

@@ -16,7 +16,7 @@ use tercel::{
 };
 use tercel_wire::{HandshakeMessage, ServerHello};
 
-use crate::identity::{NAME, client, plain, roots, server};
+use crate::fixtures::{NAME, client, plain, roots, server};
 use crate::pair::{Pair, first_message};
 
 #[cfg(debug_assertions)] // Needs a test seam.

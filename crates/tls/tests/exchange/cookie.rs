@@ -8,7 +8,7 @@ use tercel_wire::{
     CompressionMethod, ExtensionType, HandshakeMessage, ServerHello, ServerHelloExtensions,
 };
 
-use crate::identity::{NAME, client};
+use crate::fixtures::{NAME, client};
 use crate::pair::records;
 
 #[test]

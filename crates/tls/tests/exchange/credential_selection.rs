@@ -14,7 +14,7 @@ use tercel::{
     server::ClientAuth,
 };
 
-use crate::identity::NAME;
+use crate::fixtures::NAME;
 use crate::pair::{Failure, Pair};
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];

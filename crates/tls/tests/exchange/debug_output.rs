@@ -29,7 +29,7 @@ use tercel::{
 };
 
 use crate::early_data::guard;
-use crate::identity::{KINDS, NAME, authority, client, credential, leaf, roots, server};
+use crate::fixtures::{KINDS, NAME, authority, client, credential, leaf, roots, server};
 use crate::pair::Pair;
 
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
@@ -328,7 +328,7 @@ fn a_stream_with_unread_plaintext() {
     let output = Output::default();
     output.conceal("plaintext", PLAINTEXT);
     for version in BOTH_VERSIONS {
-        let mut ends = crate::identity::connect(version);
+        let mut ends = crate::fixtures::connect(version);
         let mut wire = Vec::new();
         ends.server.connection.sender.seal_to(PLAINTEXT, &mut wire).unwrap();
         let transport = Wire(Cursor::new(wire));

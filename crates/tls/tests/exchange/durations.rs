@@ -13,7 +13,7 @@ use tercel::session::{
 use tercel::wire::ProtocolVersion;
 use tercel::{ClientConfig, Handshake, Next, Policy, Question, ReceiveBuffer, ServerConfig};
 
-use crate::identity::{NAME, client, server};
+use crate::fixtures::{NAME, client, server};
 use crate::pair::Pair;
 use crate::resumption::{ManualClock, visit};
 

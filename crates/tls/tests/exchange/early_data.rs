@@ -13,7 +13,7 @@ use tercel::{
     session::{AdmitEarlyData, ReplayGuard},
 };
 
-use crate::identity::{client, server};
+use crate::fixtures::{client, server};
 use crate::pair::Pair;
 use crate::resumption::ManualClock;
 

@@ -16,7 +16,7 @@ use tercel::{
 };
 
 use crate::early_data::{RejectAll, guard};
-use crate::identity::{NAME, client, server};
+use crate::fixtures::{NAME, client, server};
 use crate::replay::replay;
 use crate::resumption::ManualClock;
 

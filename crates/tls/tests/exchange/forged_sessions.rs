@@ -19,7 +19,7 @@ use tercel::{
     },
 };
 
-use crate::identity::{client, server};
+use crate::fixtures::{client, server};
 use crate::resumption::{VERSIONS, visit};
 
 /// The damage to a ticket or session.

@@ -11,7 +11,7 @@ use tercel::{
     session::{AdmitEarlyData, ReplayGuard},
 };
 
-use crate::identity::server;
+use crate::fixtures::server;
 use crate::replay::{Fleet, Outcome, Storage, guard, replay, visit};
 
 const WINDOW: u32 = 5;
@@ -104,7 +104,7 @@ fn a_window_without_early_data_does_not_prevent_resumption() {
     let with = |window| {
         server().tickets(tickets.clone()).freshness_window(seconds(window)).build().unwrap()
     };
-    let client = crate::identity::client()
+    let client = crate::fixtures::client()
         .versions(&[tercel::wire::ProtocolVersion::TLS1_3])
         .build()
         .unwrap();

@@ -10,7 +10,7 @@ use tercel::wire::{CipherSuite, ClientHello, List, NamedGroup, ProtocolVersion, 
 use tercel::{ClientConfig, Handshake, ReceiveBuffer, client::ClientConfigBuilder};
 use tercel_wire::{ExtensionType, HandshakeMessage, ProtocolName, PskKeyExchangeMode};
 
-use crate::identity::{NAME, client, plain, server};
+use crate::fixtures::{NAME, client, plain, server};
 use crate::pair::{Pair, first_message, records};
 use crate::resumption::visit;
 

@@ -7,10 +7,10 @@ use tercel::wire::{AlertDescription, ClientHello, ProtocolVersion};
 use tercel::{Error, Handshake, ReceiveBuffer};
 use tercel_wire::{ClientExtensions, ExtensionType, HandshakeMessage, UnknownExtensions};
 
-use crate::identity::{NAME, client, server};
+use crate::fixtures::{NAME, client, server};
 
 /// The extensions that a default server parses, so that a malformed one is an error.
-const OPENED: [ExtensionType; 23] = [
+const PARSED_BY_DEFAULT: [ExtensionType; 23] = [
     ExtensionType::SERVER_NAME,
     ExtensionType::STATUS_REQUEST,
     ExtensionType::SUPPORTED_GROUPS,
@@ -44,7 +44,8 @@ fn a_server_ignores_malformed_extensions_that_it_does_not_use() {
         let kinds: std::collections::BTreeSet<u16> = named.chain(others).collect();
         for kind in kinds.into_iter().map(ExtensionType) {
             let alert = |body| answer(version, kind, body).err().and_then(Error::alert);
-            let expected = OPENED.contains(&kind).then_some(AlertDescription::DECODE_ERROR);
+            let expected =
+                PARSED_BY_DEFAULT.contains(&kind).then_some(AlertDescription::DECODE_ERROR);
             assert_eq!(alert(&[1]), expected, "{kind} in {version}");
             if expected.is_none() {
                 assert_eq!(alert(&[0xff; 3]), None, "{kind} in {version}");

@@ -9,7 +9,7 @@ use tercel::wire::{AlertDescription, ClientHello, DecodeError, List, NamedGroup}
 use tercel::{Error, Handshake, ReceiveBuffer, ServerConfig, error::PeerError};
 use tercel_wire::{HandshakeMessage, KeyShareEntry, ServerHello};
 
-use crate::identity::{NAME, client, server};
+use crate::fixtures::{NAME, client, server};
 
 const MLKEM: NamedGroup = NamedGroup::X25519MLKEM768;
 const X25519: NamedGroup = NamedGroup::X25519;

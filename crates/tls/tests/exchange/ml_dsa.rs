@@ -10,7 +10,7 @@ use tercel::wire::{ClientHello, ProtocolVersion, SignatureScheme};
 use tercel::{ClientConfig, Credential, Error, ServerConfig, error::PeerError, server::ClientAuth};
 use tercel_wire::HandshakeMessage;
 
-use crate::identity::{self, Kind, NAME};
+use crate::fixtures::{self, Kind, NAME};
 use crate::pair::{Pair, records};
 
 const SCHEMES: [SignatureScheme; 3] =
@@ -95,8 +95,8 @@ fn ml_dsa_is_not_used_in_tls12() {
 #[test]
 fn ml_dsa_is_offered_last_and_with_tls13_only() {
     for (version, offered) in [(ProtocolVersion::TLS1_3, true), (ProtocolVersion::TLS1_2, false)] {
-        let client = identity::client().versions(&[version]).build().unwrap();
-        let server = identity::server().build().unwrap();
+        let client = fixtures::client().versions(&[version]).build().unwrap();
+        let server = fixtures::server().build().unwrap();
         let mut flights = Vec::new();
         let tap = |bytes: &mut Vec<u8>| flights.push(bytes.clone());
         Pair::new(&client, &server, NAME).tap_to_server(tap).connect().unwrap();
@@ -112,14 +112,14 @@ fn ml_dsa_is_offered_last_and_with_tls13_only() {
 #[test]
 fn ml_dsa_is_only_sent_to_clients_that_can_verify_it() {
     let (credential, roots) = identity(SignatureScheme::MLDSA65);
-    let classic = identity::credential(Kind::P256);
+    let classic = fixtures::credential(Kind::P256);
     let server = ServerConfig::builder().credential(credential).credential(classic);
     let server = server.build().unwrap();
     let modern = ClientConfig::builder().roots(roots).build().unwrap();
     let ends = Pair::new(&modern, &server, NAME).connect().unwrap();
     let info = ends.client.connection.info;
     assert_eq!(info.peer_signature_scheme, Some(SignatureScheme::MLDSA65));
-    let old = identity::client().signature_schemes(&[SignatureScheme::ECDSA_SECP256R1_SHA256]);
+    let old = fixtures::client().signature_schemes(&[SignatureScheme::ECDSA_SECP256R1_SHA256]);
     let ends = Pair::new(&old.build().unwrap(), &server, NAME).connect().unwrap();
     let info = ends.client.connection.info;
     assert_eq!(info.peer_signature_scheme, Some(SignatureScheme::ECDSA_SECP256R1_SHA256));

@@ -3,13 +3,17 @@
 //! Versions, names, protocols, groups and the options of a ClientHello.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use tercel::wire::{AlertDescription, CipherSuite, NamedGroup, ProtocolVersion};
+use tercel::wire::{AlertDescription, CipherSuite, ClientHello, NamedGroup, ProtocolVersion};
 use tercel::{
-    Credential, Error, Handshake, ReceiveBuffer, ServerConfig, error::PeerError, server::ClientAuth,
+    Credential, Error, Handshake, ReceiveBuffer, ServerConfig,
+    error::{ConfigError, PeerError},
+    server::ClientAuth,
 };
+use tercel_wire::HandshakeMessage;
 
-use crate::identity::{Kind, NAME, client, credential, credential_for, plain, server};
+use crate::fixtures::{Kind, NAME, client, credential, credential_for, plain, server};
 use crate::pair::{Ends, Failure, Pair, records};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
@@ -30,6 +34,32 @@ fn the_highest_common_version_is_selected() {
         let ends = Pair::new(&client, &server, NAME).connect().unwrap();
         assert_eq!(ends.client.connection.info.version, expected);
     }
+}
+
+#[test]
+fn a_version_without_a_suite_is_neither_offered_nor_chosen() {
+    let old = [CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256];
+    let new = [CipherSuite::TLS_AES_128_GCM_SHA256];
+    for (suites, version) in [(old, TLS12), (new, TLS13)] {
+        let ours = client().cipher_suites(&suites).build().unwrap();
+        let theirs = server().cipher_suites(&suites).build().unwrap();
+        let (any_client, any_server) = (client().build().unwrap(), server().build().unwrap());
+        for (client, server) in [(&ours, &any_server), (&any_client, &theirs), (&ours, &theirs)] {
+            let mut hello = Vec::new();
+            let ends = Pair::new(client, server, NAME)
+                .tap_to_server(|bytes| hello.extend_from_slice(bytes))
+                .connect()
+                .unwrap_or_else(|failure| panic!("{version:?} {failure:?}"));
+            assert_eq!(ends.client.connection.info.version, version);
+            if Arc::ptr_eq(client, &ours) {
+                let message = &records(&hello)[0].1;
+                let hello = ClientHello::parse(&message[4..]).unwrap();
+                assert_eq!(hello.extensions.supported_versions.is_some(), version == TLS13);
+            }
+        }
+    }
+    let contradiction = client().versions(&[TLS13]).cipher_suites(&old).build();
+    assert_eq!(contradiction.err(), Some(ConfigError::NoCipherSuite));
 }
 
 #[test]
@@ -223,7 +253,7 @@ fn a_required_certificate_must_be_sent() {
         (TLS12, AlertDescription::HANDSHAKE_FAILURE),
     ] {
         let client = client().versions(&[version]).build().unwrap();
-        let roots = crate::identity::roots();
+        let roots = crate::fixtures::roots();
         let server = server().client_auth(ClientAuth::Required, roots).build().unwrap();
         let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
         assert_eq!(failure.server.and_then(Error::alert), Some(alert), "{failure:?}");
@@ -237,7 +267,7 @@ fn a_client_without_a_common_scheme_sends_no_certificate() {
     let server = ServerConfig::builder()
         .credential(credential(Kind::Rsa2048))
         .signature_schemes(&rsa)
-        .client_auth(ClientAuth::Optional, crate::identity::roots())
+        .client_auth(ClientAuth::Optional, crate::fixtures::roots())
         .build()
         .unwrap();
     let client = client().credential(credential(Kind::P256)).build().unwrap();

@@ -15,7 +15,7 @@ use tercel::{
     certificates::{PeerIdentity, VerifyPeer},
 };
 
-use crate::identity::{NAME, client, plain, server};
+use crate::fixtures::{NAME, client, plain, server};
 use crate::pair::Pair;
 use crate::resumption::VERSIONS;
 

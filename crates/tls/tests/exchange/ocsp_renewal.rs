@@ -9,7 +9,7 @@ use tercel::{
     certificates::{AcceptAnyPeer, Credentials},
 };
 
-use crate::identity::{Kind, NAME, client, credential, leaf};
+use crate::fixtures::{Kind, NAME, client, credential, leaf};
 use crate::pair::Pair;
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];

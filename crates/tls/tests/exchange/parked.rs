@@ -7,7 +7,7 @@ use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
 use tercel::{ClientConfig, Opened, ReceiveBuffer, ServerConfig, Side, Stream};
 use tercel_crypto::deterministic::with_seed;
 
-use crate::identity::{Kind, NAME, client, connect, credential};
+use crate::fixtures::{Kind, NAME, client, connect, credential};
 use crate::pair::{Delivery, End, Ends, Pair};
 
 const SUITES: [(ProtocolVersion, CipherSuite); 6] = [

@@ -6,7 +6,7 @@ use tercel::crypto::KeyKind;
 use tercel::pki::{PemError, Roots};
 use tercel::{ClientConfig, Credential, ServerConfig};
 
-use crate::identity::{Kind, NAME, leaf};
+use crate::fixtures::{Kind, NAME, leaf};
 use crate::pair::Pair;
 
 /// A chain of leaf, intermediate and root, as PEM files.

@@ -5,7 +5,7 @@
 use tercel::wire::ProtocolVersion;
 use tercel::{Padding, Side, error::Misuse};
 
-use crate::identity::{NAME, client, server};
+use crate::fixtures::{NAME, client, server};
 use crate::pair::{Delivery, Pair};
 
 /// A key update that does not fit into the output is sent later.

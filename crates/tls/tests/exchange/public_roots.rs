@@ -13,7 +13,7 @@ use tercel::error::{ConfigError, Error};
 use tercel::pki::{RefusalReason, Roots};
 use tercel::{ClientConfig, Policy};
 
-use crate::identity::{NAME, authority, server};
+use crate::fixtures::{NAME, authority, server};
 use crate::pair::{Failure, Pair};
 use crate::pem_credentials::section;
 

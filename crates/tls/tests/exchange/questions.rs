@@ -17,7 +17,7 @@ use tercel::{
     server::ClientAuth,
 };
 
-use crate::identity::{Kind, NAME, client, credential, leaf, plain, roots, server};
+use crate::fixtures::{Kind, NAME, client, credential, leaf, plain, roots, server};
 use crate::pair::{Delivery, Pair};
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];

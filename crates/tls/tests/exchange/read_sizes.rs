@@ -12,7 +12,7 @@ use tercel::{
 };
 use tercel_crypto::deterministic::with_seed;
 
-use crate::identity::{Kind, NAME, client, credential, plain, roots};
+use crate::fixtures::{Kind, NAME, client, credential, plain, roots};
 use crate::pair::{Delivery, Pair};
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];

@@ -12,7 +12,7 @@ use tercel::{
     ServerConfig, Side,
 };
 
-use crate::identity::{KINDS, NAME, client, credential, leaf, server};
+use crate::fixtures::{KINDS, NAME, client, credential, leaf, server};
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
 

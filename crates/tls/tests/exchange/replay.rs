@@ -18,7 +18,7 @@ use tercel::{
 };
 use tercel_wire::{HandshakeMessage, HandshakeType, ServerHello};
 
-use crate::identity::{NAME, client, server};
+use crate::fixtures::{NAME, client, server};
 use crate::pair::records;
 use crate::resumption::ManualClock;
 

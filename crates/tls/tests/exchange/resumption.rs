@@ -14,7 +14,7 @@ use tercel::{
     },
 };
 
-use crate::identity::{Kind, client, credential, roots, server};
+use crate::fixtures::{Kind, client, credential, roots, server};
 use crate::pair::{Delivery, Ends, Pair};
 
 pub(crate) const VERSIONS: [ProtocolVersion; 2] =
@@ -103,7 +103,7 @@ fn a_client_offers_a_session_to_its_own_name_only() {
     for version in VERSIONS {
         let client = client().versions(&[version]).build().unwrap();
         let server = server()
-            .credential(crate::identity::credential_for(Kind::P256, &["other.example"]))
+            .credential(crate::fixtures::credential_for(Kind::P256, &["other.example"]))
             .build()
             .unwrap();
         assert!(!visit(&client, &server));
@@ -336,4 +336,12 @@ fn without_tickets_and_store_nothing_is_resumed() {
         assert!(!visit(&client, &server));
         assert!(!visit(&client, &server));
     }
+}
+
+#[test]
+fn without_tickets_and_store_a_server_issues_no_session() {
+    let client = client().build().unwrap();
+    let server = server().ticket_counts(0, 0).versions(&[ProtocolVersion::TLS1_3]).build().unwrap();
+    assert!(!visit(&client, &server));
+    assert!(!visit(&client, &server));
 }

@@ -20,7 +20,7 @@ use tercel::{
     },
 };
 
-use crate::identity::{client, server};
+use crate::fixtures::{client, server};
 use crate::resumption::{VERSIONS, visit};
 
 const THREADS: usize = 8;

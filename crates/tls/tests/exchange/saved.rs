@@ -16,7 +16,7 @@ use tercel::{
 use tercel_crypto::Hash;
 use tercel_crypto::deterministic::with_seed;
 
-use crate::identity::{self, Kind, NAME, client, credential, roots, server};
+use crate::fixtures::{self, Kind, NAME, client, credential, roots, server};
 use crate::pair::{Delivery, End, Ends, Pair, records};
 use crate::raw_public_keys::{public, raw};
 use crate::traffic_keys::SUITES;
@@ -165,7 +165,7 @@ fn a_partial_message_is_saved() {
 
 #[test]
 fn key_updates_continue_after_a_restoration() {
-    let configs = identity::plain();
+    let configs = fixtures::plain();
     for side in BOTH_SIDES {
         let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
         ends.talk();
@@ -196,7 +196,7 @@ fn key_updates_continue_after_a_restoration() {
 
 #[test]
 fn counters_of_repeated_messages_are_saved() {
-    let configs = identity::plain();
+    let configs = fixtures::plain();
     let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
     ends.talk();
     let refused = (0..100).find_map(|_| {
@@ -236,7 +236,7 @@ fn a_closed_connection_stays_closed() {
 
 #[test]
 fn a_failed_connection_is_not_saved() {
-    let mut ends = identity::connect(TLS13);
+    let mut ends = fixtures::connect(TLS13);
     ends.client.read(&[23, 3, 3, 0, 1, 0], Delivery::Whole).unwrap_err();
     let mut kept = ends.client.connection.save().unwrap_err();
     assert_eq!(Error::from(InternalError::Failed), kept.reason);
@@ -249,7 +249,7 @@ fn a_failed_connection_is_not_saved() {
 #[test]
 fn the_new_configuration_decides_on_truncation() {
     for tolerate in [true, false] {
-        let ends = identity::connect(TLS13);
+        let ends = fixtures::connect(TLS13);
         let next = client().tolerate_truncation(tolerate).build().unwrap();
         let bytes = ends.client.connection.save().unwrap();
         let mut restored = Connection::restore_client(&bytes, &next).unwrap();

@@ -9,7 +9,7 @@ use tercel::{
     key_log::{KeyLog, KeyLogFile},
 };
 
-use crate::identity::{NAME, client, connect, server};
+use crate::fixtures::{NAME, client, connect, server};
 use crate::pair::{Delivery, Pair, records};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;

@@ -18,7 +18,7 @@ use tercel::{
 };
 use tercel_crypto::Hash;
 
-use crate::identity::{Kind, NAME, client, credential, credential_for, roots, server};
+use crate::fixtures::{Kind, NAME, client, credential, credential_for, roots, server};
 use crate::pair::{Ends, Pair};
 use crate::resumption::{ManualClock, VERSIONS, visit};
 

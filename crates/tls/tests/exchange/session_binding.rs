@@ -4,9 +4,6 @@
 //!
 //! `virtual_hosts.rs` tests a server's credentials in detail.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +23,7 @@ use tercel::{
 };
 
 use crate::early_data::guard;
-use crate::identity::{Kind, NAME, credential, credential_for, roots};
+use crate::fixtures::{Kind, NAME, credential, credential_for, roots};
 use crate::pair::Pair;
 use crate::raw_public_keys::{public, raw};
 
@@ -38,9 +35,9 @@ const TLS12: &[ProtocolVersion] = &[ProtocolVersion::TLS1_2];
 const TLS13: &[ProtocolVersion] = &[ProtocolVersion::TLS1_3];
 
 /// An option of a builder with two values.
-struct Entry<B> {
-    option: &'static str,
-    is_bound: bool,
+pub(crate) struct Entry<B> {
+    pub(crate) option: &'static str,
+    pub(crate) is_bound: bool,
     versions: &'static [ProtocolVersion],
     first: Box<dyn Fn(B) -> B>,
     second: Box<dyn Fn(B) -> B>,
@@ -280,7 +277,7 @@ macro_rules! common_entries {
     };
 }
 
-fn server_entries(tickets: &Arc<RotatingTickets>) -> Vec<Entry<ServerConfigBuilder>> {
+pub(crate) fn server_entries(tickets: &Arc<RotatingTickets>) -> Vec<Entry<ServerConfigBuilder>> {
     let mut entries: Vec<Entry<ServerConfigBuilder>> = common_entries!(server_option);
     entries.extend(server_identity_entries(tickets));
     entries.extend(client_certificate_entries());
@@ -437,7 +434,7 @@ fn server_resumption_entries() -> Vec<Entry<ServerConfigBuilder>> {
     ]
 }
 
-fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
+pub(crate) fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
     let mut entries: Vec<Entry<ClientConfigBuilder>> = common_entries!(client_option);
     let any = |b: ClientConfigBuilder| {
         b.verifier(Policy::Here(Arc::new(AcceptAnyPeer))).session_context(b"any")
@@ -515,22 +512,7 @@ fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
     entries
 }
 
-/// Options that the test does not run; docs/sessions.md has their reasons.
-const NOT_RUN: [&str; 7] = [
-    // This option is `roots` with other certificates.
-    "native_roots",
-    "webpki_roots",
-    // This option is compiled for tests only.
-    "server_groups_hint",
-    "request_server_padding",
-    "answer_server_padding",
-    // Session IDs are for clients without tickets, which Tercel's client is not: see
-    // `session_ids.rs`.
-    "session_ids",
-    "without_session_ids",
-];
-
-/// The versions for an entry: both for the option `versions`.
+/// The versions of an entry: both for the option `versions`.
 fn versions_of<B>(
     entry: &Entry<B>,
     version: &'static ProtocolVersion,
@@ -572,78 +554,4 @@ fn a_session_is_bound_to_options_of_the_client() {
             });
         }
     }
-}
-
-/// The methods of this builder in the source code.
-fn options_in_source(builder: &str) -> BTreeSet<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config");
-    let mut options = BTreeSet::new();
-    for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        let Ok(text) = fs::read_to_string(&file) else { continue };
-        let starts = [format!("impl {builder} {{"), "impl $builder {".to_owned()];
-        let mut inside = false;
-        for line in text.lines() {
-            if starts.iter().any(|start| line.trim_start() == start) {
-                inside = true;
-            } else if line.starts_with('}') {
-                inside = false;
-            } else if let (true, Some(rest)) = (inside, line.trim_start().strip_prefix("pub fn ")) {
-                let name: String =
-                    rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-                options.insert(name);
-            }
-        }
-    }
-    options.remove("build");
-    options
-}
-
-/// The rows of a table of docs/sessions.md: option, whether it is bound, and the reason.
-fn documented(heading: &str) -> Vec<(String, bool, String)> {
-    let text = include_str!("../../../../docs/sessions.md");
-    let section = text.split(heading).nth(1).expect(heading).split("\n## ").next().unwrap();
-    let rows = section.lines().filter(|line| line.starts_with("| `"));
-    let row = |line: &str| {
-        let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [option, bound, reason] = cells[..] else { panic!("{line}") };
-        let bound = match bound {
-            "yes" => true,
-            "no" => false,
-            _ => panic!("{line}"),
-        };
-        (option.trim_matches('`').to_owned(), bound, reason.to_owned())
-    };
-    rows.map(row).collect()
-}
-
-/// Compares the entries with the source and the document: every option must have an entry here and
-/// an equal row there.
-fn compare<B>(builder: &str, heading: &str, entries: &[Entry<B>]) {
-    let tested: BTreeSet<_> = entries.iter().map(|entry| entry.option.to_owned()).collect();
-    let rows = documented(heading);
-    for option in options_in_source(builder) {
-        let runs = tested.contains(&option) || NOT_RUN.contains(&&*option);
-        assert!(runs, "{builder}::{option} has no entry in this test");
-        let row = rows.iter().find(|(name, ..)| *name == option);
-        let (_, bound, reason) =
-            row.unwrap_or_else(|| panic!("{builder}::{option} has no row in docs/sessions.md"));
-        assert!(!reason.is_empty(), "{builder}::{option} has no reason in docs/sessions.md");
-        // An option that binds sessions in one version only counts as bound.
-        let mut of_option = entries.iter().filter(|entry| entry.option == option).peekable();
-        if of_option.peek().is_some() {
-            assert_eq!(of_option.any(|entry| entry.is_bound), *bound, "{builder}::{option}");
-        }
-    }
-    let known = options_in_source(builder);
-    let unknown: Vec<_> = rows.iter().filter(|(name, ..)| !known.contains(name)).collect();
-    assert!(unknown.is_empty(), "no such options: {unknown:?}");
-    let unknown: Vec<_> = tested.difference(&known).collect();
-    assert!(unknown.is_empty(), "no such options: {unknown:?}");
-}
-
-#[test]
-fn every_option_of_both_builders_is_documented_and_tested() {
-    let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
-    compare("ServerConfigBuilder", "## Options of a server", &server_entries(&tickets));
-    compare("ClientConfigBuilder", "## Options of a client", &client_entries());
 }

@@ -14,7 +14,7 @@ use tercel::{
 };
 use tercel_wire::{HandshakeMessage, ServerHello};
 
-use crate::identity::{Kind, NAME, client, server};
+use crate::fixtures::{Kind, NAME, client, server};
 use crate::pair::{Pair, first_message};
 
 const TLS12: &[ProtocolVersion] = &[ProtocolVersion::TLS1_2];
@@ -129,7 +129,7 @@ fn sessions_with_long_client_chains_are_not_stored_under_an_id() {
             .session_ids(Arc::clone(&store) as _)
             .build()
             .unwrap();
-        let (chain, key) = crate::identity::leaf(Kind::P256, &[NAME]);
+        let (chain, key) = crate::fixtures::leaf(Kind::P256, &[NAME]);
         let chain = std::iter::repeat_n(chain, length).flatten().collect();
         let key = tercel::pki_types::PrivateKeyDer::Pkcs8(key.into());
         let client = client()

@@ -16,7 +16,7 @@ use tercel::{
     },
 };
 
-use crate::identity::{NAME, client, server};
+use crate::fixtures::{NAME, client, server};
 use crate::pair::{Delivery, Ends, Pair, records};
 use crate::resumption::visit;
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use tercel::pki_types::UnixTime;
 use tercel::session::{ClientSessionKey, ClientSessionStore};
 
-use crate::identity::{NAME, client, server};
+use crate::fixtures::{NAME, client, server};
 use crate::pair::Pair;
 use crate::resumption::VERSIONS;
 

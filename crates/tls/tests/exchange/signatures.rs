@@ -9,7 +9,7 @@ use tercel::{
     server::ClientAuth,
 };
 
-use crate::identity::NAME;
+use crate::fixtures::NAME;
 use crate::pair::{Ends, Pair};
 
 const P256: SignatureScheme = SignatureScheme::ECDSA_SECP256R1_SHA256;

@@ -6,7 +6,7 @@ use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
 use tercel::{Filled, Padding, Side, error::Misuse, session::RotatingTickets};
 
-use crate::identity::{NAME, client, connect, server};
+use crate::fixtures::{NAME, client, connect, server};
 use crate::pair::{Delivery, Pair, records};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;

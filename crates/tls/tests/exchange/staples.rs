@@ -15,7 +15,7 @@ use tercel::{
     session::ClientMemoryStore,
 };
 
-use crate::identity::{Kind, NAME, authority, client, credential, must_staple, roots, server};
+use crate::fixtures::{Kind, NAME, authority, client, credential, must_staple, roots, server};
 use crate::ocsp_maker::{Response, Single, revoked, unknown};
 use crate::pair::Pair;
 use crate::resumption::visit;

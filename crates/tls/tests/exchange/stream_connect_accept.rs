@@ -12,7 +12,7 @@ use tercel::server::ClientAuth;
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{ClientConfig, Error, Policy, ServerConfig, Side, Stream};
 
-use crate::identity::{KINDS, NAME, client, credential, plain, roots, server};
+use crate::fixtures::{KINDS, NAME, client, credential, plain, roots, server};
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
 

@@ -15,7 +15,7 @@ use tercel::{
 };
 use tercel_crypto::Hash;
 
-use crate::identity::{KINDS, NAME, client, credential, plain, roots, server};
+use crate::fixtures::{KINDS, NAME, client, credential, plain, roots, server};
 use crate::pair::{Delivery, Pair};
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];

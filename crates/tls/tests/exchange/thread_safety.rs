@@ -69,8 +69,8 @@ const _: () = {
 /// Another thread may inspect a handshake, which continues afterwards.
 #[test]
 fn a_handshake_in_progress_is_shared_by_reference() {
-    let (client, server) = crate::identity::plain();
-    let name = crate::identity::NAME.try_into().unwrap();
+    let (client, server) = crate::fixtures::plain();
+    let name = crate::fixtures::NAME.try_into().unwrap();
     let (mut client, mut server) = (Handshake::client(client, name), Handshake::server(server));
     let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
     assert!(matches!(client.advance(&mut received, &mut out), Ok(Next::Receive)));

@@ -13,7 +13,7 @@ use tercel::{
 };
 use tercel_crypto::AeadKey;
 
-use crate::identity::{Kind, NAME, client, connect, credential, server};
+use crate::fixtures::{Kind, NAME, client, connect, credential, server};
 use crate::pair::{Delivery, Ends, Pair, records};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;

@@ -4,7 +4,7 @@
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{Error, Handshake, Next, Opened, ReceiveBuffer, Side, error::PeerError};
 
-use crate::identity::{NAME, client, plain, server};
+use crate::fixtures::{NAME, client, plain, server};
 use crate::pair::{Delivery, Pair};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;

@@ -3,7 +3,7 @@
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{Side, error::InternalError};
 
-use crate::identity::connect;
+use crate::fixtures::connect;
 use crate::pair::{Delivery, End, records};
 
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;

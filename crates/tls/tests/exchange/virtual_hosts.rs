@@ -22,7 +22,7 @@ use tercel::{
 
 use crate::credential_selection::Authority;
 use crate::early_data::guard;
-use crate::identity::{Kind, credential_for, leaf};
+use crate::fixtures::{Kind, credential_for, leaf};
 use crate::pair::Pair;
 use crate::resumption::VERSIONS;
 use crate::server_sessions::SingleSessionStore;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tercel::wire::ProtocolVersion;
 use tercel::{ClientConfig, Error, Handshake, ServerConfig, Stream, server::ClientAuth};
 
-use crate::identity::{Kind, NAME, client, credential, roots, server};
+use crate::fixtures::{Kind, NAME, client, credential, roots, server};
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
 

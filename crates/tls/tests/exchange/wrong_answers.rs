@@ -18,7 +18,7 @@ use tercel::{
     ReceiveBuffer, ServerConfig,
 };
 
-use crate::identity::{KINDS, NAME, client, credential, leaf, plain, roots, server};
+use crate::fixtures::{KINDS, NAME, client, credential, leaf, plain, roots, server};
 
 const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
 

@@ -19,7 +19,7 @@ use tercel::{
     handoff::{NonceForm, TrafficKey},
 };
 
-use crate::identity::{NAME, client, server};
+use crate::fixtures::{NAME, client, server};
 use crate::{Outcome, sockets};
 
 const SUITES: [CipherSuite; 6] = [

@@ -7,9 +7,9 @@
 //! There is no test harness, because it would count a check that cannot run as passed. This program
 //! is also the other process.
 
-#[path = "../exchange/identity.rs"]
+#[path = "../exchange/fixtures.rs"]
 #[allow(dead_code)]
-mod identity;
+mod fixtures;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[path = "../exchange/pair.rs"]

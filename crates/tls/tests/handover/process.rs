@@ -17,7 +17,7 @@ use tercel::{
     certificates::AcceptAnyPeer,
 };
 
-use crate::identity::{Kind, NAME, client, credential, server};
+use crate::fixtures::{Kind, NAME, client, credential, server};
 use crate::{Outcome, sockets};
 
 /// The argument that makes this program the other process; the side is the next argument.

@@ -9,7 +9,7 @@ use tercel::{
     server::ServerConfigBuilder,
 };
 
-use crate::identity::{Kind, leaf};
+use crate::fixtures::{Kind, leaf};
 
 /// A number of credentials with P-256 keys, none of which has the requested name.
 pub(crate) fn credentials(count: usize) -> Vec<Credential> {

@@ -12,7 +12,7 @@ use tercel_wire::{
 };
 
 use crate::configs::{credentials, server, server_for_named_issuers, server_with_keys};
-use crate::identity::{NAME, client};
+use crate::fixtures::{NAME, client};
 
 use crate::{Case, ROOM, counted, no_question};
 

@@ -8,9 +8,9 @@
 //! instructions on every machine and under any load, and needs no support in the library. Without
 //! Valgrind it prints `absent:`. `just work` prints the table of docs/security/worst-hello.md.
 
-#[path = "../exchange/identity.rs"]
+#[path = "../exchange/fixtures.rs"]
 #[allow(dead_code)]
-mod identity;
+mod fixtures;
 #[path = "../exchange/pair.rs"]
 #[allow(dead_code)]
 mod pair;

@@ -11,8 +11,8 @@ use tercel::{
 };
 
 use crate::configs::{credential_set, credentials, server};
+use crate::fixtures::{NAME, client};
 use crate::hellos::choose;
-use crate::identity::{NAME, client};
 use crate::{Case, ROOM, counted};
 
 /// A verifier that accepts all peers, and names a number of authorities.

@@ -5,8 +5,8 @@
 
 mod block;
 mod generic;
-mod set;
-mod sets;
+mod message_extensions;
+mod set_macro;
 
 mod certificate_authorities;
 mod certificate_type;
@@ -37,13 +37,13 @@ pub use certificate_authorities::DistinguishedName;
 pub use ec_point_formats::check_point_formats;
 pub use imported_identity::ImportedIdentity;
 pub use key_share::{KeyShareEntry, ServerKeyShare};
-pub use pre_shared_key::{OfferedPsks, PskBinder, PskIdentity};
-pub use protocol_negotiation::ProtocolName;
-pub use server_name::{HostName, ServerNameOffer};
-pub use sets::{
+pub use message_extensions::{
     CertificateEntryExtensions, CertificateRequestExtensions, ClientExtensions,
     EncryptedExtensions, NewSessionTicketExtensions, ServerHelloExtensions,
 };
+pub use pre_shared_key::{OfferedPsks, PskBinder, PskIdentity};
+pub use protocol_negotiation::ProtocolName;
+pub use server_name::{HostName, ServerNameOffer};
 pub use signed_certificate_timestamp::SerializedSct;
 pub(crate) use status_request::status;
 pub use status_request::{CertificateStatus, CertificateStatusRequest, ResponderId};

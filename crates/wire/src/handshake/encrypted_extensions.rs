@@ -1,6 +1,6 @@
 //! EncryptedExtensions: the server's extensions that need not be in the clear. RFC 9846 4.4.1
 //!
-//! The body is a single extension block; its table is in `extension::sets`.
+//! The body is a single extension block; its table is in `extension::message_extensions`.
 
 use crate::code_points::HandshakeType;
 use crate::error::DecodeError;

@@ -224,7 +224,7 @@ struct Buffers {
 }
 
 /// Space for the content of a record and its type.
-const OPENED: usize = 17 << 10;
+const OPENED_LENGTH: usize = 17 << 10;
 
 /// The transfer size in published accounting, as in rustls-bench.
 const PUBLISHED_BUFFER: usize = 256 << 10;
@@ -263,7 +263,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             sealed: vec![0; capacity],
             written: 0,
             collected: 0,
-            opened: vec![0; OPENED],
+            opened: vec![0; OPENED_LENGTH],
             published: is_published(row),
         }
     }

@@ -18,7 +18,7 @@ use tercel::wire::{AlertDescription, CipherSuite, NamedGroup};
 
 use super::histogram::{BOUNDS, Histogram, HistogramTotals};
 use super::labels::{
-    ALERTS, AcceptFailure, BackendFailure, HandshakeFailure, HandshakeOutcome, RefusalReason,
+    ALERTS, AcceptFailure, BackendFailure, ConnectionRefusal, HandshakeFailure, HandshakeOutcome,
     Reload, VERSIONS, slot_name,
 };
 use super::shard::{FAILURES, HANDSHAKES, HandshakeLabels, Shard};
@@ -86,7 +86,7 @@ impl Totals {
             ],
             early_data_abandoned: sum(|shard| shard.early_data_abandoned.get()),
             refused: sum_tables(
-                RefusalReason::ALL.len(),
+                ConnectionRefusal::ALL.len(),
                 shards.iter().map(|shard| shard.refused.counts()),
             ),
             accept_failed: sum_tables(
@@ -147,7 +147,7 @@ impl Totals {
         counter(to, "tercel_connections_accepted", "Accepted connections.", None, self.accepted)?;
         gauge(to, ("tercel_connections_open", "Open connections."), None, &self.open)?;
         let help = "Connections refused before their handshake, by reason.";
-        let names = RefusalReason::ALL.iter().map(|refused| refused.name());
+        let names = ConnectionRefusal::ALL.iter().map(|refused| refused.name());
         by_reason(to, ("tercel_connections_refused", help), names, &self.refused)?;
         let help = "Failed accept calls, by reason.";
         let names = AcceptFailure::ALL.iter().map(|failure| failure.name());

@@ -34,7 +34,7 @@ macro_rules! label_values {
 
 label_values! {
     /// The reason why a connection was closed before its handshake.
-    RefusalReason {
+    ConnectionRefusal {
         /// The connection limit of the process is reached.
         ConnectionLimit = "connection_limit",
         /// The connection limit of the listener is reached.

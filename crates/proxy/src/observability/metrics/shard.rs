@@ -8,7 +8,7 @@ use tercel::{ConnectionInfo, EarlyData};
 
 use super::histogram::{Counter, CounterTable, Histogram};
 use super::labels::{
-    self, AcceptFailure, BackendFailure, HandshakeFailure, HandshakeOutcome, RefusalReason,
+    self, AcceptFailure, BackendFailure, ConnectionRefusal, HandshakeFailure, HandshakeOutcome,
     VERSIONS, slot,
 };
 
@@ -37,7 +37,7 @@ pub struct Shard {
     pub(super) early_data_at_once: Counter,
     pub(super) early_data_after_handshake: Counter,
     pub(super) early_data_abandoned: Counter,
-    pub(super) refused: CounterTable<{ RefusalReason::ALL.len() }>,
+    pub(super) refused: CounterTable<{ ConnectionRefusal::ALL.len() }>,
     pub(super) accept_failed: CounterTable<{ AcceptFailure::ALL.len() }>,
     pub(super) backend_failed: CounterTable<{ BackendFailure::ALL.len() }>,
     pub(super) handshake_duration: Histogram,
@@ -53,7 +53,7 @@ impl Shard {
     }
 
     /// Counts a connection refused before its handshake.
-    pub fn refused(&self, reason: RefusalReason) {
+    pub fn refused(&self, reason: ConnectionRefusal) {
         self.refused.increment(reason.index());
     }
 

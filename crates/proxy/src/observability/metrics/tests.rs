@@ -8,7 +8,7 @@ use tercel::wire::AlertDescription;
 use tercel::{Error, error::PeerError};
 use tercel_tokio::HandshakeError;
 
-use super::labels::{BackendFailure, HandshakeFailure, RefusalReason};
+use super::labels::{BackendFailure, ConnectionRefusal, HandshakeFailure};
 use super::*;
 use crate::testing::{configs, connected};
 
@@ -232,7 +232,7 @@ fn shards_are_summed() {
         shard.opened();
         shard.received(1000);
         shard.sent(7);
-        shard.refused(RefusalReason::AddressLimit);
+        shard.refused(ConnectionRefusal::AddressLimit);
         shard.backend_failed(BackendFailure::Refused);
         shard.backend_connected(Duration::from_micros(300));
         shard.accept_failed(&io::Error::from(nix::errno::Errno::EMFILE));

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::observability::metrics::labels::RefusalReason;
+use crate::observability::metrics::labels::ConnectionRefusal;
 use crate::sync::atomic::Ordering::{AcqRel, Relaxed};
 use crate::sync::atomic::{AtomicU32, AtomicUsize};
 
@@ -36,7 +36,7 @@ impl std::fmt::Display for LimitReached {
     }
 }
 
-impl From<LimitReached> for RefusalReason {
+impl From<LimitReached> for ConnectionRefusal {
     fn from(reason: LimitReached) -> Self {
         match reason {
             LimitReached::Process => Self::ConnectionLimit,

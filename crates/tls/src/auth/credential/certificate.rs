@@ -9,7 +9,7 @@ use tercel_wire::{
 
 use super::Credential;
 use crate::auth::compressed_certificate;
-use crate::auth::compressed_certificates::Variant;
+use crate::auth::compressed_certificate_cache::Variant;
 use crate::auth::compression::CompressCertificate;
 use crate::error::Error;
 

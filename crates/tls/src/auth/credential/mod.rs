@@ -14,7 +14,7 @@ use pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm, Signer, SigningKey};
 use tercel_wire::{CertificateType, List, Reader, SerializedSct, SignatureScheme};
 
-use super::compressed_certificates::CompressedCertificates;
+use super::compressed_certificate_cache::CompressedCertificateCache;
 use super::credential_id::CredentialId;
 use crate::keys::scheme;
 
@@ -49,7 +49,7 @@ pub struct Credential {
     must_match_issuer: bool,
     /// The issuers of the chain's certificates, each a DER Name; empty for a raw public key.
     issuers: Vec<Vec<u8>>,
-    compressed: CompressedCertificates,
+    compressed: CompressedCertificateCache,
     /// The algorithms of the signatures on the chain's certificates; `None` if unknown.
     chain_signatures: Vec<Option<SignatureAlgorithm>>,
     /// The identifier that sessions made with this credential are bound to.
@@ -208,7 +208,7 @@ impl Credential {
             schemes: scheme::for_key(kind),
             must_match_issuer: false,
             issuers,
-            compressed: CompressedCertificates::default(),
+            compressed: CompressedCertificateCache::default(),
             chain_signatures,
             id,
         }
@@ -218,7 +218,7 @@ impl Credential {
     #[must_use]
     pub fn ocsp_response(mut self, response: Vec<u8>) -> Self {
         self.ocsp_response = Some(response).filter(|response| !response.is_empty());
-        self.compressed = CompressedCertificates::default();
+        self.compressed = CompressedCertificateCache::default();
         self
     }
 
@@ -240,7 +240,7 @@ impl Credential {
             schemes: self.schemes.clone(),
             must_match_issuer: self.must_match_issuer,
             issuers: self.issuers.clone(),
-            compressed: CompressedCertificates::default(),
+            compressed: CompressedCertificateCache::default(),
             chain_signatures: self.chain_signatures.clone(),
             id: self.id,
         };
@@ -258,7 +258,7 @@ impl Credential {
             return Err(CredentialError::BadTimestamps);
         }
         self.signed_certificate_timestamps = Some(list);
-        self.compressed = CompressedCertificates::default();
+        self.compressed = CompressedCertificateCache::default();
         Ok(self)
     }
 
@@ -311,7 +311,7 @@ impl Credential {
         &self.key
     }
 
-    pub(crate) fn compressed(&self) -> &CompressedCertificates {
+    pub(crate) fn compressed(&self) -> &CompressedCertificateCache {
         &self.compressed
     }
 

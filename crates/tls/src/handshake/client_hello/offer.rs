@@ -157,7 +157,7 @@ impl Offer {
         // In middlebox compatibility mode, this record precedes the first protected record.
         // RFC 9846 E.4
         if !self.session_id.is_empty() {
-            flow.order(Command::SendChangeCipherSpec)?;
+            flow.execute(Command::SendChangeCipherSpec)?;
         }
         let limit = session.max_early_data;
         let mut transcript = self.transcript(session.suite.hash);
@@ -165,7 +165,7 @@ impl Offer {
         let log = SecretLog::new(config.common.key_log.clone(), &self.random);
         log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
         log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
-        flow.order(Command::WriteEarlyData { secret, limit })
+        flow.execute(Command::WriteEarlyData { secret, limit })
     }
 
     /// Returns the transcript of the first ClientHello, before a second one is sent.

@@ -18,7 +18,7 @@ use crate::error::{Error, InternalError, Misuse};
 use crate::handshake::question::{AnswerValue, Question};
 use crate::handshake::transcript::Transcript;
 use crate::keys::direction::NewKeys;
-use crate::resumption::session::stored::StoredSession;
+use crate::resumption::session::invalidation::StoredSession;
 
 pub(crate) use crate::record::joiner::Message;
 
@@ -91,8 +91,8 @@ impl Flow {
     }
 
     /// Gives a command to the transport.
-    pub(crate) fn order(&mut self, command: impl Into<Command>) -> Result<(), Error> {
-        self.mailbox()?.transport.carry_out(command.into())
+    pub(crate) fn execute(&mut self, command: impl Into<Command>) -> Result<(), Error> {
+        self.mailbox()?.transport.execute(command.into())
     }
 
     /// Creates the connection. This is the last command of a coroutine.
@@ -128,11 +128,11 @@ impl Flow {
 
     /// Protects further records with these keys.
     pub(crate) fn install_write(&mut self, keys: impl Into<NewKeys>) -> Result<(), Error> {
-        self.order(Command::InstallWrite(keys.into()))
+        self.execute(Command::InstallWrite(keys.into()))
     }
 
     pub(crate) fn install_read(&mut self, keys: impl Into<NewKeys>) -> Result<(), Error> {
-        self.order(Command::InstallRead(keys.into()))
+        self.execute(Command::InstallRead(keys.into()))
     }
 
     async fn wait<T>(

@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use crate::error::Error;
 use crate::handshake::question::{AnswerValue, Question};
 use crate::record::joiner::Message;
-use crate::resumption::session::stored::StoredSession;
+use crate::resumption::session::invalidation::StoredSession;
 
 #[cfg(test)]
 use crate::error::Misuse;
@@ -40,15 +40,15 @@ pub(crate) enum Transport {
     Records(Records),
     /// A list of messages and commands, which a test can change.
     #[cfg(test)]
-    Script(Script),
+    Recorded(RecordedOutput),
 }
 
 /// Commands, each with the messages sent before it, followed by the messages after the last
 /// command.
 #[cfg(test)]
 #[derive(Default)]
-pub(crate) struct Script {
-    pub(crate) orders: Vec<(Vec<u8>, Command)>,
+pub(crate) struct RecordedOutput {
+    pub(crate) commands: Vec<(Vec<u8>, Command)>,
     pub(crate) flight: Vec<u8>,
 }
 
@@ -74,7 +74,7 @@ impl Transport {
         match self {
             Self::Records(records) => Ok(records),
             #[cfg(test)]
-            Self::Script(_) => Err(Misuse::HandshakeEnded.into()),
+            Self::Recorded(_) => Err(Misuse::HandshakeEnded.into()),
         }
     }
 
@@ -83,7 +83,7 @@ impl Transport {
         match self {
             Self::Records(records) => records.flight(),
             #[cfg(test)]
-            Self::Script(script) => Ok(&mut script.flight),
+            Self::Recorded(output) => Ok(&mut output.flight),
         }
     }
 
@@ -91,8 +91,8 @@ impl Transport {
         match self {
             Self::Records(records) => records.send(message),
             #[cfg(test)]
-            Self::Script(script) => {
-                script.flight.extend_from_slice(message);
+            Self::Recorded(output) => {
+                output.flight.extend_from_slice(message);
                 Ok(())
             }
         }
@@ -105,7 +105,7 @@ impl Transport {
         match self {
             Self::Records(records) => records.connect(established).map(Some),
             #[cfg(test)]
-            Self::Script(_) => Ok(None),
+            Self::Recorded(_) => Ok(None),
         }
     }
 
@@ -113,16 +113,16 @@ impl Transport {
         match self {
             Self::Records(records) => records.invalidate_on_alert(session),
             #[cfg(test)]
-            Self::Script(_) => Ok(()),
+            Self::Recorded(_) => Ok(()),
         }
     }
 
-    pub(super) fn carry_out(&mut self, command: Command) -> Result<(), Error> {
+    pub(super) fn execute(&mut self, command: Command) -> Result<(), Error> {
         match self {
-            Self::Records(records) => records.carry_out(command),
+            Self::Records(records) => records.execute(command),
             #[cfg(test)]
-            Self::Script(script) => {
-                script.orders.push((core::mem::take(&mut script.flight), command));
+            Self::Recorded(output) => {
+                output.commands.push((core::mem::take(&mut output.flight), command));
                 Ok(())
             }
         }

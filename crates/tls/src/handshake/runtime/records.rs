@@ -27,7 +27,7 @@ use crate::record::frame::RecordVersion;
 use crate::record::joiner::Joiner;
 use crate::record::opener::Opener;
 use crate::record::sealer::Sealer;
-use crate::resumption::session::stored::StoredSession;
+use crate::resumption::session::invalidation::StoredSession;
 use crate::side::Side;
 
 pub(crate) use reading::Input;
@@ -116,7 +116,7 @@ impl Records {
     }
 
     /// Carries out a command, after sending the messages before it.
-    pub(crate) fn carry_out(&mut self, command: Command) -> Result<(), Error> {
+    pub(crate) fn execute(&mut self, command: Command) -> Result<(), Error> {
         self.send_flight()?;
         match command {
             Command::SendChangeCipherSpec => {

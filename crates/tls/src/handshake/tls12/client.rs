@@ -32,10 +32,10 @@ use crate::handshake::runtime::record_limits::{self, RecordLimits};
 use crate::handshake::secret_log::SecretLog;
 use crate::handshake::short_list::ShortList;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{certificate_type, client_session, identity, negotiate};
+use crate::handshake::{certificate_type_negotiation, client_session, identity, negotiate};
 use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
-use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12, Randoms, VerifyData};
+use crate::keys::tls12::{Exporter12, KeyBlock, MainSecret12, Randoms, VerifyData};
 use crate::keys::{scheme, suite};
 use crate::record::joiner::Message;
 use crate::resumption::session::Session;
@@ -53,7 +53,7 @@ pub(crate) fn handshake(
     hello: &ServerHello<'_>,
     message: &[u8],
 ) -> Outcome {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
+    flow.execute(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let (client, kind) = Client::new(flow, config, offer, hello, message)?;
     Ok(Completion::Continue(match kind {
         Kind::Full(promised) => boxed(|| full_handshake(client, promised)),
@@ -97,7 +97,7 @@ pub(crate) fn abbreviated_handshake(
     async move {
         client.log_main_secret(&session);
         let ticket = client.receive_session_ticket().await?;
-        let (DirectionKeys { client: write_keys, server: read_keys }, expected, verify_data) =
+        let (KeyBlock { client: write_keys, server: read_keys }, expected, verify_data) =
             client.derive_abbreviated(&session);
         finished::receive(&mut client.flow, read_keys, &expected, None).await?;
         finished::send(&mut client.flow, write_keys, &verify_data, None)?;
@@ -206,7 +206,7 @@ impl Client {
     ) -> Result<(PeerCertificate, PublicKey), Error> {
         let Self { flow, config, suite, transcript, info, .. } = self;
         let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
-        certificate_type::check_server(config, info)?;
+        certificate_type_negotiation::check_server(config, info)?;
         let certificate_type = info.server_certificate_type;
         let mut server = auth::parse_certificate(&message, Side::Server, certificate_type)?
             .ok_or(PeerError::EmptyCertificate)?;
@@ -300,7 +300,7 @@ impl Client {
         &mut self,
         request: &Message,
     ) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
-        certificate_type::check_client(&self.config, &self.info)?;
+        certificate_type_negotiation::check_client(&self.config, &self.info)?;
         let chosen = self.select_credential(request).await?;
         let credential = chosen.as_ref().map(|(credential, _)| credential);
         auth::send_certificate(&mut self.flow, &mut self.transcript, credential)?;
@@ -351,7 +351,7 @@ impl Client {
     /// RFC 5246 7.1, 7.4.9
     fn send_finished(&mut self, main: &MainSecret12) -> Result<Keys, Error> {
         let Self { flow, randoms, transcript, .. } = self;
-        let (DirectionKeys { client, server }, verify_data) =
+        let (KeyBlock { client, server }, verify_data) =
             main.keys_and_client_finished(randoms, &transcript.digest());
         finished::send(flow, client, &verify_data, Some(transcript))?;
         Ok(server)
@@ -373,7 +373,7 @@ impl Client {
         let expected = main.server_verify_data(&self.transcript.digest());
         // The server protects all following records. The limit applies only to protected records.
         // RFC 8449 4
-        self.flow.order(self.limits)?;
+        self.flow.execute(self.limits)?;
         finished::receive(&mut self.flow, keys, &expected, None).await
     }
 
@@ -423,14 +423,14 @@ impl Client {
 
     /// Derives the keys, and the contents of both Finished messages, the server's first.
     /// RFC 5246 7.3
-    fn derive_abbreviated(&mut self, session: &Session) -> (DirectionKeys, VerifyData, VerifyData) {
+    fn derive_abbreviated(&mut self, session: &Session) -> (KeyBlock, VerifyData, VerifyData) {
         finished::abbreviated(session.main_secret(), &self.randoms, &mut self.transcript)
     }
 
     /// Creates the connection, and stores the session again, with a new ticket if there is one.
     fn complete_resumed(self, mut session: Box<Session>, ticket: Option<Ticket>) -> Outcome {
         let Self { mut flow, config, to, mut info, randoms, limits, .. } = self;
-        flow.order(limits)?;
+        flow.execute(limits)?;
         let exporter = exporter(session.main_secret(), &randoms, &info);
         info.restore(&session);
         // Only the ticket and the application protocol can change.
@@ -549,7 +549,7 @@ fn accept_extensions(
     info.extended_main_secret = extended;
     info.alpn = negotiate::accept_alpn(extensions.alpn.as_ref(), &config.common)?;
     let types = (extensions.server_certificate_type, extensions.client_certificate_type);
-    certificate_type::accept(types, config, info)?;
+    certificate_type_negotiation::accept(types, config, info)?;
     record_limits::check(extensions.record_size_limit)
 }
 

@@ -7,7 +7,7 @@ use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::transcript::Transcript;
 use crate::keys::direction::Keys;
-use crate::keys::tls12::{DirectionKeys, MainSecret12, Randoms, VERIFY_DATA, VerifyData};
+use crate::keys::tls12::{KeyBlock, MainSecret12, Randoms, VERIFY_DATA, VerifyData};
 
 /// Derives the keys of an abbreviated handshake, and the contents of both Finished messages, the
 /// server's first. The server's Finished covers the messages so far. The client's Finished also
@@ -16,7 +16,7 @@ pub(super) fn abbreviated(
     main: &MainSecret12,
     randoms: &Randoms,
     transcript: &mut Transcript,
-) -> (DirectionKeys, VerifyData, VerifyData) {
+) -> (KeyBlock, VerifyData, VerifyData) {
     main.keys_and_both_finished(randoms, &transcript.digest(), |verify_data| {
         transcript.digest_with(&message(verify_data))
     })
@@ -37,7 +37,7 @@ pub(super) fn send(
     verify_data: &VerifyData,
     transcript: Option<&mut Transcript>,
 ) -> Result<(), Error> {
-    flow.order(Command::SendChangeCipherSpec)?;
+    flow.execute(Command::SendChangeCipherSpec)?;
     flow.install_write(keys)?;
     let message = Finished { verify_data };
     flow.send_with(

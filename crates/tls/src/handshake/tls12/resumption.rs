@@ -18,8 +18,8 @@ use crate::keys::tls12::MainSecret12;
 use crate::policy::Policy;
 use crate::record::limits;
 use crate::resumption::session::Session;
+use crate::resumption::session::invalidation::StoredSession;
 use crate::resumption::session::server_session::ServerSession;
-use crate::resumption::session::stored::StoredSession;
 
 pub(super) use crate::handshake::resumption::seal;
 
@@ -51,9 +51,9 @@ pub(super) async fn find(
     if suite.is_none() || !hello.cipher_suites.contains(session.suite.code) {
         return Ok(None);
     }
-    let found = resumption::still_trusted(flow, config, session).await?.then_some(found);
+    let found = resumption::verify_resumed_client(flow, config, session).await?.then_some(found);
     // A fatal alert on another connection may have removed the session meanwhile. RFC 5246 7.2.2
-    Ok(found.filter(|found| !StoredSession::has_forgotten(&found.session)))
+    Ok(found.filter(|found| !StoredSession::is_session_invalidated(&found.session)))
 }
 
 /// Returns the ticket or ID of the session that the client requests to resume.
@@ -129,7 +129,7 @@ impl SessionWithId {
         info: &mut ConnectionInfo,
     ) -> Self {
         if let Some(Policy::Ask) = &config.resumption.store {
-            resumption::leave(&id, &session, info);
+            resumption::pass_to_application(&id, &session, info);
             return Self { id, session: None };
         }
         Self { id, session: Some(ServerSession::new(session)) }
@@ -140,13 +140,13 @@ impl SessionWithId {
     pub(super) fn store(self, flow: &mut Flow, config: &ServerConfig) -> Result<(), Error> {
         let Self { id, session } = self;
         let value = session.as_ref().map(ServerSession::inner);
-        resumption::forget_on_alert(flow, config, value, &id)?;
+        resumption::invalidate_on_alert(flow, config, value, &id)?;
         // The number of sessions limits the memory of such a store only if no session is large.
         let too_large = config.resumption.only_session_ids
             && session.as_ref().is_some_and(|session| {
                 let length = |der: &CertificateDer<'_>| der.len();
                 let chain = &session.inner().peer_chain;
-                chain.iter().map(length).sum::<usize>() > limits::MAX_CHAIN_UNDER_AN_ID
+                chain.iter().map(length).sum::<usize>() > limits::MAX_CHAIN_LENGTH_BY_SESSION_ID
             });
         if let (Some(Policy::Here(store)), Some(session), false) =
             (&config.resumption.store, session, too_large)

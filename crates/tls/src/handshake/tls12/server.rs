@@ -24,7 +24,7 @@ use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, InternalError, PeerError};
 use crate::handshake::identity::PeerCertificate;
 use crate::handshake::negotiate::{KnownSuites, parse_hello};
-use crate::handshake::resumption::{FoundSession, forget_on_alert, keep_digest};
+use crate::handshake::resumption::{FoundSession, invalidate_on_alert, keep_digest};
 use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::coroutine::{Completion, Outcome, boxed};
 use crate::handshake::runtime::established::Established;
@@ -32,10 +32,10 @@ use crate::handshake::runtime::flow::Flow;
 use crate::handshake::runtime::record_limits::{self, RecordLimits, first_limit};
 use crate::handshake::secret_log::SecretLog;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{certificate_type, identity, negotiate, signature};
+use crate::handshake::{certificate_type_negotiation, identity, negotiate, signature};
 use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
-use crate::keys::tls12::{DirectionKeys, Exporter12, MainSecret12, Randoms, VerifyData};
+use crate::keys::tls12::{Exporter12, KeyBlock, MainSecret12, Randoms, VerifyData};
 use crate::record::joiner::Message;
 use crate::resumption::session::Session;
 use crate::side::Side;
@@ -47,8 +47,8 @@ pub(crate) async fn handshake(
     config: Arc<ServerConfig>,
     message: Message,
 ) -> Outcome {
-    flow.order(first_limit(&config.common))?;
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_2))?;
+    flow.execute(first_limit(&config.common))?;
+    flow.execute(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let hello = parse_hello(&message)?;
     let mut server = Server::new(&mut flow, &config, &message, &hello)?;
     if let Some(session) = server.find_session().await? {
@@ -58,7 +58,7 @@ pub(crate) async fn handshake(
         let AwaitingFinished { read_keys, client_finished, limits, info, exporter } =
             flight.send_finished()?;
         finished::receive(&mut flow, read_keys, &client_finished, None).await?;
-        flow.order(limits)?;
+        flow.execute(limits)?;
         flow.connect(Established::tls12(info, exporter, &config.common))?;
         return Ok(Completion::Done);
     }
@@ -159,7 +159,7 @@ impl<'a> Server<'a> {
         info.secure_renegotiation = secure_renegotiation;
         info.own_signature_scheme = Some(scheme);
         info.server_certificate_type = credential.certificate_type();
-        info.client_certificate_type = certificate_type::of_client(hello, config)?;
+        info.client_certificate_type = certificate_type_negotiation::of_client(hello, config)?;
         // The messages are kept for a client's signature. RFC 5246 7.4.8
         let mut transcript = if config.client_auth == ClientAuth::None {
             Transcript::new(suite.hash)
@@ -221,7 +221,7 @@ impl FirstFlight<'_> {
             credential.timestamps().filter(|_| offered.signed_certificate_timestamp.is_some());
         let formats = [EcPointFormat::UNCOMPRESSED];
         let (server_certificate_type, client_certificate_type) =
-            certificate_type::answers(hello, config, info);
+            certificate_type_negotiation::answers(hello, config, info);
         let message = ServerHello {
             legacy_version: ProtocolVersion::TLS1_2,
             random: &self.randoms.server,
@@ -394,7 +394,7 @@ impl AwaitingClient {
         flow: &mut Flow,
         main: &MainSecret12,
     ) -> Result<Keys, Error> {
-        let (DirectionKeys { client, server }, expected) =
+        let (KeyBlock { client, server }, expected) =
             main.keys_and_client_finished(&self.randoms, &self.transcript.digest());
         finished::receive(flow, client, &expected, Some(&mut self.transcript)).await?;
         Ok(server)
@@ -440,7 +440,7 @@ impl AwaitingClient {
             }
             NewSession::None | NewSession::Ticket => None,
         };
-        flow.order(self.limits)?;
+        flow.execute(self.limits)?;
         let Randoms { client, server } = self.randoms;
         let exporter = Exporter12::new(main, client, server, self.info.extended_main_secret);
         flow.connect(Established::tls12(self.info, exporter, &config.common))?;
@@ -485,7 +485,7 @@ impl<'a> AbbreviatedFlight<'a> {
         {
             // From here on, a fatal alert on this connection removes the session. RFC 5246 7.2.2
             let value = is_stored.then_some(&*session);
-            forget_on_alert(flow, config, value, id)?;
+            invalidate_on_alert(flow, config, value, id)?;
         }
         let suite = session.suite;
         let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_2, suite.code);
@@ -520,7 +520,8 @@ impl<'a> AbbreviatedFlight<'a> {
             extensions: ServerHelloExtensions {
                 ec_point_formats: hello.extensions.ec_point_formats.map(|_| List::new(&formats)),
                 alpn: info.alpn.as_deref().map(ProtocolName),
-                server_certificate_type: certificate_type::answers(hello, config, info).0,
+                server_certificate_type: certificate_type_negotiation::answers(hello, config, info)
+                    .0,
                 extended_master_secret: session.extended.then_some(()),
                 record_size_limit: our_limit(config, hello),
                 renegotiation_info: info.secure_renegotiation.then_some(&[]),
@@ -544,7 +545,7 @@ impl<'a> AbbreviatedFlight<'a> {
         };
         let log = SecretLog::new(config.common.key_log.clone(), &randoms.client);
         log.log("CLIENT_RANDOM", main.as_bytes());
-        let (DirectionKeys { client: read_keys, server: write_keys }, verify_data, client_finished) =
+        let (KeyBlock { client: read_keys, server: write_keys }, verify_data, client_finished) =
             finished::abbreviated(main, &randoms, &mut transcript);
         finished::send(flow, write_keys, &verify_data, None)?;
         info.restore(&session);

@@ -30,7 +30,7 @@ use crate::handshake::runtime::flow::Flow;
 use crate::handshake::runtime::record_limits;
 use crate::handshake::secret_log::SecretLog;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{certificate_type, client_session, identity, negotiate};
+use crate::handshake::{certificate_type_negotiation, client_session, identity, negotiate};
 use crate::keys::direction::{Keys, NewKeys};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, FinishedKey, HandshakeKeys};
@@ -49,7 +49,7 @@ pub(crate) fn handshake(
 ) -> impl Future<Output = Outcome> + Send {
     async move {
         let (flow, config) = (&mut flow, &config);
-        flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
+        flow.execute(Command::Negotiated(ProtocolVersion::TLS1_3))?;
         let offered_early_data = offer.early_data;
         let received = server_hello::receive(flow, config, &mut offer, first).await?;
         let mut client = Client::new(flow, config, &mut offer, received, offered_early_data);
@@ -168,7 +168,7 @@ impl<'a> Client<'a> {
         // In middlebox compatibility mode, one change_cipher_spec is sent. RFC 9846 E.4
         let sent_early_data = info.early_data != EarlyData::NotOffered;
         if !offer.session_id.is_empty() && !info.retried && !sent_early_data {
-            flow.order(Command::SendChangeCipherSpec)?;
+            flow.execute(Command::SendChangeCipherSpec)?;
         }
         let HandshakeKeys { client, server: server_keys, client_finished, server_finished, main } =
             handshake_keys(secret, transcript, log);
@@ -197,7 +197,7 @@ impl<'a> Client<'a> {
         }
         info.alpn = negotiate::accept_alpn(extensions.alpn.as_ref(), &config.common)?;
         let types = (extensions.server_certificate_type, extensions.client_certificate_type);
-        certificate_type::accept(types, config, info)?;
+        certificate_type_negotiation::accept(types, config, info)?;
         if extensions.early_data.is_some() {
             // Early data was sent with the cipher suite and the protocol of the session.
             // RFC 9846 4.3.10
@@ -222,8 +222,8 @@ impl<'a> Client<'a> {
         let theirs = extensions.record_size_limit;
         record_limits::check(theirs)?;
         let ours = config.common.record_size_limit.filter(|_| theirs.is_some());
-        flow.order(record_limits::tls13(&config.common, theirs, ours))?;
-        flow.order(Command::Padding(config.common.padding))?;
+        flow.execute(record_limits::tls13(&config.common, theirs, ours))?;
+        flow.execute(Command::Padding(config.common.padding))?;
         transcript.add(message.bytes());
         if info.early_data == EarlyData::Rejected {
             if matches!(server, ServerAuth::Session(_)) && !info.retried {
@@ -252,7 +252,7 @@ impl<'a> Client<'a> {
             ServerAuth::Certificate => {}
         }
         let (request, certificate) = receive_request(flow, transcript).await?;
-        certificate_type::check_server(config, info)?;
+        certificate_type_negotiation::check_server(config, info)?;
         let expectations = config.certificate_expectations(info.server_certificate_type);
         let received = auth::receive(flow, transcript, &certificate, expectations).await?;
         let ReceivedCertificate { certificate, scheme } =
@@ -296,7 +296,7 @@ impl<'a> Client<'a> {
     /// RFC 9846 4.5.1
     async fn authenticate(&mut self, message: Message) -> Result<(), Error> {
         let Self { flow, config, transcript, info, .. } = self;
-        certificate_type::check_client(config, info)?;
+        certificate_type_negotiation::check_client(config, info)?;
         let certificate_type = info.client_certificate_type;
         let version = ProtocolVersion::TLS1_3;
         let body = message.body();

@@ -7,6 +7,7 @@
 
 pub(crate) mod auth;
 pub(crate) mod client;
+mod parameters;
 pub(crate) mod resumption;
 mod retry;
 pub(crate) mod secrets;

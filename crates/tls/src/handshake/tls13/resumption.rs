@@ -81,7 +81,7 @@ pub(crate) async fn accept(
         // This is done after the check of the binder: only a client that has the key may use up the
         // session or cause a verification.
         if (is_stored && !resumption::claim(config, identity.identity))
-            || !resumption::still_trusted(flow, config, &session).await?
+            || !resumption::verify_resumed_client(flow, config, &session).await?
         {
             continue;
         }
@@ -147,7 +147,7 @@ impl AcceptedPsk {
         // error.
         let is_allowed = (1..=limit).contains(&session.max_early_data);
         // Without a guard, early data with a sealed ticket could be replayed. RFC 9846 8
-        let guard = config.resumption.guard.as_ref().filter(|_| is_allowed);
+        let guard = config.resumption.replay_guard.as_ref().filter(|_| is_allowed);
         let Some(guard) = guard.filter(|_| hello.extensions.early_data.is_some()) else {
             return Ok(Err(EarlyDataRejection::NotAllowed));
         };
@@ -229,7 +229,7 @@ pub(crate) fn send_tickets(
     let resumption = &config.resumption;
     template.lifetime = resumption::lifetime(config, !resumption.stores_tickets());
     template.max_early_data =
-        if resumption.guard.is_some() { resumption.max_early_data } else { 0 };
+        if resumption.replay_guard.is_some() { resumption.max_early_data } else { 0 };
     let secret = secret.keyed();
     let mut send = |nonce, values: TicketRandom, psk| {
         template.age_add = values.age_add;
@@ -268,7 +268,9 @@ fn send_ticket(
         ticket: &ticket,
         extensions: NewSessionTicketExtensions {
             early_data: (session.max_early_data > 0).then_some(session.max_early_data),
-            tls_flags: session.across_names.then_some(TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES),
+            tls_flags: session
+                .resumption_across_names
+                .then_some(TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES),
             ..Default::default()
         },
     };

@@ -1,55 +1,19 @@
 //! A server's HelloRetryRequest, and the checks of the second ClientHello. RFC 9846 4.2.2, 4.2.4
 
-use std::sync::Arc;
-
 use tercel_wire::{
-    ClientHello, CompressionMethod, ExtensionType, HandshakeType, List, NamedGroup,
-    ProtocolVersion, ServerHello, ServerHelloExtensions, ServerKeyShare,
+    ClientHello, CompressionMethod, ExtensionType, HandshakeType, NamedGroup, ProtocolVersion,
+    ServerHello, ServerHelloExtensions, ServerKeyShare,
 };
 
+use super::parameters::{self, Parameters};
 use crate::config::server::ServerConfig;
 use crate::error::{Error, PeerError};
-use crate::handshake::negotiate::KnownSuites;
+use crate::handshake::negotiate;
 use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{negotiate, pre_shared_key};
-use crate::keys::suite::Suite;
-use crate::psk::PreSharedKey;
 use crate::record::joiner::Message;
 use crate::record::limits;
-
-/// The parameters that are negotiated before the key exchange.
-pub(super) struct Parameters {
-    pub(super) suite: &'static Suite,
-    pub(super) group: NamedGroup,
-    /// The external key to use, whose binder is not checked yet.
-    pub(super) external: Option<Arc<PreSharedKey>>,
-}
-
-impl Parameters {
-    /// Selects cipher suite and group. RFC 9846 4.2.1
-    pub(super) async fn negotiate(
-        flow: &mut Flow,
-        config: &Arc<ServerConfig>,
-        message: &Message,
-        hello: &ClientHello<'_>,
-    ) -> Result<Self, Error> {
-        check(hello)?;
-        let suites = KnownSuites::of(hello);
-        let external = pre_shared_key::find(flow, config, hello, &suites, message).await?;
-        let hash = external.as_ref().map(|key| key.hash());
-        let suite = negotiate::suite13(&suites, config, hash)?;
-        let group = negotiate::group13(hello, config)?;
-        Ok(Self { suite, group, external })
-    }
-
-    /// Whether the ClientHello has a share for the group. If not, a HelloRetryRequest is needed.
-    pub(super) fn has_share(&self, hello: &ClientHello<'_>) -> bool {
-        let shares = hello.extensions.key_share;
-        shares.is_some_and(|shares| shares.iter().any(|share| share.group == self.group))
-    }
-}
 
 /// The result of a HelloRetryRequest.
 pub(super) struct RetryResult {
@@ -71,14 +35,14 @@ pub(super) async fn request(
 ) -> Result<RetryResult, Error> {
     let rejects_early_data = hello.extensions.early_data.is_some();
     if rejects_early_data {
-        flow.order(Command::SkipEarlyData {
+        flow.execute(Command::SkipEarlyData {
             limit: limits::skipped_early_data(config.resumption.max_early_data),
         })?;
     }
     let mut transcript = Transcript::after_retry(parameters.suite.hash, first.bytes());
     send_retry(flow, hello, parameters, &mut transcript)?;
     let second = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
-    flow.order(Command::StopSkippingEarlyData)?;
+    flow.execute(Command::StopSkippingEarlyData)?;
     Ok(RetryResult { second, transcript, rejects_early_data })
 }
 
@@ -95,35 +59,6 @@ pub(super) fn check_second(
         if !negotiate::is_offered(second, key) {
             return Err(PeerError::SecondHelloChanged.into());
         }
-    }
-    Ok(())
-}
-
-/// Checks that apply to every ClientHello in TLS 1.3. RFC 9846 4.2.1, 9.2
-fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
-    // In TLS 1.3, legacy_version has a fixed value. RFC 9846 4.2.2
-    if hello.legacy_version != ProtocolVersion::TLS1_2 {
-        return Err(PeerError::UnsupportedVersion.into());
-    }
-    if hello.compression_methods != List::new(&[CompressionMethod::NULL]) {
-        return Err(PeerError::Compression.into());
-    }
-    let extensions = &hello.extensions;
-    if extensions.pre_shared_key.is_some() && extensions.psk_key_exchange_modes.is_none() {
-        return Err(PeerError::MissingExtension.into());
-    }
-    if extensions.supported_groups.is_some() != extensions.key_share.is_some() {
-        return Err(PeerError::MissingExtension.into());
-    }
-    // Only a client that offers a pre-shared key may omit signature_algorithms. RFC 9846 9.2
-    if extensions.signature_algorithms.is_none() && extensions.pre_shared_key.is_none() {
-        return Err(PeerError::MissingExtension.into());
-    }
-    // Each share must be for a listed group. The order of the two lists is not compared: servers
-    // need not do so, and clients that remember a group from an earlier retry violate it.
-    // RFC 9846 4.3.8
-    if extensions.unlisted_key_share().is_some() {
-        return Err(PeerError::IllegalParameter.into());
     }
     Ok(())
 }
@@ -151,7 +86,7 @@ fn send_retry(
     // In middlebox compatibility mode, the client sends a session ID, and the server a
     // change_cipher_spec. RFC 9846 E.4
     if !hello.session_id.is_empty() {
-        flow.order(Command::SendChangeCipherSpec)?;
+        flow.execute(Command::SendChangeCipherSpec)?;
     }
     Ok(())
 }
@@ -164,7 +99,7 @@ fn compare(
     group: NamedGroup,
 ) -> Result<(), Error> {
     let changed = || Error::Peer(PeerError::SecondHelloChanged);
-    check(second)?;
+    parameters::check_hello(second)?;
     if first.legacy_version != second.legacy_version
         || first.random != second.random
         || first.session_id != second.session_id

@@ -14,7 +14,7 @@ use tercel_wire::{
 };
 
 use super::auth::{CertificateOptions, ReceivedCertificate};
-use super::retry::Parameters;
+use super::parameters::Parameters;
 use super::secrets::{ApplicationKeys, ClientFinished, handshake_keys};
 use super::server_random::{ServerRandoms, TicketRandoms};
 use super::{auth, resumption, retry};
@@ -36,7 +36,7 @@ use crate::handshake::runtime::record_limits::{self, RecordLimits, first_limit};
 use crate::handshake::secret_log::SecretLog;
 use crate::handshake::short_list::ShortList;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{certificate_type, identity, negotiate};
+use crate::handshake::{certificate_type_negotiation, identity, negotiate};
 use crate::keys::direction::{Keys, NewKeys};
 use crate::keys::group;
 use crate::keys::suite::Suite;
@@ -54,7 +54,7 @@ pub(crate) async fn handshake(
     first: Message,
 ) -> Outcome {
     let (flow, config) = (&mut flow, &config);
-    flow.order(first_limit(&config.common))?;
+    flow.execute(first_limit(&config.common))?;
     // This future is boxed, because waiting for the client needs only a third of the memory of the
     // first flight.
     let mut sent = boxed(|| send_first_flight(flow, config, first)).await?;
@@ -74,7 +74,7 @@ pub(crate) async fn send_first_flight(
     config: &Arc<ServerConfig>,
     first: Message,
 ) -> Result<AwaitingFinished, Error> {
-    flow.order(Command::Negotiated(ProtocolVersion::TLS1_3))?;
+    flow.execute(Command::Negotiated(ProtocolVersion::TLS1_3))?;
     let second;
     let (mut message, mut hello) = (&first, parse_hello(&first)?);
     let parameters = Parameters::negotiate(flow, config, message, &hello).await?;
@@ -107,7 +107,7 @@ pub(crate) async fn send_first_flight(
         client_finished.application_keys(follows, resumption, &mut transcript, &log)?;
     // From here on, the server may send application data. RFC 9846 4.5.3
     flow.install_write(server_keys)?;
-    flow.order(Command::HalfRtt)?;
+    flow.execute(Command::HalfRtt)?;
     Ok(AwaitingFinished {
         suite: parameters.suite,
         transcript,
@@ -249,7 +249,8 @@ impl<'a> FirstFlight<'a> {
                 let (credential, scheme) = selected;
                 info.own_signature_scheme = Some(scheme);
                 info.server_certificate_type = credential.certificate_type();
-                info.client_certificate_type = certificate_type::of_client(hello, config)?;
+                info.client_certificate_type =
+                    certificate_type_negotiation::of_client(hello, config)?;
                 (EarlySecret::new(suite, None), AuthMethod::Certificate { credential, scheme })
             }
         };
@@ -283,7 +284,7 @@ impl<'a> FirstFlight<'a> {
         if let Err(reason) = admission {
             self.info.reject_early_data(reason);
             let limit = limits::skipped_early_data(max_early_data);
-            return self.flow.order(Command::SkipEarlyData { limit });
+            return self.flow.execute(Command::SkipEarlyData { limit });
         }
         self.info.early_data = EarlyData::Accepted;
         let (secret, exporter) = early.early_secrets(&self.transcript.digest());
@@ -295,7 +296,7 @@ impl<'a> FirstFlight<'a> {
         if let Some(session) = method.session() {
             info.restore(session);
         }
-        self.flow.order(Command::ReadEarlyData { limit: max_early_data, info })
+        self.flow.execute(Command::ReadEarlyData { limit: max_early_data, info })
     }
 
     /// Sends the ServerHello with the server's key share. Returns the shared secret and the random
@@ -340,7 +341,7 @@ impl<'a> FirstFlight<'a> {
         // In middlebox compatibility mode, the client sends a session ID, and the server one
         // change_cipher_spec. RFC 9846 E.4
         if !hello.session_id.is_empty() && !info.retried {
-            flow.order(Command::SendChangeCipherSpec)?;
+            flow.execute(Command::SendChangeCipherSpec)?;
         }
         Ok((shared, ticket_randoms))
     }
@@ -370,7 +371,7 @@ impl<'a> FirstFlight<'a> {
         let offered = &hello.extensions;
         let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
         let (server_certificate_type, client_certificate_type) =
-            certificate_type::answers(hello, config, info);
+            certificate_type_negotiation::answers(hello, config, info);
         // Padding lengthens a first flight with certificates. Without this option, the request is
         // not parsed at all, because its code point is not registered.
         let padding = if config.server_padding && !info.resumed {
@@ -396,8 +397,8 @@ impl<'a> FirstFlight<'a> {
         // Early data is exempt from the server's limit, since the client sent it before it received
         // the limit.
         let ours = limit.filter(|_| !reads_early);
-        flow.order(record_limits::tls13(&config.common, offered.record_size_limit, ours))?;
-        flow.order(Command::Padding(config.common.padding))?;
+        flow.execute(record_limits::tls13(&config.common, offered.record_size_limit, ours))?;
+        flow.execute(Command::Padding(config.common.padding))?;
         flow.send(&message, transcript)
     }
 
@@ -460,7 +461,7 @@ impl AwaitingFinished {
         self.transcript.add(end.bytes());
         if let Some(AfterEarlyData { keys, limits }) = self.early_data.take() {
             flow.install_read(keys)?;
-            flow.order(limits)?;
+            flow.execute(limits)?;
         }
         Ok(())
     }

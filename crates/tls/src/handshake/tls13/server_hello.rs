@@ -59,9 +59,9 @@ pub(super) async fn receive(
         return Err(PeerError::UnnecessaryRetry.into());
     }
     if offer.early_data {
-        flow.order(Command::AbandonEarlyData)?;
+        flow.execute(Command::AbandonEarlyData)?;
     } else if !offer.session_id.is_empty() {
-        flow.order(Command::SendChangeCipherSpec)?;
+        flow.execute(Command::SendChangeCipherSpec)?;
     }
     offer.send_again(flow, config, group, hello.extensions.cookie, &transcript)?;
     transcript.add(&offer.message);

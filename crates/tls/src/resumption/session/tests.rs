@@ -27,7 +27,7 @@ fn sessions() -> [Session; 2] {
         peer_signature_scheme: Some(SignatureScheme::ED25519),
         server_name: Some("server.example".to_owned()),
         alpn: Some(b"h2".to_vec()),
-        context: Context::new(&[1; 16], None),
+        context_digest: ContextDigest::new(&[1; 16], None),
         credential: Some(SessionCredential::for_tests(9)),
         identity: vec![2; 300],
         by_ticket: true,
@@ -67,7 +67,7 @@ fn writing_does_not_grow_the_buffer() {
     let [_, mut full] = sessions();
     full.server_name = Some("n".repeat(255));
     full.alpn = Some(vec![1; 255]);
-    full.context = Context::read(&[1; Context::MAX_LENGTH]).unwrap();
+    full.context_digest = ContextDigest::read(&[1; ContextDigest::MAX_LENGTH]).unwrap();
     full.identity = vec![2; 0xffff];
     full.pre_shared_key =
         Some(UsedKey { external_identity: vec![3; 0xffff], fingerprint: [4; 32] });

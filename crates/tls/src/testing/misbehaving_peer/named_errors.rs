@@ -426,7 +426,7 @@ fn early_data_beyond_the_tickets_limit_is_refused() {
     assert_eq!(visit(&client, &server, &[]), None);
 
     // The client changes the limit that the ticket named.
-    let key = ClientSessionKey::new(name(), None, client.resumption.context);
+    let key = ClientSessionKey::new(name(), None, client.resumption.context_digest);
     let now = client.common.clock.now();
     let mut session = store.take_session(&key, now).unwrap().into_inner();
     assert_eq!(session.max_early_data, LIMIT);

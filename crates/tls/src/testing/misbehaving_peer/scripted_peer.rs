@@ -9,7 +9,7 @@ use crate::connection::Connection;
 use crate::connection::buffer::ReceiveBuffer;
 use crate::error::Error;
 use crate::handshake::runtime::command::{Command, Wanted};
-use crate::handshake::runtime::mailbox::{Mailbox, Script as Orders, Transport};
+use crate::handshake::runtime::mailbox::{Mailbox, RecordedOutput, Transport};
 use crate::handshake::task::Task;
 use crate::handshake::{Handshake, Next};
 use crate::record::frame::RecordVersion;
@@ -37,7 +37,7 @@ pub(super) type Script<'s> = Box<dyn FnMut(usize, Outgoing) -> Vec<Outgoing> + '
 
 pub(super) struct ScriptedPeer<'s> {
     running: Task,
-    post: Option<Box<Mailbox>>,
+    mailbox: Option<Box<Mailbox>>,
     script: Script<'s>,
     sealer: Sealer,
     opener: Opener,
@@ -64,7 +64,7 @@ impl<'s> ScriptedPeer<'s> {
     pub(super) fn new(running: Task, script: Script<'s>) -> Self {
         Self {
             running,
-            post: Some(Box::new(Mailbox::new(Transport::Script(Orders::default())))),
+            mailbox: Some(Box::new(Mailbox::new(Transport::Recorded(RecordedOutput::default())))),
             script,
             sealer: Sealer::new(),
             opener: Opener::new(),
@@ -149,10 +149,10 @@ impl<'s> ScriptedPeer<'s> {
 
     pub(super) fn advance(&mut self, received: &mut ReceiveBuffer, out: &mut Vec<u8>) {
         while !self.ended {
-            self.ended = self.running.resume(&mut self.post).is_some();
-            let Transport::Script(orders) = &mut self.mailbox().transport else { return };
-            let orders = core::mem::take(orders);
-            self.execute(orders, out);
+            self.ended = self.running.resume(&mut self.mailbox).is_some();
+            let Transport::Recorded(output) = &mut self.mailbox().transport else { return };
+            let output = core::mem::take(output);
+            self.execute(output, out);
             if !self.ended && !self.feed(received) {
                 return;
             }
@@ -183,7 +183,7 @@ impl<'s> ScriptedPeer<'s> {
     }
 
     fn mailbox(&mut self) -> &mut Mailbox {
-        self.post.as_mut().unwrap()
+        self.mailbox.as_mut().unwrap()
     }
 
     pub(super) fn read(&mut self, received: &mut ReceiveBuffer) {
@@ -215,8 +215,8 @@ impl<'s> ScriptedPeer<'s> {
         self.alerts.push(alert);
     }
 
-    fn execute(&mut self, Orders { orders, flight }: Orders, out: &mut Vec<u8>) {
-        for (flight, command) in orders {
+    fn execute(&mut self, RecordedOutput { commands, flight }: RecordedOutput, out: &mut Vec<u8>) {
+        for (flight, command) in commands {
             self.send_each(&flight, out);
             match command {
                 Command::SendChangeCipherSpec => {

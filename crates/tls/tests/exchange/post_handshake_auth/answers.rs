@@ -8,7 +8,7 @@ use super::{
     Event, answer, answered, ask, connect, connected_pair, next, offering_client, requested,
     server_with_roots,
 };
-use crate::identity::{KINDS, Kind, credential, roots, server};
+use crate::fixtures::{KINDS, Kind, credential, roots, server};
 use crate::pair::{Delivery, Ends, records};
 
 #[test]

@@ -15,7 +15,7 @@ use tercel::{
 use super::{
     answer, answered, ask, connect, connected_pair, next, offering_client, server_with_roots,
 };
-use crate::identity::{Kind, credential, leaf, server};
+use crate::fixtures::{Kind, credential, leaf, server};
 use crate::pair::{Delivery, Ends};
 
 #[test]

@@ -16,7 +16,7 @@ use tercel::{
     server::{ClientAuth, ClientCertificate, ServerConfigBuilder},
 };
 
-use crate::identity::{NAME, client, roots, server};
+use crate::fixtures::{NAME, client, roots, server};
 use crate::pair::{Delivery, End, Ends, Pair};
 
 /// A client that offers post-handshake authentication and has no credential.

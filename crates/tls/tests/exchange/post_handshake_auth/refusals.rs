@@ -12,7 +12,7 @@ use tercel::{
 };
 
 use super::{answer, answered, ask, connect, connected_pair, offering_client, server_with_roots};
-use crate::identity::{Kind, NAME, client, credential, server};
+use crate::fixtures::{Kind, NAME, client, credential, server};
 use crate::pair::{Delivery, End, Ends, Pair, records};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;

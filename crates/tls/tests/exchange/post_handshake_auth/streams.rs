@@ -13,7 +13,7 @@ use tercel::{
 };
 
 use super::{offering_client, server_with_roots};
-use crate::identity::{Kind, NAME, credential, server};
+use crate::fixtures::{Kind, NAME, credential, server};
 
 #[test]
 fn a_stream_answers_while_it_reads() {

@@ -16,7 +16,7 @@ use tercel::{
 };
 use tercel_wire::{ExtensionType, HandshakeMessage, ImportedIdentity, KdfIdentifier};
 
-use crate::identity::{Kind, NAME, client, credential, roots, server};
+use crate::fixtures::{Kind, NAME, client, credential, roots, server};
 use crate::pair::{Delivery, Pair, records};
 
 const SHA256: HashAlgorithm = HashAlgorithm::Sha256;
@@ -148,7 +148,7 @@ fn the_server_selects_a_known_key() {
 fn a_key_affects_the_selection_of_the_suite() {
     let preferred = [CipherSuite::TLS_AES_128_GCM_SHA256, CipherSuite::TLS_AES_256_GCM_SHA384];
     let suite_of = |client: Vec<PreSharedKey>, known: Vec<PreSharedKey>| {
-        let client = crate::identity::client().pre_shared_keys(client).build().unwrap();
+        let client = crate::fixtures::client().pre_shared_keys(client).build().unwrap();
         let server = server().cipher_suites(&preferred).pre_shared_keys(known);
         let ends = Pair::new(&client, &server.build().unwrap(), NAME).connect().unwrap();
         let info = &ends.server.connection.info;
@@ -186,7 +186,7 @@ fn certificates_are_used_without_a_common_key() {
     Pair::new(&client, &old, NAME).connect().unwrap().talk();
     // The key is used, and the server's certificate, which would be refused, is not sent.
     let unrelated_peers = ServerConfig::builder()
-        .credential(crate::identity::credential_for(Kind::P256, &["other.example"]))
+        .credential(crate::fixtures::credential_for(Kind::P256, &["other.example"]))
         .pre_shared_keys([plain("a", SHA256)])
         .build()
         .unwrap();

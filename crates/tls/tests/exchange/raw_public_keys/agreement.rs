@@ -5,7 +5,7 @@ use tercel::{Error, Policy, error::PeerError, server::ClientAuth};
 use tercel_wire::ExtensionType;
 
 use super::{RAW, VERSIONS, X509, client_of, connect, error, public, raw, server_with};
-use crate::identity::{self, KINDS, Kind, NAME, credential, roots};
+use crate::fixtures::{self, KINDS, Kind, NAME, credential, roots};
 use crate::pair::{Delivery, Pair};
 
 /// RFC 7250 4
@@ -51,9 +51,9 @@ fn certificate_types_are_negotiated_for_each_side() {
         assert_eq!(ends.server.connection.info.peer_chain().len(), 1);
         assert_eq!(ends.server.connection.info.client_certificate_type, X509);
 
-        let client = identity::client().versions(&[version]).credential(raw(Kind::P384));
+        let client = fixtures::client().versions(&[version]).credential(raw(Kind::P384));
         let trusted = vec![public(Kind::P384)];
-        let server = identity::server().client_raw_keys(ClientAuth::Required, trusted);
+        let server = fixtures::server().client_raw_keys(ClientAuth::Required, trusted);
         let ends = connect(client, server).unwrap();
         assert_eq!(ends.server.connection.info.peer_raw_public_key, Some(public(Kind::P384)));
         assert_eq!(ends.client.connection.info.peer_chain().len(), 1);
@@ -70,7 +70,7 @@ fn the_servers_order_decides_among_accepted_types() {
             (&[RAW], [X509, RAW], RAW),
             (&[X509], [RAW, X509], X509),
         ] {
-            let client = identity::client()
+            let client = fixtures::client()
                 .versions(&[version])
                 .trusted_raw_keys(vec![public(Kind::P256)])
                 .server_certificate_types(types);
@@ -94,20 +94,20 @@ fn without_a_common_type_the_handshake_fails() {
         let failure =
             connect(client_of(Kind::P256, version), server_with([credential(Kind::P256)]));
         assert_eq!(failure.unwrap_err().server, none_in_common);
-        let client = identity::client().versions(&[version]);
+        let client = fixtures::client().versions(&[version]);
         let failure = connect(client, server_with([raw(Kind::P256)])).unwrap_err();
         assert_eq!(failure.server, none_in_common);
         let reported = Error::AlertReceived(AlertDescription::UNSUPPORTED_CERTIFICATE);
         assert_eq!(failure.client, Some(reported));
         // The server requires a raw key, and the client has a chain.
         for demand in [ClientAuth::Optional, ClientAuth::Required] {
-            let client = identity::client().versions(&[version]).credential(credential(Kind::P256));
-            let server = identity::server().client_raw_keys(demand, vec![public(Kind::P256)]);
+            let client = fixtures::client().versions(&[version]).credential(credential(Kind::P256));
+            let server = fixtures::server().client_raw_keys(demand, vec![public(Kind::P256)]);
             assert_eq!(connect(client, server).unwrap_err().server, none_in_common);
         }
         // The server requires a chain, and the client has a raw key.
-        let client = identity::client().versions(&[version]).credential(raw(Kind::P256));
-        let server = identity::server().client_auth(ClientAuth::Required, roots());
+        let client = fixtures::client().versions(&[version]).credential(raw(Kind::P256));
+        let server = fixtures::server().client_auth(ClientAuth::Required, roots());
         assert_eq!(connect(client, server).unwrap_err().server, none_in_common);
     }
 }
@@ -117,13 +117,13 @@ fn a_client_with_both_types_sends_the_one_that_the_server_prefers() {
     for version in VERSIONS {
         for (types, expected) in [(&[RAW, X509][..], RAW), (&[X509, RAW], X509), (&[X509], X509)] {
             let own = vec![raw(Kind::P256), credential(Kind::P384)];
-            let client = identity::client()
+            let client = fixtures::client()
                 .versions(&[version])
                 .credentials(Policy::Here(std::sync::Arc::new(
                     tercel::certificates::Credentials::new(own),
                 )))
                 .client_certificate_types(&[X509, RAW]);
-            let server = identity::server()
+            let server = fixtures::server()
                 .client_auth(ClientAuth::Required, roots())
                 .client_raw_keys(ClientAuth::Required, vec![public(Kind::P256)])
                 .client_certificate_types(types);
@@ -140,9 +140,9 @@ fn a_client_without_a_key_may_decline() {
     for version in VERSIONS {
         let client = || {
             let types = [RAW];
-            identity::client().versions(&[version]).client_certificate_types(&types)
+            fixtures::client().versions(&[version]).client_certificate_types(&types)
         };
-        let server = |demand| identity::server().client_raw_keys(demand, vec![public(Kind::P256)]);
+        let server = |demand| fixtures::server().client_raw_keys(demand, vec![public(Kind::P256)]);
         let ends = connect(client(), server(ClientAuth::Optional)).unwrap();
         assert_eq!(ends.server.connection.info.peer_raw_public_key, None);
         let failure = connect(client(), server(ClientAuth::Required)).unwrap_err();
@@ -157,8 +157,8 @@ fn a_client_without_a_key_may_decline() {
 #[test]
 fn without_a_request_the_clients_type_is_not_negotiated() {
     for version in VERSIONS {
-        let client = identity::client().versions(&[version]).credential(raw(Kind::P256));
-        connect(client, identity::server()).unwrap().talk();
+        let client = fixtures::client().versions(&[version]).credential(raw(Kind::P256));
+        connect(client, fixtures::server()).unwrap().talk();
     }
 }
 
@@ -187,13 +187,13 @@ fn a_list_with_nothing_but_the_default_is_refused() {
     for extension in
         [ExtensionType::SERVER_CERTIFICATE_TYPE, ExtensionType::CLIENT_CERTIFICATE_TYPE]
     {
-        let client = identity::client()
+        let client = fixtures::client()
             .trusted_raw_keys(vec![public(Kind::P256)])
             .server_certificate_types(&[RAW])
             .client_certificate_types(&[RAW])
             .build()
             .unwrap();
-        let server = identity::server().build().unwrap();
+        let server = fixtures::server().build().unwrap();
         let [high, low] = extension.0.to_be_bytes();
         let tap = |bytes: &mut Vec<u8>| {
             let offer = [high, low, 0, 2, 1, 2];

@@ -14,7 +14,7 @@ use tercel::{
     server::ServerConfigBuilder,
 };
 
-use crate::identity::{Kind, NAME, leaf};
+use crate::fixtures::{Kind, NAME, leaf};
 use crate::pair::{Ends, Failure, Pair};
 
 const VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];

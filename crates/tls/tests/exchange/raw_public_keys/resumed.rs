@@ -13,7 +13,7 @@ use tercel::{
 use tercel_wire::{HandshakeMessage, ServerHello};
 
 use super::{RAW, VERSIONS, client_of, public, raw, server_with};
-use crate::identity::{self, Kind, NAME};
+use crate::fixtures::{self, Kind, NAME};
 use crate::pair::{Pair, first_message};
 
 #[test]
@@ -94,11 +94,11 @@ fn a_key_no_longer_trusted_is_not_resumed() {
     for version in VERSIONS {
         let store = std::sync::Arc::new(tercel::session::ServerMemoryStore::new(100));
         let client =
-            identity::client().versions(&[version]).credential(raw(Kind::P384)).build().unwrap();
+            fixtures::client().versions(&[version]).credential(raw(Kind::P384)).build().unwrap();
         let server = |kind| {
             let store = std::sync::Arc::clone(&store);
             let trusted = vec![public(kind)];
-            let server = identity::server().session_store(Policy::Here(store));
+            let server = fixtures::server().session_store(Policy::Here(store));
             server.client_raw_keys(ClientAuth::Required, trusted).build().unwrap()
         };
         Pair::new(&client, &server(Kind::P384), NAME).connect().unwrap().talk();

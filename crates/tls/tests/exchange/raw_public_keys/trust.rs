@@ -12,7 +12,7 @@ use tercel::{
 };
 
 use super::{RAW, VERSIONS, client_of, connect, key, public, raw, server_with};
-use crate::identity::{self, Kind, NAME};
+use crate::fixtures::{self, Kind, NAME};
 use crate::pair::Pair;
 
 #[test]
@@ -88,7 +88,7 @@ fn a_question_for_a_verifier_has_the_key() {
 #[test]
 fn a_chain_verifier_trusts_no_raw_key() {
     for version in VERSIONS {
-        let client = identity::client().versions(&[version]).server_certificate_types(&[RAW]);
+        let client = fixtures::client().versions(&[version]).server_certificate_types(&[RAW]);
         let failure = connect(client, server_with([raw(Kind::P256)])).unwrap_err();
         assert_eq!(failure.client, Some(Error::Refused(RefusalReason::EmptyChain)));
     }
@@ -134,11 +134,11 @@ fn conflicting_configurations_are_refused() {
     let asked = ClientConfig::builder().trusted_raw_keys(vec![public]).verifier(Policy::Ask);
     assert_eq!(refused(asked), Some(ConfigError::RawKeysWithAsk));
     for types in [&[][..], &[CertificateType::OPEN_PGP]] {
-        let client = identity::client().server_certificate_types(types);
+        let client = fixtures::client().server_certificate_types(types);
         assert_eq!(refused(client), Some(ConfigError::BadCertificateTypes));
-        let client = identity::client().client_certificate_types(types);
+        let client = fixtures::client().client_certificate_types(types);
         assert_eq!(refused(client), Some(ConfigError::BadCertificateTypes));
-        let server = identity::server().client_certificate_types(types);
+        let server = fixtures::server().client_certificate_types(types);
         assert_eq!(server.build().err(), Some(ConfigError::BadCertificateTypes));
     }
 }

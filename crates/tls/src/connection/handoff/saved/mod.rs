@@ -30,7 +30,7 @@ use crate::connection::{Connection, receiver};
 use crate::error::{Error, InternalError};
 use crate::keys::suite;
 use crate::resumption::session::client_store::ClientSessionKey;
-use crate::resumption::session::stored::StoredSession;
+use crate::resumption::session::invalidation::StoredSession;
 use crate::side::Side;
 
 /// The reason why a connection cannot be restored.

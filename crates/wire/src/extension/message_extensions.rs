@@ -10,7 +10,7 @@
 //! off by default is left unparsed (`generic::raw`): receivers ignore extensions that they do not
 //! recognize (RFC 9846 4.2.2). See conformance/receiver-checks.md for the decisions.
 
-use super::set::extension_set;
+use super::set_macro::extension_set;
 use super::{
     CertificateStatus, CertificateStatusRequest, DistinguishedName, ExtensionBlock, KeyShareEntry,
     OfferedPsks, ProtocolName, SerializedSct, ServerKeyShare, ServerNameOffer, TicketRequest,

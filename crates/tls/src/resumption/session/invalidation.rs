@@ -125,7 +125,7 @@ impl StoredSession {
 
     /// Whether a connection of this session ended with a fatal alert. Then the session must not be
     /// resumed, whichever store it was found in.
-    pub(crate) fn has_forgotten(session: &Session) -> bool {
+    pub(crate) fn is_session_invalidated(session: &Session) -> bool {
         session.stored.get().is_some_and(|first| first.is_invalidated())
     }
 

@@ -19,11 +19,11 @@ pub(crate) struct Variant {
 
 /// The cached messages; `None` for a variant that is sent uncompressed.
 #[derive(Default)]
-pub(crate) struct CompressedCertificates(ArcSwap<Vec<(Variant, CachedMessage)>>);
+pub(crate) struct CompressedCertificateCache(ArcSwap<Vec<(Variant, CachedMessage)>>);
 
 type CachedMessage = Option<Arc<[u8]>>;
 
-impl CompressedCertificates {
+impl CompressedCertificateCache {
     /// Returns the cached message, or makes it on first use. Concurrent first uses may all make it.
     pub(crate) fn get_or_make<E>(
         &self,
@@ -61,7 +61,7 @@ mod tests {
     /// RFC 8879 6
     #[test]
     fn each_variant_is_made_once() {
-        let cache = CompressedCertificates::default();
+        let cache = CompressedCertificateCache::default();
         let mut made = 0;
         for _ in 0..3 {
             let mut make = |bytes: Option<Vec<u8>>| {
@@ -82,14 +82,14 @@ mod tests {
 
     #[test]
     fn a_failure_is_not_cached() {
-        let cache = CompressedCertificates::default();
+        let cache = CompressedCertificateCache::default();
         assert_eq!(cache.get_or_make(variant(1), || Err("failed")), Err("failed"));
         assert_eq!(cache.get_or_make(variant(1), || Ok::<_, ()>(None)), Ok(None));
     }
 
     #[test]
     fn the_number_of_cached_variants_is_limited() {
-        let cache = CompressedCertificates::default();
+        let cache = CompressedCertificateCache::default();
         for number in 0..100 {
             let made = cache.get_or_make(variant(number), || Ok::<_, ()>(Some(vec![7])));
             assert_eq!(made, Ok(Some([7][..].into())));

@@ -1,6 +1,4 @@
-//! Cases in which other libraries surprise their users, and this library's behaviour.
-//!
-//! Absent names and IP addresses, versions without suites, pinned leaves, revocation lists.
+//! Verifiers with pinned leaves or revocation lists, and which verifiers have a fingerprint.
 
 use std::sync::Arc;
 
@@ -10,119 +8,17 @@ use rcgen::{
 };
 use tercel::pki::{ChainVerifier, RefusalReason, Roots};
 use tercel::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
-use tercel::wire::{AlertDescription, CipherSuite, ClientHello, ProtocolVersion, SignatureScheme};
+use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
     ClientConfig, Credential, Error, Policy, ServerConfig,
-    certificates::{ChainPolicy, Credentials, VerifyPeer},
-    error::{ConfigError, PeerError},
+    certificates::{ChainPolicy, VerifyPeer},
     server::ClientAuth,
 };
-use tercel_wire::HandshakeMessage;
 
-use crate::identity::{Kind, NAME, client, credential_for, roots, server};
-use crate::pair::{Pair, records};
+use crate::fixtures::{NAME, roots};
+use crate::pair::Pair;
 
-const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
-const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
-const BOTH_VERSIONS: [ProtocolVersion; 2] = [TLS13, TLS12];
-
-#[test]
-fn a_client_without_server_name_gets_the_first_credential() {
-    for version in BOTH_VERSIONS {
-        for strict in [false, true] {
-            let builder = ServerConfig::builder()
-                .credential(credential_for(Kind::P256, &["first.example"]))
-                .credential(credential_for(Kind::P256, &["second.example"]));
-            let builder = if strict { builder.require_known_name() } else { builder };
-            let server = builder.build().unwrap();
-            let client = client().versions(&[version]).send_server_name(false).build().unwrap();
-            // A server that requires known names accepts a client that sends no name.
-            Pair::new(&client, &server, "first.example").connect().unwrap();
-            let failure = Pair::new(&client, &server, "second.example").connect().unwrap_err();
-            let refused = |error| matches!(error, Error::Refused(RefusalReason::NameMismatch));
-            assert!(failure.client.is_some_and(refused), "{failure:?}");
-        }
-    }
-}
-
-#[test]
-fn an_ip_address_is_neither_sent_nor_accepted_as_a_name() {
-    for version in BOTH_VERSIONS {
-        let credential = || credential_for(Kind::P256, &["192.0.2.1", "known.example"]);
-        let strict =
-            ServerConfig::builder().credential(credential()).require_known_name().build().unwrap();
-        let client = client().versions(&[version]).build().unwrap();
-        let mut hello = Vec::new();
-        Pair::new(&client, &strict, "192.0.2.1")
-            .tap_to_server(|bytes| hello.extend_from_slice(bytes))
-            .connect()
-            .unwrap();
-        assert!(!contains(&hello, b"192.0.2.1"));
-        assert!(!contains(&hello, &[192, 0, 2, 1]));
-
-        // Other clients may send an address as a name: here it replaces a name of the same length.
-        let failure = Pair::new(&client, &strict, "aaa.bbb.c").connect().unwrap_err();
-        assert_eq!(failure.server, Some(PeerError::UnrecognizedName.into()));
-        let failure = Pair::new(&client, &strict, "aaa.bbb.c")
-            .tap_to_server(|bytes| replace(bytes, b"aaa.bbb.c", b"192.0.2.1"))
-            .connect()
-            .unwrap_err();
-        // The server ignored the name; only the client notices that its ClientHello was changed.
-        assert_ne!(failure.server, Some(PeerError::UnrecognizedName.into()));
-        assert!(failure.client.is_some_and(
-            |error| error != Error::AlertReceived(AlertDescription::UNRECOGNIZED_NAME)
-        ));
-    }
-}
-
-#[test]
-fn a_version_without_a_suite_is_neither_offered_nor_chosen() {
-    let old = [CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256];
-    let new = [CipherSuite::TLS_AES_128_GCM_SHA256];
-    for (suites, version) in [(old, TLS12), (new, TLS13)] {
-        let ours = client().cipher_suites(&suites).build().unwrap();
-        let theirs = server().cipher_suites(&suites).build().unwrap();
-        let (any_client, any_server) = (client().build().unwrap(), server().build().unwrap());
-        for (client, server) in [(&ours, &any_server), (&any_client, &theirs), (&ours, &theirs)] {
-            let mut hello = Vec::new();
-            let ends = Pair::new(client, server, NAME)
-                .tap_to_server(|bytes| hello.extend_from_slice(bytes))
-                .connect()
-                .unwrap_or_else(|failure| panic!("{version:?} {failure:?}"));
-            assert_eq!(ends.client.connection.info.version, version);
-            if Arc::ptr_eq(client, &ours) {
-                let message = &records(&hello)[0].1;
-                let hello = ClientHello::parse(&message[4..]).unwrap();
-                assert_eq!(hello.extensions.supported_versions.is_some(), version == TLS13);
-            }
-        }
-    }
-    let contradiction = client().versions(&[TLS13]).cipher_suites(&old).build();
-    assert_eq!(contradiction.err(), Some(ConfigError::NoCipherSuite));
-}
-
-#[test]
-fn options_that_cannot_be_encoded_are_refused_at_build() {
-    let none: [SignatureScheme; 0] = [];
-    let error = Some(ConfigError::NoSignatureScheme);
-    assert_eq!(client().signature_schemes(&none).build().err(), error);
-    assert_eq!(server().certificate_signature_schemes(&none).build().err(), error);
-    for bytes in [0, 63, 16_385] {
-        let refused = client().max_fragment(bytes).build().err();
-        assert_eq!(refused, Some(ConfigError::BadMaxFragment), "{bytes}");
-    }
-    client().max_fragment(64).build().unwrap();
-    // Replaceable credentials are the only source of credentials, so the requirement of known names
-    // must be set on them.
-    let set = || Arc::new(Credentials::new(vec![credential_for(Kind::P256, &[NAME])]));
-    let twice = server().replaceable_credentials(set()).build().err();
-    assert_eq!(twice, Some(ConfigError::ConflictingCredentials));
-    let builder = ServerConfig::builder().replaceable_credentials(set());
-    assert_eq!(
-        builder.require_known_name().build().err(),
-        Some(ConfigError::ConflictingCredentials)
-    );
-}
+const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2];
 
 #[test]
 fn a_pinned_leaf_is_trusted_from_any_issuer() {
@@ -255,17 +151,7 @@ fn chain_policy(verifier: ChainVerifier) -> Policy<dyn VerifyPeer> {
     Policy::Here(Arc::new(ChainPolicy::with_verifier(verifier)) as Arc<dyn VerifyPeer>)
 }
 
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
-}
-
-fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
-    if let Some(at) = bytes.windows(from.len()).position(|window| window == from) {
-        bytes[at..at + from.len()].copy_from_slice(to);
-    }
-}
-
-/// A verifier with other inputs than roots has no fingerprint, so its sessions are not shared.
+/// Other inputs of a verifier have no fingerprint, so its sessions are not shared.
 #[test]
 fn only_a_verifier_with_nothing_but_roots_has_a_fingerprint() {
     let of_roots = ChainPolicy::new(roots()).unwrap();

@@ -1,22 +1,21 @@
-//! The session context, which binds a server's session to the configurations that may resume it.
+//! The context digest, which binds a server's session to the configurations that may resume it.
 
 use core::ops::Deref;
 
-/// A session context of up to [`Self::MAX_LENGTH`] bytes, stored inline.
+/// A context digest of up to [`Self::MAX_LENGTH`] bytes, stored inline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Context {
-    /// The context, zero-padded, so that contexts can be compared together with their padding.
+pub(crate) struct ContextDigest {
+    /// The digest, zero-padded, so that digests can be compared together with their padding.
     bytes: [u8; Self::MAX_LENGTH],
     length: u8,
 }
 
-impl Context {
+impl ContextDigest {
     pub(crate) const MAX_LENGTH: usize = 48;
 
     pub(crate) const NONE: Self = Self { bytes: [0; Self::MAX_LENGTH], length: 0 };
 
-    /// Creates a context from the configuration's digest and, optionally, a second digest that
-    /// restricts the context.
+    /// Combines the configuration's digest and, optionally, a second digest that restricts it.
     pub(crate) fn new(digest: &[u8; 16], restriction: Option<&[u8; 32]>) -> Self {
         let restriction = restriction.map_or(&[][..], <[u8; 32]>::as_slice);
         Self::filled(
@@ -25,7 +24,7 @@ impl Context {
         )
     }
 
-    /// Returns the context with these bytes, or `None` if there are too many bytes.
+    /// Returns the context digest with these bytes, or `None` if there are too many bytes.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         (bytes.len() <= Self::MAX_LENGTH).then(|| Self::filled(bytes.len(), bytes.iter()))
     }
@@ -37,7 +36,7 @@ impl Context {
     }
 }
 
-impl Deref for Context {
+impl Deref for ContextDigest {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -51,16 +50,16 @@ mod tests {
 
     #[test]
     fn contexts_are_equal_if_their_bytes_are() {
-        let context = |length| Context::read(&vec![0; length]);
-        for length in 0..=Context::MAX_LENGTH {
+        let context = |length| ContextDigest::read(&vec![0; length]);
+        for length in 0..=ContextDigest::MAX_LENGTH {
             let whole = context(length).unwrap();
             assert_eq!(*whole, *vec![0; length]);
-            assert_eq!(Context::read(&whole), Some(whole));
-            assert_eq!(whole == Context::NONE, length == 0, "zeros are no padding");
+            assert_eq!(ContextDigest::read(&whole), Some(whole));
+            assert_eq!(whole == ContextDigest::NONE, length == 0, "zeros are no padding");
         }
-        assert_eq!(context(Context::MAX_LENGTH + 1), None);
-        let narrow = Context::new(&[1; 16], Some(&[2; 32]));
+        assert_eq!(context(ContextDigest::MAX_LENGTH + 1), None);
+        let narrow = ContextDigest::new(&[1; 16], Some(&[2; 32]));
         assert_eq!(*narrow, *[&[1; 16][..], &[2; 32]].concat());
-        assert_eq!(*Context::new(&[1; 16], None), [1; 16]);
+        assert_eq!(*ContextDigest::new(&[1; 16], None), [1; 16]);
     }
 }
