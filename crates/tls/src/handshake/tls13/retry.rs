@@ -99,7 +99,7 @@ pub(super) fn check_second(
     Ok(())
 }
 
-/// Checks that apply to every ClientHello in TLS 1.3. RFC 9846 4.2.1, 9.2
+/// Performs the checks that apply to every ClientHello in TLS 1.3. RFC 9846 4.2.1, 9.2
 fn check(hello: &ClientHello<'_>) -> Result<(), Error> {
     // In TLS 1.3, legacy_version has a fixed value. RFC 9846 4.2.2
     if hello.legacy_version != ProtocolVersion::TLS1_2 {
