@@ -190,7 +190,7 @@ pub mod clock {
     pub use crate::config::clock::{Clock, SystemClock};
 }
 
-/// The code points and messages that this interface shows, with the names of IANA's TLS registries.
+/// The code points and messages of this interface, with the names of IANA's TLS registries.
 pub mod wire {
     pub use tercel_wire::{
         AlertDescription, CertificateCompressionAlgorithm, CertificateType, CipherSuite,

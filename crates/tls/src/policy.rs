@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-/// A way to make a decision: by an object, immediately, or by the caller of the handshake, later.
+/// A way to make a decision: immediately by an object, or later by the caller of the handshake.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

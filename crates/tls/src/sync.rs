@@ -1,8 +1,8 @@
 //! Locks, atomics and `ArcSwap`.
 //!
-//! Code that several threads run imports these types from here, so that a test build with `--cfg
-//! loom` can replace them by those of loom, which runs the code in every interleaving (`just
-//! loom`).
+//! Code that several threads run imports these types from here. A test build with `--cfg loom` can
+//! therefore replace them by those of loom, which runs the code in every interleaving
+//! (`just loom`).
 
 #[cfg(not(all(test, loom)))]
 pub(crate) use arc_swap::{ArcSwap, Guard};

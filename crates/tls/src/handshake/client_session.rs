@@ -140,8 +140,8 @@ pub(crate) fn under_ticket(
     Some(session)
 }
 
-/// Stores a TLS 1.2 session once its handshake is complete. It is removed again if the connection
-/// ends with a fatal alert. RFC 5246 7.2.2
+/// Stores a TLS 1.2 session once its handshake is complete. The session is removed again if the
+/// connection ends with a fatal alert. RFC 5246 7.2.2
 pub(crate) fn keep(
     flow: &mut Flow,
     config: &ClientConfig,

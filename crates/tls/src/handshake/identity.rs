@@ -48,9 +48,9 @@ pub(crate) async fn verify_identity(
     }
 }
 
-/// Determines the credential that a full handshake with this ClientHello would use. The credential
-/// is selected at most once, even if the client offers several sessions, and only if a set of
-/// credentials makes the selection.
+/// The credential that a full handshake with this ClientHello would use. The credential is selected
+/// on demand and at most once, even if the client offers several sessions. It is selected only if
+/// the configuration has a set of credentials.
 pub(crate) struct CredentialForHello<'h> {
     pub(crate) config: &'h ServerConfig,
     pub(crate) hello: &'h ClientHello<'h>,
@@ -93,8 +93,7 @@ impl<'h> CredentialForHello<'h> {
         if credential.id().in_session(has_server_name) == original {
             return true;
         }
-        // A raw public key contains no name, so it is unknown whether another key replaces it. RFC
-        // 7250
+        // A raw public key has no name, so it is unknown whether another key replaces it. RFC 7250
         if credential.raw_key().is_some() || session.server_raw_key {
             return config.resumption.has_session_context();
         }

@@ -74,7 +74,7 @@ pub struct Handshake {
     /// The kind of the unanswered question.
     pending: Option<QuestionKind>,
     refusal: Option<Box<Refusal>>,
-    /// The state of [`Handshake::complete`], if its transport would have blocked.
+    /// The state of an interrupted [`Handshake::complete`], whose transport would have blocked.
     pub(crate) interrupted: Option<Box<Transfer>>,
 }
 
@@ -198,7 +198,7 @@ impl Handshake {
     /// These have to be sent even after an error, since they may contain an alert.
     ///
     /// # Errors
-    /// The reason why the handshake failed. The handshake cannot be continued.
+    /// Returns the reason why the handshake failed. The handshake cannot be continued.
     pub fn advance(
         &mut self,
         received: &mut ReceiveBuffer,

@@ -1,4 +1,4 @@
-//! Negotiation: pure functions that decide from a ClientHello and the configuration.
+//! Negotiation: pure functions that select parameters from a ClientHello and the configuration.
 
 use tercel_crypto::HashAlgorithm;
 use tercel_wire::{
@@ -114,8 +114,8 @@ fn choose_suite(
     } else if config.common.suites_chosen {
         in_our_order().find(allowed)
     } else {
-        // A client whose first common suite has ChaCha20 lacks fast AES, so this suite is selected.
-        // The required hash does not affect which suite counts as the first.
+        // A client whose first common suite has ChaCha20 presumably lacks fast AES, so this suite
+        // is selected. The required hash does not affect which suite counts as the first.
         let chacha = |suite: &&Suite| suite.aead == tercel_crypto::AeadAlgorithm::ChaCha20Poly1305;
         let first = in_their_order().next().filter(chacha).filter(allowed);
         first.or_else(|| in_our_order().find(allowed))
@@ -124,9 +124,9 @@ fn choose_suite(
 }
 
 /// Selects the group of a TLS 1.3 handshake: the preferred common group, or else the best group of
-/// the same kind (classic or post-quantum) for which the client sent a key share.
+/// the same kind (traditional or post-quantum) for which the client sent a key share.
 ///
-/// A HelloRetryRequest is sent to get a post-quantum group, but not to get another classic group.
+/// A HelloRetryRequest is sent to get a post-quantum group, but not to get another traditional one.
 pub(crate) fn group13(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<NamedGroup, Error> {
     let theirs = hello.extensions.supported_groups.ok_or(PeerError::MissingExtension)?;
     let shares = hello.extensions.key_share.ok_or(PeerError::MissingExtension)?;

@@ -197,7 +197,7 @@ pub(crate) type Name = [u8; NAME];
 pub(crate) const NAME: usize = 32;
 
 /// Creates a ticket for a session: its ID in a store, or the sealed session. Returns `None` if that
-/// fails. This is not an error: the client then performs a full handshake the next time.
+/// fails. This is not an error: the client's next handshake is then a full one.
 pub(crate) fn issue(
     config: &ServerConfig,
     session: &Session,

@@ -36,7 +36,7 @@ impl KnownGroups {
     }
 }
 
-/// Returns the index of a group in [`TABLE`]. There is no search, since a peer's list may be long.
+/// Returns the index of a group in [`TABLE`] without a search, since a peer's list may be long.
 fn index(group: NamedGroup) -> Option<u8> {
     Some(match group {
         NamedGroup::X25519MLKEM768 => 0,

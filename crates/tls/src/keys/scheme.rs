@@ -54,7 +54,7 @@ const ALL: [SignatureScheme; 16] = [
     SignatureScheme::MLDSA87,
 ];
 
-/// Returns the index of a scheme in [`ALL`]. There is no search, since a peer's list may be long.
+/// Returns the index of a scheme in [`ALL`] without a search, since a peer's list may be long.
 fn index(scheme: SignatureScheme) -> Option<u32> {
     Some(match scheme {
         SignatureScheme::ECDSA_SECP256R1_SHA256 => 0,

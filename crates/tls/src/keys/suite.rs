@@ -31,7 +31,7 @@ pub(crate) fn find(code: CipherSuite) -> Option<&'static Suite> {
     ALL.get(usize::from(index(code)?))
 }
 
-/// Returns the index of a suite in [`ALL`]. There is no search, since a peer's list may be long.
+/// Returns the index of a suite in [`ALL`] without a search, since a peer's list may be long.
 pub(crate) fn index(code: CipherSuite) -> Option<u8> {
     Some(match code {
         CipherSuite::TLS_AES_128_GCM_SHA256 => 0,

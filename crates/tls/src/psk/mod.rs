@@ -64,7 +64,7 @@ pub enum PreSharedKeyError {
     UnsupportedHash,
 }
 
-/// The shortest key in bytes. RFC 9257 6
+/// The minimum length of a key in bytes. RFC 9257 6
 const MIN_KEY: usize = 16;
 
 impl PreSharedKey {
@@ -97,7 +97,7 @@ impl PreSharedKey {
     /// default if nothing was agreed.
     ///
     /// # Errors
-    /// As for [`Self::external`].
+    /// The errors of [`Self::external`].
     pub fn import(
         external_identity: &[u8],
         context: &[u8],
@@ -160,8 +160,8 @@ impl PreSharedKey {
         }
     }
 
-    /// Returns a digest that identifies the key without revealing it. Keys with the same identity
-    /// have different fingerprints, and so do the two keys of an import.
+    /// Returns a digest that identifies the key without revealing it. Different keys have different
+    /// fingerprints, even if they have the same identity. This includes the two keys of an import.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
         let key = HmacKey::new(HashAlgorithm::Sha256, &self.secret);
@@ -210,7 +210,7 @@ impl std::error::Error for PreSharedKeyError {}
 /// A reference to the external pre-shared key with which a session was established.
 #[derive(Clone)]
 pub(crate) struct UsedKey {
-    /// Never empty.
+    /// The identity, which is never empty.
     pub(crate) external_identity: Vec<u8>,
     pub(crate) fingerprint: [u8; 32],
 }

@@ -56,7 +56,7 @@ pub(crate) struct Protection {
 }
 
 /// The common part of `seal` and `seal_in_place`, which differ only in the block that is run with
-/// key, nonce, additional data and output. The macro is not a function with a closure, which would
+/// key, nonce, additional data and output. This is a macro, because a function with a closure would
 /// not be inlined and would cost 60 instructions for each record.
 macro_rules! seal_with {
     (
@@ -219,8 +219,8 @@ impl Protection {
         Ok(())
     }
 
-    /// Seals like [`Self::seal`] a plaintext of `length` bytes that `out` already contains,
-    /// [`Self::explicit_length`] bytes after the header.
+    /// Seals a plaintext of `length` bytes that `out` already contains, [`Self::explicit_length`]
+    /// bytes after the header. See [`Self::seal`].
     pub(crate) fn seal_in_place(
         &mut self,
         content_type: ContentType,

@@ -1,5 +1,4 @@
-//! The representation of a session in a memory store: as bytes or as a value, in the form in which
-//! it was stored.
+//! The representation of a session in a memory store: the bytes or the value that was stored.
 
 use zeroize::Zeroizing;
 

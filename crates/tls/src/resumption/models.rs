@@ -1,5 +1,4 @@
-//! Loom models of session stores and the replay guard that several threads use at once: `just
-//! loom`.
+//! Loom models of threads that use session stores and the replay guard at once: `just loom`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -247,7 +247,7 @@ mod tests {
         assert!(guard.insert_once(b"another", at(121), at(111)));
         assert!(!guard.insert_once(b"binder", at(115), at(105)));
         assert!(!guard.insert_once(b"binder", at(120), at(110)));
-        // From here on the caller refuses the first value by its age.
+        // From here on, the caller refuses the first value because of its age.
         assert!(guard.insert_once(b"third", at(121), at(111)));
     }
 

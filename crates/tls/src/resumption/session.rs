@@ -40,12 +40,12 @@ pub(crate) struct Session {
     pub(crate) suite: &'static Suite,
     /// TLS 1.3: the pre-shared key. TLS 1.2: the main secret.
     pub(crate) secret: Secret,
-    /// TLS 1.2, see [`Self::main_secret`]. The value is not encoded. It is boxed, because moving an
-    /// empty cell that has the value inline would also copy uninitialized memory, which may contain
-    /// old secrets.
+    /// TLS 1.2: the value of [`Self::main_secret`], which is not encoded. It is boxed, because
+    /// moving an empty cell that has the value inline would also copy uninitialized memory, which
+    /// may contain old secrets.
     pub(crate) keyed_main_secret: OnceLock<Box<MainSecret12>>,
-    /// TLS 1.2: the store that has this session, as soon as a connection may have to remove it from
-    /// there. The value is not encoded.
+    /// TLS 1.2: a reference to the session in its store, from the time on at which a connection may
+    /// have to remove the session. It is not encoded.
     pub(crate) stored: OnceLock<Arc<StoredSession>>,
     /// TLS 1.2: whether the extended main secret was used. RFC 7627 5.3
     pub(crate) extended: bool,

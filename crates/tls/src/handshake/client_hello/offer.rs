@@ -142,8 +142,8 @@ impl Offer {
         Ok(())
     }
 
-    /// Whether early data can be sent. It uses the parameters of the session, which the client must
-    /// still offer. RFC 9846 4.3.10
+    /// Whether early data can be sent. Early data uses the parameters of the session, which the
+    /// client must still offer. RFC 9846 4.3.10
     fn may_send_early(&self, config: &ClientConfig) -> bool {
         let Some((session, _)) = self.session13() else { return false };
         // A server that selected no protocol may select none again, whatever is offered.
@@ -204,7 +204,7 @@ impl Offer {
         if let Some(group) = group {
             return self.send_shares(flow, config, &[group], cookie, Some(before));
         }
-        // The second ClientHello starts with the shares of the first.
+        // No new share is requested, so the second ClientHello repeats the shares of the first.
         let first = core::mem::take(&mut self.message);
         let hello = ClientHello::parse(first.get(4..).unwrap_or_default())?;
         let sent = hello.extensions.key_share.into_iter().flat_map(|shares| shares.iter());

@@ -37,7 +37,7 @@ pub(crate) fn pass(mailbox: Box<Mailbox>) {
     _ = PASSED.try_with(|place| place.set(Some(mailbox)));
 }
 
-/// Boxes a future, which is constructed in its final place, and zeroized on drop.
+/// Boxes a future, which is constructed in place and zeroized on drop.
 ///
 /// Boxing a constructed future would copy all of it: up to 3 KB for a handshake, most of which is
 /// memory for later steps. A future contains secrets, and also copies of secrets that moves left

@@ -51,8 +51,8 @@ pub(crate) struct Records {
     warnings_in_a_row: u8,
     /// The caller's output buffer, while the coroutine runs.
     out: Vec<u8>,
-    /// The position in `out` of a record that is not protected yet. It contains its header and the
-    /// messages of the flight so far. The messages of a flight share records.
+    /// The position in `out` of the record that is not protected yet. This record consists of its
+    /// header and the messages of the flight so far. The messages of a flight share records.
     open_record: Option<usize>,
 }
 

@@ -11,7 +11,7 @@ use crate::keys::tls12::{KeyBlock, MainSecret12, Randoms, VERIFY_DATA, VerifyDat
 
 /// Derives the keys of an abbreviated handshake, and the contents of both Finished messages, the
 /// server's first. The server's Finished covers the messages so far. The client's Finished also
-/// covers the server's, so it can be computed before the server's Finished arrives. RFC 5246 7.3
+/// covers the server's Finished, whose content is known before it arrives. RFC 5246 7.3
 pub(super) fn abbreviated(
     main: &MainSecret12,
     randoms: &Randoms,

@@ -344,7 +344,7 @@ impl AwaitingClient {
         let certificate_type = self.info.client_certificate_type;
         let client = auth::parse_certificate(&message, Side::Client, certificate_type)?;
         if client.is_none() && config.client_auth == ClientAuth::Required {
-            // TLS 1.2 has no alert for this case only. RFC 5246 7.4.6
+            // TLS 1.2 has no alert that is specific to this case. RFC 5246 7.4.6
             return Err(PeerError::CertificateRequiredTls12.into());
         }
         self.transcript.add(message.bytes());
@@ -567,8 +567,8 @@ struct AwaitingFinished {
     exporter: Exporter12,
 }
 
-/// Generates the server random. It contains the downgrade sentinel if the server supports TLS 1.3,
-/// which clients with TLS 1.3 check. RFC 9846 4.2.3
+/// Generates the server random. If the server supports TLS 1.3, the random contains the downgrade
+/// sentinel, which clients that support TLS 1.3 check. RFC 9846 4.2.3
 fn server_random(config: &ServerConfig) -> Result<[u8; 32], Error> {
     let mut random = [0_u8; 32];
     tercel_crypto::fill_random(&mut random)?;

@@ -118,7 +118,8 @@ impl AcceptedPsk {
     }
 
     /// Checks whether early data is accepted. All conditions of RFC 9846 4.3.10 have to be met, and
-    /// the replay guard has to admit it. The inner error is the reason for the rejection.
+    /// the replay guard has to admit the early data. The inner error is the reason for the
+    /// rejection.
     pub(crate) async fn check_early_data(
         &self,
         flow: &mut Flow,
@@ -160,7 +161,8 @@ impl AcceptedPsk {
         if age_skew.unsigned_abs() > window {
             return Ok(Err(EarlyDataRejection::NotFresh));
         }
-        // The binder identifies the ClientHello, because it covers the ClientHello. RFC 9846 8.2
+        // The guard remembers the binder, which identifies the ClientHello that it covers.
+        // RFC 9846 8.2
         let is_admitted = match guard {
             Policy::Here(guard) => guard.admit_early_data(binder.0, now),
             Policy::Ask => {

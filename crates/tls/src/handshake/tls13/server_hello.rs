@@ -86,7 +86,8 @@ pub(super) async fn receive(
     Ok(ReceivedServerHello { message: second, suite, transcript, retried: true })
 }
 
-/// Checks that apply to every ServerHello and HelloRetryRequest in TLS 1.3. RFC 9846 4.2.3
+/// Performs the checks that apply to every ServerHello and HelloRetryRequest in TLS 1.3.
+/// RFC 9846 4.2.3
 fn check(
     hello: &ServerHello<'_>,
     config: &ClientConfig,

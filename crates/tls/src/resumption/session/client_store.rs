@@ -30,7 +30,7 @@ pub trait ClientSessionStore: Send + Sync {
     fn take(&self, key: &ClientSessionKey, now: UnixTime) -> Option<Vec<u8>>;
 
     /// Removes all sessions of `key`. This method is called after a fatal alert on a connection of
-    /// such a session. RFC 5246 7.2.2
+    /// one of these sessions. RFC 5246 7.2.2
     ///
     /// It is called only on the store in the connection's configuration. A session that is stored
     /// as a value ([`ClientSession`]) is not resumed from another store, either. The application

@@ -12,13 +12,13 @@ pub trait ServerSessionStore: Send + Sync {
     fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime);
 
     /// Removes and returns the session. If several threads call this at once, only one gets the
-    /// session. It is called for single-use tickets.
+    /// session. This method is used for single-use tickets.
     fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>>;
 
-    /// Returns the session without removing it. It is called for session IDs of TLS 1.2.
+    /// Returns the session without removing it. This method is used for session IDs of TLS 1.2.
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>>;
 
-    /// Removes the session. It is called after a fatal alert on a TLS 1.2 connection.
+    /// Removes the session. This method is called after a fatal alert on a TLS 1.2 connection.
     /// RFC 5246 7.2.2
     fn remove(&self, id: &[u8]);
 
@@ -48,11 +48,11 @@ pub trait ServerSessionStore: Send + Sync {
     }
 }
 
-/// The means to invalidate sessions that an application stores itself, because the configuration
-/// asks it for sessions ([`Policy::Ask`](crate::Policy::Ask)). RFC 5246 7.2.2
+/// Invalidates sessions that an application stores itself, because the store of its configuration
+/// is [`Policy::Ask`](crate::Policy::Ask). RFC 5246 7.2.2
 pub trait ForgetSession: Send + Sync {
-    /// Removes the session with this ID. It must not be resumed any more, because one of its TLS
-    /// 1.2 connections ended with a fatal alert.
+    /// Removes the session with this ID. The session must not be resumed any more, because one of
+    /// its TLS 1.2 connections ended with a fatal alert.
     ///
     /// The sender or the receiver of a connection calls this when it sends or receives the alert.
     /// The method should not block; to reach a remote store, notify a task through a channel.

@@ -103,7 +103,7 @@ impl NonceCounter {
 
     fn next(&self) -> Option<[u8; NONCE]> {
         // `Relaxed` suffices, since the number only has to be unique. It cannot wrap: an exhausted
-        // key is replaced, and 2^64 refusals would take centuries.
+        // key is replaced, and counting to 2^64 would take centuries.
         let used = self.used.0.fetch_add(1, Ordering::Relaxed);
         if used >= self.limit {
             return None;

@@ -218,10 +218,10 @@ impl Subkey {
         Ok(Self { id, not_before: key.not_before, sealing })
     }
 
-    /// Whether this process may seal tickets with this subkey, although `key` is the one to use
-    /// now. A thread whose time is slightly behind uses the subkey of a newer key that another
-    /// thread has started to use, and that all processes already accept. Otherwise the two threads
-    /// would replace each other's subkeys.
+    /// Whether this process may seal tickets with this subkey, which must belong to `key` or to a
+    /// newer key. If another thread has read a slightly later time, it may already have changed to
+    /// a newer key, whose tickets all processes accept. If this thread did not use that subkey too,
+    /// the threads would replace each other's subkeys.
     fn may_seal(&self, key: &SharedKey, process: u32) -> bool {
         self.not_before >= key.not_before && self.sealing.may_seal(process)
     }
