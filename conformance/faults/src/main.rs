@@ -97,7 +97,8 @@ fn main() -> Result<ExitCode> {
     for plan in plans(&kinds, &context, clients, options.quick) {
         done(phase::run(plan, &runtime, &context, &setup.proxy, &load)?);
     }
-    // One connection for each of the two handshakes whose length was measured.
+    // The terminator has also counted one connection for each of the two handshakes whose length
+    // was measured.
     let mut extra = 2;
     if wanted("certificates") {
         let folder = certificates::run(&setup, &runtime, &load, &roots, options.quick, &mut extra)?;

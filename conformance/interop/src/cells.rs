@@ -1,7 +1,7 @@
 //! The cells of handshakes that are run against a peer.
 //!
-//! This is not the product of all options. Each peer gets every pair of version and key, then each
-//! suite and each group at least once per version and role, then client certificates, then
+//! The cells are not the product of all options. Each peer gets every pair of version and key, then
+//! each suite and each group at least once per version and role, then client certificates, then
 //! refusals. `run.rs` runs a cell.
 
 use std::fmt;

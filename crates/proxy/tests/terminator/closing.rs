@@ -87,7 +87,7 @@ async fn answer_of_a_backend_that_stops_reading_reaches_the_client() {
     }
 }
 
-/// How the connection ended for a backend that only reads, and the bytes that it read.
+/// The end of a connection for a backend that only reads, and the bytes that it read.
 type Ended = (Result<(), io::ErrorKind>, Vec<u8>);
 
 async fn reader() -> (SocketAddr, mpsc::UnboundedReceiver<Ended>) {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Folder, Leaf, Outcome, connect, openssl_resumes, run, tercel};
 
-/// Longer than any test takes, even on a busy machine.
+/// A time limit that is longer than any test takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A running terminator, killed when dropped.
