@@ -204,8 +204,8 @@ pub(crate) fn cells(subject: &Abilities, peer: &Abilities) -> Vec<Cell> {
     cells
 }
 
-/// Whether a peer can use this key. In TLS 1.2 a client's groups limit ECDSA keys as well (RFC 8422
-/// 5.1).
+/// Whether a peer can use this key. In TLS 1.2 a client's groups limit ECDSA keys as well
+/// (RFC 8422 5.1).
 fn usable(key: Key, version: Version, peer: &Abilities) -> bool {
     let has_p521 = peer.groups.iter().any(|group| group.name == "secp521r1");
     version == Version::Tls13 || key != Key::P521 || has_p521

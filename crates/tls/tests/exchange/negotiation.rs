@@ -34,8 +34,8 @@ fn the_highest_common_version_is_selected() {
 
 #[test]
 fn a_client_detects_a_downgrade_by_the_servers_random() {
-    // An attacker on the path removes supported_versions, so that the server selects TLS 1.2. RFC
-    // 9846 4.2.3
+    // An attacker on the path removes supported_versions, so that the server selects TLS 1.2.
+    // RFC 9846 4.2.3
     let (client, server) = plain();
     let failure = Pair::new(&client, &server, NAME)
         .tap_to_server(|bytes| {

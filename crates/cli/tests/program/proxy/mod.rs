@@ -198,6 +198,7 @@ fn one_line_serves_and_is_watched() {
     assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
 }
 
+/// RFC 5246 7.3
 #[test]
 fn clients_that_take_no_tickets_are_resumed_by_session_id() {
     let folder = folder();
