@@ -165,7 +165,7 @@ fn plan(name: &str, clients: Vec<(Kind, usize)>, at_once: usize) -> Plan {
     Plan { name: name.to_owned(), clients, at_once, one_address: false }
 }
 
-/// Clients of all kinds in turn.
+/// Clients of all kinds, one kind after the other.
 fn mixed(kinds: &[Kind], count: usize) -> Vec<(Kind, usize)> {
     if kinds.is_empty() {
         return Vec::new();

@@ -78,7 +78,7 @@ pub struct Outcome {
     pub offered: bool,
     /// Whether that session was resumed.
     pub resumed: bool,
-    /// Whether it was resumed on another backend than the one that issued it.
+    /// Whether the session was resumed on another backend than the one that issued it.
     pub elsewhere: bool,
     /// Whether the request was accepted as early data.
     pub early: bool,

@@ -193,7 +193,7 @@ impl Peer {
         self.check_final();
     }
 
-    /// Whether it connected and has not failed since.
+    /// Whether this side connected and has not failed since.
     pub(crate) fn is_connected(&self) -> bool {
         self.connection.is_some() && self.error.is_none()
     }

@@ -1,5 +1,5 @@
-//! Faults that a resumption must not have: trust by a configuration with a lax verifier, early data
-//! sent to a TLS 1.2 server, secrets without a key. Also the cost of hostile ClientHellos.
+//! Limits of resumption: no trust that only a lax configuration established, no early data to a
+//! server that is no longer trusted, no secret without a key. Also the cost of hostile ClientHellos.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
