@@ -1,5 +1,6 @@
 //! Limits of resumption: no trust that only a lax configuration established, no early data to a
-//! server that is no longer trusted, no secret without a key. Also the cost of hostile ClientHellos.
+//! server that is no longer trusted, no secret without a key. Also the cost of hostile
+//! ClientHellos.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
