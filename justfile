@@ -1,4 +1,4 @@
-# All chores. `just` lists them; CI runs the same recipes.
+# All recurring tasks. `just` lists them; CI runs the same recipes.
 
 build := absolute_path(env("CARGO_TARGET_DIR", justfile_directory() / "target"))
 tercel := build / "release/tercel"

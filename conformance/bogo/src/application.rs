@@ -1,7 +1,7 @@
 //! The shim as an application: selects certificates, verifies peers, chooses configurations.
 //!
 //! The same object answers inside the library ([`tercel::Policy::Here`]) and, with `-async`,
-//! answers questions outside it. It records what [`crate::expect`] checks.
+//! answers questions outside it. It records the values that [`crate::expect`] checks.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +20,7 @@ use crate::options::Options;
 use crate::psk::Imported;
 use crate::sessions::Sessions;
 
-/// Answers all questions by the options of one connection.
+/// The application, which answers all questions by the options of one connection.
 pub(crate) struct Application {
     pub(crate) options: Options,
     pub(crate) credentials: Vec<NumberedCredential>,
@@ -37,7 +37,7 @@ pub(crate) struct NumberedCredential {
     pub(crate) key: Option<SigningKey>,
 }
 
-/// What the library asked, and what was answered.
+/// The questions that the library asked, and the answers.
 #[derive(Default)]
 pub(crate) struct Observations {
     /// The number of the selected credential.

@@ -1,6 +1,6 @@
-//! What is offered and accepted: versions, suites, groups, signature schemes.
+//! The values that the shim offers and accepts: versions, suites, groups, signature schemes.
 //!
-//! Without a flag of the runner these are BoringSSL's defaults, on which its tests rely.
+//! If the runner sets no flag, the values are BoringSSL's defaults, on which its tests rely.
 
 use tercel::wire::{
     CertificateType, CipherSuite, ClientHello, List, NamedGroup, ProtocolVersion, SignatureScheme,

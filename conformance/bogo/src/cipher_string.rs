@@ -1,4 +1,5 @@
-//! Lists of cipher suites in OpenSSL's notation, as far as tests use it and the library has them.
+//! Parses lists of cipher suites in OpenSSL's notation: the syntax that tests use, and the suites
+//! that the library has.
 
 use tercel::wire::CipherSuite;
 use tercel_crypto::has_fast_aes;

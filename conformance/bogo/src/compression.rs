@@ -18,7 +18,8 @@ pub(crate) fn algorithms(options: &Options) -> Vec<Arc<dyn CompressCertificate>>
     all.into_iter().filter(wanted).collect()
 }
 
-/// Removes the first two bytes of a Certificate message, which are zero in a handshake.
+/// An algorithm that removes the first two bytes of a Certificate message, which are zero in a
+/// handshake.
 struct Shrinking;
 
 impl CompressCertificate for Shrinking {
@@ -37,7 +38,7 @@ impl CompressCertificate for Shrinking {
     }
 }
 
-/// Prepends four bytes.
+/// An algorithm that prepends four bytes.
 struct Expanding;
 
 impl CompressCertificate for Expanding {
@@ -54,7 +55,7 @@ impl CompressCertificate for Expanding {
     }
 }
 
-/// Prepends a random byte.
+/// An algorithm that prepends a random byte.
 struct Random;
 
 impl CompressCertificate for Random {

@@ -109,7 +109,7 @@ impl Setup {
         let config = config.verify_resumed(false).verifier(Policy::Here(Arc::new(AcceptAnyPeer)));
         let mut handshake = Handshake::client(config.build().map_err(unsupported)?, name);
         let mut sent = Vec::new();
-        // After an error nothing was sent, and there is no early data.
+        // If the call fails, it has sent nothing, and there is no early data.
         let _ = handshake.advance(&mut ReceiveBuffer::new(), &mut sent);
         Ok((handshake, sent))
     }
@@ -210,7 +210,8 @@ pub(crate) fn server_config(
     } else {
         ClientAuth::None
     };
-    // With `-reject-alpn` no protocol is acceptable: this one is never offered.
+    // With `-reject-alpn` no protocol is acceptable, so this one is set, which the runner never
+    // offers.
     let protocol =
         if options.reject_alpn { &b"no such protocol"[..] } else { &options.select_alpn };
     let protocols: &[&[u8]] = if protocol.is_empty() { &[] } else { &[protocol] };
@@ -226,11 +227,11 @@ pub(crate) fn server_config(
         .verify_resumed(options.reverify_on_resume)
         .store_only_certificate_digests(options.digests_only)
         .resumption_across_names(options.across_names)
-        // All configurations share one object that answers.
+        // All configurations share the object that answers questions.
         .session_context(b"bogo")
         .tickets(Arc::clone(&sessions.tickets));
     builder = runner_only::server(builder, options)?;
-    // With keys and no certificate there is nothing to select.
+    // Without certificates, and with pre-shared keys, there is no credential to select.
     if application.pre_shared_keys.is_empty() || !application.credentials.is_empty() {
         let select = Arc::clone(application) as Arc<dyn SelectCredential>;
         builder = builder.credentials(slot(options, select));

@@ -10,7 +10,7 @@ use crate::application::Application;
 use crate::choices::versions;
 use crate::config::server_config;
 
-/// Selects a configuration by the ClientHello.
+/// A selector that selects a configuration by the ClientHello.
 pub(crate) struct ConfigSelector {
     pub(crate) application: Arc<Application>,
 }

@@ -23,7 +23,7 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-shim-id", Take(|o, v| put(&mut o.shim_id, number(v)))),
     ("-server", Set(|o| o.server = true)),
     ("-resume-count", Take(|o, v| put(&mut o.resume_count, number(v)))),
-    // Negotiation.
+    // Flags for negotiation.
     ("-no-tls12", Set(|o| o.no_tls12 = true)),
     ("-no-tls13", Set(|o| o.no_tls13 = true)),
     ("-no-tls11", Ignore),
@@ -63,7 +63,7 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-enable-signed-cert-timestamps", Set(|o| o.enable_signed_cert_timestamps = true)),
     ("-install-cert-compression-algs", Set(|o| o.compression = true)),
     ("-install-one-cert-compression-alg", Take(|o, v| keep(&mut o.one_compression, number(v)))),
-    // Resumption.
+    // Flags for resumption.
     ("-no-ticket", Set(|o| o.no_ticket = true)),
     ("-resumption-delay", Take(|o, v| put(&mut o.resumption_delay, number(v)))),
     ("-enable-early-data", Set(|o| o.enable_early_data = true)),
@@ -71,7 +71,7 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-retain-only-sha256-client-cert", Set(|o| o.digests_only = true)),
     ("-resumption-across-names-enabled", Set(|o| o.across_names = true)),
     ("-ticket-key", Take(|o, v| put(&mut o.ticket_key, base64::decode(v)))),
-    // Certificates: verification and credentials.
+    // Flags for certificates: verification and credentials.
     ("-trust-cert", IgnoreWithValue),
     ("-verify-peer", Set(|o| o.verify_peer = true)),
     ("-require-any-client-certificate", Set(|o| o.require_any_client_certificate = true)),
@@ -102,7 +102,7 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ),
     ("-signing-prefs", Take(|o, v| add(&mut o.current().signing_prefs, number(v)))),
     ("-must-match-issuer", Set(|o| o.current().must_match_issuer = true)),
-    // Pre-shared keys.
+    // Flags for pre-shared keys.
     ("-new-psk-credential", Set(|o| o.credentials.push(CredentialOptions::default()))),
     ("-psk-importer-key", Take(|o, v| put(&mut o.current().psk().key, base64::decode(v)))),
     (
@@ -112,7 +112,7 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-psk-importer-context", Take(|o, v| put(&mut o.current().psk().context, base64::decode(v)))),
     ("-psk-importer-sha256", Set(|o| o.current().psk().sha384 = false)),
     ("-psk-importer-sha384", Set(|o| o.current().psk().sha384 = true)),
-    // Data after the handshake, and the behaviour of the shim.
+    // Flags for data after the handshake, and for the behaviour of the shim.
     ("-async", Set(|o| o.asynchronous = true)),
     ("-implicit-handshake", Ignore),
     ("-no-op-extra-handshake", Ignore),
@@ -132,7 +132,7 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-export-context", Take(|o, v| put(&mut o.export_context, Some(v.to_vec())))),
     ("-use-export-context", Set(|o| o.use_export_context = true)),
     ("-export-traffic-secrets", Set(|o| o.export_traffic_secrets = true)),
-    // Expectations.
+    // Flags for expectations.
     ("-expect-version", Take(|o, v| keep(&mut o.expect.version, number(v)))),
     ("-expect-cipher", Take(|o, v| keep(&mut o.expect.cipher, number(v)))),
     ("-expect-cipher-aes", Take(|o, v| keep(&mut o.expect.cipher_aes, number(v)))),

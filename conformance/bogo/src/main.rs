@@ -90,7 +90,7 @@ fn connections(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints a failure; the exit code distinguishes failures from what is not implemented.
+/// Prints a failure. The exit code distinguishes failures from features that are not implemented.
 fn report(failure: Failure) -> ExitCode {
     match failure {
         Failure::Tls { token, error } => eprintln!("{token} {error}"),

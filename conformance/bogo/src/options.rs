@@ -21,7 +21,7 @@ pub(crate) struct Options {
     pub(crate) max_version: u16,
     pub(crate) fallback_scsv: bool,
     pub(crate) curves: Vec<u16>,
-    /// One per curve: 1 gives it the same preference as the next.
+    /// For each curve, 1 if it has the same preference as the next one.
     pub(crate) curves_flags: Vec<u8>,
     pub(crate) server_groups: Vec<u16>,
     pub(crate) key_shares: Option<Vec<u16>>,
@@ -111,9 +111,9 @@ pub(crate) struct Expectations {
     pub(crate) selected_credential: Option<i32>,
     pub(crate) retry: Option<bool>,
     pub(crate) session_miss: bool,
-    /// Client: the connection gives no session.
+    /// Client: the connection must give no session.
     pub(crate) no_session: bool,
-    /// Client: a resumed session of TLS 1.2 gets a new ticket.
+    /// Client: a resumed session of TLS 1.2 must get a new ticket.
     pub(crate) ticket_renewal: bool,
     /// Client: whether the last ticket allows early data.
     pub(crate) ticket_supports_early_data: bool,
@@ -125,11 +125,11 @@ pub(crate) struct Expectations {
     pub(crate) no_offer_early_data: bool,
     /// The reason why early data was rejected, or `accept`.
     pub(crate) early_data_reason: Option<String>,
-    /// Client: the server sends the requested padding.
+    /// Client: the server must send the requested padding.
     pub(crate) server_padding: bool,
-    /// Server: the error of a resumed ticket's age in seconds; 0 is any.
+    /// Server: the expected error of a resumed ticket's age in seconds; 0 accepts any.
     pub(crate) ticket_age_skew: i64,
-    /// Server: only a digest of the client's certificate is kept.
+    /// Server: only a digest of the client's certificate must be stored.
     pub(crate) client_digest: bool,
     /// Client: whether the last ticket is valid for other names.
     pub(crate) across_names: Option<bool>,
@@ -184,7 +184,7 @@ pub(crate) struct Plan {
     pub(crate) retry: Options,
 }
 
-/// Why the flags cannot be applied.
+/// The reason why the flags cannot be applied.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unsupported {
     /// A flag or value for a feature that is not implemented.

@@ -14,7 +14,7 @@ use crate::sessions::Sessions;
 use crate::transport::Transport;
 use crate::{error_token, expect};
 
-/// Why a connection failed its test.
+/// The reason why a connection failed its test.
 pub(crate) enum Failure {
     /// The handshake or the connection failed; the token is BoringSSL's name of the error.
     Tls {

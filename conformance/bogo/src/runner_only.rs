@@ -1,8 +1,8 @@
 //! Settings of the library for this runner only: hints of groups, and padding by the server.
 //!
-//! They are test seams (CONTRIBUTING.md, "Test seams"), so the shim has them only if it is built
-//! with the feature `runner` and with debug assertions, as `just bogo` does. Otherwise their tests
-//! are not implemented.
+//! These settings are test seams (CONTRIBUTING.md, "Test seams"), so the shim has them only if it
+//! is built with the feature `runner` and with debug assertions, as `just bogo` does. Otherwise the
+//! shim answers that their tests are not implemented.
 
 #[cfg(all(feature = "runner", debug_assertions))]
 pub(crate) use with_seams::{client, server, server_padding};

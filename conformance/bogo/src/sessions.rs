@@ -26,7 +26,7 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// With the runner's ticket key, or with new keys if there is none.
+    /// Creates the state with the runner's ticket key, or with new keys if there is none.
     pub(crate) fn new(ticket_key: &[u8]) -> Result<Self, CryptoError> {
         let clock = ManualClock { seconds: Mutex::new(UnixTime::now().as_secs()) };
         let tickets: Arc<dyn TicketSealer> = if ticket_key.is_empty() {

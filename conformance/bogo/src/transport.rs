@@ -45,7 +45,7 @@ impl Transport {
         })
     }
 
-    /// Receives some bytes; `false` at the end of input.
+    /// Receives some bytes. Returns `false` at the end of input.
     pub(crate) fn receive(&mut self, received: &mut ReceiveBuffer) -> io::Result<bool> {
         if !self.byte_by_byte {
             return Ok(received.read_from(&mut self.socket)? > 0);
@@ -101,8 +101,8 @@ impl Transport {
         sent
     }
 
-    /// Closes so that the runner receives everything: closing a socket with unread input would
-    /// discard bytes in transit, such as an alert.
+    /// Closes in a way in which the runner receives everything: closing a socket with unread input
+    /// would discard bytes in transit, such as an alert.
     pub(crate) fn finish(mut self) {
         let mut rest = [0; CHUNK];
         // The connection has ended in any case, so errors are ignored.

@@ -29,7 +29,7 @@ pub(crate) enum Observed {
     Fault(&'static str),
 }
 
-/// What all faulty clients need.
+/// The values that all faulty clients need.
 pub(crate) struct ClientContext {
     pub(crate) target: SocketAddr,
     pub(crate) tls12: Arc<ClientConfig>,
@@ -220,7 +220,7 @@ fn name(server: &'static str) -> ServerName<'static> {
         .unwrap_or(ServerName::IpAddress(IpAddr::from([127, 0, 0, 1]).into()))
 }
 
-/// Random bytes that differ by number.
+/// Random bytes, which differ by `number`.
 fn garbage(number: usize) -> Vec<u8> {
     let mut state = number as u64 ^ 0x9e37_79b9_7f4a_7c15;
     let length = 1 + number * 7 % 3000;

@@ -18,7 +18,7 @@ use crate::kinds::Kind;
 use crate::phase::{self, Counts, Line, Plan};
 use crate::setup::{HANDSHAKE, IDLE, Setup, few};
 
-/// Some dozens of these are needed by the program itself.
+/// The limit of open files. The program itself needs some dozens of them.
 const FILES: usize = 128;
 
 pub(crate) fn run(

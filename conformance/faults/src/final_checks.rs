@@ -89,7 +89,7 @@ pub(crate) fn at_the_end(
     Ok(faults)
 }
 
-/// One line, printed during the run.
+/// The line that is printed during the run.
 pub(crate) fn short(line: &Line) -> String {
     let verdict = if line.passed() { "ok    " } else { "FAIL  " };
     let mut text = format!("{verdict}{}  {:.1} s", line.name, line.took.as_secs_f32());

@@ -51,11 +51,11 @@ pub(crate) enum Version {
 /// The result that a faulty client must have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ExpectedResult {
-    /// Its handshake fails or does not begin, and the failure is counted.
+    /// The client's handshake fails or does not begin, and the failure is counted.
     Refused,
-    /// Its handshake succeeds. Later events are not counted.
+    /// The client's handshake succeeds. Later events are not counted.
     Connected,
-    /// Its handshake succeeds, and a failure of the backend is counted.
+    /// The client's handshake succeeds, and a failure of the backend is counted.
     BackendFails,
 }
 

@@ -97,7 +97,8 @@ fn main() -> Result<ExitCode> {
     for plan in plans(&kinds, &context, clients, options.quick) {
         done(phase::run(plan, &runtime, &context, &setup.proxy, &load)?);
     }
-    // One connection for each of the two handshakes whose length was measured.
+    // The terminator has also counted one connection for each of the two handshakes whose length
+    // was measured.
     let mut extra = 2;
     if wanted("certificates") {
         let folder = certificates::run(&setup, &runtime, &load, &roots, options.quick, &mut extra)?;
@@ -164,7 +165,7 @@ fn plan(name: &str, clients: Vec<(Kind, usize)>, at_once: usize) -> Plan {
     Plan { name: name.to_owned(), clients, at_once, one_address: false }
 }
 
-/// Clients of all kinds in turn.
+/// Clients of all kinds, one kind after the other.
 fn mixed(kinds: &[Kind], count: usize) -> Vec<(Kind, usize)> {
     if kinds.is_empty() {
         return Vec::new();

@@ -45,7 +45,7 @@ pub(crate) struct Line {
     /// Handshakes that failed or did not begin, by reason.
     pub(crate) refused: BTreeMap<String, u64>,
     pub(crate) backend_failures: u64,
-    /// Whether it used another terminator.
+    /// Whether the phase used another terminator.
     pub(crate) other_terminator: bool,
     /// The requirements that were not met.
     pub(crate) faults: Vec<String>,
@@ -192,7 +192,8 @@ impl ExpectedCounts {
         if refused != self.refused {
             missing.push(format!("{refused} refusals counted for {}", self.refused));
         }
-        // Regular clients are connected as well.
+        // The terminator may also have counted connections of regular clients, so the counter may
+        // be higher.
         if after.connected - before.connected < self.connected {
             missing.push(format!("fewer than {} handshakes counted", self.connected));
         }

@@ -103,7 +103,7 @@ impl Backends {
 /// Writes a new certificate for all names, as `NAME.crt` and `NAME.key`.
 pub(crate) fn write_certificate(authority: &Authority, folder: &Path, name: &str) -> Result<()> {
     let pem = authority.issue(&Leaf { names: &NAMES, ..Leaf::SERVER }, Key::P256)?;
-    // Renamed into place, so that the terminator reads no partial file.
+    // The files are renamed into place, so that the terminator reads no partial file.
     for (ending, text) in [("key", &pem.key), ("crt", &pem.certificates)] {
         let temporary = folder.with_extension("new");
         fs::write(&temporary, text)?;

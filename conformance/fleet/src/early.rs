@@ -30,9 +30,9 @@ pub(crate) struct Flight {
     made: Instant,
     /// Whether the flight is sent only after the event.
     pub(crate) held: bool,
-    /// How often it was sent.
+    /// How often the flight was sent.
     pub(crate) sent: usize,
-    /// How often it was accepted, including the connection of its client.
+    /// How often the flight was accepted, including the connection of its client.
     pub(crate) accepted: usize,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Flight {
 enum Reaction {
     Accepted,
     Rejected,
-    /// It did not send a ServerHello.
+    /// The server did not send a ServerHello.
     NoAnswer,
 }
 

@@ -113,7 +113,7 @@ fn main() -> Result<ExitCode> {
 
 /// The default freshness window in seconds.
 const WINDOW: u32 = 60;
-/// Long enough that a replay right after an event is still fresh.
+/// A window that is long enough for a replay right after an event to be fresh.
 const QUICK_WINDOW: u32 = 8;
 
 /// The clients of the steady load.

@@ -18,7 +18,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// What the backend does with its connections.
+/// The behaviour of the backend on its connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Behaviour {
     /// Answers immediately.

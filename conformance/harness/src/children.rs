@@ -33,7 +33,7 @@ static REGISTRY: Mutex<Registry> =
 
 /// Starts a child that ends with this process.
 pub(crate) fn spawn(command: &mut Command) -> io::Result<Arc<Mutex<Child>>> {
-    // Locked until the child is registered, so that a signal cannot miss it.
+    // The registry is locked until the child is registered, so that a signal cannot miss the child.
     let mut registry = registry()?;
     let child = Arc::new(Mutex::new(command.spawn()?));
     registry.children.retain(|child| child.strong_count() > 0);
@@ -103,11 +103,11 @@ fn watch() -> io::Result<()> {
 }
 
 fn terminate(signal: Signal) -> ! {
-    // Locked until the exit, so that no other child is started.
+    // The registry is locked until the exit, so that no other child is started.
     let registry = lock(&REGISTRY);
     let children: Vec<_> = registry.children.iter().filter_map(Weak::upgrade).collect();
     for child in &children {
-        // Fails only if the child has already ended.
+        // The call fails only if the child has already ended.
         let _ = lock(child).kill();
     }
     for child in &children {

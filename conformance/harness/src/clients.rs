@@ -66,19 +66,19 @@ pub struct Outcome {
     pub kind: &'static str,
     /// When the request began.
     pub start: Instant,
-    /// When its connection began.
+    /// When the connection of the request began.
     pub connected: Instant,
     /// Whether the request began a new connection.
     pub connects: bool,
     /// The duration of the request, including the handshake of a new connection.
     pub took: Duration,
-    /// Its result.
+    /// The result of the request.
     pub result: RequestResult,
     /// Whether the request began a connection on which a session was offered.
     pub offered: bool,
     /// Whether that session was resumed.
     pub resumed: bool,
-    /// Whether it was resumed on another backend than the one that issued it.
+    /// Whether the session was resumed on another backend than the one that issued it.
     pub elsewhere: bool,
     /// Whether the request was accepted as early data.
     pub early: bool,
@@ -285,7 +285,7 @@ pub async fn certificate(target: SocketAddr, roots: &Roots, server: &str) -> Res
     leaf.context("the server sent no certificate")
 }
 
-/// One request of a new client.
+/// Makes one request with a new client.
 ///
 /// # Errors
 /// If it is not answered, or the server does not close the connection with close_notify.

@@ -66,7 +66,7 @@ impl FromIterator<Sample> for Samples {
     }
 }
 
-/// Status and body of the answer of a program's HTTP server, within two seconds.
+/// The status and the body with which a program's HTTP server answers, within two seconds.
 ///
 /// # Errors
 /// If there is no answer.

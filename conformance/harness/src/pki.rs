@@ -178,7 +178,7 @@ pub struct Leaf<'a> {
     pub names: &'a [&'a str],
     /// The extended key usage.
     pub usage: ExtendedKeyUsagePurpose,
-    /// Whether it has expired.
+    /// Whether the certificate has expired.
     pub expired: bool,
 }
 

@@ -7,8 +7,8 @@ use anyhow::{Result, bail};
 
 /// A port of 127.0.0.1 that was free at the time of the call.
 ///
-/// It is below the ephemeral ports: a run makes many outgoing connections, none of which may take
-/// the port before the program does. Successive calls return different ports.
+/// The port is below the ephemeral ports: a run makes many outgoing connections, none of which may
+/// take the port before the program does. Successive calls return different ports.
 ///
 /// # Errors
 /// If no port is free.

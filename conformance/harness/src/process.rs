@@ -1,7 +1,7 @@
 //! A child process that cannot outlive its test: it is killed when its handle is dropped, and when
 //! the run is interrupted.
 //!
-//! Its three streams are pipes that are always drained, so it never blocks on them.
+//! The process's three streams are pipes that are always drained, so it never blocks on them.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -45,7 +45,7 @@ impl Process {
         Self::spawn(command, false)
     }
 
-    /// Like `start`, with its standard output sent back to its standard input.
+    /// Starts a process whose standard output is sent back to its standard input.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -100,7 +100,7 @@ impl Process {
         Ok(Self { child, id, output, error_output, input: Some(input) })
     }
 
-    /// Queues bytes for its standard input, without waiting.
+    /// Queues bytes for the standard input of the process, without waiting.
     pub fn send_input(&self, bytes: &[u8]) {
         if let Some(input) = &self.input {
             // A process that has ended takes no input. Its end is noticed elsewhere.
@@ -108,24 +108,24 @@ impl Process {
         }
     }
 
-    /// Closes its standard input after all queued bytes.
+    /// Closes the standard input of the process after all queued bytes.
     pub fn end_input(&mut self) {
         self.input = None;
     }
 
-    /// Its standard output.
+    /// The standard output of the process.
     #[must_use]
     pub fn output(&self) -> &Collected {
         &self.output
     }
 
-    /// Its standard error.
+    /// The standard error of the process.
     #[must_use]
     pub fn error_output(&self) -> &Collected {
         &self.error_output
     }
 
-    /// Its standard output, then its standard error.
+    /// The standard output of the process, then its standard error.
     #[must_use]
     pub fn all_output(&self) -> String {
         self.output.text() + &self.error_output.text()
@@ -165,7 +165,7 @@ pub fn last_error_lines<'a>(
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only if the process has already ended.
+        // Both calls fail only if the process has already ended.
         let mut child = lock(&self.child);
         let _ = child.kill();
         let _ = child.wait();

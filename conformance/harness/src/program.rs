@@ -12,8 +12,7 @@ pub fn find(name: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|p| p.is_file())
 }
 
-/// The absolute path of a program. Without it, a bare file name would be searched for on the search
-/// path.
+/// The absolute path of a program. A bare file name would be searched for on the search path.
 ///
 /// # Errors
 /// If the file does not exist.

@@ -17,7 +17,7 @@ use crate::resources::Resources;
 /// The time limit for starting to serve.
 const START: Duration = Duration::from_secs(10);
 
-/// Limits and environment of the program.
+/// The limits and the environment of the program.
 #[derive(Clone, Default, Debug)]
 pub struct ProcessOptions {
     /// The limit of open files, if it is lower than the system's.
@@ -80,7 +80,7 @@ impl Proxy {
         self.process.signal(signal)
     }
 
-    /// Its process.
+    /// The process of the program.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
@@ -91,7 +91,7 @@ impl Proxy {
         self.process.id()
     }
 
-    /// Its current metrics.
+    /// The current metrics of the program.
     ///
     /// # Errors
     /// If it does not answer.
@@ -99,7 +99,7 @@ impl Proxy {
         Samples::scrape(self.admin)
     }
 
-    /// Its memory and open files.
+    /// The memory and the open files of the program.
     ///
     /// # Errors
     /// If it has ended.

@@ -1,6 +1,6 @@
 //! Memory and open files of a process, as the system reports them.
 //!
-//! Linux only, since it reads `/proc`.
+//! This works on Linux only, since it reads `/proc`.
 
 use std::fs;
 

@@ -58,7 +58,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Like [`Self::start`]; without such a program it prints a line and returns `None`.
+    /// Starts a store like [`Self::start`]. If no such program is installed, prints a line and
+    /// returns `None`.
     ///
     /// # Errors
     /// If the store does not answer.
@@ -70,13 +71,13 @@ impl Store {
         Self::start(folder, options).map(Some)
     }
 
-    /// Its address, without TLS.
+    /// The address of the store, without TLS.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Stops the process with SIGSTOP: it answers no more, and its connections stay open.
+    /// Stops the process with SIGSTOP, so that it answers no more but its connections stay open.
     ///
     /// # Errors
     /// If it has ended.

@@ -72,6 +72,6 @@ fn run() {
     let stubborn = start("trap '' HUP INT TERM; exec sleep 600");
     let numbers = [&plain, &stopped, &stubborn].map(|child| child.id().to_string());
     println!("\n{STARTED}{} {}", numbers.join(" "), folder.path().display());
-    // Limits the run if no signal arrives.
+    // The run ends after this time if no signal arrives.
     std::thread::sleep(Duration::from_secs(60));
 }

@@ -1,7 +1,7 @@
 //! The cells of handshakes that are run against a peer.
 //!
-//! This is not the product of all options. Each peer gets every pair of version and key, then each
-//! suite and each group at least once per version and role, then client certificates, then
+//! The cells are not the product of all options. Each peer gets every pair of version and key, then
+//! each suite and each group at least once per version and role, then client certificates, then
 //! refusals. `run.rs` runs a cell.
 
 use std::fmt;
@@ -204,8 +204,8 @@ pub(crate) fn cells(subject: &Abilities, peer: &Abilities) -> Vec<Cell> {
     cells
 }
 
-/// Whether a peer can use this key. In TLS 1.2 a client's groups limit ECDSA keys as well (RFC 8422
-/// 5.1).
+/// Whether a peer can use this key. In TLS 1.2 a client's groups limit ECDSA keys as well
+/// (RFC 8422 5.1).
 fn usable(key: Key, version: Version, peer: &Abilities) -> bool {
     let has_p521 = peer.groups.iter().any(|group| group.name == "secp521r1");
     version == Version::Tls13 || key != Key::P521 || has_p521

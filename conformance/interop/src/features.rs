@@ -151,7 +151,7 @@ impl Feature {
         }
     }
 
-    /// Whether it is tested on connections that offer the session of the previous one.
+    /// Whether the feature is tested on connections that offer the session of the previous one.
     pub(crate) fn uses_sessions(self) -> bool {
         matches!(self, Self::Resumption(_)) || self.has_early_data()
     }

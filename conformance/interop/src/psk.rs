@@ -1,7 +1,7 @@
 //! External pre-shared keys. These cells are separate because they use no certificates.
 //!
-//! Both programs must confirm the key: Tercel prints its name, OpenSSL that there is no
-//! certificate, GnuTLS the name of the client.
+//! Both programs must confirm the key: Tercel prints its name, OpenSSL reports that there is no
+//! certificate, and GnuTLS prints the name of the client.
 
 use std::fs;
 use std::path::{Path, PathBuf};

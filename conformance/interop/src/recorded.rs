@@ -32,7 +32,7 @@ pub(crate) fn negotiated(from_server: &[u8]) -> Option<Negotiated> {
                 }
             }
             (SERVER_KEY_EXCHANGE, Some(found)) => {
-                // Only named curves are used. RFC 8422 5.4
+                // The group is a named curve, because no other form is used. RFC 8422 5.4
                 found.group = body.get(1..3).map(|code| u16::from_be_bytes([code[0], code[1]]));
             }
             (SERVER_HELLO_DONE, _) => break,

@@ -364,7 +364,7 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
-    /// If the subject refuses before encryption, its alert is checked.
+    /// Checks the subject's alert if it refuses before encryption.
     fn check_alert(&self, fault: Fault, connection: usize) -> Result<()> {
         let by_client = fault.refused_by_client();
         let refused_by_subject = by_client == (self.cell.role == Role::Connect);

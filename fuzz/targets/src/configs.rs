@@ -144,7 +144,7 @@ pub(crate) fn client_builder() -> ClientConfigBuilder {
 /// The common options of all servers.
 pub(crate) fn server_builder() -> ServerConfigBuilder {
     let builder = ServerConfig::builder().clock(material::clock()).key_log(Arc::new(ThreadLog));
-    // No tickets, because ticket keys are random and generated once per process.
+    // Tickets are off, because ticket keys are random and generated once per process.
     let builder = builder.without_tickets();
     builder.cipher_suites(&SUITES).alpn(&["http/1.1", "h2"])
 }

@@ -19,7 +19,7 @@ const MAX_RECORD: usize = 5 + (1 << 14) + 2048;
 /// The limit of questions in a handshake, which asks each kind once or twice.
 const MAX_QUESTIONS: usize = 16;
 
-/// Less than half of the early data that a client may send, so that it can be sent twice.
+/// The length of early data. It is less than half of the limit, so that it can be sent twice.
 const EARLY_LENGTH: usize = 40;
 
 /// A client or a server.
@@ -126,7 +126,7 @@ impl Peer {
         self.sent += consumed;
     }
 
-    /// Sends data as [`Self::send`] does, in a slice of `room` bytes, which may be too small.
+    /// Sends data as `send` does, in a slice of `room` bytes, which may be too small.
     pub(crate) fn send_through(&mut self, length: usize, room: usize) {
         let data: Vec<u8> =
             (self.sent..self.sent + length).map(|at| byte_at(self.side, at)).collect();
@@ -142,7 +142,7 @@ impl Peer {
         self.sent += consumed;
     }
 
-    /// Sends data as [`Self::send`] does, in a slice of `sealed_length` bytes, which is sufficient.
+    /// Sends data as `send` does, in a slice of `sealed_length` bytes, which is sufficient.
     pub(crate) fn send_at_once(&mut self, length: usize) {
         let Some(connection) = &self.connection else { return };
         let room = connection.sender.sealed_length(length);
@@ -193,7 +193,7 @@ impl Peer {
         self.check_final();
     }
 
-    /// Whether it connected and has not failed since.
+    /// Whether this side connected and has not failed since.
     pub(crate) fn is_connected(&self) -> bool {
         self.connection.is_some() && self.error.is_none()
     }

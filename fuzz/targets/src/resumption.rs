@@ -22,7 +22,7 @@ use tercel_crypto::deterministic::with_seed;
 use crate::configs;
 use crate::material;
 
-/// Where a server stores sessions.
+/// The place where a server stores sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
     Sealed,

@@ -15,10 +15,10 @@ use crate::meter::Clock;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Accounting {
-    /// The same rules for every library.
+    /// All libraries follow the same rules.
     #[default]
     Neutral,
-    /// For each library the rules of its [`Program`].
+    /// Each library follows the rules of its [`Program`].
     Published,
 }
 

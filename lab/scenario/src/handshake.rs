@@ -175,8 +175,8 @@ impl<L: Library> Handshakes<L> {
         let mut pair = ConnectionPair::new(library, row, 0);
         pair.shared = matches!(row.task, Task::Threads | Task::Latency);
         let resumed = row.resumption.is_some();
-        // If threads share the library, sessions of other threads may exist. Otherwise the first
-        // handshake must be full.
+        // This handshake gives the client a session. It is not needed if threads share the library:
+        // sessions of other threads may exist, and without one the first handshake falls back.
         if resumed && !pair.shared {
             pair.connect(false)?;
         }

@@ -46,7 +46,7 @@ impl Program for Curl {
 
     fn connect(&self, order: &Connect<'_>) -> Command {
         let mut command = Command::new("curl");
-        // No user configuration, no proxy; print errors, but no progress.
+        // curl uses no user configuration and no proxy; it prints errors, but no progress.
         command.args(["--disable", "--silent", "--show-error", "--noproxy", "*", "--http1.1"]);
         command.arg("--cacert").arg(&order.roots);
         command.args(["--resolve", &format!("{}:{}:127.0.0.1", order.name, order.port)]);

@@ -374,7 +374,7 @@ fn prepare_erlang(folder: &Path) -> Option<Vec<OsString>> {
     let built = Command::new(find("erlc")?).arg("-o").arg(folder).arg(source).status();
     built.ok().filter(ExitStatus::success)?;
     let mut launch: Vec<OsString> = vec![program.into()];
-    // One scheduler, because each cell starts a virtual machine.
+    // Erlang gets one scheduler, because each cell starts a virtual machine.
     launch.extend(["+S1", "-noshell", "-noinput", "-pa"].map(Into::into));
     launch.push(folder.into());
     launch.extend(["-run", "interop_peer", "main", "-extra"].map(Into::into));

@@ -153,8 +153,8 @@ impl Program for GnuTls {
         let accepted = if serves {
             "early data accepted"
         } else {
-            // In EncryptedExtensions the extension is empty; in a ticket it has content. RFC 9846
-            // 4.3.10
+            // In EncryptedExtensions the extension is empty; in a ticket it has content.
+            // RFC 9846 4.3.10
             "Parsing extension 'Early Data/42' (0 bytes)"
         };
         vec![true; output.matches(accepted).count()]

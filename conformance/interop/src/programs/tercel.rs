@@ -10,7 +10,7 @@ use super::{
 use crate::features::{Feature, Owner, Sessions, Update};
 use crate::parameters::{Key, Version, all_groups};
 
-/// `tercel serve` and `tercel connect`.
+/// The `tercel` program, with the commands `tercel serve` and `tercel connect`.
 #[derive(Debug)]
 pub(crate) struct Tercel {
     path: PathBuf,

@@ -1,7 +1,7 @@
 //! BoringSSL, as the `boring` crate builds it.
 //!
-//! Its server resumes. Its client does not, because the crate's function for setting a session is
-//! `unsafe`. The crate has no early data.
+//! BoringSSL's server resumes. Its client does not, because the crate's function for setting a
+//! session is `unsafe`. The crate has no early data.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream};

@@ -180,7 +180,7 @@ impl Tls for Stream {
     }
 
     fn close(&mut self) -> io::Result<()> {
-        // This also waits for the peer's close_notify, after which s2n reads no more.
+        // `shutdown` also waits for the peer's close_notify, after which s2n reads no more.
         self.closed = true;
         self.runtime.block_on(self.tls.shutdown())
     }

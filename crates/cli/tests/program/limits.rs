@@ -1,4 +1,4 @@
-//! No client ends the server, keeps it waiting, or keeps others out for longer than the limits.
+//! No client ends the server, makes it wait, or excludes others for longer than the limits.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -98,7 +98,7 @@ fn idle_connections_stay_open_or_count_as_failed() {
     let report = load(&server, "/", &["--idle", "20"]).success();
     assert!(report.said.contains("holding 20 of 20 connections"), "{}", report.said);
     assert_eq!(number(&report.text(), "done"), 20.0);
-    // This server closes idle connections.
+    // This server closes idle connections after a second.
     let server = Server::start(&["--timeout", "1"]);
     let outcome = load(&server, "/", &["--idle", "20", "--seconds", "3"]);
     assert_eq!(outcome.status, Some(1));

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 
-/// Longer than any test takes, even on a busy machine.
+/// A time limit that is longer than any test takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A running `tercel serve`, killed when dropped.

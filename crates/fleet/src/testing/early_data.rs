@@ -74,7 +74,7 @@ async fn an_emptied_store_is_detected() {
     let (a, b) = (admitting_node(&fake).await, admitting_node(&fake).await);
     advance_clock(BLIND).await;
     assert!(a.admit(b"binder").await);
-    // As the background task does every second.
+    // Both nodes check the store, as their background tasks do every second.
     a.observe().await.unwrap();
     b.observe().await.unwrap();
     fake.set_data(Default::default());
@@ -268,7 +268,7 @@ async fn an_unavailable_or_refusing_store_admits_nothing() {
     assert!(!node.store.is_connected());
     assert!(!node.admit(b"binder").await);
     assert_eq!(node.counts().early_data_unknown, 3);
-    // After a reconnection it must be checked again.
+    // After a reconnection the store must be checked again.
     *fake.shared.error.lock().unwrap() = None;
     node.connect().await;
     node.observe().await.unwrap();
@@ -330,7 +330,8 @@ async fn lost_parameters_still_count() {
     let node = admitting_node(&fake).await;
     let other = Node::with_parameters(&fake.url(), with_difference(1)).await;
     assert!(other.observe().await.is_err());
-    // For longer than an epoch lives, it does not see that the others continue.
+    // For longer than an epoch lives, `other` does not check, and so does not see that `node`
+    // continues.
     advance_clock(Duration::from_secs(700)).await;
     assert!(node.admit(b"binder").await);
     fake.set_data(Default::default());
@@ -362,12 +363,12 @@ async fn a_node_that_starts_after_the_store_lost_everything_waits_for_any_parame
     advance_clock(BLIND_FOR_ANY).await;
     assert!(wide.admit(b"binder").await);
     fake.set_data(Default::default());
-    // It checks first, so the epoch has its parameters.
+    // `narrow` checks first, so the epoch has its parameters.
     let narrow = Node::with_parameters(&fake.url(), with_difference(1)).await;
     narrow.observe().await.unwrap();
     advance_clock(BLIND).await;
     assert!(!narrow.guard.admits() && !narrow.admit(b"binder").await, "admitted twice");
-    // The same for a node that finds this epoch, in which no node admits yet.
+    // The same holds for another node that finds this epoch, in which no node admits yet.
     let joined = Node::with_parameters(&fake.url(), with_difference(1)).await;
     joined.observe().await.unwrap();
     advance_clock(BLIND_FOR_ANY - BLIND).await;

@@ -27,7 +27,8 @@ pub(super) struct Shared {
     pub(super) info: Mutex<HashMap<&'static str, String>>,
     /// Requests are read but not answered.
     pub(super) unresponsive: AtomicBool,
-    /// Each request gets this error, except a `PING` where real servers answer it all the same.
+    /// The error that answers each request, except a `PING` where real servers answer it all the
+    /// same.
     pub(super) error: Mutex<Option<&'static str>>,
     /// The error of the clock in milliseconds.
     pub(super) offset: AtomicI64,

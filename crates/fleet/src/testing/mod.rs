@@ -1,7 +1,7 @@
 //! Nodes against a fake store with faults on demand, and against a real server if one is
 //! installed.
 //!
-//! One file for each thing that nodes share, and for each kind of store.
+//! There is one file for each kind of value that nodes share, and for each kind of store.
 
 mod early_data;
 mod fake_store;

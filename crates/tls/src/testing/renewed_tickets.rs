@@ -219,7 +219,7 @@ fn a_renewed_ticket_replaces_the_old_one() {
         assert_eq!(kept.created, BEGIN + u64::from(visit) * HOUR);
         assert_eq!(kept.lifetime, if hint == 0 { LIFETIME_OF_ID } else { hint });
         assert_eq!(kept.alpn.as_deref(), Some(&b"second"[..]));
-        // Only the ticket differs: the time of authentication is unchanged, in particular.
+        // Only the ticket differs; the time of authentication, in particular, is unchanged.
         assert!(kept.by_ticket && kept.authenticated == before.authenticated);
         assert!(kept.secret.as_bytes() == before.secret.as_bytes());
         assert_eq!((kept.suite.code, kept.extended), (before.suite.code, before.extended));

@@ -1,4 +1,4 @@
-//! How a connection ends: closed, truncated, failed or aborted.
+//! The ends of connections: closed, truncated, failed or aborted.
 //!
 //! The tests check what each side may still send, and what the other side receives.
 

@@ -1,5 +1,5 @@
-//! Early data: accepted, skipped or rejected; never read twice, and never more than allowed. RFC
-//! 9846 8
+//! Early data: accepted, skipped or rejected; never read twice, and never more than allowed.
+//! RFC 9846 8
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which key shares of a ClientHello a server accepts: in any order, for listed groups, one for
+//! The key shares that a server accepts in a ClientHello: in any order, for listed groups, one for
 //! each group.
 //!
 //! The tests send ClientHellos that Tercel's client does not send.

@@ -64,8 +64,8 @@ fn a_version_without_a_suite_is_neither_offered_nor_chosen() {
 
 #[test]
 fn a_client_detects_a_downgrade_by_the_servers_random() {
-    // An attacker on the path removes supported_versions, so that the server selects TLS 1.2. RFC
-    // 9846 4.2.3
+    // An attacker on the path removes supported_versions, so that the server selects TLS 1.2.
+    // RFC 9846 4.2.3
     let (client, server) = plain();
     let failure = Pair::new(&client, &server, NAME)
         .tap_to_server(|bytes| {

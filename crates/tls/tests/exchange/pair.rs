@@ -11,7 +11,7 @@ use tercel::{
     ServerConfig, Side,
 };
 
-/// How many bytes are delivered at a time.
+/// The number of bytes that are delivered at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Delivery {
     /// All bytes that were sent.
@@ -50,7 +50,7 @@ pub(crate) struct End {
     pub(crate) received: ReceiveBuffer,
 }
 
-/// How a handshake failed, for each side that reports an error.
+/// The failure of a handshake, with the error of each side that reports one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) client: Option<Error>,
@@ -187,7 +187,7 @@ impl Party {
 }
 
 impl Delivery {
-    /// How many of the available bytes are delivered.
+    /// The number of available bytes that are delivered next.
     fn next(&mut self, available: usize) -> usize {
         match self {
             Self::Whole => available,

@@ -25,7 +25,7 @@ use crate::resumption::ManualClock;
 /// Slightly more seconds than the time for which early data is fresh, in both directions.
 const WINDOW: u64 = 130;
 
-/// Where servers store sessions.
+/// The place where servers store sessions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Storage {
     /// In tickets, under keys of one process.

@@ -296,8 +296,8 @@ fn resumption_survives_hellos_of_any_size() {
 }
 
 /// A session of TLS 1.2 is resumed with its own suite, even if a full handshake would select
-/// another one. It is not resumed if that suite is not offered or no longer allowed. RFC 5246
-/// 7.4.1.2, 7.4.1.3
+/// another one. It is not resumed if that suite is not offered or no longer allowed.
+/// RFC 5246 7.4.1.2, 7.4.1.3
 #[test]
 fn a_tls12_session_keeps_its_suite() {
     let preferred = CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;

@@ -1,5 +1,5 @@
-//! What a session must not carry over: trust of a lax configuration, early data that cannot be
-//! taken back, secrets without a key.
+//! Limits of resumption: no trust that only a lax configuration established, no early data to a
+//! server that is no longer trusted, no secret without a key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

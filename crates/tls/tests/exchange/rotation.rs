@@ -65,8 +65,7 @@ fn with_rotating_keys(rotations: u32, lasting: Duration) -> Run {
     run
 }
 
-/// Two servers that a client uses in turn. Each new set of keys is given to one of them after the
-/// other.
+/// Two servers that a client uses in turn. Each new set of keys reaches one server after the other.
 fn with_shared_keys(rotations: u32, lasting: Duration) -> Run {
     let time = Time::new();
     let start = time.now().as_secs();

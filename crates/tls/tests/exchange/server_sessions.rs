@@ -1,4 +1,4 @@
-//! What a server's sessions contain about clients, and which configurations resume them.
+//! The data about clients in a server's sessions, and the configurations that resume them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

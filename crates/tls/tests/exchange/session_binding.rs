@@ -1,6 +1,5 @@
-//! What a session is bound to. Each option of both builders is tested with two values: either a
-//! session made under one value is not resumed under the other, or docs/sessions.md explains why it
-//! may be.
+//! Binding of sessions. Each option of both builders is tested with two values: either a session
+//! made under one value is not resumed under the other, or docs/sessions.md explains why it may be.
 //!
 //! `virtual_hosts.rs` tests a server's credentials in detail.
 

@@ -119,7 +119,7 @@ fn tickets_are_not_put_into_the_store_of_ids() {
     }
 }
 
-/// No application has chosen the size of the default store, so long sessions are not stored in it.
+/// Such sessions are too long for the default store, whose size no application has chosen.
 #[test]
 fn sessions_with_long_client_chains_are_not_stored_under_an_id() {
     for (length, kept) in [(1, 1), (40, 0)] {

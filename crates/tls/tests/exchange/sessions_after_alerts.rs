@@ -1,5 +1,5 @@
-//! A session of TLS 1.2 whose connection ended with a fatal alert: neither side resumes it. RFC
-//! 5246 7.2.2
+//! A session of TLS 1.2 whose connection ended with a fatal alert: neither side resumes it.
+//! RFC 5246 7.2.2
 //!
 //! The tests use the stores of both sides, for values and for bytes.
 

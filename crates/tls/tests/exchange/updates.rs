@@ -23,8 +23,8 @@ fn an_update_request_is_not_repeated_before_its_answer() {
     };
     let first = ask(client);
     assert_eq!(records(&first).len(), 1);
-    // The server's answer is in transit, so the client updates its key again without a request. RFC
-    // 9846 4.7.3
+    // The server's answer is in transit, so the client updates its key again without a request.
+    // RFC 9846 4.7.3
     assert!(ask(client).is_empty());
     assert_eq!(client.read(&first, Delivery::Whole), Ok(Vec::new()));
     let second = ask(client);

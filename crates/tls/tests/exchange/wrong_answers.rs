@@ -100,7 +100,7 @@ fn connect(
         }
         received[1 - at].extend(&out);
     }
-    // No question is left.
+    // No question is open any more.
     for handshake in &mut handshakes {
         for (_, answer) in answers() {
             let ended = Err(Error::Misuse(Misuse::HandshakeEnded));

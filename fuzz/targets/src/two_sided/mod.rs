@@ -368,8 +368,8 @@ mod tests {
     #[test]
     fn with_keys_forbidden_messages_can_be_sent() {
         let renegotiate = [18, BY_SERVER | 3, 0, 7];
-        // A renegotiation is refused with a warning, and only after several with an error. RFC 5246
-        // 7.2.2
+        // A renegotiation is refused with a warning, and only after several with an error.
+        // RFC 5246 7.2.2
         assert_eq!(errors(&[&[TLS12, WITH_KEYS], &renegotiate[..]].concat()), [None, None]);
         let [client, _] = errors(&[&[TLS12, WITH_KEYS], &renegotiate.repeat(5)[..]].concat());
         assert_eq!(client, Some(PeerError::Renegotiation.into()));

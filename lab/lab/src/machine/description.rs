@@ -18,11 +18,11 @@ pub struct Machine {
     pub features: Vec<String>,
     /// Whether the machine is virtual.
     pub virtual_machine: bool,
-    /// Whether the processor may exceed its nominal frequency: `on` or `off`.
+    /// The frequency governor of the first processor.
     pub governor: String,
-    /// Whether two threads share a core: `1` or `0`.
+    /// Whether the processor may exceed its nominal frequency: `on` or `off`.
     pub turbo: String,
-    /// Whether two threads share a core: `1`, `0`.
+    /// Whether two threads share a core: `1` or `0`.
     pub smt: String,
     /// Bytes of memory.
     pub memory: u64,

@@ -1,7 +1,7 @@
 //! Declarations of OpenSSL's headers.
 //!
-//! They are written by hand because no bindings support all releases from 1.1.1 to 4.0. These
-//! functions have the same type in all of them; macros are expanded.
+//! The declarations are written by hand because no bindings support all releases from 1.1.1 to 4.0.
+//! These functions have the same type in all of them; macros are expanded.
 
 // The names are those of the headers.
 #![allow(non_camel_case_types, non_snake_case, clippy::upper_case_acronyms)]

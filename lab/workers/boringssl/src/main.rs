@@ -239,7 +239,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             }
             return Ok(());
         }
-        // Only tickets arrive here.
+        // At this point only tickets arrive.
         if buffers.wire.has_unread() && self.read(buffers)?.is_some() {
             return Err("data after a handshake".into());
         }

@@ -26,7 +26,7 @@ pub(crate) enum Call {
     MlKemDecapsulate,
     /// Signs the handshake with the leaf's key.
     Sign,
-    /// Verifies that signature.
+    /// Verifies the handshake's signature.
     VerifyHandshake,
     /// Parses the public key at this position of the chain.
     ParseKey(usize),

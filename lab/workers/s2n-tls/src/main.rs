@@ -220,7 +220,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
                 session::keep(connection)?;
             }
         }
-        // Only tickets arrive here.
+        // At this point only tickets arrive.
         if buffers.wire.has_unread() && self.read(buffers)?.is_some() {
             return Err("data after a handshake".into());
         }

@@ -284,7 +284,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
                         other => return Err(format!("{other:?}").into()),
                     }
                 }
-                // Only tickets arrive here.
+                // After the handshake only tickets arrive.
                 State::Connected(connection) => {
                     return match connection.receiver.open(&mut buffers.received)? {
                         Opened::More => Ok(()),

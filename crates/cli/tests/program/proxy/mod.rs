@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Folder, Leaf, Outcome, connect, openssl_resumes, run, tercel};
 
-/// Longer than any test takes, even on a busy machine.
+/// A time limit that is longer than any test takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A running terminator, killed when dropped.
@@ -198,6 +198,7 @@ fn one_line_serves_and_is_watched() {
     assert_eq!(proxy.status(), Some(0), "{}", proxy.said());
 }
 
+/// RFC 5246 7.3
 #[test]
 fn clients_that_take_no_tickets_are_resumed_by_session_id() {
     let folder = folder();

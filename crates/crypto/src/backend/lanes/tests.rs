@@ -229,7 +229,7 @@ fn what_is_wiped_is_more_than_a_kernel_uses_of_the_stack() {
         }
     }
     println!("kernels use up to {most} bytes of the stack; {DEPTH} are wiped");
-    // Another compiler may use more than this one.
+    // The margin is needed because another compiler may use more stack than this one.
     assert!(most + most / 2 <= DEPTH, "{most} bytes are used");
 }
 

@@ -1,6 +1,6 @@
 //! Stapled OCSP responses and their effect on a chain. RFC 6960, RFC 6066 8
 //!
-//! This file has the tests of each policy, and of malformed responses.
+//! This file tests each policy, and malformed responses.
 
 mod signers;
 mod statements;

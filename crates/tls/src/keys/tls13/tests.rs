@@ -1,7 +1,8 @@
 //! Compares the key schedule with one that is computed value by value, with HMAC and a hash only.
 //! RFC 9846 7.1
 //!
-//! This is needed because the published traces cover SHA-256 only, and no interleaved computation.
+//! The comparison is needed because the published traces cover SHA-256 only, and no interleaved
+//! computation.
 
 use tercel_crypto::{
     Digest, Hash, HashAlgorithm, HmacKey, InterleavedHash, KeyExchange, KeyExchangeAlgorithm,

@@ -77,9 +77,9 @@ struct Replay<'t> {
     server: End,
     first_hello: Vec<u8>,
     transcript: Transcript,
-    /// Set at the ServerHello.
+    /// The handshake keys, which exist from the ServerHello.
     handshake: Option<HandshakeKeys>,
-    /// Set at the server's Finished, with its transcript hash.
+    /// The application secrets, which exist from the server's Finished, with its transcript hash.
     application: Option<(Digest, ApplicationSecrets)>,
 }
 

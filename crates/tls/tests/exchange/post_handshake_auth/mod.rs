@@ -1,5 +1,5 @@
-//! Post-handshake client authentication: a server requests a certificate, and a client answers. RFC
-//! 9846 4.7.2
+//! Post-handshake client authentication: a server requests a certificate, and a client answers.
+//! RFC 9846 4.7.2
 //!
 //! This file has the helpers for the tests in this folder.
 

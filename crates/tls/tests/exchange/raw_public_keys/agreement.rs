@@ -1,4 +1,4 @@
-//! Which certificate type each side sends: negotiated, declined, or answered against the offer.
+//! The certificate type that each side sends: negotiated, declined, or answered against the offer.
 
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{Error, Policy, error::PeerError, server::ClientAuth};
