@@ -57,8 +57,8 @@ pub(crate) struct ServerResumption {
     /// The digest that sessions of this configuration are bound to, see [`context_digest`].
     pub(crate) context_digest: ContextDigest,
     /// The digest that sessions of external pre-shared keys are bound to, see
-    /// [`context_digest_of_keys`].
-    pub(crate) context_digest_of_keys: ContextDigest,
+    /// [`digest_for_psk`].
+    pub(crate) psk_context_digest: ContextDigest,
 }
 
 impl ServerResumption {
@@ -88,17 +88,13 @@ impl ServerResumption {
             resumption_across_names: false,
             session_context: Vec::new(),
             context_digest: ContextDigest::NONE,
-            context_digest_of_keys: ContextDigest::NONE,
+            psk_context_digest: ContextDigest::NONE,
         }
     }
 
     /// The digest that this session has to be bound to.
     pub(crate) fn context_digest_for(&self, session: &Session) -> ContextDigest {
-        if session.pre_shared_key.is_some() {
-            self.context_digest_of_keys
-        } else {
-            self.context_digest
-        }
+        if session.pre_shared_key.is_some() { self.psk_context_digest } else { self.context_digest }
     }
 
     /// Whether the application set a session context.
@@ -190,7 +186,7 @@ pub(crate) fn context_digest(
 /// Computes the context digest for sessions of external pre-shared keys. An object of the
 /// application is asked before a resumption whether it still knows the key. With [`Policy::Ask`]
 /// there is no such check, so the sessions are bound to this configuration.
-pub(crate) fn context_digest_of_keys(
+pub(crate) fn digest_for_psk(
     resumption: &ServerResumption,
     keys: Option<&Policy<dyn FindPreSharedKey>>,
 ) -> Result<ContextDigest, ConfigError> {

@@ -12,7 +12,7 @@ use super::client_auth::ClientAuth;
 use super::clock::Clock;
 use super::common::Common;
 use super::protocols::Protocols;
-use super::resumption::{ServerResumption, SessionIds, context_digest, context_digest_of_keys};
+use super::resumption::{ServerResumption, SessionIds, context_digest, digest_for_psk};
 use crate::auth::certificate_types;
 use crate::auth::compression::CompressCertificate;
 use crate::auth::credential::{Credential, Credentials, SelectCredential};
@@ -356,8 +356,7 @@ impl ServerConfigBuilder {
             client_verifier.as_ref(),
             (self.request_ocsp, self.request_timestamps),
         )?;
-        resumption.context_digest_of_keys =
-            context_digest_of_keys(&resumption, self.pre_shared_keys.as_ref())?;
+        resumption.psk_context_digest = digest_for_psk(&resumption, self.pre_shared_keys.as_ref())?;
         Ok(Arc::new(ServerConfig {
             common,
             credentials,

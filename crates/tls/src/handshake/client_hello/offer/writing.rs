@@ -12,11 +12,12 @@ use super::Offer;
 use crate::auth::compressed_certificate;
 use crate::config::client::ClientConfig;
 use crate::error::Error;
+use crate::handshake::certificate_type_negotiation::offer;
 use crate::handshake::client_hello::offered_key::OfferedKey;
+use crate::handshake::negotiate;
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::short_list::ShortList;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{certificate_type_negotiation, negotiate};
 
 impl Offer {
     /// Writes and sends a ClientHello with these shares.
@@ -83,14 +84,8 @@ impl Offer {
                 .then_some(List::new(&compressions)),
             certificate_authorities: (tls13 && verifies && !authorities.is_empty())
                 .then_some(List::new(&authorities)),
-            server_certificate_type: certificate_type_negotiation::offer(
-                &config.server_certificate_types,
-            )
-            .filter(|_| verifies),
-            client_certificate_type: certificate_type_negotiation::offer(
-                &config.client_certificate_types,
-            )
-            .filter(|_| verifies),
+            server_certificate_type: offer(&config.server_certificate_types).filter(|_| verifies),
+            client_certificate_type: offer(&config.client_certificate_types).filter(|_| verifies),
             extended_master_secret: tls12.then_some(()),
             record_size_limit: common.record_size_limit,
             post_handshake_auth: (tls13 && config.post_handshake_auth).then_some(()),
