@@ -43,6 +43,19 @@ while read -r package _ folder said; do
 done < <(cargo tree --locked --workspace -e normal,build --prefix none -f '{p} {f}' | grep -F "($PWD/" | sed 's/ (\*)$//' | sort -u)
 [ "$faults" -eq 0 ] || { echo "$faults faults; nothing was built" >&2; exit 1; }
 
+# Each public function behind a seam's feature has the words; otherwise the searches below could not find it.
+gate='feature = "(testing|deterministic|count-locks)"'
+modules=$(git grep -h -A 1 -E "$gate" -- 'crates/*/src/*.rs' | sed -n 's/^pub mod \([a-z_]*\);/\1/p' | sort -u | paste -s -d '|')
+unnamed=$(git ls-files -- 'crates/*/src/*.rs' | xargs awk -v gate="$gate" -v modules="/(${modules:-none})(/mod)?[.]rs$" -v seam="$seam" '
+    FNR == 1 { described = named = gated = 0; in_module = FILENAME ~ modules }
+    /^[ \t]*\/\/\// { if (!described) named = index($0, "/// " seam) > 0; described = 1; next }
+    /^[ \t]*#\[/ { if ($0 ~ gate && $0 !~ /not\(/) gated = 1; next }
+    {
+        if ((gated || in_module) && !named && /^[ \t]*pub (const |async )?fn /) print FILENAME ":" FNR
+        described = named = gated = 0
+    }')
+[ -z "$unnamed" ] || { fault "documentation that does not begin with \"$seam\": $unnamed"; exit 1; }
+
 # A release contains no seam.
 lines=$(artifacts build --release --workspace)
 grep -q -F '/release/tercel"' <<<"$lines" || { echo "no program was built" >&2; exit 1; }
@@ -62,7 +75,7 @@ for crate in $(git grep -l -F "$seam" -- 'crates/*/src/*.rs' | cut -d/ -f1,2 | s
 done
 
 # Each seam requires debug assertions.
-open=$(git grep -n -E 'feature = "(testing|deterministic|count-locks)"' -- 'crates/*/src/*.rs' | grep -v debug_assertions || true)
+open=$(git grep -n -E "$gate" -- 'crates/*/src/*.rs' | grep -v debug_assertions || true)
 [ -z "$open" ] || fault "without debug assertions: $open"
 
 # A public item that is hidden from the documentation would be a seam without the name.

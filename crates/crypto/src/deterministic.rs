@@ -19,13 +19,13 @@ use std::collections::VecDeque;
 use crate::algorithm::HashAlgorithm;
 use crate::hash::Hash;
 
-/// For tests. Runs `action` with the thread's randomness drawn from `seed`, then restores the
+/// Test seam. Runs `action` with the thread's randomness drawn from `seed`, then restores the
 /// previous source.
 pub fn with_seed<T>(seed: u64, action: impl FnOnce() -> T) -> T {
     with_source(Source::Seed { seed, drawn: 0 }, action)
 }
 
-/// For tests. Runs `action` with exactly these bytes as the thread's randomness, then restores the
+/// Test seam. Runs `action` with exactly these bytes as the thread's randomness, then restores the
 /// previous source.
 ///
 /// # Panics
@@ -35,12 +35,12 @@ pub fn with_bytes<T>(bytes: &[u8], action: impl FnOnce() -> T) -> T {
     with_source(Source::Script(bytes.iter().copied().collect()), action)
 }
 
-/// For tests. Draws the thread's randomness from `seed` from now on.
+/// Test seam. Draws the thread's randomness from `seed` from now on.
 pub fn seed(seed: u64) {
     SOURCE.replace(Some(Source::Seed { seed, drawn: 0 }));
 }
 
-/// For tests. Draws the thread's randomness from the system again.
+/// Test seam. Draws the thread's randomness from the system again.
 pub fn unseed() {
     SOURCE.replace(None);
 }

@@ -50,7 +50,7 @@ mod counted {
         }
     }
 
-    /// For tests. The number of lock operations by threads whose name begins with `name`.
+    /// Test seam. The number of lock operations by threads whose name begins with `name`.
     #[must_use]
     pub fn taken_by(name: &str) -> u64 {
         let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);

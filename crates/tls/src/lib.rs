@@ -212,7 +212,7 @@ pub mod crypto {
 #[doc = include_str!("../docs/coming-from-rustls.md")]
 pub mod coming_from_rustls {}
 
-/// For fuzzing only. Decodes a session from the bytes that a ticket seals, and returns it in the
+/// Test seam. Decodes a session from the bytes that a ticket seals, and returns it in the
 /// encoding for stores.
 #[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]

@@ -130,7 +130,7 @@ impl KeyExchange {
         Ok(Self(Inner { algorithm, classic, kem, share: Vec::new() }))
     }
 
-    /// For tests. Makes the key pair of a published private key, for replaying traces.
+    /// Test seam. Makes the key pair of a published private key, for replaying traces.
     ///
     /// # Errors
     ///

@@ -255,7 +255,7 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// For tests only. Sets groups that the server is known to support, in any order, from DNS or
+    /// Test seam. Sets groups that the server is known to support, in any order, from DNS or
     /// from an earlier connection. The client then sends a share for the best enabled group among
     /// them, instead of those of [`Self::key_shares`]. A wrong hint costs only a round trip.
     /// draft-ietf-tls-key-share-prediction 3
@@ -289,7 +289,7 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// For tests only. Requests this number of additional bytes in the first flight of a TLS 1.3
+    /// Test seam. Requests this number of additional bytes in the first flight of a TLS 1.3
     /// server, which simulates larger certificates. Default: not requested. The request uses
     /// BoringSSL's extension `server_padding`, whose number is not registered. See
     /// [`crate::ConnectionInfo::got_server_padding`].

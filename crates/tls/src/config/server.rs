@@ -279,7 +279,7 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// For tests only. Sends the additional bytes that a client requests with
+    /// Test seam. Sends the additional bytes that a client requests with
     /// [`crate::client::ClientConfigBuilder::request_server_padding`], at most 16384. Default: off.
     #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]

@@ -202,7 +202,7 @@ impl ConnectionInfo {
         }
     }
 
-    /// For tests only. Client: returns whether the server sent the requested padding.
+    /// Test seam. Client: returns whether the server sent the requested padding.
     #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]
     pub fn got_server_padding(&self) -> bool {
