@@ -264,7 +264,7 @@ impl StoreReplayGuard {
         let replies: (String, String, String, (u64, u64)) =
             self.store.run_pipeline(Caller::Background, connections, commands).await?;
         let (server, memory, replication, time) = replies;
-        let refuse = |reason| FleetError::Setting("early_data", reason);
+        let refuse = |reason| FleetError::Setting("store", reason);
         let info = StoreInfo::read(&server, &memory, &replication).map_err(refuse)?;
         if !self.is_in_time(time.0, UnixTime::now()) {
             return Err(refuse(

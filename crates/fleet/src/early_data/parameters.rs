@@ -42,7 +42,7 @@ impl Parameters {
     /// If a parameter differs: its name, and both values.
     pub(super) fn check(self, epoch: &str, has_no_replicas: bool) -> Result<(), FleetError> {
         let other = Self::of(epoch)
-            .ok_or(FleetError::Setting("early_data", "the epoch in the store has no parameters"))?;
+            .ok_or(FleetError::Setting("store", "the epoch in it has no parameters"))?;
         let mismatch =
             |setting, here, there| Err(FleetError::SettingMismatch { setting, here, there });
         if self.clock_difference != other.clock_difference {

@@ -125,7 +125,7 @@ impl ServerConfigBuilder {
     }
 
     /// Sets the object that is notified of TLS 1.2 sessions to remove because a connection ended
-    /// with a fatal alert. It is needed if the store is [`Policy::Ask`](crate::Policy::Ask); a
+    /// with a fatal alert. It is needed if the store is [`Policy::Ask`]; a
     /// [`ServerSessionStore`] is notified by its own `remove`. Default: none; then such a session
     /// can be resumed until it is removed for another reason. RFC 5246 7.2.2
     #[must_use]

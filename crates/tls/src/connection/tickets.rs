@@ -10,10 +10,6 @@ use crate::record::limits;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_store::{ClientSessionKey, ClientSessionStore};
 
-/// The maximum number of tickets that a client processes in one connection. A server has no reason
-/// to send more.
-pub(crate) const MAX_TICKETS: u8 = 16;
-
 /// Creates a session from each ticket and stores it.
 pub(crate) struct TicketHandler {
     pub(crate) secret: ResumptionSecret,
@@ -28,7 +24,7 @@ pub(crate) struct TicketHandler {
 impl TicketHandler {
     /// Whether a ticket was received.
     pub(crate) fn has_received_ticket(&self) -> bool {
-        self.left < MAX_TICKETS
+        self.left < limits::MAX_TICKETS_RECEIVED
     }
 
     /// Stores a session with this ticket, unless the ticket cannot be used.

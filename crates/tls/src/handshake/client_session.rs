@@ -10,7 +10,7 @@ use super::identity;
 use super::runtime::flow::Flow;
 use crate::config::client::ClientConfig;
 use crate::connection::info::ConnectionInfo;
-use crate::connection::tickets::{MAX_TICKETS, TicketHandler};
+use crate::connection::tickets::TicketHandler;
 use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::ResumptionSecret;
@@ -115,7 +115,7 @@ pub(crate) fn ticket_handler(
         key: to.clone(),
         store: Arc::clone(store),
         clock: Arc::clone(&config.common.clock),
-        left: MAX_TICKETS,
+        left: limits::MAX_TICKETS_RECEIVED,
     }))
 }
 

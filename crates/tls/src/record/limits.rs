@@ -91,10 +91,17 @@ pub(crate) const MAX_SERVER_PADDING: u16 = 1 << 14;
 /// The smallest `record_size_limit` that may be offered. RFC 8449 4
 pub(crate) const MIN_RECORD_SIZE_LIMIT: u16 = 64;
 
+/// The largest number of tickets that a handshake issues.
+pub(crate) const MAX_TICKETS_SENT: u8 = 10;
+
+/// The maximum number of tickets that a client processes in one connection. A server has no reason
+/// to send more.
+pub(crate) const MAX_TICKETS_RECEIVED: u8 = 16;
+
 /// The longest lifetime of a ticket in seconds: seven days. RFC 9846 4.7.1
 pub(crate) const MAX_TICKET_LIFETIME: u32 = 604_800;
 
-/// A lifetime in whole seconds, at most [`MAX_TICKET_LIFETIME`].
+/// Converts a lifetime to whole seconds, at most [`MAX_TICKET_LIFETIME`].
 pub(crate) fn ticket_lifetime(lifetime: Duration) -> u32 {
     let seconds = u32::try_from(lifetime.as_secs()).unwrap_or(u32::MAX);
     seconds.min(MAX_TICKET_LIFETIME)

@@ -67,7 +67,8 @@ label_values! {
     HandshakeFailure {
         /// The peer violated the protocol.
         Protocol = "protocol",
-        /// There is no common version, cipher suite, group, signature scheme or ALPN protocol.
+        /// There is no common version, cipher suite, group, signature scheme, certificate type,
+        /// ALPN protocol or pre-shared key, or the client does not support a required extension.
         NothingInCommon = "nothing_in_common",
         /// The first bytes were plaintext HTTP.
         PlainHttp = "plain_http",
@@ -162,23 +163,12 @@ impl HandshakeFailure {
 
     fn of_protocol(error: Error) -> Self {
         match error {
-            Error::Peer(
-                PeerError::UnsupportedVersion
-                | PeerError::InappropriateFallback
-                | PeerError::NoSharedCipherSuite
-                | PeerError::NoSharedGroup
-                | PeerError::NoCommonSignatureScheme
-                | PeerError::NoCommonCertificateType
-                | PeerError::NoApplicationProtocol
-                | PeerError::ExtendedMainSecretRequired
-                | PeerError::UnsafeLegacyRenegotiation
-                | PeerError::UnknownPreSharedKey,
-            ) => Self::NothingInCommon,
             Error::Peer(PeerError::PlainHttp) => Self::PlainHttp,
             Error::Peer(PeerError::UnrecognizedName) => Self::UnrecognizedName,
             Error::Peer(PeerError::CertificateRequired | PeerError::CertificateRequiredTls12) => {
                 Self::CertificateRequired
             }
+            Error::Peer(error) if error.is_disagreement() => Self::NothingInCommon,
             Error::Peer(_) => Self::Protocol,
             Error::Refused(_) => Self::CertificateRefused,
             Error::AlertReceived(_) => Self::AlertReceived,

@@ -10,7 +10,7 @@ use tercel_wire::{
     PskBinder, TlsFlags,
 };
 
-use super::server_random::{MAX_TICKETS, TicketRandom, TicketRandoms};
+use super::server_random::{TicketRandom, TicketRandoms};
 use crate::config::server::ServerConfig;
 use crate::connection::info::{ConnectionInfo, EarlyDataRejection};
 use crate::error::{Error, PeerError};
@@ -209,7 +209,8 @@ pub(crate) fn tickets_to_send(
     let ours = if info.resumed { resumption.renewed_tickets } else { resumption.new_tickets };
     // A client may request more sealed tickets, which the client itself stores, but not more space
     // in the server's store.
-    let most = if ours == 0 || resumption.stores_tickets() { ours } else { MAX_TICKETS };
+    let most =
+        if ours == 0 || resumption.stores_tickets() { ours } else { limits::MAX_TICKETS_SENT };
     // The client gets the requested number of tickets, up to the server's limit. RFC 9149 3
     match hello.extensions.ticket_request {
         Some(request) if info.resumed => request.resumption_count.min(most),

@@ -4,6 +4,7 @@ use crate::config::server::ServerConfig;
 use crate::error::{Error, InternalError};
 use crate::handshake::resumption::{NAME, Name};
 use crate::handshake::short_list::ShortList;
+use crate::record::limits;
 
 /// The server random, and the random values of the tickets.
 pub(super) struct ServerRandoms {
@@ -32,8 +33,9 @@ impl ServerRandoms {
     /// Draws all values in one call, since each call of the generator has a cost.
     pub(super) fn draw(config: &ServerConfig, tickets: u8) -> Result<Self, Error> {
         let named = config.resumption.stores_tickets();
-        let wanted = usize::from(tickets.min(MAX_TICKETS)).saturating_mul(bytes_per_ticket(named));
-        let mut room = [0_u8; RANDOM + MAX_TICKETS as usize * (AGE_ADD + NAME)];
+        let wanted = usize::from(tickets.min(limits::MAX_TICKETS_SENT))
+            .saturating_mul(bytes_per_ticket(named));
+        let mut room = [0_u8; RANDOM + limits::MAX_TICKETS_SENT as usize * (AGE_ADD + NAME)];
         let drawn = room.get_mut(..RANDOM.saturating_add(wanted)).ok_or(InternalError::Internal)?;
         tercel_crypto::fill_random(drawn)?;
         let (random, bytes) = drawn.split_first_chunk().ok_or(InternalError::Internal)?;
@@ -67,9 +69,6 @@ const AGE_ADD: usize = 4;
 /// The number of bytes stored inline: those of two tickets with IDs, the default number of tickets.
 const INLINE: usize = 2 * (AGE_ADD + NAME);
 
-/// The largest number of tickets that a handshake issues.
-pub(crate) const MAX_TICKETS: u8 = 10;
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -90,7 +89,8 @@ mod tests {
         let with_store = ServerConfig::builder().session_store(stored());
         for (builder, named) in [(ServerConfig::builder(), false), (with_store, true)] {
             let config = build(builder);
-            let draws = [(); 2].map(|()| ServerRandoms::draw(&config, MAX_TICKETS).unwrap());
+            let draws =
+                [(); 2].map(|()| ServerRandoms::draw(&config, limits::MAX_TICKETS_SENT).unwrap());
             let mut halves: Vec<_> =
                 draws.iter().flat_map(|draw| draw.random.chunks_exact(16)).collect();
             let all = || draws.iter().flat_map(|draw| draw.ticket_randoms.iter());
@@ -105,7 +105,7 @@ mod tests {
             let mut age_adds: Vec<_> = all().map(|ticket| ticket.age_add).collect();
             age_adds.sort_unstable();
             age_adds.dedup();
-            assert_eq!(age_adds.len(), 2 * usize::from(MAX_TICKETS));
+            assert_eq!(age_adds.len(), 2 * usize::from(limits::MAX_TICKETS_SENT));
         }
     }
 
@@ -116,7 +116,7 @@ mod tests {
             .session_store(Policy::Here(Arc::new(ServerMemoryStore::new(1)) as _));
         for (builder, each) in [(ServerConfig::builder(), 4), (named, 4 + 32)] {
             let config = build(builder);
-            for tickets in 0..=MAX_TICKETS {
+            for tickets in 0..=limits::MAX_TICKETS_SENT {
                 let drawn: Vec<u8> = (0..32 + usize::from(tickets) * each)
                     .map(|at| u8::try_from(at % 251).unwrap())
                     .collect();
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn there_is_a_value_for_each_ticket() {
         let config = build(ServerConfig::builder());
-        for tickets in 0..=MAX_TICKETS {
+        for tickets in 0..=limits::MAX_TICKETS_SENT {
             let randoms = ServerRandoms::draw(&config, tickets).unwrap();
             assert_eq!(randoms.ticket_randoms.iter().count(), usize::from(tickets));
             assert_eq!(randoms.ticket_randoms.is_empty(), tickets == 0);

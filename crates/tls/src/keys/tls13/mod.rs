@@ -6,6 +6,18 @@
 //!             -> .into_traffic_secrets(hello) -> .into_keys() -> MainSecret
 //! ```
 //!
+//! | secret of RFC 9846 7.1 | derived by | erased |
+//! |---|---|---|
+//! | Early Secret | [`EarlySecret::new`], `with_binder_key` | in `into_handshake` |
+//! | binder key | `with_binder_key` | after the binder is checked or computed |
+//! | early traffic, exporter | `early_secrets` | after early data; with the connection |
+//! | Handshake Secret | `into_handshake` | in `into_traffic_secrets` |
+//! | handshake traffic | `into_traffic_secrets` | in `into_keys`; record and Finished keys remain |
+//! | Main Secret | `into_keys` | at the client's Finished, see `ClientFinished` |
+//! | application traffic, exporter | `application_secrets` | at a key update; with the connection |
+//! | resumption | `resumption_secret` | after the tickets; a client's with the connection |
+//!
+//! Each secret is a type that is zeroized when it is dropped.
 //! Independent values are derived at once, so that their hash computations can run in parallel.
 //! Therefore some values are derived one step earlier than in the RFC's figure.
 
