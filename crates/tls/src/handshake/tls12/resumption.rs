@@ -29,8 +29,8 @@ pub(super) async fn find(
     config: &ServerConfig,
     hello: &ClientHello<'_>,
 ) -> Result<Option<FoundSession>, Error> {
-    let Some(name) = named(hello, config) else { return Ok(None) };
-    let Some(found) = resumption::find(flow, config, name, false).await? else {
+    let Some(identity) = offered_identity(hello, config) else { return Ok(None) };
+    let Some(found) = resumption::find(flow, config, identity, false).await? else {
         return Ok(None);
     };
     let session = &found.session;
@@ -57,7 +57,10 @@ pub(super) async fn find(
 }
 
 /// Returns the ticket or ID of the session that the client requests to resume.
-pub(super) fn named<'h>(hello: &ClientHello<'h>, config: &ServerConfig) -> Option<&'h [u8]> {
+pub(super) fn offered_identity<'h>(
+    hello: &ClientHello<'h>,
+    config: &ServerConfig,
+) -> Option<&'h [u8]> {
     // A ticket has priority over a session ID. RFC 5077 3.4
     match hello.extensions.session_ticket {
         Some(ticket) if !ticket.is_empty() => Some(ticket),

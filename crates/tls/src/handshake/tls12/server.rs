@@ -481,7 +481,7 @@ impl<'a> AbbreviatedFlight<'a> {
         let FoundSession { mut session, is_stored, is_from_application, .. } = found;
         let randoms = Randoms { client: *hello.random, server: server_random(config)? };
         if let Some(id) =
-            resumption::named(hello, config).filter(|_| is_stored || is_from_application)
+            resumption::offered_identity(hello, config).filter(|_| is_stored || is_from_application)
         {
             // From here on, a fatal alert on this connection removes the session. RFC 5246 7.2.2
             let value = is_stored.then_some(&*session);

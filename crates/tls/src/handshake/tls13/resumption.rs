@@ -16,7 +16,7 @@ use crate::connection::info::{ConnectionInfo, EarlyDataRejection};
 use crate::error::{Error, PeerError};
 use crate::handshake::identity::CredentialForHello;
 use crate::handshake::question::{AdmitEarlyDataQuestion, AnswerValue, Question};
-use crate::handshake::resumption::{FoundSession, Name};
+use crate::handshake::resumption::{FoundSession, SessionId};
 use crate::handshake::runtime::flow::{Flow, wrong_answer};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{negotiate, resumption};
@@ -236,7 +236,7 @@ pub(crate) fn send_tickets(
     let mut send = |nonce, values: TicketRandom, psk| {
         template.age_add = values.age_add;
         template.secret = psk;
-        send_ticket(flow, config, &template, nonce, values.name, info)
+        send_ticket(flow, config, &template, nonce, values.session_id, info)
     };
     let mut tickets = (0_u8..).zip(prepared.iter());
     // The tickets are processed in pairs, since deriving two keys at once is faster.
@@ -259,10 +259,12 @@ fn send_ticket(
     config: &ServerConfig,
     session: &Session,
     nonce: u8,
-    name: Option<Name>,
+    session_id: Option<SessionId>,
     info: &mut ConnectionInfo,
 ) -> Result<bool, Error> {
-    let Some(ticket) = resumption::issue(config, session, name, info) else { return Ok(false) };
+    let Some(ticket) = resumption::issue(config, session, session_id, info) else {
+        return Ok(false);
+    };
     let message = NewSessionTicket {
         ticket_lifetime: session.lifetime,
         ticket_age_add: session.age_add,
