@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! EarlySecret -> .into_handshake(shared) -> HandshakeSecret
-//!             -> .into_traffic_secrets(hello) -> .into_keys() -> MainSecret
+//!             -> .into_traffic_secrets(transcript_hash) -> .into_keys() -> MainSecret
 //! ```
 //!
 //! Independent values are derived at once, so that their hash computations can run in parallel.
