@@ -24,7 +24,7 @@ use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, InternalError, PeerError};
 use crate::handshake::identity::PeerCertificate;
 use crate::handshake::negotiate::{KnownSuites, parse_hello};
-use crate::handshake::resumption::{FoundSession, invalidate_on_alert, keep_digest};
+use crate::handshake::resumption_rules::{FoundSession, invalidate_on_alert, keep_digest};
 use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::coroutine::{Completion, Outcome, boxed};
 use crate::handshake::runtime::established::Established;

@@ -27,7 +27,7 @@ use crate::connection::post_handshake_auth::HandshakeContext;
 use crate::error::{Error, PeerError};
 use crate::handshake::identity::CredentialForHello;
 use crate::handshake::negotiate::parse_hello;
-use crate::handshake::resumption::{keep_digest, template as server_session};
+use crate::handshake::resumption_rules::{keep_digest, template as server_session};
 use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::coroutine::{Completion, Outcome, boxed};
 use crate::handshake::runtime::established::Established;

@@ -2,7 +2,7 @@
 
 use crate::config::server::ServerConfig;
 use crate::error::{Error, InternalError};
-use crate::handshake::resumption::{SESSION_ID_LENGTH, SessionId};
+use crate::handshake::resumption_rules::{SESSION_ID_LENGTH, SessionId};
 use crate::handshake::short_list::ShortList;
 
 /// The server random, and the random values of the tickets.

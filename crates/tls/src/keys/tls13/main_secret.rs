@@ -4,7 +4,7 @@ use tercel_crypto::{Digest, Mac, Prk, ShortSecret};
 
 use super::exporter::ExporterSecret;
 use super::finished_key::FinishedKey;
-use super::resumption::ResumptionSecret;
+use super::resumption_secret::ResumptionSecret;
 use super::traffic::{TrafficSecret, key_and_iv};
 use crate::keys::label::{ExpandLabel, Label, derive, expand_labels};
 use crate::keys::suite::Suite;

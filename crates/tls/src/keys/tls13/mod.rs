@@ -14,7 +14,7 @@ mod exporter;
 mod finished_key;
 mod handshake;
 mod main_secret;
-mod resumption;
+mod resumption_secret;
 mod signed_content;
 #[cfg(test)]
 mod tests;
@@ -27,6 +27,6 @@ pub(crate) use handshake::{HandshakeKeys, HandshakeSecret};
 #[cfg(test)]
 pub(crate) use main_secret::ApplicationSecrets;
 pub(crate) use main_secret::MainSecret;
-pub(crate) use resumption::ResumptionSecret;
+pub(crate) use resumption_secret::ResumptionSecret;
 pub(crate) use signed_content::{CLIENT_CONTEXT, SERVER_CONTEXT, SignedContent};
 pub(crate) use traffic::TrafficSecret;
