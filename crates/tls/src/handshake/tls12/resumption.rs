@@ -10,7 +10,7 @@ use crate::config::server::ServerConfig;
 use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, PeerError};
 use crate::handshake::identity::CredentialForHello;
-use crate::handshake::resumption_rules::FoundSession;
+use crate::handshake::resumption_rules::{FoundSession, SessionId};
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::{negotiate, resumption_rules};
 use crate::keys::suite::Suite;
@@ -75,13 +75,13 @@ pub(super) fn offered_identity<'h>(
 
 /// The means by which the new session of a full handshake can be resumed. The ServerHello announces
 /// it.
-pub(super) enum NewSession {
+pub(super) enum ResumptionMeans {
     None,
     Ticket,
-    WithId([u8; 32]),
+    SessionId(SessionId),
 }
 
-impl NewSession {
+impl ResumptionMeans {
     /// Selects a ticket for a client that supports tickets. For other clients, selects an ID if
     /// there is a store. RFC 5077 3.2
     pub(super) fn plan(config: &ServerConfig, hello: &ClientHello<'_>) -> Result<Self, Error> {
@@ -98,7 +98,7 @@ impl NewSession {
         }
         let mut id = [0_u8; 32];
         tercel_crypto::fill_random(&mut id)?;
-        Ok(Self::WithId(id))
+        Ok(Self::SessionId(id))
     }
 }
 
@@ -120,7 +120,7 @@ pub(super) fn new_session(
 
 /// A new session, and the ID that the ServerHello contains for it.
 pub(super) struct SessionWithId {
-    id: [u8; 32],
+    id: SessionId,
     /// `None` if the application stores the session.
     session: Option<ServerSession>,
 }
@@ -128,7 +128,7 @@ pub(super) struct SessionWithId {
 impl SessionWithId {
     /// Creates the value. A session that the application stores is passed to it in `info`.
     pub(super) fn new(
-        id: [u8; 32],
+        id: SessionId,
         session: Session,
         config: &ServerConfig,
         info: &mut ConnectionInfo,
