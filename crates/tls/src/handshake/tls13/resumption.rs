@@ -100,8 +100,8 @@ fn check_binder(
     partial: &mut &[u8],
     binder: PskBinder<'_>,
 ) -> Result<EarlySecret, Error> {
-    let (early, key) = transcript.add_beside(mem::take(partial), |beside| {
-        EarlySecret::with_binder_key(suite, psk, kind, beside)
+    let (early, key) = transcript.add_interleaved(mem::take(partial), |interleaved| {
+        EarlySecret::with_binder_key(suite, psk, kind, interleaved)
     });
     let expected = key.binder(&transcript.digest());
     if !tercel_crypto::constant_time_eq(&expected, binder.0) {
