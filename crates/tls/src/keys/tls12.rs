@@ -58,8 +58,8 @@ impl MainSecret12 {
         self.secret.as_bytes()
     }
 
-    /// Derives the keys and the client's `verify_data` over `transcript_hash`, for a full handshake.
-    /// In it, the client sends Finished first.
+    /// Derives the keys and the client's `verify_data` over `transcript_hash`, for a full
+    /// handshake. In it, the client sends Finished first.
     pub(crate) fn keys_and_client_finished(
         &self,
         randoms: &Randoms,
