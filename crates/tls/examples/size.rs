@@ -75,12 +75,12 @@ fn print(name: &str, (mut client, _): End, (mut server, _): End) -> usize {
             info = Some(kept);
         })
         .bytes_current;
-        let facts_heap = -measure(|| drop(info.take())).bytes_current;
+        let info_heap = -measure(|| drop(info.take())).bytes_current;
         let heap = usize::try_from(heap).unwrap_or_default();
         let total = inline + heap;
         println!(
             "  {name:<44} {side}: {total:>5} bytes ({inline} inline, {heap} heap; info {} more)",
-            size_of::<tercel::ConnectionInfo>() + usize::try_from(facts_heap).unwrap_or_default()
+            size_of::<tercel::ConnectionInfo>() + usize::try_from(info_heap).unwrap_or_default()
         );
         most = most.max(total);
     }

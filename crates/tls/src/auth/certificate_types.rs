@@ -38,7 +38,7 @@ impl TypeSet {
 }
 
 /// Whether the list is not empty, and each type is known and listed once.
-pub(crate) fn are_sound(types: &[CertificateType]) -> bool {
+pub(crate) fn is_valid_list(types: &[CertificateType]) -> bool {
     let known = |kind: &CertificateType| {
         *kind == CertificateType::X509 || *kind == CertificateType::RAW_PUBLIC_KEY
     };
@@ -71,10 +71,10 @@ mod tests {
         const X509: CertificateType = CertificateType::X509;
         const RAW: CertificateType = CertificateType::RAW_PUBLIC_KEY;
         for good in [&[X509][..], &[RAW], &[X509, RAW], &[RAW, X509]] {
-            assert!(are_sound(good), "{good:?}");
+            assert!(is_valid_list(good), "{good:?}");
         }
         for bad in [&[][..], &[RAW, RAW], &[CertificateType(1)], &[X509, RAW, X509]] {
-            assert!(!are_sound(bad), "{bad:?}");
+            assert!(!is_valid_list(bad), "{bad:?}");
         }
     }
 }

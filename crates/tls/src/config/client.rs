@@ -348,8 +348,8 @@ impl ClientConfigBuilder {
         let server_certificate_types = self.server_certificate_types.unwrap_or(judged);
         let client_certificate_types =
             self.client_certificate_types.unwrap_or(certificate_types::DEFAULT.to_vec());
-        if !certificate_types::are_sound(&server_certificate_types)
-            || !certificate_types::are_sound(&client_certificate_types)
+        if !certificate_types::is_valid_list(&server_certificate_types)
+            || !certificate_types::is_valid_list(&client_certificate_types)
         {
             return Err(ConfigError::BadCertificateTypes);
         }

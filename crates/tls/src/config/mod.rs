@@ -1,6 +1,8 @@
 //! Configurations: plain values that are built once and shared by reference.
 
 mod builder;
+mod certificate_compression;
+mod certificate_request;
 pub(crate) mod client;
 pub(crate) mod client_auth;
 mod client_authorities;
@@ -10,6 +12,5 @@ pub(crate) mod common;
 mod protocols;
 pub(crate) mod resumption;
 pub(crate) mod server;
-mod server_certificates;
 mod server_sessions;
 mod usable_psks;

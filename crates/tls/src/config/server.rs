@@ -336,7 +336,7 @@ impl ServerConfigBuilder {
             return Err(ConfigError::NoClientVerifier);
         }
         let client_certificate_types = self.client_certificate_types.unwrap_or(judged);
-        if !certificate_types::are_sound(&client_certificate_types) {
+        if !certificate_types::is_valid_list(&client_certificate_types) {
             return Err(ConfigError::BadCertificateTypes);
         }
         let mut resumption = self.resumption;

@@ -129,8 +129,8 @@ impl ServerConfigBuilder {
     /// [`ServerSessionStore`] is notified by its own `remove`. Default: none; then such a session
     /// can be resumed until it is removed for another reason. RFC 5246 7.2.2
     #[must_use]
-    pub fn forget_session(mut self, told: Arc<dyn ForgetSession>) -> Self {
-        self.resumption.forget = Some(told);
+    pub fn forget_session(mut self, listener: Arc<dyn ForgetSession>) -> Self {
+        self.resumption.forget = Some(listener);
         self
     }
 

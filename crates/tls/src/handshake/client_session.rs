@@ -48,7 +48,7 @@ fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
     let store = config.resumption.store.as_ref()?;
     let now = config.common.clock.now();
     let mut session = store.take_session(to, now)?.into_inner();
-    if !session.is_unexpired(now) || !can_be_named(&session) {
+    if !session.is_unexpired(now) || !fits_in_hello(&session) {
         return None;
     }
     // The session may have been invalidated through another store. RFC 5246 7.2.2
@@ -74,7 +74,7 @@ fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
 }
 
 /// Whether the ticket or session ID fits in a ClientHello.
-fn can_be_named(session: &Session) -> bool {
+fn fits_in_hello(session: &Session) -> bool {
     let is_ticket = session.by_ticket || session.version == ProtocolVersion::TLS1_3;
     let most = if is_ticket { limits::MAX_TICKET_LENGTH } else { MAX_SESSION_ID };
     (1..=most).contains(&session.identity.len())
@@ -208,11 +208,11 @@ mod tests {
         assert!(is_taken(|_| {}));
         for (by_ticket, most) in [(false, MAX_SESSION_ID), (true, limits::MAX_TICKET_LENGTH)] {
             for (length, taken) in [(0, false), (1, true), (most, true), (most + 1, false)] {
-                let named = is_taken(|session| {
+                let fits = is_taken(|session| {
                     session.by_ticket = by_ticket;
                     session.identity = vec![1; length];
                 });
-                assert_eq!(named, taken, "{length} bytes, ticket: {by_ticket}");
+                assert_eq!(fits, taken, "{length} bytes, ticket: {by_ticket}");
             }
         }
     }

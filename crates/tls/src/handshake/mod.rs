@@ -12,7 +12,7 @@ pub(crate) mod identity;
 pub(crate) mod negotiate;
 pub(crate) mod pre_shared_key;
 pub(crate) mod question;
-pub(crate) mod resumption;
+pub(crate) mod resumption_rules;
 pub(crate) mod runtime;
 pub(crate) mod secret_log;
 pub(crate) mod short_list;

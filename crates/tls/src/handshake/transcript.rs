@@ -52,14 +52,14 @@ impl Transcript {
 
     /// Adds a message like [`Self::add`], interleaved with hash computations that do not depend on
     /// it.
-    pub(crate) fn add_beside<T>(
+    pub(crate) fn add_interleaved<T>(
         &mut self,
         message: &[u8],
         work: impl FnOnce(&mut InterleavedHash<'_>) -> T,
     ) -> T {
-        let mut beside = InterleavedHash::new(&mut self.hash, message);
-        let made = work(&mut beside);
-        beside.finish();
+        let mut interleaved = InterleavedHash::new(&mut self.hash, message);
+        let made = work(&mut interleaved);
+        interleaved.finish();
         self.note(message);
         made
     }

@@ -58,27 +58,27 @@ impl MainSecret12 {
         self.secret.as_bytes()
     }
 
-    /// Derives the keys and the client's `verify_data` over `transcript`, for a full handshake. In
-    /// it, the client sends Finished first.
+    /// Derives the keys and the client's `verify_data` over `transcript_hash`, for a full
+    /// handshake. In it, the client sends Finished first.
     pub(crate) fn keys_and_client_finished(
         &self,
         randoms: &Randoms,
-        transcript: &Digest,
+        transcript_hash: &Digest,
     ) -> (KeyBlock, VerifyData) {
-        self.derive_keys(randoms, |run| self.verify_data(CLIENT, transcript, Some(run)))
+        self.derive_keys(randoms, |run| self.verify_data(CLIENT, transcript_hash, Some(run)))
     }
 
     /// Derives the keys, and the `verify_data` of server and client, for an abbreviated handshake.
-    /// The server's `verify_data` covers `transcript`. The client's covers the hash that
+    /// The server's `verify_data` covers `transcript_hash`. The client's covers the hash that
     /// `hash_with_server_finished` returns, which includes the server's Finished. RFC 5246 7.3
     pub(crate) fn keys_and_both_finished(
         &self,
         randoms: &Randoms,
-        transcript: &Digest,
+        transcript_hash: &Digest,
         hash_with_server_finished: impl FnOnce(&VerifyData) -> Digest,
     ) -> (KeyBlock, VerifyData, VerifyData) {
         let (keys, (server, client)) = self.derive_keys(randoms, |run| {
-            let server = self.verify_data(SERVER, transcript, Some(run));
+            let server = self.verify_data(SERVER, transcript_hash, Some(run));
             (server, self.verify_data(CLIENT, &hash_with_server_finished(&server), Some(run)))
         });
         (keys, server, client)
@@ -115,17 +115,17 @@ impl MainSecret12 {
     }
 
     /// Computes a server's `verify_data`. RFC 5246 7.4.9
-    pub(crate) fn server_verify_data(&self, transcript: &Digest) -> VerifyData {
-        self.verify_data(SERVER, transcript, None)
+    pub(crate) fn server_verify_data(&self, transcript_hash: &Digest) -> VerifyData {
+        self.verify_data(SERVER, transcript_hash, None)
     }
 
     fn verify_data(
         &self,
         label: &[u8],
-        transcript: &Digest,
+        transcript_hash: &Digest,
         run: Option<&mut PrfRun<'_>>,
     ) -> VerifyData {
-        let (mut out, seed): (_, [&[u8]; 1]) = ([0; VERIFY_DATA], [transcript]);
+        let (mut out, seed): (_, [&[u8]; 1]) = ([0; VERIFY_DATA], [transcript_hash]);
         match run {
             None => self.prf.fill(label, &seed, &mut out),
             Some(run) => self.prf.begin(label, &seed, &mut out).finish_with(run),

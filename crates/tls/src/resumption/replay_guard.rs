@@ -53,12 +53,12 @@ pub struct ReplayGuard {
 impl ReplayGuard {
     /// Creates a guard for `capacity` values of any length, at about 100 bytes each.
     ///
-    /// The guard refuses all values up to and including `blind_until`, because it does not know
+    /// The guard refuses all values up to and including `refuse_until`, because it does not know
     /// which values were admitted before it was created. [`Self::for_early_data`] computes that
     /// time.
     #[must_use]
-    pub fn new(capacity: usize, blind_until: UnixTime) -> Self {
-        let shards = Shards::new(capacity, |room| Shard::new(room, blind_until));
+    pub fn new(capacity: usize, refuse_until: UnixTime) -> Self {
+        let shards = Shards::new(capacity, |room| Shard::new(room, refuse_until));
         Self { shards, capacity, window: limits::MAX_FRESHNESS_WINDOW }
     }
 
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn all_values_are_refused_up_to_blind_until() {
+    fn a_new_guard_refuses_all_values_until_a_given_time() {
         let guard = ReplayGuard::new(100, at(110));
         assert!(!guard.insert_once(b"binder", at(120), at(100)));
         assert!(!guard.insert_once(b"binder", at(120), at(110)));

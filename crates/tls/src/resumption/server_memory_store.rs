@@ -33,9 +33,9 @@ pub struct ServerMemoryStore {
 
 /// A map of sessions by the hash of their ID. It stores one session per hash. The stored ID reveals
 /// collisions.
-type Shard = LruMap<u64, StoreEntry<NamedSession>, BuildIdentityHasher>;
+type Shard = LruMap<u64, StoreEntry<IdentifiedSession>, BuildIdentityHasher>;
 
-struct NamedSession {
+struct IdentifiedSession {
     id: Box<[u8]>,
     session: Encoding<ServerSession>,
 }
@@ -49,7 +49,7 @@ impl ServerMemoryStore {
 
     fn insert(&self, id: &[u8], session: Encoding<ServerSession>, expires: UnixTime) {
         let hash = self.shards.hash(id);
-        let entry = StoreEntry::new(NamedSession { id: id.into(), session }, expires);
+        let entry = StoreEntry::new(IdentifiedSession { id: id.into(), session }, expires);
         if let Some(mut shard) = self.shards.lock(hash) {
             shard.insert(hash, entry);
         }
@@ -319,9 +319,9 @@ mod tests {
     fn ids_with_the_same_hash_are_distinguished() {
         let store = ServerMemoryStore::new(10);
         let hash = store.shards.hash(b"mine");
-        let named =
-            NamedSession { id: (*b"yours").into(), session: Encoding::bytes(b"s".to_vec()) };
-        store.shards.lock(hash).unwrap().insert(hash, StoreEntry::new(named, at(100)));
+        let other =
+            IdentifiedSession { id: (*b"yours").into(), session: Encoding::bytes(b"s".to_vec()) };
+        store.shards.lock(hash).unwrap().insert(hash, StoreEntry::new(other, at(100)));
         assert_eq!((store.get(b"mine", at(1)), store.take(b"mine", at(1))), (None, None));
         store.remove(b"mine");
         assert_eq!(count(&store), 1);

@@ -55,7 +55,7 @@ fn a_restored_connection_writes_what_the_saved_one_would_have() {
 }
 
 #[test]
-fn facts_and_exporters_are_those_of_the_saved_one() {
+fn connection_info_and_exporters_are_those_of_the_saved_one() {
     let timestamps = vec![0, 6, 0, 4, 1, 2, 3, 4];
     for version in BOTH_VERSIONS {
         let client = client().versions(&[version]).credential(credential(Kind::Ed25519));

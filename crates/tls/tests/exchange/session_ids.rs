@@ -20,17 +20,17 @@ use crate::pair::{Pair, first_message};
 const TLS12: &[ProtocolVersion] = &[ProtocolVersion::TLS1_2];
 
 /// Whether a server sent a session ID, and whether it sent a ticket.
-fn named(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> (bool, bool) {
-    let mut named = None;
+fn announced(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> (bool, bool) {
+    let mut announced = None;
     let tap = |sent: &mut Vec<u8>| {
-        named.get_or_insert_with(|| {
+        announced.get_or_insert_with(|| {
             let body = first_message(sent);
             let hello = ServerHello::parse(&body).unwrap();
             (!hello.session_id_echo.is_empty(), hello.extensions.session_ticket.is_some())
         });
     };
     Pair::new(client, server, NAME).tap_to_client(tap).connect().unwrap().talk();
-    named.unwrap()
+    announced.unwrap()
 }
 
 /// RFC 5077 3.2
@@ -39,14 +39,14 @@ fn by_default_clients_get_a_ticket_or_an_id() {
     let takes_tickets = client().versions(TLS12).build().unwrap();
     let takes_none = client().versions(TLS12).without_resumption().build().unwrap();
     let by_default = server().build().unwrap();
-    assert_eq!(named(&takes_tickets, &by_default), (false, true));
-    assert_eq!(named(&takes_none, &by_default), (true, false));
+    assert_eq!(announced(&takes_tickets, &by_default), (false, true));
+    assert_eq!(announced(&takes_none, &by_default), (true, false));
 
     let tickets_only = server().without_session_ids().build().unwrap();
-    assert_eq!(named(&takes_tickets, &tickets_only), (false, true));
-    assert_eq!(named(&takes_none, &tickets_only), (false, false));
+    assert_eq!(announced(&takes_tickets, &tickets_only), (false, true));
+    assert_eq!(announced(&takes_none, &tickets_only), (false, false));
     let nothing = server().without_tickets().build().unwrap();
-    assert_eq!(named(&takes_none, &nothing), (false, false));
+    assert_eq!(announced(&takes_none, &nothing), (false, false));
 }
 
 /// Counts the sessions that are put and looked up.

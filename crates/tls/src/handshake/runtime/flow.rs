@@ -86,7 +86,7 @@ impl Flow {
     }
 
     /// Sends a message that is a flight of its own, without copying it into the flight's buffer.
-    pub(crate) fn send_alone(&mut self, message: &[u8]) -> Result<(), Error> {
+    pub(crate) fn send_as_flight(&mut self, message: &[u8]) -> Result<(), Error> {
         self.mailbox()?.transport.send(message)
     }
 

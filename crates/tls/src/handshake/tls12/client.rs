@@ -56,7 +56,7 @@ pub(crate) fn handshake(
     flow.execute(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let (client, kind) = Client::new(flow, config, offer, hello, message)?;
     Ok(Completion::Continue(match kind {
-        Kind::Full(promised) => boxed(|| full_handshake(client, promised)),
+        Kind::Full(parameters) => boxed(|| full_handshake(client, parameters)),
         Kind::Abbreviated(session) => boxed(|| abbreviated_handshake(client, session)),
     }))
 }
@@ -65,11 +65,11 @@ pub(crate) fn handshake(
 #[allow(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
 pub(crate) fn full_handshake(
     mut client: Client,
-    promised: Promised,
+    parameters: FullHandshakeParameters,
 ) -> impl Future<Output = Outcome> + Send {
     async move {
-        let (mut server, key) = client.receive_certificate(promised.timestamps).await?;
-        let message = client.receive_certificate_status(promised.status, &mut server).await?;
+        let (mut server, key) = client.receive_certificate(parameters.timestamps).await?;
+        let message = client.receive_certificate_status(parameters.status, &mut server).await?;
         let agreement = client.receive_server_key_exchange(&message, key)?;
         let request = client.receive_request_and_done().await?;
         client.verify_certificate(&server).await?;
@@ -84,7 +84,7 @@ pub(crate) fn full_handshake(
         let read_keys = client.send_finished(&main)?;
         let ticket = client.receive_session_ticket().await?;
         client.receive_finished(read_keys, &main).await?;
-        client.complete(&main, server, &promised.session_id, ticket)
+        client.complete(&main, server, &parameters.session_id, ticket)
     }
 }
 
@@ -123,13 +123,13 @@ pub(crate) struct Client {
 
 /// The kind of handshake that a ServerHello leads to. RFC 5246 7.3
 enum Kind {
-    Full(Promised),
+    Full(FullHandshakeParameters),
     /// The session is resumed.
     Abbreviated(Box<Session>),
 }
 
 /// Further content of the ServerHello that starts a full handshake.
-pub(crate) struct Promised {
+pub(crate) struct FullHandshakeParameters {
     /// A SignedCertificateTimestampList, if the server sent one. RFC 6962 3.3.1
     timestamps: Option<Vec<u8>>,
     /// Whether the server may send a CertificateStatus message. RFC 6066 8
@@ -174,7 +174,7 @@ impl Client {
                 info.group = session.group;
                 Kind::Abbreviated(session)
             }
-            None => Kind::Full(Promised {
+            None => Kind::Full(FullHandshakeParameters {
                 timestamps: hello
                     .extensions
                     .signed_certificate_timestamp

@@ -10,9 +10,9 @@ use crate::config::server::ServerConfig;
 use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, PeerError};
 use crate::handshake::identity::CredentialForHello;
-use crate::handshake::resumption::FoundSession;
+use crate::handshake::resumption_rules::{FoundSession, SessionId};
 use crate::handshake::runtime::flow::Flow;
-use crate::handshake::{negotiate, resumption};
+use crate::handshake::{negotiate, resumption_rules};
 use crate::keys::suite::Suite;
 use crate::keys::tls12::MainSecret12;
 use crate::policy::Policy;
@@ -21,7 +21,7 @@ use crate::resumption::session::Session;
 use crate::resumption::session::invalidation::StoredSession;
 use crate::resumption::session::server_session::ServerSession;
 
-pub(super) use crate::handshake::resumption::seal;
+pub(super) use crate::handshake::resumption_rules::seal;
 
 /// Finds the session of the client's ticket or session ID, if this handshake may resume it.
 pub(super) async fn find(
@@ -29,15 +29,16 @@ pub(super) async fn find(
     config: &ServerConfig,
     hello: &ClientHello<'_>,
 ) -> Result<Option<FoundSession>, Error> {
-    let Some(name) = named(hello, config) else { return Ok(None) };
-    let Some(found) = resumption::find(flow, config, name, false).await? else {
+    let Some(identity) = offered_identity(hello, config) else { return Ok(None) };
+    let Some(found) = resumption_rules::find(flow, config, identity, false).await? else {
         return Ok(None);
     };
     let session = &found.session;
     let server_name = negotiate::server_name(hello);
     let version = ProtocolVersion::TLS1_2;
     let credential = &mut CredentialForHello::new(config, hello, version);
-    if !resumption::is_resumable(session, config, version, server_name, credential, found.now) {
+    if !resumption_rules::is_resumable(session, config, version, server_name, credential, found.now)
+    {
         return Ok(None);
     }
     let extended = hello.extensions.extended_master_secret.is_some();
@@ -51,13 +52,17 @@ pub(super) async fn find(
     if suite.is_none() || !hello.cipher_suites.contains(session.suite.code) {
         return Ok(None);
     }
-    let found = resumption::verify_resumed_client(flow, config, session).await?.then_some(found);
+    let found =
+        resumption_rules::verify_resumed_client(flow, config, session).await?.then_some(found);
     // A fatal alert on another connection may have removed the session meanwhile. RFC 5246 7.2.2
     Ok(found.filter(|found| !StoredSession::is_session_invalidated(&found.session)))
 }
 
 /// Returns the ticket or ID of the session that the client requests to resume.
-pub(super) fn named<'h>(hello: &ClientHello<'h>, config: &ServerConfig) -> Option<&'h [u8]> {
+pub(super) fn offered_identity<'h>(
+    hello: &ClientHello<'h>,
+    config: &ServerConfig,
+) -> Option<&'h [u8]> {
     // A ticket has priority over a session ID. RFC 5077 3.4
     match hello.extensions.session_ticket {
         Some(ticket) if !ticket.is_empty() => Some(ticket),
@@ -70,13 +75,13 @@ pub(super) fn named<'h>(hello: &ClientHello<'h>, config: &ServerConfig) -> Optio
 
 /// The means by which the new session of a full handshake can be resumed. The ServerHello announces
 /// it.
-pub(super) enum NewSession {
+pub(super) enum ResumptionMeans {
     None,
     Ticket,
-    WithId([u8; 32]),
+    SessionId(SessionId),
 }
 
-impl NewSession {
+impl ResumptionMeans {
     /// Selects a ticket for a client that supports tickets. For other clients, selects an ID if
     /// there is a store. RFC 5077 3.2
     pub(super) fn plan(config: &ServerConfig, hello: &ClientHello<'_>) -> Result<Self, Error> {
@@ -93,7 +98,7 @@ impl NewSession {
         }
         let mut id = [0_u8; 32];
         tercel_crypto::fill_random(&mut id)?;
-        Ok(Self::WithId(id))
+        Ok(Self::SessionId(id))
     }
 }
 
@@ -107,15 +112,15 @@ pub(super) fn new_session(
     is_sealed: bool,
 ) -> Session {
     let credential = credential.in_session(info.server_name.is_some());
-    let mut session = resumption::template(config, suite, info, Some(credential), None);
+    let mut session = resumption_rules::template(config, suite, info, Some(credential), None);
     session.secret = Secret::new(main.as_bytes());
-    session.lifetime = resumption::lifetime(config, is_sealed);
+    session.lifetime = resumption_rules::lifetime(config, is_sealed);
     session
 }
 
 /// A new session, and the ID that the ServerHello contains for it.
 pub(super) struct SessionWithId {
-    id: [u8; 32],
+    id: SessionId,
     /// `None` if the application stores the session.
     session: Option<ServerSession>,
 }
@@ -123,13 +128,13 @@ pub(super) struct SessionWithId {
 impl SessionWithId {
     /// Creates the value. A session that the application stores is passed to it in `info`.
     pub(super) fn new(
-        id: [u8; 32],
+        id: SessionId,
         session: Session,
         config: &ServerConfig,
         info: &mut ConnectionInfo,
     ) -> Self {
         if let Some(Policy::Ask) = &config.resumption.store {
-            resumption::pass_to_application(&id, &session, info);
+            resumption_rules::pass_to_application(&id, &session, info);
             return Self { id, session: None };
         }
         Self { id, session: Some(ServerSession::new(session)) }
@@ -140,7 +145,7 @@ impl SessionWithId {
     pub(super) fn store(self, flow: &mut Flow, config: &ServerConfig) -> Result<(), Error> {
         let Self { id, session } = self;
         let value = session.as_ref().map(ServerSession::inner);
-        resumption::invalidate_on_alert(flow, config, value, &id)?;
+        resumption_rules::invalidate_on_alert(flow, config, value, &id)?;
         // The number of sessions limits the memory of such a store only if no session is large.
         let too_large = config.resumption.only_session_ids
             && session.as_ref().is_some_and(|session| {

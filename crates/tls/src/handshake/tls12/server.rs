@@ -15,7 +15,7 @@ use tercel_wire::{
     SignatureScheme, check_point_formats,
 };
 
-use super::resumption::{NewSession, SessionWithId};
+use super::resumption::{ResumptionMeans, SessionWithId};
 use super::{auth, finished, key_exchange, resumption};
 use crate::auth::credential::Credential;
 use crate::config::client_auth::ClientAuth;
@@ -24,7 +24,7 @@ use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, InternalError, PeerError};
 use crate::handshake::identity::PeerCertificate;
 use crate::handshake::negotiate::{KnownSuites, parse_hello};
-use crate::handshake::resumption::{FoundSession, invalidate_on_alert, keep_digest};
+use crate::handshake::resumption_rules::{FoundSession, invalidate_on_alert, keep_digest};
 use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::coroutine::{Completion, Outcome, boxed};
 use crate::handshake::runtime::established::Established;
@@ -168,7 +168,7 @@ impl<'a> Server<'a> {
         };
         transcript.add(message.bytes());
         let randoms = Randoms { client: *hello.random, server: server_random(config)? };
-        let session = NewSession::plan(config, hello)?;
+        let resumption_means = ResumptionMeans::plan(config, hello)?;
         Ok(FirstFlight {
             flow,
             config,
@@ -180,7 +180,7 @@ impl<'a> Server<'a> {
             transcript,
             randoms,
             info,
-            session,
+            resumption_means,
         })
     }
 
@@ -209,7 +209,7 @@ struct FirstFlight<'a> {
     transcript: Transcript,
     randoms: Randoms,
     info: ConnectionInfo,
-    session: NewSession,
+    resumption_means: ResumptionMeans,
 }
 
 impl FirstFlight<'_> {
@@ -226,9 +226,9 @@ impl FirstFlight<'_> {
             legacy_version: ProtocolVersion::TLS1_2,
             random: &self.randoms.server,
             // The field is empty for a session that has no ID. RFC 5246 7.4.1.3
-            session_id_echo: match &self.session {
-                NewSession::WithId(id) => id,
-                NewSession::None | NewSession::Ticket => &[],
+            session_id_echo: match &self.resumption_means {
+                ResumptionMeans::SessionId(id) => id,
+                ResumptionMeans::None | ResumptionMeans::Ticket => &[],
             },
             cipher_suite: self.suite.code,
             compression_method: CompressionMethod::NULL,
@@ -246,7 +246,8 @@ impl FirstFlight<'_> {
                 client_certificate_type,
                 extended_master_secret: info.extended_main_secret.then_some(()),
                 record_size_limit: our_limit(config, hello),
-                session_ticket: matches!(self.session, NewSession::Ticket).then_some(()),
+                session_ticket: matches!(self.resumption_means, ResumptionMeans::Ticket)
+                    .then_some(()),
                 renegotiation_info: info.secure_renegotiation.then_some(&[]),
                 ..Default::default()
             },
@@ -306,8 +307,16 @@ impl FirstFlight<'_> {
     fn send_server_hello_done(mut self) -> Result<AwaitingClient, Error> {
         self.flow.send(&ServerHelloDone, &mut self.transcript)?;
         let limits = limits(self.config, self.hello);
-        let Self { suite, credential, transcript, randoms, info, session, .. } = self;
-        Ok(AwaitingClient { suite, credential, transcript, randoms, info, session, limits })
+        let Self { suite, credential, transcript, randoms, info, resumption_means, .. } = self;
+        Ok(AwaitingClient {
+            suite,
+            credential,
+            transcript,
+            randoms,
+            info,
+            resumption_means,
+            limits,
+        })
     }
 }
 
@@ -324,7 +333,7 @@ pub(crate) struct AwaitingClient {
     transcript: Transcript,
     randoms: Randoms,
     info: ConnectionInfo,
-    session: NewSession,
+    resumption_means: ResumptionMeans,
     /// The record limits for the time after the handshake.
     limits: RecordLimits,
 }
@@ -408,7 +417,7 @@ impl AwaitingClient {
         config: &ServerConfig,
         main: &MainSecret12,
     ) -> Result<(), Error> {
-        if !matches!(self.session, NewSession::Ticket) {
+        if !matches!(self.resumption_means, ResumptionMeans::Ticket) {
             return Ok(());
         }
         let session = self.new_session(config, main, true);
@@ -433,12 +442,12 @@ impl AwaitingClient {
 
     /// Creates the connection, and stores its session if the session has an ID. RFC 5246 7.2.2
     fn complete(mut self, flow: &mut Flow, config: &ServerConfig, main: &MainSecret12) -> Outcome {
-        let session = match self.session {
-            NewSession::WithId(id) => {
+        let session = match self.resumption_means {
+            ResumptionMeans::SessionId(id) => {
                 let session = self.new_session(config, main, false);
                 Some(SessionWithId::new(id, session, config, &mut self.info))
             }
-            NewSession::None | NewSession::Ticket => None,
+            ResumptionMeans::None | ResumptionMeans::Ticket => None,
         };
         flow.execute(self.limits)?;
         let Randoms { client, server } = self.randoms;
@@ -481,7 +490,7 @@ impl<'a> AbbreviatedFlight<'a> {
         let FoundSession { mut session, is_stored, is_from_application, .. } = found;
         let randoms = Randoms { client: *hello.random, server: server_random(config)? };
         if let Some(id) =
-            resumption::named(hello, config).filter(|_| is_stored || is_from_application)
+            resumption::offered_identity(hello, config).filter(|_| is_stored || is_from_application)
         {
             // From here on, a fatal alert on this connection removes the session. RFC 5246 7.2.2
             let value = is_stored.then_some(&*session);

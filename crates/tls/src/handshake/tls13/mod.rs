@@ -1,15 +1,18 @@
 //! TLS 1.3 handshakes of both sides. RFC 9846
 //!
-//! [`server`] and [`client`] list the steps. `retry` selects suite and group for a ClientHello, and
-//! sends the server's HelloRetryRequest. `server_hello` processes the client's side of both
-//! messages. [`resumption`] handles the server's pre-shared keys, [`auth`] the Certificate
-//! messages, and [`secrets`] the key schedule in the order in which a handshake needs it.
+//! - Both sides: [`auth`] has Certificate, CertificateVerify and Finished; [`secrets`] has the key
+//!   schedule in the order in which a handshake needs it.
+//! - Client: [`client`] lists the steps; `server_hello` processes HelloRetryRequest and
+//!   ServerHello.
+//! - Server: [`server`] lists the steps; `parameters` selects suite, group and external key;
+//!   `hello_retry_request` requests a second ClientHello; `server_random` draws the public random
+//!   values; [`resumption`] handles pre-shared keys, early data and tickets.
 
 pub(crate) mod auth;
 pub(crate) mod client;
+mod hello_retry_request;
 mod parameters;
 pub(crate) mod resumption;
-mod retry;
 pub(crate) mod secrets;
 pub(crate) mod server;
 mod server_hello;

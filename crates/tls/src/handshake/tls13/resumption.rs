@@ -16,10 +16,10 @@ use crate::connection::info::{ConnectionInfo, EarlyDataRejection};
 use crate::error::{Error, PeerError};
 use crate::handshake::identity::CredentialForHello;
 use crate::handshake::question::{AdmitEarlyDataQuestion, AnswerValue, Question};
-use crate::handshake::resumption::{FoundSession, Name};
+use crate::handshake::resumption_rules::{FoundSession, SessionId};
 use crate::handshake::runtime::flow::{Flow, wrong_answer};
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{negotiate, resumption};
+use crate::handshake::{negotiate, resumption_rules};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{EarlySecret, PskKind, ResumptionSecret};
 use crate::policy::Policy;
@@ -66,13 +66,13 @@ pub(crate) async fn accept(
         }
         let Some(left) = tries.checked_sub(1) else { continue };
         tries = left;
-        let found = resumption::find(flow, config, identity.identity, true).await?;
+        let found = resumption_rules::find(flow, config, identity.identity, true).await?;
         let Some(FoundSession { session, is_stored, now, .. }) = found else { continue };
         let name = negotiate::server_name(hello);
         let version = ProtocolVersion::TLS1_3;
         // The hash of the key must be that of the cipher suite. RFC 9846 4.3.11
         if session.suite.hash != suite.hash
-            || !resumption::is_resumable(&session, config, version, name, credential, now)
+            || !resumption_rules::is_resumable(&session, config, version, name, credential, now)
         {
             continue;
         }
@@ -80,8 +80,8 @@ pub(crate) async fn accept(
         let early = check_binder(suite, psk, transcript, partial, binder)?;
         // This is done after the check of the binder: only a client that has the key may use up the
         // session or cause a verification.
-        if (is_stored && !resumption::claim(config, identity.identity))
-            || !resumption::verify_resumed_client(flow, config, &session).await?
+        if (is_stored && !resumption_rules::claim(config, identity.identity))
+            || !resumption_rules::verify_resumed_client(flow, config, &session).await?
         {
             continue;
         }
@@ -100,8 +100,8 @@ fn check_binder(
     partial: &mut &[u8],
     binder: PskBinder<'_>,
 ) -> Result<EarlySecret, Error> {
-    let (early, key) = transcript.add_beside(mem::take(partial), |beside| {
-        EarlySecret::with_binder_key(suite, psk, kind, beside)
+    let (early, key) = transcript.add_interleaved(mem::take(partial), |interleaved| {
+        EarlySecret::with_binder_key(suite, psk, kind, interleaved)
     });
     let expected = key.binder(&transcript.digest());
     if !tercel_crypto::constant_time_eq(&expected, binder.0) {
@@ -230,14 +230,14 @@ pub(crate) fn send_tickets(
     info: &mut ConnectionInfo,
 ) -> Result<(), Error> {
     let resumption = &config.resumption;
-    template.lifetime = resumption::lifetime(config, !resumption.stores_tickets());
+    template.lifetime = resumption_rules::lifetime(config, !resumption.stores_tickets());
     template.max_early_data =
         if resumption.replay_guard.is_some() { resumption.max_early_data } else { 0 };
     let secret = secret.keyed();
     let mut send = |nonce, values: TicketRandom, psk| {
         template.age_add = values.age_add;
         template.secret = psk;
-        send_ticket(flow, config, &template, nonce, values.name, info)
+        send_ticket(flow, config, &template, nonce, values.session_id, info)
     };
     let mut tickets = (0_u8..).zip(prepared.iter());
     // The tickets are processed in pairs, since deriving two keys at once is faster.
@@ -260,10 +260,12 @@ fn send_ticket(
     config: &ServerConfig,
     session: &Session,
     nonce: u8,
-    name: Option<Name>,
+    session_id: Option<SessionId>,
     info: &mut ConnectionInfo,
 ) -> Result<bool, Error> {
-    let Some(ticket) = resumption::issue(config, session, name, info) else { return Ok(false) };
+    let Some(ticket) = resumption_rules::issue(config, session, session_id, info) else {
+        return Ok(false);
+    };
     let message = NewSessionTicket {
         ticket_lifetime: session.lifetime,
         ticket_age_add: session.age_add,

@@ -1,8 +1,8 @@
 //! The TLS 1.3 server. Its steps have the order of the RFC's figure. RFC 9846 2, A.2
 //!
-//! [`handshake`] and [`send_first_flight`] list the steps. `retry` sends a HelloRetryRequest,
-//! `resumption` processes pre-shared keys and tickets, and `auth` contains the messages that both
-//! sides send.
+//! [`handshake`] and [`send_first_flight`] list the steps. `hello_retry_request` sends a
+//! HelloRetryRequest, `resumption` processes pre-shared keys and tickets, and `auth` contains the
+//! messages that both sides send.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::auth::{CertificateOptions, ReceivedCertificate};
 use super::parameters::Parameters;
 use super::secrets::{ApplicationKeys, ClientFinished, handshake_keys};
 use super::server_random::{ServerRandoms, TicketRandoms};
-use super::{auth, resumption, retry};
+use super::{auth, hello_retry_request, resumption};
 use crate::auth::credential::Credential;
 use crate::config::client_auth::ClientAuth;
 use crate::config::server::ServerConfig;
@@ -27,7 +27,7 @@ use crate::connection::post_handshake_auth::HandshakeContext;
 use crate::error::{Error, PeerError};
 use crate::handshake::identity::CredentialForHello;
 use crate::handshake::negotiate::parse_hello;
-use crate::handshake::resumption::{keep_digest, template as server_session};
+use crate::handshake::resumption_rules::{keep_digest, template as server_session};
 use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::coroutine::{Completion, Outcome, boxed};
 use crate::handshake::runtime::established::Established;
@@ -81,10 +81,11 @@ pub(crate) async fn send_first_flight(
     let retry = if parameters.has_share(&hello) {
         None
     } else {
-        let requested = retry::request(flow, config, message, &hello, &parameters).await?;
+        let requested =
+            hello_retry_request::request(flow, config, message, &hello, &parameters).await?;
         second = requested.second;
         let again = parse_hello(&second)?;
-        retry::check_second(&hello, &again, &parameters)?;
+        hello_retry_request::check_second(&hello, &again, &parameters)?;
         (message, hello) = (&second, again);
         Some((requested.transcript, requested.rejects_early_data))
     };

@@ -1,6 +1,6 @@
 //! A client's processing of HelloRetryRequest and ServerHello. RFC 9846 4.2.3, 4.2.4
 //!
-//! `retry.rs` contains the server's side of a HelloRetryRequest.
+//! `hello_retry_request.rs` contains the server's side of a HelloRetryRequest.
 
 use std::sync::Arc;
 

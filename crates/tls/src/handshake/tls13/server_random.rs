@@ -2,7 +2,7 @@
 
 use crate::config::server::ServerConfig;
 use crate::error::{Error, InternalError};
-use crate::handshake::resumption::{NAME, Name};
+use crate::handshake::resumption_rules::{SESSION_ID_LENGTH, SessionId};
 use crate::handshake::short_list::ShortList;
 use crate::record::limits;
 
@@ -17,7 +17,7 @@ pub(crate) struct TicketRandoms {
     /// The values of all tickets, concatenated.
     bytes: ShortList<u8, INLINE>,
     /// Whether tickets are IDs of sessions in a store, and not sealed sessions.
-    named: bool,
+    has_session_ids: bool,
 }
 
 /// The random values of one ticket.
@@ -26,20 +26,22 @@ pub(super) struct TicketRandom {
     /// `ticket_age_add`. RFC 9846 4.7.1
     pub(super) age_add: u32,
     /// The ID under which a store keeps the session.
-    pub(super) name: Option<Name>,
+    pub(super) session_id: Option<SessionId>,
 }
 
 impl ServerRandoms {
     /// Draws all values in one call, since each call of the generator has a cost.
     pub(super) fn draw(config: &ServerConfig, tickets: u8) -> Result<Self, Error> {
-        let named = config.resumption.stores_tickets();
+        let has_session_ids = config.resumption.stores_tickets();
         let wanted = usize::from(tickets.min(limits::MAX_TICKETS_SENT))
-            .saturating_mul(bytes_per_ticket(named));
-        let mut room = [0_u8; RANDOM + limits::MAX_TICKETS_SENT as usize * (AGE_ADD + NAME)];
+            .saturating_mul(bytes_per_ticket(has_session_ids));
+        let mut room =
+            [0_u8; RANDOM + limits::MAX_TICKETS_SENT as usize * (AGE_ADD + SESSION_ID_LENGTH)];
         let drawn = room.get_mut(..RANDOM.saturating_add(wanted)).ok_or(InternalError::Internal)?;
         tercel_crypto::fill_random(drawn)?;
         let (random, bytes) = drawn.split_first_chunk().ok_or(InternalError::Internal)?;
-        let ticket_randoms = TicketRandoms { bytes: ShortList::joined(0, &[bytes]), named };
+        let ticket_randoms =
+            TicketRandoms { bytes: ShortList::joined(0, &[bytes]), has_session_ids };
         Ok(Self { random: *random, ticket_randoms })
     }
 }
@@ -47,9 +49,12 @@ impl ServerRandoms {
 impl TicketRandoms {
     /// Returns the values of each ticket.
     pub(super) fn iter(&self) -> impl Iterator<Item = TicketRandom> {
-        self.bytes.chunks_exact(bytes_per_ticket(self.named)).filter_map(|values| {
-            let (age_add, name) = values.split_first_chunk()?;
-            Some(TicketRandom { age_add: u32::from_be_bytes(*age_add), name: name.try_into().ok() })
+        self.bytes.chunks_exact(bytes_per_ticket(self.has_session_ids)).filter_map(|values| {
+            let (age_add, session_id) = values.split_first_chunk()?;
+            Some(TicketRandom {
+                age_add: u32::from_be_bytes(*age_add),
+                session_id: session_id.try_into().ok(),
+            })
         })
     }
 
@@ -59,15 +64,15 @@ impl TicketRandoms {
 }
 
 /// The number of random bytes for one ticket.
-fn bytes_per_ticket(named: bool) -> usize {
-    if named { AGE_ADD + NAME } else { AGE_ADD }
+fn bytes_per_ticket(has_session_ids: bool) -> usize {
+    if has_session_ids { AGE_ADD + SESSION_ID_LENGTH } else { AGE_ADD }
 }
 
 const RANDOM: usize = 32;
 const AGE_ADD: usize = 4;
 
 /// The number of bytes stored inline: those of two tickets with IDs, the default number of tickets.
-const INLINE: usize = 2 * (AGE_ADD + NAME);
+const INLINE: usize = 2 * (AGE_ADD + SESSION_ID_LENGTH);
 
 #[cfg(test)]
 mod tests {
@@ -87,16 +92,16 @@ mod tests {
     fn no_value_is_drawn_twice() {
         let stored = || Policy::Here(Arc::new(ServerMemoryStore::new(1)) as _);
         let with_store = ServerConfig::builder().session_store(stored());
-        for (builder, named) in [(ServerConfig::builder(), false), (with_store, true)] {
+        for (builder, has_session_ids) in [(ServerConfig::builder(), false), (with_store, true)] {
             let config = build(builder);
             let draws =
                 [(); 2].map(|()| ServerRandoms::draw(&config, limits::MAX_TICKETS_SENT).unwrap());
             let mut halves: Vec<_> =
                 draws.iter().flat_map(|draw| draw.random.chunks_exact(16)).collect();
             let all = || draws.iter().flat_map(|draw| draw.ticket_randoms.iter());
-            let names: Vec<_> = all().filter_map(|ticket| ticket.name).collect();
-            assert_eq!(names.len(), if named { 20 } else { 0 });
-            halves.extend(names.iter().flat_map(|name| name.chunks_exact(16)));
+            let session_ids: Vec<_> = all().filter_map(|ticket| ticket.session_id).collect();
+            assert_eq!(session_ids.len(), if has_session_ids { 20 } else { 0 });
+            halves.extend(session_ids.iter().flat_map(|session_id| session_id.chunks_exact(16)));
             let drawn = halves.len();
             halves.sort_unstable();
             halves.dedup();
@@ -112,9 +117,9 @@ mod tests {
     #[cfg(debug_assertions)] // `with_bytes` exists only in debug builds.
     #[test]
     fn each_value_has_bytes_of_its_own() {
-        let named = ServerConfig::builder()
+        let with_store = ServerConfig::builder()
             .session_store(Policy::Here(Arc::new(ServerMemoryStore::new(1)) as _));
-        for (builder, each) in [(ServerConfig::builder(), 4), (named, 4 + 32)] {
+        for (builder, each) in [(ServerConfig::builder(), 4), (with_store, 4 + 32)] {
             let config = build(builder);
             for tickets in 0..=limits::MAX_TICKETS_SENT {
                 let drawn: Vec<u8> = (0..32 + usize::from(tickets) * each)
@@ -124,10 +129,10 @@ mod tests {
                 let (random, rest) = drawn.split_at(32);
                 assert_eq!(randoms.random, random);
                 let expected = rest.chunks(each).map(|values| {
-                    let (age_add, name) = values.split_first_chunk().unwrap();
+                    let (age_add, session_id) = values.split_first_chunk().unwrap();
                     TicketRandom {
                         age_add: u32::from_be_bytes(*age_add),
-                        name: name.try_into().ok(),
+                        session_id: session_id.try_into().ok(),
                     }
                 });
                 assert!(randoms.ticket_randoms.iter().eq(expected), "{tickets} of {each} bytes");

@@ -67,10 +67,10 @@ impl EarlySecret {
 
     /// Computes the binder: an HMAC over the ClientHello without its binders, with which a client
     /// proves possession of the key. RFC 9846 4.3.11.2
-    pub(crate) fn binder(&self, kind: PskKind, partial_hello: &Digest) -> Digest {
+    pub(crate) fn binder(&self, kind: PskKind, transcript_hash: &Digest) -> Digest {
         let finished_key =
             derive::<{ ShortSecret::MAX_LEN }>(&self.binder_key(kind), Label::FINISHED, &[]);
-        HmacKey::new(self.suite.hash, finished_key.as_bytes()).sign(&[partial_hello])
+        HmacKey::new(self.suite.hash, finished_key.as_bytes()).sign(&[transcript_hash])
     }
 
     /// Derives the binder key. The first call also derives the salt of the next stage, which
@@ -92,19 +92,25 @@ impl EarlySecret {
         Prk::from_key(key)
     }
 
-    /// Derives the client's early traffic secret and the early exporter secret. `hello` is the
-    /// transcript hash of the ClientHello.
-    pub(crate) fn early_secrets(&self, hello: &Digest) -> (TrafficSecret, ExporterSecret) {
+    /// Derives the client's early traffic secret and the early exporter secret. `transcript_hash`
+    /// covers the ClientHello.
+    pub(crate) fn early_secrets(
+        &self,
+        transcript_hash: &Digest,
+    ) -> (TrafficSecret, ExporterSecret) {
         let [traffic, exporter] = derive_secrets(
             self.prk(),
-            [(Label::CLIENT_EARLY_TRAFFIC, hello), (Label::EARLY_EXPORTER, hello)],
+            [
+                (Label::CLIENT_EARLY_TRAFFIC, transcript_hash),
+                (Label::EARLY_EXPORTER, transcript_hash),
+            ],
         );
         (TrafficSecret::new(self.suite, traffic), ExporterSecret::new(self.suite.hash, exporter))
     }
 
-    /// Derives the early exporter secret. `hello` is the transcript hash of the ClientHello.
-    pub(crate) fn early_exporter_secret(&self, hello: &Digest) -> ExporterSecret {
-        let secret = derive(self.prk(), Label::EARLY_EXPORTER, hello);
+    /// Derives the early exporter secret. `transcript_hash` covers the ClientHello.
+    pub(crate) fn early_exporter_secret(&self, transcript_hash: &Digest) -> ExporterSecret {
+        let secret = derive(self.prk(), Label::EARLY_EXPORTER, transcript_hash);
         ExporterSecret::new(self.suite.hash, secret)
     }
 
@@ -131,8 +137,8 @@ pub(crate) struct BinderKey(HmacKey);
 
 impl BinderKey {
     /// Computes the binder over the transcript hash of a ClientHello without its binders.
-    pub(crate) fn binder(&self, partial_hello: &Digest) -> Digest {
-        self.0.sign(&[partial_hello])
+    pub(crate) fn binder(&self, transcript_hash: &Digest) -> Digest {
+        self.0.sign(&[transcript_hash])
     }
 }
 

@@ -11,13 +11,13 @@ impl FinishedKey {
     }
 
     /// Computes the `verify_data` for this transcript hash.
-    pub(crate) fn verify_data(&self, transcript: &Digest) -> Digest {
-        self.0.sign(&[transcript])
+    pub(crate) fn verify_data(&self, transcript_hash: &Digest) -> Digest {
+        self.0.sign(&[transcript_hash])
     }
 
     /// Whether `verify_data` is correct for this transcript hash. The comparison takes constant
     /// time.
-    pub(crate) fn verifies(&self, transcript: &Digest, verify_data: &[u8]) -> bool {
-        self.0.verify(&[transcript], verify_data)
+    pub(crate) fn verifies(&self, transcript_hash: &Digest, verify_data: &[u8]) -> bool {
+        self.0.verify(&[transcript_hash], verify_data)
     }
 }

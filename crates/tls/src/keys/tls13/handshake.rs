@@ -22,12 +22,12 @@ impl HandshakeSecret {
     }
 
     /// Derives the handshake traffic secrets, and the salt of the main secret, which depends only
-    /// on the handshake secret. `hello` is the transcript hash of ClientHello to ServerHello.
-    pub(crate) fn into_traffic_secrets(self, hello: &Digest) -> HandshakeTrafficSecrets {
+    /// on the handshake secret. `transcript_hash` covers ClientHello to ServerHello.
+    pub(crate) fn into_traffic_secrets(self, transcript_hash: &Digest) -> HandshakeTrafficSecrets {
         let empty = &Constants::of(self.suite.hash).empty;
         let derived: [(Label, &[u8]); 3] = [
-            (Label::CLIENT_HANDSHAKE_TRAFFIC, hello),
-            (Label::SERVER_HANDSHAKE_TRAFFIC, hello),
+            (Label::CLIENT_HANDSHAKE_TRAFFIC, transcript_hash),
+            (Label::SERVER_HANDSHAKE_TRAFFIC, transcript_hash),
             (Label::DERIVED, empty),
         ];
         let [client, server, salt] = derive_secrets(&self.prk, derived);

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! EarlySecret -> .into_handshake(shared) -> HandshakeSecret
-//!             -> .into_traffic_secrets(hello) -> .into_keys() -> MainSecret
+//!             -> .into_traffic_secrets(transcript_hash) -> .into_keys() -> MainSecret
 //! ```
 //!
 //! | secret of RFC 9846 7.1 | derived by | erased |
@@ -26,7 +26,7 @@ mod exporter;
 mod finished_key;
 mod handshake;
 mod main_secret;
-mod resumption;
+mod resumption_secret;
 mod signed_content;
 #[cfg(test)]
 mod tests;
@@ -39,6 +39,6 @@ pub(crate) use handshake::{HandshakeKeys, HandshakeSecret};
 #[cfg(test)]
 pub(crate) use main_secret::ApplicationSecrets;
 pub(crate) use main_secret::MainSecret;
-pub(crate) use resumption::ResumptionSecret;
+pub(crate) use resumption_secret::ResumptionSecret;
 pub(crate) use signed_content::{CLIENT_CONTEXT, SERVER_CONTEXT, SignedContent};
 pub(crate) use traffic::TrafficSecret;

@@ -12,13 +12,13 @@ const PADDING: usize = 64;
 const CONTEXT: usize = 33;
 
 impl SignedContent {
-    pub(crate) fn new(context: &[u8; CONTEXT], transcript: &Digest) -> Self {
+    pub(crate) fn new(context: &[u8; CONTEXT], transcript_hash: &Digest) -> Self {
         let mut bytes = [0x20; PADDING + CONTEXT + 1 + Digest::MAX_LEN];
-        let behind = context.iter().chain(&[0]).chain(transcript.iter());
+        let behind = context.iter().chain(&[0]).chain(transcript_hash.iter());
         for (to, from) in bytes.iter_mut().skip(PADDING).zip(behind) {
             *to = *from;
         }
-        Self { bytes, length: (PADDING + CONTEXT + 1_usize).saturating_add(transcript.len()) }
+        Self { bytes, length: (PADDING + CONTEXT + 1_usize).saturating_add(transcript_hash.len()) }
     }
 }
 

@@ -61,14 +61,14 @@ impl TrafficSecret {
     }
 
     /// Computes the `verify_data` of a Finished under this secret. RFC 9846 4.5.3
-    pub(crate) fn verify_data(&self, transcript: &Digest) -> Digest {
-        self.finished_key().sign(&[transcript])
+    pub(crate) fn verify_data(&self, transcript_hash: &Digest) -> Digest {
+        self.finished_key().sign(&[transcript_hash])
     }
 
     /// Whether `verify_data` is correct for this transcript hash. The comparison takes constant
     /// time.
-    pub(crate) fn verifies(&self, transcript: &Digest, verify_data: &[u8]) -> bool {
-        self.finished_key().verify(&[transcript], verify_data)
+    pub(crate) fn verifies(&self, transcript_hash: &Digest, verify_data: &[u8]) -> bool {
+        self.finished_key().verify(&[transcript_hash], verify_data)
     }
 
     fn finished_key(&self) -> HmacKey {

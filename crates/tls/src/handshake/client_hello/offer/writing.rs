@@ -109,7 +109,7 @@ impl Offer {
         let transcript = write_binders(&hello, &mut message, keys, before)?;
         self.message = message;
         self.transcript = transcript.filter(|_| before.is_none());
-        flow.send_alone(&self.message)
+        flow.send_as_flight(&self.message)
     }
 
     /// Returns the name to send in server_name. RFC 6066 3

@@ -41,12 +41,13 @@ pub(crate) struct FoundSession {
 pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
-    name: &[u8],
+    identity: &[u8],
     single_use: bool,
 ) -> Result<Option<FoundSession>, Error> {
     let mut now = config.common.clock.now();
     let resumption = &config.resumption;
-    if let Some(bytes) = resumption.tickets.as_ref().and_then(|tickets| tickets.open(name, now)) {
+    if let Some(bytes) = resumption.tickets.as_ref().and_then(|tickets| tickets.open(identity, now))
+    {
         let session = read(bytes, Session::from_bytes);
         let found = |session| FoundSession {
             session: Arc::new(session),
@@ -60,9 +61,9 @@ pub(crate) async fn find(
     let (session, is_stored) = match store {
         None => (None, false),
         // A single-use session stays in the store until `claim` removes it.
-        Some(Policy::Here(store)) => (store.get_session(name, now), true),
+        Some(Policy::Here(store)) => (store.get_session(identity, now), true),
         Some(Policy::Ask) => {
-            let question = FindSessionQuestion { identity: name.to_vec(), single_use };
+            let question = FindSessionQuestion { identity: identity.to_vec(), single_use };
             match flow.ask(Question::FindSession(question)).await {
                 AnswerValue::Session(bytes) => {
                     now = config.common.clock.now();
@@ -90,9 +91,9 @@ fn read<T>(mut bytes: Vec<u8>, how: impl FnOnce(&[u8]) -> Option<T>) -> Option<T
 
 /// Removes a single-use session from its store. Returns `false` if another connection has removed
 /// it.
-pub(crate) fn claim(config: &ServerConfig, name: &[u8]) -> bool {
+pub(crate) fn claim(config: &ServerConfig, session_id: &[u8]) -> bool {
     let Some(Policy::Here(store)) = &config.resumption.store else { return false };
-    store.claim(name, config.common.clock.now())
+    store.claim(session_id, config.common.clock.now())
 }
 
 /// Whether a session may be resumed: its version, context, server name and parameters match, it has
@@ -192,29 +193,29 @@ pub(crate) fn keep_digest(config: &ServerConfig, info: &mut ConnectionInfo) {
 
 /// The ID of a session in a store. It is random, because guessing an ID would reveal that the
 /// session exists.
-pub(crate) type Name = [u8; NAME];
+pub(crate) type SessionId = [u8; SESSION_ID_LENGTH];
 
-pub(crate) const NAME: usize = 32;
+pub(crate) const SESSION_ID_LENGTH: usize = 32;
 
 /// Creates a ticket for a session: its ID in a store, or the sealed session. Returns `None` if that
 /// fails. This is not an error: the client's next handshake is then a full one.
 pub(crate) fn issue(
     config: &ServerConfig,
     session: &Session,
-    name: Option<Name>,
+    session_id: Option<SessionId>,
     info: &mut ConnectionInfo,
 ) -> Option<Vec<u8>> {
     let store = config.resumption.store.as_ref().filter(|_| config.resumption.stores_tickets());
     let Some(store) = store else { return seal(config, session) };
-    let name = name?;
+    let session_id = session_id?;
     match store {
         Policy::Here(store) => {
             let kept = ServerSession::new(session.duplicate());
-            store.put_session(&name, kept, session.expires());
+            store.put_session(&session_id, kept, session.expires());
         }
-        Policy::Ask => pass_to_application(&name, session, info),
+        Policy::Ask => pass_to_application(&session_id, session, info),
     }
-    Some(name.to_vec())
+    Some(session_id.to_vec())
 }
 
 /// Seals a session into a ticket.

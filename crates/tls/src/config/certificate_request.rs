@@ -1,4 +1,4 @@
-//! Options for certificates on a server: the content of CertificateRequest, and compression.
+//! A server's CertificateRequest: its options, its message, and what they require of the answer.
 
 use tercel_wire::{
     CertificateRequest, CertificateRequestExtensions, CertificateType, DistinguishedName,
@@ -8,8 +8,6 @@ use tercel_wire::{
 use super::server::{ServerConfig, ServerConfigBuilder};
 use crate::auth::certificate_expectations::CertificateExpectations;
 use crate::auth::compressed_certificate;
-use crate::auth::credential::Credential;
-use crate::auth::credential::certificate::compress_ahead;
 use crate::side::Side;
 
 impl ServerConfigBuilder {
@@ -27,20 +25,6 @@ impl ServerConfigBuilder {
     #[must_use]
     pub fn request_signed_certificate_timestamps(mut self, request: bool) -> Self {
         self.request_timestamps = request;
-        self
-    }
-
-    /// Compresses all credentials when the configuration is built, and each later credential before
-    /// it replaces another one. Default: off; then each compressed message is made in the first
-    /// handshake that needs it.
-    ///
-    /// Compression takes some milliseconds, during which the handshake and its thread wait. It is
-    /// off by default because a server with thousands of credentials would start slowly. The option
-    /// has no effect on credentials that an object of the application selects, see
-    /// [`ServerConfig::compress_certificate`]. RFC 8879 6
-    #[must_use]
-    pub fn compress_certificates_ahead(mut self, on: bool) -> Self {
-        self.compress_certificates_ahead = on;
         self
     }
 }
@@ -84,12 +68,5 @@ impl ServerConfig {
             },
         };
         message.encode(out)
-    }
-
-    /// Compresses a credential with all algorithms of this configuration in advance, so that no
-    /// handshake has to. Each compression takes some milliseconds. The method may be called on any
-    /// thread. RFC 8879 6
-    pub fn compress_certificate(&self, credential: &Credential) {
-        compress_ahead(credential, &self.common.certificate_compression);
     }
 }

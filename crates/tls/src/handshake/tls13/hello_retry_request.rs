@@ -1,4 +1,5 @@
-//! A server's HelloRetryRequest, and the checks of the second ClientHello. RFC 9846 4.2.2, 4.2.4
+//! The server's side of a HelloRetryRequest; `server_hello.rs` contains the client's. Checks of the
+//! second ClientHello. RFC 9846 4.2.2, 4.2.4
 
 use tercel_wire::{
     ClientHello, CompressionMethod, ExtensionType, HandshakeType, NamedGroup, ProtocolVersion,
