@@ -93,7 +93,7 @@ fn known_groups(codes: &[u16]) -> Result<Vec<NamedGroup>, Unsupported> {
     codes.iter().map(known).collect()
 }
 
-/// The groups of the library. A configuration with another one cannot be built.
+/// The groups that the library supports. A configuration with an unsupported group cannot be built.
 const GROUPS: [NamedGroup; 8] = [
     NamedGroup::X25519MLKEM768,
     NamedGroup::X25519,
@@ -111,7 +111,8 @@ const HYBRIDS: [NamedGroup; 3] =
 
 const POST_QUANTUM: [NamedGroup; 4] = [HYBRIDS[0], HYBRIDS[1], HYBRIDS[2], NamedGroup::MLKEM1024];
 
-/// The suites, if a test sets them. Suites of equal preference are in the order of `hello`.
+/// The cipher suites, if a test sets them. Suites of equal preference are in the order of the
+/// client, if `hello` is given.
 pub(crate) fn suites(
     options: &Options,
     hello: Option<&ClientHello<'_>>,

@@ -37,13 +37,13 @@ pub(crate) struct Setup {
 
 enum SideConfig {
     Client(Box<ClientConfigBuilder>, ServerName<'static>),
-    /// The configuration before the ClientHello, and the selection after it.
+    /// The configuration until the ClientHello arrives, and the selector that replaces it then.
     Server(Arc<ServerConfig>, Arc<ConfigSelector>),
 }
 
 impl Setup {
-    /// Configures a connection by `options`. The application's answers and checks use `checked`,
-    /// which differs if early data is to be rejected.
+    /// Configures a connection by `options`. The application's answers and checks use the options
+    /// `checked`, which differ from `options` only in tests that reject early data.
     pub(crate) fn new(
         options: &Options,
         checked: &Options,

@@ -133,8 +133,8 @@ fn derivation(bench: &mut Bench) {
     );
 }
 
-/// The gain by hash lanes. The other side of a row is the same call with lanes off, or a single
-/// block.
+/// Measures the gain of hash lanes. Each row compares a call with hash lanes to a call without
+/// them, or to the compression of a single block.
 fn side_by_side(bench: &mut Bench) {
     for (instructions, lanes, mut compress) in bare::lanes() {
         let name = format!("{lanes} blocks of SHA-512, {instructions:?}, against one");

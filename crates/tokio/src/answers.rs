@@ -89,9 +89,10 @@ impl Answers {
         self
     }
 
-    /// Stores a new session. Its ticket is sent to the client only when the future is complete.
-    /// Sessions to be removed after a fatal alert are passed to
-    /// [`forget_session`](tercel::server::ServerConfigBuilder::forget_session), at any later time.
+    /// Stores a new session. The client receives the session's ticket only when the future is
+    /// complete. If a fatal alert requires the removal of a session, the object set by
+    /// [`forget_session`](tercel::server::ServerConfigBuilder::forget_session) is notified, at any
+    /// later time.
     #[must_use]
     pub fn store_session<F>(
         mut self,

@@ -161,18 +161,18 @@ pub struct StoreSettings {
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// Number of connections to the store, 1 to 64. Each one pipelines requests. Default: 2.
     pub connections: usize,
-    /// How long a handshake waits for a reply. If none arrives, the store counts as unavailable
-    /// until it replies in time again. Default: 50 milliseconds.
+    /// How long a handshake waits for a reply of the store. If none arrives, the store counts as
+    /// unavailable until it replies within this time again. Default: 50 milliseconds.
     pub time_limit: Duration,
-    /// The time limit for connecting, and the time that a store which stopped replying has to
-    /// reply again on the same connections. If early data is enabled and the store has replicas,
-    /// it must be the same on all nodes, like `clock_difference`. Default: 2 seconds.
+    /// The time limit for connecting. If the store does not reply in time, it has this long to
+    /// recover before the connections are replaced. If early data is enabled and the store has
+    /// replicas, all nodes must use an equal value. Default: 2 seconds.
     pub connect_time_limit: Duration,
     /// The largest difference between the clocks of node and store, in whole seconds up to 60, at
-    /// which early data is admitted. [`Fleet::blind_time`](crate::Fleet::blind_time) grows by
-    /// twice this value. It must be the same on all nodes that admit early data. A node with
-    /// another value refuses early data, and logs the reason, until none of those nodes has used
-    /// the store for ten minutes. Default: 5 seconds.
+    /// which early data is admitted. [`Fleet::blind_time`](crate::Fleet::blind_time) grows by twice
+    /// this value. All nodes that admit early data must use an equal value. A node whose value
+    /// differs from the value of the nodes that already use the store refuses early data, and logs
+    /// the reason, until those nodes have not used the store for ten minutes. Default: 5 seconds.
     pub clock_difference: Duration,
 }
 

@@ -145,8 +145,8 @@ impl LogRateLimit {
         None
     }
 
-    /// Returns and resets the number of events suppressed in past seconds, if any, so that it can
-    /// be logged when no further event is admitted.
+    /// Returns the number of events that were suppressed in past seconds, if any, and resets it.
+    /// With this method the number is logged even if no further event occurs.
     #[must_use]
     pub fn take_suppressed(&self, now: Instant) -> Option<u64> {
         if self.window.load(Ordering::Relaxed) >> 32 == self.second(now) {

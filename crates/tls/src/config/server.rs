@@ -233,9 +233,10 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Requests client certificates and accepts these raw public keys (`SubjectPublicKeyInfo`).
-    /// Chains that the roots or the verifier accept remain accepted. A client can send a raw public
-    /// key after the handshake only if certificates are also requested in the handshake. RFC 7250
+    /// Requests client certificates and accepts these raw public keys (`SubjectPublicKeyInfo`). If
+    /// roots or a verifier are configured as well, certificate chains are also accepted. In
+    /// post-handshake authentication, a client can send a raw public key only if the handshake also
+    /// requested a certificate. RFC 7250
     #[must_use]
     pub fn client_raw_keys(
         mut self,

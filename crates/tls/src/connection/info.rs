@@ -65,10 +65,11 @@ pub struct ConnectionInfo {
     pub ocsp_response: Option<Vec<u8>>,
     /// The `SignedCertificateTimestampList` of the peer's certificate. RFC 6962 3.3
     pub signed_certificate_timestamps: Option<Vec<u8>>,
-    /// The type of the server's certificate. In a resumption, it is the type in the original
+    /// The type of the server's certificate. After a resumption, this is the type in the original
     /// handshake. RFC 7250
     pub server_certificate_type: CertificateType,
-    /// The type of the client's certificate, if one was requested. X.509 in a resumption. RFC 7250
+    /// The type of the client's certificate. X.509 if no certificate was requested, and in every
+    /// resumption. RFC 7250
     pub client_certificate_type: CertificateType,
     /// The peer's raw public key, if it sent one instead of a chain. RFC 7250
     pub peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
