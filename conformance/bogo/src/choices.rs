@@ -191,7 +191,8 @@ fn types(codes: &[u8]) -> Option<Vec<CertificateType>> {
     Some(types).filter(|types| !types.is_empty())
 }
 
-/// The schemes that are verified; by default those of BoringSSL, without P-521 and Ed25519.
+/// The signature schemes that are verified. Default: BoringSSL's schemes, without P-521 and
+/// Ed25519.
 pub(crate) fn verified_schemes(options: &Options) -> Vec<SignatureScheme> {
     if !options.verify_prefs.is_empty() {
         return options.verify_prefs.iter().copied().map(SignatureScheme).collect();

@@ -210,7 +210,7 @@ pub(crate) fn server_config(
     } else {
         ClientAuth::None
     };
-    // With `-reject-alpn` no protocol is acceptable, so this one is set, which the runner never
+    // With `-reject-alpn` no protocol is acceptable, so a protocol is set that the runner never
     // offers.
     let protocol =
         if options.reject_alpn { &b"no such protocol"[..] } else { &options.select_alpn };

@@ -61,8 +61,8 @@ impl Answers {
         self
     }
 
-    /// Finds a stored session. One that [is for single use](FindSessionQuestion::is_single_use)
-    /// has to be removed from its store in the same step.
+    /// Finds a stored session. A session that [is for single
+    /// use](FindSessionQuestion::is_single_use) has to be removed from the store in the same step.
     #[must_use]
     pub fn find_session<F>(
         mut self,

@@ -62,7 +62,7 @@ pub fn fleet_keys(input: &[u8]) -> bool {
             true
         }),
         1 => {
-            // Without the secret such bytes cannot be made.
+            // Bytes that the secret opens cannot be made without the secret.
             assert!(opened_from_store(&secret, bytes).is_none(), "a forgery");
             false
         }

@@ -52,8 +52,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether `other` differs from these settings in its secret files only, so that a running
-    /// fleet can change to it with [`Fleet::use_secrets`](crate::Fleet::use_secrets).
+    /// Whether `other` differs from these settings in its secret files only. If so, a running fleet
+    /// can change to `other` with [`Fleet::use_secrets`](crate::Fleet::use_secrets).
     #[must_use]
     pub fn is_same_but_for_secrets(&self, other: &Self) -> bool {
         let mut same = self.clone();
@@ -116,7 +116,7 @@ impl Settings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TicketKeys {
-    /// Each configuration generates its own.
+    /// Each configuration generates its own keys.
     Own,
     /// A file that is distributed by other means. It is read again when it changes; if it cannot
     /// be used, the previous keys stay in use. It must not be readable by users other than its
@@ -154,8 +154,8 @@ pub struct StoreSettings {
     pub next_secret_file: Option<PathBuf>,
     /// The file of the previous secret: data encrypted with it can still be read.
     pub previous_secret_file: Option<PathBuf>,
-    /// With `rediss`: a PEM file of trusted certificate authorities. Default: those of the
-    /// operating system.
+    /// With `rediss`: a PEM file of trusted certificate authorities. Default: the authorities that
+    /// the operating system trusts.
     pub roots: Option<PathBuf>,
     /// With `rediss`: PEM files of a client certificate chain and its private key.
     pub certificate: Option<(PathBuf, PathBuf)>,

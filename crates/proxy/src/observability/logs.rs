@@ -56,7 +56,7 @@ impl std::str::FromStr for Format {
 ///
 /// # Errors
 ///
-/// If it is none of these.
+/// If `text` is not one of these levels.
 pub fn level(text: &str) -> Result<LevelFilter, String> {
     let known = ["off", "error", "warn", "info", "debug", "trace"];
     // `LevelFilter` would also accept numbers.
@@ -125,7 +125,7 @@ impl LogRateLimit {
     }
 
     /// Admits or suppresses an event. Returns the number of events suppressed since the last
-    /// admitted one, or `None` if this one is suppressed.
+    /// admitted event, or `None` if this event is suppressed.
     #[must_use]
     pub fn admit(&self, now: Instant) -> Option<u64> {
         let second = self.second(now);

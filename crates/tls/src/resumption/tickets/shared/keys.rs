@@ -112,7 +112,8 @@ impl TicketKeySet {
         Ok(set)
     }
 
-    /// Returns the key that seals tickets from its `not_before` until that of the next key.
+    /// Returns the current key, which seals tickets from its `not_before` until the `not_before` of
+    /// the next key.
     #[must_use]
     pub fn current(&self) -> &TicketKey {
         &self.current
