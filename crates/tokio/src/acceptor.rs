@@ -57,8 +57,8 @@ impl Acceptor {
     /// server's Finished, a round trip before the handshake is complete.
     ///
     /// The client is not authenticated when `greeting` is sent. An attacker who replays a
-    /// ClientHello also causes it to be sent, but cannot decrypt it. It must have nothing that is
-    /// meant only for some clients. RFC 9846 4.5.3
+    /// ClientHello also receives `greeting`, but cannot decrypt it. `greeting` must not contain
+    /// anything that is meant only for some clients. RFC 9846 4.5.3
     ///
     /// # Errors
     /// As [`Self::accept`].

@@ -75,8 +75,8 @@ impl Answers {
         self
     }
 
-    /// Finds the pre-shared key for one of the identities that the client offers; `None` if none
-    /// is known.
+    /// Finds the pre-shared key for one of the identities that the client offers; `None` if no
+    /// identity is known.
     #[must_use]
     pub fn find_pre_shared_key<F>(
         mut self,

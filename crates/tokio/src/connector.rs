@@ -38,8 +38,8 @@ pub struct EarlyConnection<T> {
     /// The stream.
     pub stream: TlsStream<T>,
     /// The number of bytes of the early data, from its start, that the server accepted. The
-    /// application decides whether to send the rest again. 0 if there was no session for early
-    /// data, or the server rejected it.
+    /// application decides whether to send the rest again. 0 if no session allowed early data, or
+    /// if the server rejected the early data.
     pub accepted: usize,
 }
 

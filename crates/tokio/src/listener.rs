@@ -182,7 +182,7 @@ impl<L: Listen> TlsListener<L> {
     }
 
     /// The poll form of [`Self::accept`]. Handshakes proceed without being polled, but new
-    /// connections are accepted only while this is polled.
+    /// connections are accepted only while this method is polled.
     ///
     /// # Panics
     /// As [`Self::accept`].

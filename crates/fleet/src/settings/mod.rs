@@ -28,12 +28,12 @@ pub struct Settings {
     pub early_data: u32,
     /// The freshness window for early data, 2 to 60 whole seconds; see
     /// [`freshness_window`](tercel::server::ServerConfigBuilder::freshness_window).
-    /// [`Fleet::blind_time`](crate::Fleet::blind_time) is twice that, plus the difference allowed
-    /// between clocks. Nodes may have different windows, and the window may be changed at any
-    /// time: a ticket permits early data only under the window it was issued under. Default: 60
+    /// [`Fleet::blind_time`](crate::Fleet::blind_time) is twice the window, plus the difference
+    /// allowed between clocks. Nodes may have different windows, and the window may be changed at
+    /// any time: a ticket permits early data only under the window it was issued under. Default: 60
     /// seconds.
     pub freshness_window: Duration,
-    /// The store, if one of the settings above needs one.
+    /// The store. It is required if one of the settings above uses it.
     pub store: Option<StoreSettings>,
 }
 

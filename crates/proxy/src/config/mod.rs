@@ -27,15 +27,15 @@ use table::Location;
 pub struct Config {
     /// The file or command line that it was read from, for error messages.
     pub(crate) location: Location,
-    /// The file that it was read from, which a reload reads again.
+    /// The file from which the configuration was read. A reload reads it again.
     pub file: Option<PathBuf>,
     /// Whether other users can read the file, which matters if it contains a password.
     pub(crate) is_exposed: bool,
     /// Number of worker threads. Default: one for each core.
     pub workers: usize,
     /// Whether hashes are computed in parallel lanes where the processor supports it
-    /// ([`use_hash_lanes`](tercel::crypto::use_hash_lanes)). `false` disables that for the whole
-    /// process.
+    /// ([`use_hash_lanes`](tercel::crypto::use_hash_lanes)). `false` disables hash lanes for the
+    /// whole process.
     pub hash_lanes: bool,
     /// How long connections may continue after a drain has begun.
     pub drain: Duration,

@@ -71,7 +71,7 @@ pub struct ConnectionInfo {
     /// The type of the client's certificate. X.509 if no certificate was requested, and in every
     /// resumption. RFC 7250
     pub client_certificate_type: CertificateType,
-    /// The peer's raw public key, if it sent one instead of a chain. RFC 7250
+    /// The raw public key that the peer sent instead of a chain, if any. RFC 7250
     pub peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
     pub(crate) peer_chain: Chain,
     pub(crate) cold: Option<Box<ColdInfo>>,
@@ -210,8 +210,8 @@ impl ConnectionInfo {
         self.server_padding
     }
 
-    /// Takes the peer's certificate chain, leaf first. Empty if the peer sent none, or if it was
-    /// taken before.
+    /// Takes the peer's certificate chain, leaf first. Empty if the peer sent no chain, or if the
+    /// chain was taken before.
     #[must_use]
     pub fn take_peer_chain(&mut self) -> Vec<CertificateDer<'static>> {
         core::mem::take(&mut self.peer_chain).into_vec()
@@ -305,8 +305,8 @@ impl ConnectionInfo {
         }
     }
 
-    /// Returns the peer's certificate chain, leaf first. Empty if the peer sent none, or if it was
-    /// taken.
+    /// Returns the peer's certificate chain, leaf first. Empty if the peer sent no chain, or if the
+    /// chain was taken.
     #[must_use]
     pub fn peer_chain(&self) -> &[CertificateDer<'static>] {
         &self.peer_chain

@@ -130,8 +130,8 @@ impl CredentialRequest<'_> {
 
     /// Returns whether the peer lists the schemes of all signatures in this chain.
     ///
-    /// If no chain meets this condition, one that does not meet it can be used, since the peer may
-    /// already know its issuer. RFC 9846 4.5.1.2, RFC 5246 7.4.2
+    /// If no chain meets this condition, any chain can be used, since the peer may already know the
+    /// issuer. RFC 9846 4.5.1.2, RFC 5246 7.4.2
     #[must_use]
     pub fn can_verify_chain(&self, credential: &Credential) -> bool {
         let theirs = self.known.schemes_in_certificates;
