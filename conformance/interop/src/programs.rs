@@ -270,7 +270,7 @@ impl Abilities {
     }
 }
 
-/// The limits of a program; without a value it keeps its default.
+/// The limits of a program. Without a value, the program keeps its default.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Limits {
     pub(crate) version: Option<Version>,

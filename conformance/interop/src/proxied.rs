@@ -32,7 +32,7 @@ use tokio::runtime::Runtime;
 use crate::parameters::Version;
 use crate::programs::{CONNECTIONS, build_go, find};
 
-/// The row of the matrix for these cells.
+/// The row of the matrix that contains the cells of this file.
 pub(crate) const CATEGORY: &str = "HTTP through the proxy";
 
 /// The browser, which is the only client without other cells.

@@ -17,8 +17,8 @@ use tokio::io::ReadBuf;
 pub trait EarlyExchange {
     /// Receives the next piece. `info` describes the peer by the data of the resumed session. A
     /// piece that is returned is kept for
-    /// [`TlsStream::take_early_data`](crate::TlsStream::take_early_data); once one is returned, all
-    /// later ones must be returned too.
+    /// [`TlsStream::take_early_data`](crate::TlsStream::take_early_data); once a piece is returned,
+    /// all later pieces must be returned, too.
     fn take(&mut self, info: &ConnectionInfo, piece: Vec<u8>) -> Option<Vec<u8>>;
 
     /// Processes received early data, and writes the answer into `answer`. Writing nothing means

@@ -189,7 +189,8 @@ impl Outgoing {
     }
 
     /// Polls the transport for the reader or for the writer. A transport wakes one task per
-    /// direction, and one of the two may have been dropped since it waited, so both are woken.
+    /// direction. The reader or the writer may have been dropped since it waited, so both are
+    /// woken.
     fn poll_for<R>(
         &mut self,
         side: usize,

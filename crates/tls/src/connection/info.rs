@@ -144,7 +144,7 @@ pub enum EarlyDataRejection {
     NotResumed,
     /// The server's configuration or the session allows no early data, or less than the ticket did.
     NotAllowed,
-    /// The cipher suite or the application protocol differs from that of the session.
+    /// The cipher suite or the application protocol differs from the session's.
     ParametersChanged,
     /// The ticket's age is outside the freshness window. RFC 9846 8.3
     NotFresh,

@@ -19,8 +19,8 @@ use crate::side::Side;
 pub trait SelectCredential: Send + Sync {
     /// Selects a credential that matches the request.
     ///
-    /// `None` if there is none: a client then sends an empty Certificate, and a server refuses the
-    /// client.
+    /// `None` if no credential matches: a client then sends an empty Certificate, and a server
+    /// refuses the client.
     fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>>;
 }
 

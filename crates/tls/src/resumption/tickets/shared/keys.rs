@@ -195,7 +195,7 @@ pub enum TicketKeyError {
     Malformed,
     /// Two keys have the same name.
     SameName,
-    /// A key's `not_before` is earlier than that of the key it replaces.
+    /// A key's `not_before` is earlier than the `not_before` of the key that it replaces.
     OutOfOrder,
 }
 
