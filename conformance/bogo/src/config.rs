@@ -195,8 +195,8 @@ fn server(options: &Options, application: &Arc<Application>) -> Result<SideConfi
     Ok(SideConfig::Server(greeting, host))
 }
 
-/// A server's configuration, for the client that sent `hello` if there is one already. Its sessions
-/// may be `stored`, or in tickets only.
+/// A server's configuration, for the client that sent `hello` if there is one already. If `stored`
+/// is set, its sessions are stored on the server, otherwise they are in tickets.
 pub(crate) fn server_config(
     application: &Arc<Application>,
     stored: bool,

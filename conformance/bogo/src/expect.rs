@@ -120,7 +120,7 @@ fn check_early_data(test: &TestConnection<'_>, info: &ConnectionInfo) -> Result<
 }
 
 /// BoringSSL's possible names for the early data result. The library reports whether early data was
-/// accepted and whether the session was resumed; one name or several match that.
+/// accepted and whether the session was resumed; one or several names match this result.
 fn reasons(options: &Options, info: &ConnectionInfo) -> &'static [&'static str] {
     match info.early_data {
         EarlyData::Accepted => &["accept"],

@@ -78,8 +78,8 @@ impl ServerConfig {
     }
 
     /// Whether a session can be bound to the server's certificate. If the application selects
-    /// credentials, the configuration does not know which one a full handshake would use: then it
-    /// needs a session context, which equal configurations share.
+    /// credentials, the configuration does not know which one a full handshake would use: then a
+    /// session context is required, which equal configurations share.
     pub(crate) fn binds_sessions(&self) -> bool {
         self.credential_set.is_some() || self.resumption.has_session_context()
     }
