@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::error::FleetError;
 
-/// The settings of a node: the state that it shares with its fleet. By default it shares none.
+/// The settings of a node: which state it shares with its fleet. By default it shares no state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Distinguishes fleets that use the same store or secret. Default: `default`.

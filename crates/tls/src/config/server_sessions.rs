@@ -125,10 +125,10 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Sets the object that is notified of TLS 1.2 sessions to remove because a connection ended
-    /// with a fatal alert. It is needed if the store is [`Policy::Ask`](crate::Policy::Ask); a
-    /// [`ServerSessionStore`] is notified by its own `remove`. Default: none; then such a session
-    /// can be resumed until it is removed for another reason. RFC 5246 7.2.2
+    /// Sets the object that is notified when a TLS 1.2 session must be removed because a connection
+    /// ended with a fatal alert. It is needed if the store is [`Policy::Ask`](crate::Policy::Ask);
+    /// on a [`ServerSessionStore`], `remove` is called instead. Default: none; then the session can
+    /// be resumed until it is removed for another reason. RFC 5246 7.2.2
     #[must_use]
     pub fn forget_session(mut self, told: Arc<dyn ForgetSession>) -> Self {
         self.resumption.forget = Some(told);
