@@ -24,8 +24,9 @@ cargo public-api --version >/dev/null 2>&1 || { echo "absent: cargo-public-api";
 cargo +nightly public-api --package tercel-wire -sss >/dev/null 2>&1 ||
     { echo "absent: a nightly toolchain that this cargo-public-api can read"; exit 0; }
 
-# Shortens paths to the names that a reader uses. A path into another crate of the workspace is that of the
-# definition, which is private. `fmt` is omitted because the line `impl Debug` or `impl Display` implies it.
+# Shortens paths to the names that a reader uses. For an item of another crate of the workspace, cargo-public-api prints
+# the path of its definition, whose modules are private; they are removed. `fmt` is omitted because the line `impl
+# Debug` or `impl Display` implies it.
 shorten() { # CRATE
     local own=${1//-/_} other others=(tercel tercel_crypto tercel_fleet tercel_pki tercel_tokio tercel_wire)
     local rules=(

@@ -93,7 +93,7 @@ fn known_groups(codes: &[u16]) -> Result<Vec<NamedGroup>, Unsupported> {
     codes.iter().map(known).collect()
 }
 
-/// The groups of the library. A configuration with another one cannot be built.
+/// The groups that the library supports. A configuration with an unsupported group cannot be built.
 const GROUPS: [NamedGroup; 8] = [
     NamedGroup::X25519MLKEM768,
     NamedGroup::X25519,
@@ -111,7 +111,8 @@ const HYBRIDS: [NamedGroup; 3] =
 
 const POST_QUANTUM: [NamedGroup; 4] = [HYBRIDS[0], HYBRIDS[1], HYBRIDS[2], NamedGroup::MLKEM1024];
 
-/// The suites, if a test sets them. Suites of equal preference are in the order of `hello`.
+/// The cipher suites, if a test sets them. Suites of equal preference are in the order of the
+/// client, if `hello` is given.
 pub(crate) fn suites(
     options: &Options,
     hello: Option<&ClientHello<'_>>,
@@ -190,7 +191,8 @@ fn types(codes: &[u8]) -> Option<Vec<CertificateType>> {
     Some(types).filter(|types| !types.is_empty())
 }
 
-/// The schemes that are verified; by default those of BoringSSL, without P-521 and Ed25519.
+/// The signature schemes that are verified. Default: BoringSSL's schemes, without P-521 and
+/// Ed25519.
 pub(crate) fn verified_schemes(options: &Options) -> Vec<SignatureScheme> {
     if !options.verify_prefs.is_empty() {
         return options.verify_prefs.iter().copied().map(SignatureScheme).collect();

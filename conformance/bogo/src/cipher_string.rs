@@ -4,8 +4,9 @@
 use tercel::wire::CipherSuite;
 use tercel_crypto::has_fast_aes;
 
-/// The TLS 1.2 suites of a string in order of preference, with those of equal preference together.
-/// Suites that the library does not have are omitted; `None` if none is left, or on a syntax error.
+/// The TLS 1.2 suites of a string in order of preference. Each inner list has suites of equal
+/// preference. Suites that the library does not have are omitted; `None` if none is left, or on a
+/// syntax error.
 pub(crate) fn suites(string: &str) -> Option<Vec<Vec<CipherSuite>>> {
     let mut chosen: Vec<Vec<CipherSuite>> = Vec::new();
     for term in string.split(':') {

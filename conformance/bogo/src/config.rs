@@ -37,13 +37,13 @@ pub(crate) struct Setup {
 
 enum SideConfig {
     Client(Box<ClientConfigBuilder>, ServerName<'static>),
-    /// The configuration before the ClientHello, and the selection after it.
+    /// The configuration until the ClientHello arrives, and the selector that replaces it then.
     Server(Arc<ServerConfig>, Arc<ConfigSelector>),
 }
 
 impl Setup {
-    /// Configures a connection by `options`. The application's answers and checks use `checked`,
-    /// which differs if early data is to be rejected.
+    /// Configures a connection by `options`. The application's answers and checks use the options
+    /// `checked`, which differ from `options` only in tests that reject early data.
     pub(crate) fn new(
         options: &Options,
         checked: &Options,
@@ -195,8 +195,8 @@ fn server(options: &Options, application: &Arc<Application>) -> Result<SideConfi
     Ok(SideConfig::Server(greeting, host))
 }
 
-/// A server's configuration, for the client that sent `hello` if there is one already. Its sessions
-/// may be `stored`, or in tickets only.
+/// A server's configuration, for the client that sent `hello` if there is one already. If `stored`
+/// is set, its sessions are stored on the server, otherwise they are in tickets.
 pub(crate) fn server_config(
     application: &Arc<Application>,
     stored: bool,
@@ -210,7 +210,7 @@ pub(crate) fn server_config(
     } else {
         ClientAuth::None
     };
-    // With `-reject-alpn` no protocol is acceptable, so this one is set, which the runner never
+    // With `-reject-alpn` no protocol is acceptable, so a protocol is set that the runner never
     // offers.
     let protocol =
         if options.reject_alpn { &b"no such protocol"[..] } else { &options.select_alpn };

@@ -1,5 +1,6 @@
-//! Selects a server's configuration by the ClientHello. The configurations differ in whether
-//! sessions are stored, and in parameters of equal preference, where the client's order decides.
+//! Selects a server's configuration by the ClientHello. The configurations differ in two points:
+//! whether sessions are stored, and the order of equally preferred groups and cipher suites, which
+//! is the client's order.
 
 use std::sync::Arc;
 

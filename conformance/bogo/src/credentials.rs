@@ -12,7 +12,8 @@ use crate::choices::signing_schemes;
 use crate::config::malformed;
 use crate::options::{CredentialOptions, Options, Unsupported};
 
-/// The credentials in BoringSSL's order: first those with numbers, last the one without a number.
+/// The credentials in BoringSSL's order: first the numbered credentials, then the credential
+/// without a number.
 pub(crate) fn credentials(options: &Options) -> Result<Vec<NumberedCredential>, Unsupported> {
     let mut loaded = Vec::new();
     // The numbering includes pre-shared keys, which are not credentials here.

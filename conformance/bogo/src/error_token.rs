@@ -25,7 +25,8 @@ pub(crate) fn of(error: Error) -> String {
     }
 }
 
-/// The first four are found in the leaf before the chain is verified.
+/// The token of a refused certificate. The first four reasons refer to the leaf, which is checked
+/// before the chain is verified.
 fn refused(reason: RefusalReason) -> &'static str {
     match reason {
         RefusalReason::KeyMayNotSign => ":KEY_USAGE_BIT_INCORRECT:",

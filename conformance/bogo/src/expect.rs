@@ -77,16 +77,16 @@ pub(crate) fn check(
     if expect.server_name.is_some() && expect.server_name != info.server_name {
         return Err(unexpected("server name", &info.server_name));
     }
-    // The verifier is not called without a certificate, which passes. A resumed peer was verified
-    // before, and is verified again only if the test requires it.
+    // The verifier is not called if the peer sent no certificate, which counts as verified here.
+    // The certificate of a resumed session is verified again only if the test requires it.
     let unasked = info.resumed && !options.reverify_on_resume;
     let before = (info.peer_chain().is_empty() || unasked).then_some(!options.verify_fail);
     let verified = observed.verified.or(before);
     if expect.verify_result && verified != Some(!options.verify_fail) {
         return Err(unexpected("verification result", &verified));
     }
-    // A client verifies the certificate of a session before it offers it, and that of a full
-    // handshake.
+    // A client verifies the certificate of a stored session before it offers the session. If the
+    // server does not resume it, the client also verifies the certificate of the full handshake.
     let most = if options.reverify_on_resume && !info.resumed { 2 } else { 1 };
     if observed.verifications > most {
         return Err(unexpected("number of verifications", &observed.verifications));
@@ -120,7 +120,7 @@ fn check_early_data(test: &TestConnection<'_>, info: &ConnectionInfo) -> Result<
 }
 
 /// BoringSSL's possible names for the early data result. The library reports whether early data was
-/// accepted and whether the session was resumed; one name or several match that.
+/// accepted and whether the session was resumed; one or several names match this result.
 fn reasons(options: &Options, info: &ConnectionInfo) -> &'static [&'static str] {
     match info.early_data {
         EarlyData::Accepted => &["accept"],
@@ -188,8 +188,8 @@ pub(crate) fn check_tickets(
     same("early data", Some(options.expect.ticket_supports_early_data), &early)
 }
 
-/// A server must have the protocol that it selects, and a client the expected one. No protocol is
-/// also a valid expectation.
+/// The negotiated application protocol of a server must be the one that it selects, and that of a
+/// client must be the expected one. An empty name means that no protocol is negotiated.
 fn check_protocol(options: &Options, info: &ConnectionInfo) -> Result<(), Failure> {
     let wanted = if options.server { &options.select_alpn } else { &options.expect.alpn };
     let agreed = info.alpn.as_deref().unwrap_or_default();

@@ -20,7 +20,7 @@ pub(crate) struct PskOptions {
     pub(crate) sha384: bool,
 }
 
-/// The imported keys of an external key, and its number.
+/// The imported keys of an external key, and the number of the external key.
 pub(crate) struct Imported {
     pub(crate) keys: [Arc<PreSharedKey>; 2],
     pub(crate) number: i32,

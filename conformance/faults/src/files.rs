@@ -1,7 +1,8 @@
-//! The terminator runs out of file descriptors: silent clients lose theirs, and regular clients are
-//! served.
+//! The terminator runs out of file descriptors: it closes connections of silent clients, and serves
+//! regular clients.
 //!
-//! The terminator is a separate one with few files, all of which silent clients take.
+//! The terminator is a separate process with few file descriptors, all of which silent clients
+//! take.
 
 use std::sync::Arc;
 use std::thread;

@@ -76,7 +76,7 @@ impl Setup {
         Ok(Self { folder, authority, proxy, target, backends, program: program.to_owned() })
     }
 
-    /// Starts another terminator without such limits.
+    /// Starts another terminator, without limits on connections.
     pub(crate) fn start_another(
         &self,
         name: &str,

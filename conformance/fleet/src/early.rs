@@ -1,9 +1,9 @@
 //! First flights with early data, which are recorded and replayed.
 //!
 //! Whether a server accepted a flight is detected from outside. A record that no key opens follows
-//! the flight. A server that accepted the early data expects more of it and must end the
-//! connection. One that rejected it has to skip what it cannot open (RFC 9846 4.3.10), and keeps
-//! the connection. So the run needs no output of the server.
+//! the flight. A server that accepted the early data expects a record of early data there, and must
+//! end the connection. A server that rejected the early data has to skip records that it cannot
+//! open (RFC 9846 4.3.10), and keeps the connection. So the run needs no output of the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -33,7 +33,7 @@ impl Share {
         before.0.keys().all(|kind| self.rate(kind) >= before.rate(kind) * ratio)
     }
 
-    /// The kinds of clients that do not resume at nearly the earlier rate.
+    /// The kinds of clients that resume far less often than in `before`.
     pub(crate) fn missing(&self, before: &Self, ratio: f64) -> String {
         let missing = before.0.keys().filter(|kind| self.rate(kind) < before.rate(kind) * ratio);
         let words = missing.map(|kind| {

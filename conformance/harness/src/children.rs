@@ -57,7 +57,7 @@ pub(crate) fn remove_folder(path: &Path) {
 }
 
 /// Whether this process was started with the signal ignored, as `nohup` does, and shells do for
-/// background processes. It then stays ignored.
+/// background processes. If so, the signal stays ignored.
 #[must_use]
 pub fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

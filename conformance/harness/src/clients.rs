@@ -40,7 +40,7 @@ pub struct ClientKind {
     pub early: bool,
     /// The number of requests on one connection.
     pub requests: u32,
-    /// The number of such clients.
+    /// The number of clients.
     pub clients: usize,
     /// The pause of each client between two requests.
     pub pause: Duration,

@@ -63,7 +63,7 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// Starts it again after it has ended.
+    /// Starts the terminator again after it has ended.
     ///
     /// # Errors
     /// Those of [`Self::start`].

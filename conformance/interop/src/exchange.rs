@@ -297,8 +297,8 @@ impl<'a> Exchange<'a> {
         mut reached: impl FnMut(&mut Self) -> Result<bool>,
     ) -> Result<()> {
         loop {
-            // These are checked in this order, because the last output of a program may satisfy the
-            // condition.
+            // The conditions are checked in this order, because the last output of a program may
+            // satisfy the condition.
             let ended = self.have_all_ended()?;
             if reached(self)? {
                 return Ok(());

@@ -44,11 +44,11 @@ pub(crate) enum Sessions {
 /// The side that updates its keys. RFC 9846 4.7.3
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Update {
-    /// The subject, which also requests an update from the peer.
+    /// The subject updates its keys, and requests that the peer does so too.
     BySubject,
-    /// The peer, for its own keys only.
+    /// The peer updates its keys, and requests nothing.
     ByPeer,
-    /// The peer, which also requests an update from the subject.
+    /// The peer updates its keys, and requests that the subject does so too.
     AskedByPeer,
 }
 

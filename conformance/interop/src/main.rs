@@ -104,9 +104,10 @@ fn main() -> Result<ExitCode> {
     let table = table(&options, subject.as_ref(), &peers);
     let mut keys = psk::cells(options.peers.as_deref());
     keys.retain(|cell| options.filter.iter().all(|text| cell.name().contains(text)));
-    // These cells use the key options of `tercel`, which a substitute does not have.
+    // Cells of pre-shared keys use the key options of `tercel`, which a substitute does not have.
     keys.retain(|_| options.stand_in.is_none());
-    // These cells use options of `tercel`, so that no other program can replace it.
+    // Cells of post-handshake authentication use options of `tercel`, which a substitute does not
+    // have.
     let late: Vec<_> = post_handshake_auth::cells(options.peers.as_deref())
         .into_iter()
         .filter(|_| options.stand_in.is_none())
@@ -114,7 +115,7 @@ fn main() -> Result<ExitCode> {
         .collect();
     let mut proxied = proxied::cells();
     proxied.retain(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)));
-    // These cells test the terminator.
+    // The terminator has no substitute.
     proxied.retain(|_| options.stand_in.is_none());
     if options.list {
         for row in &table {

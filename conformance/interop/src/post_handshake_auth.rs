@@ -24,7 +24,7 @@ use tercel_harness::pki::{Credential, SERVER_NAME};
 use tercel_harness::ports::free_port;
 use tercel_harness::process::Process;
 
-/// The row of the matrix for these cells.
+/// The name of the matrix row that contains the cells of this file.
 pub(crate) const CATEGORY: &str = "post-handshake-auth";
 /// The time limit of a cell.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -33,7 +33,7 @@ const MESSAGES: [&[u8]; 2] = [b"0123 before\n", b"4567 after\n"];
 /// The name of the client in the output of programs.
 const CLIENT: &str = "interop client";
 
-/// The other program.
+/// The program with which Tercel makes connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Peer {
     OpenSsl,

@@ -81,8 +81,8 @@ pub(crate) trait Program: Sync {
         true
     }
 
-    /// The input that makes the program update its keys, and request the same from the other side
-    /// if `asks`.
+    /// The input that makes the program update its keys, and request a key update from the other
+    /// side if `asks` is set.
     fn update_command(&self, _asks: bool) -> &'static [u8] {
         b""
     }
@@ -218,7 +218,7 @@ pub(crate) struct Abilities {
 /// The records that the option for a record size limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RecordSize {
-    /// There is no such option.
+    /// None: the program has no option for a record size.
     Fixed,
     /// The records that the program sends.
     Sent,
@@ -270,7 +270,7 @@ impl Abilities {
     }
 }
 
-/// The limits of a program; without a value it keeps its default.
+/// The limits of a program. Without a value, the program keeps its default.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Limits {
     pub(crate) version: Option<Version>,

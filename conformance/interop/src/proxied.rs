@@ -32,7 +32,7 @@ use tokio::runtime::Runtime;
 use crate::parameters::Version;
 use crate::programs::{CONNECTIONS, build_go, find};
 
-/// The row of the matrix for these cells.
+/// The name of the matrix row that contains the cells of this file.
 pub(crate) const CATEGORY: &str = "HTTP through the proxy";
 
 /// The browser, which is the only client without other cells.
@@ -47,7 +47,7 @@ const PAGE: &str = "through the terminator";
 /// The path of a page that makes a browser request the text as often as the other clients do.
 const REPEAT_PAGE: &str = "repeat";
 
-/// The script of that page. The browser prints the document as it is after loading.
+/// The script of [`REPEAT_PAGE`]. The browser prints the document as it is after loading.
 const REPEAT_SCRIPT: &str = "<script>for (let i = 0; i < 3; i++) {
     const request = new XMLHttpRequest();
     request.open('GET', '/page-' + i, false);

@@ -408,7 +408,8 @@ impl<'a> Processes<'a> {
     ) -> Result<()> {
         while !reached(self)? {
             ensure!(Instant::now() < self.deadline, "timeout waiting for {what}");
-            // These are checked in this order, because a server may end after its only connection.
+            // The conditions are checked in this order, because a server may end after its only
+            // connection.
             let ended = self.server.ended()?.is_some();
             ensure!(!ended || self.relay.connections() > 0, "the server did not start");
             thread::sleep(Duration::from_millis(2));

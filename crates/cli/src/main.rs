@@ -6,7 +6,7 @@
 //!
 //! # Modules
 //!
-//! Lowest first; a module uses only itself and those before it.
+//! Lowest first: a module uses only itself and the modules above it in this table.
 //!
 //! | module | holds |
 //! |---|---|

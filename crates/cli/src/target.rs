@@ -62,7 +62,8 @@ impl Target {
     }
 }
 
-/// Gives each remaining address an equal share of the remaining time.
+/// Connects to an address. `left` is the number of addresses that are not tried yet, this one
+/// included: each of them gets an equal share of the time until the deadline.
 fn connect(address: &SocketAddr, deadline: Instant, left: usize) -> io::Result<TcpStream> {
     let remaining = deadline.saturating_duration_since(Instant::now());
     let share = remaining / u32::try_from(left).unwrap_or(u32::MAX);

@@ -133,8 +133,8 @@ fn derivation(bench: &mut Bench) {
     );
 }
 
-/// The gain by hash lanes. The other side of a row is the same call with lanes off, or a single
-/// block.
+/// Measures the gain of hash lanes. Each row compares a call with hash lanes to a call without
+/// them, or to the compression of a single block.
 fn side_by_side(bench: &mut Bench) {
     for (instructions, lanes, mut compress) in bare::lanes() {
         let name = format!("{lanes} blocks of SHA-512, {instructions:?}, against one");
@@ -253,7 +253,7 @@ fn signatures(bench: &mut Bench) {
     let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).unwrap();
     let ours = SigningKey::from_der(pair.serialized_der()).unwrap();
     let public = PublicKey::from_spki(&ours.public_key_spki()).unwrap();
-    // PKCS#8 of such a key is 26 bytes of header before the PKCS#1 inside.
+    // The PKCS#8 encoding of an RSA-2048 key has a header of 26 bytes before the PKCS#1 encoding.
     let theirs = bare::Rsa2048::from_pkcs1(&pair.serialized_der()[26..]);
     let algorithm = SignatureAlgorithm::RsaPssSha256;
     let signature = ours.sign(algorithm, &message).unwrap();

@@ -1,7 +1,9 @@
 //! Authenticated encryption with associated data.
 //!
-//! Each operation is one pass from the caller's input to the caller's buffer. The caller must
-//! never use a nonce twice with one key. See `backend/aead.rs` for the calls.
+//! Each operation writes its result to the caller's buffer. [`AeadKey::seal`] copies the input
+//! there first if the algorithm is ChaCha20-Poly1305 and there are extra bytes; otherwise no
+//! operation copies its input. The caller must never use a nonce twice with one key. See
+//! `backend/aead.rs` for the calls of AWS-LC.
 
 use core::fmt;
 

@@ -132,7 +132,7 @@ impl HmacKey {
 
     /// Writes the MAC of all parts of all groups; `out` must have the digest's length.
     ///
-    /// Groups allow a caller to add parts before and after those of its own caller.
+    /// With groups, a function can add parts before and after the parts that its caller passed.
     #[inline]
     pub(crate) fn mac(&self, groups: &[&[&[u8]]], out: &mut [u8]) {
         match &self.0 {

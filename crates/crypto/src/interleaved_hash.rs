@@ -1,8 +1,8 @@
 //! A running hash whose blocks are compressed in the same lanes as a chain of MACs.
 //!
 //! Where each MAC of a chain depends on the previous one, most lanes (`backend/lanes`) would be
-//! unused. They hash a long public message that none of the MACs depends on, until the chain ends;
-//! the rest is hashed afterwards. See `batch.rs` for independent MACs.
+//! unused. Here, the other lanes hash a long public message that none of the MACs depends on, until
+//! the chain ends; the rest is hashed afterwards. See `batch.rs` for independent MACs.
 //!
 //! The choice of code path depends only on the lengths and the hash function, which are public.
 

@@ -42,8 +42,8 @@ impl StackSearch {
         let here = ptr::from_ref(&self).addr();
         self.memory.read_exact_at(&mut self.below, (here - DEPTH) as u64).unwrap();
         // The lowest bytes may lie below the painted area, because the frame of `paint` began
-        // lower. A single one of them may have the painted value by chance, so the area is taken
-        // to begin with `RUN` bytes that have it.
+        // lower. A single byte may have the painted value by chance, so the area is taken to begin
+        // with `RUN` bytes of this value.
         let unpainted = self.below.windows(RUN).position(|run| run.iter().all(|b| *b == PAINT));
         let painted = self.below.iter().skip(unpainted.unwrap_or_default());
         painted.skip_while(|byte| **byte == PAINT).count()

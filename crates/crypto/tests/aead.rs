@@ -177,6 +177,6 @@ fn debug_names_the_algorithm_and_no_key() {
 fn fast_aes_agrees_with_the_processor() {
     let expected =
         std::is_x86_feature_detected!("aes") && std::is_x86_feature_detected!("pclmulqdq");
-    // AWS-LC also requires SSSE3, which every processor with both of these has.
+    // AWS-LC also requires SSSE3, which every processor with both features has.
     assert_eq!(has_fast_aes(), expected);
 }

@@ -153,7 +153,7 @@ fn ml_kem_encapsulation_vectors() {
 
 #[test]
 fn ml_kem_decapsulation_vectors() {
-    // These include a ciphertext that leads to implicit rejection (FIPS 203 6.3).
+    // The vectors include a ciphertext that leads to implicit rejection (FIPS 203 6.3).
     for vector in support::parse(include_str!("vectors/ml_kem_decapsulate.txt")) {
         for hybrid in hybrids(&vector) {
             let key = hybrid.generate(&vector.bytes("seed"));

@@ -11,7 +11,8 @@ use tercel::session::TicketKeyError;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FleetError {
-    /// A setting is out of range or contradicts another one: its name, and the reason.
+    /// A setting is out of range or contradicts another setting: the name of the setting, and the
+    /// reason.
     Setting(&'static str, &'static str),
     /// A file could not be read.
     File(PathBuf, io::Error),
@@ -26,7 +27,7 @@ pub enum FleetError {
     UnreadableKeys,
     /// The other nodes of this fleet encrypt with a secret that this node does not have.
     SecretMismatch,
-    /// A setting differs from that of the nodes that admit early data.
+    /// A setting has another value than on the nodes that admit early data.
     SettingMismatch {
         /// The name of the setting.
         setting: &'static str,
@@ -35,7 +36,7 @@ pub enum FleetError {
         /// The value on the other nodes.
         there: Duration,
     },
-    /// There is no connection to the store, or it did not answer in time.
+    /// There is no connection to the store, or the store did not answer in time.
     StoreUnavailable,
     /// The store answered with this error code.
     Store(String),

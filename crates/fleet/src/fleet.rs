@@ -48,10 +48,10 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// Reads the files that the settings name, but does not use the store before [`Self::begin`]:
-    /// for a server that prepares a configuration and may not use it after all. When a node
-    /// connects, it writes ticket keys and the parameters under which it admits early data, and
-    /// these affect other nodes.
+    /// Reads the files that the settings name. The node connects to the store only in
+    /// [`Self::begin`]. This is for a server that prepares a configuration and may not use it after
+    /// all: a node that connects writes its ticket keys and its parameters of early data to the
+    /// store, and both affect other nodes.
     ///
     /// # Errors
     /// As [`Self::connect`].
@@ -191,10 +191,10 @@ impl Fleet {
         }
     }
 
-    /// Refuses early data for `overlap` and one [blind time](Self::blind_time) from now on. This
-    /// is for a server that used another guard so far, and whose remaining connections use that
-    /// guard for at most `overlap`. Neither guard has the entries of the other. Has no effect
-    /// without a guard.
+    /// Refuses early data for `overlap` and one [blind time](Self::blind_time) from now on. This is
+    /// for a server that used another guard so far. Its remaining connections use the other guard
+    /// for at most `overlap`, and this guard does not have the entries of the other guard. Has no
+    /// effect without a guard.
     pub fn follow_another_guard(&self, overlap: Duration) {
         if let Some(guard) = &self.0.guard {
             guard.start_after_other_guard(overlap);
@@ -202,8 +202,8 @@ impl Fleet {
     }
 
     /// Refuses early data from now on, and no longer requires other nodes to have the settings of
-    /// this one. This is for a server whose new connections use another fleet while some old ones
-    /// still use this one. Has no effect without a guard.
+    /// this node. This is for a server whose new connections use another fleet while some old
+    /// connections still use this fleet. Has no effect without a guard.
     pub fn retire_guard(&self) {
         if let Some(guard) = &self.0.guard {
             guard.retire();

@@ -38,15 +38,15 @@
 //! # For the operator
 //!
 //! - The *fleet secret* is a file of at least 32 bytes, the same on every node (`openssl rand -hex
-//!   32`), readable only by the server or its group. Keys and sessions are encrypted with it, so
-//!   the store learns neither them nor the IDs of sessions. A store that returns false replies can
-//!   still prevent resumption, return a session twice, or admit early data twice. [`FleetSecrets`]
-//!   describes how to rotate the secret.
-//! - While the store is unavailable, handshakes are full ones, or use the last ticket keys. Those
-//!   keys still open tickets. They seal new tickets for at least one and at most two more [ticket
-//!   lifetimes](Settings::ticket_lifetime); after that no tickets are issued until the store is
-//!   available again. Early data is refused at once. Only handshakes in progress when the store
-//!   fails wait for it, each for at most [`StoreSettings::time_limit`].
+//!   32`), readable only by the server or its group. Keys and sessions are encrypted with it, and
+//!   session IDs are hashed with it, so the store learns none of them. A store that returns false
+//!   replies can still prevent resumption, return a session twice, or admit early data twice.
+//!   [`FleetSecrets`] describes how to rotate the secret.
+//! - While the store is unavailable, handshakes are full handshakes, or use the last known ticket
+//!   keys. With these keys, a node still opens tickets, and seals new tickets for at least one and
+//!   at most two more [ticket lifetimes](Settings::ticket_lifetime); after that no tickets are
+//!   issued until the store is available again. Early data is refused at once. Only handshakes in
+//!   progress when the store fails wait for it, each for at most [`StoreSettings::time_limit`].
 //! - The clocks of nodes and store must be accurate to a few seconds.
 //! - Early data is refused for [`Fleet::blind_time`] after the store was unavailable, restarted,
 //!   emptied or replaced. It is refused altogether, with the reason in the log, while the store
@@ -77,7 +77,7 @@
 //!
 //! # Modules
 //!
-//! Lowest first; a module uses only itself and those before it.
+//! Lowest first: a module uses only itself and the modules above it in this table.
 //!
 //! | module | holds |
 //! |---|---|

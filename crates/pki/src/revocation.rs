@@ -23,7 +23,7 @@ pub struct RevocationPolicy {
     pub allow_expired_lists: bool,
 }
 
-/// The bytes are not a revocation list, or one of an unsupported form.
+/// The bytes are not a revocation list, or the list has an unsupported form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnreadableCrl;
 

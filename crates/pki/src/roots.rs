@@ -39,8 +39,8 @@ impl Roots {
         Ok(())
     }
 
-    /// Adds every certificate of a PEM file and returns their number. If one cannot be parsed,
-    /// none is added.
+    /// Adds every certificate of a PEM file and returns their number. If a certificate cannot be
+    /// parsed, no certificate is added.
     pub fn add_pem(&mut self, pem: &[u8]) -> Result<usize, RootsError> {
         let certificates = load_certs_pem(pem).map_err(RootsError::Pem)?;
         let added = certificates.iter().map(anchor).collect::<Result<Vec<_>, _>>()?;

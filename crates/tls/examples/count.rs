@@ -1,8 +1,8 @@
 //! Counts heap allocations per handshake and side. With arguments `run ROW N` it only performs N
 //! handshakes of a row, for callgrind; with `rows` it prints the names of the rows.
 //!
-//! Hash lanes are disabled: callgrind has no AVX-512, and would count those of AVX2 instead, which
-//! few processors use.
+//! Hash lanes are disabled: callgrind has no AVX-512, and would count the instructions of AVX2
+//! lanes instead, which few processors use.
 
 #[path = "pair/mod.rs"]
 mod pair;

@@ -107,11 +107,11 @@ pub enum PeerError {
     CipherSuiteChangedAfterRetry,
     /// No key exchange group in common.
     NoSharedGroup,
-    /// A group that was not offered, or a key share for another group than the requested one.
+    /// A group that was not offered, or a key share for a group other than the requested group.
     WrongGroup,
     /// A key share that is not valid in its group.
     BadKeyShare,
-    /// No signature scheme in common, or no credential that can sign with one.
+    /// No signature scheme in common, or no credential that can sign with a common scheme.
     NoCommonSignatureScheme,
     /// A signature scheme that was not offered or does not match the key.
     WrongSignatureScheme,
@@ -191,9 +191,10 @@ pub enum PeerError {
     /// A certificate type extension with X.509 as its only type, which must be omitted.
     /// RFC 7250 4.1
     UnnecessaryCertificateType,
-    /// No certificate type in common, or the selected one was not offered. RFC 7250 4.2
+    /// No certificate type in common, or a selected certificate type that was not offered. RFC 7250
+    /// 4.2
     NoCommonCertificateType,
-    /// A malformed raw public key, or more than one. RFC 7250 3, RFC 9846 4.5.1
+    /// A malformed raw public key, or more than one raw public key. RFC 7250 3, RFC 9846 4.5.1
     BadRawPublicKey,
     /// A ticket lifetime of more than seven days. RFC 9846 4.7.1
     BadTicketLifetime,
@@ -257,7 +258,7 @@ pub enum Misuse {
     /// The connection cannot be exported while [`crate::Sender::control`] has something to send.
     ControlPending,
     /// The connection cannot be exported or saved: a client may receive a post-handshake
-    /// certificate request, or a server has an unanswered one.
+    /// certificate request, or a server has an unanswered request.
     CertificatePending,
     /// The connection cannot be exported while a key update requested from the peer is outstanding.
     KeyUpdatePending,

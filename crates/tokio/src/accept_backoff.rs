@@ -28,7 +28,7 @@ pub struct AcceptBackoff {
 }
 
 impl AcceptBackoff {
-    /// A backoff before the first attempt.
+    /// Creates a backoff without failures.
     #[must_use]
     pub const fn new() -> Self {
         Self { failures: 0, immediate: 0 }
@@ -46,8 +46,8 @@ impl AcceptBackoff {
     }
 
     /// How long to wait after this error: 5 milliseconds at first, doubled each time, 250
-    /// milliseconds at most. Zero for an error that concerns one connection only, unless many of
-    /// those occur in a row.
+    /// milliseconds at most. An error that concerns one connection only, such as a reset, causes no
+    /// wait, unless many such errors occur in a row.
     pub fn after(&mut self, error: &io::Error) -> Duration {
         if is_of_one_connection(error) && self.immediate < MAX_IMMEDIATE {
             self.immediate = self.immediate.saturating_add(1);

@@ -57,8 +57,8 @@ impl Acceptor {
     /// server's Finished, a round trip before the handshake is complete.
     ///
     /// The client is not authenticated when `greeting` is sent. An attacker who replays a
-    /// ClientHello also causes it to be sent, but cannot decrypt it. It must have nothing that is
-    /// meant only for some clients. RFC 9846 4.5.3
+    /// ClientHello also receives `greeting`, but cannot decrypt it. `greeting` must not contain
+    /// anything that is meant only for some clients. RFC 9846 4.5.3
     ///
     /// # Errors
     /// As [`Self::accept`].
@@ -76,9 +76,8 @@ impl Acceptor {
     /// Like [`Self::accept`], with a handler that receives early data as it arrives and may answer
     /// it before the handshake is complete. See [`EarlyExchange`] for the risk.
     ///
-    /// # Errors
-    /// As [`Self::accept`]. In case of an error, early data that the handler received was
-    /// replayed, or the client has closed the connection.
+    /// # Errors As [`Self::accept`]. Early data that the handler received before an error may have
+    /// been a replay.
     pub async fn accept_with_early_data<T>(
         &self,
         transport: T,

@@ -61,8 +61,8 @@ impl Answers {
         self
     }
 
-    /// Finds a stored session. One that [is for single use](FindSessionQuestion::is_single_use)
-    /// has to be removed from its store in the same step.
+    /// Finds a stored session. A session that [is for single
+    /// use](FindSessionQuestion::is_single_use) has to be removed from the store in the same step.
     #[must_use]
     pub fn find_session<F>(
         mut self,
@@ -75,8 +75,8 @@ impl Answers {
         self
     }
 
-    /// Finds the pre-shared key for one of the identities that the client offers; `None` if none
-    /// is known.
+    /// Finds the pre-shared key for one of the identities that the client offers; `None` if no
+    /// identity is known.
     #[must_use]
     pub fn find_pre_shared_key<F>(
         mut self,
@@ -89,9 +89,10 @@ impl Answers {
         self
     }
 
-    /// Stores a new session. Its ticket is sent to the client only when the future is complete.
-    /// Sessions to be removed after a fatal alert are passed to
-    /// [`forget_session`](tercel::server::ServerConfigBuilder::forget_session), at any later time.
+    /// Stores a new session. The client receives the session's ticket only when the future is
+    /// complete. If a fatal alert requires the removal of a session, the object set by
+    /// [`forget_session`](tercel::server::ServerConfigBuilder::forget_session) is notified, at any
+    /// later time.
     #[must_use]
     pub fn store_session<F>(
         mut self,

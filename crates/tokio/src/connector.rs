@@ -38,8 +38,8 @@ pub struct EarlyConnection<T> {
     /// The stream.
     pub stream: TlsStream<T>,
     /// The number of bytes of the early data, from its start, that the server accepted. The
-    /// application decides whether to send the rest again. 0 if there was no session for early
-    /// data, or the server rejected it.
+    /// application decides whether to send the rest again. 0 if no session allowed early data, or
+    /// if the server rejected the early data.
     pub accepted: usize,
 }
 
@@ -52,8 +52,8 @@ impl Connector {
         Self { config, options: Arc::default(), port: None }
     }
 
-    /// Sets the port of the servers. Their sessions are kept apart from those of servers with the
-    /// same name at other ports, and from those of a connector without a port. See
+    /// Sets the port of the servers. Sessions are stored separately for each port of a server name,
+    /// and separately from the sessions of connectors without a port. See
     /// [`Handshake::client_with_port`].
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {

@@ -5,18 +5,20 @@ use std::task::{Context, Poll};
 use tercel::ConnectionInfo;
 use tokio::io::ReadBuf;
 
-/// A handler of early data, which may answer at once, a round trip before the client's Finished.
+/// A handler of early data. It may answer early data at once, a round trip before the client's
+/// Finished arrives.
 ///
-/// An attacker who has copied the client's first flight can send it in place of the client. It is
-/// then processed, only once if the replay guard works, and the client sends the same data again
-/// over another connection. So process early data only if doing so twice is harmless. The answer is
-/// sent to a peer that is not authenticated yet, though only the client can decrypt it.
-/// RFC 9846 8, 4.5.3, F.5
+/// An attacker who has copied the client's first flight can send the copy instead of the client's
+/// flight. The server then processes the early data in the copy, and the client sends the same data
+/// again over another connection. The replay guard prevents only that a server accepts the early
+/// data twice. So process early data only if processing it twice is harmless. The answer is sent to
+/// a peer that is not authenticated yet, though only the client can decrypt it. RFC 9846 8, 4.5.3,
+/// F.5
 pub trait EarlyExchange {
     /// Receives the next piece. `info` describes the peer by the data of the resumed session. A
     /// piece that is returned is kept for
-    /// [`TlsStream::take_early_data`](crate::TlsStream::take_early_data); once one is returned, all
-    /// later ones must be returned too.
+    /// [`TlsStream::take_early_data`](crate::TlsStream::take_early_data); once a piece is returned,
+    /// all later pieces must be returned, too.
     fn take(&mut self, info: &ConnectionInfo, piece: Vec<u8>) -> Option<Vec<u8>>;
 
     /// Processes received early data, and writes the answer into `answer`. Writing nothing means

@@ -170,7 +170,7 @@ impl Incoming {
         }
     }
 
-    /// Opens records into `out` while complete ones are available and fit.
+    /// Opens records into `out` while a complete record is available and fits.
     fn open(
         &mut self,
         receiver: &mut Receiver,
@@ -239,7 +239,7 @@ impl Incoming {
         self.post_handshake.get_or_insert_default()
     }
 
-    /// Copies kept plaintext to `out`; `false` if there is none.
+    /// Copies kept plaintext to `out`; `false` if no plaintext is kept.
     fn drain_plaintext(&mut self, out: &mut ReadBuf<'_>) -> bool {
         let rest = self.plaintext.get(self.consumed..).unwrap_or_default();
         if rest.is_empty() {

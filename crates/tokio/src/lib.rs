@@ -38,7 +38,7 @@
 //! - **Memory.** An idle stream holds no buffers: a stream takes buffers from a pool of the thread
 //!   while data moves. Partial records are kept in buffers of their own size.
 //! - **Two tasks.** [`TlsStream::into_split`] returns halves that share no lock, for transports
-//!   that can be split; for others use [`tokio::io::split`].
+//!   that can be split; for other transports use [`tokio::io::split`].
 //!
 //! # Map
 //!
@@ -53,7 +53,7 @@
 //!
 //! # Modules
 //!
-//! Lowest first; a module uses only itself and those before it.
+//! Lowest first: a module uses only itself and the modules above it in this table.
 //!
 //! | module | holds |
 //! |---|---|

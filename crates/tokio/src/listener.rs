@@ -59,7 +59,8 @@ impl Listen for tokio::net::UnixListener {
     }
 }
 
-/// Accepts connections, runs their handshakes concurrently, and yields those that succeed.
+/// Accepts connections, runs their handshakes concurrently, and yields the connections whose
+/// handshakes succeed.
 ///
 /// Each handshake is a task of its own, so a slow client does not delay others. The number of
 /// handshakes is limited; at the limit, clients wait in the backlog of the operating system. The
@@ -181,7 +182,7 @@ impl<L: Listen> TlsListener<L> {
     }
 
     /// The poll form of [`Self::accept`]. Handshakes proceed without being polled, but new
-    /// connections are accepted only while this is polled.
+    /// connections are accepted only while this method is polled.
     ///
     /// # Panics
     /// As [`Self::accept`].

@@ -24,7 +24,8 @@ pub(crate) struct Outgoing {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    /// Whether there are records that a read caused, which are flushed without a writer.
+    /// Whether there are records that a read caused, such as an alert. They are flushed by the
+    /// read, since the application may not write again.
     urgent: bool,
     /// The wakers of the reader and of the writer that last waited for the transport.
     waiting: [Option<Waker>; 2],
@@ -188,7 +189,8 @@ impl Outgoing {
     }
 
     /// Polls the transport for the reader or for the writer. A transport wakes one task per
-    /// direction, and one of the two may have been dropped since it waited, so both are woken.
+    /// direction. The reader or the writer may have been dropped since it waited, so both are
+    /// woken.
     fn poll_for<R>(
         &mut self,
         side: usize,

@@ -86,7 +86,7 @@ impl<T> TlsStream<T> {
         &self.connection.info
     }
 
-    /// The negotiated parameters, for taking the certificate chain of the peer out of them.
+    /// The negotiated parameters, mutable so that the peer's certificate chain can be taken out.
     pub fn info_mut(&mut self) -> &mut ConnectionInfo {
         &mut self.connection.info
     }

@@ -8,7 +8,8 @@ use tercel_proxy::Config;
 /// Parses a header of the PROXY protocol and the bytes after it. Returns whether the header is
 /// valid.
 ///
-/// No byte after the header may be read, and no prefix of it may be sufficient.
+/// Checks that bytes after the header do not affect the result, and that no prefix of the header is
+/// accepted.
 pub fn proxy_header(input: &[u8]) -> bool {
     let Some((ends, length)) = tercel_proxy::read_proxy_header(input) else { return false };
     let (header, _) = input.split_at(length);
@@ -62,7 +63,7 @@ pub fn fleet_keys(input: &[u8]) -> bool {
             true
         }),
         1 => {
-            // Without the secret such bytes cannot be made.
+            // Bytes that the secret opens cannot be made without the secret.
             assert!(opened_from_store(&secret, bytes).is_none(), "a forgery");
             false
         }

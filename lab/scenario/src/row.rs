@@ -45,8 +45,8 @@ pub struct Row {
     /// Thread counts, each of which is measured. Only rows of threads and latency have more than
     /// one.
     pub threads: Vec<usize>,
-    /// Memory: connection counts at which resident memory is read, ascending. The last but one is
-    /// also the number of simultaneous handshakes.
+    /// Memory: connection counts at which resident memory is read, ascending. The second largest
+    /// count is also the number of simultaneous handshakes.
     pub connections: Vec<usize>,
     /// Loading: the loaded object.
     pub load: Option<Load>,

@@ -64,7 +64,7 @@ fn places() -> Vec<usize> {
     SIZES.map(place).into()
 }
 
-/// The offsets that such a worker reports.
+/// The offsets that a worker with this placement and these thread counts reports.
 fn found(placement: Option<u64>, threads: &[usize]) -> String {
     let row = rows::all().into_iter().find(|row| row.section == "threads").unwrap();
     let row = Box::new(Row { threads: threads.to_vec(), ..row });

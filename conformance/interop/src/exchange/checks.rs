@@ -1,7 +1,7 @@
 //! Checks the result of a feature cell.
 //!
 //! Each source that reports a fact must confirm it: the recorded bytes, Tercel and the other
-//! program. The first connection must not be resumed, and the others must.
+//! program. The first connection must not be resumed, and every later connection must be.
 
 use std::fs;
 

@@ -63,7 +63,7 @@ impl Program for GnuTls {
             ClientAuth::Optional => {
                 command.arg("--verify-client-cert").arg("--x509cafile").arg(&order.client_roots);
             }
-            // gnutls-serv requests the key, and has no option for the expected one.
+            // gnutls-serv requests a key, and has no option that sets the expected key.
             ClientAuth::Required if order.extra.is_some_and(|extra| extra.peer_key.is_some()) => {
                 command.arg("--require-client-cert");
             }

@@ -60,7 +60,8 @@ impl Components {
         Ok(self.in_order(first, second))
     }
 
-    /// Splits a share of this side. Its ML-KEM half is what the other half leaves.
+    /// Splits a share of this side. The ML-KEM half has all bytes that do not belong to the
+    /// Diffie-Hellman half.
     pub(super) fn split_mut(self, share: &mut [u8]) -> Halves<&mut [u8]> {
         let classic_len = self.classic_share_len();
         let kem_len = share.len() - classic_len;

@@ -20,8 +20,8 @@ pub struct PrfRun<'a> {
     seed: &'a [&'a [u8]],
     /// The part of the output that is not yet computed.
     out: &'a mut [u8],
-    /// A(i) and A(i+1) for the next two blocks. The first `made` of them are computed; the others
-    /// are still those of the last two blocks.
+    /// A(i) and A(i+1) for the next two blocks. Only the first `made` elements are computed; the
+    /// rest still has values of earlier blocks.
     a: [[u8; Digest::MAX_LEN]; 2],
     /// The number of elements of `a` that are computed.
     made: usize,

@@ -52,17 +52,18 @@
 //!   replicas is trusted only if it stops accepting writes when it has lost them
 //!   (`min-replicas-to-write`), which takes as long as `min-replicas-max-lag`. So nodes that use
 //!   the promoted store are blind for a minute more ([`REPLICA_LAG`]), after which the last
-//!   admissions of the old store are no longer fresh. The time for which a silent store still
-//!   counts as the same one is added too: a suspended process considers its replicas connected
-//!   until it checks again. A store counts as one with replicas while it keeps a replication
-//!   backlog, one hour by default.
+//!   admissions of the old store are no longer fresh.
+//!   [`StoreSettings::connect_time_limit`](crate::StoreSettings::connect_time_limit), the time for
+//!   which nodes keep their connections to a silent store, is added too: a suspended process
+//!   considers its replicas connected until it checks again. A store counts as a store with
+//!   replicas while it keeps a replication backlog, one hour by default.
 //! - **Another guard admitted**: the guard of a previous configuration, which used another store or
 //!   only the memory of its process. Connections from before a reload use that guard until their
 //!   handshakes are complete. So this guard is blind until then, and for `blind_time` after that
 //!   ([`Fleet::follow_another_guard`](crate::fleet::Fleet::follow_another_guard)).
-//! - **The store was unavailable.** Nothing was admitted through it meanwhile, but it may have
-//!   been replaced, so nodes refuse for `blind_time`. They do not if the store was only slow and
-//!   the connections are still the same, since these lead to the same process.
+//! - **The store was unavailable.** Nothing was admitted through it meanwhile, but it may have been
+//!   replaced, so nodes refuse for `blind_time`. They do not refuse if the store was only slow and
+//!   the connections still exist, since the connections lead to the same process as before.
 //!
 //! Not excluded are mistakes of an operator: nodes with the same ticket keys that use different
 //! stores or different fleet names, even if only during a change; a running store that evicts for

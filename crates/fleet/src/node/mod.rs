@@ -158,7 +158,8 @@ impl Node {
                 counters(),
             ))
         });
-        // If ticket keys are in the store, they already reveal a different secret.
+        // If ticket keys are in the store, no check is needed: a node with a different secret
+        // cannot decrypt them.
         let needs_secret_check = settings.sessions && self.store_ticket_keys.is_none();
         let secret_check =
             needs_secret_check.then(|| SecretCheck::new(shared_store(), &prefix, shared_secrets()));

@@ -102,7 +102,7 @@ impl StoreTask {
 
     /// Makes these connections available to handshakes, and checks the store at an interval until
     /// the connections are lost. They are lost if they break, if the store reports itself unusable,
-    /// or without a reply within the time limit for connecting.
+    /// or if no reply arrives within the time limit for connecting.
     async fn maintain(&self, connections: &Arc<Connections>) {
         self.store.set_connections(Some(Arc::clone(connections)));
         let mut refusal_log = RefusalLog::default();

@@ -1,4 +1,4 @@
-//! The fleet secrets of a node: one of them encrypts, and each of them can decrypt.
+//! The fleet secrets of a node. The current secret encrypts, and every secret can decrypt.
 //!
 //! Names of early data entries do not depend on a secret, so nodes with different secrets never
 //! admit one ClientHello twice.
@@ -83,7 +83,7 @@ impl FleetSecrets {
         &self.0.current
     }
 
-    /// The keys of all secrets, those of the current one first.
+    /// The keys of all secrets. The keys of the current secret are first.
     pub(crate) fn all(&self) -> impl Iterator<Item = (SecretRole, &SecretKeys)> {
         let SecretSet { current, previous, next } = &*self.0;
         let previous = previous.iter().map(|keys| (SecretRole::Previous, keys));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::error::FleetError;
 
-/// The settings of a node: the state that it shares with its fleet. By default it shares none.
+/// The settings of a node: which state it shares with its fleet. By default it shares no state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Distinguishes fleets that use the same store or secret. Default: `default`.
@@ -28,12 +28,12 @@ pub struct Settings {
     pub early_data: u32,
     /// The freshness window for early data, 2 to 60 whole seconds; see
     /// [`freshness_window`](tercel::server::ServerConfigBuilder::freshness_window).
-    /// [`Fleet::blind_time`](crate::Fleet::blind_time) is twice that, plus the difference allowed
-    /// between clocks. Nodes may have different windows, and the window may be changed at any
-    /// time: a ticket permits early data only under the window it was issued under. Default: 60
+    /// [`Fleet::blind_time`](crate::Fleet::blind_time) is twice the window, plus the difference
+    /// allowed between clocks. Nodes may have different windows, and the window may be changed at
+    /// any time: a ticket permits early data only under the window it was issued under. Default: 60
     /// seconds.
     pub freshness_window: Duration,
-    /// The store, if one of the settings above needs one.
+    /// The store. It is required if one of the settings above uses it.
     pub store: Option<StoreSettings>,
 }
 
@@ -52,8 +52,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether `other` differs from these settings in its secret files only, so that a running
-    /// fleet can change to it with [`Fleet::use_secrets`](crate::Fleet::use_secrets).
+    /// Whether `other` differs from these settings in its secret files only. If so, a running fleet
+    /// can change to `other` with [`Fleet::use_secrets`](crate::Fleet::use_secrets).
     #[must_use]
     pub fn is_same_but_for_secrets(&self, other: &Self) -> bool {
         let mut same = self.clone();
@@ -116,7 +116,7 @@ impl Settings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TicketKeys {
-    /// Each configuration generates its own.
+    /// Each configuration generates its own keys.
     Own,
     /// A file that is distributed by other means. It is read again when it changes; if it cannot
     /// be used, the previous keys stay in use. It must not be readable by users other than its
@@ -154,25 +154,25 @@ pub struct StoreSettings {
     pub next_secret_file: Option<PathBuf>,
     /// The file of the previous secret: data encrypted with it can still be read.
     pub previous_secret_file: Option<PathBuf>,
-    /// With `rediss`: a PEM file of trusted certificate authorities. Default: those of the
-    /// operating system.
+    /// With `rediss`: a PEM file of trusted certificate authorities. Default: the authorities that
+    /// the operating system trusts.
     pub roots: Option<PathBuf>,
     /// With `rediss`: PEM files of a client certificate chain and its private key.
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// Number of connections to the store, 1 to 64. Each one pipelines requests. Default: 2.
     pub connections: usize,
-    /// How long a handshake waits for a reply. If none arrives, the store counts as unavailable
-    /// until it replies in time again. Default: 50 milliseconds.
+    /// How long a handshake waits for a reply of the store. If none arrives, the store counts as
+    /// unavailable until it replies within this time again. Default: 50 milliseconds.
     pub time_limit: Duration,
-    /// The time limit for connecting, and the time that a store which stopped replying has to
-    /// reply again on the same connections. If early data is enabled and the store has replicas,
-    /// it must be the same on all nodes, like `clock_difference`. Default: 2 seconds.
+    /// The time limit for connecting. If the store does not reply in time, it has this long to
+    /// recover before the connections are replaced. If early data is enabled and the store has
+    /// replicas, all nodes must use an equal value. Default: 2 seconds.
     pub connect_time_limit: Duration,
     /// The largest difference between the clocks of node and store, in whole seconds up to 60, at
-    /// which early data is admitted. [`Fleet::blind_time`](crate::Fleet::blind_time) grows by
-    /// twice this value. It must be the same on all nodes that admit early data. A node with
-    /// another value refuses early data, and logs the reason, until none of those nodes has used
-    /// the store for ten minutes. Default: 5 seconds.
+    /// which early data is admitted. [`Fleet::blind_time`](crate::Fleet::blind_time) grows by twice
+    /// this value. All nodes that admit early data must use an equal value. A node whose value
+    /// differs from the value of the nodes that already use the store refuses early data, and logs
+    /// the reason, until those nodes have not used the store for ten minutes. Default: 5 seconds.
     pub clock_difference: Duration,
 }
 

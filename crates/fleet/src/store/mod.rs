@@ -78,7 +78,7 @@ impl Connections {
         self.connections.get(next_index.checked_rem(self.connections.len())?).cloned()
     }
 
-    /// The longest reply time of all connections; `None` if one is broken.
+    /// The longest reply time of all connections; `None` if a connection is broken.
     async fn slowest(&self) -> Option<Duration> {
         let mut slowest = Duration::ZERO;
         for connection in &self.connections {

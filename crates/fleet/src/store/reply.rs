@@ -1,4 +1,4 @@
-//! Error replies of a store, and the ones that mean that it cannot be used.
+//! Error replies of a store. Some of them mean that the store cannot be used.
 
 use redis::{ErrorKind, RedisError};
 

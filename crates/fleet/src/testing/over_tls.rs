@@ -273,7 +273,8 @@ async fn without_a_store_handshakes_are_full_and_early_data_is_rejected() {
         assert_eq!(early, EarlyData::Rejected);
         // Resumes again, with the tickets of the last handshake.
         assert_eq!(node.connect(&client, b"").await.0, shares == Shares::Tickets);
-        // After this time without an answer, the store no longer counts as the same one.
+        // After this time without an answer, the store may be a different store when it answers
+        // again.
         tokio::time::sleep(Duration::from_millis(2500)).await;
         fake.set_unresponsive(false);
         wait_until("connected", || node.fleet.state().store).await;

@@ -15,8 +15,8 @@ pub(crate) struct FleetTicketSealer {
     /// The sealer of the keys, set when the first keys arrive.
     tickets: OnceLock<SharedTickets>,
     lifetime: Duration,
-    /// The time in seconds since 1970 from which nothing is sealed: other nodes may by then have
-    /// newer keys and no longer have these.
+    /// The time in seconds since 1970 from which this node seals no tickets: other nodes may then
+    /// have newer keys, and no longer have the keys of this node.
     seals_until: AtomicU64,
 }
 

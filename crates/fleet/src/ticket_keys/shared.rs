@@ -166,8 +166,8 @@ impl StoreTicketKeys {
         TicketKeySet::new(current, Some(next), None).map_err(|_| FleetError::Random)
     }
 
-    /// The set after this one, with its number. Its new key begins to seal only when all nodes have
-    /// read it, even if the time for that is long past.
+    /// The set that follows this set, with its number. The new key begins to seal only when all
+    /// nodes have read the new set, even if the time of the rotation is long past.
     fn next_set(&self, own: &KnownSet, now: u64) -> Result<(u64, TicketKeySet), FleetError> {
         let set = TicketKeySet::from_bytes(&own.set).map_err(|_| FleetError::UnreadableKeys)?;
         let begins = own.changes.saturating_add(self.period).max(now.saturating_add(PROPAGATION));

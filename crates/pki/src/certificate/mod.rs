@@ -18,12 +18,12 @@ use crate::time;
 pub(crate) use names::escape_untrusted;
 pub use summary::CertificateSummary;
 
-/// The public key of the leaf, the first certificate of the chain, whose private key signs the
-/// handshake.
+/// The public key of the leaf, which is the first certificate of a chain. It verifies the signature
+/// of the handshake.
 ///
-/// The key is not yet trusted: verify the chain first. Refused are keys that are malformed or of
-/// an unsupported kind, and keys that the certificate does not allow to sign
-/// ([`RefusalReason::KeyMayNotSign`]).
+/// This function does not verify the chain, so the key is not trusted yet. A malformed key, a key
+/// of an unsupported kind, and a key that the certificate does not allow to sign
+/// ([`RefusalReason::KeyMayNotSign`]) are errors.
 pub fn end_entity_public_key(chain: &[CertificateDer<'_>]) -> Result<PublicKey, RefusalReason> {
     let leaf = chain.first().ok_or(RefusalReason::EmptyChain)?;
     let leaf = Certificate::parse(leaf).map_err(|Malformed| RefusalReason::BadEncoding)?;
@@ -60,10 +60,9 @@ pub fn dns_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, Refusa
         .map_err(|Malformed| RefusalReason::BadEncoding)
 }
 
-/// The uniformResourceIdentifiers of a certificate's subjectAltName, such as a SPIFFE ID.
-/// RFC 5280 4.2.1.6
+/// The URIs in a certificate's subjectAltName, for instance a SPIFFE ID. RFC 5280 4.2.1.6
 ///
-/// For programs: the text is not escaped. A name with other characters than visible ASCII is an
+/// The text is not escaped. A name that contains anything except visible ASCII characters is an
 /// error.
 pub fn uri_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, RefusalReason> {
     Certificate::parse(certificate)
@@ -71,9 +70,9 @@ pub fn uri_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, Refusa
         .map_err(|Malformed| RefusalReason::BadEncoding)
 }
 
-/// The rfc822Names of a certificate's subjectAltName: e-mail addresses. RFC 5280 4.2.1.6
+/// The e-mail addresses (rfc822Name) in a certificate's subjectAltName. RFC 5280 4.2.1.6
 ///
-/// For programs: the text is not escaped. A name with other characters than visible ASCII is an
+/// The text is not escaped. A name that contains anything except visible ASCII characters is an
 /// error.
 pub fn email_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, RefusalReason> {
     Certificate::parse(certificate)

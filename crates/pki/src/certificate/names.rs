@@ -97,7 +97,7 @@ pub(super) fn distinguished_name(name: &[u8]) -> String {
     sets.join(",")
 }
 
-/// The most specific commonName of a distinguished name, for programs and therefore unescaped.
+/// The most specific commonName of a distinguished name. It is for programs, so it is not escaped.
 /// `None` if there is none, or if it contains control characters.
 pub(super) fn common_name(name: &[u8]) -> Result<Option<String>, Malformed> {
     let mut found = None;

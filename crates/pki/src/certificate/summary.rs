@@ -19,7 +19,7 @@ use crate::time::ReadableTime;
 pub struct CertificateSummary {
     /// The subject, as `CN=leaf,O=Example` (RFC 4514); empty if the certificate has none.
     pub subject: String,
-    /// The issuer, in the same form.
+    /// The issuer, in the form of `subject`.
     pub issuer: String,
     /// The serial number in hexadecimal.
     pub serial_number: String,

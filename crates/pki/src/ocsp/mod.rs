@@ -26,14 +26,14 @@ use response::{BasicResponse, CertificateId, Responder, Response, SingleResponse
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OcspPolicy {
-    /// Responses are not checked unless the leaf requires one. An attacker with a stolen key would
-    /// not staple one, and some servers staple expired responses: checking optional responses
-    /// protects few connections and breaks some.
+    /// Responses are not checked unless the leaf requires a response. An attacker with a stolen key
+    /// would not staple a response, and some servers staple expired responses: checking optional
+    /// responses protects few connections and breaks some.
     #[default]
     Ignore,
-    /// A response must be good if there is one.
+    /// If there is a response, it must be good.
     CheckIfPresent,
-    /// A good response is required, even if none was requested.
+    /// A good response is required, even if no response was requested.
     Require,
 }
 
@@ -113,8 +113,8 @@ fn check_single(single: &SingleResponse<'_>, now: UnixTime) -> Result<(), Refusa
     if this_update > later(now, MAX_CLOCK_SKEW) {
         return Err(RefusalReason::StapleNotYetValid { this_update });
     }
-    // Without nextUpdate a newer response is always available, so this one expires soon.
-    // RFC 6960 2.4
+    // Without nextUpdate a newer response is always available, so this response expires soon. RFC
+    // 6960 2.4
     let next_update = single.next_update.unwrap_or_else(|| later(this_update, DEFAULT_LIFETIME));
     if later(next_update, MAX_CLOCK_SKEW) < now || next_update < this_update {
         return Err(RefusalReason::StapleExpired { next_update });

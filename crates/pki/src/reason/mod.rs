@@ -82,7 +82,7 @@ pub enum RefusalReason {
     /// The leaf is itself a trust anchor, which can only issue other certificates; pinning would
     /// accept it. Alert: `bad_certificate`.
     TrustAnchorAsEndEntity,
-    /// A certificate was issued by one that is not a CA certificate. Alert: `bad_certificate`.
+    /// The issuer of a certificate is not a CA certificate. Alert: `bad_certificate`.
     EndEntityUsedAsCa,
     /// The extended key usage does not allow the certificate to authenticate a server, or a
     /// client. Alert: `unsupported_certificate`.
@@ -96,10 +96,10 @@ pub enum RefusalReason {
     PathLimits,
     /// A key of the path is on the list of compromised keys. Alert: `bad_certificate`.
     Distrusted,
-    /// The leaf requires a stapled OCSP response (RFC 7633), one was requested, and the peer sent
-    /// none. Alert: `bad_certificate_status_response`.
+    /// The leaf requires a stapled OCSP response (RFC 7633), and the peer sent no response although
+    /// it was requested. Alert: `bad_certificate_status_response`.
     MissingStaple,
-    /// The policy requires a stapled OCSP response, and there is none. Alert:
+    /// The policy requires a stapled OCSP response, and there is no response. Alert:
     /// `bad_certificate_status_response`.
     StapleRequired,
     /// The stapled OCSP response is malformed or of an unsupported form. Alert:

@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn an_anchors_key_is_parsed_on_first_use_and_used_for_no_other_anchor() {
         let p384 = || KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384).unwrap();
-        // The last one has the same name as another, and another key.
+        // The last anchor has the name of another anchor, and a different key.
         let anchors = [
             authority("A", KeyPair::generate().unwrap()),
             authority("B", p384()),

@@ -93,9 +93,9 @@ impl ChainVerifierBuilder {
     }
 
     /// Sets whether valid signatures of accepted chains are cached (default: true), as digests, up
-    /// to 1024 of them in 32 KiB. A chain verified again then costs two or three digests instead
-    /// of as many signatures. Everything else is checked each time: dates, names, usages,
-    /// constraints, revocation, staples.
+    /// to 1024 of them in 32 KiB. If a chain is verified again, each cached signature costs a
+    /// digest instead of a signature verification. Everything else is checked each time: dates,
+    /// names, usages, constraints, revocation, staples.
     ///
     /// The duration of a verification reveals whether one of its certificates was verified before.
     /// If that matters between users of one verifier, give each a verifier of its own, or turn the

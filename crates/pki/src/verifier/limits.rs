@@ -15,7 +15,7 @@ pub(super) fn check(intermediates: &[CertificateDer<'_>]) -> Result<(), RefusalR
     if intermediates.len() > MAX_INTERMEDIATES {
         return Err(RefusalReason::PathLimits);
     }
-    // There are too few to exceed the other limit, so their subjects need not be parsed.
+    // Too few intermediates to exceed the limit of equal subjects: the subjects need not be parsed.
     if intermediates.len() <= MAX_SAME_SUBJECT {
         return Ok(());
     }

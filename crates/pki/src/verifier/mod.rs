@@ -29,8 +29,8 @@ use anchor_keys::{AnchorAlgorithm, AnchorKeys, Anchors, with_algorithms};
 pub use builder::{ChainVerifierBuilder, NoTrustConfigured};
 use signature_cache::{CachedAlgorithm, ChainSignatures, SignatureCache};
 
-/// The use of the leaf. Its extended key usage and those of its issuers, where present, must allow
-/// it. RFC 5280 4.2.1.12
+/// The use of the leaf. The extended key usages of the leaf and of its issuers, where present, must
+/// allow this use. RFC 5280 4.2.1.12
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
     /// The leaf authenticates a server.
@@ -45,7 +45,7 @@ pub enum Usage {
 pub enum Trust {
     /// A path leads from the leaf to a trust anchor.
     Anchor,
-    /// The leaf is a pinned one.
+    /// The leaf is pinned.
     Pin,
 }
 

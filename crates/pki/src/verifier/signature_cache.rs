@@ -175,8 +175,8 @@ type Digest = [u64; 4];
 const FREE: Digest = [0; 4];
 
 /// An entry for one digest. Its words are loaded and stored separately: a reader concurrent with
-/// writers may see words of several digests. These match the digest it looks for only if each word
-/// matches, by chance.
+/// writers may see words of several digests. The loaded words match the digest that the reader
+/// looks for only if every word matches by chance.
 #[derive(Default)]
 struct Entry([AtomicU64; 4]);
 

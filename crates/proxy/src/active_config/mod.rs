@@ -354,7 +354,8 @@ mod tests {
         assert!(second.fleet().unwrap().is_same(first.fleet().unwrap()));
     }
 
-    /// A guard that was not in use does not know what the other one admitted meanwhile.
+    /// A guard that was not in use does not have the entries of early data that the other guard
+    /// admitted meanwhile.
     #[test]
     fn local_guard_after_a_store_guard_starts_empty() {
         let folder = crate::testing::Folder::new();

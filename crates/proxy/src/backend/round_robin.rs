@@ -28,7 +28,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 impl RoundRobin {
     pub(crate) fn new(backends: usize) -> Self {
         let failures = (0..backends).map(|_| Failures::default()).collect();
-        // The first backend is random, so that workers do not all start at the same one.
+        // The first backend is random, so that workers do not all start with the same backend.
         let any = usize::try_from(RandomState::new().hash_one(()) >> 33).unwrap_or(0);
         Self { next: Cell::new(any.checked_rem(backends).unwrap_or(0)), failures }
     }

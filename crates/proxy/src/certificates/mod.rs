@@ -31,8 +31,8 @@ use problem::{Problem, Reason};
 /// The files and folders from which certificates are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Source {
-    /// Explicitly named pairs. They precede the folder; the first one is the default for clients
-    /// without server_name.
+    /// Explicitly named pairs. They precede the pairs of the folder. The first of them is the
+    /// default for clients without server_name.
     pub files: Vec<Files>,
     /// A folder of pairs; see [`layout`].
     pub folder: Option<PathBuf>,
@@ -105,7 +105,7 @@ struct State {
     keyless: Vec<PathBuf>,
 }
 
-/// A pair's position and chain file. Explicitly named pairs sort before those of the folder.
+/// A pair's position and chain file. Explicitly named pairs sort before the pairs of the folder.
 type Id = (usize, PathBuf);
 
 struct Loaded {

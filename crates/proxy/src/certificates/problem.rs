@@ -25,9 +25,9 @@ pub enum Reason {
     Unreadable(String),
     /// The file exceeds the maximum size.
     TooLong,
-    /// The file has no certificate, or a truncated or malformed one.
+    /// The file has no certificate, or the certificate is truncated or malformed.
     Certificate(PemError),
-    /// The file has no private key, or a truncated, malformed or encrypted one.
+    /// The file has no private key, or the key is truncated, malformed or encrypted.
     Key(PemError),
     /// Certificate and key do not form a credential: they do not match, or one is unsupported.
     Credential {

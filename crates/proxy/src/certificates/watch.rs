@@ -66,7 +66,7 @@ impl Drop for Watch {
     }
 }
 
-/// The state of the watch thread: the metadata of the last poll, and that of the last read.
+/// The state of the watch thread: the metadata of the files at the last poll, and at the last read.
 struct Watcher {
     certificates: Arc<Certificates>,
     read: Snapshot,

@@ -27,15 +27,15 @@ use table::Location;
 pub struct Config {
     /// The file or command line that it was read from, for error messages.
     pub(crate) location: Location,
-    /// The file that it was read from, which a reload reads again.
+    /// The file from which the configuration was read. A reload reads it again.
     pub file: Option<PathBuf>,
     /// Whether other users can read the file, which matters if it contains a password.
     pub(crate) is_exposed: bool,
     /// Number of worker threads. Default: one for each core.
     pub workers: usize,
     /// Whether hashes are computed in parallel lanes where the processor supports it
-    /// ([`use_hash_lanes`](tercel::crypto::use_hash_lanes)). `false` disables that for the whole
-    /// process.
+    /// ([`use_hash_lanes`](tercel::crypto::use_hash_lanes)). `false` disables hash lanes for the
+    /// whole process.
     pub hash_lanes: bool,
     /// How long connections may continue after a drain has begun.
     pub drain: Duration,
@@ -194,7 +194,8 @@ pub struct Route {
     /// Whether to send the backend a PROXY header of version 2.
     pub send_proxy_protocol: bool,
     /// The session context. Routes with equal names and equal contexts resume each other's
-    /// sessions. `None`: routes with the same certificates and backends do.
+    /// sessions. `None`: routes with the same certificates and backends resume each other's
+    /// sessions.
     pub session_context: Option<String>,
 }
 
@@ -226,8 +227,8 @@ pub enum Connect {
 
 /// The action when a client closes without close_notify. RFC 9846 6.1
 ///
-/// An attacker on the path can cause such a close. If the end of the connection means the end of
-/// the data in the protocol, it must not be forwarded as a clean end.
+/// An attacker on the path can cause such a close. In a protocol in which the end of the connection
+/// is the end of the data, the close must not be forwarded as a clean end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnTruncation {
     /// Close if ALPN selected HTTP, whose requests are self-delimiting; else reset.

@@ -213,7 +213,7 @@ impl AcceptedConnection {
 }
 
 impl EstablishedConnection {
-    /// Connects to the first reachable backend. If none is reachable, close_notify is sent.
+    /// Connects to the first reachable backend. If no backend is reachable, close_notify is sent.
     async fn connect(self: Box<Self>) -> Option<(Box<ProxiedConnection>, BackendStream)> {
         let Self { mut connection, early, deferred_early_data, connector, .. } = *self;
         let backend = match early {

@@ -56,7 +56,7 @@ impl std::str::FromStr for Format {
 ///
 /// # Errors
 ///
-/// If it is none of these.
+/// If `text` is not one of these levels.
 pub fn level(text: &str) -> Result<LevelFilter, String> {
     let known = ["off", "error", "warn", "info", "debug", "trace"];
     // `LevelFilter` would also accept numbers.
@@ -125,7 +125,7 @@ impl LogRateLimit {
     }
 
     /// Admits or suppresses an event. Returns the number of events suppressed since the last
-    /// admitted one, or `None` if this one is suppressed.
+    /// admitted event, or `None` if this event is suppressed.
     #[must_use]
     pub fn admit(&self, now: Instant) -> Option<u64> {
         let second = self.second(now);
@@ -145,8 +145,8 @@ impl LogRateLimit {
         None
     }
 
-    /// Returns and resets the number of events suppressed in past seconds, if any, so that it can
-    /// be logged when no further event is admitted.
+    /// Returns the number of events that were suppressed in past seconds, if any, and resets it.
+    /// With this method the number is logged even if no further event occurs.
     #[must_use]
     pub fn take_suppressed(&self, now: Instant) -> Option<u64> {
         if self.window.load(Ordering::Relaxed) >> 32 == self.second(now) {

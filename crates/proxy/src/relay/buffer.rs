@@ -5,8 +5,8 @@ use std::cell::Cell;
 /// The number of bytes read from a backend at once: they fill four records of maximum size.
 pub(crate) const READ_SIZE: usize = 64 * 1024;
 
-/// Size of the buffer: room to decrypt four such records, the last with its inner content type and
-/// padding. RFC 9846 5.2
+/// Size of the buffer: space to decrypt four records of maximum size, the last with its inner
+/// content type and padding. RFC 9846 5.2
 pub(crate) const BUFFER_SIZE: usize = READ_SIZE + 256;
 
 thread_local! {

@@ -23,8 +23,8 @@ use reload::Reload;
 use startup::{bind_admin, log_warnings, raise_file_limit};
 use watchdog::Watchdog;
 
-/// Serves until a signal ends the process: SIGTERM or SIGINT begin a drain, and the second one
-/// stops the process at once. SIGHUP reloads the configuration file and the certificates.
+/// Serves until a signal ends the process: SIGTERM or SIGINT begins a drain, and a second such
+/// signal stops the process at once. SIGHUP reloads the configuration file and the certificates.
 ///
 /// Call it before the process has other threads.
 ///

@@ -178,9 +178,9 @@ impl Proxy {
     ///
     /// # Errors
     ///
-    /// If the configuration cannot be loaded, or has other listener addresses; the previous one
-    /// stays active. Settings that need a restart (threads, user, admin address, log) keep their
-    /// values, and a warning is logged for each that differs.
+    /// If the configuration cannot be loaded, or has other listener addresses. The previous
+    /// configuration stays active then. Settings that need a restart (threads, user, admin address,
+    /// log) keep their values, and a warning is logged for each that differs.
     pub fn reload(&mut self, config: Config) -> Result<(), ConfigError> {
         let prepared = self.current().prepare(config)?;
         self.activate(prepared);

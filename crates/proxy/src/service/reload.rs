@@ -29,8 +29,8 @@ pub(super) enum Step {
 }
 
 impl Reload {
-    /// Starts a reload. If one is in progress, another one is queued, because it may have read
-    /// files that have changed since.
+    /// Starts a reload. If a reload is in progress, another reload is queued, because the first may
+    /// have read files before they changed.
     pub(super) fn begin(&mut self, proxy: &Proxy, watches: &mut Vec<Watch>) {
         if !self.step.is_empty() {
             if !self.is_queued {

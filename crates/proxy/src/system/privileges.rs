@@ -15,7 +15,7 @@ use nix::unistd::{
 /// groups, and verifies that root cannot be regained. Both may be names or numbers. A number that
 /// is not in the user database has no supplementary groups and requires `group`.
 ///
-/// Affects all threads. Does nothing if the process already runs as that user.
+/// Affects all threads. Does nothing if the process already runs as `user`.
 ///
 /// # Errors
 ///

@@ -72,7 +72,7 @@ impl Pair {
         Self::of_suite(version, key, basis, None)
     }
 
-    /// The same; the client is limited to one suite if one is given.
+    /// The configurations before the first connection. The client is limited to `suite`, if given.
     pub(crate) fn of_suite(
         version: ProtocolVersion,
         key: Key,
@@ -163,7 +163,7 @@ impl Pair {
 /// A connection with its unread bytes.
 pub(crate) type End = (Connection, ReceiveBuffer);
 
-/// Transfers 1 KiB from one end to the other; tickets arrive before it.
+/// Transfers 1 KiB from one end to the other, after any tickets.
 #[allow(dead_code)]
 pub(crate) fn transfer(from: &mut End, to: &mut End) {
     let mut out = Vec::new();

@@ -117,8 +117,8 @@ fn parse(
     Ok(if certificate.chain.is_empty() { None } else { Some(certificate) })
 }
 
-/// Returns the raw public key of a Certificate, or `None` if the Certificate is empty. It must be
-/// the only entry and have no extensions. RFC 9846 4.5.1
+/// Returns the raw public key of a Certificate, or `None` if the Certificate is empty. The key must
+/// be the only entry and have no extensions. RFC 9846 4.5.1
 fn raw_public_key(
     parsed: &Certificate<'_>,
     expectations: CertificateExpectations<'_>,

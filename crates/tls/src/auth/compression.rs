@@ -71,10 +71,10 @@ fn if_smaller(compressed: Vec<u8>, original: &[u8]) -> Option<Vec<u8>> {
     (compressed.len() < original.len()).then_some(compressed)
 }
 
-/// zlib (RFC 1950), with `miniz_oxide`. Requires the feature `zlib`.
+/// zlib (RFC 1950), with the crate `miniz_oxide`. Requires the feature `zlib`.
 ///
-/// By default it decompresses peers' certificates but does not compress this side's: see
-/// [`crate::server::ServerConfigBuilder::certificate_compression`].
+/// By default it decompresses the certificates of peers, but does not compress the certificates of
+/// this side: see [`crate::server::ServerConfigBuilder::certificate_compression`].
 #[cfg(feature = "zlib")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Zlib;
@@ -102,7 +102,7 @@ impl CompressCertificate for Zlib {
     }
 }
 
-/// Brotli (RFC 7932), with `brotli`. Requires the feature `brotli`.
+/// Brotli (RFC 7932), with the crate `brotli`. Requires the feature `brotli`.
 #[cfg(feature = "brotli")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Brotli;
@@ -149,7 +149,7 @@ impl CompressCertificate for Brotli {
     }
 }
 
-/// Zstandard (RFC 8878), with `ruzstd`. Requires the feature `zstd` and Rust 1.87.
+/// Zstandard (RFC 8878), with the crate `ruzstd`. Requires the feature `zstd` and Rust 1.87.
 #[cfg(feature = "zstd")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Zstd;

@@ -203,9 +203,9 @@ fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]> {
     }
 }
 
-/// Returns a replacement for an unknown fingerprint. With a session context it is constant, since
-/// contexts distinguish configurations. Without one it is random, so that no other configuration
-/// shares sessions.
+/// Returns a replacement for an unknown fingerprint. With a session context the replacement is
+/// constant, since contexts distinguish configurations. Without a session context it is random, so
+/// that no other configuration shares sessions.
 fn unknown(session_context: &[u8]) -> Result<[u8; 32], ConfigError> {
     let mut unknown = [0_u8; 32];
     if session_context.is_empty() {

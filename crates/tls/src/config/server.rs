@@ -78,8 +78,8 @@ impl ServerConfig {
     }
 
     /// Whether a session can be bound to the server's certificate. If the application selects
-    /// credentials, the configuration does not know which one a full handshake would use: then it
-    /// needs a session context, which equal configurations share.
+    /// credentials, the configuration does not know which one a full handshake would use: then a
+    /// session context is required, which equal configurations share.
     pub(crate) fn binds_sessions(&self) -> bool {
         self.credential_set.is_some() || self.resumption.has_session_context()
     }
@@ -233,9 +233,10 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Requests client certificates and accepts these raw public keys (`SubjectPublicKeyInfo`).
-    /// Chains that the roots or the verifier accept remain accepted. A client can send a raw public
-    /// key after the handshake only if certificates are also requested in the handshake. RFC 7250
+    /// Requests client certificates and accepts these raw public keys (`SubjectPublicKeyInfo`). If
+    /// roots or a verifier are configured as well, certificate chains are also accepted. In
+    /// post-handshake authentication, a client can send a raw public key only if the handshake also
+    /// requested a certificate. RFC 7250
     #[must_use]
     pub fn client_raw_keys(
         mut self,

@@ -77,9 +77,10 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// A context of this configuration. Its sessions are resumed only under configurations with an
-    /// equal context, among those that share its ticket keys or store. Servers for different
-    /// applications need different contexts; equal contexts must mean the same server.
+    /// Sets the context of this configuration. If configurations share ticket keys or a store, a
+    /// session is resumed only under a configuration whose context equals that of the configuration
+    /// that issued the session. Servers for different applications need different contexts; equal
+    /// contexts must mean the same server.
     ///
     /// In addition, a session is resumed only where a full handshake would have authenticated the
     /// same server. This is unknown if [the application selects
@@ -87,8 +88,8 @@ impl ServerConfigBuilder {
     /// and without one no tickets are issued. The document `docs/sessions.md` of the repository has
     /// all rules.
     ///
-    /// Sessions are bound to the requirements on client certificates too; and to the trusted
-    /// roots, if clients are not verified again, see [`Self::verify_resumed`].
+    /// Sessions are also bound to the requirements on client certificates. If clients are not
+    /// verified again ([`Self::verify_resumed`]), sessions are bound to the trusted roots, too.
     #[must_use]
     pub fn session_context(mut self, context: &[u8]) -> Self {
         self.resumption.session_context = context.to_vec();
@@ -124,10 +125,10 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Sets the object that is notified of TLS 1.2 sessions to remove because a connection ended
-    /// with a fatal alert. It is needed if the store is [`Policy::Ask`]; a
-    /// [`ServerSessionStore`] is notified by its own `remove`. Default: none; then such a session
-    /// can be resumed until it is removed for another reason. RFC 5246 7.2.2
+    /// Sets the object that is notified when a TLS 1.2 session must be removed because a connection
+    /// ended with a fatal alert. It is needed if the store is [`Policy::Ask`];
+    /// on a [`ServerSessionStore`], `remove` is called instead. Default: none; then the session can
+    /// be resumed until it is removed for another reason. RFC 5246 7.2.2
     #[must_use]
     pub fn forget_session(mut self, listener: Arc<dyn ForgetSession>) -> Self {
         self.resumption.forget = Some(listener);
@@ -155,9 +156,9 @@ impl ServerConfigBuilder {
     /// After a resumption the chain is unknown, and only
     /// [`peer_certificate_digest`](crate::ConnectionInfo::peer_certificate_digest) identifies the
     /// client. Such a client cannot be verified again, so [`Self::verify_resumed`] has to be off. A
-    /// configuration with this option does not resume sessions that contain a chain, and one
-    /// without it does not resume sessions that contain a digest. Raw public keys are small and are
-    /// stored unchanged.
+    /// configuration with this option does not resume sessions that contain a chain, and a
+    /// configuration without this option does not resume sessions that contain a digest. Raw public
+    /// keys are small and are stored unchanged.
     #[must_use]
     pub fn store_only_certificate_digests(mut self, on: bool) -> Self {
         self.resumption.store_only_certificate_digests = on;

@@ -102,7 +102,7 @@ impl ReceiveBuffer {
         self.start == self.end
     }
 
-    /// Frees all memory except that of unread bytes.
+    /// Frees the memory of the buffer. Only unread bytes are kept.
     pub fn release(&mut self) {
         let rest = self.unread().to_vec();
         self.end = rest.len();

@@ -126,8 +126,8 @@ impl Sender {
 }
 
 impl Receiver {
-    /// Server: expects the answer to this certificate request, a
-    /// [`crate::Opened::ClientCertificate`]. RFC 9846 4.7.2
+    /// Server: expects the client's answer to this certificate request. When the answer arrives,
+    /// [`Self::open`] returns [`crate::Opened::ClientCertificate`]. RFC 9846 4.7.2
     ///
     /// Call this before the request is sent, since an answer that is not expected is an error. The
     /// client may send data before its answer. A missing answer is not an error here: the

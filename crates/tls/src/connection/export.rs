@@ -48,8 +48,8 @@ impl Exporter {
         Exporter12::read(r, suite).map(Self::tls12)
     }
 
-    /// Fills `out` with keying material for `label` and `context`. No context and an empty one give
-    /// the same material in TLS 1.3, but not in TLS 1.2.
+    /// Fills `out` with keying material for `label` and `context`. An absent context and an empty
+    /// context give the same material in TLS 1.3, but not in TLS 1.2.
     ///
     /// # Errors
     /// [`Misuse::InvalidArgument`] for an output of more than 255 hash lengths or a label of more

@@ -65,12 +65,13 @@ pub struct ConnectionInfo {
     pub ocsp_response: Option<Vec<u8>>,
     /// The `SignedCertificateTimestampList` of the peer's certificate. RFC 6962 3.3
     pub signed_certificate_timestamps: Option<Vec<u8>>,
-    /// The type of the server's certificate. In a resumption, it is the type in the original
+    /// The type of the server's certificate. After a resumption, this is the type in the original
     /// handshake. RFC 7250
     pub server_certificate_type: CertificateType,
-    /// The type of the client's certificate, if one was requested. X.509 in a resumption. RFC 7250
+    /// The type of the client's certificate. X.509 if no certificate was requested, and in every
+    /// resumption. RFC 7250
     pub client_certificate_type: CertificateType,
-    /// The peer's raw public key, if it sent one instead of a chain. RFC 7250
+    /// The raw public key that the peer sent instead of a chain, if any. RFC 7250
     pub peer_raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
     pub(crate) peer_chain: Chain,
     pub(crate) cold: Option<Box<ColdInfo>>,
@@ -143,7 +144,7 @@ pub enum EarlyDataRejection {
     NotResumed,
     /// The server's configuration or the session allows no early data, or less than the ticket did.
     NotAllowed,
-    /// The cipher suite or the application protocol differs from that of the session.
+    /// The cipher suite or the application protocol differs from the session's.
     ParametersChanged,
     /// The ticket's age is outside the freshness window. RFC 9846 8.3
     NotFresh,
@@ -209,8 +210,8 @@ impl ConnectionInfo {
         self.server_padding
     }
 
-    /// Takes the peer's certificate chain, leaf first. Empty if the peer sent none, or if it was
-    /// taken before.
+    /// Takes the peer's certificate chain, leaf first. Empty if the peer sent no chain, or if the
+    /// chain was taken before.
     #[must_use]
     pub fn take_peer_chain(&mut self) -> Vec<CertificateDer<'static>> {
         core::mem::take(&mut self.peer_chain).into_vec()
@@ -304,8 +305,8 @@ impl ConnectionInfo {
         }
     }
 
-    /// Returns the peer's certificate chain, leaf first. Empty if the peer sent none, or if it was
-    /// taken.
+    /// Returns the peer's certificate chain, leaf first. Empty if the peer sent no chain, or if the
+    /// chain was taken.
     #[must_use]
     pub fn peer_chain(&self) -> &[CertificateDer<'static>] {
         &self.peer_chain

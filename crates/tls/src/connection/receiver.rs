@@ -15,8 +15,8 @@ use super::post_handshake_auth::server::ClientCertificate;
 use crate::error::Error;
 use crate::record::opener::{OpenedContent, Opener};
 
-/// The receiving part of a connection: decrypts application data. It can be used in a task other
-/// than that of the [`crate::Sender`].
+/// The receiving part of a connection: decrypts application data. It and the [`crate::Sender`] can
+/// be used in different tasks.
 ///
 /// ```
 /// use tercel::{Error, Opened, ReceiveBuffer, Receiver};
@@ -192,9 +192,8 @@ impl Receiver {
 
     /// Reports the end of the transport's input.
     ///
-    /// # Errors
-    /// [`Error::Truncated`] if no close_notify was received and the configuration does not tolerate
-    /// that. RFC 9846 6.1
+    /// # Errors [`Error::Truncated`] if no close_notify was received and the configuration does not
+    /// tolerate truncation. RFC 9846 6.1
     pub fn end_of_input(&mut self) -> Result<(), Error> {
         match self.state {
             State::Closed => Ok(()),

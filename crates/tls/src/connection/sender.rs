@@ -13,8 +13,8 @@ use crate::record::limits;
 use crate::record::sealer::Sealer;
 use crate::sync::MutexGuard;
 
-/// The sending part of a connection: encrypts application data. It can be used in a task other than
-/// that of the [`crate::Receiver`].
+/// The sending part of a connection: encrypts application data. It and the [`crate::Receiver`] can
+/// be used in different tasks.
 ///
 /// ```
 /// # fn run(mut sender: tercel::Sender) -> Result<(), tercel::Error> {
@@ -101,9 +101,8 @@ impl Sender {
     /// `consumed` is less than the length of `plaintext`, send the output and call this again with
     /// the rest of `plaintext`.
     ///
-    /// # Errors
-    /// [`Misuse::OutputTooSmall`] if no byte of data fits, or not all pending messages fit; these
-    /// then remain pending. [`InternalError::Closed`] after [`Self::close`].
+    /// # Errors [`Misuse::OutputTooSmall`] if no byte of data fits, or if not all pending messages
+    /// fit. The messages then remain pending. [`InternalError::Closed`] after [`Self::close`].
     /// [`InternalError::Failed`] after an error of the receiver, whose alert was written by an
     /// earlier call.
     pub fn seal(&mut self, plaintext: &[u8], out: &mut [u8]) -> Result<Sealed, Error> {

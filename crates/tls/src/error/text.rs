@@ -1,8 +1,8 @@
 //! Error texts for logs and operators.
 //!
 //! A peer that has no parameters in common with this side is distinguished from a peer that
-//! violated the protocol. The former requires another configuration, the latter indicates a bug or
-//! an attack.
+//! violated the protocol. The lack of common parameters requires another configuration, and a
+//! violation indicates a bug or an attack.
 
 use core::fmt;
 

@@ -16,8 +16,8 @@ impl Handshake {
     /// configuration that contains [`crate::Policy::Ask`], use [`Self::advance`].
     ///
     /// If the transport would block or times out, its error is returned. The next call continues
-    /// the handshake, over the same transport or another one for the same byte stream; for that,
-    /// `transport` can be a reference such as `&TcpStream`. If the handshake fails, its alert is
+    /// the handshake. It must use the same byte stream, but may pass a different value as
+    /// `transport`, such as another reference `&TcpStream`. If the handshake fails, its alert is
     /// sent before the error is returned, if the transport accepts it.
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! The sending side of record protection: turns plaintext into records. RFC 9846 5.1, 5.2, 5.4
 //!
-//! Plaintext is sealed from the caller's bytes into the caller's buffer, without an intermediate
-//! copy.
+//! [`Sealer::seal`] and [`Sealer::seal_to`] seal the caller's bytes into the caller's buffer,
+//! without an intermediate buffer. With ChaCha20-Poly1305 in TLS 1.3, the bytes are copied into
+//! that buffer and then sealed in place.
 
 use tercel_wire::ContentType;
 

@@ -88,8 +88,9 @@ impl ReplayGuard {
         window.saturating_mul(2).saturating_add(Duration::from_secs(1))
     }
 
-    /// Creates a guard at the start of a server. It refuses early data until no ClientHello from
-    /// before `now` can count as fresh with any freshness window that a configuration allows.
+    /// Creates a guard for a server that has just started. The guard refuses early data until every
+    /// ClientHello that was sent before `now` is too old to be accepted, even with the largest
+    /// freshness window that a configuration allows.
     #[must_use]
     pub fn for_early_data(capacity: usize, now: UnixTime) -> Self {
         Self::for_freshness_window(capacity, now, limits::MAX_FRESHNESS_WINDOW)

@@ -1,7 +1,8 @@
 //! The number of tickets that a server sends to a client with ticket_request. RFC 9149 3
 //!
-//! The library's client does not send this extension, and adding it to a ClientHello would break
-//! the handshake.
+//! The tests parse ClientHellos with this extension and compute the number of tickets. They cannot
+//! make a handshake: the library's client does not send the extension, and a ClientHello to which a
+//! test adds it no longer matches the client's transcript.
 
 use std::sync::Arc;
 

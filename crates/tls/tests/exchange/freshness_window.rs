@@ -71,9 +71,9 @@ fn flights_outside_the_window_are_refused_and_others_remembered() {
     }
 }
 
-/// The blind time of a guard is that of its own window. A flight that was accepted under a larger
-/// window stays fresh for longer. So all servers accept early data of a ticket only under the
-/// window of that ticket.
+/// A guard that was just started refuses early data for the time of its own window only, but a
+/// flight that was accepted under a larger window stays fresh for longer. So every server accepts
+/// early data of a ticket only if its window is the window of the ticket.
 #[test]
 fn a_flight_accepted_under_one_window_is_rejected_under_another() {
     for storage in BY_TICKET {

@@ -20,8 +20,8 @@ const P521: NamedGroup = NamedGroup::SECP521R1;
 #[test]
 fn shares_are_accepted_in_any_order() {
     let server = server().build().unwrap();
-    // rustls 0.23 sends the first one after a retry from which it learnt that a server prefers the
-    // hybrid group.
+    // rustls 0.23 sends the order of the first case after a HelloRetryRequest has shown that the
+    // server prefers the hybrid group.
     let cases: [(&[NamedGroup], &[NamedGroup]); 4] = [
         (&[X25519, P256, P384, MLKEM], &[MLKEM, X25519]),
         (&[MLKEM, X25519, P256, P384], &[MLKEM, X25519]),

@@ -76,7 +76,8 @@ fn a_partial_message_survives_parking() {
 
 #[test]
 fn a_half_rtt_sender_may_be_parked() {
-    // The handshake continues with the sender that it returned for early answers.
+    // `half_rtt_sender` returns a reference to the sender of the handshake, so the handshake
+    // continues with a sender that was parked.
     let server_config = ServerConfig::builder().credential(credential(Kind::P256)).build().unwrap();
     let client_config = client().build().unwrap();
     let mut server = tercel::Handshake::server(server_config);

@@ -1,5 +1,6 @@
-//! Limits of resumption: no trust that only a lax configuration established, no early data to a
-//! server that is no longer trusted, no secret without a key.
+//! Resumption and early data after the configuration of a client or server was changed. A stricter
+//! configuration does not use sessions of a laxer one, and sends no early data to a server that it
+//! no longer trusts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

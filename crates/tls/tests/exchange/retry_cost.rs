@@ -14,7 +14,7 @@ fn a_retry_with_thousands_of_extensions_is_compared_quickly() {
     let mut handshake = Handshake::client(client, NAME.try_into().unwrap());
     let mut hello = Vec::new();
     handshake.advance(&mut ReceiveBuffer::new(), &mut hello).unwrap();
-    // As many unknown extensions as a ClientHello can have, in both; the second with a share that
+    // Both ClientHellos have as many unknown extensions as possible. The second has a share that
     // claims to be for the requested group.
     let first = with_unknown_extensions(&hello);
     let share = hello.windows(4).position(|four| four == [0, 29, 0, 32]).expect("a share");

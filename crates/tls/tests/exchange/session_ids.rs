@@ -119,7 +119,8 @@ fn tickets_are_not_put_into_the_store_of_ids() {
     }
 }
 
-/// Such sessions are too long for the default store, whose size no application has chosen.
+/// A session with a long client chain would need too much memory in the default store, so no such
+/// session is stored under an ID.
 #[test]
 fn sessions_with_long_client_chains_are_not_stored_under_an_id() {
     for (length, kept) in [(1, 1), (40, 0)] {

@@ -286,7 +286,7 @@ fn credentials_of_a_policy_need_a_session_context() {
             };
             let unnamed = with(&policy, b"");
             assert!(!resumes(&unnamed, &unnamed), "{version}");
-            // Such a server does not issue sessions either.
+            // A server without a context does not issue sessions either.
             let given = Arc::new(SingleSessionStore::default());
             let client = clients_of(&given, version).build().unwrap();
             assert!(!visit_answering(&client, &unnamed, BANK, answer.clone()));

@@ -1,8 +1,8 @@
 //! Connections that are moved to another process, which gets the socket as its standard error and
 //! the saved bytes as its standard input.
 //!
-//! This program is also the other process, because the harness of other tests writes to both
-//! outputs.
+//! The other process also runs this program. A program with the standard test harness could not do
+//! so, because the harness writes to standard output and standard error.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

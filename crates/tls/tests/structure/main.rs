@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use code::Code;
 use modules::Modules;
 
-/// The top-level modules of each crate, lowest first. A module may use itself and those before it.
-/// A module that is not listed here fails the test.
+/// The top-level modules of each crate, lowest first. A module may use itself and the modules
+/// before it in the list. A module that is not listed here fails the test.
 const MODULES: [(&str, &[&str]); 9] = [
     (
         "crates/crypto/src",

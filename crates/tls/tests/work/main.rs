@@ -29,8 +29,8 @@ use tercel::{Answer, Handshake, Next, Question, ReceiveBuffer};
 const FEW: usize = 1;
 const MANY: usize = 150;
 
-/// The bytes of the filled list; a message has at most 64 KB. Builds without optimization use
-/// fewer, which suffices and takes a tenth of the time.
+/// The bytes of the filled list; a message has at most 64 KB. Builds without optimization use fewer
+/// bytes, which is enough for the test and takes a tenth of the time.
 pub(crate) const ROOM: usize = if cfg!(debug_assertions) { 4000 } else { 60_000 };
 
 /// A message that a handshake processes.

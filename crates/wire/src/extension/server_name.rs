@@ -100,7 +100,8 @@ pub(super) mod client {
             if name_type != ServerNameType::HOST_NAME {
                 continue;
             }
-            // Other libraries also end the handshake for such names.
+            // Other libraries also end the handshake if a name is too long, contains zero or ends
+            // with a dot.
             if name.len() > 255 || name.contains(&0) || name.ends_with(b".") {
                 return Err(DecodeError::InvalidHostName);
             }

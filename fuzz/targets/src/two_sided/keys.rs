@@ -90,7 +90,8 @@ impl Keys {
         None
     }
 
-    /// Seals a record, or leaves it in plaintext if there is no such key yet.
+    /// Seals a record with the key of `epoch`, or leaves it in plaintext if the key does not exist
+    /// yet.
     pub(super) fn seal(&mut self, epoch: Epoch, kind: u8, content: &[u8]) -> Vec<u8> {
         if epoch != self.epoch {
             self.key = self.find(epoch);

@@ -7,8 +7,9 @@ use anyhow::{Context, Result};
 use crate::output::format::rate;
 use crate::report::{PeerReport, Report, RowReport, SideReport};
 
-/// Renders a line for each side of each row: the results of all peers, and the ratio of one peer to
-/// the best other peer. That peer is `of`, or the first one of the report.
+/// Renders a line for each side of each row: the results of all peers, and the ratio of the judged
+/// peer's result to the best result of the other peers. The judged peer is `of`, or else the first
+/// peer of the report.
 ///
 /// # Errors
 /// If there is no such peer.

@@ -5,9 +5,9 @@
 //! each connection. Data is sent with `SSL_write` and received with `SSL_read`, one record per
 //! call.
 //!
-//! BoringSSL requests bytes in callbacks; these copies are not timed, as for other libraries. A TLS
-//! 1.3 server sends its tickets with its first write; an empty write sends them, as the header
-//! documents.
+//! BoringSSL moves bytes of the transport in callbacks. As with other libraries, this copying is
+//! not timed. A TLS 1.3 server of BoringSSL sends its tickets with its first write; the worker
+//! makes an empty write for this, as BoringSSL's header documents.
 //!
 //! In published accounting the worker follows openssl-bench (`published.rs`, `memory.rs`).
 

@@ -19,8 +19,8 @@ pub(crate) fn store_received(builder: &mut SslContextBuilder) {
 }
 
 /// Makes a server send the row's number of tickets. It renews a TLS 1.2 ticket at resumption, as
-/// other libraries do. That requires a callback for the keys, which does the same as BoringSSL
-/// without a callback.
+/// other libraries do. The renewal requires a callback for the keys. This callback does what
+/// BoringSSL does by default.
 pub(crate) fn issue(builder: &mut SslContextBuilder, row: &Row) -> Result<(), ErrorStack> {
     let context = builder.as_ptr();
     // SAFETY: the callback has the required type.

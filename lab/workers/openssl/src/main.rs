@@ -5,10 +5,10 @@
 //! the crate `openssl` would create a method for each connection. Data is sent with `SSL_write_ex`
 //! and received with `SSL_read_ex`, one record per call, without read-ahead, which moves data.
 //!
-//! OpenSSL requests bytes in callbacks; these copies are not timed, as for other libraries.
-//! Sessions are obtained as SSL_CTX_sess_set_new_cb(3) and SSL_get_session(3) recommend. In TLS
-//! 1.2, OpenSSL renews a ticket only if configured to; here it is, because other libraries renew it
-//! each time.
+//! OpenSSL moves bytes of the transport in callbacks. As with other libraries, this copying is not
+//! timed. Sessions are obtained as SSL_CTX_sess_set_new_cb(3) and SSL_get_session(3) recommend. In
+//! TLS 1.2, OpenSSL renews a ticket only if configured to; here it is, because other libraries
+//! renew it each time.
 //!
 //! In published accounting the worker follows openssl-bench (`published.rs`, `memory.rs`).
 

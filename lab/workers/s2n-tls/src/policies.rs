@@ -1,9 +1,9 @@
 //! Security policies of s2n-tls for each row.
 //!
-//! s2n-tls has only named policies. If none is limited to the row's suite, group and scheme, two
-//! policies are used that have only these in common, and the server's preferences decide. Each
-//! handshake is checked for these parameters. Short policies, and those that are not only for
-//! tests, are preferred.
+//! s2n-tls has only named policies. If no policy is limited to the row's suite, group and scheme,
+//! client and server get different policies, with which the server selects these parameters. Each
+//! handshake is checked for them. Short policies are preferred to long ones, and policies for
+//! general use to policies for tests.
 
 use std::ffi::CStr;
 

@@ -1,4 +1,4 @@
-//! Objects of rows of loading.
+//! The objects that benchmark rows of the task "loading" load: private keys, certificates, roots.
 
 use std::sync::Arc;
 

@@ -151,8 +151,8 @@ fn server(
     Ok(builder.build()?)
 }
 
-/// Whether the row has published accounting. Then, as in rustls-bench, only the client's suite is
-/// pinned, and no scheme.
+/// Whether the row has published accounting. If it has, the client pins the cipher suite but no
+/// signature schemes, and the server pins no cipher suite, as in rustls-bench.
 fn is_published(row: &Row) -> bool {
     row.accounting == Accounting::Published
 }

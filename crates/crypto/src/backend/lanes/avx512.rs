@@ -319,7 +319,8 @@ impl Eight {
         })
     }
 
-    /// The numbers at even places or at odd ones, alternating between this vector and the other.
+    /// Interleaves the numbers at even places of this vector and of `other`, or the numbers at odd
+    /// places.
     #[inline(always)]
     fn pairs<const IS_ODD: bool>(self, other: Self) -> Self {
         // SAFETY: a vector exists, so the processor has its instructions.

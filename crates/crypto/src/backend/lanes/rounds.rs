@@ -67,14 +67,15 @@ pub(super) trait Vector<const N: usize>: Word {
     /// Maj: the majority of the three numbers in each bit.
     fn majority(self, second: Self, third: Self) -> Self;
 
-    /// [`hash`] as a separate function.
+    /// Calls [`hash`] in a function of its own, which is compiled with the instructions of the
+    /// vector type.
     fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]);
 }
 
 /// Compresses the block of each lane into its state, and continues with the outer hash, if any.
 ///
-/// With an outer hash, the result of the inner hash is the beginning of the next block without
-/// leaving the vectors, and the MACs are written over the lanes' blocks.
+/// With an outer hash, the digest of the inner hash stays in the vectors and becomes the beginning
+/// of the outer hash's block. The resulting MACs overwrite the lanes' blocks.
 ///
 /// Everything except the rounds is inlined here, so that it is compiled with the instructions of
 /// the calling function.
@@ -130,7 +131,8 @@ pub(super) unsafe fn compress<V: Vector<N>, const N: usize>(
     wipe_words(&mut state);
 }
 
-/// Fills vectors that have one word of every lane each; `row` gives `N` words of one lane.
+/// Fills `words`: each vector receives one word of every lane. `row(lane, group)` returns `N` words
+/// of one lane.
 #[inline(always)]
 fn fill<V: Vector<N>, const N: usize>(words: &mut [V], zero: V, row: impl Fn(usize, usize) -> V) {
     for (group, columns) in words.chunks_exact_mut(N).enumerate() {

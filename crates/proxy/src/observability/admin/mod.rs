@@ -98,7 +98,7 @@ impl Health {
 ///
 /// # Errors
 ///
-/// No error is returned: after a failed `accept` it is called again after a pause.
+/// No error is returned: if `accept` fails, it is called again after a pause.
 pub async fn serve(
     listener: TcpListener,
     metrics: Arc<Metrics>,

@@ -118,8 +118,8 @@ impl Metrics {
         *count = count.saturating_add(1);
     }
 
-    /// Sets the certificates in use. For two with the same name and file, the earlier end of
-    /// validity is exposed.
+    /// Sets the certificates in use. If two certificates have the same name and file, the metric
+    /// shows the earlier end of validity.
     pub fn set_certificates(&self, mut certificates: Vec<Expiry>) {
         certificates.sort();
         certificates

@@ -62,8 +62,8 @@ impl Shard {
         self.accept_failed.increment(AcceptFailure::of(error).index());
     }
 
-    /// Counts an opened connection. Each call must be matched by one of [`Shard::closed`], on any
-    /// worker.
+    /// Counts an opened connection. Each call must be matched by a call of [`Shard::closed`], on
+    /// any worker.
     pub fn opened(&self) {
         self.opened.increment();
     }

@@ -28,7 +28,8 @@ pub(crate) struct Control {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Serving,
-    /// The process accepts no new connections; open ones are closed at this time at the latest.
+    /// The process accepts no new connections. Open connections are closed at this time at the
+    /// latest.
     Draining(Instant),
     Stopped,
 }

@@ -88,8 +88,7 @@ impl Credential {
     /// # let _ = credential; Ok(()) }
     /// ```
     ///
-    /// # Errors
-    /// If either cannot be parsed, or the key does not match the leaf.
+    /// # Errors If the chain or the key cannot be parsed, or the key does not match the leaf.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, CredentialError> {
         let chain = tercel_pki::load_certs_pem(chain).map_err(CredentialError::ChainPem)?;
         let key = tercel_pki::load_key_pem(key).map_err(CredentialError::KeyPem)?;
@@ -134,8 +133,7 @@ impl Credential {
     ///
     /// It is used for peers that accept raw public keys, under any server name.
     ///
-    /// # Errors
-    /// If either cannot be parsed, or the keys do not match.
+    /// # Errors If a key cannot be parsed, or the keys do not match.
     pub fn raw_public_key(
         public_key: SubjectPublicKeyInfoDer<'static>,
         key: &PrivateKeyDer<'_>,
@@ -214,7 +212,8 @@ impl Credential {
         }
     }
 
-    /// Staples an OCSP response (DER) to the leaf. Empty bytes remove it. RFC 6066 8
+    /// Staples an OCSP response (DER) to the leaf. Empty bytes remove the stapled response. RFC
+    /// 6066 8
     #[must_use]
     pub fn ocsp_response(mut self, response: Vec<u8>) -> Self {
         self.ocsp_response = Some(response).filter(|response| !response.is_empty());
@@ -289,7 +288,7 @@ impl Credential {
         self.kind
     }
 
-    /// Returns whether this is a chain (X.509) or a raw public key. RFC 7250
+    /// Returns the type of the credential: a chain (X.509) or a raw public key. RFC 7250
     #[must_use]
     pub fn certificate_type(&self) -> CertificateType {
         match self.raw_key {

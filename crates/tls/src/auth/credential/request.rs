@@ -19,8 +19,8 @@ use crate::side::Side;
 pub trait SelectCredential: Send + Sync {
     /// Selects a credential that matches the request.
     ///
-    /// `None` if there is none: a client then sends an empty Certificate, and a server refuses the
-    /// client.
+    /// `None` if no credential matches: a client then sends an empty Certificate, and a server
+    /// refuses the client.
     fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>>;
 }
 
@@ -46,12 +46,14 @@ pub struct CredentialRequest<'a> {
     pub certificate_signature_schemes: Option<List<'a, SignatureScheme>>,
     /// The groups that a TLS 1.2 client supports, also in ECDSA certificates. RFC 8422 5.1
     pub groups: Option<List<'a, NamedGroup>>,
-    /// The certificate types that the peer accepts: X.509 only if it sent no list. RFC 7250
+    /// The certificate types that the peer accepts (X.509 or raw public key). If the peer sent no
+    /// list, this is X.509 only. RFC 7250
     pub certificate_types: List<'a, CertificateType>,
     /// TLS 1.2: whether the common cipher suites allow RSA keys, and whether they allow ECDSA and
     /// EdDSA keys.
     pub key_kinds: (bool, bool),
-    /// The certificate types in the request of a TLS 1.2 server. RFC 5246 7.4.4
+    /// The field `certificate_types` of a TLS 1.2 server's CertificateRequest: kinds of keys and
+    /// signatures. These are not the certificate types of RFC 7250. RFC 5246 7.4.4
     pub client_certificate_types: Option<List<'a, ClientCertificateType>>,
     /// The authorities that the peer lists as trusted. RFC 9846 4.3.4
     pub authorities: Option<List<'a, DistinguishedName<'a>>>,
@@ -128,8 +130,8 @@ impl CredentialRequest<'_> {
 
     /// Returns whether the peer lists the schemes of all signatures in this chain.
     ///
-    /// If no chain meets this condition, one that does not meet it can be used, since the peer may
-    /// already know its issuer. RFC 9846 4.5.1.2, RFC 5246 7.4.2
+    /// If no chain meets this condition, any chain can be used, since the peer may already know the
+    /// issuer. RFC 9846 4.5.1.2, RFC 5246 7.4.2
     #[must_use]
     pub fn can_verify_chain(&self, credential: &Credential) -> bool {
         let theirs = self.known.schemes_in_certificates;

@@ -54,7 +54,7 @@ impl CertificateRequested {
             .unwrap_or_else(|| CredentialRequest::that_nothing_matches(Side::Client))
     }
 
-    /// Returns the credential that the configuration selects, or `None` if none matches.
+    /// Returns the credential that the configuration selects, or `None` if no credential matches.
     ///
     /// # Errors
     /// [`Misuse::QuestionOpen`] if the configuration's credentials are [`Policy::Ask`]. Then the

@@ -57,9 +57,9 @@ impl ClientCertificate {
 
     /// Returns whether the configuration's verifier accepted the certificate.
     ///
-    /// False if the client declined, or if the verifier is [`Policy::Ask`]. In the latter case the
-    /// caller has to verify [`Self::identity`], and to [abort](crate::Sender::abort) the connection
-    /// if it is not trusted.
+    /// False if the client declined, or if the verifier is [`Policy::Ask`]. With [`Policy::Ask`]
+    /// the caller has to verify [`Self::identity`], and to [abort](crate::Sender::abort) the
+    /// connection if the client is not trusted.
     #[must_use]
     pub fn is_verified(&self) -> bool {
         self.0.verified

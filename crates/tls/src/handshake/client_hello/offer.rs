@@ -42,8 +42,9 @@ pub(crate) struct Offer {
     pub(crate) pre_shared_keys: Vec<Arc<PreSharedKey>>,
     /// Whether the last ClientHello offered early data.
     pub(crate) early_data: bool,
-    /// The key exchange of the first share. Further key exchanges are needed only if several shares
-    /// are configured. They are used in place, see `Offer::agree`.
+    /// The key exchange of the first share. If several shares are configured, the others are in
+    /// `further_exchanges`. Key exchanges are used in place, since moving one would leave a copy of
+    /// its secret in memory.
     exchange: Option<KeyExchange>,
     further_exchanges: Vec<KeyExchange>,
     /// Determines the order of extensions and the GREASE values, which are the same in both

@@ -70,7 +70,7 @@ pub(super) fn main_secret(
     main
 }
 
-/// Returns the authentication of the cipher suites for which such a key can be used.
+/// Returns the authentication method of the cipher suites that can be used with this kind of key.
 /// RFC 5246 7.4.2, RFC 8422 2
 pub(super) fn authentication_of(kind: KeyKind) -> Authentication {
     match kind {

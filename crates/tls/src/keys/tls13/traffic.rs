@@ -78,8 +78,8 @@ impl TrafficSecret {
     }
 }
 
-/// Returns the two expansions of a write key. `out` receives the key, followed by the IV.
-/// RFC 9846 7.3
+/// Returns the HKDF expansions of a traffic secret to a write key and its IV. `out` receives the
+/// key, followed by the IV. RFC 9846 7.3
 pub(super) fn key_and_iv<'a>(
     prk: &'a Prk,
     aead: AeadAlgorithm,

@@ -63,8 +63,8 @@ pub trait ClientSessionStore: Send + Sync {
     }
 }
 
-/// The key of sessions in a client's store. It consists of the properties that two connections must
-/// share for one to resume a session of the other.
+/// The key of sessions in a client's store. It consists of the properties that must be equal in the
+/// connection that created a session and in the connection that resumes it.
 #[derive(Clone, Debug, Eq)]
 pub struct ClientSessionKey {
     pub(crate) server_name: ServerName<'static>,

@@ -24,8 +24,8 @@ pub trait TicketSealer: Send + Sync {
     /// an exhausted key, or the session's length. The connection then continues without a ticket.
     fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>>;
 
-    /// Opens a ticket that was sealed by this sealer, or by another one with the same keys. Returns
-    /// `None` if the ticket has expired, or if the bytes are not such a ticket.
+    /// Opens a ticket that was sealed by this sealer, or by another sealer with the same keys.
+    /// Returns `None` if the ticket has expired, or if the bytes are not a ticket under these keys.
     fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>>;
 
     /// Returns the minimum time for which a ticket that is sealed now will be accepted. It is sent

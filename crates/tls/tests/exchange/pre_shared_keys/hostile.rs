@@ -187,8 +187,8 @@ fn the_number_of_examined_identities_is_limited() {
         names[place] = b"mine";
         judged(&names, WITH_EXCHANGE, key_server([plain("mine", SHA256)]))
     };
-    // The first 32 identities are examined. At such a position the key is found, and its binder is
-    // verified.
+    // Only the first 32 identities are examined. At one of the first 32 positions, the key is found
+    // and its binder is verified.
     assert_eq!(at(0), BAD_BINDER);
     assert_eq!(at(31), BAD_BINDER);
     assert_eq!(at(32), UNKNOWN);

@@ -340,8 +340,8 @@ fn the_application_can_look_keys_up() {
 
 #[test]
 fn there_is_no_question_without_offered_keys() {
-    // Such a client sends psk_key_exchange_modes, but it has no ticket yet, so no question is
-    // asked.
+    // A client without external keys sends psk_key_exchange_modes, but it has no ticket yet, so the
+    // server asks no question.
     let client = client().build().unwrap();
     let server = server().find_pre_shared_key(Policy::Ask).build().unwrap();
     let mut asked = 0;

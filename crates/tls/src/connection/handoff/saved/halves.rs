@@ -25,7 +25,7 @@ use crate::record::sealer::{Padding, Sealer};
 use crate::side::Side;
 
 pub(super) fn write_sender(w: &mut Writer<'_>, sender: &Sender) {
-    // After the handshake there is no limit on early data. The version was written earlier.
+    // `version` was written earlier. `allowance` limits early data, which ends with the handshake.
     let Sender { sealer, version: _, keys, updates, state, allowance: _ } = sender;
     write_keys(w, keys.get().as_ref(), sealer.sequence(), *updates);
     w.u16(sealer.max_fragment());
@@ -33,7 +33,7 @@ pub(super) fn write_sender(w: &mut Writer<'_>, sender: &Sender) {
         Padding::None => 0,
         Padding::Block(block) => block,
     });
-    // The stored session is written separately.
+    // The link's stored session is written by `write_session`.
     w.u32(keys.link().signals().persistent());
     w.u8(u8::from(*state == sender::State::Closed));
 }

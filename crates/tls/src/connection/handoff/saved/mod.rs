@@ -64,9 +64,9 @@ impl Connection {
     /// both plaintexts and allows records to be forged.
     ///
     /// The configuration at restoration provides what is not saved: the session store, a client's
-    /// clock, and whether truncation is tolerated. A fatal alert removes a TLS 1.2 session from
-    /// that store (RFC 5246 7.2.2). A restored server cannot request certificates, since the
-    /// transcript hash of the handshake is not saved.
+    /// clock, and whether truncation is tolerated. After a fatal alert, a TLS 1.2 session is
+    /// removed from the session store of this configuration (RFC 5246 7.2.2). A restored server
+    /// cannot request certificates, since the transcript hash of the handshake is not saved.
     ///
     /// # Errors
     /// Returns the connection with the reason: [`InternalError::Failed`] after an error;

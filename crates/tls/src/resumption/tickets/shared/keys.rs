@@ -112,7 +112,8 @@ impl TicketKeySet {
         Ok(set)
     }
 
-    /// Returns the key that seals tickets from its `not_before` until that of the next key.
+    /// Returns the current key, which seals tickets from its `not_before` until the `not_before` of
+    /// the next key.
     #[must_use]
     pub fn current(&self) -> &TicketKey {
         &self.current
@@ -194,7 +195,7 @@ pub enum TicketKeyError {
     Malformed,
     /// Two keys have the same name.
     SameName,
-    /// A key's `not_before` is earlier than that of the key it replaces.
+    /// A key's `not_before` is earlier than the `not_before` of the key that it replaces.
     OutOfOrder,
 }
 

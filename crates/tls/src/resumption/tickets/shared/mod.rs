@@ -27,8 +27,8 @@ use subkeys::OpeningSubkeys;
 ///
 /// The newest key whose `not_before` has passed seals tickets. A key opens tickets as soon as it is
 /// in the set, and for one lifetime after the following key's `not_before`. Therefore a key should
-/// be distributed before its `not_before`, and remain in the sets for one lifetime after it was
-/// replaced.
+/// be distributed before its `not_before`, and remain in the set for one lifetime after the
+/// following key has replaced it.
 ///
 /// After a fork, the child process generates its own salt. A fork is detected by a change of the
 /// process ID. Copies of a process that keep the ID are not detected: a snapshot of a machine that
