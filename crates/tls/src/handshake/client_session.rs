@@ -106,11 +106,11 @@ pub(crate) fn ticket_handler(
     info: &ConnectionInfo,
     suite: &'static Suite,
     authenticated: Option<u64>,
-    secret: impl FnOnce() -> Option<ResumptionSecret>,
+    secret: impl FnOnce() -> ResumptionSecret,
 ) -> Option<Box<TicketHandler>> {
     let store = config.resumption.store.as_ref()?;
     Some(Box::new(TicketHandler {
-        secret: secret()?,
+        secret: secret(),
         template: template(config, &to.server_name, info, suite, authenticated),
         key: to.clone(),
         store: Arc::clone(store),

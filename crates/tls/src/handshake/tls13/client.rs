@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use tercel_crypto::HashAlgorithm;
 use tercel_wire::{
-    CertificateRequest, DecodeError, EncryptedExtensions, EndOfEarlyData, ExtensionType,
+    CertificateRequest, DecodeError, EncryptedExtensions, EndOfEarlyData, ExtensionType, Finished,
     HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare, SignatureScheme,
 };
 
 use super::auth::{CertificateOptions, ReceivedCertificate};
-use super::secrets::{ApplicationKeys, ClientFinished, handshake_keys};
+use super::secrets::{ApplicationKeys, application_keys, handshake_keys};
 use super::server_hello::ReceivedServerHello;
 use super::{auth, server_hello};
 use crate::auth::credential::Credential;
@@ -33,7 +33,7 @@ use crate::handshake::transcript::Transcript;
 use crate::handshake::{certificate_type_negotiation, client_session, identity, negotiate};
 use crate::keys::direction::{Keys, NewKeys};
 use crate::keys::suite::Suite;
-use crate::keys::tls13::{EarlySecret, FinishedKey, HandshakeKeys};
+use crate::keys::tls13::{EarlySecret, FinishedKey, HandshakeKeys, MainSecret};
 use crate::psk::PreSharedKey;
 use crate::record::joiner::Message;
 use crate::resumption::session::Session;
@@ -53,19 +53,18 @@ pub(crate) fn handshake(
         let offered_early_data = offer.early_data;
         let received = server_hello::receive(flow, config, &mut offer, first).await?;
         let mut client = Client::new(flow, config, &mut offer, received, offered_early_data);
-        let (server, server_finished, mut finished) = client.exchange_keys()?;
+        let (server, keys) = client.exchange_keys()?;
         client.receive_encrypted_extensions(&server).await?;
         let authenticated = server.authenticated();
         let request = client.authenticate_server(server).await?;
-        client.receive_finished(&server_finished).await?;
-        let (write_keys, exporter) =
-            client.change_to_application_keys(&mut finished, request.is_some())?;
+        client.receive_finished(&keys.server_finished).await?;
+        let (write_keys, exporter) = client.change_to_application_keys(&keys.main)?;
         if let Some(request) = request {
             client.authenticate(request).await?;
         }
-        finished.send(client.flow, &mut client.transcript)?;
+        client.send_finished(&keys.client_finished)?;
         client.flow.install_write(write_keys)?;
-        client.complete(exporter, finished, authenticated)
+        client.complete(exporter, &keys.main, authenticated)
     }
 }
 
@@ -87,6 +86,13 @@ impl ServerAuth {
             Self::External(_) | Self::Certificate => None,
         }
     }
+}
+
+/// The keys that the steps after the key exchange use.
+struct LaterKeys {
+    server_finished: FinishedKey,
+    client_finished: FinishedKey,
+    main: MainSecret,
 }
 
 /// A client that has received a ServerHello.
@@ -138,9 +144,8 @@ impl<'a> Client<'a> {
     }
 
     /// Performs the key exchange and installs the handshake keys. While early data may be sent, the
-    /// client's keys are kept for later. Also returns the keys of both Finished messages.
-    /// RFC 9846 4.3.8, 7.1
-    fn exchange_keys(&mut self) -> Result<(ServerAuth, FinishedKey, ClientFinished), Error> {
+    /// client's keys are kept for later. RFC 9846 4.3.8, 7.1
+    fn exchange_keys(&mut self) -> Result<(ServerAuth, LaterKeys), Error> {
         let Self { flow, config, offer, suite, transcript, info, log, .. } = self;
         let hello = ServerHello::parse(self.server_hello.body())?;
         if config.only_pre_shared_keys && hello.extensions.pre_shared_key.is_none() {
@@ -179,7 +184,7 @@ impl<'a> Client<'a> {
         } else {
             flow.install_write(client_keys)?;
         }
-        Ok((server, server_finished, ClientFinished::Pending { client_finished, main }))
+        Ok((server, LaterKeys { server_finished, client_finished, main }))
     }
 
     /// Receives the EncryptedExtensions. RFC 9846 4.4.1
@@ -276,13 +281,10 @@ impl<'a> Client<'a> {
     /// the client's application keys and the exporter. RFC 9846 7.1, 4.6
     fn change_to_application_keys(
         &mut self,
-        finished: &mut ClientFinished,
-        sends_certificate: bool,
+        main: &MainSecret,
     ) -> Result<(NewKeys, Exporter), Error> {
-        let follows = self.info.early_data != EarlyData::Accepted && !sends_certificate;
-        let resumption = self.config.resumption.store.is_some();
         let ApplicationKeys { client, server, exporter } =
-            finished.application_keys(follows, resumption, &mut self.transcript, &self.log)?;
+            application_keys(main, &mut self.transcript, &self.log);
         // The server's Finished is its last message under handshake keys.
         self.flow.install_read(server)?;
         if let Some(own) = self.keys_after_early_data.take() {
@@ -322,11 +324,17 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
+    /// Sends the client's Finished. RFC 9846 4.5.3
+    fn send_finished(&mut self, key: &FinishedKey) -> Result<(), Error> {
+        let verify_data = key.verify_data(&self.transcript.digest());
+        self.flow.send(&Finished { verify_data: &verify_data }, &mut self.transcript)
+    }
+
     /// Creates the connection, and the handler of its tickets.
     fn complete(
         self,
         exporter: Exporter,
-        finished: ClientFinished,
+        main: &MainSecret,
         authenticated: Option<u64>,
     ) -> Outcome {
         let Self { flow, config, offer, suite, mut transcript, mut info, .. } = self;
@@ -336,7 +344,7 @@ impl<'a> Client<'a> {
         let answering = info.post_handshake_auth.then(|| {
             HandshakeContext::boxed(config, transcript.hash(), info.client_certificate_type)
         });
-        let secret = || finished.into_resumption_secret(&mut transcript);
+        let secret = || main.resumption_secret(&transcript.digest());
         let tickets =
             client_session::ticket_handler(config, &offer.to, &info, suite, authenticated, secret);
         let accepted = info.early_data == EarlyData::Accepted;

@@ -15,7 +15,7 @@ use tercel_wire::{
 
 use super::auth::{CertificateOptions, ReceivedCertificate};
 use super::parameters::Parameters;
-use super::secrets::{ApplicationKeys, ClientFinished, handshake_keys};
+use super::secrets::{ApplicationKeys, application_keys, handshake_keys};
 use super::server_random::{ServerRandoms, TicketRandoms};
 use super::{auth, hello_retry_request, resumption};
 use crate::auth::credential::Credential;
@@ -40,7 +40,7 @@ use crate::handshake::{certificate_type_negotiation, identity, negotiate};
 use crate::keys::direction::{Keys, NewKeys};
 use crate::keys::group;
 use crate::keys::suite::Suite;
-use crate::keys::tls13::{EarlySecret, FinishedKey, HandshakeKeys};
+use crate::keys::tls13::{EarlySecret, FinishedKey, HandshakeKeys, MainSecret};
 use crate::keys::write_key::WriteKey;
 use crate::record::joiner::Message;
 use crate::record::limits;
@@ -101,11 +101,8 @@ pub(crate) async fn send_first_flight(
     flight.send_finished(&server_finished)?;
 
     let FirstFlight { flow, mut transcript, info, early_exporter, log, .. } = flight;
-    let follows = early_data.is_none() && !method.requests_certificate(config);
-    let resumption = !ticket_randoms.is_empty();
-    let mut client_finished = ClientFinished::Pending { client_finished, main };
     let ApplicationKeys { client: client_keys, server: server_keys, exporter } =
-        client_finished.application_keys(follows, resumption, &mut transcript, &log)?;
+        application_keys(&main, &mut transcript, &log);
     // From here on, the server may send application data. RFC 9846 4.5.3
     flow.install_write(server_keys)?;
     flow.execute(Command::HalfRtt)?;
@@ -120,6 +117,7 @@ pub(crate) async fn send_first_flight(
         client_keys,
         exporter,
         client_finished,
+        main,
     })
 }
 
@@ -448,7 +446,8 @@ pub(crate) struct AwaitingFinished {
     /// The client's application keys.
     client_keys: NewKeys,
     exporter: Exporter,
-    client_finished: ClientFinished,
+    client_finished: FinishedKey,
+    main: MainSecret,
 }
 
 impl AwaitingFinished {
@@ -496,15 +495,15 @@ impl AwaitingFinished {
     /// Receives the client's Finished. RFC 9846 4.5.3
     async fn receive_finished(&mut self, flow: &mut Flow) -> Result<(), Error> {
         let finished = flow.read_expected(HandshakeType::FINISHED).await?;
-        let expected = &self.client_finished;
+        let key = &self.client_finished;
         auth::check_finished(&finished, &mut self.transcript, |transcript, verify_data| {
-            expected.verifies(transcript, verify_data)
+            key.verifies(&transcript.digest(), verify_data)
         })
     }
 
     /// Installs the client's application keys, sends tickets, and creates the connection.
     fn complete(self, flow: &mut Flow, config: &Arc<ServerConfig>) -> Outcome {
-        let Self { suite, mut transcript, mut info, method, client_finished, .. } = self;
+        let Self { suite, mut transcript, mut info, method, main, .. } = self;
         flow.install_read(self.client_keys)?;
         let (session, credential) = match method {
             AuthMethod::PreSharedKey { session, .. } => (session, None),
@@ -526,9 +525,8 @@ impl AwaitingFinished {
         let requesting = requests_later.then(|| {
             HandshakeContext::boxed(config, transcript.hash(), info.client_certificate_type)
         });
-        let sends_tickets = !self.ticket_randoms.is_empty();
-        let secret = sends_tickets.then(|| client_finished.into_resumption_secret(&mut transcript));
-        if let Some(secret) = secret.flatten() {
+        if !self.ticket_randoms.is_empty() {
+            let secret = main.resumption_secret(&transcript.digest());
             let template = server_session(config, suite, &info, credential, authenticated);
             let prepared = &self.ticket_randoms;
             resumption::send_tickets(flow, config, prepared, template, &secret, &mut info)?;

@@ -6,10 +6,6 @@ use tercel_crypto::{Digest, HmacKey};
 pub(crate) struct FinishedKey(pub(super) HmacKey);
 
 impl FinishedKey {
-    pub(super) fn hmac(&self) -> &HmacKey {
-        &self.0
-    }
-
     /// Computes the `verify_data` for this transcript hash.
     pub(crate) fn verify_data(&self, transcript_hash: &Digest) -> Digest {
         self.0.sign(&[transcript_hash])

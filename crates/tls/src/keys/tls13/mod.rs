@@ -13,7 +13,7 @@
 //! | early traffic, exporter | `early_secrets` | after early data; with the connection |
 //! | Handshake Secret | `into_handshake` | in `into_traffic_secrets` |
 //! | handshake traffic | `into_traffic_secrets` | in `into_keys`; record and Finished keys remain |
-//! | Main Secret | `into_keys` | at the client's Finished, see `ClientFinished` |
+//! | Main Secret | `into_keys` | after the client's Finished |
 //! | application traffic, exporter | `application_secrets` | at a key update; with the connection |
 //! | resumption | `resumption_secret` | after the tickets; a client's with the connection |
 //!

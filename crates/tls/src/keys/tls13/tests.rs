@@ -120,28 +120,21 @@ fn check_keys(
 
     let salt = derived(hash, handshake_secret, "derived", &Hash::digest(hash, &[]));
     let main_secret = mac(hash, &salt, &vec![0; hash.output_len()]);
-    for alone in [Some(client_finished), None] {
-        let made = main.application_secrets(&digest, alone);
-        let verify_data = made.client_verify_data.as_ref().map(|made| made.as_bytes().to_vec());
-        assert_eq!(verify_data, alone.map(|_| finished(client, &digest)));
-        let end = Hash::digest(hash, &[b"hello", b"server", b"client"]);
-        let ([client_key, server_key], resumption) = made.write_keys(main, alone.map(|_| &end));
-        let expected = alone.map(|_| derived(hash, &main_secret, "res master", &end));
-        assert_eq!(resumption.map(|made| made.as_bytes().to_vec()), expected);
-        let ApplicationSecrets { client, server, exporter, .. } = made;
-        for (secret, label, at_once) in
-            [(client, "c ap traffic", client_key), (server, "s ap traffic", server_key)]
-        {
-            assert_eq!(secret.as_bytes(), derived(hash, &main_secret, label, &digest));
-            let expected = key_and_iv(suite, secret.as_bytes());
-            for made in [at_once, secret.write_key()] {
-                assert_eq!([made.key(), made.iv()].concat(), expected);
-            }
-            let next = derived(hash, secret.as_bytes(), "traffic upd", &[]);
-            assert_eq!(secret.next().as_bytes(), next);
+    let made = main.application_secrets(&digest);
+    let [client_key, server_key] = made.write_keys();
+    let ApplicationSecrets { client, server, exporter, .. } = made;
+    for (secret, label, at_once) in
+        [(client, "c ap traffic", client_key), (server, "s ap traffic", server_key)]
+    {
+        assert_eq!(secret.as_bytes(), derived(hash, &main_secret, label, &digest));
+        let expected = key_and_iv(suite, secret.as_bytes());
+        for made in [at_once, secret.write_key()] {
+            assert_eq!([made.key(), made.iv()].concat(), expected);
         }
-        assert_eq!(exporter.as_bytes(), derived(hash, &main_secret, "exp master", &digest));
+        let next = derived(hash, secret.as_bytes(), "traffic upd", &[]);
+        assert_eq!(secret.next().as_bytes(), next);
     }
+    assert_eq!(exporter.as_bytes(), derived(hash, &main_secret, "exp master", &digest));
 
     let resumption = main.resumption_secret(&digest);
     let secret = derived(hash, &main_secret, "res master", &digest);
