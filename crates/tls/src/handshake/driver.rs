@@ -3,7 +3,7 @@
 //! For QUIC, CRYPTO frames would be a second [`super::runtime::mailbox::Transport`] with a driver
 //! of its own. The order of the steps in the coroutines would not change. They would pass traffic
 //! secrets instead of record keys, exchange transport parameters in their extensions, and have no
-//! EndOfEarlyData. RFC 9001 4-8
+//! EndOfEarlyData. See RFC 9001.
 
 use tercel_pki::Refusal;
 use tercel_wire::AlertDescription;
