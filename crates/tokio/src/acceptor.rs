@@ -76,7 +76,8 @@ impl Acceptor {
     /// Like [`Self::accept`], with a handler that receives early data as it arrives and may answer
     /// it before the handshake is complete. See [`EarlyExchange`] for the risk.
     ///
-    /// # Errors As [`Self::accept`]. Early data that the handler received before an error may have
+    /// # Errors
+    /// As [`Self::accept`]. Early data that the handler received before an error may have
     /// been a replay.
     pub async fn accept_with_early_data<T>(
         &self,

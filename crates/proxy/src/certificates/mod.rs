@@ -288,8 +288,8 @@ impl State {
                 return true;
             }
             if files.chain.exists() {
-                let sources = files.key.file_name().unwrap_or_default().to_string_lossy();
-                let reason = Reason::MissingPartner { missing: sources.into_owned() };
+                let missing = files.key.file_name().unwrap_or_default().to_string_lossy();
+                let reason = Reason::MissingPartner { missing: missing.into_owned() };
                 problems.push(Problem::new(&files.chain, reason));
                 return true;
             }

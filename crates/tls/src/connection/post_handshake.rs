@@ -198,6 +198,7 @@ impl PostHandshake {
                 // Tickets are parsed even if they are not stored: a malformed one is an error.
                 // RFC 9846 4.7.1
                 let ticket = NewSessionTicket::parse(body)?;
+                // A lifetime of more than seven days is refused.
                 if ticket.ticket_lifetime > limits::MAX_TICKET_LIFETIME {
                     return Err(PeerError::BadTicketLifetime.into());
                 }

@@ -101,7 +101,8 @@ impl Sender {
     /// `consumed` is less than the length of `plaintext`, send the output and call this again with
     /// the rest of `plaintext`.
     ///
-    /// # Errors [`Misuse::OutputTooSmall`] if no byte of data fits, or if not all pending messages
+    /// # Errors
+    /// [`Misuse::OutputTooSmall`] if no byte of data fits, or if not all pending messages
     /// fit. The messages then remain pending. [`InternalError::Closed`] after [`Self::close`].
     /// [`InternalError::Failed`] after an error of the receiver, whose alert was written by an
     /// earlier call.

@@ -1,4 +1,5 @@
-//! Processing of NewSessionTicket by a client. RFC 9846 4.7.1
+//! Creation of sessions from NewSessionTicket messages, which `post_handshake.rs` parses and
+//! checks. RFC 9846 4.7.1
 
 use std::sync::Arc;
 

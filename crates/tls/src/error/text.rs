@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// At least one error for each alert.
+    /// At least one error for each alert that a variant of `PeerError` leads to.
     const SAMPLES: [PeerError; 21] = [
         PeerError::UnexpectedMessage,
         PeerError::WrongRecordVersion,

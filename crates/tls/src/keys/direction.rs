@@ -8,8 +8,8 @@ use super::write_key::WriteKey;
 use crate::error::Error;
 use crate::record::protection::{Construction, Protection};
 
-/// The secret or key of one direction. In TLS 1.3 it is the traffic secret, so that a transport
-/// other than the record layer can derive its own keys.
+/// The secret or key of one direction. For application data of TLS 1.3 it is the traffic secret, so
+/// that a transport other than the record layer can derive its own keys.
 pub(crate) enum Keys {
     Tls13(TrafficSecret),
     /// Key and IV of TLS 1.3 handshake traffic. The secret is not needed, since it is never

@@ -1,7 +1,7 @@
 //! Record protection in one direction: key, nonce, additional data and sequence number.
 //! RFC 9846 5.2-5.3, RFC 5288, RFC 7905
 //!
-//! No other module constructs nonces. An AEAD that counts nonces itself would be a second variant
+//! No other module constructs nonces. An AEAD that counts nonces itself would be a second form
 //! of [`Protection`]; parking, saving and skipped early data set its sequence number.
 
 use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError};

@@ -88,7 +88,8 @@ impl Credential {
     /// # let _ = credential; Ok(()) }
     /// ```
     ///
-    /// # Errors If the chain or the key cannot be parsed, or the key does not match the leaf.
+    /// # Errors
+    /// If the chain or the key cannot be parsed, or the key does not match the leaf.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, CredentialError> {
         let chain = tercel_pki::load_certs_pem(chain).map_err(CredentialError::ChainPem)?;
         let key = tercel_pki::load_key_pem(key).map_err(CredentialError::KeyPem)?;
@@ -133,7 +134,8 @@ impl Credential {
     ///
     /// It is used for peers that accept raw public keys, under any server name.
     ///
-    /// # Errors If a key cannot be parsed, or the keys do not match.
+    /// # Errors
+    /// If a key cannot be parsed, or the keys do not match.
     pub fn raw_public_key(
         public_key: SubjectPublicKeyInfoDer<'static>,
         key: &PrivateKeyDer<'_>,

@@ -8,14 +8,15 @@
 //!
 //! | secret of RFC 9846 7.1 | derived by | erased |
 //! |---|---|---|
-//! | Early Secret | [`EarlySecret::new`], `with_binder_key` | in `into_handshake` |
-//! | binder key | `with_binder_key` | after the binder is checked or computed |
-//! | early traffic, exporter | `early_secrets` | after early data; with the connection |
+//! | Early Secret | [`EarlySecret`]: `new`, `for_binder`, `with_binder_key` | in `into_handshake` |
+//! | binder key | `binder`, `with_binder_key` | after the binder is computed or checked |
+//! | early traffic | `early_secrets` | after early data |
+//! | early exporter | `early_secrets`, `early_exporter_secret` | with the connection |
 //! | Handshake Secret | `into_handshake` | in `into_traffic_secrets` |
-//! | handshake traffic | `into_traffic_secrets` | in `into_keys`; record and Finished keys remain |
+//! | handshake traffic | `into_traffic_secrets` | in `into_keys`; Finished keys at the end |
 //! | Main Secret | `into_keys` | after the client's Finished |
 //! | application traffic, exporter | `application_secrets` | at a key update; with the connection |
-//! | resumption | `resumption_secret` | after the tickets; a client's with the connection |
+//! | resumption | `resumption_secret` | after the tickets |
 //!
 //! Each secret is a type that is zeroized when it is dropped.
 //! Independent values are derived at once, so that their hash computations can run in parallel.
