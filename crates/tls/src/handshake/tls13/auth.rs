@@ -12,6 +12,7 @@ use crate::handshake::identity::PeerCertificate;
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::signature;
 use crate::handshake::transcript::Transcript;
+use crate::keys::tls13::FinishedKey;
 use crate::record::joiner::Message;
 use crate::side::Side;
 
@@ -80,17 +81,26 @@ pub(crate) async fn receive(
     Ok(Some(ReceivedCertificate { certificate, scheme }))
 }
 
-/// Checks a peer's Finished and adds it to the transcript. `verifies` has to compare in constant
-/// time. RFC 9846 4.5.3
+/// Sends a Finished. RFC 9846 4.5.3
+pub(crate) fn send_finished(
+    flow: &mut Flow,
+    transcript: &mut Transcript,
+    key: &FinishedKey,
+) -> Result<(), Error> {
+    let verify_data = key.verify_data(&transcript.digest());
+    flow.send(&Finished { verify_data: &verify_data }, transcript)
+}
+
+/// Checks a peer's Finished and adds it to the transcript. RFC 9846 4.5.3
 pub(crate) fn check_finished(
     message: &Message,
     transcript: &mut Transcript,
-    verifies: impl FnOnce(&mut Transcript, &[u8]) -> bool,
+    key: &FinishedKey,
 ) -> Result<(), Error> {
     let finished = Finished::parse(message.body())?;
-    if !verifies(transcript, finished.verify_data) {
-        let expected = transcript.digest().len();
-        return Err(PeerError::wrong_finished(finished.verify_data.len(), expected).into());
+    let expected = transcript.digest();
+    if !key.verifies(&expected, finished.verify_data) {
+        return Err(PeerError::wrong_finished(finished.verify_data.len(), expected.len()).into());
     }
     transcript.add(message.bytes());
     Ok(())

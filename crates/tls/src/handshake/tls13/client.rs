@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tercel_crypto::HashAlgorithm;
 use tercel_wire::{
-    CertificateRequest, DecodeError, EncryptedExtensions, EndOfEarlyData, ExtensionType, Finished,
+    CertificateRequest, DecodeError, EncryptedExtensions, EndOfEarlyData, ExtensionType,
     HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare, SignatureScheme,
 };
 
@@ -62,7 +62,7 @@ pub(crate) fn handshake(
         if let Some(request) = request {
             client.authenticate(request).await?;
         }
-        client.send_finished(&keys.client_finished)?;
+        auth::send_finished(client.flow, &mut client.transcript, &keys.client_finished)?;
         client.flow.install_write(write_keys)?;
         client.complete(exporter, &keys.main, authenticated)
     }
@@ -272,9 +272,7 @@ impl<'a> Client<'a> {
     /// Receives the server's Finished. RFC 9846 4.5.3
     async fn receive_finished(&mut self, key: &FinishedKey) -> Result<(), Error> {
         let finished = self.flow.read_expected(HandshakeType::FINISHED).await?;
-        auth::check_finished(&finished, &mut self.transcript, |transcript, verify_data| {
-            key.verifies(&transcript.digest(), verify_data)
-        })
+        auth::check_finished(&finished, &mut self.transcript, key)
     }
 
     /// Derives the application keys, installs the keys for receiving, and ends early data. Returns
@@ -322,12 +320,6 @@ impl<'a> Client<'a> {
             info.own_signature_scheme = Some(scheme);
         }
         Ok(())
-    }
-
-    /// Sends the client's Finished. RFC 9846 4.5.3
-    fn send_finished(&mut self, key: &FinishedKey) -> Result<(), Error> {
-        let verify_data = key.verify_data(&self.transcript.digest());
-        self.flow.send(&Finished { verify_data: &verify_data }, &mut self.transcript)
     }
 
     /// Creates the connection, and the handler of its tickets.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tercel_crypto::{KeyExchange, KeyExchangeAlgorithm, SharedSecret};
 use tercel_wire::{
-    ClientHello, CompressionMethod, EncryptedExtensions, EndOfEarlyData, Finished,
-    HandshakeMessage, HandshakeType, KeyShareEntry, ProtocolName, ProtocolVersion, ServerHello,
+    ClientHello, CompressionMethod, EncryptedExtensions, EndOfEarlyData, HandshakeMessage,
+    HandshakeType, KeyShareEntry, ProtocolName, ProtocolVersion, ServerHello,
     ServerHelloExtensions, ServerKeyShare, SignatureScheme,
 };
 
@@ -98,7 +98,7 @@ pub(crate) async fn send_first_flight(
     if let AuthMethod::Certificate { credential, scheme } = &method {
         flight.send_certificate(credential, *scheme).await?;
     }
-    flight.send_finished(&server_finished)?;
+    auth::send_finished(flight.flow, &mut flight.transcript, &server_finished)?;
 
     let FirstFlight { flow, mut transcript, info, early_exporter, log, .. } = flight;
     let ApplicationKeys { client: client_keys, server: server_keys, exporter } =
@@ -419,12 +419,6 @@ impl<'a> FirstFlight<'a> {
         auth::send_certificate(flow, transcript, Some(credential), &[], options)?;
         auth::send_verify(flow, transcript, credential, scheme, Side::Server).await
     }
-
-    /// Sends the server's Finished. RFC 9846 4.5.3
-    fn send_finished(&mut self, key: &FinishedKey) -> Result<(), Error> {
-        let verify_data = key.verify_data(&self.transcript.digest());
-        self.flow.send(&Finished { verify_data: &verify_data }, &mut self.transcript)
-    }
 }
 
 /// The client's handshake keys and the record limits, which apply after early data.
@@ -495,10 +489,7 @@ impl AwaitingFinished {
     /// Receives the client's Finished. RFC 9846 4.5.3
     async fn receive_finished(&mut self, flow: &mut Flow) -> Result<(), Error> {
         let finished = flow.read_expected(HandshakeType::FINISHED).await?;
-        let key = &self.client_finished;
-        auth::check_finished(&finished, &mut self.transcript, |transcript, verify_data| {
-            key.verifies(&transcript.digest(), verify_data)
-        })
+        auth::check_finished(&finished, &mut self.transcript, &self.client_finished)
     }
 
     /// Installs the client's application keys, sends tickets, and creates the connection.

@@ -68,6 +68,7 @@ pub(super) async fn receive(
 
     let second = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
     let after = ServerHello::parse(second.body())?;
+    // A second HelloRetryRequest is refused. RFC 9846 4.2.4
     if after.is_hello_retry_request() {
         return Err(PeerError::SecondRetry.into());
     }
