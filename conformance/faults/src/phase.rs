@@ -45,7 +45,8 @@ pub(crate) struct Line {
     /// Handshakes that failed or did not begin, by reason.
     pub(crate) refused: BTreeMap<String, u64>,
     pub(crate) backend_failures: u64,
-    /// Whether the phase used another terminator.
+    /// Whether the phase ran against a terminator of its own, not against the one that most phases
+    /// share.
     pub(crate) other_terminator: bool,
     /// The requirements that were not met.
     pub(crate) faults: Vec<String>,

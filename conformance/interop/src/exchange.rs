@@ -21,7 +21,8 @@ use tercel_harness::process::{Process, last_error_lines};
 
 /// The length of an echoed message. It fits in one record, so that no program prints it in parts.
 const MESSAGE_LENGTH: usize = 64 * 64;
-/// Below the record size limit, because gnutls-cli drops data beyond its own limit.
+/// The length of an echoed message in the cells of the record size limit. It is below the limit,
+/// because gnutls-cli drops data beyond its own limit.
 const SHORT_MESSAGE_LENGTH: usize = 64 * 7;
 /// The file with the message, for programs that fetch or serve files instead of echoing.
 const MESSAGE_FILE: &str = "message.txt";

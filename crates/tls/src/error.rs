@@ -188,11 +188,11 @@ pub enum PeerError {
     /// A compressed certificate that is malformed, or whose decompressed length is not its
     /// `uncompressed_length`. RFC 8879 4
     BadCompressedCertificate,
-    /// A certificate type extension with X.509 as its only type, which must be omitted.
+    /// A certificate type extension that lists only X.509. Such an extension must be omitted.
     /// RFC 7250 4.1
     UnnecessaryCertificateType,
-    /// No certificate type in common, or a selected certificate type that was not offered. RFC 7250
-    /// 4.2
+    /// There is no certificate type in common, or a selected certificate type that was not offered.
+    /// RFC 7250 4.2
     NoCommonCertificateType,
     /// A malformed raw public key, or more than one raw public key. RFC 7250 3, RFC 9846 4.5.1
     BadRawPublicKey,

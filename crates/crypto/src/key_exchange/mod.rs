@@ -248,7 +248,7 @@ impl KeyExchange {
         Ok((share, secret))
     }
 
-    /// As [`Self::respond`], with this side's share written to `share`, of
+    /// Like [`Self::respond`], but writes the server's share to `share`, which must have
     /// [`KeyExchangeAlgorithm::server_share_len`] bytes.
     ///
     /// # Errors

@@ -97,8 +97,9 @@ impl ResumptionState {
         })
     }
 
-    /// Makes the guard refuse early data while connections accepted earlier may use the previous
-    /// guard, for `overlap`, and until early data admitted by it is no longer fresh.
+    /// Makes the new guard refuse early data for `overlap`, during which connections accepted
+    /// earlier may use the previous guard, and then until early data that the previous guard
+    /// admitted is no longer fresh.
     pub(super) fn refuse_while_previous_guard_admits(&self, overlap: Duration) {
         match &self.fleet {
             Some(fleet) if self.settings.shared_guard => fleet.follow_another_guard(overlap),

@@ -57,7 +57,8 @@ pub struct Changes {
     pub replaced: Vec<PathBuf>,
     /// Chains removed because their files are gone.
     pub removed: Vec<PathBuf>,
-    /// Problems that the previous reload did not have. The previous certificate stays in use.
+    /// Problems that are new since the previous reload. A pair with a problem keeps the certificate
+    /// that it had.
     pub problems: Vec<Problem>,
     /// The number of all current problems, including problems of earlier reloads.
     pub outstanding: usize,
@@ -148,8 +149,8 @@ impl Certificates {
         Arc::clone(&self.credentials)
     }
 
-    /// Reads all files again. A pair with a problem stays as it was; unchanged bytes change
-    /// nothing.
+    /// Reads all files again. A pair with a problem keeps its certificate. A pair whose files have
+    /// not changed is not loaded again.
     ///
     /// Blocks on file reads, for milliseconds with a few pairs; do not call it on a worker thread.
     pub fn reload(&self) -> Changes {

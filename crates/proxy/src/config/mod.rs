@@ -60,7 +60,7 @@ pub struct Config {
 /// A configuration given as command line options. Values have the same syntax as in a file.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLineOptions {
-    /// `address` of the listener.
+    /// The `address` setting of the listener.
     pub listen: String,
     /// The backends.
     pub to: Vec<String>,
@@ -129,8 +129,8 @@ pub struct Resumption {
     pub session_ids: usize,
     /// Capacity of this process's replay guard, in ClientHellos.
     pub guard_capacity: usize,
-    /// The maximum difference between a ticket's age and the expected age for early data to be
-    /// fresh.
+    /// Early data is fresh if the ticket's age by the client differs from its age by the server's
+    /// clock by at most this much.
     pub freshness_window: Duration,
     /// State shared with other processes.
     pub fleet: Option<tercel_fleet::Settings>,

@@ -5,9 +5,9 @@ use crate::auth::credential::Credential;
 use crate::auth::credential::certificate::compress_ahead;
 
 impl ServerConfigBuilder {
-    /// Compresses all credentials when the configuration is built, and each later credential before
-    /// it replaces another one. Default: off; then each compressed message is made in the first
-    /// handshake that needs it.
+    /// Sets whether credentials are compressed in advance: all credentials when the configuration
+    /// is built, and each later credential before it replaces another one. Default: off; then each
+    /// compressed message is made in the first handshake that needs it.
     ///
     /// Compression takes some milliseconds, during which the handshake and its thread wait. It is
     /// off by default because a server with thousands of credentials would start slowly. The option

@@ -172,7 +172,8 @@ pub(crate) fn template(
     if config.request_ocsp {
         session.ocsp_response.clone_from(&info.ocsp_response);
     }
-    // An external key has no list of names, and another name may have another key.
+    // Unlike a certificate, an external key has no list of names, and the server may use another
+    // key under another name.
     session.resumption_across_names = config.resumption.resumption_across_names
         && info.version == ProtocolVersion::TLS1_3
         && session.pre_shared_key.is_none();

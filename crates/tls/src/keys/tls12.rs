@@ -32,8 +32,8 @@ impl MainSecret12 {
         Self::derive(suite, shared, b"extended master secret", &[session_hash])
     }
 
-    /// Derives the main secret without the extension, which is bound only to the random values.
-    /// RFC 5246 8.1
+    /// Derives the main secret without the extension. Such a secret is bound only to the random
+    /// values. RFC 5246 8.1
     pub(crate) fn plain(
         suite: &'static Suite,
         shared: &SharedSecret,

@@ -280,8 +280,9 @@ fn a_replay_is_refused_at_any_later_time() {
     }
 }
 
-/// A ticket from the future comes from a clock that was set back, or from a server whose clock is
-/// ahead. Its age reveals no replay, and it would be fresh for longer than a guard remembers.
+/// A ticket from the future was issued before the clock was set back, or by a server whose clock is
+/// ahead. Its age does not reveal a replay, and its early data would stay fresh for longer than a
+/// guard keeps an entry.
 #[test]
 fn a_ticket_from_the_future_allows_no_early_data() {
     for storage in [Storage::OwnKeys, Storage::SharedKeys] {

@@ -49,7 +49,7 @@ pub(super) trait Vector<const N: usize>: Word {
     /// of the source.
     fn opaque(self) -> Self;
 
-    /// The sum with the same number in each lane.
+    /// Adds the same number to each lane, modulo 2^64.
     fn add_constant(self, constant: u64) -> Self;
 
     /// ROTR by `RIGHT`. `LEFT` must be 64 - `RIGHT`.

@@ -237,7 +237,7 @@ fn assert_alert(
     );
 }
 
-/// A message of every known type, and of some unknown ones, with arbitrary bodies.
+/// Messages of every known type and of some unknown types, all with empty bodies.
 fn every_message() -> Vec<Outgoing> {
     let kinds =
         [0, 1, 2, 3, 4, 5, 6, 8, 11, 12, 13, 14, 15, 16, 20, 21, 22, 23, 24, 25, 67, 254, 255];
