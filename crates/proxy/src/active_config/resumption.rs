@@ -27,7 +27,8 @@ pub(super) struct ResumptionState {
 }
 
 impl ResumptionState {
-    /// Takes over previous state whose settings are equal, and creates the rest.
+    /// Takes over each part of the previous state whose settings are equal, and creates the other
+    /// parts.
     pub(super) fn new(config: &Config, previous: Option<&Self>) -> Result<Self, ConfigError> {
         let settings = &config.resumption;
         let now = UnixTime::now();

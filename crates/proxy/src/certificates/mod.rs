@@ -5,7 +5,8 @@
 //! removed when its files are gone. [`watch`] reloads when files change.
 //!
 //! An expired certificate is accepted (with a warning) by `load`, so that one expired certificate
-//! does not stop the service of all other names, but it never replaces another one.
+//! does not stop the service of all other names, but `reload` never replaces another certificate by
+//! an expired one.
 
 pub mod layout;
 mod pair;
@@ -143,7 +144,7 @@ impl Certificates {
     }
 
     /// The set for [`tercel::server::ServerConfigBuilder::replaceable_credentials`]. Every reload
-    /// updates it.
+    /// updates the set.
     #[must_use]
     pub fn credentials(&self) -> Arc<Credentials> {
         Arc::clone(&self.credentials)
@@ -224,7 +225,8 @@ impl State {
         for files in &found.files {
             sources.push(((usize::MAX, files.chain.clone()), files));
         }
-        // An empty folder is reported like an unreadable one, and removes no certificate either.
+        // An empty folder is treated like an unreadable folder: it is reported, and no certificate
+        // is removed.
         let untold = |folder: &&PathBuf| problems.iter().all(|problem| problem.file != **folder);
         let empty = source.folder.as_ref().filter(|_| sources.is_empty()).filter(untold);
         problems.extend(empty.map(|folder| Problem::new(folder, Reason::Empty)));
@@ -273,7 +275,7 @@ impl State {
     }
 
     /// Removes pairs whose files are gone. If the chain file still exists, the pair is being
-    /// replaced or removed at this moment, and stays.
+    /// replaced or removed at this moment, so it is not removed.
     fn remove_all_but(
         &mut self,
         sources: &[(Id, &Files)],

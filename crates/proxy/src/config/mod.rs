@@ -25,11 +25,11 @@ use table::Location;
 /// A complete configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The file or command line that it was read from, for error messages.
+    /// The file or command line from which the configuration was read, for error messages.
     pub(crate) location: Location,
     /// The file from which the configuration was read. A reload reads it again.
     pub file: Option<PathBuf>,
-    /// Whether other users can read the file, which matters if it contains a password.
+    /// Whether other users can read the file. This matters if the file contains a password.
     pub(crate) is_exposed: bool,
     /// Number of worker threads. Default: one for each core.
     pub workers: usize,
@@ -85,7 +85,7 @@ pub struct CommandLineOptions {
 /// Log settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
-    /// JSON instead of text.
+    /// Whether logs are JSON instead of text.
     pub json: bool,
     /// The least severe level that is logged: `error`, `warn`, `info`, `debug` or `trace`.
     pub level: String,
