@@ -184,8 +184,8 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Sets the credential for servers that request one; a second call replaces the first. To
-    /// select among several credentials, see [`Self::credentials`].
+    /// Sets the credential for servers that request client authentication. A second call replaces
+    /// the first credential. To select among several credentials, see [`Self::credentials`].
     #[must_use]
     pub fn credential(mut self, credential: Credential) -> Self {
         let certificate_type = credential.certificate_type();
@@ -193,8 +193,8 @@ impl ClientConfigBuilder {
         self.credentials(Policy::Here(Arc::new(Credentials::new(vec![credential]))))
     }
 
-    /// Sets who selects the credential for servers that request one: an object that is called
-    /// during the handshake (`Policy::Here`), or the caller, who receives a
+    /// Sets who selects the credential for servers that request client authentication: an object
+    /// that is called during the handshake (`Policy::Here`), or the caller, who receives a
     /// `Question::SelectCredential` (`Policy::Ask`).
     #[must_use]
     pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
@@ -241,7 +241,7 @@ impl ClientConfigBuilder {
 
     /// Sets whether the client offers to authenticate after the handshake (TLS 1.3). Default: off.
     /// When a request arrives, the receiver returns [`crate::Opened::CertificateRequested`], which
-    /// the caller has to answer; [`crate::Stream`] answers it itself. HTTP/2 prohibits this
+    /// the caller has to answer. [`crate::Stream`] answers requests itself. HTTP/2 prohibits this
     /// authentication. RFC 9846 4.3.6, 4.7.2, RFC 8740
     #[must_use]
     pub fn post_handshake_auth(mut self, on: bool) -> Self {
@@ -319,8 +319,8 @@ impl ClientConfigBuilder {
 
     /// Sets whether the client sends reserved values that servers must ignore: a cipher suite, a
     /// group with a key share, a version, a signature scheme, a PSK key exchange mode, an
-    /// application protocol if there are any, and two extensions. Each connection chooses them at
-    /// random. Default: off. RFC 8701 3.1
+    /// application protocol if there are any, and two extensions. Each connection chooses the
+    /// values at random. Default: off. RFC 8701 3.1
     #[must_use]
     pub fn grease(mut self, on: bool) -> Self {
         self.grease = on;

@@ -27,7 +27,7 @@ use crate::psk::set::PreSharedKeys;
 use crate::record::sealer::Padding;
 use crate::resumption::tickets::rotating::RotatingTickets;
 
-/// Selects a server's configuration according to the ClientHello.
+/// The selection of a server's configuration according to the ClientHello.
 pub trait ChooseConfig: Send + Sync {
     /// Returns the configuration to continue with. `None` refuses the connection (alert
     /// access_denied).
@@ -78,8 +78,8 @@ impl ServerConfig {
     }
 
     /// Whether a session can be bound to the server's certificate. If the application selects
-    /// credentials, the configuration does not know which one a full handshake would use: then a
-    /// session context is required, which equal configurations share.
+    /// credentials, the configuration does not know which credential a full handshake would use.
+    /// Then a session context is required, and configurations with equal contexts share sessions.
     pub(crate) fn binds_sessions(&self) -> bool {
         self.credential_set.is_some() || self.resumption.has_session_context()
     }
@@ -141,8 +141,9 @@ pub struct ServerConfigBuilder {
 common_setters!(ServerConfigBuilder);
 
 impl ServerConfigBuilder {
-    /// Adds a credential; [`Credentials`] describes how one is selected. The first credential is
-    /// used for clients that send no server name, or a name that no credential covers.
+    /// Adds a credential. [`Credentials`] describes how a credential is selected for a client. The
+    /// first credential is used for clients that send no server name, or a name that no credential
+    /// covers.
     #[must_use]
     pub fn credential(mut self, credential: Credential) -> Self {
         self.own.push(credential);
@@ -169,10 +170,10 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Refuses clients that request a host name for which there is no credential, with the alert
-    /// unrecognized_name. RFC 6066 3
+    /// Makes the server refuse clients that request a host name for which there is no credential,
+    /// with the alert unrecognized_name. RFC 6066 3
     ///
-    /// This applies to credentials that were added one by one; for a set use
+    /// This applies to credentials that were added one by one. For a set of credentials, use
     /// [`Credentials::require_known_name`].
     #[must_use]
     pub fn require_known_name(mut self) -> Self {

@@ -19,7 +19,7 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Issues no tickets. Without a session store, no session can be resumed.
+    /// Disables tickets. Without a session store, no session can then be resumed.
     #[must_use]
     pub fn without_tickets(mut self) -> Self {
         self.default_tickets = false;
@@ -68,7 +68,7 @@ impl ServerConfigBuilder {
     }
 
     /// Sets the number of tickets after a full and after a resumed TLS 1.3 handshake, 0 to 10.
-    /// Default: two and one. A client can request other numbers: it then gets up to 10 tickets or,
+    /// Default: two and one. A client can request other numbers. It then gets up to 10 tickets or,
     /// with a [session store](Self::session_store), at most the numbers set here. RFC 9149
     #[must_use]
     pub fn ticket_counts(mut self, after_full: u8, after_resumed: u8) -> Self {
@@ -83,7 +83,7 @@ impl ServerConfigBuilder {
     /// contexts must mean the same server.
     ///
     /// In addition, a session is resumed only where a full handshake would have authenticated the
-    /// same server. This is unknown if [the application selects
+    /// same server. Whether it would have is unknown if [the application selects
     /// credentials](crate::server::ServerConfigBuilder::credentials): then sessions need a context,
     /// and without one no tickets are issued. The document `docs/sessions.md` of the repository has
     /// all rules.
@@ -110,16 +110,17 @@ impl ServerConfigBuilder {
     }
 
     /// Sets the freshness window: the largest difference, in either direction, between the ticket
-    /// age that the client sends and the one that the server computes, for early data to count as
-    /// fresh. It is a whole number of seconds from 2 to 60. Default: 60. RFC 9846 8.3
+    /// age that the client sends and the ticket age that the server computes, at which early data
+    /// counts as fresh. The window is a whole number of seconds from 2 to 60. Default: 60.
+    /// RFC 9846 8.3
     ///
     /// The window has to cover the travel time of the flight, the drift between client's and
     /// server's clocks over a ticket's life, and the difference between the clocks of servers that
-    /// share tickets; 10 seconds suffice for most. Outside the window, early data is rejected, but
-    /// not the handshake. A guard that does not know what was admitted before it started has to
-    /// refuse early data for [twice as long](crate::session::ReplayGuard::freshness_period) as the
-    /// window. Sessions that admit early data are not resumed by configurations with another
-    /// window.
+    /// share tickets; 10 seconds suffice for most servers. Outside the window, early data is
+    /// rejected, but not the handshake. A guard that does not know what was admitted before it
+    /// started has to refuse early data for [twice as
+    /// long](crate::session::ReplayGuard::freshness_period) as the window. Sessions that admit
+    /// early data are not resumed by configurations with another window.
     #[must_use]
     pub fn freshness_window(mut self, window: Duration) -> Self {
         self.resumption.freshness_window = window;
