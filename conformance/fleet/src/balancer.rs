@@ -1,7 +1,7 @@
 //! haproxy in front of the nodes: TCP, round robin.
 //!
-//! haproxy checks the health of each node as in a deployment, and connects to the next node if one
-//! does not accept.
+//! haproxy checks the health of each node as in a deployment, and connects to the next node if a
+//! node does not accept.
 
 use std::fmt::Write as _;
 use std::fs;

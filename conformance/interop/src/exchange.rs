@@ -48,7 +48,7 @@ struct Exchange<'a> {
     setting: &'a Setting,
     server_program: &'a dyn Program,
     client_program: &'a dyn Program,
-    /// One server, or one per connection if the second must lack the sessions of the first.
+    /// One server, or one per connection if the second server must lack the sessions of the first.
     servers: Vec<Process>,
     /// Whether the server only prints what it receives, so that the harness must echo it.
     harness_echoes: bool,
@@ -148,7 +148,7 @@ impl<'a> Exchange<'a> {
             self.end_client()?;
             if run == 0 && !feature.uses_sessions() {
                 // A resumed connection need not use the feature, and may overwrite the trace of the
-                // first.
+                // first connection.
                 self.check_marks()?;
             }
         }
@@ -228,7 +228,7 @@ impl<'a> Exchange<'a> {
         })
     }
 
-    /// Has the peer update its keys, and waits until the record appears on the wire.
+    /// Makes the peer update its keys, and waits until the record appears on the wire.
     fn update_keys(&mut self, update: Update) -> Result<()> {
         let asks = match update {
             // The subject has already updated its keys by itself.
