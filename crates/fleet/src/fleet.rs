@@ -98,7 +98,7 @@ impl Fleet {
         Ok(Self(Arc::new(Node::prepare(settings, blind)?)))
     }
 
-    /// Adds what this fleet shares to a configuration: ticket keys, sessions, early data.
+    /// Adds the parts that this fleet shares to a configuration: ticket keys, sessions, early data.
     /// Everything else in the builder stays unchanged.
     ///
     /// With shared sessions or early data, handshakes ask questions, so the acceptor of the

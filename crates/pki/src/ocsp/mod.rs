@@ -113,8 +113,8 @@ fn check_single(single: &SingleResponse<'_>, now: UnixTime) -> Result<(), Refusa
     if this_update > later(now, MAX_CLOCK_SKEW) {
         return Err(RefusalReason::StapleNotYetValid { this_update });
     }
-    // Without nextUpdate a newer response is always available, so this response expires soon. RFC
-    // 6960 2.4
+    // Without nextUpdate a newer response is always available, so this response expires soon.
+    // RFC 6960 2.4
     let next_update = single.next_update.unwrap_or_else(|| later(this_update, DEFAULT_LIFETIME));
     if later(next_update, MAX_CLOCK_SKEW) < now || next_update < this_update {
         return Err(RefusalReason::StapleExpired { next_update });

@@ -273,8 +273,8 @@ impl Handshake {
         }
     }
 
-    /// Returns the details of [`Error::Refused`]: the chain and the names. Also `None` if the
-    /// end-entity certificate alone was the reason.
+    /// Returns the details of [`Error::Refused`]: the chain and the names. `None` if there was no
+    /// such error, or if the end-entity certificate alone was the reason.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_deref()
