@@ -20,7 +20,7 @@ use crate::options::Options;
 use crate::psk::Imported;
 use crate::sessions::Sessions;
 
-/// The application, which answers all questions by the options of one connection.
+/// The application, which answers all of the library's questions by the options of one connection.
 pub(crate) struct Application {
     pub(crate) options: Options,
     pub(crate) credentials: Vec<NumberedCredential>,
@@ -32,7 +32,7 @@ pub(crate) struct Application {
 /// A credential with its number, and its key if that is outside the library.
 pub(crate) struct NumberedCredential {
     pub(crate) credential: Arc<Credential>,
-    /// The position among the flags; -1 is the credential without a number.
+    /// The position among the flags; -1 for the credential without a number.
     pub(crate) number: i32,
     pub(crate) key: Option<SigningKey>,
 }
@@ -164,8 +164,8 @@ impl SelectCredential for Application {
             return None;
         }
         let fits = |loaded: &&NumberedCredential| request.scheme_for(&loaded.credential).is_some();
-        // A client with certificates, none of which fits, must not continue without one. This
-        // returns a certificate that does not fit, which the library refuses.
+        // A client that has certificates but no suitable one must not continue without a
+        // certificate. This returns an unsuitable certificate, which the library refuses.
         let insists = || self.credentials.first().filter(|_| request.side == Side::Client);
         let chosen = self.credentials.iter().find(fits).or_else(insists)?;
         self.observed().selected = Some(chosen.number);

@@ -59,13 +59,13 @@ fn in_order<T: PartialEq>(mut classes: Vec<Vec<T>>, theirs: &[T]) -> Vec<T> {
     classes.into_iter().flatten().collect()
 }
 
-/// The groups that the server is assumed to support, of which the library ignores unknown ones.
+/// The groups that the server is assumed to support. The library ignores unknown groups.
 pub(crate) fn server_groups(options: &Options) -> Vec<NamedGroup> {
     options.server_groups.iter().copied().map(NamedGroup).collect()
 }
 
 /// The groups of the key shares, if BoringSSL's choice differs from the library's: the best classic
-/// group and the best one with ML-KEM.
+/// group and the best group with ML-KEM.
 pub(crate) fn key_shares(options: &Options) -> Result<Option<Vec<NamedGroup>>, Unsupported> {
     if let Some(shares) = &options.key_shares {
         return known_groups(shares).map(Some);
@@ -170,8 +170,8 @@ pub(crate) fn accepted_types(options: &Options) -> Option<Vec<CertificateType>> 
     types(&options.accepted_types)
 }
 
-/// The certificate types that a client can send: those set by a flag, or those of its credentials.
-/// RFC 7250
+/// The certificate types that a client can send: the types set by a flag, or else the types of its
+/// credentials. RFC 7250
 pub(crate) fn available_types(options: &Options) -> Option<Vec<CertificateType>> {
     types(&options.available_types).or_else(|| {
         let mut found = Vec::new();

@@ -1,4 +1,5 @@
-//! The runner's certificate compression algorithms, which can be recognized and save nothing.
+//! The runner's certificate compression algorithms. Their output can be recognized, but they do not
+//! save space.
 
 use std::sync::Arc;
 

@@ -69,7 +69,7 @@ impl Setup {
         })
     }
 
-    /// The answer to a question.
+    /// The answer to a question of the library.
     pub(crate) fn answer(&self, question: &Question) -> Option<Answer> {
         match (question, &self.side) {
             (Question::ChooseConfig(question), SideConfig::Server(_, host)) => {
@@ -109,13 +109,14 @@ impl Setup {
         let config = config.verify_resumed(false).verifier(Policy::Here(Arc::new(AcceptAnyPeer)));
         let mut handshake = Handshake::client(config.build().map_err(unsupported)?, name);
         let mut sent = Vec::new();
-        // If the call fails, it has sent nothing, and there is no early data.
+        // If the call fails, no bytes are sent, and there is no early data.
         let _ = handshake.advance(&mut ReceiveBuffer::new(), &mut sent);
         Ok((handshake, sent))
     }
 }
 
-/// The common settings of both builders. A macro, because the methods belong to no common trait.
+/// The common settings of both builders. This is a macro, because the methods belong to no common
+/// trait.
 macro_rules! common {
     ($builder:expr, $options:expr, $sessions:expr, $hello:expr) => {{
         let options = $options;
@@ -157,7 +158,7 @@ fn client(options: &Options, application: &Arc<Application>) -> Result<SideConfi
             .early_data(options.enable_early_data)
             .verify_resumed(options.reverify_on_resume);
     builder = runner_only::client(builder, options)?;
-    // A client with pre-shared keys also accepts certificates only if it is to verify them.
+    // A client with pre-shared keys accepts certificates as well only if it has to verify them.
     if application.pre_shared_keys.is_empty() || options.verify_peer {
         builder = builder.verifier(slot(options, Arc::clone(application) as Arc<dyn VerifyPeer>));
     }
@@ -195,8 +196,8 @@ fn server(options: &Options, application: &Arc<Application>) -> Result<SideConfi
     Ok(SideConfig::Server(greeting, host))
 }
 
-/// A server's configuration, for the client that sent `hello` if there is one already. If `stored`
-/// is set, its sessions are stored on the server, otherwise they are in tickets.
+/// A server's configuration. `hello` is the client's ClientHello, if it has arrived. If `stored` is
+/// set, sessions are stored on the server; otherwise they are in tickets.
 pub(crate) fn server_config(
     application: &Arc<Application>,
     stored: bool,

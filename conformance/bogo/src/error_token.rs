@@ -1,8 +1,8 @@
 //! The library's errors as the tokens that the runner expects.
 //!
 //! BoringSSL prints a reason between colons, and a test that must fail names the reason. Each error
-//! of the library has one such token here. Where BoringSSL has several for one rule of the RFC,
-//! `config.json` maps them.
+//! of the library has one such token here. Where BoringSSL has several tokens for one rule of the
+//! RFC, `config.json` maps them.
 
 use tercel::pki::RefusalReason;
 use tercel::wire::{AlertDescription, DecodeError};
@@ -55,7 +55,7 @@ fn decode(error: DecodeError) -> &'static str {
     }
 }
 
-/// The token of an error of the peer; `None` if BoringSSL has none.
+/// The token of an error of the peer; `None` if BoringSSL has no such token.
 fn peer(error: PeerError) -> Option<&'static str> {
     Some(match error {
         PeerError::UnexpectedMessage => ":UNEXPECTED_MESSAGE:",

@@ -77,8 +77,8 @@ pub(crate) fn check(
     if expect.server_name.is_some() && expect.server_name != info.server_name {
         return Err(unexpected("server name", &info.server_name));
     }
-    // The verifier is not called if the peer sent no certificate, which counts as verified here.
-    // The certificate of a resumed session is verified again only if the test requires it.
+    // The verifier is not called if the peer sent no certificate. This case counts as verified. The
+    // certificate of a resumed session is verified again only if the test requires it.
     let unasked = info.resumed && !options.reverify_on_resume;
     let before = (info.peer_chain().is_empty() || unasked).then_some(!options.verify_fail);
     let verified = observed.verified.or(before);
@@ -86,7 +86,8 @@ pub(crate) fn check(
         return Err(unexpected("verification result", &verified));
     }
     // A client verifies the certificate of a stored session before it offers the session. If the
-    // server does not resume it, the client also verifies the certificate of the full handshake.
+    // server does not resume the session, the client also verifies the certificate of the full
+    // handshake.
     let most = if options.reverify_on_resume && !info.resumed { 2 } else { 1 };
     if observed.verifications > most {
         return Err(unexpected("number of verifications", &observed.verifications));
@@ -125,7 +126,8 @@ fn reasons(options: &Options, info: &ConnectionInfo) -> &'static [&'static str] 
     match info.early_data {
         EarlyData::Accepted => &["accept"],
         _ if !options.enable_early_data => &["disabled"],
-        // A server checks the session before it retries; a client sees the retry first.
+        // A server checks the session before it sends a HelloRetryRequest; a client receives the
+        // HelloRetryRequest first.
         EarlyData::Rejected if !info.resumed && (options.server || !info.retried) => {
             &["session_not_resumed"]
         }
@@ -188,8 +190,8 @@ pub(crate) fn check_tickets(
     same("early data", Some(options.expect.ticket_supports_early_data), &early)
 }
 
-/// The negotiated application protocol of a server must be the one that it selects, and that of a
-/// client must be the expected one. An empty name means that no protocol is negotiated.
+/// A server must have negotiated the application protocol that it selects, and a client the
+/// expected protocol. An empty name means that no protocol is negotiated.
 fn check_protocol(options: &Options, info: &ConnectionInfo) -> Result<(), Failure> {
     let wanted = if options.server { &options.select_alpn } else { &options.expect.alpn };
     let agreed = info.alpn.as_deref().unwrap_or_default();

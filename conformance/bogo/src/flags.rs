@@ -9,7 +9,7 @@ pub(crate) enum Kind {
     Set(fn(&mut Options)),
     /// A flag with a value; `None` if the value is invalid.
     Take(fn(&mut Options, &[u8]) -> Option<()>),
-    /// A flag for what this library always does, or what the shim cannot influence.
+    /// A flag for behaviour that this library always has, or that the shim cannot influence.
     Ignore,
     IgnoreWithValue,
 }

@@ -1,8 +1,8 @@
 //! The shim: the program with which BoringSSL's test runner tests the library.
 //!
 //! Each test is one process. The runner's flags state the role, the actions and the expectations.
-//! The runner listens on a port and misbehaves there. It decides by what it receives, by the exit
-//! code, and by the token on stderr.
+//! The runner listens on a port and misbehaves there. It judges the result by the bytes that it
+//! receives, by the exit code, and by the token on stderr.
 //!
 //! | modules | content |
 //! |---|---|
@@ -75,8 +75,8 @@ fn connections(plan: &Plan) -> Result<(), Failure> {
     for count in 0..=plan.initial.resume_count {
         let resumes = count > 0;
         let options = if resumes { &plan.resume } else { &plan.initial };
-        // A client learns only within the connection that its early data is rejected; the test
-        // states it in advance.
+        // A client detects the rejection of its early data only within the connection, but the test
+        // states the rejection in advance.
         let rejected = resumes && !options.server && options.expect.reject_early_data;
         let after_rejection = rejected.then_some(&plan.retry);
         run::connection(&TestConnection {

@@ -21,7 +21,7 @@ pub(crate) struct Options {
     pub(crate) max_version: u16,
     pub(crate) fallback_scsv: bool,
     pub(crate) curves: Vec<u16>,
-    /// For each curve, 1 if it has the same preference as the next one.
+    /// For each curve, 1 if it has the same preference as the next curve.
     pub(crate) curves_flags: Vec<u8>,
     pub(crate) server_groups: Vec<u16>,
     pub(crate) key_shares: Option<Vec<u16>>,
@@ -72,7 +72,7 @@ pub(crate) struct Options {
     pub(crate) credential: CredentialOptions,
     pub(crate) credentials: Vec<CredentialOptions>,
 
-    /// The certificate types that are accepted from the peer, and those that a client offers.
+    /// The certificate types that are accepted from the peer, and the types that a client offers.
     pub(crate) accepted_types: Vec<u8>,
     pub(crate) available_types: Vec<u8>,
 
@@ -117,7 +117,7 @@ pub(crate) struct Expectations {
     pub(crate) ticket_renewal: bool,
     /// Client: whether the last ticket allows early data.
     pub(crate) ticket_supports_early_data: bool,
-    /// Server: whether the session must be stored under an ID, or must not be.
+    /// Server: whether the session must or must not be stored under an ID.
     pub(crate) session_id: bool,
     pub(crate) no_session_id: bool,
     pub(crate) accept_early_data: bool,
@@ -189,7 +189,7 @@ pub(crate) struct Plan {
 pub(crate) enum Unsupported {
     /// A flag or value for a feature that is not implemented.
     Unimplemented(String),
-    /// Flags that leave nothing to offer, with BoringSSL's token.
+    /// Flags under which no value is left to offer, with BoringSSL's token.
     Refused(&'static str),
     /// A flag whose value is missing or invalid.
     Malformed(String),

@@ -60,8 +60,8 @@ pub(crate) fn selected(application: &Application, info: &ConnectionInfo) -> Opti
 }
 
 impl FindPreSharedKey for Application {
-    /// The first key of the request in the order of the flags. A certificate before a key is
-    /// selected if the client can verify one.
+    /// The first key of the request in the order of the flags. A certificate that precedes a key is
+    /// selected instead if the client can verify certificates.
     fn find_pre_shared_key(&self, request: &PreSharedKeyRequest<'_>) -> Option<Arc<PreSharedKey>> {
         let verifies = request.signature_schemes.is_some_and(|schemes| !schemes.is_empty());
         let numbers = self.credentials.iter().map(|loaded| loaded.number);

@@ -24,7 +24,7 @@ pub(crate) enum Failure {
     /// The connection succeeded with an unexpected result.
     Unexpected(String),
     Transport(io::Error),
-    /// The test needs something that is not supported.
+    /// The test needs a feature that is not supported.
     Unsupported(Unsupported),
 }
 
@@ -163,7 +163,7 @@ impl Exchange<'_> {
         Ok(self.transport.send(&mut self.out)?)
     }
 
-    /// Sends all data back with inverted bits until the peer closes.
+    /// Sends all received data back with inverted bits, until the peer closes.
     fn echo(&mut self, connection: &mut Connection) -> Result<(), Failure> {
         while let Some(mut data) = self.read(connection)? {
             data.iter_mut().for_each(|byte| *byte ^= 0xff);
@@ -244,7 +244,7 @@ enum ReadResult {
     End,
 }
 
-/// An error that the shim caused has the token of its cause.
+/// If the shim caused the error, the token is that of the cause.
 fn shim_failure(setup: &Setup, error: Error) -> Failure {
     let token = setup.application.observed().token.map(str::to_owned);
     Failure::Tls { token: token.unwrap_or_else(|| error_token::of(error)), error }

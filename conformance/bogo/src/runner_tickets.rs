@@ -6,8 +6,8 @@
 //! SEQUENCE { INTEGER 1, INTEGER version, OCTET STRING cipher suite, OCTET STRING the session }
 //! ```
 //!
-//! The runner reads and writes only the version and the suite. The values that it writes replace
-//! those of the session.
+//! The runner reads and writes only the version and the suite. The values that the runner writes
+//! replace the values of the session.
 
 use aws_lc_rs::cipher::{
     AES_128, DecryptionContext, PaddedBlockDecryptingKey, PaddedBlockEncryptingKey,
@@ -99,7 +99,7 @@ fn from_der(der: &[u8]) -> Option<Vec<u8>> {
     Some([form, version, suite, session.get(5..)?].concat())
 }
 
-/// A DER element, with a length of two bytes if one is not enough.
+/// A DER element. Its length has two bytes if one byte is not enough.
 fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let mut der = vec![tag];
     match u8::try_from(content.len()) {

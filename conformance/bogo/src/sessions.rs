@@ -80,7 +80,7 @@ pub(crate) struct SingleSessionStore(Mutex<StoredSession>);
 #[derive(Default)]
 struct StoredSession {
     session: Option<Vec<u8>>,
-    /// The session that was taken last; if it is put again, it does not count as new.
+    /// The session that was taken last. It does not count as new if it is put again.
     taken: Option<Vec<u8>>,
     new: usize,
 }

@@ -69,9 +69,9 @@ impl Transport {
         Ok(true)
     }
 
-    /// Whether the handshake message of this type was delivered. Works for a TLS 1.3 server that
-    /// puts each message in its own record: the first in plaintext, the second in the first
-    /// protected record.
+    /// Whether the handshake message of this type was delivered. This works for a TLS 1.3 server
+    /// that puts each message in its own record. The first message is in plaintext, the second in
+    /// the first protected record.
     pub(crate) fn passed(&self, message: u8) -> bool {
         match HandshakeType(message) {
             HandshakeType::SERVER_HELLO => self.records.contains(&ContentType::HANDSHAKE.0),
@@ -82,7 +82,7 @@ impl Transport {
         }
     }
 
-    /// Sends the withheld bytes and `out`, and empties it.
+    /// Sends the withheld bytes and `out`, and empties `out`.
     pub(crate) fn send(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         if out.is_empty() {
             return Ok(());
@@ -101,8 +101,8 @@ impl Transport {
         sent
     }
 
-    /// Closes in a way in which the runner receives everything: closing a socket with unread input
-    /// would discard bytes in transit, such as an alert.
+    /// Closes the connection so that the runner receives all bytes. Closing a socket with unread
+    /// input would discard bytes in transit, such as an alert.
     pub(crate) fn finish(mut self) {
         let mut rest = [0; CHUNK];
         // The connection has ended in any case, so errors are ignored.

@@ -1,7 +1,7 @@
 //! The clock of a terminator jumps in both directions, by hours and by a month.
 //!
-//! The terminator is a separate one with libfaketime, which changes the date and leaves monotonic
-//! clocks alone.
+//! A separate terminator runs with libfaketime, which changes the date but not the monotonic
+//! clocks.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use crate::setup::Setup;
 /// decades.
 const JUMPS: [&str; 6] = ["+1h", "-1h", "+30d", "+0", "-30d", "+0"];
 
-/// Runs the section; `None` without libfaketime.
+/// Runs the phase of clock jumps. Returns `None` without libfaketime.
 pub(crate) fn run(
     setup: &Setup,
     runtime: &Runtime,

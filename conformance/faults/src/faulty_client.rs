@@ -21,11 +21,11 @@ use crate::setup::{self, IDLE};
 /// How the connection of a faulty client ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Observed {
-    /// The client closed it.
+    /// The client closed the connection.
     ClientClosed,
-    /// The server closed it.
+    /// The server closed the connection.
     ServerClosed,
-    /// The server did not do what it must, or not in time.
+    /// The server did not meet a requirement, or not in time.
     Fault(&'static str),
 }
 
@@ -136,10 +136,10 @@ impl ClientContext {
         Ok(tcp)
     }
 
-    /// Sends bytes that are no handshake.
+    /// Sends bytes that are not a handshake.
     async fn send_bytes(&self, source: IpAddr, bytes: &[u8]) -> io::Result<Observed> {
         let mut tcp = connect(self.target, Some(source)).await?;
-        // The server may close before it has received all.
+        // The server may close before it has received all bytes.
         let _ = tcp.write_all(bytes).await;
         until_ended(&mut tcp).await
     }
@@ -184,7 +184,8 @@ impl ClientContext {
         }
     }
 
-    /// The server must give up a client that does not read, before the whole answer is sent.
+    /// The server must close the connection of a client that does not read, before the whole answer
+    /// is sent.
     async fn never_read(&self, source: IpAddr) -> io::Result<Observed> {
         let mut stream = self.send_request(source, setup::WORKING, LARGE).await?;
         // The server makes progress until all buffers in between are full.
@@ -215,7 +216,7 @@ async fn until_ended(tcp: &mut TcpStream) -> io::Result<Observed> {
 }
 
 fn name(server: &'static str) -> ServerName<'static> {
-    // The names are constants that are valid.
+    // The names are valid constants.
     ServerName::try_from(server)
         .unwrap_or(ServerName::IpAddress(IpAddr::from([127, 0, 0, 1]).into()))
 }

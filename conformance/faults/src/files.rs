@@ -33,7 +33,7 @@ pub(crate) fn run(
     thread::sleep(Duration::from_secs(2));
     let files_before = proxy.resources()?.files;
     let context = context.at(target);
-    // Regular clients may have to wait in the queue until silent ones time out.
+    // Regular clients may have to wait in the queue until silent clients time out.
     let mut clients = crate::regular_clients(target);
     for kind in &mut clients {
         *kind = clients::ClientKind { clients: 1, limit: Duration::from_secs(30), ..kind.clone() };

@@ -1,4 +1,4 @@
-//! The requirements at the end of the run, and the table.
+//! The requirements at the end of the program, and the table of results.
 
 use std::time::Duration;
 
@@ -23,7 +23,8 @@ impl Baseline {
     }
 
     /// The memory limit at the end: a quarter and 32 MiB more, because allocators retain some of
-    /// what hundreds of simultaneous clients used. A leak of two KiB per client would exceed it.
+    /// the memory that hundreds of simultaneous clients used. A leak of two KiB per client would
+    /// exceed it.
     fn bound(self) -> u64 {
         self.resident + self.resident / 4 + 32 * 1024
     }
@@ -89,7 +90,7 @@ pub(crate) fn at_the_end(
     Ok(faults)
 }
 
-/// The line that is printed during the run.
+/// The line that is printed after a phase.
 pub(crate) fn short(line: &Line) -> String {
     let verdict = if line.passed() { "ok    " } else { "FAIL  " };
     let mut text = format!("{verdict}{}  {:.1} s", line.name, line.took.as_secs_f32());
@@ -129,7 +130,7 @@ pub(crate) fn table(lines: &[Line]) -> String {
     table.text()
 }
 
-/// Prints the end of the run.
+/// Prints the results at the end of the program.
 pub(crate) fn conclude(
     lines: &[Line],
     faults: &[String],

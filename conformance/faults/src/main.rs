@@ -72,7 +72,7 @@ fn main() -> Result<ExitCode> {
     let options = Options::parse();
     let program = program::at(&options.tercel)?;
     let runtime = program::runtime(2)?;
-    // A separate runtime, so that clients do not slow the backends.
+    // The backends have a separate runtime, so that clients do not slow them.
     let behind = program::runtime(1)?;
     let mut setup = behind.block_on(Setup::start(&program))?;
     let roots = proxy::roots(&setup.authority.root_pem())?;
@@ -90,7 +90,7 @@ fn main() -> Result<ExitCode> {
         println!("{}", final_checks::short(&line));
         lines.push(line);
     };
-    // Without a warm-up, memory of the first use would look like a leak.
+    // Without a warm-up, memory that is allocated on first use would look like a leak.
     let warm_up = plan("warm up", mixed(&kinds, 4 * kinds.len()), 100);
     done(phase::run(warm_up, &runtime, &context, &setup.proxy, &load)?);
     let baseline = Baseline::now(&setup.proxy)?;
@@ -127,8 +127,8 @@ fn main() -> Result<ExitCode> {
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Plans one phase per kind, then one with all kinds mixed. A quick run sends the kinds that wait
-/// for a time limit in one phase.
+/// Plans one phase per kind, then a phase with all kinds mixed. A quick run sends the kinds that
+/// wait for a time limit in one phase.
 fn plans(kinds: &[Kind], context: &ClientContext, clients: usize, quick: bool) -> Vec<Plan> {
     let share = clients / (3 * kinds.len().max(1));
     let mut plans: Vec<Plan> = Vec::new();
@@ -197,8 +197,8 @@ fn regular_clients(target: SocketAddr) -> Vec<clients::ClientKind> {
 /// Faulty clients do not resume, so that their handshakes always have the same length.
 async fn context(target: SocketAddr, roots: &Roots) -> Result<ClientContext> {
     let config = |version| {
-        // A short key share, so that there are fewer bytes to cut at; P-256 is the certificate's
-        // curve.
+        // P-256 has a short key share, so there are fewer positions at which to cut. It is also the
+        // certificate's curve.
         let builder = ClientConfig::builder().roots(roots.clone()).versions(&[version]);
         builder.groups(&[NamedGroup::X25519, NamedGroup::SECP256R1]).without_resumption().build()
     };

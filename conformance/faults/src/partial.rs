@@ -42,7 +42,7 @@ pub(crate) async fn whole(
     let mut tcp = connect(target, Some(source)).await?;
     let (near, mut far) = duplex(ROOM);
     let connector = Connector::new(config.clone());
-    // Dropping the stream ends the pump after it has forwarded everything.
+    // When the stream is dropped, the pump forwards all remaining bytes and ends.
     let client = tokio::spawn(async move { connector.connect(server, near).await.map(drop) });
     let sent = pump(&mut far, &mut tcp, usize::MAX).await?;
     client.await??;

@@ -1,4 +1,4 @@
-//! One phase of the run: sends a number of faulty clients, and records the result.
+//! One phase: sends a number of faulty clients, and records the result.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -20,7 +20,7 @@ use crate::faulty_client::{ClientContext, Observed, TOLERANCE};
 use crate::kinds::{ExpectedResult, Kind};
 use crate::setup::HANDSHAKE;
 
-/// The faulty clients of a phase.
+/// The name and the faulty clients of a phase.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) name: String,
@@ -28,7 +28,7 @@ pub(crate) struct Plan {
     pub(crate) clients: Vec<(Kind, usize)>,
     /// The number of simultaneous clients.
     pub(crate) at_once: usize,
-    /// Whether all connect from one address.
+    /// Whether all clients connect from one address.
     pub(crate) one_address: bool,
 }
 
@@ -45,7 +45,8 @@ pub(crate) struct Line {
     /// Handshakes that failed or did not begin, by reason.
     pub(crate) refused: BTreeMap<String, u64>,
     pub(crate) backend_failures: u64,
-    /// Whether the phase used another terminator.
+    /// Whether the phase ran against a terminator of its own, not against the one that most phases
+    /// share.
     pub(crate) other_terminator: bool,
     /// The requirements that were not met.
     pub(crate) faults: Vec<String>,
@@ -149,7 +150,7 @@ pub(crate) fn run(
     })
 }
 
-/// The failed requests of regular clients.
+/// Descriptions of the failed requests of regular clients.
 pub(crate) fn failures(regular: &[Outcome]) -> Vec<String> {
     let failures = regular.iter().filter_map(|outcome| match &outcome.result {
         RequestResult::Failed(why) => Some(format!("{}: {why}", outcome.kind)),

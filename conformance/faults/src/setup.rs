@@ -1,4 +1,4 @@
-//! The setup of the run: a terminator with limits, and backends of all kinds.
+//! The setup: a terminator with limits, and backends of all kinds.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};

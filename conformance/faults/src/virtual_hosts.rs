@@ -2,8 +2,8 @@
 //!
 //! Two listeners of one terminator share ticket keys and have different certificates, `bank` and
 //! `uploads`. An attacker on the path can redirect a client with a session of the bank to the other
-//! listener. That must lead to a full handshake, in which the client receives a certificate for
-//! another name, and none of its data may reach the backend of uploads.
+//! listener. The redirection must lead to a full handshake, in which the client receives a
+//! certificate for another name. None of the client's data may reach the backend of uploads.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -29,7 +29,7 @@ const BANK: &str = "bank.example";
 const UPLOADS: &str = "uploads.example";
 /// A header that only the bank's backend may receive.
 const COOKIE: &str = "Cookie: of-the-bank";
-/// The time limit of a run of `openssl s_client`.
+/// The time limit of `openssl s_client`.
 const TOLERANCE: Duration = Duration::from_secs(10);
 /// After its start the terminator refuses early data for twice the freshness window. RFC 9846 8.2
 const BEFORE_EARLY_DATA: Duration = Duration::from_secs(6);

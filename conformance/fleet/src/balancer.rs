@@ -1,7 +1,7 @@
 //! haproxy in front of the nodes: TCP, round robin.
 //!
-//! haproxy checks the health of each node as in a deployment, and connects to the next node if one
-//! does not accept.
+//! haproxy checks the health of each node as in a deployment, and connects to the next node if a
+//! node does not accept.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -64,7 +64,8 @@ defaults
         let config = folder.join("haproxy.cfg");
         fs::write(&config, text)?;
         let mut command = Command::new(PROGRAM);
-        // haproxy stays in the foreground, so that it ends with its handle.
+        // `-db` keeps haproxy in the foreground, so that the process ends when its handle is
+        // dropped.
         command.arg("-db").arg("-f").arg(&config);
         let process = Process::start(command)?;
         wait_for("haproxy listens", Duration::from_secs(10), || {

@@ -1,6 +1,7 @@
 //! Three nodes, their common store, a balancer in front of them and a backend for each.
 //!
-//! A node is one terminator for each [`ResumptionKind`], since a terminator has one.
+//! A node has one terminator for each [`ResumptionKind`], since a terminator supports only one
+//! kind.
 
 mod files;
 
@@ -183,7 +184,7 @@ impl Cluster {
         (0..NODES).try_for_each(|node| self.signal(node, Signal::SIGHUP))
     }
 
-    /// Sets the additional part of all configurations.
+    /// Sets text that is added to all configurations.
     pub(crate) fn configure(&self, addition: &str) -> Result<()> {
         for (file, text) in self.nodes.iter().flat_map(|node| &node.configs) {
             fs::write(file, format!("{text}{addition}"))?;
@@ -191,7 +192,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Replaces the certificate of all nodes by a new one.
+    /// Replaces the certificate of all nodes by a new certificate.
     pub(crate) fn renew_certificate(&self) -> Result<()> {
         write_certificate(&self.authority, self.folder.path())
     }

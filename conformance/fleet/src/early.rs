@@ -1,9 +1,10 @@
 //! First flights with early data, which are recorded and replayed.
 //!
 //! Whether a server accepted a flight is detected from outside. A record that no key opens follows
-//! the flight. A server that accepted the early data expects a record of early data there, and must
+//! the flight. A server that accepted the early data expects another record of early data, and must
 //! end the connection. A server that rejected the early data has to skip records that it cannot
-//! open (RFC 9846 4.3.10), and keeps the connection. So the run needs no output of the server.
+//! open (RFC 9846 4.3.10), and keeps the connection. So the detection needs no output of the
+//! server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use tokio::time::timeout;
 pub(crate) struct Flight {
     bytes: Arc<[u8]>,
     made: Instant,
-    /// Whether the flight is sent only after the event.
+    /// Whether the flight is first sent after the event.
     pub(crate) held: bool,
     /// How often the flight was sent.
     pub(crate) sent: usize,
@@ -168,7 +169,7 @@ impl Flight {
     }
 }
 
-/// Checks that the run detects acceptance and rejection, with a server that accepts each flight
+/// Checks that this module detects acceptance and rejection, with a server that accepts each flight
 /// once.
 pub(crate) async fn check_detection(at: SocketAddr, roots: &Roots) -> Result<()> {
     let mut flight = Flight::recorded(at, roots).await?;

@@ -1,4 +1,4 @@
-//! The events of a run under a steady load: nodes and store fail, and files change.
+//! The events under a steady load: nodes and store fail, and files change.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -57,7 +57,7 @@ pub(crate) fn run(cluster: &Cluster) -> Result<Results> {
     Ok(results)
 }
 
-/// Connects to one node after the other, each time with the session of the previous one.
+/// Connects to one node after the other, each time with the session of the previous connection.
 fn openssl(
     cluster: &Cluster,
     kind: ResumptionKind,

@@ -1,7 +1,7 @@
 //! A server in this process that accepts each flight once, from its start.
 //!
 //! A terminator refuses early data for two minutes after its start, so it cannot be used to check
-//! that the run detects accepted flights.
+//! the detection of accepted flights.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;

@@ -79,7 +79,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Counts the outcomes. `killed` is the time from which connections may have been cut off.
+    /// Makes the line from the outcomes. `killed` is the time from which connections may have been
+    /// cut off.
     pub(crate) fn new(
         name: &str,
         at: Duration,

@@ -19,7 +19,7 @@ use crate::cluster::{Cluster, ResumptionKind};
 use crate::early::{self, Flight};
 use crate::report::{Line, Share};
 
-/// The part of the earlier share of resumptions that must be reached again after an event.
+/// After an event, the share of resumptions must again reach this part of the earlier share.
 pub(crate) const RECOVERED_SHARE: f64 = 0.85;
 /// The time limit for reaching that share.
 pub(crate) const RECOVERY_LIMIT: Duration = Duration::from_secs(15);
@@ -43,7 +43,7 @@ pub(crate) enum EarlyDataTest {
     Wait,
 }
 
-/// The state of the run.
+/// The state shared by all events.
 pub(crate) struct Run<'a> {
     pub(crate) cluster: Cluster,
     pub(crate) runtime: &'a Runtime,
@@ -64,7 +64,7 @@ pub(crate) struct Run<'a> {
 /// The flights for each kind of resumption that accepts early data.
 type Flights = [(ResumptionKind, Vec<Flight>); 2];
 
-/// Flights that are being replayed, and the counts before.
+/// Flights that are being replayed, and the counts before the replays.
 struct Replaying {
     before: Replays,
     task: JoinHandle<Flights>,
@@ -79,7 +79,7 @@ pub(crate) struct Replays {
     pub(crate) once: usize,
 }
 
-/// The parameters of a run.
+/// The parameters from the command line.
 pub(crate) struct Parameters {
     pub(crate) kinds: Vec<&'static str>,
     pub(crate) roots: Roots,
@@ -121,8 +121,8 @@ impl<'a> Run<'a> {
         }
         let replays = self.replays;
         if early != EarlyDataTest::No {
-            // The snapshot from which a store may restart lacks flights that are accepted after
-            // this line.
+            // The store may restart from this snapshot, which lacks flights that are accepted
+            // later.
             self.cluster.store.save()?;
             self.make_flights().context("early flights")?;
             self.replay(false)?;
@@ -163,8 +163,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Records three flights for each kind: one that is sent, one of a client that is served, and
-    /// one that is held back.
+    /// Records three flights for each kind: a flight that is sent, a flight of a client that is
+    /// served, and a flight that is held back.
     fn make_flights(&mut self) -> Result<()> {
         let roots = &self.roots;
         let nodes = EARLY.map(|kind| self.cluster.node_addresses(kind));
@@ -238,7 +238,7 @@ fn sums(flights: &Flights) -> Replays {
     })
 }
 
-/// Uses nodes 1 and 2 only, since the event may end node 0.
+/// Makes three flights. Uses nodes 1 and 2 only, since the event may end node 0.
 async fn flights(nodes: &[SocketAddr], roots: &Roots) -> Result<[Flight; 3]> {
     let sent = async {
         let mut sent = Flight::recorded(nodes[1], roots).await?;

@@ -63,12 +63,12 @@ impl Backend {
     /// other path with a short text.
     ///
     /// # Errors
-    /// If it cannot listen.
+    /// If the backend cannot listen.
     pub async fn start(name: &str, behaviour: Behaviour) -> Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
-        // Hundreds of clients may connect at once, and time in the system's queue would count as
-        // slow.
+        // Hundreds of clients may connect at once. The backlog is long, because a full queue of the
+        // system would delay clients.
         let listener = socket.listen(4096)?;
         let address = listener.local_addr()?;
         let (name, counters): (Arc<str>, _) = (name.into(), Arc::<Counters>::default());
@@ -76,8 +76,8 @@ impl Backend {
         let task = tokio::spawn(async move {
             loop {
                 let Ok((stream, _)) = listener.accept().await else {
-                    // Accepting failed, most likely because no file descriptors are free; some are
-                    // closed later.
+                    // Accepting failed, most likely because no file descriptors are free. Some are
+                    // freed later.
                     sleep(Duration::from_millis(10)).await;
                     continue;
                 };
@@ -170,7 +170,7 @@ async fn serve(
         };
         Response::builder().header("x-backend", name).body(Full::new(body))
     });
-    // A client may close its half before the answer.
+    // A client may close its half of the connection before the answer.
     let server =
         http1::Builder::new().half_close(true).serve_connection(TokioIo::new(stream), respond);
     Ok(server.await?)

@@ -1,4 +1,5 @@
-//! Child processes and folders of a run, which end with it even if it is interrupted.
+//! Child processes and folders. They are ended or removed at the end of this process, even if it is
+//! interrupted.
 //!
 //! On a signal that ends this process (SIGHUP, SIGINT, SIGTERM), its children are killed first.
 //! The signal itself is not enough: some programs drain connections first, and a stopped process
@@ -17,7 +18,7 @@ use nix::sys::signal::Signal;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The signals with which users, terminals and supervisors end a run.
+/// The signals with which users, terminals and supervisors end a program.
 pub const TERMINATION_SIGNALS: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
 
 /// The children and folders to remove at the end.

@@ -30,7 +30,7 @@ pub struct ClientKind {
     pub name: &'static str,
     /// The address to which the clients connect.
     pub target: SocketAddr,
-    /// The address from which the clients connect, if it matters.
+    /// The address from which the clients connect; `None` lets the system choose.
     pub source: Option<IpAddr>,
     /// The server name that the clients request.
     pub server: String,
@@ -53,7 +53,8 @@ pub struct ClientKind {
 pub enum RequestResult {
     /// The request was answered.
     Answered,
-    /// The connection was closed before the request, which was then sent on a new one.
+    /// The connection was closed before the request, and the request was then sent on a new
+    /// connection.
     Retried,
     /// The request failed.
     Failed(String),
@@ -84,7 +85,7 @@ pub struct Outcome {
     pub early: bool,
 }
 
-/// A running load.
+/// A load in progress.
 #[derive(Debug)]
 pub struct Load {
     stop: Arc<AtomicBool>,
@@ -156,7 +157,7 @@ struct Client {
     kind: ClientKind,
     connector: Connector,
     server: ServerName<'static>,
-    /// The backend that answered on the connection that gave the stored sessions.
+    /// The backend that answered on the connection on which the stored sessions were issued.
     origin: Option<String>,
     open: Option<(TlsStream<TcpStream>, Instant, u32)>,
 }
@@ -288,7 +289,7 @@ pub async fn certificate(target: SocketAddr, roots: &Roots, server: &str) -> Res
 /// Makes one request with a new client.
 ///
 /// # Errors
-/// If it is not answered, or the server does not close the connection with close_notify.
+/// If the request is not answered, or the server does not close the connection with close_notify.
 pub async fn fetch(target: SocketAddr, roots: &Roots, server: &str, path: &str) -> Result<Answer> {
     let config = client_config(roots.clone(), ProtocolVersion::TLS1_3, false)?;
     let server = ServerName::try_from(server.to_owned())?;

@@ -1,4 +1,4 @@
-//! A temporary folder of a run.
+//! A temporary folder.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ impl TemporaryFolder {
     /// Creates a folder whose name begins with `name`.
     ///
     /// # Errors
-    /// If a folder of that name exists, or it cannot be created.
+    /// If a folder of that name exists, or the folder cannot be created.
     pub fn create(name: &str) -> Result<Self> {
         let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
         children::create_folder(&path)

@@ -1,4 +1,4 @@
-//! The client side of HTTP/1.1, as far as the runs need it.
+//! The client side of HTTP/1.1, as far as the conformance programs need it.
 
 use std::io;
 

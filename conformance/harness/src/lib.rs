@@ -1,4 +1,4 @@
-//! Code that the conformance runs share.
+//! Code that the conformance programs share.
 //!
 //! | modules | content |
 //! |---|---|

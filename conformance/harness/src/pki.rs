@@ -1,8 +1,8 @@
-//! Certificates, generated for each run.
+//! Certificates, generated when a program starts.
 //!
 //! [`Authority`] issues single certificates. [`Pki`] is a set of files for interop runs: two server
-//! hierarchies (RSA and ECDSA, each a root and an intermediate, so that an RSA suite never meets an
-//! ECDSA signature by accident), one for clients, and an untrusted one.
+//! hierarchies (RSA and ECDSA, each a root and an intermediate, so that a chain never mixes RSA and
+//! ECDSA signatures), a hierarchy for clients, and an untrusted hierarchy.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ pub struct Credential {
     pub public: PathBuf,
 }
 
-/// The folder of a run's certificates.
+/// The folder of a program's certificates.
 #[derive(Debug)]
 pub struct Pki {
     folder: PathBuf,
@@ -78,7 +78,7 @@ impl Pki {
     /// Generates all certificates and writes them into `folder`.
     ///
     /// # Errors
-    /// If one cannot be generated or written.
+    /// If a certificate cannot be generated or written.
     pub fn create(folder: &Path) -> Result<Self> {
         let pki = Self { folder: folder.to_owned() };
         let rsa = Authority::new("RSA", Key::Rsa2048)?;

@@ -7,8 +7,9 @@ use anyhow::{Result, bail};
 
 /// A port of 127.0.0.1 that was free at the time of the call.
 ///
-/// The port is below the ephemeral ports: a run makes many outgoing connections, none of which may
-/// take the port before the program does. Successive calls return different ports.
+/// The port is below the ephemeral ports: a conformance program makes many outgoing connections,
+/// none of which may take the port before the tested program does. Successive calls return
+/// different ports.
 ///
 /// # Errors
 /// If no port is free.
@@ -16,7 +17,7 @@ pub fn free_port() -> Result<u16> {
     const FIRST: u16 = 16_000;
     const COUNT: u16 = 16_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Two runs at the same time begin at different ports.
+    // Two processes that run at the same time begin at different ports.
     let start = u16::try_from(std::process::id() % u32::from(COUNT))?;
     for _ in 0..COUNT {
         let step = NEXT.fetch_add(1, Ordering::Relaxed) % COUNT;

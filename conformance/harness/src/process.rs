@@ -1,5 +1,5 @@
 //! A child process that cannot outlive its test: it is killed when its handle is dropped, and when
-//! the run is interrupted.
+//! this program is interrupted.
 //!
 //! The process's three streams are pipes that are always drained, so it never blocks on them.
 
@@ -103,7 +103,7 @@ impl Process {
     /// Queues bytes for the standard input of the process, without waiting.
     pub fn send_input(&self, bytes: &[u8]) {
         if let Some(input) = &self.input {
-            // A process that has ended takes no input. Its end is noticed elsewhere.
+            // A process that has ended takes no input. Other functions report its end.
             let _ = input.send(bytes.to_vec());
         }
     }

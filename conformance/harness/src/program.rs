@@ -1,4 +1,4 @@
-//! Programs by name and by path, and the runtime of a run.
+//! Functions that find programs by name or by path, and create a Tokio runtime.
 
 use std::env;
 use std::path::{Path, PathBuf};

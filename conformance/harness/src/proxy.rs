@@ -42,7 +42,8 @@ impl Proxy {
     /// The configuration must set `admin` as the address of `/metrics`.
     ///
     /// # Errors
-    /// If it does not serve within ten seconds. The error contains its last output.
+    /// If the program does not serve within ten seconds. The error contains the program's last
+    /// output.
     pub fn start(
         program: &Path,
         config: &Path,
@@ -66,13 +67,13 @@ impl Proxy {
     /// Starts the terminator again after it has ended.
     ///
     /// # Errors
-    /// Those of [`Self::start`].
+    /// The errors of [`Self::start`].
     pub fn restart(&mut self) -> Result<()> {
         self.process = Process::start(command(&self.program, &self.config, &self.options))?;
         self.wait_until_serving()
     }
 
-    /// Sends it a signal.
+    /// Sends the program a signal.
     ///
     /// # Errors
     /// If it has ended.
@@ -107,7 +108,7 @@ impl Proxy {
         Resources::of(self.process.id())
     }
 
-    /// The last lines of its output.
+    /// The last lines of the program's output.
     #[must_use]
     pub fn last_lines(&self, count: usize) -> String {
         let output = self.process.all_output();
@@ -141,7 +142,7 @@ fn command(program: &Path, config: &Path, options: &ProcessOptions) -> Command {
         None => Command::new(program),
         Some(files) => {
             // `ulimit` sets both limits, because a program may raise the soft limit up to the hard
-            // one.
+            // limit.
             let mut command = Command::new("sh");
             command.arg("-c").arg(format!("ulimit -n {files}; exec \"$@\"")).arg("sh").arg(program);
             command
@@ -155,7 +156,7 @@ fn command(program: &Path, config: &Path, options: &ProcessOptions) -> Command {
 /// Waits until a condition holds, and returns the time until then.
 ///
 /// # Errors
-/// If it does not hold within `limit`; the error names it with `what`.
+/// If the condition does not hold within `limit`. The error names the condition with `what`.
 pub fn wait_for(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) -> Result<Duration> {
     let start = Instant::now();
     while !holds() {

@@ -36,7 +36,7 @@ pub struct Store {
 /// The program named by `TERCEL_STORE_SERVER`, or else the first one installed.
 #[must_use]
 pub fn program() -> Option<PathBuf> {
-    // A program that is named explicitly must exist, so there is no fallback.
+    // If a program is named explicitly, no other program is used instead.
     let named = std::env::var_os("TERCEL_STORE_SERVER").map(PathBuf::from);
     named.or_else(|| PROGRAMS.into_iter().find_map(program::find))
 }

@@ -1,4 +1,5 @@
-//! A run that is interrupted leaves no folder and no process behind, even one that ignores signals.
+//! A program that is interrupted leaves no folder behind, and no process, not even one that ignores
+//! signals.
 
 #![cfg(unix)]
 
@@ -15,7 +16,7 @@ use tercel_harness::children::{TERMINATION_SIGNALS, is_ignored};
 use tercel_harness::folder::TemporaryFolder;
 use tercel_harness::process::Process;
 
-/// The environment variable that marks the run to be interrupted.
+/// The environment variable that marks the process to be interrupted.
 const RUN: &str = "TERCEL_HARNESS_TEST_RUN";
 
 #[test]
@@ -42,8 +43,8 @@ fn an_interrupted_run_leaves_nothing_behind() {
         assert_eq!(children.len(), 3);
         assert!(children.iter().all(|child| kill(*child, None).is_ok()));
         assert!(Path::new(folder).is_dir());
-        // The signal goes to the run alone, not to its process group, so that its children do not
-        // receive it.
+        // The signal is sent only to the process, not to its process group, so that its children do
+        // not receive the signal.
         kill(Pid::from_raw(run.id().try_into().unwrap()), signal).unwrap();
         assert_eq!(run.wait().unwrap().code(), Some(128 + signal as i32));
         for child in children {
@@ -72,6 +73,6 @@ fn run() {
     let stubborn = start("trap '' HUP INT TERM; exec sleep 600");
     let numbers = [&plain, &stopped, &stubborn].map(|child| child.id().to_string());
     println!("\n{STARTED}{} {}", numbers.join(" "), folder.path().display());
-    // The run ends after this time if no signal arrives.
+    // The process ends after this time if no signal arrives.
     std::thread::sleep(Duration::from_secs(60));
 }

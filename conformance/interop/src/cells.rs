@@ -9,14 +9,14 @@ use std::fmt;
 use crate::parameters::{Group, Key, Suite, Version, suites};
 use crate::programs::{Abilities, ClientAuth, RecordSize};
 
-/// The role of the subject (Tercel) in a cell; the peer has the other one.
+/// The role of the subject (Tercel) in a cell. The peer has the other role.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     Serve,
     Connect,
 }
 
-/// The side whose options limit version, suite and group; the other one keeps its defaults.
+/// The side whose options limit version, suite and group. The other side keeps its defaults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LimitedBy {
     Peer,
@@ -28,11 +28,11 @@ pub(crate) enum LimitedBy {
 /// Whether the client of a cell has a certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Client {
-    /// The server does not request one.
+    /// The server does not request a certificate.
     Anonymous,
-    /// The server requests one, does not require it, and gets none.
+    /// The server requests a certificate but does not require it, and gets none.
     Declined,
-    /// The server requires one and gets it.
+    /// The server requires a certificate and gets it.
     Certified(Key),
 }
 
@@ -57,11 +57,11 @@ pub(crate) struct Cell {
     pub(crate) suite: Option<&'static Suite>,
     pub(crate) group: Option<&'static Group>,
     pub(crate) client: Client,
-    /// The client checks the address 127.0.0.1 instead of a name.
+    /// Whether the client checks the address 127.0.0.1 instead of a name.
     pub(crate) by_address: bool,
-    /// The peer is configured to limit the records that it sends or receives to this size.
+    /// The size to which the peer is configured to limit the records that it sends or receives.
     pub(crate) record_size: Option<u16>,
-    /// The server must send a HelloRetryRequest.
+    /// Whether the server must send a HelloRetryRequest.
     pub(crate) retry: bool,
     pub(crate) fault: Option<Fault>,
 }
@@ -89,13 +89,13 @@ impl Fault {
             Self::UnknownAuthority => &[48],    // unknown_ca
             Self::NoCommonVersion => &[70],     // protocol_version
             Self::NoClientCertificate => &[40], // handshake_failure; RFC 5246 7.4.6
-            // unknown_ca; or handshake_failure, if the client has no certificate of the authorities
-            // that the server named and so sends none.
+            // The alert is unknown_ca. If the client has no certificate of the authorities that the
+            // server named, it sends none, and the alert is handshake_failure.
             Self::UnknownClientAuthority => &[48, 40],
         }
     }
 
-    /// The words that must be in the error of a client that names causes: at least one of each
+    /// The words that must be in the error of a client that names causes: at least one word of each
     /// list.
     pub(crate) fn error_words(self) -> &'static [&'static [&'static str]] {
         match self {
@@ -104,7 +104,7 @@ impl Fault {
             Self::OtherName => &[&["localhost"], &["other.example"]],
             Self::UnknownAuthority => &[&["unknown", "untrusted", "not trusted"]],
             Self::NoCommonVersion => &[&["version", "alert"]],
-            // Some servers send an alert, others only close.
+            // Some servers send an alert, and others only close the connection.
             Self::NoClientCertificate | Self::UnknownClientAuthority => {
                 &[&["alert", "closed", "ended", "eof", "reset", "truncat"]]
             }
@@ -313,8 +313,8 @@ fn retry(peer: &Abilities, role: Role) -> Option<Cell> {
     })
 }
 
-/// A cell for every fault, in alternating versions; a fault that differs by version has a cell for
-/// each.
+/// A cell for every fault, in alternating versions. A fault that differs by version has a cell for
+/// each version.
 fn refusals(peer: &Abilities, role: Role) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (line, fault) in Fault::ALL.into_iter().enumerate() {

@@ -21,7 +21,8 @@ use tercel_harness::process::{Process, last_error_lines};
 
 /// The length of an echoed message. It fits in one record, so that no program prints it in parts.
 const MESSAGE_LENGTH: usize = 64 * 64;
-/// Below the record size limit, because gnutls-cli drops data beyond its own limit.
+/// The length of an echoed message in the cells of the record size limit. It is below the limit,
+/// because gnutls-cli drops data beyond its own limit.
 const SHORT_MESSAGE_LENGTH: usize = 64 * 7;
 /// The file with the message, for programs that fetch or serve files instead of echoing.
 const MESSAGE_FILE: &str = "message.txt";
@@ -47,7 +48,7 @@ struct Exchange<'a> {
     setting: &'a Setting,
     server_program: &'a dyn Program,
     client_program: &'a dyn Program,
-    /// One server, or one per connection if the second must lack the sessions of the first.
+    /// One server, or one per connection if the second server must lack the sessions of the first.
     servers: Vec<Process>,
     /// Whether the server only prints what it receives, so that the harness must echo it.
     harness_echoes: bool,
@@ -147,7 +148,7 @@ impl<'a> Exchange<'a> {
             self.end_client()?;
             if run == 0 && !feature.uses_sessions() {
                 // A resumed connection need not use the feature, and may overwrite the trace of the
-                // first.
+                // first connection.
                 self.check_marks()?;
             }
         }
@@ -227,7 +228,7 @@ impl<'a> Exchange<'a> {
         })
     }
 
-    /// Has the peer update its keys, and waits until the record appears on the wire.
+    /// Makes the peer update its keys, and waits until the record appears on the wire.
     fn update_keys(&mut self, update: Update) -> Result<()> {
         let asks = match update {
             // The subject has already updated its keys by itself.

@@ -10,14 +10,14 @@ use crate::parameters::Version;
 /// A protocol feature, with its variants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Feature {
-    /// Each connection but the first resumes the session of the previous one.
+    /// Each connection but the first resumes the session of the previous connection.
     Resumption(Sessions),
     /// Early data of each connection but the first is accepted.
     EarlyData,
     /// Each session but the first is resumed, and its early data is rejected because of a retry.
     RejectedEarlyData,
-    /// Each connection reaches another server than the previous one, which cannot open the ticket:
-    /// there is neither resumption nor early data.
+    /// Each connection reaches a different server than the previous connection. This server cannot
+    /// open the ticket, so there is neither resumption nor early data.
     EarlyDataAtOtherServer,
     KeyUpdate(Update),
     /// The server's certificate is compressed. RFC 8879
@@ -46,7 +46,7 @@ pub(crate) enum Sessions {
 pub(crate) enum Update {
     /// The subject updates its keys, and requests that the peer does so too.
     BySubject,
-    /// The peer updates its keys, and requests nothing.
+    /// The peer updates its keys, and does not request an update.
     ByPeer,
     /// The peer updates its keys, and requests that the subject does so too.
     AskedByPeer,
@@ -151,7 +151,8 @@ impl Feature {
         }
     }
 
-    /// Whether the feature is tested on connections that offer the session of the previous one.
+    /// Whether the feature is tested on connections that offer the session of the previous
+    /// connection.
     pub(crate) fn uses_sessions(self) -> bool {
         matches!(self, Self::Resumption(_)) || self.has_early_data()
     }

@@ -56,7 +56,8 @@ use tercel_harness::program;
 const MINIMUM: usize = 605;
 
 /// A failed cell runs a second time, because some programs and time limits depend on how busy the
-/// machine is. More cells than this that pass only then fail the run: they show a defect.
+/// machine is. If more cells than this pass only the second time, the whole run fails, because that
+/// indicates a defect.
 const MAX_UNSTABLE: usize = 3;
 
 /// The names of the drivers of `conformance/peers`.

@@ -1,5 +1,4 @@
-//! The table at the end of a run: one row per feature, one column per program, with the roles that
-//! passed.
+//! The table of results: one row per feature, one column per program, with the roles that passed.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +12,7 @@ struct Field {
     failed: [usize; 2],
 }
 
-/// The table, which is filled during the run.
+/// The table, which is filled while cells run.
 #[derive(Debug, Default)]
 pub(crate) struct Matrix {
     /// The rows in the order of printing.

@@ -1,8 +1,8 @@
 //! The interface to a TLS program, and the programs that exist.
 //!
 //! Each program is one end of an echo. A client sends its standard input and prints what it
-//! receives. A server sends back what it receives; if it can only print it, the harness does that.
-//! Each module below has the command line of one program.
+//! receives. A server sends back what it receives; a server that can only print its input is echoed
+//! by the harness. Each module below has the command line of one program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -93,9 +93,9 @@ pub(crate) trait Program: Sync {
     }
 }
 
-/// The least number of connections of a cell. Data that a client stores from the first one (a
-/// session, the group of a HelloRetryRequest) changes the second, and what it then stores changes
-/// the third.
+/// The least number of connections of a cell. Data that a client stores from the first connection
+/// (a session, the group of a HelloRetryRequest) changes the second connection, and data from the
+/// second connection changes the third.
 pub(crate) const CONNECTIONS: usize = 3;
 
 /// The message that a driver sends and receives on each connection before the last.
@@ -174,20 +174,20 @@ pub(crate) struct Abilities {
     pub(crate) present: bool,
     pub(crate) connects: bool,
     pub(crate) serves: bool,
-    /// The client fetches a file by HTTP, because it cannot echo.
+    /// Whether the client fetches a file by HTTP, because it cannot echo.
     pub(crate) fetches: bool,
-    /// The server serves files by HTTP, because it cannot echo.
+    /// Whether the server serves files by HTTP, because it cannot echo.
     pub(crate) serves_files: bool,
     pub(crate) versions: Vec<Version>,
     /// The versions in which the client resumes sessions by default.
     pub(crate) resumes: Vec<Version>,
     /// The versions in which the server issues sessions by default.
     pub(crate) issues_sessions: Vec<Version>,
-    /// The client writes additional lines to its standard output.
+    /// Whether the client writes additional lines to its standard output.
     pub(crate) prints_own_lines: bool,
-    /// The client ends the connection if it refuses the server's certificate.
+    /// Whether the client ends the connection if it refuses the server's certificate.
     pub(crate) verifies: bool,
-    /// The client can verify that the certificate contains an IP address.
+    /// Whether the client can verify that the certificate contains an IP address.
     pub(crate) checks_addresses: bool,
     /// Whether the TLS 1.2 server resumes sessions of clients that sent a certificate.
     pub(crate) resumes_authenticated: bool,
@@ -195,9 +195,9 @@ pub(crate) struct Abilities {
     pub(crate) accepts_other_keys: bool,
     /// Whether `limits_group` also holds for the TLS 1.2 server.
     pub(crate) limits_server_group: bool,
-    /// The client has an option for a client certificate.
+    /// Whether the client has an option for a client certificate.
     pub(crate) has_client_certificates: bool,
-    /// The server has an option to request a client certificate.
+    /// Whether the server has an option to request a client certificate.
     pub(crate) requests_certificates: bool,
     pub(crate) keys: Vec<Key>,
     pub(crate) groups: Vec<&'static Group>,
@@ -218,7 +218,7 @@ pub(crate) struct Abilities {
 /// The records that the option for a record size limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RecordSize {
-    /// None: the program has no option for a record size.
+    /// No records: the program has no option for a record size.
     Fixed,
     /// The records that the program sends.
     Sent,
@@ -332,9 +332,9 @@ pub(crate) struct Connect<'a> {
     pub(crate) fetch: &'a str,
     /// The folder of the cell, in which a program may store sessions.
     pub(crate) scratch: &'a Path,
-    /// An earlier run of the same program made a connection.
+    /// Whether an earlier process of the same program made a connection.
     pub(crate) again: bool,
-    /// The connection will be refused, so there will be no session.
+    /// Whether the connection will be refused, so that there will be no session.
     pub(crate) refused: bool,
     pub(crate) extra: Option<Extra<'a>>,
 }
@@ -349,8 +349,8 @@ impl Connect<'_> {
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) command: Command,
-    /// The program prints what it receives and sends its standard input; the harness connects the
-    /// two.
+    /// Whether the harness echoes, because the program only prints the data that it receives and
+    /// sends its standard input.
     pub(crate) harness_echoes: bool,
 }
 

@@ -275,7 +275,7 @@ impl ProxiedCell {
                 command.arg(format!("--tlsv{version}")).args(["--tls-max", &version]);
                 command.arg("--cacert").arg(roots);
                 if self.http == 1 {
-                    // Without this, curl would request the next page on the same connection.
+                    // Without this header, curl would request the next page on the same connection.
                     command.args(["--header", "Connection: close", &url, &url]);
                 }
                 command.arg(url);
@@ -343,7 +343,7 @@ async fn serve(listener: TcpListener) {
                 answer.body(Full::new(Bytes::from(page)))
             });
             let builder = auto::Builder::new(TokioExecutor::new());
-            // A client may end the connection early; that is not a fault of the backend.
+            // A client may end the connection early. This is not a fault of the backend.
             let _ = builder.serve_connection(TokioIo::new(stream), service).await;
         });
     }

@@ -61,7 +61,8 @@ pub(crate) fn cells(built: Option<&Path>) -> Vec<PskCell> {
     let built = built.map(|_| Peer::BuiltOpenSsl);
     for peer in [Peer::OpenSsl, Peer::GnuTls].into_iter().chain(built) {
         for case in [Plain, Retry, SecondOfTwo, WrongKey, UnknownName] {
-            // GnuTLS's server invents a key for an unknown name and does not look for another one.
+            // GnuTLS's server invents a key for an unknown name and does not look at the other
+            // keys.
             if case != SecondOfTwo || peer != Peer::GnuTls {
                 cells.push(PskCell { role: Role::Connect, peer, case });
             }

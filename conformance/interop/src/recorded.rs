@@ -1,16 +1,16 @@
 //! Reads version, suite, group and alerts from the recorded plaintext of a handshake.
 //!
-//! A small parser that shares no code with Tercel's, so that they cannot have the same mistake.
-//! `run.rs` compares its results with the expectations of a cell.
+//! The parser shares no code with Tercel, so that both cannot have the same mistake. `run.rs`
+//! compares its results with the expectations of a cell.
 
 /// The negotiated parameters that are sent in plaintext.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Negotiated {
     pub(crate) version: u16,
     pub(crate) suite: u16,
-    /// Absent if a TLS 1.2 handshake ends before the server's key exchange.
+    /// The group. It is absent if a TLS 1.2 handshake ends before the server's key exchange.
     pub(crate) group: Option<u16>,
-    /// The server sent a HelloRetryRequest first.
+    /// Whether the server sent a HelloRetryRequest first.
     pub(crate) retried: bool,
 }
 

@@ -62,7 +62,7 @@ impl Relay {
         Ok(relay)
     }
 
-    /// The port that the client connects to.
+    /// The port to which the client connects.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }

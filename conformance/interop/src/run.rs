@@ -71,8 +71,8 @@ pub(crate) fn run(
     verdict.map_err(|error| error.context(processes.last_output()))
 }
 
-/// Text in lines, because some programs read lines. It has no characters that other programs take
-/// for commands, and it does not repeat, so that a lost or doubled part is noticed.
+/// Text in lines, because some programs read lines. The text has no characters that programs
+/// interpret as commands, and does not repeat, so that a lost or doubled part is noticed.
 pub(crate) fn payload() -> Vec<u8> {
     const LETTERS: &[u8; 16] = b"0123456789defghi";
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -99,7 +99,7 @@ struct Processes<'a> {
     cell: &'a Cell,
     setting: &'a Setting,
     server: Process,
-    /// The current run of the client.
+    /// The current process of the client.
     client: Option<Process>,
     client_program: &'a dyn Program,
     server_program: &'a dyn Program,
@@ -177,7 +177,7 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
-    /// Checks that every connection echoes, and the last one the whole payload.
+    /// Checks that every connection echoes, and that the last connection echoes the whole payload.
     fn expect_echoes(&mut self) -> Result<()> {
         let plan = self.client_program.connection_plan();
         for run in 0..plan.runs() {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Leaves out unused parts. Speed does not matter for an echo.
+/// The options of the build of OpenSSL. They leave out parts that the peer does not use. Speed does
+/// not matter for an echo.
 const OPTIONS: [&str; 11] = [
     "no-shared",
     "no-module",

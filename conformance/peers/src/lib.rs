@@ -213,7 +213,7 @@ fn report_resumption(tls: &dyn Tls) {
     }
 }
 
-/// Exchanges the data of a connection before the last: reads the echo of early data and of a line,
+/// Exchanges the data of each connection but the last: reads the echo of early data and of a line,
 /// so that tickets have arrived.
 fn exchange_line(tls: &mut dyn Tls, early: Vec<u8>) -> Result<()> {
     const LINE: &[u8] = b"0123\n";

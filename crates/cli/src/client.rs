@@ -63,7 +63,7 @@ pub(crate) struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// The name to verify: --name, or the host.
+    /// The name for which the server is verified: --name, or the host.
     pub(crate) fn server_name(&self, host: &str) -> Result<ServerName<'static>, UsageError> {
         let name = self.name.clone().map_or_else(|| server_name(host), Ok);
         name.map_err(|why| UsageError::new(format!("{why}; set one with --name")))

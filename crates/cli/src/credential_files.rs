@@ -46,7 +46,7 @@ pub(crate) fn public_keys(file: &Path) -> Result<Vec<SubjectPublicKeyInfoDer<'st
 /// Reads an OCSP response. Clients verify it.
 pub(crate) fn ocsp_response(file: &Path) -> Result<Vec<u8>> {
     let response = read(file)?;
-    // DER starts with a SEQUENCE. The likely mistake is a PEM file.
+    // DER starts with a SEQUENCE. A file that does not is probably a PEM file.
     ensure!(response.first() == Some(&0x30), "{}: not an OCSP response in DER", display_name(file));
     Ok(response)
 }

@@ -83,7 +83,7 @@ impl Compression {
 
 /// A list given as one argument.
 ///
-/// It is a separate type, because the parser treats a `Vec` as an option that may be repeated.
+/// This is a separate type, because the parser treats a `Vec` as an option that may be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
@@ -148,7 +148,7 @@ fn suites(text: &str) -> Result<List<CipherSuite>, String> {
     })
 }
 
-/// A builder that can build, to check a single option.
+/// A builder without missing options, to check a single option.
 fn any_server() -> ClientConfigBuilder {
     ClientConfig::builder().verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
 }
@@ -180,7 +180,8 @@ fn compressions(text: &str) -> Result<List<Compression>, String> {
     Ok(List(list))
 }
 
-/// Parses names that are both registered and implemented; the error for another name lists them.
+/// Parses names that are both registered and implemented. The error for any other name lists all of
+/// these names.
 fn named<T: Copy + PartialEq + Debug>(
     text: &str,
     kind: &str,

@@ -44,7 +44,7 @@ impl PskOptions {
         !self.psk.is_empty() || !self.import_psk.is_empty()
     }
 
-    /// The keys in the order given, imported ones last.
+    /// The keys in the order given, but imported keys last.
     pub(crate) fn keys(&self) -> Result<Vec<PreSharedKey>> {
         let mut keys = Vec::new();
         for PskArgument { name, key, hash } in &self.psk {

@@ -41,7 +41,8 @@ impl Target {
         Ok(addresses.with_context(|| format!("cannot resolve {host}"))?.collect())
     }
 
-    /// Connects to the first address that accepts, within `timeout` for all of them.
+    /// Connects to the first address that accepts. `timeout` is the limit for all addresses
+    /// together.
     pub(crate) fn connect(&self, timeout: Duration) -> Result<TcpStream> {
         let deadline = Instant::now() + timeout;
         let Self { host, .. } = self;

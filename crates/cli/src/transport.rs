@@ -1,8 +1,8 @@
 //! A TCP connection with time limits.
 //!
 //! Either a deadline covers all reads and writes, or each read and write has a time limit of its
-//! own. The deadline is for a handshake or the head of a request: a slow peer cannot extend it by
-//! sending single bytes.
+//! own. A handshake and the head of a request have a deadline, because a slow peer cannot extend a
+//! deadline by sending single bytes.
 
 use std::cell::Cell;
 use std::io::{self, Read, Write};

@@ -1,12 +1,12 @@
 //! Measures the gain if a server signed several handshakes together, with the existing signature
 //! calls.
 //!
-//! A batch has the work of several full TLS 1.3 handshakes of a server. It runs either handshake by
-//! handshake, or in stages: first all handshakes up to the signature, then all signatures in a row,
-//! then the rest of each. Both ways run in the same process, alternating. The calls are the same,
-//! so the only difference is how warm the caches are. A batch cannot gain more over
-//! `SigningKey::sign`, since AWS-LC has no call that signs more than one message at once. The cost
-//! of collecting a batch, in waiting time and in queues, is not included.
+//! A batch has the work of several full TLS 1.3 handshakes of a server. The batch runs either
+//! handshake by handshake, or in stages: first all handshakes up to the signature, then all
+//! signatures in a row, then the rest of each handshake. Both ways run in the same process,
+//! alternating. The calls are the same, so the only difference is how warm the caches are. A batch
+//! cannot gain more over `SigningKey::sign`, since AWS-LC has no call that signs more than one
+//! message at once. The cost of collecting a batch, in waiting time and in queues, is not included.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -41,7 +41,7 @@ fn main() {
 fn row(name: &str, server: &Server<'_>, batch: usize) {
     let (mut apart, mut together, mut gains) = (vec![], vec![], vec![]);
     for round in 0..ROUNDS {
-        // The first way of a round may find a colder cache, so the order alternates.
+        // The way that runs first in a round may find a colder cache, so the order alternates.
         let (one, other) = if round % 2 == 0 {
             let one = time(|| server.one_by_one(batch));
             (one, time(|| server.together(batch)))

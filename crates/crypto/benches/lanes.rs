@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     let (Some(batch), Some(Ok(times))) = (words.first(), words.get(1).map(|times| times.parse()))
     else {
         eprintln!("usage: lanes mac|key|keys|macs-N|expansions-N|tls12|tls13 TIMES [on|off]");
-        // With these arguments the program was run by `cargo test --benches`.
+        // `cargo test --benches` runs the program with these arguments.
         return ExitCode::SUCCESS;
     };
     use_hash_lanes(words.get(2).is_none_or(|word| word == "on"));

@@ -2,8 +2,9 @@
 //!
 //! Both sides of a row run in the same process, alternating in short rounds. The figures of a row
 //! are the medians of the rounds, and its overhead is the median of the differences within a round,
-//! so that a change of the processor's clock disturbs neither. The run fails if an overhead exceeds
-//! both 3 % and 10 ns in three measurements. An argument selects the rows whose name contains it.
+//! so that a change of the processor's clock does not affect the results. The run fails if an
+//! overhead exceeds both 3 % and 10 ns in three measurements. An argument selects the rows whose
+//! name contains it.
 //!
 //! The foreign side of a row is in `src/backend/bare.rs`. Where the wrapper must do more by
 //! design, the foreign side does it too: the key setup rows allocate and wipe a context on both
@@ -317,8 +318,8 @@ impl Bench {
             return;
         }
         let mut result = measure(&mut ours, &mut bare);
-        // Another program can disturb one measurement but not three. A real overhead appears in
-        // all.
+        // Another program can disturb one measurement, but hardly three. A real overhead appears in
+        // all three.
         for _ in 0..2 {
             if result.is_too_slow() {
                 result = measure(&mut ours, &mut bare);
@@ -352,7 +353,7 @@ fn measure(ours: &mut impl FnMut(), bare: &mut impl FnMut()) -> Measured {
     let repeats = repeats_of(bare);
     let (mut bare_times, mut our_times, mut differences) = (vec![], vec![], vec![]);
     for round in 0..ROUNDS {
-        // The first side of a round may find a colder cache, so the order alternates.
+        // The side that runs first in a round may find a colder cache, so the order alternates.
         let (our_time, bare_time) = if round % 2 == 0 {
             let bare_time = time(repeats, bare);
             (time(repeats, ours), bare_time)

@@ -1,9 +1,8 @@
 //! Authenticated encryption with associated data.
 //!
-//! Each operation writes its result to the caller's buffer. [`AeadKey::seal`] copies the input
-//! there first if the algorithm is ChaCha20-Poly1305 and there are extra bytes; otherwise no
-//! operation copies its input. The caller must never use a nonce twice with one key. See
-//! `backend/aead.rs` for the calls of AWS-LC.
+//! Each operation writes its result to the caller's buffer. Only [`AeadKey::seal`] copies its input
+//! to that buffer first, if the algorithm is ChaCha20-Poly1305 and there are extra bytes. The
+//! caller must never use a nonce twice with one key. See `backend/aead.rs` for the calls of AWS-LC.
 
 use core::fmt;
 
@@ -32,8 +31,8 @@ impl AeadKey {
     ///
     /// # Errors
     ///
-    /// [`CryptoError::InvalidKey`] when its length is not [`AeadAlgorithm::key_len`]; the old key
-    /// is wiped then, too.
+    /// [`CryptoError::InvalidKey`] when the new key's length is not [`AeadAlgorithm::key_len`]. The
+    /// old key is wiped in this case too.
     pub fn renew(self, algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
         let context = self.context.renew(algorithm, key)?;
         Ok(Self { context, algorithm })
@@ -105,8 +104,8 @@ impl AeadKey {
     ///
     /// # Errors
     ///
-    /// [`CryptoError::Rejected`] when it is not authentic, with the bytes written to `out` wiped;
-    /// [`CryptoError::BufferTooSmall`], with `out` unchanged.
+    /// [`CryptoError::Rejected`] when `sealed` is not authentic, with the bytes written to `out`
+    /// wiped; [`CryptoError::BufferTooSmall`], with `out` unchanged.
     #[inline]
     pub fn open(
         &self,
@@ -126,7 +125,7 @@ impl AeadKey {
     ///
     /// # Errors
     ///
-    /// [`CryptoError::Rejected`] when it is not authentic, with the ciphertext wiped.
+    /// [`CryptoError::Rejected`] when `buffer` is not authentic, with the ciphertext wiped.
     #[inline]
     pub fn open_in_place(
         &self,

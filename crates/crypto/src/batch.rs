@@ -1,7 +1,7 @@
 //! Independent MACs, computed in parallel lanes.
 //!
-//! A key schedule needs several MACs at once. Here they are computed together if the processor
-//! supports it. See `hmac.rs` for a single MAC, and `backend/lanes` for parallel hashing and its
+//! A key schedule needs several MACs at once. This module computes them together if the processor
+//! supports that. See `hmac.rs` for a single MAC, and `backend/lanes` for parallel hashing and its
 //! verification.
 //!
 //! The choice of code path depends only on the number of MACs and their lengths, which are public.
@@ -37,7 +37,7 @@ pub fn mac_batch(all: &mut [Mac<'_>]) {
 }
 
 impl Mac<'_> {
-    /// This MAC as an entry of a batch.
+    /// Converts this MAC to an entry of a batch.
     ///
     /// # Panics
     ///

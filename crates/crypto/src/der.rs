@@ -1,7 +1,7 @@
 //! DER encoding of a `SubjectPublicKeyInfo` around a public key.
 //!
-//! It encodes the public half of a private key in the form that a certificate has. Input is parsed
-//! by AWS-LC, not here. `signing_key.rs` is the only user.
+//! This module encodes the public half of a private key in the form that a certificate has. It does
+//! not parse input; AWS-LC does. `signing_key.rs` is the only user.
 
 use crate::backend::ec::Curve;
 use crate::backend::ml_dsa::ParameterSet;

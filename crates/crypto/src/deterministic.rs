@@ -1,9 +1,9 @@
 //! Randomness from a seed or from given bytes. **For tests and fuzzing only.**
 //!
-//! With it, two runs give equal bytes, and published traces can be replayed. The seed determines
-//! every key, so no release has this module: it requires the feature `deterministic`, which tests
-//! enable, and debug assertions, which no release profile has. See `random.rs` and
-//! `key_exchange/randomness.rs`, which use it.
+//! With such randomness, two runs of a test give equal bytes, and published traces can be replayed.
+//! The seed determines every key, so no release has this module: it requires the feature
+//! `deterministic`, which tests enable, and debug assertions, which no release profile has. See
+//! `random.rs` and `key_exchange/randomness.rs`, which use it.
 //!
 //! The source belongs to the calling thread. While a thread has one, [`crate::fill_random`],
 //! [`crate::KeyExchange::generate`] and [`crate::KeyExchange::respond`] draw from it. ECDSA and

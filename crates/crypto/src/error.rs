@@ -1,7 +1,7 @@
 //! The error type of this crate.
 //!
-//! It distinguishes the outcomes that a protocol must treat differently; the protocol maps them to
-//! alerts. See `backend/mod.rs` for the conversion of return codes.
+//! The error type distinguishes the outcomes that a protocol must treat differently. The protocol
+//! maps them to alerts. See `backend/mod.rs` for the conversion of return codes.
 
 use core::fmt;
 
@@ -13,7 +13,7 @@ pub enum CryptoError {
     Rejected,
     /// A key could not be parsed, has a wrong length or is too weak.
     InvalidKey,
-    /// A peer's public value is malformed, off its curve or gives an all-zero secret.
+    /// A peer's public value is malformed, is not on its curve, or gives an all-zero secret.
     InvalidShare,
     /// The key cannot be used with this algorithm, or the algorithm is unknown.
     Unsupported,

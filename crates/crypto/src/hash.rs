@@ -1,10 +1,10 @@
-//! Hash functions: of a message in one call or in parts, with copies of a running hash.
+//! Hash functions: the hash of a message in one call or in parts, and intermediate digests.
 //!
 //! SHA-2 is computed on the stack, without a heap allocation. See `hmac.rs` for keyed hashing and
 //! `backend/sha.rs` for the calls.
 //!
-//! A running hash takes 224 bytes. It is meant for public data and not wiped; [`crate::HmacKey`]
-//! wipes the states it uses.
+//! A hash in progress takes 224 bytes. It is meant for public data and is not wiped;
+//! [`crate::HmacKey`] wipes the states it uses.
 
 use core::fmt;
 use core::ops::Deref;
@@ -81,7 +81,7 @@ pub fn sha1_name(message: &[u8]) -> [u8; 20] {
     crate::backend::sha::sha1(message)
 }
 
-/// A running hash, stored inline.
+/// A hash in progress, stored inline.
 #[derive(Clone)]
 pub struct Hash(Running);
 

@@ -120,7 +120,7 @@ pub fn expand_batch(all: &mut [Expansion<'_>], other_macs: &mut [Mac<'_>]) {
         all.iter_mut().for_each(|Expansion { prk, info, out }| prk.expand(info, out));
         return mac_batch(other_macs);
     }
-    // All first blocks are computed together, then all second ones, and so on.
+    // All first blocks are computed together, then all second blocks, and so on.
     for (turn, index) in (1..=255_u8).enumerate() {
         let (index, mut is_last) = ([index], true);
         let mut jobs = Jobs::new();
@@ -145,7 +145,7 @@ pub fn expand_batch(all: &mut [Expansion<'_>], other_macs: &mut [Mac<'_>]) {
     }
 }
 
-/// HKDF-Extract whose result is bytes, not a `Prk`.
+/// HKDF-Extract. The result is a [`Secret`], not a [`Prk`].
 #[must_use]
 pub fn hkdf_extract(algorithm: HashAlgorithm, salt: &[u8], ikm: &[u8]) -> Secret {
     // HMAC pads its key with zeros, so an empty salt needs no special case.

@@ -1,6 +1,6 @@
-//! A running hash whose blocks are compressed in the same lanes as a chain of MACs.
+//! A hash whose blocks are compressed in the same lanes as a chain of MACs.
 //!
-//! Where each MAC of a chain depends on the previous one, most lanes (`backend/lanes`) would be
+//! In a chain in which each MAC depends on the previous one, most lanes (`backend/lanes`) would be
 //! unused. Here, the other lanes hash a long public message that none of the MACs depends on, until
 //! the chain ends; the rest is hashed afterwards. See `batch.rs` for independent MACs.
 //!
@@ -15,7 +15,7 @@ use crate::hkdf::Prk;
 use crate::hmac::HmacKey;
 use crate::hmac::write_pads;
 
-/// A running hash, and the message that is hashed into it while MACs are computed.
+/// A hash in progress, and the message that is hashed into it while MACs are computed.
 pub struct InterleavedHash<'h> {
     hash: &'h mut Hash,
     /// The bytes that are not yet hashed.
@@ -31,7 +31,7 @@ struct Running {
 }
 
 impl<'h> InterleavedHash<'h> {
-    /// Prepares to hash `bytes` into `hash`. This is complete after [`Self::finish`].
+    /// Prepares to hash `bytes` into `hash`. All bytes are hashed after [`Self::finish`].
     #[must_use]
     pub fn new(hash: &'h mut Hash, bytes: &'h [u8]) -> Self {
         Self::with_instructions(lanes::in_use(), hash, bytes)
@@ -39,7 +39,7 @@ impl<'h> InterleavedHash<'h> {
 
     fn with_instructions(instructions: Instructions, hash: &'h mut Hash, bytes: &'h [u8]) -> Self {
         let mut this = Self { hash, bytes, running: None };
-        // Lanes must be faster for three: the two pads of a key, and a block of this hash.
+        // Lanes must be faster for three blocks: the two pads of a key, and a block of this hash.
         if lanes::is_faster(instructions, 3) && bytes.len() >= 2 * BLOCK_LEN {
             let (lead, rest) = bytes.split_at(this.hash.to_boundary().unwrap_or_default());
             if let Some(state) = this.hash.at_boundary(lead) {

@@ -1,4 +1,5 @@
-//! The mutex of all crates: the standard library's, whose uses are counted in test builds.
+//! The mutex that all crates use: the mutex of the standard library, with a count of its uses in
+//! test builds.
 //!
 //! Data that many connections need at the same time must not be behind a lock. Tests check this by
 //! counting, in builds with debug assertions and the feature `count-locks`. Every other build uses
@@ -16,7 +17,7 @@ mod counted {
     pub use std::sync::MutexGuard;
     use std::sync::{LockResult, PoisonError};
 
-    /// The standard mutex, which counts lock operations by the name of the calling thread.
+    /// The standard mutex, with a count of lock operations for each name of a calling thread.
     #[derive(Debug, Default)]
     pub struct Mutex<T>(std::sync::Mutex<T>);
 

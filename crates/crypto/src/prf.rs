@@ -27,7 +27,7 @@ impl Tls12Prf {
 
     /// Fills `out` with `PRF(secret, label, seed)`, the seed given in parts.
     pub fn fill(&self, label: &[u8], seed: &[&[u8]], out: &mut [u8]) {
-        // Without a second run, only the blocks of this output can share lanes.
+        // Only the blocks of this output can share lanes here, because there is no second output.
         if out.len() > self.0.algorithm().output_len() && batch::is_faster(2) && self.has_lanes() {
             self.begin(label, seed, out).finish();
         } else {
@@ -35,8 +35,8 @@ impl Tls12Prf {
         }
     }
 
-    /// Begins [`Self::fill`] as a run that can be computed together with another one. Nothing is
-    /// written before the run is finished.
+    /// Begins a computation of [`Self::fill`] that can share lanes with a second one. `out` is
+    /// written only when the returned [`PrfRun`] is finished.
     #[must_use]
     pub fn begin<'a>(
         &'a self,

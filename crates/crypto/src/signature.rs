@@ -8,8 +8,7 @@ use crate::backend::ec::Curve;
 use crate::backend::ml_dsa::ParameterSet;
 use crate::backend::rsa::Padding;
 
-/// A signature algorithm. The curve of an ECDSA signature belongs to the key, not to the
-/// algorithm.
+/// A signature algorithm. For ECDSA, the key determines the curve.
 ///
 /// RSA-PSS uses one hash throughout and a salt of its length; ECDSA signatures are in DER; ML-DSA
 /// is the pure form with an empty context.

@@ -1,8 +1,8 @@
 //! Search for secrets left on the stack, for tests.
 //!
-//! It searches below the caller's frame, where the frames of returned functions were. It works
-//! only in optimised builds, because others move every value through the stack. See
-//! `tools/stack-residue.sh`, which runs these tests in builds of many profiles, and
+//! The search covers the stack below the caller's frame, where the frames of returned functions
+//! were. It works only in optimised builds, because other builds move every value through the
+//! stack. See `tools/stack-residue.sh`, which runs these tests in builds of many profiles, and
 //! `crates/tls/tests/residue.rs` for all other memory.
 
 use std::fs::File;

@@ -39,8 +39,8 @@ fn batched_macs_equal_those_of_rfc_2104() {
         for first in 0..LENGTHS.len() {
             let cases: Vec<_> = (0..count)
                 .map(|index| {
-                    // A batch usually has one hash function, as in a key schedule; sometimes it is
-                    // mixed.
+                    // A batch usually has one hash function, as in a key schedule. Some batches
+                    // have several.
                     let algorithm =
                         if first % 6 == 5 { ALL[index % 3] } else { ALL[1 + first % 2] };
                     let key = bytes([48, 0, 32, 127, 128, 129, 200][(first + index) % 7], index);
@@ -247,8 +247,8 @@ proptest! {
     fn mixed_batches_equal_single_computations(
         cases in vec((0..8_usize, vec(any::<u8>(), 0..200), vec(vec(any::<u8>(), 0..150), 0..4)), 0..12),
     ) {
-        // A batch usually has one hash function, because a mixed one would not be computed in
-        // lanes.
+        // A batch usually has one hash function, because a batch with several would not be computed
+        // in lanes.
         let algorithm = |of: usize| match of { 0 => ALL[of], of => ALL[1 + of % 2] };
         let keys: Vec<_> =
             cases.iter().map(|(of, key, _)| HmacKey::new(algorithm(*of), key)).collect();

@@ -105,7 +105,7 @@ fn hmac_vectors_whole_and_in_pieces() {
 
 #[test]
 fn hmac_keys_around_the_block_length() {
-    // A key shorter than a block is padded with zeros; a longer one is hashed first (RFC 2104 2).
+    // A key shorter than a block is padded with zeros; a longer key is hashed first (RFC 2104 2).
     for algorithm in ALL {
         let block_len = algorithm.block_len();
         let mut padded = vec![7; block_len - 1];
@@ -124,7 +124,7 @@ fn hmac_keys_around_the_block_length() {
 
 #[test]
 fn an_hmac_key_is_small() {
-    // Handshake futures hold several of these.
+    // Handshake futures hold several of these keys, so a key must be small.
     assert!(size_of::<HmacKey>() <= 144);
     assert!(size_of::<Hash>() <= 224);
     assert!(size_of::<Digest>() <= 72);

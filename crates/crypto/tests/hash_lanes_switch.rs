@@ -26,8 +26,8 @@ fn the_switch_turns_lanes_off_and_on() {
     assert_eq!(found == HashLanes::None, !std::is_x86_feature_detected!("avx2"));
 }
 
-/// A hash that was begun with lanes can be finished without, and vice versa. The same holds for the
-/// MACs in the same lanes.
+/// A hash that was begun with lanes can be finished without lanes, and vice versa. The same applies
+/// to the MACs in the same lanes.
 #[test]
 fn a_hash_may_be_begun_with_lanes_and_finished_without() {
     let _alone = alone();
@@ -54,7 +54,8 @@ fn a_hash_may_be_begun_with_lanes_and_finished_without() {
     use_hash_lanes(true);
 }
 
-/// A run that was begun with lanes continues without, and vice versa, from any step.
+/// An output of the PRF that was begun with lanes can be continued without lanes from any step, and
+/// vice versa.
 #[test]
 fn prf_runs_may_be_begun_with_lanes_and_finished_without() {
     let _alone = alone();

@@ -66,7 +66,7 @@ fn shares_can_be_written_in_place() {
 
 #[test]
 fn lengths_are_those_of_the_standards() {
-    // Client share, server share, secret.
+    // The lengths of client share, server share and secret.
     let expected = [
         (32, 32, 32),
         (65, 65, 32),
@@ -177,8 +177,8 @@ fn a_point_off_its_curve_or_in_another_form_is_refused() {
         let mut off_curve = good.clone();
         off_curve[10] ^= 1;
         refuse(&off_curve);
-        // The first byte is that of infinity, of both compressed forms, of both hybrid forms, or of
-        // no form.
+        // The first bytes are those of infinity, of both compressed forms, of both hybrid forms,
+        // and two that belong to no form.
         for form in [0, 2, 3, 6, 7, 5, 0xff] {
             let mut other = good.clone();
             other[0] = form;

@@ -1,5 +1,5 @@
-//! Key exchange with published vectors, and runs made repeatable by a seed. These tests set private
-//! keys and randomness, and therefore require the feature `deterministic`.
+//! Key exchange with published vectors, and with a seed that makes results repeatable. These tests
+//! set private keys and randomness, and therefore require the feature `deterministic`.
 #![cfg(all(feature = "deterministic", debug_assertions))]
 
 mod support;
@@ -54,7 +54,7 @@ fn invalid_private_keys_are_refused() {
     }
     for algorithm in [A::P256, A::P384, A::P521] {
         let len = (algorithm.client_share_len() - 1) / 2;
-        // The private keys zero, and a value above the order.
+        // The private key is zero, or a value above the order.
         for bad in [vec![0; len], vec![0xff; len]] {
             let refused = KeyExchange::from_private(algorithm, &bad).unwrap_err();
             assert_eq!(refused, CryptoError::InvalidKey);

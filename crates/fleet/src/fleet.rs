@@ -18,8 +18,8 @@ use crate::settings::Settings;
 use crate::ticket_keys::FleetTicketSealer;
 
 /// A node of a fleet. [`apply`](Self::apply) adds it to configurations, and
-/// [`answers`](Self::answers) to acceptors. It is cheap to clone. Its thread ends when all clones,
-/// configurations and answers that use it are dropped.
+/// [`answers`](Self::answers) to acceptors. It is cheap to clone. The node's thread ends when all
+/// clones, configurations and answers that use the node are dropped.
 #[derive(Clone)]
 pub struct Fleet(Arc<Node>);
 
@@ -66,9 +66,9 @@ impl Fleet {
         self.0.begin();
     }
 
-    /// Test seam. Like [`Self::prepare`], but with another [blind time](Self::blind_time), and as
-    /// if all nodes had the same settings: tests cannot wait as long as servers. With a shorter
-    /// time, early data can be accepted twice.
+    /// Test seam. Like [`Self::prepare`], but with the given [blind time](Self::blind_time), and
+    /// without the additional time for nodes whose settings differ, because a test cannot wait that
+    /// long. With a shorter time, early data can be accepted twice.
     ///
     /// # Errors
     /// As [`Self::connect`].
@@ -98,7 +98,7 @@ impl Fleet {
         Ok(Self(Arc::new(Node::prepare(settings, blind)?)))
     }
 
-    /// Adds what this fleet shares to a configuration: ticket keys, sessions, early data.
+    /// Adds the parts that this fleet shares to a configuration: ticket keys, sessions, early data.
     /// Everything else in the builder stays unchanged.
     ///
     /// With shared sessions or early data, handshakes ask questions, so the acceptor of the
@@ -192,9 +192,9 @@ impl Fleet {
     }
 
     /// Refuses early data for `overlap` and one [blind time](Self::blind_time) from now on. This is
-    /// for a server that used another guard so far. Its remaining connections use the other guard
-    /// for at most `overlap`, and this guard does not have the entries of the other guard. Has no
-    /// effect without a guard.
+    /// for a server that used another guard so far. The server's remaining connections use the
+    /// other guard for at most `overlap`, and this guard does not have the entries of the other
+    /// guard. Has no effect without a guard.
     pub fn follow_another_guard(&self, overlap: Duration) {
         if let Some(guard) = &self.0.guard {
             guard.start_after_other_guard(overlap);
@@ -255,12 +255,12 @@ impl Fleet {
     }
 
     /// How long early data is refused after the store was unavailable or lost its data. This is as
-    /// long as a ClientHello can count as fresh: twice the [window](Settings::freshness_window)
-    /// and one second, plus one second, plus twice the [allowed clock
+    /// long as a ClientHello can count as fresh: twice the [window](Settings::freshness_window) and
+    /// one second, plus one second, plus twice the [allowed clock
     /// difference](crate::settings::StoreSettings::clock_difference). With a store that has
-    /// replicas it is longer by a minute and the [connect time
-    /// limit](crate::settings::StoreSettings::connect_time_limit). It is two minutes longer if
-    /// the settings of earlier nodes are unknown: when the first nodes of a fleet start, or when
+    /// replicas, the time is longer by a minute and the [connect time
+    /// limit](crate::settings::StoreSettings::connect_time_limit). The time is two minutes longer
+    /// if the settings of earlier nodes are unknown: when the first nodes of a fleet start, or when
     /// the store lost everything and no node that admitted early data is left.
     #[must_use]
     pub fn blind_time(&self) -> Duration {

@@ -33,14 +33,15 @@ impl CertificateAlgorithm {
         self.algorithm
     }
 
-    /// A copy with another address, as a constant has in each crate that uses it.
+    /// A copy with another address. A constant likewise has a different address in each crate that
+    /// uses it.
     #[cfg(test)]
     pub(crate) fn copied_elsewhere(&self) -> &'static Self {
         let Self { key, algorithm, key_identifier, signature_identifier } = *self;
         Box::leak(Box::new(entry(key, algorithm, key_identifier, signature_identifier)))
     }
 
-    /// Verifies a signature with a key that was parsed before.
+    /// Verifies a signature with a parsed key.
     pub(crate) fn verify_by(
         &self,
         key: &PublicKey,

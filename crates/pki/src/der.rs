@@ -1,11 +1,11 @@
 //! A strict DER reader for the fields of certificates and OCSP responses.
 //!
-//! It borrows, never allocates and never panics. It refuses what DER forbids: indefinite lengths
-//! and lengths with leading zeros. Two strict readers cannot disagree about the position of a
-//! field, which is why a key found here is the key that path building saw.
+//! The reader borrows, never allocates and never panics. It refuses indefinite lengths and lengths
+//! with leading zeros, which DER forbids. Two strict readers cannot disagree about the position of
+//! a field, which is why a key found here is the key that path building saw.
 //!
-//! It interprets only tags and lengths; [`crate::certificate`] and [`crate::ocsp`] interpret the
-//! fields.
+//! The reader interprets only tags and lengths; [`crate::certificate`] and [`crate::ocsp`]
+//! interpret the fields.
 
 /// The bytes are not DER, or not the expected element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,8 +129,8 @@ pub(crate) const fn context_constructed(number: u8) -> u8 {
     0xa0 | number
 }
 
-/// Encodes a SEQUENCE with this content, such as a part of a trust anchor, which is stored without
-/// tag and length.
+/// Encodes a SEQUENCE with this content. The fields of a trust anchor are stored without tag and
+/// length.
 pub(crate) fn sequence(content: &[u8]) -> Vec<u8> {
     let length = content.len().to_be_bytes();
     let start = length.iter().take_while(|&&byte| byte == 0).count();

@@ -1,6 +1,6 @@
 //! The refusal of a chain: the reason, and the details needed to explain it.
 //!
-//! The reason alone is small and `Copy`, and is carried by errors ([`RefusalReason`], in
+//! The reason alone is small and `Copy`, and is a part of errors ([`RefusalReason`], in
 //! [`crate::reason`]). The refusal is large and made only when a handshake has failed.
 //! [`crate::verifier`] determines the reason.
 
@@ -130,8 +130,8 @@ impl Refusal {
     }
 }
 
-/// The position of the first certificate with the validity that the reason reports, because path
-/// building does not report a position.
+/// The position of the first certificate whose validity matches the reason. It is searched for,
+/// because path building does not report a position.
 fn position(reason: RefusalReason, chain: &[CertificateDer<'_>]) -> Option<usize> {
     let at_fault = |certificate: &Certificate<'_>| match reason {
         RefusalReason::Expired { not_after } => certificate.not_after == not_after,

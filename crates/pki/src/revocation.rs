@@ -11,8 +11,8 @@ use webpki::{
     RevocationOptions, RevocationOptionsBuilder, UnknownStatusPolicy,
 };
 
-/// The policy for revocation lists. The default is the strictest: the whole chain is checked, and
-/// a certificate without a list, or with an outdated list, is refused.
+/// The policy for revocation lists. The default is the strictest policy: the whole chain is
+/// checked, and a certificate without a list, or with an outdated list, is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RevocationPolicy {
     /// Check only the leaf, not the intermediates.

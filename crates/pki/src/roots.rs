@@ -1,4 +1,4 @@
-//! Trust anchors, and the sources they are loaded from.
+//! Trust anchors, and the sources from which they are loaded.
 //!
 //! A set of anchors is built once and shared ([`std::sync::Arc`]); nothing is verified here.
 

@@ -51,8 +51,8 @@ fn collect(folder: &Path, logged: &mut BTreeSet<(String, String)>) {
     }
 }
 
-/// The message of a call of a log macro, of which `call` has the arguments and what follows: its
-/// last string. Placeholders become `...`, and quotation marks are left out.
+/// The message of a log macro's call, which is its last string. `call` begins with the arguments of
+/// the call, and more text may follow. Placeholders become `...`, and quotation marks are left out.
 fn message(call: &str) -> Option<String> {
     let mut rest = call;
     let mut depth = 1;

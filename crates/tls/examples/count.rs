@@ -2,7 +2,7 @@
 //! handshakes of a row, for callgrind; with `rows` it prints the names of the rows.
 //!
 //! Hash lanes are disabled: callgrind has no AVX-512, and would count the instructions of AVX2
-//! lanes instead, which few processors use.
+//! lanes instead. Few processors use AVX2 lanes.
 
 #[path = "pair/mod.rs"]
 mod pair;
@@ -42,7 +42,7 @@ fn allocations() {
     println!("heap allocations per handshake (count, bytes), AWS-LC's own not included");
     for row in &ROWS {
         let pair = Pair::of(row);
-        // The first handshake includes what is initialized once.
+        // The first handshake includes the allocations of values that are initialized only once.
         let (mut client, mut server) = pair.connect_ends();
         transfer(&mut server, &mut client);
         let (client, server) = both_sides(row, &pair);

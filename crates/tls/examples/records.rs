@@ -1,4 +1,4 @@
-//! Seals or opens many records of one size, so that callgrind can count the cost of one:
+//! Seals or opens many records of one size, so that callgrind can count the cost of a record:
 //! `records seal|open SUITE BYTES N`; `records suites` prints the names of the suites.
 
 #[path = "pair/mod.rs"]

@@ -43,13 +43,14 @@ fn main() {
     assert!(within, "a limit is exceeded");
 }
 
-/// The rows whose connections are measured; what a client caches of chains is not part of one.
+/// The rows whose connections are measured. The client's cache of verified chains is not part of a
+/// connection.
 fn rows() -> impl Iterator<Item = &'static Row> {
     ROWS.iter().filter(|row| row.basis != Basis::FirstVisit)
 }
 
-/// A connection of this kind, with sessions as by default, and the configurations, whose memory is
-/// not part of the connection.
+/// A connection of this kind with the default sessions, and its configurations. The memory of the
+/// configurations is not part of the connection.
 fn ends(row: &Row) -> (Pair, End, End) {
     let pair = match row.basis {
         Basis::Full | Basis::FirstVisit => Pair::new(row.version, row.key, Basis::Ticket),
@@ -60,7 +61,7 @@ fn ends(row: &Row) -> (Pair, End, End) {
     (pair, client, server)
 }
 
-/// Prints the memory of both ends; returns the larger one.
+/// Prints the memory of both ends. Returns the larger of the two.
 fn print(name: &str, (mut client, _): End, (mut server, _): End) -> usize {
     drop(client.info.take_peer_chain());
     drop(server.info.take_peer_chain());
@@ -68,7 +69,7 @@ fn print(name: &str, (mut client, _): End, (mut server, _): End) -> usize {
     for (side, connection) in [("client", client), ("server", server)] {
         let inline = size_of::<Sender>() + size_of::<Receiver>() + size_of::<tercel::Exporter>();
         let mut info = None;
-        // The memory of the halves is what dropping them frees.
+        // The memory of the halves is the memory that is freed when they are dropped.
         let heap = -measure(|| {
             let tercel::Connection { sender, receiver, exporter, info: kept, .. } = connection;
             drop((sender, receiver, exporter));

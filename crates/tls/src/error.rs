@@ -79,8 +79,8 @@ pub enum PeerError {
     /// Another message or record between the messages of a client's post-handshake authentication.
     /// RFC 9846 4.7.2
     InterruptedAuthentication,
-    /// The server accepted early data but selected parameters other than those that the early data
-    /// was sent with. RFC 9846 4.3.10
+    /// The server accepted early data but selected other parameters than those of the early data.
+    /// RFC 9846 4.3.10
     EarlyDataMismatch,
     /// The client sent more early data than a server skips after its rejection. RFC 9846 4.3.10
     TooMuchSkippedEarlyData,
@@ -166,7 +166,7 @@ pub enum PeerError {
     /// RFC 5746 4.1
     UnsafeLegacyRenegotiation,
     /// The peer requested renegotiation after several refusals, or after this side's close_notify,
-    /// after which no refusal can be sent. RFC 5246 7.2.2
+    /// when no refusal can be sent any more. RFC 5246 7.2.2
     Renegotiation,
     /// The peer does not support the extended main secret, which the configuration requires.
     /// RFC 7627
@@ -188,11 +188,11 @@ pub enum PeerError {
     /// A compressed certificate that is malformed, or whose decompressed length is not its
     /// `uncompressed_length`. RFC 8879 4
     BadCompressedCertificate,
-    /// A certificate type extension with X.509 as its only type, which must be omitted.
+    /// A certificate type extension that lists only X.509. Such an extension must be omitted.
     /// RFC 7250 4.1
     UnnecessaryCertificateType,
-    /// No certificate type in common, or a selected certificate type that was not offered. RFC 7250
-    /// 4.2
+    /// There is no certificate type in common, or a selected certificate type that was not offered.
+    /// RFC 7250 4.2
     NoCommonCertificateType,
     /// A malformed raw public key, or more than one raw public key. RFC 7250 3, RFC 9846 4.5.1
     BadRawPublicKey,

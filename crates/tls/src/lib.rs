@@ -207,7 +207,8 @@ pub mod crypto {
     };
 }
 
-// `tercel-tokio` tests the programs of this document, since one of them uses that crate.
+// `tercel-tokio` tests the programs of this document, since one of the programs uses
+// `tercel-tokio`.
 #[cfg(all(doc, not(doctest)))]
 #[doc = include_str!("../docs/coming-from-rustls.md")]
 pub mod coming_from_rustls {}

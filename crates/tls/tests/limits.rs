@@ -29,7 +29,8 @@ const KIB: usize = 1024;
 fn a_client_that_stalls_costs_a_few_kibibytes() {
     let (_, config) = plain();
     let hello = client_hello();
-    // The client sends nothing, a header, half a ClientHello, or a whole one, and then stalls.
+    // The client sends nothing, a header, half a ClientHello, or a whole ClientHello, and then
+    // stalls.
     for length in [0, 5, hello.len() / 2, hello.len()] {
         let mut stalled = None;
         let held = held(|| {
@@ -115,7 +116,7 @@ fn a_parked_connection_is_half_a_kibibyte() {
             end.connection.park();
             let Connection { sender, receiver, exporter, .. } = end.connection;
             let inline = size_of_val(&sender) + size_of_val(&receiver) + size_of_val(&exporter);
-            // The size of the halves is what dropping them frees.
+            // The size of the halves is the memory that is freed when they are dropped.
             let heap = -measure(|| drop((sender, receiver, exporter))).bytes_current;
             let held = inline + usize::try_from(heap).unwrap();
             assert!((100..=KIB / 2).contains(&held), "{version:?}: {held}");
@@ -171,7 +172,7 @@ fn a_hello_in_pieces_of_one_byte_costs_its_length() {
         }
     });
     assert!((length..4 * length).contains(&peak), "{peak}");
-    // With its last byte the ClientHello is complete, and its content is invalid.
+    // With the last byte the ClientHello is complete, but its content is invalid.
     client.send(&[22, 3, 1, 0, 1, 0]).unwrap_err();
 }
 

@@ -119,7 +119,7 @@ fn nothing_is_left_of_key_pairs_that_were_offered() {
             Pair::new(&client, &server, NAME).tap_to_server(|bytes| hello.extend_from_slice(bytes));
         let ends = with_seed(SEED, || pair.connect().unwrap());
         assert_eq!(ends.client.connection.info.group, Some(chosen));
-        // One of these values of the generator was drawn as the private key.
+        // The private key is one of the first values that the generator returned.
         for drawn in 0..100_u64 {
             let private = draw(SEED, drawn);
             let key = KeyExchange::from_private(KeyExchangeAlgorithm::X25519, &private).unwrap();

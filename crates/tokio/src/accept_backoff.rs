@@ -60,7 +60,8 @@ impl AcceptBackoff {
     }
 }
 
-/// Whether the client closed before it was accepted, or the call was interrupted.
+/// Whether the error concerns one connection only: the client closed before it was accepted, or the
+/// call was interrupted.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)

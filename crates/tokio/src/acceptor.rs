@@ -52,9 +52,9 @@ impl Acceptor {
         self.accept_with_greeting(transport, &[]).await
     }
 
-    /// Like [`Self::accept`], for protocols in which the server sends first: sends `greeting`
-    /// before all data that is written to the stream. In TLS 1.3 it is sent right after the
-    /// server's Finished, a round trip before the handshake is complete.
+    /// Like [`Self::accept`], but sends `greeting` before all data that is written to the stream.
+    /// This is for protocols in which the server sends first. In TLS 1.3 `greeting` is sent right
+    /// after the server's Finished, a round trip before the handshake is complete.
     ///
     /// The client is not authenticated when `greeting` is sent. An attacker who replays a
     /// ClientHello also receives `greeting`, but cannot decrypt it. `greeting` must not contain
@@ -73,8 +73,8 @@ impl Acceptor {
         self.run(transport, greeting, &mut BufferedEarlyData).await
     }
 
-    /// Like [`Self::accept`], with a handler that receives early data as it arrives and may answer
-    /// it before the handshake is complete. See [`EarlyExchange`] for the risk.
+    /// Like [`Self::accept`], but passes early data to a handler as it arrives. The handler may
+    /// answer before the handshake is complete. See [`EarlyExchange`] for the risk.
     ///
     /// # Errors
     /// As [`Self::accept`]. Early data that the handler received before an error may have

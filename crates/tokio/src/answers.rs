@@ -48,7 +48,7 @@ impl Answers {
         Self::default()
     }
 
-    /// Chooses the configuration. `None` refuses the client.
+    /// Sets the function that chooses the configuration. `None` refuses the client.
     #[must_use]
     pub fn choose_config<F>(
         mut self,
@@ -61,7 +61,7 @@ impl Answers {
         self
     }
 
-    /// Finds a stored session. A session that [is for single
+    /// Sets the function that finds a stored session. A session that [is for single
     /// use](FindSessionQuestion::is_single_use) has to be removed from the store in the same step.
     #[must_use]
     pub fn find_session<F>(
@@ -75,8 +75,8 @@ impl Answers {
         self
     }
 
-    /// Finds the pre-shared key for one of the identities that the client offers; `None` if no
-    /// identity is known.
+    /// Sets the function that finds the pre-shared key for one of the identities that the client
+    /// offers. It returns `None` if no identity is known.
     #[must_use]
     pub fn find_pre_shared_key<F>(
         mut self,
@@ -89,10 +89,10 @@ impl Answers {
         self
     }
 
-    /// Stores a new session. The client receives the session's ticket only when the future is
-    /// complete. If a fatal alert requires the removal of a session, the object set by
-    /// [`forget_session`](tercel::server::ServerConfigBuilder::forget_session) is notified, at any
-    /// later time.
+    /// Sets the function that stores a new session. The client receives the session's ticket only
+    /// when the function's future is complete. If a fatal alert requires the removal of a session,
+    /// the object set by [`forget_session`](tercel::server::ServerConfigBuilder::forget_session) is
+    /// notified, at any later time.
     #[must_use]
     pub fn store_session<F>(
         mut self,
@@ -105,8 +105,8 @@ impl Answers {
         self
     }
 
-    /// Decides whether early data with this unique value may be accepted. A value must not be
-    /// accepted twice.
+    /// Sets the function that decides whether early data with a given unique value may be accepted.
+    /// A value must not be accepted twice.
     #[must_use]
     pub fn admit_early_data<F>(
         mut self,
@@ -119,7 +119,7 @@ impl Answers {
         self
     }
 
-    /// Selects the certificate.
+    /// Sets the function that selects the certificate.
     #[must_use]
     pub fn select_credential<F>(
         mut self,
@@ -132,7 +132,7 @@ impl Answers {
         self
     }
 
-    /// Signs. `None` if no signature can be made.
+    /// Sets the function that signs. It returns `None` if no signature can be made.
     #[must_use]
     pub fn sign<F>(mut self, answer: impl Fn(SignQuestion) -> F + Send + Sync + 'static) -> Self
     where
@@ -142,7 +142,7 @@ impl Answers {
         self
     }
 
-    /// Verifies the peer.
+    /// Sets the function that verifies the peer.
     #[must_use]
     pub fn verify_peer<F>(
         mut self,

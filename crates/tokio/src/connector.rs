@@ -37,9 +37,9 @@ pub struct Connector {
 pub struct EarlyConnection<T> {
     /// The stream.
     pub stream: TlsStream<T>,
-    /// The number of bytes of the early data, from its start, that the server accepted. The
-    /// application decides whether to send the rest again. 0 if no session allowed early data, or
-    /// if the server rejected the early data.
+    /// The number of early data bytes that the server accepted, counted from the start of the early
+    /// data. The application decides whether to send the rest again. 0 if no session allowed early
+    /// data, or if the server rejected the early data.
     pub accepted: usize,
 }
 

@@ -10,10 +10,10 @@ use tokio::io::ReadBuf;
 ///
 /// An attacker who has copied the client's first flight can send the copy instead of the client's
 /// flight. The server then processes the early data in the copy, and the client sends the same data
-/// again over another connection. The replay guard prevents only that a server accepts the early
-/// data twice. So process early data only if processing it twice is harmless. The answer is sent to
-/// a peer that is not authenticated yet, though only the client can decrypt it. RFC 9846 8, 4.5.3,
-/// F.5
+/// again over another connection. The replay guard only prevents servers from accepting the same
+/// early data twice as early data. So process early data only if processing it twice is harmless.
+/// The answer is sent to a peer that is not authenticated yet, though only the client can decrypt
+/// it. RFC 9846 8, 4.5.3, F.5
 pub trait EarlyExchange {
     /// Receives the next piece. `info` describes the peer by the data of the resumed session. A
     /// piece that is returned is kept for
@@ -21,9 +21,9 @@ pub trait EarlyExchange {
     /// all later pieces must be returned, too.
     fn take(&mut self, info: &ConnectionInfo, piece: Vec<u8>) -> Option<Vec<u8>>;
 
-    /// Processes received early data, and writes the answer into `answer`. Writing nothing means
-    /// that the answer is complete. It is polled only after a piece was received, and only while
-    /// the client accepts the data that was sent before.
+    /// Processes received early data, and writes the answer into `answer`. If nothing is written,
+    /// the answer is complete. This method is polled only after a piece was received, and only
+    /// while the client accepts the data that was sent before.
     fn poll_answer(&mut self, context: &mut Context<'_>, answer: &mut ReadBuf<'_>) -> Poll<()>;
 }
 

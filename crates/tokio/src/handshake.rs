@@ -56,7 +56,7 @@ pub(crate) use handshake_option_setters;
 /// freed soon.
 pub(crate) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(15);
 
-/// Runs `handshake` within its time limit. A client sends `early` as early data as far as that is
+/// Runs `handshake` within its time limit. A client sends as much of `early` as early data as is
 /// permitted, and the number of bytes sent is returned with the stream. A server sends all of
 /// `early` as soon as it can send data, and offers received early data to `exchange` first.
 pub(crate) async fn complete<T: AsyncRead + AsyncWrite + Unpin>(
@@ -121,8 +121,8 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
             }
             Next::Receive => {
                 let count = poll_fn(|context| {
-                    // Receiving comes first, so that the answer to early data cannot delay the
-                    // handshake messages of the client.
+                    // The client's handshake messages are received before the answer is sent, so
+                    // that the answer to early data cannot delay them.
                     let polled = poll_send_and_receive(
                         &mut transport,
                         &mut outgoing,
@@ -167,7 +167,7 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Makes a stream of a complete handshake, and sends the bytes that are still unsent.
+/// Turns a complete handshake into a stream, and sends the bytes that are still unsent.
 async fn into_stream<T: AsyncRead + AsyncWrite + Unpin>(
     side: Side,
     mut transport: T,
@@ -222,7 +222,8 @@ impl EarlyAnswer {
         }
     }
 
-    /// Sends more of the answer while the transport accepts it, so that nothing has to be buffered.
+    /// Sends more of the answer while the transport accepts data, so that nothing has to be
+    /// buffered.
     fn poll<T: AsyncWrite + Unpin>(
         &mut self,
         exchange: &mut impl EarlyExchange,
@@ -294,8 +295,8 @@ fn send_greeting(
     Ok(Some(greeting.len()))
 }
 
-/// Whether the last flight consists of tickets, as a TLS 1.3 server's does. The connection does
-/// not depend on them.
+/// Whether the last flight consists of tickets, as in a TLS 1.3 server. The connection does not
+/// depend on the tickets.
 fn ends_with_tickets(side: Side, connection: &Connection) -> bool {
     side == Side::Server && connection.info.version == ProtocolVersion::TLS1_3
 }

@@ -16,8 +16,8 @@ use crate::pool;
 /// Received data that has not been read yet.
 #[derive(Default)]
 pub(crate) struct Incoming {
-    /// A buffer from the pool. While the transport has no more data, a buffer of exactly the
-    /// needed size.
+    /// The received bytes: in a buffer from the pool, or in a buffer of exactly the needed size
+    /// while the transport has no more data.
     received: Option<ReceiveBuffer>,
     /// Plaintext of a record that did not fit into the buffer of the reader.
     plaintext: Vec<u8>,
@@ -110,7 +110,8 @@ impl Incoming {
         certificates.position(|certificate| certificate.context() == request)
     }
 
-    /// Calls `open` with received bytes until it is done, and reads more for it.
+    /// Calls `open` with received bytes, and reads more bytes from the transport, until `open` is
+    /// done.
     fn poll_open<T: AsyncRead + Unpin>(
         &mut self,
         receiver: &mut Receiver,
@@ -239,7 +240,7 @@ impl Incoming {
         self.post_handshake.get_or_insert_default()
     }
 
-    /// Copies kept plaintext to `out`; `false` if no plaintext is kept.
+    /// Copies kept plaintext to `out`. Returns `false` if no plaintext is kept.
     fn drain_plaintext(&mut self, out: &mut ReadBuf<'_>) -> bool {
         let rest = self.plaintext.get(self.consumed..).unwrap_or_default();
         if rest.is_empty() {
@@ -255,9 +256,9 @@ impl Incoming {
         true
     }
 
-    /// Keeps the buffer if it has unread bytes, otherwise returns it to the pool. A buffer of
-    /// exact size has room for one record only, so its bytes are moved to a pool buffer, because
-    /// more data may follow at once.
+    /// Keeps the buffer if it has unread bytes, otherwise returns it to the pool. The bytes of a
+    /// buffer of exact size are moved to a pool buffer, because more data may follow at once and
+    /// the exact size fits only one record.
     fn keep_or_return(&mut self, received: ReceiveBuffer) {
         if received.is_empty() {
             pool::return_received(received);

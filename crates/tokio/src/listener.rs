@@ -27,7 +27,7 @@ pub trait Listen {
     /// The next client.
     ///
     /// # Errors
-    /// Errors of the source. It is polled again after a pause.
+    /// Errors of the source. After an error, the source is polled again after a pause.
     fn poll_accept(
         &mut self,
         context: &mut Context<'_>,

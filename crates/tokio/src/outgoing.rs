@@ -45,7 +45,8 @@ impl Outgoing {
         self.start == self.end
     }
 
-    /// Seals bytes from the start of `plaintext` and sends them. Returns how many were sealed.
+    /// Seals bytes from the start of `plaintext` and sends them. Returns the number of sealed
+    /// bytes.
     pub(crate) fn poll_write<T: AsyncWrite + Unpin>(
         &mut self,
         sender: &mut Sender,
@@ -116,8 +117,8 @@ impl Outgoing {
         self.append(|out| sender.update_key(request, out))
     }
 
-    /// Appends answers to requests of a server for the client certificate, with the credentials of
-    /// the configuration. If a server sends more requests without reading the answers, this fails.
+    /// Appends answers to the server's requests for a client certificate, with the credentials of
+    /// the configuration. Fails if a server sends many requests without reading the answers.
     /// RFC 9846 4.7.2
     pub(crate) fn authenticate(
         &mut self,
@@ -159,7 +160,7 @@ impl Outgoing {
         self.poll_for(WRITER, context, |this, context| this.poll_flush_for(transport, context))
     }
 
-    /// Like [`Self::poll_flush`], with pending control messages.
+    /// Like [`Self::poll_flush`], but also sends pending control messages.
     pub(crate) fn poll_flush_all<T: AsyncWrite + Unpin>(
         &mut self,
         sender: &mut Sender,
@@ -171,16 +172,17 @@ impl Outgoing {
         self.poll_flush(transport, context)
     }
 
-    /// Sends records that a read has caused, as far as the transport accepts them. None are queued
-    /// behind unsent records: a peer that requests key updates and does not read could otherwise
-    /// fill the memory.
+    /// Sends records that a read has caused, as far as the transport accepts them. While there are
+    /// unsent records, no further records are queued: a peer that requests key updates and does not
+    /// read could otherwise fill the memory.
     pub(crate) fn try_send<T: AsyncWrite + Unpin>(
         &mut self,
         sender: &mut Sender,
         transport: &mut T,
         context: &mut Context<'_>,
     ) {
-        // The next write reports a failure to send: data that was read must not be lost by it.
+        // A failure to send is reported by the next write, so that the data of this read is not
+        // lost.
         let _ = self.poll_for(READER, context, |this, context| {
             ready!(this.poll_send_for(transport, context))?;
             this.control(sender)?;

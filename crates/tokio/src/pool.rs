@@ -69,7 +69,8 @@ pub(crate) fn return_bytes(buffer: Vec<u8>) {
     }
 }
 
-/// Calls `use_pool`; without a pool in a thread that is ending, where streams allocate buffers.
+/// Calls `use_pool` with the pool of this thread. Returns the default value in a thread that is
+/// ending, where the pool no longer exists and streams allocate buffers.
 fn with<T: Default>(use_pool: impl FnOnce(&mut Pool) -> T) -> T {
     POOL.try_with(|pool| use_pool(&mut pool.borrow_mut())).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! Two halves of a stream for two tasks.
 //!
-//! The sender and the receiver of a connection are independent values, and so are the halves of a
-//! transport that can be split: only one atomic word is shared.
+//! The sender and the receiver of a connection are independent values that share only one atomic
+//! word. The halves of a transport that can be split are independent too.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -100,7 +100,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for TlsReadHalf<R> {
     ) -> Poll<io::Result<()>> {
         let Self { transport, receiver, incoming, .. } = self.get_mut();
         incoming.poll_read(receiver, transport, context, out, |_, _, requests| {
-            // The reading half cannot answer, and the server waits for an answer.
+            // The reading half cannot send an answer to the server's request, so reading ends with
+            // an error.
             if requests.is_empty() { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
         })
     }

@@ -50,8 +50,8 @@ pub struct TlsStream<T> {
 }
 
 impl<T> TlsStream<T> {
-    /// Combines a connection with its transport. `received` holds bytes that were received beyond
-    /// the handshake.
+    /// Combines a connection with its transport. `received` holds bytes that arrived after the end
+    /// of the handshake.
     #[must_use]
     pub fn new(transport: T, connection: Connection, received: ReceiveBuffer) -> Self {
         Self {
@@ -162,8 +162,8 @@ impl<T> TlsStream<T> {
     /// [`ClientAuth::Required`], a client that declines is refused. If the future is dropped, the
     /// answer arrives with later reads. RFC 9846 4.7.2
     ///
-    /// The returned certificate was verified only if [`ClientCertificate::is_verified`] is true:
-    /// if the configuration asks for verification by an answer, the caller has to verify it.
+    /// The returned certificate was verified only if [`ClientCertificate::is_verified`] is true: if
+    /// the configuration leaves verification to answers, the caller has to verify the certificate.
     ///
     /// # Errors
     /// The errors of [`Connection::request_certificate`] and of the transport;
@@ -194,9 +194,10 @@ impl<T> TlsStream<T> {
     /// Splits the stream into halves for two tasks, which share no lock. Take early data before
     /// this call, which drops it.
     ///
-    /// Replies that a read causes (to a key update, or an alert) are sent by the writing half,
-    /// with its next write, flush or shutdown. A request of the server for a certificate after the
-    /// handshake cannot be answered then, and ends reading with [`io::ErrorKind::Unsupported`].
+    /// Replies that a read causes (to a key update, or an alert) are sent by the writing half, with
+    /// its next write, flush or shutdown. After this call, a client cannot answer a server's
+    /// request for a certificate after the handshake. Such a request ends reading with
+    /// [`io::ErrorKind::Unsupported`].
     #[must_use]
     pub fn into_split(self) -> (TlsReadHalf<T::Read>, TlsWriteHalf<T::Write>)
     where

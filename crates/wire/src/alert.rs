@@ -9,7 +9,7 @@ use crate::reader::Reader;
 /// An alert. RFC 9846 6
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alert {
-    /// Warning or fatal; TLS 1.3 ignores it and goes by the description.
+    /// The severity: warning or fatal. TLS 1.3 ignores the severity and uses only the description.
     pub level: AlertLevel,
     /// The reason for the alert.
     pub description: AlertDescription,

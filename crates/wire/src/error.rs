@@ -1,6 +1,6 @@
 //! Errors of decoding and encoding, and the alert for each decoding error.
 //!
-//! They cover syntax only; what was offered or negotiated is checked by the caller.
+//! These errors cover syntax only. The caller checks values against what was offered or negotiated.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::code_points::{AlertDescription, ExtensionType, NamedGroup};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// A field or vector reaches beyond the end of what contains it.
+    /// A field or vector extends beyond the end of the structure that contains it.
     Truncated,
     /// Bytes are left after a complete structure.
     TrailingData,
@@ -46,7 +46,7 @@ pub enum DecodeError {
     InvalidCertificateStatusType,
     /// A ClientHello lacks the null compression method, or a ServerHello selects another one.
     InvalidCompressionMethod,
-    /// The list of point formats lacks the uncompressed one.
+    /// The list of point formats lacks the uncompressed format.
     InvalidPointFormats,
 }
 

@@ -1,6 +1,7 @@
 //! A cursor over received bytes, which neither copies nor panics.
 //!
-//! It reads the presentation language: integers and length-prefixed vectors. RFC 9846 3
+//! The cursor reads the types of the presentation language: integers and length-prefixed vectors.
+//! RFC 9846 3
 
 use crate::error::DecodeError;
 
@@ -46,48 +47,48 @@ impl<'a> Reader<'a> {
         if self.is_empty() { Ok(()) } else { Err(DecodeError::TrailingData) }
     }
 
-    /// The next `count` bytes.
+    /// Reads the next `count` bytes.
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
         let (taken, rest) = self.bytes.split_at_checked(count).ok_or(DecodeError::Truncated)?;
         self.bytes = rest;
         Ok(taken)
     }
 
-    /// The next `N` bytes as an array.
+    /// Reads the next `N` bytes as an array.
     pub fn array<const N: usize>(&mut self) -> Result<&'a [u8; N], DecodeError> {
         let (taken, rest) = self.bytes.split_first_chunk().ok_or(DecodeError::Truncated)?;
         self.bytes = rest;
         Ok(taken)
     }
 
-    /// All remaining bytes.
+    /// Reads all remaining bytes.
     pub const fn rest(&mut self) -> &'a [u8] {
         let rest = self.bytes;
         self.bytes = &[];
         rest
     }
 
-    /// A one-byte integer.
+    /// Reads a one-byte integer.
     pub fn u8(&mut self) -> Result<u8, DecodeError> {
         self.array().map(|&[byte]| byte)
     }
 
-    /// A two-byte integer.
+    /// Reads a two-byte integer.
     pub fn u16(&mut self) -> Result<u16, DecodeError> {
         self.array().copied().map(u16::from_be_bytes)
     }
 
-    /// A three-byte integer.
+    /// Reads a three-byte integer.
     pub fn u24(&mut self) -> Result<u32, DecodeError> {
         self.array().map(|&[a, b, c]| u32::from_be_bytes([0, a, b, c]))
     }
 
-    /// A four-byte integer.
+    /// Reads a four-byte integer.
     pub fn u32(&mut self) -> Result<u32, DecodeError> {
         self.array().copied().map(u32::from_be_bytes)
     }
 
-    /// An eight-byte integer.
+    /// Reads an eight-byte integer.
     pub fn u64(&mut self) -> Result<u64, DecodeError> {
         self.array().copied().map(u64::from_be_bytes)
     }
@@ -111,17 +112,17 @@ impl<'a> Reader<'a> {
         self.take(usize::try_from(length).map_err(|_| DecodeError::Truncated)?)
     }
 
-    /// A reader of the contents of a vector with a one-byte length.
+    /// Reads a vector with a one-byte length, and returns a reader of its contents.
     pub fn vec8(&mut self) -> Result<Self, DecodeError> {
         self.opaque8().map(Self::new)
     }
 
-    /// A reader of the contents of a vector with a two-byte length.
+    /// Reads a vector with a two-byte length, and returns a reader of its contents.
     pub fn vec16(&mut self) -> Result<Self, DecodeError> {
         self.opaque16().map(Self::new)
     }
 
-    /// A reader of the contents of a vector with a three-byte length.
+    /// Reads a vector with a three-byte length, and returns a reader of its contents.
     pub fn vec24(&mut self) -> Result<Self, DecodeError> {
         self.opaque24().map(Self::new)
     }

@@ -1,6 +1,6 @@
 //! The five-byte record header.
 //!
-//! Which lengths and types are allowed, and when, is checked by the record layer.
+//! The record layer checks whether a length or a type is allowed.
 
 use crate::code_points::{ContentType, ProtocolVersion};
 

@@ -1,4 +1,5 @@
-//! Searches in lists of 16-bit values, for a repeated value or for one that another list lacks.
+//! Searches in lists of 16-bit values: for a value that occurs twice, or for a value that is absent
+//! from a second list.
 //!
 //! Both searches take linear time for any input from a peer, and allocate nothing.
 

@@ -1,6 +1,6 @@
 //! Appends messages to a byte vector, with nested length prefixes.
 //!
-//! It writes integers, length-prefixed vectors and the four-byte handshake header.
+//! The writer appends integers, length-prefixed vectors and the four-byte handshake header.
 
 use crate::code_points::{ExtensionType, HandshakeType};
 use crate::error::EncodeError;
@@ -47,29 +47,29 @@ impl<'v> Writer<'v> {
         self.out.resize(self.out.len().saturating_add(count), 0);
     }
 
-    /// A one-byte integer.
+    /// Appends a one-byte integer.
     pub fn u8(&mut self, value: u8) {
         self.out.push(value);
     }
 
-    /// A two-byte integer.
+    /// Appends a two-byte integer.
     pub fn u16(&mut self, value: u16) {
         self.bytes(&value.to_be_bytes());
     }
 
-    /// A three-byte integer; a larger one counts as overflow.
+    /// Appends a three-byte integer. A larger value counts as overflow.
     pub fn u24(&mut self, value: u32) {
         let [high, rest @ ..] = value.to_be_bytes();
         self.overflow |= high != 0;
         self.bytes(&rest);
     }
 
-    /// A four-byte integer.
+    /// Appends a four-byte integer.
     pub fn u32(&mut self, value: u32) {
         self.bytes(&value.to_be_bytes());
     }
 
-    /// An eight-byte integer.
+    /// Appends an eight-byte integer.
     pub fn u64(&mut self, value: u64) {
         self.bytes(&value.to_be_bytes());
     }
@@ -104,13 +104,13 @@ impl<'v> Writer<'v> {
         self.vec24(|w| w.bytes(bytes));
     }
 
-    /// A handshake message: type, three-byte length, body. RFC 9846 4
+    /// Appends a handshake message: type, three-byte length, body. RFC 9846 4
     pub fn handshake(&mut self, handshake_type: HandshakeType, body: impl FnOnce(&mut Self)) {
         self.u8(handshake_type.0);
         self.vec24(body);
     }
 
-    /// An extension: type, two-byte length, body. RFC 9846 4.3
+    /// Appends an extension: type, two-byte length, body. RFC 9846 4.3
     pub fn extension(&mut self, extension_type: ExtensionType, body: impl FnOnce(&mut Self)) {
         self.u16(extension_type.0);
         self.vec16(body);

@@ -26,7 +26,7 @@ pub fn chain(bytes: &[u8]) -> bool {
         chain.push(CertificateDer::from(script.take(length)));
     }
     chain.iter().for_each(describe);
-    // Each function is called without the checks of the other.
+    // Each function is called even if the other one has refused the chain.
     let key = end_entity_public_key(&chain);
     let name = name.map(|name| ServerName::try_from(name).expect("a name"));
     match verifier().verify(usage, &chain, name.as_ref(), None, material::now()) {

@@ -1,7 +1,7 @@
 //! The configurations that inputs select, and the application that answers questions.
 //!
 //! The configurations are built once, so that runs are fast. Cipher suites are configured, so that
-//! every machine prefers the same ones.
+//! every machine prefers the same suites.
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,8 +25,8 @@ use crate::two_sided::keys::ThreadLog;
 /// The number of configurations of each side that an input can select.
 pub const CONFIGS: usize = 8;
 
-/// The number of configurations of each side. The last one has a key whose signatures are random;
-/// it is used only to record flights for the other side.
+/// The number of configurations of each side. The last configuration has a key whose signatures are
+/// random. It is used only to record flights for the other side.
 const COUNT: usize = CONFIGS + 1;
 
 const SUITES: [CipherSuite; 6] = [
@@ -120,7 +120,7 @@ impl SelectCredential for Application {
     }
 }
 
-/// A plain key and an imported one.
+/// A plain key and an imported key.
 fn keys() -> Vec<PreSharedKey> {
     let hash = HashAlgorithm::Sha256;
     let plain = PreSharedKey::external(b"plain", &[1; 32], hash).expect("a key");
@@ -150,7 +150,7 @@ pub(crate) fn server_builder() -> ServerConfigBuilder {
 }
 
 fn clients() -> [Arc<ClientConfig>; COUNT] {
-    // A run must not leave sessions in a store for the next one.
+    // An input must not leave sessions in a store for the next input.
     let builder = || client_builder().without_resumption();
     let resuming_client = |version, storage| {
         let builder = client_builder().roots(material::roots()).groups(&GROUPS[1..]);

@@ -33,7 +33,7 @@ pub(crate) struct Peer {
     pub(crate) out: Vec<u8>,
     /// The error that ended the connection, if any.
     pub(crate) error: Option<Error>,
-    /// Whether no more data will arrive: the peer closed, or its transport ended and that is
+    /// Whether no more data will arrive: the peer closed, or its transport ended and truncation is
     /// tolerated.
     pub(crate) closed: bool,
     /// Whether the peer sent close_notify.
@@ -49,7 +49,7 @@ pub(crate) struct Peer {
     pub(crate) arrived: usize,
     /// The number of bytes that arrived before the handshake was complete.
     early: usize,
-    /// Whether every byte that arrived was the next one of the other side.
+    /// Whether every byte that arrived was the next byte of the other side.
     pub(crate) intact: bool,
 }
 
@@ -306,8 +306,8 @@ impl Peer {
         panic!("reading does not end");
     }
 
-    /// Checks that a waiting side holds less than a record, in memory for two: a partial one and
-    /// the previous one.
+    /// Checks that a waiting side holds less than a record, in memory for two records: a partial
+    /// record and the previous one.
     fn check_waiting(&mut self) {
         let unread = self.received.unread().len();
         assert!(unread < MAX_RECORD || self.closed, "a complete record was not read");
@@ -361,8 +361,8 @@ impl Peer {
         }
     }
 
-    /// Checks that a receiver that failed or was closed stays so, and that a failure stops the
-    /// sender.
+    /// Checks that a receiver that failed or was closed remains in that state, and that a failure
+    /// stops the sender.
     fn check_final(&mut self) {
         let Some(connection) = &mut self.connection else { return self.check_handshake_ended() };
         let mut room = [0; 64];

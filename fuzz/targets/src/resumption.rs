@@ -1,6 +1,6 @@
 //! Sessions for resumption. They are made before the first run, and are the same in each run.
 //!
-//! Each run has its own random seed, and no run affects the next one: stores discard new sessions,
+//! Each input has its own random seed, and no input affects the next: stores discard new sessions,
 //! and a sealer starts again with each ticket.
 
 use std::sync::{Arc, Mutex, OnceLock};
@@ -98,8 +98,8 @@ pub(crate) fn keys() -> TicketKeySet {
     TicketKeySet::new(key, None, None).expect("one key is a set")
 }
 
-/// A sealer that seals each ticket as the first one of a process, so that it depends on the run's
-/// seed alone.
+/// A sealer that seals each ticket like the first ticket of a process, so that the ticket depends
+/// only on the seed.
 pub(crate) struct Sealer;
 
 pub(crate) const LIFETIME: u32 = 7200;

@@ -17,8 +17,8 @@ use crate::script::Script;
 pub fn sealed_tickets(input: &[u8]) -> bool {
     let mut script = Script::new(input);
     let is_shared = script.byte().unwrap_or(0) & 1 == 1;
-    // Each input has other keys. Otherwise a fuzzer, which observes compared bytes, would use
-    // tickets of one run in the next.
+    // The keys depend on the input. Otherwise a fuzzer, which observes compared bytes, would use
+    // tickets of one input in the next.
     let digest = Hash::digest(HashAlgorithm::Sha256, &[input]);
     let secret: [u8; 32] = *digest.first_chunk().expect("as long as a key");
     let seed = u64::from_be_bytes(*digest.first_chunk().expect("longer than that"));
@@ -125,7 +125,7 @@ impl World {
             return;
         }
         let ticket = self.sealer().seal(session, self.time());
-        // A shared key may not have begun, but an own key always has.
+        // A shared key may not have begun to seal yet, but a sealer's own key always has.
         assert!(self.is_shared || ticket.is_some(), "no ticket");
         let Some(ticket) = ticket else { return };
         let is_new = self.tickets.iter().all(|sealed| sealed.ticket != ticket);
@@ -149,8 +149,8 @@ impl World {
         self.opened += usize::from(opened.is_some());
     }
 
-    /// Whether a shared key opens tickets: while it is in the set, and one lifetime after the next
-    /// one began.
+    /// Whether a shared key opens tickets: while it is in the set, until one lifetime after the
+    /// next key began.
     fn opens(&self, number: u8) -> bool {
         let is_newest = number == self.current + 1;
         let in_set = number.abs_diff(self.current) <= 1;

@@ -1,6 +1,7 @@
 //! Sessions as bytes, in servers' stores and as clients save them; and saved ticket keys.
 //!
-//! Parsed bytes are encoded again and must be the same. Handshakes then use the sessions.
+//! Parsed bytes are encoded again, and the result must be the same bytes. Handshakes then use the
+//! sessions.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -19,8 +20,8 @@ use tercel_crypto::deterministic::with_seed;
 use crate::resumption::{self, FixedStore, LIFETIME, Storage};
 use crate::{configs, material};
 
-/// Uses a sealed session in a handshake; the first byte selects how. Returns whether the session
-/// was resumed.
+/// Uses a sealed session in a handshake. The first byte selects the way in which it is used.
+/// Returns whether the session was resumed.
 ///
 /// The checksum for stores is computed here, because a fuzzer would not find it. A wrong checksum
 /// is tested too.

@@ -45,7 +45,7 @@ fn replay(name: &str, target: fn(&[u8]) -> bool) {
     }
 }
 
-/// Makes one change: of a byte, of the length, or of a part, which is replaced by one of another
+/// Makes one change: of a byte, of the length, or of a part, which is replaced by a part of another
 /// seed.
 fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Xorshift) {
     let at = random.below(bytes.len() + 1);

@@ -280,7 +280,7 @@ mod tests {
     }
 
     /// The share of 95 % intervals over 15 rounds that contain the true value. Each key makes each
-    /// of two libraries faster or slower by a random amount; the remaining noise is a third as
+    /// of the two libraries faster or slower by a random amount. The remaining noise is a third as
     /// large.
     fn held(seed: u64, each_round_has_a_key_of_its_own: bool) -> f64 {
         let (mut random, trials, rounds) = (Random::new(seed), 400, 15);

@@ -122,8 +122,8 @@ fn a_worker_that_crashes_hangs_or_does_something_else_loses_that_row_only() {
 #[test]
 fn what_was_measured_outlives_an_interrupt_and_is_taken_up() {
     let place = Place::new("interrupt");
-    // The second row takes longer than the test, which kills the run during it. `exec` replaces
-    // the shell, so that no other process remains.
+    // The second row takes longer than the test, which kills `lab run` during that row. `exec`
+    // replaces the shell, so that no other process remains.
     let forever = "*'\"do\":\"prepare\"'*full-13-ecdsa*) exec sleep 30 ;;";
     place.fake("a", 1000, forever);
     let arguments = ["--rounds", "1", "--row-seconds", "0", TWO_ROWS[0], TWO_ROWS[1]];

@@ -13,7 +13,8 @@ use std::process::Output;
 use common::{Place, lab, said};
 use lab::series::report::{NoFigure, SeriesReport};
 
-/// Adds a release that takes this many nanoseconds for everything, after additional `case` arms.
+/// Adds a fake worker for a release. It reports `nanoseconds` for every figure. Its shell script
+/// matches the `case` arms in `arms` first.
 fn release(place: &Place, series: &str, version: &str, nanoseconds: u32, arms: &str) {
     let sides = ["connection", "block", "key generation", "encapsulation", "decapsulation"];
     let sides: Vec<_> = sides

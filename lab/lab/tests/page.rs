@@ -68,7 +68,7 @@ fn a_page_is_complete_in_itself_and_well_formed() {
 /// Elements that are not closed, or closed in the wrong order.
 fn balance(page: &str) -> Vec<String> {
     // These elements have no end tag. HTML also allows omitting the end tags of table and list
-    // parts, but the page has them.
+    // parts, but the page has these end tags.
     let lonely = ["meta", "rect", "line", "circle", "polyline", "br"];
     let mut open: Vec<String> = Vec::new();
     let body = page.split_once("</style>").map_or(page, |(_, body)| body);

@@ -1,7 +1,8 @@
 //! The fields of `report.json` with their types, as recorded for each schema. A change of a field
 //! requires a new schema.
 
-// A test may fail by panicking, also in shared code.
+// A test may fail by panicking, also in shared code. The sample converts only small integers to
+// floating point.
 #![allow(clippy::unwrap_used, clippy::cast_precision_loss)]
 
 #[path = "common/sample.rs"]

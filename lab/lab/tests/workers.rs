@@ -158,7 +158,7 @@ fn every_row(
     (report, page)
 }
 
-/// Checks the negotiated parameters of these peers, and that exactly the `unable` ones do not
+/// Checks the negotiated parameters of these peers, and that exactly the peers in `unable` do not
 /// support the row.
 fn as_asked(row: &RowReport, peers: &[&str], unable: &[&str]) {
     assert!(row.failures.is_empty(), "{}: {:?}", row.row.id, row.failures);

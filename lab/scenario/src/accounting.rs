@@ -138,12 +138,12 @@ impl Part {
     }
 }
 
-/// The rules for one library: the neutral ones, or those of its program.
+/// The rules for one library: the neutral rules, or those of its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimingRules(pub(crate) Option<Program>);
 
 impl TimingRules {
-    /// The part that a step is added to; `None` if the step is not timed.
+    /// The part to which a step is added; `None` if the step is not timed.
     pub(crate) fn part(self, step: Step) -> Option<Part> {
         match (step, self.0) {
             (Step::Send, _) => Some(Part::Send),

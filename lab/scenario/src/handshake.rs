@@ -69,7 +69,7 @@ impl<L: Library> ConnectionPair<L> {
     /// Makes one handshake of the requested kind and checks it on both sides.
     ///
     /// A client may store few tickets and use each once, so other threads may have used the last
-    /// one. The handshake is then full, brings a new ticket, and is not counted.
+    /// ticket. The handshake is then full and brings a new ticket. It is not counted.
     pub(crate) fn connect(&mut self, resumed: bool) -> Result<(L::Client, L::Server)> {
         for _ in 0..MAX_FALLBACKS {
             let before = self.shared.then(|| self.timer.clone());
@@ -176,7 +176,7 @@ impl<L: Library> Handshakes<L> {
         pair.shared = matches!(row.task, Task::Threads | Task::Latency);
         let resumed = row.resumption.is_some();
         // This handshake gives the client a session. It is not needed if threads share the library:
-        // sessions of other threads may exist, and without one the first handshake falls back.
+        // sessions of other threads may exist, and otherwise the first handshake is a full one.
         if resumed && !pair.shared {
             pair.connect(false)?;
         }

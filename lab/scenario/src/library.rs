@@ -48,8 +48,8 @@ pub trait Library: Sized + Send + Sync {
     /// Any error of the library.
     fn server(&self) -> Result<Self::Server>;
 
-    /// Timed: loads the object of a row of loading. A new configuration replaces the one of its
-    /// side; the configuration of the other side is shared with `self`.
+    /// Timed: loads the object of a row of loading. A new configuration replaces the configuration
+    /// of its side. The configuration of the other side is shared with `self`.
     ///
     /// # Errors
     /// [`PrepareError::Unsupported`] if the library has no call for it.
@@ -148,7 +148,7 @@ pub struct Outcome {
     pub early_data: usize,
 }
 
-/// Why a row could not be prepared.
+/// The reason why a row could not be prepared.
 #[derive(Debug)]
 pub enum PrepareError {
     /// The library does not support the row.

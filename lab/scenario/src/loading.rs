@@ -1,8 +1,9 @@
 //! Loading of keys, chains and roots from PEM in memory.
 //!
 //! Libraries differ in the work that they defer to the first use of an object: parsing keys,
-//! indexing roots, precomputation. So two values are judged: loading alone, and loading with the
-//! first use. Each repetition loads a new object. The time to drop it is reported, but not judged.
+//! indexing roots, precomputation. Therefore two values are judged: loading alone, and loading with
+//! the first use. Each repetition loads a new object. The time to drop it is reported, but not
+//! judged.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -167,7 +167,7 @@ impl<L: Library> Crowd<'_, L> {
         Ok(parked)
     }
 
-    /// Stores the current bytes per connection.
+    /// Stores the current number of bytes per connection under the name `what`.
     fn tell(&self, what: &str, figures: &mut BTreeMap<String, f64>) {
         figures.insert(format!("client {what}"), self.clients.each(self.clients.taken.bytes));
         figures.insert(format!("server {what}"), self.servers.each(self.servers.taken.bytes));
@@ -255,8 +255,8 @@ impl<E: Endpoint> Side<E> {
         self.collect(counter, index, scratch, flight)
     }
 
-    /// Collects through a buffer of sufficient capacity, so that its growth is not counted for a
-    /// library.
+    /// Collects through a buffer of sufficient capacity, so that growth of the buffer is not
+    /// counted for a library.
     fn collect(
         &mut self,
         counter: &mut Allocations,

@@ -2,9 +2,9 @@
 //!
 //! Address space randomization moves whole pages. Within pages, a program allocates at the same
 //! addresses in each process, which affects its speed: values may share cache lines, or have the
-//! same low address bits as others. So before a worker reads its keys it allocates blocks of all
-//! sizes, in numbers derived from the controller's placement number, and never frees them. Later
-//! allocations follow these blocks.
+//! same low address bits as other values. So before a worker reads its keys it allocates blocks of
+//! all sizes, in numbers derived from the controller's placement number, and never frees them.
+//! Later allocations follow these blocks.
 
 use std::hint::black_box;
 use std::sync::OnceLock;

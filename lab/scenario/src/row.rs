@@ -109,7 +109,7 @@ pub const ALLOCATIONS: &str = "allocations";
 /// The side of memory rows for both ends together: growth of the process per pair.
 pub const RESIDENT: &str = "resident";
 
-/// How the server stores sessions.
+/// The way in which the server stores sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resumption {

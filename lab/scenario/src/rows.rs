@@ -1,4 +1,4 @@
-//! The table of rows. A worker that does not support a row reports that.
+//! The table of rows. A worker reports the rows that it does not support.
 
 use crate::accounting::Accounting;
 use crate::row::{Chain, Group, Load, Resumption, Row, Suite, Task, Version};
@@ -43,7 +43,7 @@ pub fn for_accounting(accounting: Accounting) -> Vec<Row> {
 
 /// The rows that the programs of the published comparisons measure. TLS 1.3 has both groups,
 /// because reports used X25519 until 2025. The row with the mixed RSA chain is from a report of
-/// 2019, and those with other suites of TLS 1.2 are from 2018.
+/// 2019. The rows with other suites of TLS 1.2 are from 2018.
 const PUBLISHED: &[&str] = &[
     "bulk-12-aes128",
     "bulk-12-aes256",

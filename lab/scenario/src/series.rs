@@ -22,7 +22,7 @@ pub struct Job {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Task {
-    /// A connection: creation of both sides, handshake, release. The side is [`CONNECTION`], the
+    /// A connection: creation of both sides, handshake, release. The figure is [`CONNECTION`], the
     /// parts are `client` and `server`.
     Handshake {
         /// The protocol version.
@@ -36,47 +36,47 @@ pub enum Task {
         /// Whether a session is resumed with a ticket.
         resumed: bool,
     },
-    /// AES-256-GCM, encrypting in place. The side is [`BLOCK`].
+    /// AES-256-GCM, encrypting in place. The figure is [`BLOCK`].
     Cipher {
         /// The meaning of one repetition.
         usage: CipherUse,
         /// Bytes of one repetition.
         block: usize,
     },
-    /// SHA-256 of a block. The side is [`BLOCK`].
+    /// SHA-256 of a block. The figure is [`BLOCK`].
     Digest {
         /// Bytes of one repetition.
         block: usize,
     },
-    /// ML-KEM-768. The sides are [`KEY_GENERATION`], [`ENCAPSULATION`] and [`DECAPSULATION`].
+    /// ML-KEM-768. The figures are [`KEY_GENERATION`], [`ENCAPSULATION`] and [`DECAPSULATION`].
     MlKem768,
-    /// Signatures of a digest: PKCS #1 with RSA, or ECDSA. The sides are [`SIGN`] and [`VERIFY`].
+    /// Signatures of a digest: PKCS #1 with RSA, or ECDSA. The figures are [`SIGN`] and [`VERIFY`].
     Signature {
         /// The key.
         key: Key,
     },
-    /// ECDH. The side is [`AGREEMENT`].
+    /// ECDH. The figure is [`AGREEMENT`].
     Agreement {
         /// The curve.
         key: Key,
     },
 }
 
-/// The side of a handshake.
+/// The name of the figure for a handshake.
 pub const CONNECTION: &str = "connection";
-/// The side of a cipher or a digest.
+/// The name of the figure for a cipher or a digest.
 pub const BLOCK: &str = "block";
-/// The side of ML-KEM for generating a key pair.
+/// The name of the figure for generating an ML-KEM key pair.
 pub const KEY_GENERATION: &str = "key generation";
-/// The side of ML-KEM for encapsulating.
+/// The name of the figure for an ML-KEM encapsulation.
 pub const ENCAPSULATION: &str = "encapsulation";
-/// The side of ML-KEM for decapsulating.
+/// The name of the figure for an ML-KEM decapsulation.
 pub const DECAPSULATION: &str = "decapsulation";
-/// The side of a signature for signing.
+/// The name of the figure for making a signature.
 pub const SIGN: &str = "sign";
-/// The side of a signature for verifying.
+/// The name of the figure for verifying a signature.
 pub const VERIFY: &str = "verify";
-/// The side of ECDH.
+/// The name of the figure for an ECDH key agreement.
 pub const AGREEMENT: &str = "agreement";
 
 /// The meaning of a block for a cipher.
@@ -175,7 +175,7 @@ impl Job {
         id
     }
 
-    /// The sides of the job, each in nanoseconds per operation.
+    /// The names of the job's figures, each in nanoseconds per operation.
     #[must_use]
     pub fn sides(&self) -> &'static [&'static str] {
         match self.task {

@@ -75,7 +75,7 @@ marker_functions! {
     all;
 }
 
-/// Runs `action` with counted spans.
+/// Runs `action`, and counts its spans instead of timing them.
 pub(crate) fn repetitions<T>(action: impl FnOnce() -> T) -> T {
     COUNTED.set(true);
     let result = all(action);

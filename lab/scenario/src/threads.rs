@@ -46,7 +46,7 @@ pub fn run_threads(
     let one = &|index| {
         placement::of_thread(index);
         let prepared = thread_setup();
-        // A thread that failed also waits at the barrier; the others would block otherwise.
+        // A thread that failed also waits at the barrier. Otherwise the other threads would block.
         barrier.wait();
         prepared?.measure(budget)
     };
@@ -84,7 +84,7 @@ impl PreparedTask for Threads {
 ///
 /// The sum of the threads' own rates would be too high if there are more threads than CPUs. A
 /// thread that is descheduled outside that side's span would count as if it had its own CPU.
-/// Published accounting uses that sum.
+/// Published accounting uses the sum of the rates.
 ///
 /// # Errors
 /// If a measurement lacks this side.

@@ -5,7 +5,7 @@
 
 use crate::meter::untimed;
 
-/// The shortest copy that is not timed. Shorter ones take less time than reading the clock.
+/// The shortest copy that is not timed. Shorter copies take less time than reading the clock.
 const MIN_UNTIMED_COPY: usize = 1 << 10;
 
 /// Received bytes and bytes to send, for one connection at a time.
@@ -37,7 +37,7 @@ impl TransportBuffers {
         count
     }
 
-    /// Appends the bytes to send to `wire`, and removes them here.
+    /// Moves the bytes to send to the end of `wire`.
     pub fn collect(&mut self, wire: &mut Vec<u8>) {
         wire.extend_from_slice(&self.sent[..self.written]);
         self.written = 0;

@@ -40,8 +40,8 @@ pub trait PreparedTask {
     /// If the row fails or a handshake does not have the requested parameters.
     fn measure(&mut self, budget: Duration) -> Result<Measurement>;
 
-    /// Repeats the row, or batches of it, with spans in [`crate::Meter::time`] as usual. The result
-    /// has no values.
+    /// Repeats the row, or batches of it. Spans are counted in [`crate::Meter::time`] as usual. The
+    /// result has no values.
     ///
     /// # Errors
     /// [`PrepareError::Unsupported`] if the row is not repeated in one thread.
@@ -57,7 +57,7 @@ pub trait PreparedTask {
     }
 }
 
-/// Serves requests from standard input until it ends.
+/// Serves requests from standard input until standard input ends.
 #[must_use]
 pub fn serve<R: DeserializeOwned>(mut worker: impl Worker<R>) -> ExitCode {
     let (input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());

@@ -72,14 +72,15 @@ clock_difference = 1
 "
     );
     let shared = match kind {
-        // The shortest lifetime, so that keys rotate as often as possible.
+        // This is the shortest lifetime, so that keys rotate as often as possible.
         ResumptionKind::StoreKeys => format!("tickets = \"shared\"\nticket_lifetime = 60\n{store}"),
         ResumptionKind::FileKeys => {
             format!("tickets = \"shared\"\nticket_keys = \"{folder}/ticket.keys\"\n")
         }
         ResumptionKind::Sessions => format!("tickets = \"off\"\nsessions = \"shared\"\n{store}"),
     };
-    // Each node has its own backend, and so its own context by default: docs/proxy.md, "Sessions".
+    // By default each node has its own session context, because it has its own backend:
+    // docs/proxy.md, "Sessions".
     let context = "session_context = \"fleet\"";
     // The store records accepted early data.
     let early = if kind == ResumptionKind::FileKeys { 0 } else { 16_384 };

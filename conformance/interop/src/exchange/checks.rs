@@ -1,7 +1,7 @@
 //! Checks the result of a feature cell.
 //!
 //! Each source that reports a fact must confirm it: the recorded bytes, Tercel and the other
-//! program. The first connection must not be resumed, and every later connection must be.
+//! program. The first connection must not be resumed, and every later connection must be resumed.
 
 use std::fs;
 
@@ -190,7 +190,8 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// The compression must be the only choice: Tercel is configured with no other.
+    /// The compression algorithm must be the only one offered, because Tercel is configured with no
+    /// other.
     fn check_offer(&self, compression: Compression) -> Result<()> {
         let offered = recorded::offered_compressions(&self.relay.client_bytes(0));
         let as_expected = match self.cell.role {

@@ -65,7 +65,7 @@ impl Program for Curl {
         if let Some(group) = order.limits.group {
             command.args(["--curves", group.openssl]);
         }
-        // Without this, curl would request the next file on the same connection.
+        // Without this header, curl would request the next file on the same connection.
         command.args(["--header", "Connection: close"]);
         if order.extra.is_some() {
             command.arg("--verbose");

@@ -108,8 +108,8 @@ impl Program for GnuTls {
         if !order.refused {
             command.arg("--resume");
             if order.limits.version != Some(Version::Tls12) {
-                // A refused connection lacks this option, because the client would also wait after
-                // an alert.
+                // The option is omitted for a refused connection, because the client would also
+                // wait after an alert.
                 command.arg("--waitresumption");
             }
         }
@@ -236,8 +236,8 @@ fn limit(command: &mut Command, limits: Limits, extra: Option<Extra<'_>>) {
     }
 }
 
-/// GnuTLS has one "priority string" for all limits, which removes all values of a kind and adds
-/// one.
+/// GnuTLS has one "priority string" for all limits. The string removes all values of a kind and
+/// adds one value.
 fn priority(limits: Limits) -> String {
     let mut priority = String::from("NORMAL");
     if let Some(version) = limits.version {

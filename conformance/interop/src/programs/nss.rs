@@ -56,7 +56,8 @@ impl Nss {
         Self { abilities, folder: folder.join("nss"), databases: Mutex::default() }
     }
 
-    /// The database argument of the programs. They report an error if it could not be created.
+    /// The database argument of the programs. The programs report an error if the database could
+    /// not be created.
     fn database(
         &self,
         roots: &Path,

@@ -266,7 +266,7 @@ fn expect_key(command: &mut Command, key: &Path) {
 
 fn present(command: &mut Command, credential: &Credential) {
     command.arg("-cert").arg(&credential.certificate);
-    // The file has the leaf, then the intermediate; `-cert` reads the first only.
+    // The file has the leaf, then the intermediate. `-cert` reads only the leaf.
     command.arg("-cert_chain").arg(&credential.certificate);
     command.arg("-key").arg(&credential.key);
 }

@@ -30,7 +30,7 @@ fn no_stream(_: &Options, _: TcpStream) -> Result<Box<dyn Tls>> {
 fn fetch(options: &Options) -> Result<()> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
     let mut builder = Client::builder()
-        // Without this, reqwest would request the next file on the same connection.
+        // Without this setting, reqwest would request the next file on the same connection.
         .pool_max_idle_per_host(0)
         .no_proxy()
         .resolve(&options.name, address)

@@ -50,13 +50,13 @@ fn server_config(options: &Options) -> Result<Config> {
         Some(file) => {
             builder.set_client_auth_type(ClientAuthType::Required)?;
             builder.trust_pem(&fs::read(file)?)?;
-            // The default verifies the name of a server.
+            // By default, the library would verify the name of a server.
             builder.set_verify_host_callback(AnyName)?;
         }
         None => drop(builder.set_client_auth_type(ClientAuthType::None)?),
     }
     if options.has_feature("resume-1.2-ticket") || options.has_feature("resume-1.3-stateless") {
-        // A fixed key, since nothing here is secret.
+        // The key is fixed, since this program has no secrets.
         builder.add_session_ticket_key(b"key", &[7; 32], SystemTime::now())?;
     }
     Ok(builder.build()?)
@@ -118,8 +118,8 @@ fn builder(options: &Options) -> Result<Builder> {
     let mut builder = Config::builder();
     builder.with_system_certs(false)?;
     builder.set_security_policy(&Policy::from_version(policy)?)?;
-    // Errors end the connection at once. The library's delay protects secrets, and there are none
-    // here.
+    // Errors end the connection at once. The library's delay protects secrets, and this program has
+    // none.
     builder.set_max_blinding_delay(1)?;
     if let Some((chain, key)) = options.credential() {
         builder.load_pem(&fs::read(chain)?, &fs::read(key)?)?;

@@ -6,7 +6,8 @@ use tercel::{Connection, EarlyData, Error, Handshake, Next, ReceiveBuffer, Sende
 
 use crate::transport::Transport;
 
-/// A connection, bytes received beyond its handshake, and data that was not sent as early data.
+/// A connection, the bytes that were received after its handshake, and the data that was not sent
+/// as early data.
 pub(crate) struct Completed {
     pub(crate) connection: Connection,
     pub(crate) received: ReceiveBuffer,

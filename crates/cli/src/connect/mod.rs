@@ -24,7 +24,7 @@ use session_file::SessionFile;
 /// Connects, reports, and relays bytes until the peer closes.
 pub(crate) fn run(options: &Options) -> Result<()> {
     options.client.warn();
-    // Everything that can fail without the server is done before the connection is made.
+    // All steps that can fail without the server come before the connection is made.
     let sessions = options.session_file.as_deref().map(SessionFile::open).transpose()?;
     let config = config(options, sessions.as_ref())?;
     let early_data = options.early_data.as_deref().map(credential_files::read).transpose()?;

@@ -24,9 +24,10 @@ use crate::negotiated::subject;
 /// Options of the relay.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RelayOptions {
-    /// How long to wait for a peer that has to respond.
+    /// How long to wait for the peer's response.
     pub(crate) timeout: Duration,
-    /// Whether the server may still request a certificate. It cannot be sent after close_notify.
+    /// Whether the server may still request a certificate. A certificate cannot be sent after
+    /// close_notify.
     pub(crate) awaits_request: bool,
     /// Whether certificate requests are answered without a report.
     pub(crate) quiet: bool,
@@ -166,7 +167,8 @@ impl Outgoing {
         input.unwrap_or(Ok(())).context("cannot read standard input")
     }
 
-    /// Answers certificate requests; without a suitable certificate the answer is an empty one.
+    /// Answers certificate requests. Without a suitable certificate, the answer is an empty
+    /// Certificate.
     fn answer_requests(&mut self) -> Result<()> {
         let requests = match self.shared.requests.lock() {
             Ok(mut requests) => std::mem::take(&mut *requests),
@@ -258,8 +260,8 @@ impl Incoming {
         }
     }
 
-    /// Waits for bytes. The wait has no limit until close_notify was sent; after that it fails if
-    /// the peer neither sends nor closes within the time limit.
+    /// Waits for bytes. The wait has no limit until close_notify was sent; after that, this fails
+    /// if the peer neither sends nor closes within the time limit.
     fn receive(&mut self, last_received: Instant) -> Result<usize> {
         loop {
             let error = match self.received.read_from(&mut &*self.socket) {

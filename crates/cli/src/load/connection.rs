@@ -153,8 +153,8 @@ impl ConnectionLoop {
         if !schedule.is_fixed() {
             return;
         }
-        // Iterations that did not finish have waited at least this long. They are the slowest
-        // iterations, so the latencies would look too good without them.
+        // Iterations that did not finish have waited at least this long. They are counted, because
+        // they are the slowest iterations, and the latencies would look too good without them.
         let mut statistics = self.workload.statistics.borrow_mut();
         if let Some(started) = self.started {
             statistics.record_latency(window.end.saturating_duration_since(started));

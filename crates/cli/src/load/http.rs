@@ -66,7 +66,7 @@ impl Reader {
     ) -> io::Result<Answer> {
         let (answer, content) = loop {
             match self.head()? {
-                // This is an interim response; the final one follows. RFC 9110 15.2
+                // This is an interim response; the final response follows. RFC 9110 15.2
                 Some((Answer { status: 100..=199, .. }, _)) => {}
                 Some(head) => break head,
                 None => self.fill(stream).await?,

@@ -10,8 +10,8 @@ use tokio::io::AsyncReadExt;
 use super::connection::{Failure, Workload};
 use super::thread_shares::ThreadShare;
 
-/// Makes the connections of a thread and gives each to a task of its own. As many are made
-/// concurrently as the thread has loops.
+/// Makes the connections of a thread and gives each to a task of its own. The number of connections
+/// made concurrently is the number of the thread's loops.
 pub(crate) async fn open(workload: &Rc<Workload>, share: &ThreadShare) {
     let left = Rc::new(Cell::new(share.idle));
     let openers = share.loops.iter().map(|_| {

@@ -110,7 +110,7 @@ impl RunSettings {
         text
     }
 
-    /// A comparison of the servers: median, range, and the ratio to the first one.
+    /// A comparison of the servers: median, range, and the ratio to the first server.
     pub(crate) fn summary(&self, runs: &[Run]) -> String {
         let mut targets: Vec<&str> = Vec::new();
         for run in runs {

@@ -22,7 +22,8 @@ impl Schedule {
         Self { due: start + times(index).unwrap_or_default(), every: times(connections) }
     }
 
-    /// Waits for the next iteration. Returns the time from which its latency counts.
+    /// Waits for the next iteration. Returns the time from which the latency of the iteration
+    /// counts.
     pub(crate) async fn next(&mut self, statistics: &std::cell::RefCell<Statistics>) -> Instant {
         let now = Instant::now();
         let Some(every) = self.every else { return now };
@@ -33,7 +34,8 @@ impl Schedule {
             return due;
         }
         tokio::time::sleep_until(due.into()).await;
-        // Timers fire up to some milliseconds late, which does not count as the server's latency.
+        // Timers fire up to some milliseconds late. This delay does not count as the server's
+        // latency.
         let started = Instant::now();
         statistics.borrow_mut().record_timer_lateness(started.saturating_duration_since(due));
         started
@@ -44,7 +46,7 @@ impl Schedule {
         self.every.is_some()
     }
 
-    /// For each iteration that never started, the time for which it had waited at `end`.
+    /// The time for which each iteration that never started had waited at `end`.
     pub(crate) fn waiting(self, end: Instant) -> impl Iterator<Item = Duration> {
         let mut due = self.due;
         std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
-//! Threads that share the connections. Each has a runtime of its own, and they share nothing while
-//! they measure.
+//! Threads among which the connections are divided. Each thread has a runtime of its own, and
+//! shares no data with the others while it measures.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;

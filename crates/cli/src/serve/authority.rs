@@ -1,8 +1,8 @@
 //! The embedded test certificate authority: a root, an intermediate and leaves, generated when the
 //! server starts.
 //!
-//! The private key of the root is dropped after that, so that nothing can be issued later. Clients
-//! that trust the root trust the user who runs the server, so it is for tests only.
+//! The private key of the root is then dropped, so that no certificate can be issued later. Clients
+//! that trust the root trust the user who runs the server, so the authority is for tests only.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -56,8 +56,8 @@ fn resumption(options: &Options, builder: ServerConfigBuilder) -> ServerConfigBu
     };
     match options.early_data {
         Some(bytes) => {
-            // Ticket keys and stores are created together with this guard, so it has an entry for
-            // all early data that was accepted with them.
+            // Ticket keys and stores are created together with this guard, so the guard has an
+            // entry for all early data that was accepted with them.
             let beginning = UnixTime::since_unix_epoch(Duration::ZERO);
             let guard = ReplayGuard::new(REPLAY_GUARD_CAPACITY, beginning);
             builder.early_data(bytes, Policy::Here(Arc::new(guard)))

@@ -140,7 +140,8 @@ impl ConnectionHandler {
     }
 }
 
-/// Whether the client did not offer post-handshake authentication, or the version does not have it.
+/// Whether the error means that the client did not offer post-handshake authentication, or that the
+/// version does not have it.
 fn cannot_be_asked(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidInput
 }
@@ -155,7 +156,7 @@ fn refuse(stream: &mut TlsStream<'_>, error: io::Error) -> io::Error {
     let sender = &mut stream.connection_mut().sender;
     let sealed = sender.abort(AlertDescription::ACCESS_DENIED, &mut alert);
     let mut transport: &Transport = stream.transport();
-    // A failure to send the alert is not reported: the first error is more useful.
+    // A failure to send the alert is not reported, because the first error is more useful.
     let _ = sealed.map(|()| transport.write_all(&alert));
     io::Error::other("client does not support post-handshake authentication")
 }

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A limited number of permits; dropping a permit returns it.
+/// A limited number of permits. A permit that is dropped can be taken again.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionLimit(Arc<Shared>);
 
-/// A permit for one connection. Dropping it returns it, even if the thread panics.
+/// A permit for one connection. It is returned when it is dropped, even if the thread panics.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit(Arc<Shared>);
 

@@ -83,7 +83,8 @@ fn plain_name(name: &str) -> Result<&str, Status> {
     if name.contains(['/', '\\', ':']) {
         return Err(Status::Forbidden);
     }
-    // File systems have no longer names, and their error for a longer one has no stable kind.
+    // File systems have no longer names. They are refused here, because the error of a file system
+    // has no stable kind.
     if name.len() > 255 {
         return Err(Status::NotFound);
     }

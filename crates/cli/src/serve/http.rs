@@ -113,7 +113,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Request>, Status> {
     let target = request.path.unwrap_or_default();
     let path = match (path_of(target), method) {
         (Some(path), _) => path.to_owned(),
-        // Only other methods have targets of other forms. RFC 9112 3.2
+        // Targets of other forms occur only with other methods. RFC 9112 3.2
         (None, Method::Other) => String::new(),
         (None, _) => return Err(Status::BadRequest),
     };
@@ -219,7 +219,8 @@ fn send_file(file: File, length: u64, out: &mut impl Write) -> io::Result<()> {
     while left > 0 {
         let count = source.read(&mut buffer)?;
         if count == 0 {
-            // The response is shorter than declared; only truncation reveals that to the client.
+            // The response is shorter than declared. The client can detect this only if the
+            // connection ends without close_notify.
             return Err(io::Error::other("file became shorter while it was sent"));
         }
         out.write_all(buffer.get(..count).unwrap_or_default())?;

@@ -20,7 +20,7 @@ fn garbage_gets_an_alert_and_other_clients_are_served() {
         socket.shutdown(std::net::Shutdown::Write).unwrap();
         let mut answer = Vec::new();
         socket.read_to_end(&mut answer).unwrap();
-        // The client gets a fatal alert in plaintext, or nothing if it sent nothing.
+        // The client gets a fatal alert in plaintext, or no answer if it sent no data.
         let alert = answer.first() == Some(&21) && answer.get(5) == Some(&2);
         assert!(alert != nonsense.is_empty(), "{answer:?}");
         server.wait_for(said);

@@ -1,4 +1,4 @@
-//! The options decide what is negotiated, and both sides report the same.
+//! The options decide which parameters are negotiated, and both sides report the same parameters.
 
 use std::io::Read;
 use std::net::TcpListener;

@@ -1,5 +1,5 @@
-//! OCSP responses that OpenSSL makes, staples and verifies, and that this program staples and
-//! verifies. The tests are skipped without OpenSSL.
+//! OCSP responses made by OpenSSL. OpenSSL and this program both staple and verify them. The tests
+//! are skipped without OpenSSL.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -32,7 +32,7 @@ fn imported_keys_depend_on_their_context() {
     };
     with("gate to lodge").success();
     assert!(with("lodge to gate").failure().contains("handshake_failure"));
-    // A key that is not imported is another key than an imported one of the same name.
+    // A key that is not imported differs from an imported key of the same name.
     assert!(connect(&server.address, &["--psk", KEY], GET).failure().contains("handshake_failure"));
 }
 

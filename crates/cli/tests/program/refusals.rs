@@ -61,7 +61,7 @@ fn a_closed_port_is_refused() {
     assert_eq!(outcome.failure(), expected);
 }
 
-/// A server for misbehaviour that the program does not have: its configuration, listener and
+/// A server that can misbehave in ways in which the program cannot: its configuration, listener and
 /// address.
 fn server_of_ours() -> (Arc<ServerConfig>, TcpListener, String) {
     let leaf = Leaf::new("localhost", 2099);
@@ -82,7 +82,7 @@ fn truncation_is_distinguished_from_closing() {
         let (socket, _) = listener.accept().unwrap();
         let mut stream = Handshake::server(Arc::clone(&config)).complete(&socket).unwrap();
         std::io::Write::write_all(&mut stream, b"half a sen").unwrap();
-        // Waits until the client has closed, so that the end is not a reset.
+        // Waits until the client has closed, so that the connection does not end with a reset.
         let heard = std::io::Read::read(&mut stream, &mut [0; 1]).unwrap();
         assert_eq!(heard, 0);
     });

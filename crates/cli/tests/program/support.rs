@@ -26,8 +26,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server with these options, and with the embedded authority unless they contain
-    /// `--cert`.
+    /// Starts a server with these options. It uses the embedded authority unless the options
+    /// contain `--cert`.
     pub(crate) fn start(options: &[&str]) -> Self {
         let state = Folder::new();
         let mut command = tercel();
@@ -132,7 +132,7 @@ pub(crate) fn run(command: &mut Command, input: &[u8]) -> Outcome {
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
-    // A program that exits early does not read it all.
+    // A program that exits early does not read all input.
     let feeding = thread::spawn(move || _ = stdin.write_all(&input));
     let output = collect(child.stdout.take().unwrap());
     let said = collect(child.stderr.take().unwrap());
@@ -246,7 +246,8 @@ impl Leaf {
         Self { certificate, key, ca }
     }
 
-    /// Writes `NAME.pem`, `NAME.key` and `NAME-ca.pem`; the options to serve it.
+    /// Writes `NAME.pem`, `NAME.key` and `NAME-ca.pem`. Returns the options with which the server
+    /// uses the certificate.
     pub(crate) fn write(&self, folder: &Folder, name: &str) -> [String; 4] {
         folder.write(&format!("{name}-ca.pem"), self.ca.pem());
         let certificate = folder.write(&format!("{name}.pem"), self.certificate.pem());

@@ -1,7 +1,7 @@
 //! `EVP_AEAD_CTX`: one expanded key, created in its box and never moved.
 //!
-//! It has four operations: sealing and opening, each in place or not. See `aead.rs` above, which
-//! splits the buffers.
+//! A key has four operations: sealing and opening, each in place or into another buffer. See
+//! `aead.rs` above, which splits the buffers.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -40,8 +40,8 @@ impl AeadContext {
     /// Expands another key in the same box, after wiping the old one.
     pub(crate) fn renew(self, algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
         let cell = Box::into_raw(self.0);
-        // SAFETY: the context is initialised and has no other owner. After this it is only memory
-        // of that layout, and the box is restored with that type.
+        // SAFETY: the context is initialised and has no other owner. After the clean-up it is only
+        // memory of that layout, and the box is restored with that type.
         let mut cell = unsafe {
             ptr::drop_in_place(cell);
             Box::from_raw(cell.cast::<MaybeUninit<Cell>>())
@@ -102,7 +102,7 @@ impl AeadContext {
         unsafe { self.open_raw(nonce, aad, body.as_ptr(), out.as_mut_ptr(), body.len(), tag) }
     }
 
-    /// Decrypts `body` in place if the tag is valid, else wipes it.
+    /// Decrypts `body` in place if the tag is valid, else wipes `body`.
     #[inline]
     pub(crate) fn open_in_place(
         &self,

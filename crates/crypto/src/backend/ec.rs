@@ -1,6 +1,6 @@
 //! The NIST curves: `EC_KEY` and its points.
 //!
-//! It has key pairs, public points in uncompressed form, ECDH, and ECDSA of a digest. See
+//! This module has key pairs, public points in uncompressed form, ECDH, and ECDSA of a digest. See
 //! `key_exchange.rs`, `signing_key.rs` and `public_key.rs` above.
 
 use core::ptr;
@@ -77,7 +77,7 @@ pub(crate) struct EcKey {
 }
 
 impl EcKey {
-    /// A fresh key pair from AWS-LC's generator.
+    /// Makes a fresh key pair with AWS-LC's generator.
     pub(crate) fn generate(curve: Curve) -> Result<Self, CryptoError> {
         let key = Self::empty(curve)?;
         // SAFETY: the key is valid, and its group is set.
@@ -131,7 +131,8 @@ impl EcKey {
         Ok(this)
     }
 
-    /// A public key. The point must be uncompressed and on the curve; anything else is `error`.
+    /// Makes a public key from a point. If the point is compressed or not on the curve, the result
+    /// is `error`.
     pub(crate) fn from_point(
         curve: Curve,
         point: &[u8],

@@ -1,8 +1,8 @@
 //! The only module with `unsafe`: AWS-LC, wrapped call by call, and hash lanes.
 //!
-//! It turns foreign functions and vector instructions into safe functions, one file for each
-//! family of calls. Decisions that need no `unsafe`, such as which algorithm fits a key, are made
-//! in the modules above.
+//! The module turns foreign functions and vector instructions into safe functions, one file for
+//! each family of calls. Decisions that need no `unsafe`, such as which algorithm fits a key, are
+//! made in the modules above.
 //!
 //! # Why this is sound
 //!

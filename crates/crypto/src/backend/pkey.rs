@@ -1,7 +1,7 @@
 //! Key containers: SubjectPublicKeyInfo and PKCS#8.
 //!
-//! A container is parsed into the concrete key inside. Whether a key is strong enough is checked
-//! in `signing_key.rs` and `public_key.rs` above.
+//! A container is parsed into the concrete key inside. `signing_key.rs` and `public_key.rs` above
+//! check whether a key is strong enough.
 
 use core::ptr;
 
@@ -31,12 +31,12 @@ pub(crate) enum Contents {
 pub(crate) struct Pkey(Handle<lc::EVP_PKEY>);
 
 impl Pkey {
-    /// Parses `der`, all of which must be a SubjectPublicKeyInfo (RFC 5280 4.1.2.7).
+    /// Parses `der`, which must be exactly a SubjectPublicKeyInfo (RFC 5280 4.1.2.7).
     pub(crate) fn from_spki(der: &[u8]) -> Result<Self, CryptoError> {
         Self::parse(der, lc::EVP_parse_public_key)
     }
 
-    /// Parses `der`, all of which must be a PKCS#8 private key (RFC 5958).
+    /// Parses `der`, which must be exactly a PKCS#8 private key (RFC 5958).
     pub(crate) fn from_pkcs8(der: &[u8]) -> Result<Self, CryptoError> {
         Self::parse(der, lc::EVP_parse_private_key)
     }

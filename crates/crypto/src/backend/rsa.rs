@@ -21,7 +21,7 @@ pub(crate) enum Padding {
 pub(crate) struct RsaKey(pub(super) Handle<lc::RSA>);
 
 impl RsaKey {
-    /// Parses `der`, all of which must be an `RSAPublicKey` (RFC 8017 A.1.1).
+    /// Parses `der`, which must be exactly an `RSAPublicKey` (RFC 8017 A.1.1).
     pub(crate) fn public_from_der(der: &[u8]) -> Result<Self, CryptoError> {
         // SAFETY: `der` is passed with its length; we own the result. Trailing bytes are refused.
         unsafe {
@@ -30,7 +30,7 @@ impl RsaKey {
         }
     }
 
-    /// Parses `der`, all of which must be an `RSAPrivateKey` (RFC 8017 A.1.2).
+    /// Parses `der`, which must be exactly an `RSAPrivateKey` (RFC 8017 A.1.2).
     pub(crate) fn private_from_der(der: &[u8]) -> Result<Self, CryptoError> {
         // SAFETY: `der` is passed with its length; we own the result. Trailing bytes are refused.
         unsafe {

@@ -64,7 +64,8 @@ impl<const N: usize> SecretBytes<N> {
         secrets
     }
 
-    /// As [`Self::with`], for a `write` that can fail: the bytes written until then are wiped.
+    /// As [`Self::with`], for a `write` that can fail. If it fails, the bytes written until then
+    /// are wiped.
     ///
     /// # Errors
     ///
@@ -145,7 +146,8 @@ impl SharedSecret {
         self.0.as_bytes()
     }
 
-    /// A secret of `len` bytes, written in place; on an error the bytes written are wiped.
+    /// A secret of `len` bytes, written in place by `write`. On an error, the bytes written are
+    /// wiped.
     pub(crate) fn try_with<E>(
         len: usize,
         write: impl FnOnce(&mut [u8]) -> Result<(), E>,

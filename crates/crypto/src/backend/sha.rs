@@ -1,7 +1,7 @@
 //! `SHA256_CTX` and `SHA512_CTX` as plain values.
 //!
-//! They make it possible to hash on the stack, and to start from a stored chaining value, as an
-//! HMAC key does. See `hash.rs` and `hmac.rs` above.
+//! With these contexts, a hash can be computed on the stack, and can start from a stored chaining
+//! value, as for an HMAC key. See `hash.rs` and `hmac.rs` above.
 //!
 //! A context is `MaybeUninit` because its block buffer is initialised only as far as it is filled;
 //! clearing it first costs as much as the rest of the wrapper. Every constructor initialises all
@@ -22,7 +22,8 @@ pub(crate) trait Context: Sized {
     /// A context after one block that led to `chaining`, for a digest of `digest_len` bytes.
     fn after_one_block(chaining: &Self::Chaining, digest_len: u32) -> Self;
 
-    /// Sets a used context to that state. Its last block may stay until it is overwritten or wiped.
+    /// Sets a used context to the state of [`Self::after_one_block`]. The context's last block may
+    /// stay until it is overwritten or wiped.
     fn restart(&mut self, chaining: &Self::Chaining, digest_len: u32);
 
     /// The chaining value; the message must end at a block boundary.
@@ -58,7 +59,7 @@ pub(crate) fn compress_512(state: &mut [u64; 8], block: &[[u8; 8]; 16]) {
     unsafe { cleanse(&raw mut (*context.0.as_mut_ptr()).h) };
 }
 
-/// A running SHA-256.
+/// A SHA-256 computation in progress.
 #[derive(Clone)]
 pub(crate) struct Sha256(MaybeUninit<lc::SHA256_CTX>);
 
@@ -128,7 +129,8 @@ impl Context for Sha256 {
     }
 }
 
-/// A running SHA-384 or SHA-512, which share context and compression function.
+/// A SHA-384 or SHA-512 computation in progress. Both functions share context and compression
+/// function.
 #[derive(Clone)]
 pub(crate) struct Sha512(MaybeUninit<lc::SHA512_CTX>);
 

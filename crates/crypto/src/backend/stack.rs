@@ -1,8 +1,8 @@
 //! Wiping of the stack below a frame.
 //!
-//! The compiler spills or moves vectors into the frames of called functions, and which vectors
-//! depends on how the crate is compiled. The whole area is therefore overwritten. See
-//! `lanes/mod.rs`, which runs its kernels this way.
+//! The compiler spills or moves vectors into the frames of called functions. Which vectors it moves
+//! depends on how the crate is compiled, so the whole area is overwritten. See `lanes/mod.rs`,
+//! which runs its kernels this way.
 
 use core::arch::asm;
 use core::hint::black_box;

@@ -114,7 +114,7 @@ fn a_hash_shares_lanes_with_macs_of_another_algorithm() {
     }
 }
 
-/// The same requirement as for independent MACs (`backend/lanes/tests.rs`).
+/// Interleaved hashes have the same requirement as independent MACs (`backend/lanes/tests.rs`).
 #[cfg(all(target_os = "linux", lanes_avx2))]
 #[test]
 fn nothing_of_a_key_is_left_on_the_stack() {
@@ -151,7 +151,7 @@ fn nothing_of_a_key_is_left_on_the_stack() {
             }
         }
     }
-    // Checks that the search finds a copy that was left.
+    // Checks that the search finds a copy that is left deliberately.
     assert_ne!(stack.left(states, || leave(states)), 0);
 
     #[inline(never)]

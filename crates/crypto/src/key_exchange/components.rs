@@ -30,7 +30,7 @@ impl KeyExchangeAlgorithm {
     }
 }
 
-/// The components of an algorithm, and their order. One of them may be absent.
+/// The components of an algorithm, and their order. One component may be absent.
 #[derive(Clone, Copy)]
 pub(super) struct Components {
     pub(super) classic: Option<Classic>,

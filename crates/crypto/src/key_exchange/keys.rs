@@ -27,7 +27,7 @@ impl ClassicKey {
         }
     }
 
-    /// Makes the key pair of a given private key, and writes its share.
+    /// Makes the key pair of a given private key, and writes the pair's share.
     #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     pub(super) fn from_private(
         classic: Classic,
@@ -108,7 +108,8 @@ mod tests {
     use crate::deterministic::with_bytes;
     use crate::stack_search::{StackSearch, leave, words};
 
-    /// Searched where no deeper function has run since, because that might overwrite a copy.
+    /// The stack is searched before any deeper function runs, because such a function might
+    /// overwrite a copy.
     #[test]
     #[cfg_attr(debug_assertions, ignore = "for optimised builds")]
     fn no_copy_of_an_x25519_key_is_left_on_the_stack() {

@@ -1,12 +1,13 @@
 //! Key exchange: ephemeral Diffie-Hellman, ML-KEM, and hybrids of the two.
 //!
-//! The initiator (a TLS client) makes a [`KeyExchange`], sends its share and later agrees on the
-//! secret; the responder does it all in one call. See `components.rs` for an algorithm's parts,
+//! The initiator (a TLS client) makes a [`KeyExchange`], sends its share and later computes the
+//! secret; the responder does both in one call. See `components.rs` for an algorithm's parts,
 //! `randomness.rs` for the randomness, `keys.rs` for the private keys, and
 //! `backend/{x25519,ec,kem}.rs` for the calls.
 //!
-//! A hybrid's shares and secrets are the concatenation of those of its components, in the order
-//! that draft-ietf-tls-ecdhe-mlkem defines for each hybrid.
+//! A hybrid's shares are the concatenated shares of its components, and its secrets are the
+//! concatenated secrets of its components, in the order that draft-ietf-tls-ecdhe-mlkem defines for
+//! each hybrid.
 
 mod components;
 mod keys;
@@ -181,8 +182,8 @@ impl KeyExchange {
         self.agree_in_place(peer_share)
     }
 
-    /// As [`Self::agree`], for a key pair in memory from which it must not be moved, because a
-    /// move leaves an unwiped copy. The caller must drop it there, and not use it again.
+    /// As [`Self::agree`], for a key pair that must not be moved, because a move leaves an unwiped
+    /// copy. The caller must drop the key pair in place, and not use it again.
     ///
     /// # Errors
     ///
@@ -248,7 +249,7 @@ impl KeyExchange {
         Ok((share, secret))
     }
 
-    /// As [`Self::respond`], with this side's share written to `share`, of
+    /// Like [`Self::respond`], but writes the server's share to `share`, which must have
     /// [`KeyExchangeAlgorithm::server_share_len`] bytes.
     ///
     /// # Errors

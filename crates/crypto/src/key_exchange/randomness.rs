@@ -49,9 +49,9 @@ impl PrivateRandomness {
     }
 }
 
-/// The number of bytes for a Diffie-Hellman private key. It is 0 for a NIST curve, because AWS-LC
-/// draws its scalar, repeatedly until it is in range. With a test's source, a scalar is derived
-/// from bytes.
+/// The number of bytes for a Diffie-Hellman private key. The number is 0 for a NIST curve, because
+/// AWS-LC itself draws scalars until one is in range. With the source of a test, a scalar is
+/// derived from bytes.
 fn classic_len(classic: Classic) -> usize {
     match classic {
         Classic::X25519 => 32,

@@ -1,9 +1,9 @@
 //! The pseudorandom function of TLS 1.2 in steps, so that independent outputs share lanes.
 //!
-//! Each A(i) depends on the previous one, but a block of output depends only on its A(i). A run
-//! therefore computes two A(i) first, and then two blocks together.
+//! Each A(i) depends on the previous one, but a block of output depends only on its A(i). A
+//! [`PrfRun`] therefore computes two A(i) first, and then two blocks together.
 //!
-//! See `prf.rs`, which begins a run, and `batch.rs`, which computes the MACs of a step.
+//! See `prf.rs`, which makes a [`PrfRun`], and `batch.rs`, which computes the MACs of a step.
 
 use core::fmt;
 use core::mem;
@@ -21,7 +21,7 @@ pub struct PrfRun<'a> {
     /// The part of the output that is not yet computed.
     out: &'a mut [u8],
     /// A(i) and A(i+1) for the next two blocks. Only the first `made` elements are computed; the
-    /// rest still has values of earlier blocks.
+    /// others still have values of earlier blocks.
     a: [[u8; Digest::MAX_LEN]; 2],
     /// The number of elements of `a` that are computed.
     made: usize,
@@ -51,7 +51,7 @@ impl<'a> PrfRun<'a> {
         }
     }
 
-    /// Does [`Self::finish`], and computes a step of `other` together with each step of this run,
+    /// Does [`Self::finish`], and computes a step of `other` together with each step of `self`,
     /// until one of the two has no more steps.
     ///
     /// Without lanes `other` is not advanced.
@@ -68,7 +68,7 @@ impl<'a> PrfRun<'a> {
         }
     }
 
-    /// Computes the whole output and returns true, if no step was made and lanes are not used.
+    /// If no step was made and lanes are not used, computes the whole output and returns true.
     fn begin_alone(&mut self) -> bool {
         let alone = self.is_new && !self.prf.has_lanes();
         if alone {
@@ -85,8 +85,8 @@ impl<'a> PrfRun<'a> {
         self.prf.hmac().algorithm().output_len()
     }
 
-    /// Whether the next step computes an A(i). A run computes one for each of the next two blocks
-    /// before it computes the blocks.
+    /// Whether the next step computes an A(i). One A(i) is computed for each of the next two blocks
+    /// before the blocks are computed.
     fn needs_a(&self) -> bool {
         self.made < self.out.len().div_ceil(self.hash_len()).min(self.a.len())
     }

@@ -100,14 +100,15 @@ pub(crate) struct StoreReplayGuard {
     prefix: String,
     parameters: Parameters,
     blind_time: Duration,
-    /// The additional time to refuse if the parameters of earlier admissions are unknown.
+    /// The additional time during which early data is refused if the parameters of earlier
+    /// admissions are unknown.
     unknown_parameters: Duration,
     /// The last time at which the store had an epoch in which this node admits.
     last_admitting: ArcSwapOption<Instant>,
     /// The latest time that the store reported, in seconds since 1970.
     latest: AtomicU64,
-    /// The time since which, and for how long, another guard may admit early data that this guard
-    /// has no entry for.
+    /// The start and the length of the time in which another guard may admit early data for which
+    /// this guard has no entry.
     other_guard: ArcSwapOption<(Instant, Duration)>,
     /// Whether an epoch with other parameters was seen. It never expires: a node without a
     /// connection cannot know how long such an epoch is used.
@@ -144,8 +145,8 @@ impl StoreReplayGuard {
         }
     }
 
-    /// Makes the guard refuse from now on, and no longer renew the epoch, so that other nodes may
-    /// change parameters.
+    /// Makes the guard refuse early data from now on. The guard also stops renewing the epoch, so
+    /// that other nodes may change parameters.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Relaxed);
     }
@@ -154,8 +155,8 @@ impl StoreReplayGuard {
         self.retired.load(Ordering::Relaxed)
     }
 
-    /// Makes the guard refuse for `overlap`, while another guard may continue to admit, and after
-    /// that for as long as early data admitted by the other guard is fresh.
+    /// Makes the guard refuse early data for `overlap`, while another guard may continue to admit
+    /// it, and after that for as long as early data admitted by the other guard is fresh.
     pub(crate) fn start_after_other_guard(&self, overlap: Duration) {
         let time = overlap.saturating_add(self.blind_time);
         self.other_guard.store(Some(Arc::new((Instant::now(), time))));
@@ -178,7 +179,7 @@ impl StoreReplayGuard {
     }
 
     /// Whether early data with this unique value may be accepted. `checked_at` is the time at which
-    /// this node found it fresh.
+    /// this node found the early data fresh.
     pub(crate) async fn admit(&self, unique: &[u8], checked_at: UnixTime) -> bool {
         let verdict = self.run_transaction(unique, checked_at).await;
         match verdict {
@@ -189,7 +190,8 @@ impl StoreReplayGuard {
         verdict == Some(true)
     }
 
-    /// Whether the value is new; `None` if that cannot be known.
+    /// Runs the transaction that adds the value. Returns whether the value is new; `None` if that
+    /// is unknown.
     async fn run_transaction(&self, unique: &[u8], checked_at: UnixTime) -> Option<bool> {
         let connections = self.store.connections().ok()?;
         let observed_epoch = connections
@@ -316,14 +318,14 @@ impl StoreReplayGuard {
         Ok(Epoch { key: epoch_key, value: epoch, replication_id, blind_until })
     }
 
-    /// Whether this node admitted so recently that no node with other parameters can have begun to
-    /// admit since.
+    /// Whether this node admitted early data so recently that no node with other parameters can
+    /// have begun to admit early data after that.
     fn admitted_recently(&self) -> bool {
         self.last_admitting.load().as_ref().is_some_and(|at| at.elapsed() < self.unknown_parameters)
     }
 
-    /// How long to refuse at a store whose earlier entries are unknown. It is longer unless the
-    /// parameters of those entries are known.
+    /// Returns how long early data is refused with a store whose earlier entries are unknown. The
+    /// time is longer unless the parameters of those entries are known.
     fn blind_time_for(&self, has_no_replicas: bool, parameters_are_known: bool) -> Duration {
         let lag = REPLICA_LAG.saturating_add(self.store.connect_time_limit());
         let lag = if has_no_replicas { Duration::ZERO } else { lag };
@@ -336,8 +338,9 @@ impl StoreReplayGuard {
     }
 }
 
-/// How long a ClientHello can be fresh by the store's clock, and therefore how long a node refuses
-/// when earlier entries are unknown. One second accounts for clocks that are read in whole seconds.
+/// Returns how long a ClientHello can be fresh by the store's clock. A node refuses early data for
+/// this time if earlier entries are unknown. One second is added because clocks are read in whole
+/// seconds.
 pub(crate) const fn blind_time(window: Duration, clock_difference: u64) -> Duration {
     let clocks = Duration::from_secs(clock_difference.saturating_mul(2).saturating_add(1));
     ReplayGuard::freshness_period(window).saturating_add(clocks)
@@ -351,8 +354,9 @@ const REPLICA_LAG: Duration = Duration::from_secs(60);
 /// The number of seconds by which a reply may be older than an earlier one.
 const REORDERING: u64 = 1;
 
-/// The additional time for which early data admitted under any other parameters may be fresh or be
-/// admitted: the largest clock difference plus the largest connect time limit.
+/// The additional time during which nodes with any other parameters may admit early data, or early
+/// data that they admitted may be fresh: the largest clock difference plus the largest connect time
+/// limit.
 pub(crate) const MAX_PARAMETER_SPREAD: Duration = Duration::from_secs(60 + 60);
 
 /// Milliseconds after which an epoch expires if no node with its parameters renews it. This is much

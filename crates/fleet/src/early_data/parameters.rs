@@ -39,7 +39,7 @@ impl Parameters {
     /// Checks that early data may be admitted in this epoch, of a store with or without replicas.
     ///
     /// # Errors
-    /// If a parameter differs: its name, and both values.
+    /// If a parameter differs. The error has the parameter's name and both values.
     pub(super) fn check(self, epoch: &str, has_no_replicas: bool) -> Result<(), FleetError> {
         let other = Self::of(epoch)
             .ok_or(FleetError::Setting("store", "the epoch in it has no parameters"))?;

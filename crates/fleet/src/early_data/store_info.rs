@@ -1,7 +1,7 @@
 //! Parsing of a store's `INFO`, and the check that its entries are durable enough for the replay
 //! guard.
 
-/// The data of a store that may decide about early data.
+/// The parsed `INFO` of a store that may decide about early data.
 #[derive(Debug)]
 pub(super) struct StoreInfo {
     /// The ID of the server process.

@@ -31,7 +31,7 @@ pub(crate) struct BlindTime {
     pub(crate) unknown_parameters: Duration,
 }
 
-/// The parts of a node. Its thread ends when it is dropped.
+/// The parts of a node. The node's thread ends when the node is dropped.
 pub(crate) struct Node {
     pub(crate) store: Option<Arc<Store>>,
     pub(crate) tickets: Option<Arc<FleetTicketSealer>>,
@@ -47,7 +47,7 @@ pub(crate) struct Node {
     pub(crate) counters: Arc<Counters>,
     /// Starts the work of the thread.
     begin: Arc<Notify>,
-    /// The sender whose drop ends the thread; it is dropped with the node.
+    /// Ends the thread when dropped, which happens when the node is dropped.
     _stop: oneshot::Sender<()>,
 }
 

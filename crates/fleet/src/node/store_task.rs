@@ -101,8 +101,8 @@ impl StoreTask {
     }
 
     /// Makes these connections available to handshakes, and checks the store at an interval until
-    /// the connections are lost. They are lost if they break, if the store reports itself unusable,
-    /// or if no reply arrives within the time limit for connecting.
+    /// the connections are lost. Connections are lost if they break, if the store reports itself
+    /// unusable, or if no reply arrives within the time limit for connecting.
     async fn maintain(&self, connections: &Arc<Connections>) {
         self.store.set_connections(Some(Arc::clone(connections)));
         let mut refusal_log = RefusalLog::default();
@@ -139,7 +139,8 @@ impl StoreTask {
         }
     }
 
-    /// Logs a secret that differs once, and again only if it was correct in between.
+    /// Logs once that the secret differs from the secret of the other nodes, and again only if it
+    /// matched in between.
     fn log_secret_check(&self, mismatch_logged: &mut bool, outcome: Result<(), FleetError>) {
         match outcome {
             Ok(()) => *mismatch_logged = false,
@@ -196,7 +197,7 @@ impl RefusalLog {
 /// A random part of the pause, at least half of it, so that nodes do not all reconnect at once.
 fn jitter(pause: Duration) -> Duration {
     let mut random = [0; 1];
-    // Without random bytes there is no jitter, which does no other harm.
+    // Without random bytes there is no jitter. This has no other effect.
     let _ = fill_random(&mut random);
     let share = u32::from(random[0]).saturating_add(256);
     pause.saturating_mul(share).checked_div(512).unwrap_or(pause)

@@ -42,8 +42,8 @@ fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Whether users other than a file's owner and group can read it, or users other than its owner
-/// can write it. Such a file must not hold secrets. Always `false` where there are no Unix
+/// Whether a file can be read by users other than its owner and group, or written by users other
+/// than its owner. Such a file must not hold secrets. Always `false` where there are no Unix
 /// permissions.
 #[cfg(unix)]
 #[must_use]

@@ -37,7 +37,7 @@ struct SecretSet {
     next: Option<SecretKeys>,
 }
 
-/// The role of a secret, and so which of the secrets decrypted a value.
+/// The role of a secret: current, next or previous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecretRole {
     Current,

@@ -52,7 +52,8 @@ impl FleetSecret {
 pub(crate) struct FleetKey(Prk);
 
 impl FleetKey {
-    /// A keyed digest of `value` in hexadecimal: a name for the store that does not reveal it.
+    /// A keyed digest of `value` in hexadecimal. As a name in the store, the digest does not reveal
+    /// `value`.
     pub(crate) fn name(&self, value: &[u8]) -> String {
         hex::encode(&self.0.hmac().sign(&[NAME, value]))
     }

@@ -5,12 +5,12 @@
 //! exchange sessions nor extend their lifetime. A store can still return a session twice that is
 //! for single use.
 //!
-//! A session is written once, and only if there is no entry with its key. If the request to write
-//! a session has timed out, it can still reach the store after the session was removed. So when a
-//! session to be removed is not there, an empty entry, a *tombstone*, is stored in its place, and
-//! the late write fails. A tombstone lives for as long as a session can, and looking the session
-//! up does not remove it. Tombstones are stored only for IDs that this fleet issued to clients
-//! which completed a handshake, so there are no more of them than sessions.
+//! A session is written once, and only if there is no entry with its key. If the request to write a
+//! session has timed out, it can still reach the store after the session was removed. So when the
+//! store does not have a session that is to be removed, an empty entry, a *tombstone*, is stored in
+//! its place, and the late write fails. A tombstone lives for as long as a session can, and looking
+//! the session up does not remove it. Tombstones are stored only for IDs that this fleet issued to
+//! clients which completed a handshake, so there are no more of them than sessions.
 
 pub(crate) mod removal;
 pub(crate) mod secret_check;
@@ -89,11 +89,12 @@ impl Sessions {
         Some(mem::take(&mut *content))
     }
 
-    /// Removes the session of this ID, and prevents a later write of it. Returns whether it was
-    /// there.
+    /// Removes the session of this ID, and prevents a later write of the session. Returns whether
+    /// the store had the session.
     ///
     /// # Errors
-    /// If the store did not confirm the removal. It may then still have or receive the session.
+    /// If the store did not confirm the removal. The store may then still have or receive the
+    /// session.
     pub(crate) async fn forget(&self, id: &[u8; ID]) -> Result<bool, FleetError> {
         let secrets = self.secrets.get();
         let names: Vec<_> = secrets.all().map(|(_, keys)| self.name(keys, id)).collect();
@@ -140,7 +141,8 @@ impl Sessions {
         let sealed = keys.sessions.seal(name.as_bytes(), &content).ok()?;
         let milliseconds = Duration::from_secs(left).min(MAX_LIFETIME).as_millis();
         let mut command = redis::cmd("SET");
-        // `NX` keeps a tombstone from being overwritten. Sessions are not, because IDs are unique.
+        // `NX` keeps a tombstone from being overwritten. It never prevents the write of another
+        // session, because IDs are unique.
         command.arg(&name).arg(sealed).arg("NX").arg("PX").arg(milliseconds.to_string());
         self.store
             .run_command::<Option<String>>(Caller::Handshake, command)

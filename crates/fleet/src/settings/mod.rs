@@ -13,8 +13,8 @@ use crate::error::FleetError;
 pub struct Settings {
     /// Distinguishes fleets that use the same store or secret. Default: `default`.
     pub name: String,
-    /// The source of ticket keys. By default each configuration generates its own, which no other
-    /// process can use.
+    /// The source of ticket keys. By default each configuration generates its own keys, which no
+    /// other process can use.
     pub ticket_keys: TicketKeys,
     /// Lifetime of tickets under shared keys, between one minute and seven days. Keys in the store
     /// are replaced at this interval, so it must be the same on all nodes. Default: six hours.
@@ -23,15 +23,15 @@ pub struct Settings {
     /// ticket. Default: no.
     pub sessions: bool,
     /// The maximum amount of early data, in bytes, that a client may send; the store decides
-    /// whether it is new. 0, the default, disables early data. See
+    /// whether the early data is new. 0, the default, disables early data. See
     /// [`early_data`](tercel::server::ServerConfigBuilder::early_data) for what early data means.
     pub early_data: u32,
     /// The freshness window for early data, 2 to 60 whole seconds; see
     /// [`freshness_window`](tercel::server::ServerConfigBuilder::freshness_window).
     /// [`Fleet::blind_time`](crate::Fleet::blind_time) is twice the window, plus the difference
     /// allowed between clocks. Nodes may have different windows, and the window may be changed at
-    /// any time: a ticket permits early data only under the window it was issued under. Default: 60
-    /// seconds.
+    /// any time: a ticket permits early data only under the window under which it was issued.
+    /// Default: 60 seconds.
     pub freshness_window: Duration,
     /// The store. It is required if one of the settings above uses it.
     pub store: Option<StoreSettings>,
@@ -135,7 +135,7 @@ pub enum TicketKeys {
     /// The binary form of a [`TicketKeySet`](tercel::session::TicketKeySet::to_bytes) is accepted
     /// as well.
     File(PathBuf),
-    /// The store. At each change of keys, one node replaces the keys there.
+    /// The store. At each change of keys, one node replaces the keys in the store.
     Store,
 }
 

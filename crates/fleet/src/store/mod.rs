@@ -3,8 +3,8 @@
 //! A handshake waits for a reply for a limited time. After a request has failed or timed out, the
 //! store counts as unavailable for all handshakes, which then fail at once instead of each waiting
 //! again; [`crate::node::store_task`] reconnects. A store that was only slow is still the same
-//! store: its connections are used again once it replies in time. The thread of the node drives
-//! all connections, so they do not depend on the runtime that a request comes from.
+//! store: its connections are used again once it replies in time. The thread of the node drives all
+//! connections, so the connections do not depend on the runtime that a request comes from.
 
 pub(crate) mod connect;
 pub(crate) mod epoch;
@@ -30,8 +30,8 @@ pub(crate) struct Store {
     connections: ArcSwapOption<Connections>,
     /// Time limit of requests from handshakes.
     time_limit: Duration,
-    /// Time limit of requests from the background thread. A store that does not reply for longer
-    /// counts as lost.
+    /// Time limit of requests from the background thread. A store that does not reply within this
+    /// time counts as lost.
     connect_time_limit: Duration,
     counters: Arc<Counters>,
 }
@@ -125,7 +125,8 @@ impl Store {
         })
     }
 
-    /// Waits until these connections reply in time again; returns `false` if they do not.
+    /// Waits until the store replies in time again over these connections. Returns `false` if it
+    /// does not.
     pub(crate) async fn recovers(&self, connections: &Connections) -> bool {
         let until_in_time = async {
             loop {

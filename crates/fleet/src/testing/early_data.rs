@@ -142,7 +142,7 @@ async fn a_store_that_may_lose_entries_is_refused_with_a_reason() {
         advance_clock(BLIND).await;
         assert!(node.guard.admits());
     }
-    // Between two checks, the transaction itself finds it.
+    // Between two checks, the transaction itself detects that a replica has connected.
     fake.set_info("replication", "connected_slaves:0", "connected_slaves:1");
     assert!(!node.admit(b"binder").await);
 }
@@ -181,14 +181,14 @@ async fn a_store_whose_clock_was_set_back_is_refused() {
     let node = admitting_node(&fake).await;
     fake.set_offset(Duration::from_secs(DIFFERENCE - 1), false);
     assert!(node.admit(b"binder").await);
-    // Still near the clock of the node, but earlier than before.
+    // The store's clock is still near the clock of the node, but earlier than before.
     fake.set_offset(Duration::from_secs(0), false);
     assert!(!node.admit(b"another").await);
     assert!(node.observe().await.unwrap_err().contains("went back"));
 }
 
-/// A process may be suspended between judging the age of a ClientHello and asking the store, for
-/// longer than an entry lives.
+/// A process may be suspended after it checks the age of a ClientHello and before it sends the
+/// request to the store, for longer than an entry lives.
 #[tokio::test]
 async fn early_data_that_was_delayed_since_it_was_judged_is_refused() {
     let fake = FakeStore::start();
@@ -309,7 +309,7 @@ async fn parameters_change_when_no_node_renews_the_old_epoch() {
     fake.age("epoch", minute);
     node.observe().await.unwrap();
     assert!(lived() > 9 * minute);
-    // Nor does a retired guard, which admits nothing.
+    // A retired guard does not renew the epoch either.
     node.guard.retire();
     fake.age("epoch", minute);
     node.observe().await.unwrap();
@@ -323,7 +323,8 @@ async fn parameters_change_when_no_node_renews_the_old_epoch() {
     assert!(other.guard.admits() && other.admit(b"of a later hello").await);
 }
 
-/// The store then has no record of what others admitted, nor of how long it is fresh.
+/// If the store loses an epoch, it has no record of the early data that other nodes admitted, nor
+/// of how long that data is fresh.
 #[tokio::test]
 async fn lost_parameters_still_count() {
     let fake = FakeStore::start();
@@ -368,7 +369,7 @@ async fn a_node_that_starts_after_the_store_lost_everything_waits_for_any_parame
     narrow.observe().await.unwrap();
     advance_clock(BLIND).await;
     assert!(!narrow.guard.admits() && !narrow.admit(b"binder").await, "admitted twice");
-    // The same holds for another node that finds this epoch, in which no node admits yet.
+    // Another node that finds this epoch also waits, because no node admits in it yet.
     let joined = Node::with_parameters(&fake.url(), with_difference(1)).await;
     joined.observe().await.unwrap();
     advance_clock(BLIND_FOR_ANY - BLIND).await;
@@ -394,7 +395,7 @@ async fn a_node_that_joins_others_with_its_parameters_waits_for_these_only() {
     assert!(blind_at_first().await);
     fake.set_info("replication", "master_replid:second", "master_replid:first");
     assert!(!blind_at_first().await);
-    // The entry for one epoch says nothing about the next.
+    // The entry that marks one epoch as open does not apply to the next epoch.
     let mut data = fake.data();
     data.retain(|key, _| !String::from_utf8_lossy(key).contains("epoch"));
     assert_eq!(data.len(), 1);

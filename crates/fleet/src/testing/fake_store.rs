@@ -1,5 +1,5 @@
-//! A store inside the test that speaks as much of the protocol as nodes need, with faults on
-//! demand.
+//! A store inside the test. It implements the part of the protocol that nodes need, and has faults
+//! on demand.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -25,7 +25,7 @@ pub(super) struct Shared {
     pub(super) data: Mutex<Data>,
     /// The sections of `INFO`.
     pub(super) info: Mutex<HashMap<&'static str, String>>,
-    /// Requests are read but not answered.
+    /// Whether requests are read but not answered.
     pub(super) unresponsive: AtomicBool,
     /// The error that answers each request, except a `PING` where real servers answer it all the
     /// same.
@@ -33,7 +33,7 @@ pub(super) struct Shared {
     /// The error of the clock in milliseconds.
     pub(super) offset: AtomicI64,
     pub(super) requests: AtomicUsize,
-    /// Commands of this name are delayed before they reach the data.
+    /// The name of commands that are delayed before they reach the data.
     held: Mutex<Option<&'static str>>,
     open: Mutex<Vec<TcpStream>>,
 }
@@ -89,7 +89,8 @@ impl FakeStore {
         self.shared.unresponsive.store(unresponsive, Ordering::SeqCst);
     }
 
-    /// Delays commands of this name, or releases them. Their connections wait with them.
+    /// Delays commands of this name, or releases them. Later commands on the same connections wait
+    /// too.
     pub(super) fn hold(&self, name: Option<&'static str>) {
         *self.shared.held.lock().unwrap() = name;
     }

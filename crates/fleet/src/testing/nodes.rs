@@ -1,4 +1,4 @@
-//! Nodes of a fleet for tests, and what they need.
+//! Nodes of a fleet for tests, with their settings, files and clocks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::store::{Connections, Store};
 use crate::ticket_keys::FleetTicketSealer;
 use crate::ticket_keys::shared::StoreTicketKeys;
 
-/// The parts of a node without its thread: the test decides when what happens.
+/// The parts of a node without its thread. The test triggers the actions of the thread itself.
 pub(super) struct Node {
     pub(super) store: Arc<Store>,
     pub(super) guard: StoreReplayGuard,
@@ -142,7 +142,8 @@ impl Node {
     }
 }
 
-/// Long enough for a busy machine: what must be fast is tested without a clock.
+/// A time limit that is long enough for a busy machine. No test measures time to check that an
+/// operation is fast.
 pub(super) const LIMIT: Duration = Duration::from_secs(1);
 
 pub(super) fn at(seconds: u64) -> UnixTime {

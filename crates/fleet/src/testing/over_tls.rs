@@ -1,4 +1,4 @@
-//! Clients that return to another node, over TLS.
+//! TLS clients that connect to one node and then to another.
 
 use std::io;
 use std::pin::Pin;
@@ -271,7 +271,7 @@ async fn without_a_store_handshakes_are_full_and_early_data_is_rejected() {
         let (resumed, early) = node.connect(&client, b"early").await;
         assert_eq!(resumed, shares == Shares::Tickets);
         assert_eq!(early, EarlyData::Rejected);
-        // Resumes again, with the tickets of the last handshake.
+        // The client resumes again, with the tickets of the last handshake.
         assert_eq!(node.connect(&client, b"").await.0, shares == Shares::Tickets);
         // After this time without an answer, the store may be a different store when it answers
         // again.

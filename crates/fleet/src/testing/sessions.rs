@@ -1,4 +1,4 @@
-//! Sessions in a store that can read and change them.
+//! Tests of sessions in a store that could try to read or change them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -89,7 +89,8 @@ async fn a_node_long_without_the_store_opens_but_no_longer_seals() {
     let last = a.tickets.seal(b"session", at(end - 1)).unwrap();
     assert!(a.tickets.seal(b"session", at(end)).is_none());
     assert!(a.tickets.open(&last, at(end)).is_some());
-    // The other node has rotated its keys, and this node follows once the store is back.
+    // The other node has rotated its keys, and this node uses the new keys once the store is
+    // available again.
     for now in [FIRST + PERIOD, end] {
         b.keys.refresh(at(now)).await.unwrap();
     }

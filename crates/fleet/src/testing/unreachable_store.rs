@@ -94,8 +94,7 @@ async fn a_lost_store_is_reconnected() {
         wait_until("connected again", || fleet.counts().connected >= connected).await;
     }
     wait_until("connected", || fleet.state().store).await;
-    // It is not enough that the store accepts connections: an unresponsive one counts as
-    // disconnected.
+    // A store that accepts connections but does not respond counts as disconnected.
     fake.set_unresponsive(true);
     wait_until("disconnected", || !fleet.state().store).await;
     fake.set_unresponsive(false);

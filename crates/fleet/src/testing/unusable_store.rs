@@ -90,7 +90,8 @@ async fn an_unusable_store_is_logged_once_with_its_reason() {
     }
 }
 
-/// A store that rejects `SET` for another reason than an unknown command is not a Sentinel.
+/// Only a Sentinel rejects `SET` as an unknown command. A store that rejects it for another reason
+/// is not a Sentinel.
 #[tokio::test]
 async fn a_store_at_its_connection_limit_is_not_called_a_sentinel() {
     let fake = FakeStore::start();

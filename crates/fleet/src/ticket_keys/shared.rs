@@ -1,8 +1,8 @@
 //! Ticket keys in the store: one set for all nodes, replaced by any node when its time has come.
 //!
-//! A set has a current key, a next and a previous one, and a number that grows with each change.
-//! When the time of the next key has come, a node writes a new set: the next key becomes the
-//! current one, and a new key is added, whose time is one period later. The node writes only if
+//! A set has a current key, a next key and a previous key, and a number that grows with each
+//! change. When the time of the next key has come, a node writes a new set: the next key becomes
+//! the current one, and a new key is added, whose time is one period later. The node writes only if
 //! the set that it has read is still there ("compare and set"), so if two nodes try, one succeeds
 //! and the other reads the result. Every node has a whole period to read a key before it seals.
 //!
@@ -11,9 +11,9 @@
 //!   should notice. A set that opens under the previous secret is sealed again under the current
 //!   one. A set that opens under the next secret is left unchanged, because nodes that are one
 //!   step further in the rotation wrote it.
-//! - A set with a smaller number than this node has seen is an old one that was restored, and is
-//!   replaced. If two sets have the same number, as after a restore of the store, all nodes use
-//!   the one with the larger digest.
+//! - A set with a smaller number than this node has seen is an old set that was restored. It is
+//!   replaced. If two sets have the same number, as after a restore of the store, all nodes use the
+//!   one with the larger digest.
 //! - A set that disappeared is written again by any node that has it.
 //! - A node without the store keeps its set. The next key begins to seal at its time. One period
 //!   later the node stops sealing, since other nodes then have newer keys.
@@ -166,8 +166,9 @@ impl StoreTicketKeys {
         TicketKeySet::new(current, Some(next), None).map_err(|_| FleetError::Random)
     }
 
-    /// The set that follows this set, with its number. The new key begins to seal only when all
-    /// nodes have read the new set, even if the time of the rotation is long past.
+    /// Makes the set that follows this set. Returns its number and the set. The new key begins to
+    /// seal only when all nodes have read the new set, even if the time of the rotation is long
+    /// past.
     fn next_set(&self, own: &KnownSet, now: u64) -> Result<(u64, TicketKeySet), FleetError> {
         let set = TicketKeySet::from_bytes(&own.set).map_err(|_| FleetError::UnreadableKeys)?;
         let begins = own.changes.saturating_add(self.period).max(now.saturating_add(PROPAGATION));

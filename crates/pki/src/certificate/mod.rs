@@ -22,7 +22,7 @@ pub use summary::CertificateSummary;
 /// of the handshake.
 ///
 /// This function does not verify the chain, so the key is not trusted yet. A malformed key, a key
-/// of an unsupported kind, and a key that the certificate does not allow to sign
+/// of an unsupported kind, and a key whose certificate does not allow it to sign
 /// ([`RefusalReason::KeyMayNotSign`]) are errors.
 pub fn end_entity_public_key(chain: &[CertificateDer<'_>]) -> Result<PublicKey, RefusalReason> {
     let leaf = chain.first().ok_or(RefusalReason::EmptyChain)?;

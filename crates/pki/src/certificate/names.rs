@@ -1,7 +1,7 @@
 //! Names of a certificate as text: distinguished names by RFC 4514, and the subjectAltName.
 //!
-//! Most of the text is only for people to read: path verification matches names by itself. Text
-//! from a peer is escaped there, so that it cannot send control sequences to a terminal.
+//! Most of the text is only for people to read: path verification does not use it. In this text,
+//! characters from a peer are escaped, so that a peer cannot send control sequences to a terminal.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -29,7 +29,8 @@ impl Certificate<'_> {
         self.ascii_names(der::context(1))
     }
 
-    /// The names with this tag, for programs: a malformed extension or name is an error.
+    /// The names with this tag. A malformed extension or name is an error, because programs use
+    /// these names.
     fn ascii_names(&self, tag: u8) -> Result<Vec<String>, Malformed> {
         let Some(value) = self.extension(SUBJECT_ALT_NAME)? else { return Ok(Vec::new()) };
         let mut reader = Reader::new(der::single(value, der::SEQUENCE)?);

@@ -1,6 +1,6 @@
 //! A summary of a certificate as text: for `tercel connect`, logs and error reports.
 //!
-//! It implies no trust: any certificate that can be parsed has a summary.
+//! A summary implies no trust: any certificate that can be parsed has one.
 
 use std::fmt::{self, Write as _};
 use std::net::IpAddr;

@@ -20,8 +20,8 @@ use response::{BasicResponse, CertificateId, Responder, Response, SingleResponse
 /// The policy for stapled OCSP responses. RFC 6066 8
 ///
 /// A leaf that requires a response ("must-staple", RFC 7633) is refused without a good one under
-/// any policy, if a response was requested. Only responses for the leaf are checked; those that
-/// TLS 1.3 allows for intermediates are ignored, because intermediates are revoked by list.
+/// any policy, if a response was requested. Only responses for the leaf are checked. TLS 1.3 also
+/// allows responses for intermediates; they are ignored, because intermediates are revoked by list.
 /// Responses for a pinned leaf are ignored, because its trust does not depend on an authority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -113,8 +113,8 @@ fn check_single(single: &SingleResponse<'_>, now: UnixTime) -> Result<(), Refusa
     if this_update > later(now, MAX_CLOCK_SKEW) {
         return Err(RefusalReason::StapleNotYetValid { this_update });
     }
-    // Without nextUpdate a newer response is always available, so this response expires soon. RFC
-    // 6960 2.4
+    // Without nextUpdate a newer response is always available, so this response expires soon.
+    // RFC 6960 2.4
     let next_update = single.next_update.unwrap_or_else(|| later(this_update, DEFAULT_LIFETIME));
     if later(next_update, MAX_CLOCK_SKEW) < now || next_update < this_update {
         return Err(RefusalReason::StapleExpired { next_update });
@@ -157,8 +157,9 @@ fn is_signed_by_issuer(
         && is_signed_with(basic, &issuer.key, algorithms)
 }
 
-/// Whether a delegate that this issuer has certified for OCSP signed the response. Revocation of
-/// the delegate is not checked: that would need another response. RFC 6960 4.2.2.2, 4.2.2.2.1
+/// Whether a delegate that this issuer has certified for OCSP signed the response. The revocation
+/// of the delegate is not checked, because the check would need another response.
+/// RFC 6960 4.2.2.2, 4.2.2.2.1
 fn is_signed_by_delegate(
     basic: &BasicResponse<'_>,
     issuer: &Issuer<'_>,
@@ -185,7 +186,7 @@ fn is_signed_by_delegate(
     })
 }
 
-/// Whether the responder id is that of this name and key. RFC 6960 4.2.2.3
+/// Whether the responder id identifies a responder with this name and key. RFC 6960 4.2.2.3
 fn is_responder(responder: Responder<'_>, subject: &[u8], key: &[u8]) -> bool {
     match responder {
         Responder::Name(name) => name == subject,

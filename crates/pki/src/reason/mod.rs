@@ -26,13 +26,13 @@ pub enum RefusalReason {
     UnsupportedCriticalExtension,
     /// A certificate has expired. Alert: `certificate_expired`.
     Expired {
-        /// The last moment of its validity.
+        /// The last moment of the certificate's validity.
         not_after: UnixTime,
     },
     /// A certificate is not yet valid. Alert: `certificate_expired`, which covers "not currently
     /// valid".
     NotYetValid {
-        /// The first moment of its validity.
+        /// The first moment of the certificate's validity.
         not_before: UnixTime,
     },
     /// A certificate's validity ends before it begins. Alert: `bad_certificate`.
@@ -58,8 +58,8 @@ pub enum RefusalReason {
     /// The leaf's key usage does not allow its key to sign a handshake. Alert:
     /// `unsupported_certificate`.
     KeyMayNotSign,
-    /// A key of the chain is not acceptable: an RSA key outside 2048 to 8192 bits, or a point that
-    /// is not on its curve. Alert: `bad_certificate`.
+    /// A key of the chain is not acceptable: it is an RSA key outside 2048 to 8192 bits, or a point
+    /// that is not on its curve. Alert: `bad_certificate`.
     InvalidKey,
     /// A certificate of the path was revoked. Alert: `certificate_revoked`.
     Revoked,
@@ -129,8 +129,8 @@ pub enum RefusalReason {
     StapleUnknownStatus,
     /// A raw public key (RFC 7250) is not one of the trusted keys. Alert: `certificate_unknown`.
     UntrustedRawKey,
-    /// A custom verifier's reason, with the alert to send: its code in RFC 9846 6.2. If the code
-    /// is not one that can refuse a peer, the alert is `certificate_unknown`.
+    /// A custom verifier's reason, with the alert to send: its code in RFC 9846 6.2. If no peer may
+    /// be refused with that alert, `certificate_unknown` is sent.
     ByVerifier {
         /// The code of the alert.
         alert: u8,

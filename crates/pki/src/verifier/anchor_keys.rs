@@ -53,7 +53,7 @@ impl Anchors<'_> {
     }
 }
 
-/// An algorithm that uses the parsed keys of the anchors.
+/// A signature algorithm that uses the parsed keys of the anchors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AnchorAlgorithm<'v> {
     pub(super) algorithm: &'static CertificateAlgorithm,
@@ -82,7 +82,7 @@ impl SignatureVerificationAlgorithm for AnchorAlgorithm<'_> {
     }
 }
 
-/// Calls `build_path` with the result of `make` for each algorithm. The results live as long as
+/// Calls `make` for each algorithm, and `build_path` with all results. The results live as long as
 /// the call.
 pub(super) fn with_algorithms<A, T>(
     algorithms: &[&'static CertificateAlgorithm],

@@ -47,9 +47,9 @@ impl ChainVerifierBuilder {
         }
     }
 
-    /// Trusts exactly this leaf, with any issuer, even if it is self-signed or a CA certificate.
-    /// It is compared byte by byte. Its validity and its names are still checked; its issuer, its
-    /// usage and its revocation are not.
+    /// Adds a pinned leaf, which is trusted with any issuer, even if the leaf is self-signed or a
+    /// CA certificate. The leaf is compared byte by byte. Its validity and its names are still
+    /// checked; its issuer, its usage and its revocation are not.
     #[must_use]
     pub fn pin(mut self, leaf: CertificateDer<'static>) -> Self {
         self.pins.push(leaf);
@@ -80,7 +80,8 @@ impl ChainVerifierBuilder {
     /// instead of [`CertificateAlgorithm::ALL`]. Duplicates are ignored.
     #[must_use]
     pub fn algorithms(mut self, algorithms: &[&'static CertificateAlgorithm]) -> Self {
-        // Addresses are not compared: a constant may have one in each crate that uses it.
+        // Addresses are not compared, because a constant may have a different address in each crate
+        // that uses it.
         let identifiers =
             |one: &CertificateAlgorithm| (one.public_key_alg_id(), one.signature_alg_id());
         self.algorithms.clear();
@@ -98,8 +99,8 @@ impl ChainVerifierBuilder {
     /// names, usages, constraints, revocation, staples.
     ///
     /// The duration of a verification reveals whether one of its certificates was verified before.
-    /// If that matters between users of one verifier, give each a verifier of its own, or turn the
-    /// cache off. Keys of trust anchors are parsed once in either case.
+    /// If users of one verifier must not learn this about each other, give each user a verifier of
+    /// its own, or turn the cache off. Keys of trust anchors are parsed once in either case.
     #[must_use]
     pub fn cache_signatures(mut self, remember: bool) -> Self {
         self.cache_signatures = remember;

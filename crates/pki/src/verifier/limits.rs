@@ -3,14 +3,14 @@
 //! Path building tries every certificate as the issuer of every other, up to 200,000 times: about
 //! thirty certificates with one subject keep it busy for more than a tenth of a second, far longer
 //! than the rest of a handshake. Real chains have one to four intermediates, rarely two with one
-//! subject (cross-signing). Within these limits the worst case takes about a tenth of that.
+//! subject (cross-signing). Within these limits, the worst case takes about a tenth of that time.
 
 use pki_types::CertificateDer;
 
 use crate::certificate::Certificate;
 use crate::reason::RefusalReason;
 
-/// Refuses chains that exceed the limits, which no real chain does.
+/// Refuses chains that exceed the limits. No real chain exceeds them.
 pub(super) fn check(intermediates: &[CertificateDer<'_>]) -> Result<(), RefusalReason> {
     if intermediates.len() > MAX_INTERMEDIATES {
         return Err(RefusalReason::PathLimits);

@@ -1,8 +1,8 @@
 //! Verification of a chain for a use, a name and a time.
 //!
-//! It builds a path with `webpki` and the configured signature algorithms, or recognises a pinned
-//! leaf. It reads no clock, opens no file and handles no TLS. See [`crate::refusal`] for the
-//! result of a failure.
+//! The verifier builds a path with `webpki` and the configured signature algorithms, or recognises
+//! a pinned leaf. It reads no clock, opens no file and handles no TLS. See [`crate::refusal`] for
+//! the result of a failure.
 
 mod anchor_keys;
 mod builder;
@@ -52,7 +52,7 @@ pub enum Trust {
 /// The peer's response to the request for a stapled OCSP response. RFC 6066 8
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Staple<'a> {
-    /// The peer sent none.
+    /// The peer sent no response.
     Missing,
     /// The response that the peer sent (DER).
     Response(&'a [u8]),
@@ -286,7 +286,7 @@ impl ChainVerifier {
     }
 
     /// Whether an issuer's key cannot be used at all, such as an RSA key that is too short. The
-    /// signature check itself reports only failure.
+    /// signature check itself reports only that it failed.
     fn has_unusable_issuer_key(&self, chain: &[CertificateDer<'_>]) -> bool {
         let unusable = |key: &[u8]| PublicKey::from_spki(key).is_err();
         let certificates = || chain.iter().filter_map(|der| Certificate::parse(der).ok());

@@ -18,8 +18,7 @@ use tercel_crypto::{Hash, HashAlgorithm, fill_random};
 
 use crate::der;
 
-/// A cache of verified signatures. Lookups only load: they take no lock and write no shared
-/// memory.
+/// A cache of verified signatures. Lookups take no lock and do not write to shared memory.
 pub(super) struct SignatureCache {
     /// A random prefix, so that an attacker cannot compute the set in which a signature is stored.
     prefix: [u8; 32],
@@ -115,7 +114,7 @@ impl<'v> ChainSignatures<'v> {
     }
 }
 
-/// An algorithm that looks a signature up in the cache first.
+/// A signature algorithm that looks up each signature in the cache before it verifies it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CachedAlgorithm<'v, A> {
     pub(super) algorithm: A,

@@ -224,7 +224,8 @@ fn a_short_rsa_key_is_invalid() {
     let chain = pki.chain_for_key(&service(), &ShortRsa::new());
     assert_eq!(end_entity_public_key(&chain).unwrap_err(), RefusalReason::InvalidKey);
 
-    // If the issuer has this key, signatures cannot be verified, and the reason names the key.
+    // If the issuer has such a short key, its signatures cannot be verified, and the reason is
+    // about the key.
     let weak = ca_params("Weak").signed_by(&ShortRsa::new(), &pki.root).unwrap();
     let same_name = Authority::self_signed(ca_params("Weak"), key(&rcgen::PKCS_RSA_SHA256));
     let leaf = service().signed_by(&key(P256), &same_name.unwrap()).unwrap();

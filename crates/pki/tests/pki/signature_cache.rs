@@ -1,4 +1,4 @@
-//! Chains that were verified before: only their signatures are cached.
+//! Tests of chains that were verified before. Only their signatures are cached.
 
 use pki_types::CertificateDer;
 use rcgen::{CertificateRevocationListParams, KeyIdMethod, RevokedCertParams, SerialNumber};

@@ -25,8 +25,8 @@ fn the_digest_is_the_fingerprint_with_the_hash_of_the_signature() {
     assert_eq!(seen, 15);
 }
 
-/// The digest covers the whole certificate. The hash function is the one in the certificate's
-/// signature algorithm; the kind of the certificate's key does not matter. RFC 5929 4.1
+/// The digest covers the whole certificate. The hash function is that of the certificate's
+/// signature algorithm. The kind of the certificate's key does not matter. RFC 5929 4.1
 #[test]
 fn the_issuers_algorithm_decides_and_each_byte_counts() {
     let issuer = rcgen::Issuer::new(leaf_params(&[]), key(&rcgen::PKCS_ECDSA_P384_SHA384));

@@ -92,15 +92,15 @@ fn names_with_other_characters_than_visible_ascii_are_an_error() {
 fn a_malformed_extension_is_an_error() {
     let whole = names(&[(DNS, b"a.example"), (URI, SPIFFE_ID.as_bytes()), (EMAIL, b"a@b.example")]);
     assert_eq!(uri_names(&with_extension(whole.clone())).unwrap(), [SPIFFE_ID]);
-    // The value is truncated at every position: first with the original length, then with the
-    // correct one.
+    // The value is truncated at every position: first with the original length field, then with a
+    // corrected length field.
     for length in 0..whole.len() {
         let cut = with_extension(whole[..length].to_vec());
         assert_eq!(uri_names(&cut), Err(RefusalReason::BadEncoding), "{length}");
         assert_eq!(email_names(&cut), Err(RefusalReason::BadEncoding), "{length}");
     }
     let inside = der::content(&whole);
-    // Truncated between two names, a list with the correct length is well-formed.
+    // A list that is truncated between two names is well-formed if its length field is corrected.
     let first = der::split(inside).0.len();
     let second = der::split(&inside[first..]).0.len();
     let between = [0, first, first + second];

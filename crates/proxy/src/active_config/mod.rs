@@ -1,9 +1,9 @@
 //! The active configuration: a [`Config`] with all files and names in it loaded.
 //!
-//! Before any part of it is used, certificates and certificate authorities are read and names of
-//! backends are resolved, at the start and at each reload. So a reload succeeds or fails as a
-//! whole. State that outlives a reload (ticket keys, the replay guard, certificates of an
-//! unchanged source) is taken over from the previous configuration.
+//! At the start and at each reload, certificates and certificate authorities are read and names of
+//! backends are resolved before any part of the configuration is used. So a reload succeeds or
+//! fails as a whole. State that outlives a reload (ticket keys, the replay guard, certificates of
+//! an unchanged source) is taken over from the previous configuration.
 
 pub(crate) mod replay_guard;
 mod resumption;
@@ -44,9 +44,9 @@ pub(crate) struct ActiveConfig {
     pub(crate) listeners: Vec<ActiveListener>,
     pub(crate) certificates: Vec<(CertificateSource, Arc<Certificates>)>,
     resumption: ResumptionState,
-    /// `Some` if another guard than before admits early data. Connections that were accepted
-    /// earlier use the previous guard, and can complete a handshake for at most this long after
-    /// activation.
+    /// `Some` if another guard than under the previous configuration admits early data. Connections
+    /// that were accepted earlier use the previous guard, and can complete a handshake for at most
+    /// this long after activation.
     previous_guard_admits_for: Option<Duration>,
 }
 
@@ -96,9 +96,10 @@ impl ActiveConfig {
         Ok(active)
     }
 
-    /// Activates this configuration: state taken over from the previous one is switched to it, and
-    /// the fleet connects to its store. Until then nothing is written to the store, so that the
-    /// settings of a configuration that is rejected never affect other nodes.
+    /// Activates this configuration: state that was taken over from the previous configuration now
+    /// uses the settings of this one, and the fleet connects to its store. Until then nothing is
+    /// written to the store, so that the settings of a configuration that is rejected never affect
+    /// other nodes.
     pub(crate) fn activate(&self) {
         if let Some(fleet) = &self.resumption.fleet {
             fleet.begin();
@@ -117,7 +118,8 @@ impl ActiveConfig {
         self.resumption.fleet.as_ref()
     }
 
-    /// A function that returns when the current ticket key began to encrypt tickets.
+    /// Returns a function that returns the time at which the current ticket key began to encrypt
+    /// tickets.
     pub(crate) fn ticket_key_since(&self) -> impl Fn() -> Option<UnixTime> + Send + Sync + use<> {
         let (own, fleet) = (self.resumption.tickets.clone(), self.resumption.fleet.clone());
         move || match &own {
@@ -218,8 +220,8 @@ impl ActiveConfig {
         builder.build().map_err(|error| route.location.table_error(error.to_string()))
     }
 
-    /// The certificates of this route's source: from another route, from the previous
-    /// configuration, or newly loaded.
+    /// The certificates of this route's source. They are taken from another route or from the
+    /// previous configuration if one has the same source, and loaded otherwise.
     fn certificates(
         &mut self,
         route: &Route,
@@ -325,7 +327,8 @@ mod tests {
         Config::parse("f.toml", &text).unwrap()
     }
 
-    /// If it did, other nodes would have to match its clock settings, although it was rejected.
+    /// If a rejected configuration contacted its store, other nodes would have to match its clock
+    /// settings.
     #[test]
     fn inactive_configuration_does_not_contact_its_store() {
         let folder = crate::testing::Folder::new();
@@ -354,7 +357,7 @@ mod tests {
         assert!(second.fleet().unwrap().is_same(first.fleet().unwrap()));
     }
 
-    /// A guard that was not in use does not have the entries of early data that the other guard
+    /// A local guard that was not in use has no entries for the early data that the store's guard
     /// admitted meanwhile.
     #[test]
     fn local_guard_after_a_store_guard_starts_empty() {

@@ -13,7 +13,7 @@ use tercel_fleet::{Fleet, FleetError, Settings};
 /// The replay guard of this process.
 pub(crate) struct LocalReplayGuard {
     guard: ReplayGuard,
-    /// How long a ClientHello can be fresh, and therefore early data is refused after a start.
+    /// How long a ClientHello can be fresh. Early data is refused for this time after a start.
     startup_window: Duration,
     /// The last second (since the Unix epoch) at which early data admitted by the previous guard
     /// may still be fresh.
@@ -56,8 +56,8 @@ fn guard(capacity: usize, now: UnixTime, window: Duration) -> ReplayGuard {
     ReplayGuard::for_freshness_window(capacity, now, window)
 }
 
-/// The state shared with other processes, with a replay guard if a route accepts early data. It
-/// does not contact the store before it is activated.
+/// The state shared with other processes, with a replay guard if a route accepts early data. The
+/// fleet does not contact the store before it is activated.
 #[cfg(not(all(test, debug_assertions)))]
 pub(crate) fn fleet(settings: &Settings) -> Result<Fleet, FleetError> {
     Fleet::prepare(settings)
@@ -72,8 +72,8 @@ use short::{guard, startup_window};
 mod short {
     use super::*;
 
-    /// Long enough to be observed, and short enough to wait for. Clocks are read in whole seconds,
-    /// so the window may last one second more.
+    /// The startup window in tests: long enough to be observed, and short enough to wait for.
+    /// Clocks are read in whole seconds, so the window may last one second more.
     pub(crate) const STARTUP_WINDOW: Duration = Duration::from_secs(4);
 
     pub(super) fn startup_window(_: Duration) -> Duration {

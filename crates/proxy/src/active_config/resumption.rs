@@ -27,7 +27,8 @@ pub(super) struct ResumptionState {
 }
 
 impl ResumptionState {
-    /// Takes over previous state whose settings are equal, and creates the rest.
+    /// Takes over each part of the previous state whose settings are equal, and creates the other
+    /// parts.
     pub(super) fn new(config: &Config, previous: Option<&Self>) -> Result<Self, ConfigError> {
         let settings = &config.resumption;
         let now = UnixTime::now();
@@ -97,8 +98,9 @@ impl ResumptionState {
         })
     }
 
-    /// Makes the guard refuse early data while connections accepted earlier may use the previous
-    /// guard, for `overlap`, and until early data admitted by it is no longer fresh.
+    /// Makes the new guard refuse early data for `overlap`, during which connections accepted
+    /// earlier may use the previous guard, and then until early data that the previous guard
+    /// admitted is no longer fresh.
     pub(super) fn refuse_while_previous_guard_admits(&self, overlap: Duration) {
         match &self.fleet {
             Some(fleet) if self.settings.shared_guard => fleet.follow_another_guard(overlap),

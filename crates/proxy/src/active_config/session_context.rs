@@ -1,4 +1,4 @@
-//! The session context of a route: it decides which routes resume each other's sessions.
+//! The session context of a route. Routes with equal contexts resume each other's sessions.
 
 use std::path::Path;
 

@@ -33,7 +33,8 @@ impl RoundRobin {
         Self { next: Cell::new(any.checked_rem(backends).unwrap_or(0)), failures }
     }
 
-    /// All backends in the order in which to try them: round robin, with those in backoff last.
+    /// All backends in the order in which to try them: round robin, but backends in backoff come
+    /// last.
     pub(crate) fn order(&self) -> Vec<usize> {
         let count = self.failures.len();
         let first = self.next.get();

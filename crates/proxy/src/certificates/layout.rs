@@ -12,8 +12,8 @@
 //! This covers certbot's `live` folder, a folder of pairs, and Kubernetes TLS secrets (`tls.crt`,
 //! `tls.key`) mounted into a folder each. `NAME.crt` takes precedence over `NAME.pem`. Next to
 //! `fullchain.pem`, certbot's `cert.pem` and `chain.pem` are ignored. Names that begin with a dot
-//! are ignored. So are certificates without a key (those of an authority, for example); if such a
-//! certificate was in use before, it is reported as a problem.
+//! are ignored. Certificates without a key (those of an authority, for example) are ignored too;
+//! but if such a certificate was in use before, it is reported as a problem.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use super::pair::{self, Files};
 use super::problem::{Problem, Reason};
 
-/// Maximum number of directory entries read from one folder. A folder with more is probably a wrong
-/// path, such as `/`.
+/// Maximum number of directory entries read from one folder. A folder with more entries is probably
+/// a wrong path, such as `/`.
 const MAX_ENTRIES: usize = 20_000;
 
 /// The result of scanning a folder and its subfolders.

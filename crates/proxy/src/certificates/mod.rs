@@ -5,7 +5,8 @@
 //! removed when its files are gone. [`watch`] reloads when files change.
 //!
 //! An expired certificate is accepted (with a warning) by `load`, so that one expired certificate
-//! does not stop the service of all other names, but it never replaces another one.
+//! does not stop the service of all other names, but `reload` never replaces another certificate by
+//! an expired one.
 
 pub mod layout;
 mod pair;
@@ -57,7 +58,8 @@ pub struct Changes {
     pub replaced: Vec<PathBuf>,
     /// Chains removed because their files are gone.
     pub removed: Vec<PathBuf>,
-    /// Problems that the previous reload did not have. The previous certificate stays in use.
+    /// Problems that are new since the previous reload. A pair with a problem keeps the certificate
+    /// that it had.
     pub problems: Vec<Problem>,
     /// The number of all current problems, including problems of earlier reloads.
     pub outstanding: usize,
@@ -142,14 +144,14 @@ impl Certificates {
     }
 
     /// The set for [`tercel::server::ServerConfigBuilder::replaceable_credentials`]. Every reload
-    /// updates it.
+    /// updates the set.
     #[must_use]
     pub fn credentials(&self) -> Arc<Credentials> {
         Arc::clone(&self.credentials)
     }
 
-    /// Reads all files again. A pair with a problem stays as it was; unchanged bytes change
-    /// nothing.
+    /// Reads all files again. A pair with a problem keeps its certificate. A pair whose files have
+    /// not changed is not loaded again.
     ///
     /// Blocks on file reads, for milliseconds with a few pairs; do not call it on a worker thread.
     pub fn reload(&self) -> Changes {
@@ -223,7 +225,8 @@ impl State {
         for files in &found.files {
             sources.push(((usize::MAX, files.chain.clone()), files));
         }
-        // An empty folder is reported like an unreadable one, and removes no certificate either.
+        // An empty folder is treated like an unreadable folder: it is reported, and no certificate
+        // is removed.
         let untold = |folder: &&PathBuf| problems.iter().all(|problem| problem.file != **folder);
         let empty = source.folder.as_ref().filter(|_| sources.is_empty()).filter(untold);
         problems.extend(empty.map(|folder| Problem::new(folder, Reason::Empty)));
@@ -272,7 +275,7 @@ impl State {
     }
 
     /// Removes pairs whose files are gone. If the chain file still exists, the pair is being
-    /// replaced or removed at this moment, and stays.
+    /// replaced or removed at this moment, so it is not removed.
     fn remove_all_but(
         &mut self,
         sources: &[(Id, &Files)],

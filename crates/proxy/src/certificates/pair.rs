@@ -68,7 +68,7 @@ impl PairBytes {
         })
     }
 
-    /// A digest that detects changes. It is stored, which is safe because a private key cannot be
+    /// A digest that detects changes. The digest may be stored, because a private key cannot be
     /// guessed from its hash.
     pub(super) fn digest(&self) -> [u8; 32] {
         let parts = [&self.chain, &self.key.0, &self.ocsp_response];
@@ -122,8 +122,8 @@ impl Pair {
         self.credential.with_ocsp_response(self.ocsp_response.clone())
     }
 
-    /// The sort order of key types for the same name. The preferred type comes first: it is
-    /// stronger, and cheaper to sign with. The first type that a client can verify is used.
+    /// The sort order of key types for the same name. The first type that a client can verify is
+    /// used, so a stronger type that is cheaper to sign with comes earlier.
     pub(super) fn preference(&self) -> u8 {
         match self.credential.kind() {
             KeyKind::MlDsa44 | KeyKind::MlDsa65 | KeyKind::MlDsa87 => 0,

@@ -29,7 +29,8 @@ pub enum Reason {
     Certificate(PemError),
     /// The file has no private key, or the key is truncated, malformed or encrypted.
     Key(PemError),
-    /// Certificate and key do not form a credential: they do not match, or one is unsupported.
+    /// Certificate and key do not form a credential: they do not match, or one of the two is
+    /// unsupported.
     Credential {
         /// The key file.
         key: PathBuf,
@@ -40,7 +41,7 @@ pub enum Reason {
     Expired(UnixTime),
     /// The leaf is not valid yet.
     NotYetValid(UnixTime),
-    /// The key has no certificate, or the certificate no key.
+    /// There is a key without a certificate, or a certificate without a key.
     MissingPartner {
         /// The missing file names.
         missing: String,

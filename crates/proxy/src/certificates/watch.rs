@@ -1,10 +1,11 @@
 //! Watches certificate files for changes.
 //!
-//! The watch polls file metadata every few seconds, which works even where change events do not: on
-//! network file systems, Kubernetes volumes and replaced symbolic links. To avoid reading
-//! half-written files, it reads the files only if two consecutive polls return the same metadata,
-//! and that differs from the metadata at the last read. Every twelfth poll reads the files anyway,
-//! for file systems with coarse metadata; unchanged bytes change nothing.
+//! The watch polls file metadata every few seconds. This works even where there are no change
+//! events: on network file systems, Kubernetes volumes and replaced symbolic links. To avoid
+//! reading half-written files, it reads the files only if two consecutive polls return the same
+//! metadata, and this metadata differs from the metadata at the last read. Every twelfth poll reads
+//! the files anyway, for file systems with coarse metadata. If the bytes are unchanged, this has no
+//! effect.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!(watcher.poll().unwrap().problems.len(), 1);
         assert!(watcher.poll().is_none(), "reported once");
         write(folder.path(), "two.test");
-        // As above, so that only the problem causes a read.
+        // The metadata counts as read, so that only the problem causes a read.
         watcher.seen = snapshot(&watcher.certificates.source);
         watcher.read = watcher.seen.clone();
         assert_eq!(watcher.poll().unwrap().replaced.len(), 1);

@@ -25,11 +25,11 @@ use table::Location;
 /// A complete configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The file or command line that it was read from, for error messages.
+    /// The file or command line from which the configuration was read, for error messages.
     pub(crate) location: Location,
     /// The file from which the configuration was read. A reload reads it again.
     pub file: Option<PathBuf>,
-    /// Whether other users can read the file, which matters if it contains a password.
+    /// Whether other users can read the file. This matters if the file contains a password.
     pub(crate) is_exposed: bool,
     /// Number of worker threads. Default: one for each core.
     pub workers: usize,
@@ -60,7 +60,7 @@ pub struct Config {
 /// A configuration given as command line options. Values have the same syntax as in a file.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLineOptions {
-    /// `address` of the listener.
+    /// The `address` setting of the listener.
     pub listen: String,
     /// The backends.
     pub to: Vec<String>,
@@ -85,7 +85,7 @@ pub struct CommandLineOptions {
 /// Log settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
-    /// JSON instead of text.
+    /// Whether logs are JSON instead of text.
     pub json: bool,
     /// The least severe level that is logged: `error`, `warn`, `info`, `debug` or `trace`.
     pub level: String,
@@ -129,8 +129,8 @@ pub struct Resumption {
     pub session_ids: usize,
     /// Capacity of this process's replay guard, in ClientHellos.
     pub guard_capacity: usize,
-    /// The maximum difference between a ticket's age and the expected age for early data to be
-    /// fresh.
+    /// Early data is fresh if the ticket's age by the client differs from its age by the server's
+    /// clock by at most this much.
     pub freshness_window: Duration,
     /// State shared with other processes.
     pub fleet: Option<tercel_fleet::Settings>,

@@ -21,7 +21,7 @@ impl Network {
             (IpAddr::V6(own), IpAddr::V6(other)) => {
                 let differ = own.to_bits() ^ other.to_bits();
                 let behind = u32::from(128_u8.saturating_sub(self.bits));
-                // `checked_shr` has no result for /0, which has no bits to compare.
+                // `checked_shr` returns `None` for the prefix /0, which has no bits to compare.
                 differ.checked_shr(behind).unwrap_or(0) == 0
             }
             _ => false,

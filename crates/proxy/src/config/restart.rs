@@ -6,8 +6,8 @@ impl Config {
     /// Replaces restart-only settings by their values in the running configuration. Returns an
     /// error for each key that differs.
     pub(crate) fn keep_restart_only_settings(&mut self, running: &Self) -> Vec<ConfigError> {
-        // The guard cannot be resized, because a new guard would have no entries of the current
-        // guard.
+        // The guard cannot be resized: that would take a new guard, which would not have the
+        // entries of the current one.
         let guard_stays = !self.resumption.shared_guard
             && !running.resumption.shared_guard
             && self.resumption.freshness_window == running.resumption.freshness_window;

@@ -8,8 +8,8 @@ use crate::backend::endpoint::BackendStream;
 use crate::observability::metrics::labels::BackendFailure;
 use crate::worker::{WorkerConfig, WorkerContext};
 
-/// A client's route, identified by its indices in the configuration that the connection was
-/// accepted under.
+/// A client's route, identified by its indices in the configuration under which the connection was
+/// accepted.
 #[derive(Clone)]
 pub(crate) struct BackendConnector {
     pub(crate) worker: Rc<WorkerContext>,

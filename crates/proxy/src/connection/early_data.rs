@@ -1,8 +1,8 @@
 //! Forwarding of early data before the handshake is complete (`early_data_at_once`).
 //!
-//! The PROXY header has the number of bytes that are early data: those received until the backend
-//! was connected. Early data that arrives later is kept until the end of the handshake, so that
-//! the length in the header is exact. If the handshake fails, the backend connection is reset. The
+//! The PROXY header contains the number of early data bytes that were received until the backend
+//! was connected. Early data that arrives later is kept until the end of the handshake, so that the
+//! length in the header is exact. If the handshake fails, the backend connection is reset. The
 //! replay guard has admitted the early data before this module receives it.
 
 use std::future::Future;
@@ -34,7 +34,7 @@ pub(crate) struct EarlyDataBackend {
     header: Vec<u8>,
     /// Data that the backend has not accepted yet.
     unsent: Vec<u8>,
-    /// The error of a failed write to the backend, whose answer is still read.
+    /// The error of a failed write to the backend. The backend's answer is still read.
     write_error: Option<io::Error>,
     is_answered: bool,
 }
@@ -94,13 +94,14 @@ impl EarlyDataBackend {
         }
     }
 
-    /// Ends the exchange when the handshake is complete. `None`: no early data was forwarded here.
+    /// Ends the exchange when the handshake is complete. Returns `None` if no early data was
+    /// forwarded.
     pub(crate) async fn finish(mut self) -> Option<EarlyExchangeResult> {
         let backend_state = match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Idle | Stage::Deferred => return None,
             Stage::Connecting(connecting) => {
-                // The handshake is complete, so the data no longer counts as early: the header is
-                // sent without a length.
+                // The handshake is complete, so the data no longer counts as early, and the header
+                // is sent without a length.
                 let header = std::mem::take(&mut self.header);
                 self.unsent.splice(..0, header);
                 match connecting.await {

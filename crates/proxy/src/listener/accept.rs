@@ -18,8 +18,8 @@ use crate::system::file_limit::DescriptorReserve;
 use crate::worker::connection_limits::Permit;
 use crate::worker::{ConnectionGuard, WorkerContext};
 
-/// Accepts connections until a drain begins. Then accepts the connections in the queue, which the
-/// system would reset otherwise.
+/// Accepts connections until a drain begins. When the drain begins, accepts the connections that
+/// are in the queue, because the system would reset them otherwise.
 pub(crate) async fn accept(
     worker: Rc<WorkerContext>,
     listener: tokio::net::TcpListener,
@@ -114,7 +114,8 @@ async fn pause_after_error(worker: &WorkerContext, error: &io::Error, wait: Dura
     tokio::time::sleep(wait).await;
 }
 
-/// Waits until descriptors outside the reserve are free; the reserve is for backend connections.
+/// Waits until descriptors outside the reserve are free. The reserve is kept for backend
+/// connections.
 async fn wait_for_descriptors(worker: &WorkerContext, reserve: DescriptorReserve) {
     let error = io::Error::from(nix::errno::Errno::EMFILE);
     worker.shard.accept_failed(&error);

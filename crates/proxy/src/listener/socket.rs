@@ -14,7 +14,8 @@ pub(super) const BACKLOG: i32 = 4096;
 /// Port 0 may be used only for the first worker; the others bind the port that the system chose.
 pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    // This makes it possible to bind while connections of a previous process are in TIME_WAIT.
+    // With this option, the address can be bound while connections of a previous process are in
+    // TIME_WAIT.
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(true)?;
     if address.is_ipv6() {

@@ -145,8 +145,8 @@ impl LogRateLimit {
         None
     }
 
-    /// Returns the number of events that were suppressed in past seconds, if any, and resets it.
-    /// With this method the number is logged even if no further event occurs.
+    /// Returns the number of events that were suppressed in past seconds, if any, and resets it. A
+    /// caller can thus log the number even if no further event occurs.
     #[must_use]
     pub fn take_suppressed(&self, now: Instant) -> Option<u64> {
         if self.window.load(Ordering::Relaxed) >> 32 == self.second(now) {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// trip.
 const WAIT: Duration = Duration::from_micros(30);
 
-/// The time between two reads from which on they are not coalesced.
+/// The minimum time between two reads that are not coalesced.
 const MAX_GAP: Duration = Duration::from_micros(100);
 
 /// A read of this size fills a record. RFC 9846 5.1
@@ -32,7 +32,7 @@ thread_local! {
 pub(crate) struct Coalescer {
     /// The time of the last read, if it was small and there was no data of only the client since.
     last: Option<Instant>,
-    /// Whether a wait was requested after the last read, and its result is not known yet.
+    /// Whether a wait was requested after the last read whose result is not known yet.
     waited: bool,
     /// The number of waits still to be skipped.
     skip: u8,
@@ -40,7 +40,8 @@ pub(crate) struct Coalescer {
 }
 
 impl Coalescer {
-    /// Records that only the client has sent data, so the backend's next read begins a new series.
+    /// Records that only the client has sent data, so the next read from the backend begins a new
+    /// series.
     pub(crate) fn client_sent(&mut self) {
         self.last = None;
         self.record_result(false);
@@ -63,7 +64,8 @@ impl Coalescer {
     }
 
     /// Records whether the last wait was useful. After useless waits the number of skipped waits
-    /// grows exponentially, as it does on a machine that sleeps far longer than requested.
+    /// grows exponentially. Waits are useless on a machine that sleeps far longer than requested,
+    /// for example.
     fn record_result(&mut self, useful: bool) {
         if !std::mem::take(&mut self.waited) {
             return;
@@ -137,7 +139,7 @@ mod tests {
         let now = Instant::now();
         let mut coalescer = Coalescer::default();
         let mut waited = Vec::new();
-        // Alternating requests, each answered in two reads.
+        // The client sends requests one at a time, and each is answered in two reads.
         for answer in 0..300 {
             if waits(&mut coalescer, now, &[answer * 10, answer * 10]) == [false, true] {
                 waited.push(answer);
@@ -145,7 +147,7 @@ mod tests {
             coalescer.client_sent();
         }
         assert_eq!(waited, [0, 2, 6, 14, 30, 62, 126, 190, 254]);
-        // Then many reads in a series.
+        // Many reads in a series follow.
         let many = waits(&mut coalescer, now, &[4000; 100]);
         let first = many.iter().position(|waited| *waited).unwrap();
         assert!(first < 64 && many[first..].iter().all(|waited| *waited));

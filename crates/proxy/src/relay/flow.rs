@@ -30,7 +30,7 @@ enum State {
     Ended,
 }
 
-/// A failed direction, by the side that failed.
+/// The error of a failed direction. The variant is the side that failed.
 #[derive(Debug)]
 pub(crate) enum RelayError {
     Read(io::Error),
@@ -38,8 +38,8 @@ pub(crate) enum RelayError {
 }
 
 /// Relays both directions. When writing to the backend fails, the backend's answer is still relayed
-/// until it ends, because a backend may answer and then stop reading. Until then `write_error` has
-/// the error, which is returned at the end.
+/// until it ends, because a backend may answer and then stop reading. Until then `write_error`
+/// holds the error of the write, which is returned at the end.
 pub(crate) fn poll_both<C, B>(
     (up, client, received): (&mut Flow, &mut C, &mut u64),
     (down, backend, sent): (&mut Flow, &mut B, &mut u64),
@@ -82,8 +82,8 @@ pub(crate) type FlowStatus = Poll<Result<(), RelayError>>;
 const ROUNDS: usize = 8;
 
 impl Flow {
-    /// A direction with `first` as pending data. It reads at most `max_read` bytes at once, and not
-    /// more than fit a buffer.
+    /// A direction with `first` as pending data. The direction reads at most `max_read` bytes at
+    /// once, and never more than fit a buffer.
     pub(crate) fn new(first: Vec<u8>, max_read: usize) -> Self {
         let state = State::Open;
         Self { pending: first, start: 0, max_read, state, needs_flush: false, eof_is_error: false }
@@ -117,8 +117,8 @@ impl Flow {
             match self.state {
                 State::Open => {}
                 State::Ending => {
-                    // A failed shutdown means that the peer is gone; reading from it will report
-                    // the error.
+                    // A failed shutdown means that the peer has closed the connection. The next
+                    // read from the peer reports the error.
                     let _ = ready!(Pin::new(&mut *writer).poll_shutdown(context));
                     self.state = State::Ended;
                 }

@@ -31,7 +31,7 @@ pub(crate) struct ProxiedConnection {
     backend: Option<BackendStream>,
     up: Flow,
     down: Flow,
-    /// The error of a failed write to the backend, whose answer is still relayed.
+    /// The error of a failed write to the backend. The backend's answer is still relayed.
     write_error: Option<io::Error>,
     coalescer: Coalescer,
     idle_timer: IdleTimer,
@@ -124,7 +124,8 @@ impl ProxiedConnection {
         let is_between_requests = self.is_between_requests();
         let backend = self.backend.take();
         match reason {
-            // All data was forwarded, and the route's protocol determines whether it is complete.
+            // All received data was forwarded, and the route's protocol determines whether that
+            // data is complete.
             CloseReason::ClientError(error)
                 if self.truncation_is_eof && self.up.is_empty() && is_truncation(error) => {}
             // If one side has failed, the other side is not closed cleanly, so that it can detect

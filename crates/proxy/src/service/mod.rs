@@ -26,16 +26,17 @@ use watchdog::Watchdog;
 /// Serves until a signal ends the process: SIGTERM or SIGINT begins a drain, and a second such
 /// signal stops the process at once. SIGHUP reloads the configuration file and the certificates.
 ///
-/// Call it before the process has other threads.
+/// Call this function before the process has other threads.
 ///
 /// # Errors
 ///
-/// The reason why it cannot serve, in one line.
+/// The reason why the process cannot serve, in one line.
 pub fn run(config: Config) -> Result<()> {
     let format = if config.log.json { logs::Format::Json } else { logs::Format::Text };
     let level = logs::level(&config.log.level).map_err(|reason| anyhow!(reason))?;
     logs::start(format, level).context("cannot initialize logging")?;
-    // This precedes all threads, because threads inherit the setting from the one that starts them.
+    // This is set before any thread starts, because a thread inherits the setting from the thread
+    // that starts it.
     privileges::forbid_new_privileges().context("cannot set no_new_privs")?;
     let inherited = socket_activation::inherited_listeners()?;
     let inherited: Vec<_> = inherited.into_iter().map(|each| each.listener).collect();

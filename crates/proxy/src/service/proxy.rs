@@ -19,7 +19,7 @@ use crate::observability::metrics::Metrics;
 use crate::service::worker_thread::{Control, Phase, WorkerSetup, run_worker};
 use crate::worker::connection_limits::ConnectionCounts;
 
-/// A running terminator. Dropping it stops it.
+/// A running terminator. Dropping this value stops the terminator.
 pub struct Proxy {
     control: watch::Sender<Control>,
     config: Config,
@@ -40,7 +40,7 @@ impl Drop for ExitNotice {
     }
 }
 
-/// A terminator that listens, but does not serve yet. This is the time to drop privileges.
+/// A terminator that listens, but does not serve yet. The caller may drop privileges in this state.
 pub struct BoundProxy {
     config: Config,
     active: Arc<ActiveConfig>,
@@ -49,8 +49,8 @@ pub struct BoundProxy {
     listeners: Vec<Vec<TcpListener>>,
 }
 
-/// A copy of the active configuration. The next one is prepared with it on another thread, because
-/// loading blocks.
+/// A copy of the active configuration. The next configuration is prepared from this copy on another
+/// thread, because loading blocks.
 pub(crate) struct CurrentConfig {
     config: Config,
     active: Arc<ActiveConfig>,
@@ -180,7 +180,7 @@ impl Proxy {
     ///
     /// If the configuration cannot be loaded, or has other listener addresses. The previous
     /// configuration stays active then. Settings that need a restart (threads, user, admin address,
-    /// log) keep their values, and a warning is logged for each that differs.
+    /// log) keep their values, and a warning is logged for each setting that differs.
     pub fn reload(&mut self, config: Config) -> Result<(), ConfigError> {
         let prepared = self.current().prepare(config)?;
         self.activate(prepared);
@@ -220,7 +220,7 @@ impl Proxy {
         self.heartbeats.ping()
     }
 
-    /// The state shared with other processes.
+    /// The fleet: state shared with other processes.
     #[must_use]
     pub fn fleet(&self) -> Option<Fleet> {
         self.control.borrow().active.fleet().cloned()

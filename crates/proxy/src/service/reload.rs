@@ -34,7 +34,8 @@ impl Reload {
     pub(super) fn begin(&mut self, proxy: &Proxy, watches: &mut Vec<Watch>) {
         if !self.step.is_empty() {
             if !self.is_queued {
-                // A slow name server or a FIFO may block the reload in progress, so this is logged.
+                // The queued reload is logged, because a slow name server or a FIFO may block the
+                // reload in progress.
                 tracing::info!("reload in progress; another one is queued");
             }
             self.is_queued = true;
@@ -96,7 +97,8 @@ impl Reload {
         let before = std::mem::take(watches);
         let counted = Arc::clone(&metrics);
         let read = spawn_blocking(move || {
-            // This waits for a poll in progress, so that it does not report the old state later.
+            // Dropping the old watches waits for a poll in progress, so that the poll does not
+            // report the old state later.
             drop(before);
             for certificates in &all {
                 let changes = certificates.reload();

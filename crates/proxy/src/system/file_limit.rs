@@ -46,8 +46,8 @@ pub fn raise_file_limit() -> io::Result<FileLimit> {
 /// without a backend.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DescriptorReserve {
-    /// The lowest reserved descriptor. The system assigns the lowest free one, so a descriptor this
-    /// high means that all lower ones are in use.
+    /// The lowest reserved descriptor. The system assigns the lowest free descriptor. If it assigns
+    /// this one or a higher one, all lower descriptors are in use.
     from: i32,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Operations that need privileges (binding ports below 1024, reading private keys) come first.
 //! Certificates and ticket keys are read again later, so the unprivileged user must be able to read
-//! them too, best through a group; a reload that cannot read them keeps the previous ones.
+//! them too, best through a group. If a reload cannot read a certificate or a key, the previous one
+//! stays in use.
 
 use std::ffi::CString;
 use std::io;
@@ -107,7 +108,8 @@ impl Identity {
             ));
         }
         let root = (Uid::from_raw(0), Gid::from_raw(0));
-        // Root's group may be configured; otherwise it must not be possible to regain it.
+        // Root's group may be configured as `group`. Otherwise the process must not be able to
+        // regain root's group.
         if setuid(root.0).is_ok() || (self.group != root.1 && setgid(root.1).is_ok()) {
             return Err(refused("process could regain root privileges".to_owned()));
         }

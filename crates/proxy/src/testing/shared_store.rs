@@ -95,8 +95,8 @@ pub(super) async fn connect_early(
     Connector::new(config.clone()).connect_early(name, transport, b"early").await.unwrap()
 }
 
-/// Relays to `there`. If `copy` is set, first sends a copy of the first flight to it, and waits for
-/// its answer.
+/// Relays to `there`. If `copy` is set, first sends a copy of the first flight to that address, and
+/// waits for the answer.
 async fn relay_with_copy(mut client: TcpStream, there: SocketAddr, copy: Option<SocketAddr>) {
     let flight = first_flight(&mut client).await;
     let mut piece = [0; 16];
@@ -147,7 +147,7 @@ async fn early_data_reaches_the_backend_after_the_startup_window() {
     let early = connect_early(&node, &config, None).await;
     assert_eq!(early.accepted, 5);
     assert_received_once(early).await;
-    // Connects again, with the session of the last handshake.
+    // The client connects again, with the session of the last handshake.
     let early = connect_early(&node, &config, None).await;
     assert_eq!(early.accepted, 5);
     assert_received_once(early).await;

@@ -99,7 +99,7 @@ impl IdleTimers {
         self.now.get().wrapping_sub(entry.last_activity.get())
     }
 
-    /// The number of ticks in `time`, and one more, because the current one may be almost over.
+    /// The number of ticks in `time`, plus one, because the current tick may be almost over.
     fn ticks(&self, time: Duration) -> u32 {
         let ticks = time.as_nanos().div_ceil(self.tick.as_nanos().max(1));
         u32::try_from(ticks).unwrap_or(u32::MAX).saturating_add(1)
@@ -162,7 +162,7 @@ impl Drop for IdleTimer {
             if let Some(instead) = entries.get(index) {
                 instead.index.set(index);
             }
-            // This frees memory after many connections were open at the same time.
+            // Shrinking frees memory after many connections were open at the same time.
             if entries.len() < entries.capacity() / 4 {
                 entries.shrink_to_fit();
             }

@@ -53,7 +53,7 @@ async fn client_can_send_after_the_backend_has_closed_its_side() {
     assert_eq!(events.recv().await.unwrap(), b"and this");
 }
 
-/// The backend stops reading early, as one does that rejects a request by its head.
+/// The backend stops reading early, like a backend that rejects a request because of its head.
 #[tokio::test]
 async fn answer_of_a_backend_that_stops_reading_reaches_the_client() {
     const ANSWER: usize = 400_000;
@@ -87,7 +87,7 @@ async fn answer_of_a_backend_that_stops_reading_reaches_the_client() {
     }
 }
 
-/// The end of a connection for a backend that only reads, and the bytes that it read.
+/// How a connection ended for a backend that only reads, and the bytes that the backend read.
 type Ended = (Result<(), io::ErrorKind>, Vec<u8>);
 
 async fn reader() -> (SocketAddr, mpsc::UnboundedReceiver<Ended>) {

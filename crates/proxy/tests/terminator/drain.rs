@@ -1,4 +1,5 @@
-//! Drain: requests in progress are finished, idle connections closed, new ones refused.
+//! Drain: requests in progress are finished, idle connections are closed, and new connections are
+//! refused.
 
 use std::time::{Duration, Instant};
 

@@ -77,7 +77,7 @@ async fn slow_client_applies_back_pressure_to_the_backend() {
     assert_eq!(count, ALL);
 }
 
-/// Coalescing of records neither delays data for long nor retains any.
+/// Coalescing of records does not delay data for long, and does not retain data.
 #[tokio::test]
 async fn coalesced_reads_are_delivered_promptly() {
     let folder = Folder::new(&["a.example"]);

@@ -12,7 +12,7 @@ fn text(folder: &Folder, to: std::net::SocketAddr) -> String {
 async fn routes_change_without_closing_connections() {
     let folder = Folder::new(&["a.example"]);
     let (one, two) = (greeting_echo(b"1").await, greeting_echo(b"2").await);
-    // Without this setting, another backend would mean another session context.
+    // Without this setting, the session context would change with the backend.
     let text = |to| text(&folder, to) + "session_context = \"greeting\"\n";
     let mut proxy = crate::support::start(&text(one));
     let mut old = connect(&proxy, "a.example", client()).await.unwrap();

@@ -24,7 +24,7 @@ pub(crate) enum Key {
     EcdsaP256,
 }
 
-/// How a handshake authenticates.
+/// The way in which the peers of a handshake are authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Basis {
     /// Certificates; the server issues no sessions.
@@ -198,7 +198,7 @@ pub(crate) fn server_step(
     received: &mut ReceiveBuffer,
     out: &mut Vec<u8>,
 ) -> Option<Connection> {
-    // Different code from the client's step, or the linker would merge both.
+    // This code differs from the client's step. Otherwise the linker would merge both functions.
     std::hint::black_box("server");
     step(handshake, received, out)
 }

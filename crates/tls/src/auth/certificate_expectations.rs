@@ -1,5 +1,5 @@
-//! Reading of a TLS 1.3 peer's Certificate and CertificateVerify, with a check that they contain
-//! only what was requested. RFC 9846 4.5.1, 4.5.2
+//! Reading of a TLS 1.3 peer's Certificate and CertificateVerify. The messages may contain only
+//! what was requested. RFC 9846 4.5.1, 4.5.2
 
 use std::borrow::Cow;
 
@@ -92,7 +92,7 @@ fn parse(
     context: &[u8],
 ) -> Result<Option<PeerCertificate>, Error> {
     let parsed = Certificate::parse(body)?;
-    // The context has to be that of the request. In the handshake it is empty. RFC 9846 4.5.1
+    // The context has to be that of the request. It is empty in the handshake. RFC 9846 4.5.1
     if parsed.certificate_request_context != context {
         return Err(PeerError::WrongCertificateContext.into());
     }
@@ -118,7 +118,7 @@ fn parse(
 }
 
 /// Returns the raw public key of a Certificate, or `None` if the Certificate is empty. The key must
-/// be the only entry and have no extensions. RFC 9846 4.5.1
+/// be the only entry, and the entry must have no extensions. RFC 9846 4.5.1
 fn raw_public_key(
     parsed: &Certificate<'_>,
     expectations: CertificateExpectations<'_>,

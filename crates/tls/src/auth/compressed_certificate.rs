@@ -28,7 +28,7 @@ pub(crate) fn choose<'c>(
 }
 
 /// Makes the CompressedCertificate message for a Certificate message, both with their headers.
-/// Returns `None` if the algorithm does not compress it.
+/// Returns `None` if the algorithm does not compress the message.
 pub(crate) fn compress(
     algorithm: &dyn CompressCertificate,
     certificate: &[u8],
@@ -53,8 +53,8 @@ pub(crate) fn decompress(offered: &Algorithms, body: &[u8]) -> Result<Vec<u8>, E
         .iter()
         .find(|offered| offered.algorithm() == message.algorithm)
         .ok_or(PeerError::UnknownCertificateCompression)?;
-    // Memory of this length is allocated, so it has the limit of an uncompressed message.
-    // RFC 8879 5
+    // Memory of this length is allocated, so the length has the same limit as that of an
+    // uncompressed message. RFC 8879 5
     let length = usize::try_from(message.uncompressed_length)
         .ok()
         .filter(|length| *length <= limits::message_body(HandshakeType::CERTIFICATE))

@@ -24,7 +24,8 @@ pub(crate) struct CompressedCertificateCache(ArcSwap<Vec<(Variant, CachedMessage
 type CachedMessage = Option<Arc<[u8]>>;
 
 impl CompressedCertificateCache {
-    /// Returns the cached message, or makes it on first use. Concurrent first uses may all make it.
+    /// Returns the cached message, or makes the message on first use. Concurrent first uses may
+    /// each make it.
     pub(crate) fn get_or_make<E>(
         &self,
         variant: Variant,

@@ -73,8 +73,8 @@ fn if_smaller(compressed: Vec<u8>, original: &[u8]) -> Option<Vec<u8>> {
 
 /// zlib (RFC 1950), with the crate `miniz_oxide`. Requires the feature `zlib`.
 ///
-/// By default it decompresses the certificates of peers, but does not compress the certificates of
-/// this side: see [`crate::server::ServerConfigBuilder::certificate_compression`].
+/// By default, zlib decompresses the certificates of peers, but does not compress the certificates
+/// of this side: see [`crate::server::ServerConfigBuilder::certificate_compression`].
 #[cfg(feature = "zlib")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Zlib;
@@ -285,7 +285,8 @@ mod tests {
         }
     }
 
-    /// Made by Python's `zlib`, Node's `brotliCompressSync`, and `zstd -19`.
+    /// The compressed bytes were made by Python's `zlib`, Node's `brotliCompressSync`, and `zstd
+    /// -19`.
     #[test]
     fn output_of_other_implementations_is_decompressed() {
         let text = b"tercel tercel tercel tercel";

@@ -1,13 +1,13 @@
-//! Identifies the credential that a server's session was made with. A server resumes a session only
-//! if a full handshake would use that credential again, or one that is valid for the same name.
-//! `handshake/identity.rs` makes this decision.
+//! Identifies the credential with which a server's session was made. A server resumes a session
+//! only if a full handshake would use the same credential, or a credential that is valid for the
+//! same name. `handshake/identity.rs` makes this decision.
 
 use pki_types::CertificateDer;
 use tercel_crypto::{Hash, HashAlgorithm};
 use tercel_wire::{Reader, Writer};
 
 /// The identifier of a server's credential: digests of its leaf certificate or raw public key, and
-/// of the names that the certificate is valid for.
+/// of the names for which the certificate is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CredentialId {
     leaf: Digest,
@@ -46,8 +46,9 @@ impl CredentialId {
         Self { leaf: digest(key), names: None }
     }
 
-    /// Returns the digest to store in a session. If the client sent a server name, it is the digest
-    /// of the leaf; otherwise it is the digest of the leaf's names, if it has any.
+    /// Returns the digest to store in a session. If the client sent a server name, the result is
+    /// the digest of the leaf. Otherwise it is the digest of the leaf's names, if the leaf has
+    /// names.
     pub(crate) fn in_session(&self, has_server_name: bool) -> SessionCredential {
         let names = self.names.filter(|_| !has_server_name);
         SessionCredential(names.unwrap_or(self.leaf))

@@ -18,8 +18,8 @@ pub struct ChainPolicy {
     verifier: ChainVerifier,
     /// Whether the roots are the only setting of the verifier.
     roots_only: bool,
-    // Both are computed on first use: clients send no authorities, and only resumption needs the
-    // fingerprint.
+    // The authorities and the fingerprint are computed on first use: clients send no authorities,
+    // and only resumption needs the fingerprint.
     authorities: OnceLock<Vec<Vec<u8>>>,
     fingerprint: OnceLock<[u8; 32]>,
 }
@@ -116,7 +116,7 @@ impl TrustedRawKeys {
         Ok(Self { keys, chains: None })
     }
 
-    /// Also accepts peers that present a chain, if `verifier` accepts the chain.
+    /// Sets the verifier of chains. Without it, peers that present a chain are refused.
     #[must_use]
     pub fn or_chains(mut self, verifier: Arc<dyn VerifyPeer>) -> Self {
         self.chains = Some(verifier);

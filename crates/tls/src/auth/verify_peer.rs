@@ -18,7 +18,7 @@ pub struct PeerIdentity<'a> {
     /// The raw public key, a SubjectPublicKeyInfo (DER), in place of a chain. It is present only if
     /// the configuration accepts this certificate type. RFC 7250
     pub raw_public_key: Option<&'a [u8]>,
-    /// The name that the server has to be authenticated for; `None` for clients.
+    /// The name for which the server has to be authenticated; `None` for clients.
     pub server_name: Option<&'a ServerName<'a>>,
     /// Whether a stapled OCSP response was requested.
     pub ocsp_requested: bool,

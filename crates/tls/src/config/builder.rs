@@ -106,23 +106,24 @@ macro_rules! common_setters {
                 self
             }
 
-            /// Refuses TLS 1.2 peers that do not support the extended main secret. Default: off.
-            /// RFC 7627
+            /// Sets whether TLS 1.2 peers that do not support the extended main secret are refused.
+            /// Default: off. RFC 7627
             #[must_use]
             pub fn require_extended_main_secret(mut self, required: bool) -> Self {
                 self.common.require_extended_main_secret = required;
                 self
             }
 
-            /// Treats an end of input without close_notify as a regular end. Default: off, because
-            /// an attacker can truncate the data by closing the transport.
+            /// Sets whether an end of input without close_notify counts as a regular end. Default:
+            /// off, because an attacker can truncate the data by closing the transport.
             #[must_use]
             pub fn tolerate_truncation(mut self, tolerate: bool) -> Self {
                 self.common.tolerate_truncation = tolerate;
                 self
             }
 
-            /// Writes every secret of the connections to `log`. For debugging only.
+            /// Sets the log to which every secret of the connections is written. For debugging
+            /// only.
             #[must_use]
             pub fn key_log(mut self, log: Arc<dyn KeyLog>) -> Self {
                 self.common.key_log = Some(log);

@@ -1,4 +1,5 @@
-//! A server's CertificateRequest: its options, its message, and what they require of the answer.
+//! A server's CertificateRequest: the options, the message, and the requirements on the client's
+//! answer.
 
 use tercel_wire::{
     CertificateRequest, CertificateRequestExtensions, CertificateType, DistinguishedName,

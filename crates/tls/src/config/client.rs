@@ -139,17 +139,17 @@ pub struct ClientConfigBuilder {
 common_setters!(ClientConfigBuilder);
 
 impl ClientConfigBuilder {
-    /// Trusts servers whose chain ends in one of these roots and whose certificate is valid for the
-    /// name of the server.
+    /// Sets the trusted roots. A server is trusted if its chain ends in one of them and its
+    /// certificate is valid for the server's name.
     #[must_use]
     pub fn roots(mut self, roots: Roots) -> Self {
         self.verifier = Some(from_roots(roots));
         self
     }
 
-    /// Trusts the certificate authorities of the operating system. The environment variables
-    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` are respected. Requires the feature `native-roots`, which
-    /// is off by default.
+    /// Sets the certificate authorities of the operating system as the trusted roots. The
+    /// environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR` are respected. Requires the feature
+    /// `native-roots`, which is off by default.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -167,8 +167,8 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Trusts the certificate authorities of Mozilla's root program, which are compiled in.
-    /// Requires the feature `webpki-roots`, which is off by default.
+    /// Sets the certificate authorities of Mozilla's root program, which are compiled in, as the
+    /// trusted roots. Requires the feature `webpki-roots`, which is off by default.
     #[cfg(feature = "webpki-roots")]
     #[cfg_attr(docsrs, doc(cfg(feature = "webpki-roots")))]
     #[must_use]
@@ -176,15 +176,16 @@ impl ClientConfigBuilder {
         self.roots(Roots::webpki())
     }
 
-    /// Verifies servers with an object of the application, or with a question to the application.
+    /// Sets who verifies servers: an object that is called during the handshake (`Policy::Here`),
+    /// or the caller, who receives a `Question::VerifyPeer` (`Policy::Ask`).
     #[must_use]
     pub fn verifier(mut self, verifier: Policy<dyn VerifyPeer>) -> Self {
         self.verifier = Some(Ok(verifier));
         self
     }
 
-    /// Sets the credential for servers that request one; a second call replaces the first. To
-    /// select among several credentials, see [`Self::credentials`].
+    /// Sets the credential for servers that request client authentication. A second call replaces
+    /// the first credential. To select among several credentials, see [`Self::credentials`].
     #[must_use]
     pub fn credential(mut self, credential: Credential) -> Self {
         let certificate_type = credential.certificate_type();
@@ -192,15 +193,17 @@ impl ClientConfigBuilder {
         self.credentials(Policy::Here(Arc::new(Credentials::new(vec![credential]))))
     }
 
-    /// Selects the credential for servers that request one.
+    /// Sets who selects the credential for servers that request client authentication: an object
+    /// that is called during the handshake (`Policy::Here`), or the caller, who receives a
+    /// `Question::SelectCredential` (`Policy::Ask`).
     #[must_use]
     pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
         self.credentials = Some(credentials);
         self
     }
 
-    /// Offers these pre-shared keys, most preferred first, after a session's ticket if there is
-    /// one. Default: none.
+    /// Adds pre-shared keys to offer, most preferred first. They follow a session's ticket if there
+    /// is one. Default: none.
     ///
     /// If the configuration has roots or a verifier, a server may authenticate with a certificate
     /// instead. Otherwise a server that selects none of the keys is refused, and only TLS 1.3 is
@@ -212,7 +215,7 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Trusts servers that authenticate with one of these raw public keys (`SubjectPublicKeyInfo`).
+    /// Sets the raw public keys (`SubjectPublicKeyInfo`) with which servers may authenticate.
     /// Servers with a chain that the roots or the verifier accept remain trusted. RFC 7250
     #[must_use]
     pub fn trusted_raw_keys(mut self, keys: Vec<SubjectPublicKeyInfoDer<'static>>) -> Self {
@@ -236,9 +239,9 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Offers authentication of the client after the handshake (TLS 1.3). Default: off. When a
-    /// request arrives, the receiver returns [`crate::Opened::CertificateRequested`], which the
-    /// caller has to answer; [`crate::Stream`] answers it itself. HTTP/2 prohibits this
+    /// Sets whether the client offers to authenticate after the handshake (TLS 1.3). Default: off.
+    /// When a request arrives, the receiver returns [`crate::Opened::CertificateRequested`], which
+    /// the caller has to answer. [`crate::Stream`] answers requests itself. HTTP/2 prohibits this
     /// authentication. RFC 9846 4.3.6, 4.7.2, RFC 8740
     #[must_use]
     pub fn post_handshake_auth(mut self, on: bool) -> Self {
@@ -255,9 +258,9 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Test seam. Sets groups that the server is known to support, in any order, from DNS or
-    /// from an earlier connection. The client then sends a share for the best enabled group among
-    /// them, instead of those of [`Self::key_shares`]. A wrong hint costs only a round trip.
+    /// Test seam. Sets groups that the server is known to support, in any order, from DNS or from
+    /// an earlier connection. The client then sends a share for the best enabled group among them,
+    /// instead of the shares set by [`Self::key_shares`]. A wrong hint costs only a round trip.
     /// draft-ietf-tls-key-share-prediction 3
     #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]
@@ -289,8 +292,8 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Test seam. Requests this number of additional bytes in the first flight of a TLS 1.3
-    /// server, which simulates larger certificates. Default: not requested. The request uses
+    /// Test seam. Sets the number of additional bytes to request in the first flight of a TLS 1.3
+    /// server. The bytes simulate larger certificates. Default: not requested. The request uses
     /// BoringSSL's extension `server_padding`, whose number is not registered. See
     /// [`crate::ConnectionInfo::got_server_padding`].
     #[cfg(all(feature = "testing", debug_assertions))]
@@ -307,30 +310,33 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Sends the extensions in a random order. Default: off.
+    /// Sets whether the extensions are sent in a random order. Default: off.
     #[must_use]
     pub fn shuffle_extensions(mut self, on: bool) -> Self {
         self.shuffle_extensions = on;
         self
     }
 
-    /// Sends reserved values that servers must ignore: a cipher suite, a group with a key share, a
-    /// version, a signature scheme, a PSK key exchange mode, an application protocol if there are
-    /// any, and two extensions. Each connection chooses them at random. Default: off. RFC 8701 3.1
+    /// Sets whether the client sends reserved values that servers must ignore: a cipher suite, a
+    /// group with a key share, a version, a signature scheme, a PSK key exchange mode, an
+    /// application protocol if there are any, and two extensions. Each connection chooses the
+    /// values at random. Default: off. RFC 8701 3.1
     #[must_use]
     pub fn grease(mut self, on: bool) -> Self {
         self.grease = on;
         self
     }
 
-    /// Adds TLS_FALLBACK_SCSV, which marks the connection as a retry with a lower version. RFC 7507
+    /// Sets whether TLS_FALLBACK_SCSV is sent, which marks the connection as a retry with a lower
+    /// version. Default: off. RFC 7507
     #[must_use]
     pub fn fallback_scsv(mut self, on: bool) -> Self {
         self.fallback_scsv = on;
         self
     }
 
-    /// Refuses TLS 1.2 servers that do not indicate secure renegotiation. Default: on. RFC 5746 4.1
+    /// Sets whether TLS 1.2 servers that do not indicate secure renegotiation are refused. Default:
+    /// on. RFC 5746 4.1
     #[must_use]
     pub fn require_secure_renegotiation(mut self, required: bool) -> Self {
         self.require_secure_renegotiation = required;

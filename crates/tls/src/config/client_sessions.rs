@@ -21,7 +21,7 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Sends early data if the offered session allows it. Default: off.
+    /// Sets whether early data is sent if the offered session allows it. Default: off.
     ///
     /// Early data can be replayed: send only data that the server may safely process twice.
     /// RFC 9846 8, F.5
@@ -31,8 +31,8 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Verifies the server's stored certificate again before a session is offered. If the
-    /// certificate is refused, a full handshake is performed. Default: off. A session always
+    /// Sets whether the server's stored certificate is verified again before a session is offered.
+    /// If the certificate is refused, a full handshake is performed. Default: off. A session always
     /// expires with the certificate.
     #[must_use]
     pub fn verify_resumed(mut self, on: bool) -> Self {
@@ -40,11 +40,11 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// A context for configurations that share a store. A session is offered only under an equal
-    /// context, equal roots and equal application protocols. A configuration with a verifier of the
-    /// application, or with client credentials, shares sessions only if it has a context; use one
-    /// context only for configurations that trust the same servers and authenticate as the same
-    /// client.
+    /// Sets the context, for configurations that share a store. A session is offered only under an
+    /// equal context, equal roots and equal application protocols. A configuration with a verifier
+    /// of the application, or with client credentials, shares sessions only if it has a context;
+    /// use one context only for configurations that trust the same servers and authenticate as the
+    /// same client.
     #[must_use]
     pub fn session_context(mut self, context: &[u8]) -> Self {
         self.resumption.session_context = context.to_vec();

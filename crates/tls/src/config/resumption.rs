@@ -30,7 +30,7 @@ pub(crate) struct ServerResumption {
     /// Stateful resumption: the server stores sessions, and clients receive their IDs. For new
     /// sessions it has precedence over tickets, unless `only_session_ids` is set.
     pub(crate) store: Option<Policy<dyn ServerSessionStore>>,
-    /// Whether the store is only for TLS 1.2 clients without tickets.
+    /// Whether the store is only for TLS 1.2 clients that do not support tickets.
     pub(crate) only_session_ids: bool,
     /// The object that is notified of the sessions that the application stores and has to remove.
     pub(crate) forget: Option<Arc<dyn ForgetSession>>,
@@ -183,9 +183,9 @@ pub(crate) fn context_digest(
     Ok(ContextDigest::new(&hash.finish().first_chunk().copied().unwrap_or_default(), None))
 }
 
-/// Computes the context digest for sessions of external pre-shared keys. An object of the
-/// application is asked before a resumption whether it still knows the key. With [`Policy::Ask`]
-/// there is no such check, so the sessions are bound to this configuration.
+/// Computes the context digest for sessions of external pre-shared keys. Before a resumption, an
+/// object of the application decides whether the key is still accepted. With [`Policy::Ask`] there
+/// is no such check, so the sessions are bound to this configuration.
 pub(crate) fn digest_for_psk(
     resumption: &ServerResumption,
     keys: Option<&Policy<dyn FindPreSharedKey>>,
@@ -239,12 +239,12 @@ impl ClientResumption {
     }
 }
 
-/// A client's context digest: of the session context, the application protocols, the
-/// trusted roots, the requests for staples and timestamps, and the pre-shared keys. A session of a
-/// configuration that trusts more is not offered by one that trusts less.
+/// A client's context digest: of the session context, the application protocols, the trusted roots,
+/// the requests for staples and timestamps, and the pre-shared keys. A session of a configuration
+/// is not offered by another configuration that trusts fewer servers.
 ///
 /// If the verifier has no fingerprint, or the client has credentials, the session context
-/// distinguishes configurations; without one no configuration shares sessions.
+/// distinguishes configurations; without a session context, no configuration shares sessions.
 pub(crate) fn client_context_digest(
     session_context: &[u8],
     common: &Common,

@@ -27,7 +27,7 @@ use crate::psk::set::PreSharedKeys;
 use crate::record::sealer::Padding;
 use crate::resumption::tickets::rotating::RotatingTickets;
 
-/// Selects a server's configuration according to the ClientHello.
+/// The selection of a server's configuration according to the ClientHello.
 pub trait ChooseConfig: Send + Sync {
     /// Returns the configuration to continue with. `None` refuses the connection (alert
     /// access_denied).
@@ -78,8 +78,8 @@ impl ServerConfig {
     }
 
     /// Whether a session can be bound to the server's certificate. If the application selects
-    /// credentials, the configuration does not know which one a full handshake would use: then a
-    /// session context is required, which equal configurations share.
+    /// credentials, the configuration does not know which credential a full handshake would use.
+    /// Then a session context is required, and configurations with equal contexts share sessions.
     pub(crate) fn binds_sessions(&self) -> bool {
         self.credential_set.is_some() || self.resumption.has_session_context()
     }
@@ -141,16 +141,18 @@ pub struct ServerConfigBuilder {
 common_setters!(ServerConfigBuilder);
 
 impl ServerConfigBuilder {
-    /// Adds a credential; [`Credentials`] describes how one is selected. The first credential is
-    /// used for clients that send no server name, or a name that no credential covers.
+    /// Adds a credential. [`Credentials`] describes how a credential is selected for a client. The
+    /// first credential is used for clients that send no server name, or a name that no credential
+    /// covers.
     #[must_use]
     pub fn credential(mut self, credential: Credential) -> Self {
         self.own.push(credential);
         self
     }
 
-    /// Selects credentials with an object of the application, or with a question to the
-    /// application. Sessions are then resumed only with a
+    /// Sets who selects credentials: an object that is called during the handshake
+    /// (`Policy::Here`), or the caller, who receives a `Question::SelectCredential`
+    /// (`Policy::Ask`). Sessions are then resumed only with a
     /// [`session_context`](Self::session_context), because the configuration does not know which
     /// credential a full handshake would use.
     #[must_use]
@@ -160,7 +162,7 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Selects credentials from a set that can be replaced while the server runs.
+    /// Sets a set of credentials whose content can be replaced while the server runs.
     #[must_use]
     pub fn replaceable_credentials(mut self, credentials: Arc<Credentials>) -> Self {
         self.credential_set = Some(Arc::clone(&credentials));
@@ -168,10 +170,10 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Refuses clients that request a host name for which there is no credential, with the alert
-    /// unrecognized_name. RFC 6066 3
+    /// Makes the server refuse clients that request a host name for which there is no credential,
+    /// with the alert unrecognized_name. RFC 6066 3
     ///
-    /// This applies to credentials that were added one by one; for a set use
+    /// This applies to credentials that were added one by one. For a set of credentials, use
     /// [`Credentials::require_known_name`].
     #[must_use]
     pub fn require_known_name(mut self) -> Self {
@@ -179,16 +181,18 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Selects the whole configuration according to the ClientHello.
+    /// Sets who selects the whole configuration according to the ClientHello: an object that is
+    /// called during the handshake (`Policy::Here`), or the caller, who receives a
+    /// `Question::ChooseConfig` (`Policy::Ask`).
     #[must_use]
     pub fn choose_config(mut self, choose: Policy<dyn ChooseConfig>) -> Self {
         self.choose_config = Some(choose);
         self
     }
 
-    /// Accepts clients that have one of these keys. No certificates are exchanged in such a
-    /// handshake; a key also satisfies a server that requires client certificates. Without a
-    /// credential, only clients with a key are accepted, in TLS 1.3. Default: none.
+    /// Sets the pre-shared keys of clients. A handshake with such a key exchanges no certificates;
+    /// the key also satisfies a server that requires client certificates. Without a credential,
+    /// only clients with a key are accepted, in TLS 1.3. Default: none.
     ///
     /// If a client's key needs another hash than the preferred suite has, another suite is
     /// selected. RFC 9846 4.3.11
@@ -197,23 +201,24 @@ impl ServerConfigBuilder {
         self.find_pre_shared_key(Policy::Here(Arc::new(PreSharedKeys::new(keys))))
     }
 
-    /// Finds pre-shared keys with an object of the application, or with a question to the
-    /// application. This is for keys in a database, or for a set of [`PreSharedKeys`] that is
+    /// Sets who finds pre-shared keys: an object that is called during the handshake
+    /// (`Policy::Here`), or the caller, who receives a `Question::FindPreSharedKey`
+    /// (`Policy::Ask`). This is for keys in a database, or for a set of [`PreSharedKeys`] that is
     /// replaced while the server runs.
     ///
     /// Before a session of a key is resumed, the object is asked whether it still
     /// [knows](FindPreSharedKey::knows) the key. With [`Policy::Ask`] keys are not checked again:
     /// their sessions are resumed until they expire, by configurations with [`Policy::Ask`] and an
-    /// equal [`session_context`](Self::session_context), or only by this one if it has none. Give
-    /// servers that know different keys different contexts.
+    /// equal [`session_context`](Self::session_context), or only by this configuration if it has no
+    /// context. Give servers that know different keys different contexts.
     #[must_use]
     pub fn find_pre_shared_key(mut self, find: Policy<dyn FindPreSharedKey>) -> Self {
         self.pre_shared_keys = Some(find);
         self
     }
 
-    /// Requests client certificates whose chain ends in one of these roots. With
-    /// [`ClientAuth::None`] they are requested only after the handshake, by
+    /// Sets whether client certificates are requested or required, and the roots in which their
+    /// chains must end. With [`ClientAuth::None`] they are requested only after the handshake, by
     /// [`crate::Connection::request_certificate`]. The last call of `client_auth`,
     /// `client_verifier` and `client_raw_keys` decides whether a certificate is required.
     #[must_use]
@@ -223,9 +228,10 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Requests client certificates and verifies them with an object of the application, or with a
-    /// question to the application. The last call of `client_auth`, `client_verifier` and
-    /// `client_raw_keys` decides whether a certificate is required.
+    /// Sets whether client certificates are requested or required, and who verifies them: an object
+    /// that is called during the handshake (`Policy::Here`), or the caller, who receives a
+    /// `Question::VerifyPeer` (`Policy::Ask`). The last call of `client_auth`, `client_verifier`
+    /// and `client_raw_keys` decides whether a certificate is required.
     #[must_use]
     pub fn client_verifier(mut self, demand: ClientAuth, verifier: Policy<dyn VerifyPeer>) -> Self {
         self.client_auth = demand;
@@ -233,10 +239,10 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Requests client certificates and accepts these raw public keys (`SubjectPublicKeyInfo`). If
-    /// roots or a verifier are configured as well, certificate chains are also accepted. In
-    /// post-handshake authentication, a client can send a raw public key only if the handshake also
-    /// requested a certificate. RFC 7250
+    /// Sets whether client certificates are requested or required, and the raw public keys
+    /// (`SubjectPublicKeyInfo`) to accept. If roots or a verifier are configured as well,
+    /// certificate chains are also accepted. In post-handshake authentication, a client can send a
+    /// raw public key only if the handshake also requested a certificate. RFC 7250
     #[must_use]
     pub fn client_raw_keys(
         mut self,
@@ -256,16 +262,17 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Follows the client's order of cipher suites and groups instead of this configuration's.
-    /// Default: off.
+    /// Sets whether the client's order of cipher suites and groups is used instead of the order of
+    /// this configuration. Default: off.
     #[must_use]
     pub fn prefer_client_order(mut self, on: bool) -> Self {
         self.client_order = on;
         self
     }
 
-    /// Accepts clients without a common application protocol, as if they had offered none. Default:
-    /// off; such clients are refused with no_application_protocol. RFC 7301 3.2
+    /// Sets whether clients without a common application protocol are accepted, as if they had
+    /// offered none. Default: off; such clients are refused with no_application_protocol.
+    /// RFC 7301 3.2
     #[must_use]
     pub fn ignore_unknown_alpn(mut self, on: bool) -> Self {
         self.ignore_unknown_alpn = on;
@@ -273,14 +280,14 @@ impl ServerConfigBuilder {
     }
 
     /// Sets whether the server acknowledges the requested name. Default: yes. A server that does
-    /// not use names may leave this out. RFC 6066 3
+    /// not use names may omit the acknowledgement. RFC 6066 3
     #[must_use]
     pub fn acknowledge_server_name(mut self, on: bool) -> Self {
         self.acknowledge_server_name = on;
         self
     }
 
-    /// Test seam. Sends the additional bytes that a client requests with
+    /// Test seam. Sets whether the server sends the additional bytes that a client requests with
     /// [`crate::client::ClientConfigBuilder::request_server_padding`], at most 16384. Default: off.
     #[cfg(all(feature = "testing", debug_assertions))]
     #[must_use]

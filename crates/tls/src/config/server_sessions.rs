@@ -19,7 +19,7 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Issues no tickets. Without a session store, no session can be resumed.
+    /// Disables tickets. Without a session store, no session can then be resumed.
     #[must_use]
     pub fn without_tickets(mut self) -> Self {
         self.default_tickets = false;
@@ -27,11 +27,11 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Replaces the store of TLS 1.2 sessions for clients that do not support tickets (curl,
-    /// Erlang, Bouncy Castle) and resume by session ID. The store is used only if the server issues
-    /// tickets and has no [session store](Self::session_store), which stores all sessions. Clients
-    /// that support tickets get tickets, and TLS 1.3 stores nothing here. A session whose client
-    /// sent more than 8 KB of certificates is not stored. Default: a
+    /// Sets the store of TLS 1.2 sessions for clients that do not support tickets (curl, Erlang,
+    /// Bouncy Castle) and resume by session ID. The store is used only if the server issues tickets
+    /// and has no [session store](Self::session_store), which stores all sessions. Clients that
+    /// support tickets get tickets, and TLS 1.3 stores nothing here. A session whose client sent
+    /// more than 8 KB of certificates is not stored. Default: a
     /// [`ServerMemoryStore`](crate::session::ServerMemoryStore) of this configuration for 4,096
     /// sessions, about 5 MB. RFC 5246 7.3, RFC 5077 3.4
     ///
@@ -50,9 +50,9 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Stores sessions on the server and sends only their IDs to clients. Each TLS 1.3 session can
-    /// then be resumed only once. If the store is [`Policy::Ask`], [`Self::forget_session`] reports
-    /// which sessions to remove.
+    /// Sets the store for sessions. Clients then get only the IDs of sessions. Each TLS 1.3 session
+    /// can then be resumed only once. If the store is [`Policy::Ask`], [`Self::forget_session`]
+    /// reports which sessions to remove.
     #[must_use]
     pub fn session_store(mut self, store: Policy<dyn ServerSessionStore>) -> Self {
         self.resumption.store = Some(store);
@@ -68,7 +68,7 @@ impl ServerConfigBuilder {
     }
 
     /// Sets the number of tickets after a full and after a resumed TLS 1.3 handshake, 0 to 10.
-    /// Default: two and one. A client can request other numbers: it then gets up to 10 tickets or,
+    /// Default: two and one. A client can request other numbers. It then gets up to 10 tickets or,
     /// with a [session store](Self::session_store), at most the numbers set here. RFC 9149
     #[must_use]
     pub fn ticket_counts(mut self, after_full: u8, after_resumed: u8) -> Self {
@@ -83,7 +83,7 @@ impl ServerConfigBuilder {
     /// contexts must mean the same server.
     ///
     /// In addition, a session is resumed only where a full handshake would have authenticated the
-    /// same server. This is unknown if [the application selects
+    /// same server. Whether it would have is unknown if [the application selects
     /// credentials](crate::server::ServerConfigBuilder::credentials): then sessions need a context,
     /// and without one no tickets are issued. The document `docs/sessions.md` of the repository has
     /// all rules.
@@ -96,7 +96,8 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Accepts at most this number of bytes of early data, if `guard` admits it. Default: none.
+    /// Sets the maximum number of bytes of early data, and the guard that admits it. Default: no
+    /// early data.
     ///
     /// Early data can be replayed: an attacker who recorded it can send it again, to another server
     /// or after the guard has removed its entry. Process only early data that is safe to process
@@ -109,16 +110,17 @@ impl ServerConfigBuilder {
     }
 
     /// Sets the freshness window: the largest difference, in either direction, between the ticket
-    /// age that the client sends and the one that the server computes, for early data to count as
-    /// fresh. It is a whole number of seconds from 2 to 60. Default: 60. RFC 9846 8.3
+    /// age that the client sends and the ticket age that the server computes, at which early data
+    /// counts as fresh. The window is a whole number of seconds from 2 to 60. Default: 60.
+    /// RFC 9846 8.3
     ///
     /// The window has to cover the travel time of the flight, the drift between client's and
     /// server's clocks over a ticket's life, and the difference between the clocks of servers that
-    /// share tickets; 10 seconds suffice for most. Outside the window, early data is rejected, but
-    /// not the handshake. A guard that does not know what was admitted before it started has to
-    /// refuse early data for [twice as long](crate::session::ReplayGuard::freshness_period) as the
-    /// window. Sessions that admit early data are not resumed by configurations with another
-    /// window.
+    /// share tickets; 10 seconds suffice for most servers. Outside the window, early data is
+    /// rejected, but not the handshake. A guard that does not know what was admitted before it
+    /// started has to refuse early data for [twice as
+    /// long](crate::session::ReplayGuard::freshness_period) as the window. Sessions that admit
+    /// early data are not resumed by configurations with another window.
     #[must_use]
     pub fn freshness_window(mut self, window: Duration) -> Self {
         self.resumption.freshness_window = window;
@@ -126,18 +128,18 @@ impl ServerConfigBuilder {
     }
 
     /// Sets the object that is notified when a TLS 1.2 session must be removed because a connection
-    /// ended with a fatal alert. It is needed if the store is [`Policy::Ask`];
-    /// on a [`ServerSessionStore`], `remove` is called instead. Default: none; then the session can
-    /// be resumed until it is removed for another reason. RFC 5246 7.2.2
+    /// ended with a fatal alert. The object is needed if the store is [`Policy::Ask`]; on a
+    /// [`ServerSessionStore`], `remove` is called instead. Default: none; then the session can be
+    /// resumed until it is removed for another reason. RFC 5246 7.2.2
     #[must_use]
     pub fn forget_session(mut self, listener: Arc<dyn ForgetSession>) -> Self {
         self.resumption.forget = Some(listener);
         self
     }
 
-    /// Verifies a client's stored certificate again before its session is resumed, against the
-    /// current roots, revocation lists and time. If the certificate is refused, a full handshake is
-    /// performed. Default: on.
+    /// Sets whether a client's stored certificate is verified again before a session is resumed,
+    /// against the current roots, revocation lists and time. If the certificate is refused, a full
+    /// handshake is performed. Default: on.
     ///
     /// If this is off, a client that was accepted once can resume for the lifetime of the session,
     /// up to seven days, even if its certificate expires or is revoked. Sessions are then bound to
@@ -150,8 +152,8 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Stores only the SHA-256 digest of a client's certificate in sessions, which makes tickets
-    /// and stores small. Default: off.
+    /// Sets whether sessions contain only the SHA-256 digest of a client's certificate, which makes
+    /// tickets and stores small. Default: off.
     ///
     /// After a resumption the chain is unknown, and only
     /// [`peer_certificate_digest`](crate::ConnectionInfo::peer_certificate_digest) identifies the
@@ -165,9 +167,9 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Allows TLS 1.3 clients to resume under every name for which the server's certificate is
-    /// valid, and announces this to clients. Default: off; then a session can be resumed only under
-    /// the name that it was created with. draft-ietf-tls-cross-sni-resumption
+    /// Sets whether TLS 1.3 clients may resume under every name for which the server's certificate
+    /// is valid. The server announces this to clients. Default: off; then a session can be resumed
+    /// only under the name with which it was created. draft-ietf-tls-cross-sni-resumption
     ///
     /// Under another name, a renewed certificate has to be valid for both names. A client that
     /// sends no name can resume only with the same certificate. Sessions of external pre-shared

@@ -6,8 +6,8 @@ use super::common::Common;
 use crate::error::config::ConfigError;
 use crate::psk::PreSharedKey;
 
-/// Returns the keys whose hash is that of an enabled cipher suite. It is an error if there are
-/// keys, but none of them is usable.
+/// Returns the keys whose hash is also the hash of an enabled cipher suite. It is an error if there
+/// are keys, but none of them is usable.
 pub(crate) fn keys(
     mut keys: Vec<Arc<PreSharedKey>>,
     common: &Common,

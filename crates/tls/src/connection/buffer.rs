@@ -6,9 +6,9 @@ use crate::record::limits;
 
 /// A buffer of received bytes: the caller appends, the record layer consumes.
 ///
-/// [`crate::Handshake::advance`] and [`crate::Receiver::open`] borrow it. It grows to the size of
-/// one record, or more if the caller appends without consuming. [`Self::release`] frees its memory
-/// while the connection is idle.
+/// [`crate::Handshake::advance`] and [`crate::Receiver::open`] borrow the buffer. It grows to the
+/// size of one record, or more if the caller appends bytes faster than they are consumed.
+/// [`Self::release`] frees its memory while the connection is idle.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -58,8 +58,8 @@ impl ReceiveBuffer {
         Ok(count)
     }
 
-    /// Returns initialized memory after the unread bytes, for the caller to write to. It is never
-    /// empty. Call [`Self::filled`] afterwards.
+    /// Returns initialized memory after the unread bytes, for the caller to write to. The slice is
+    /// never empty. Call [`Self::filled`] afterwards.
     pub fn spare(&mut self) -> &mut [u8] {
         if self.start == self.end {
             self.start = 0;
@@ -133,7 +133,8 @@ impl ReceiveBuffer {
         }
         let length = match self.bytes.len() {
             0 => INITIAL,
-            // One record always fits. More is needed only if the caller appends without consuming.
+            // One record always fits. More memory is needed only if the caller appends bytes faster
+            // than they are consumed.
             length if length < limits::MAX_RECORD => limits::MAX_RECORD,
             length => length.saturating_mul(2),
         };

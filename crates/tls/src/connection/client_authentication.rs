@@ -49,9 +49,9 @@ impl Sender {
     /// Client: answers a certificate request with this credential, or declines it with `None`.
     /// Appends the answer to `out`. RFC 9846 4.7.2
     ///
-    /// After an error the request cannot be answered any more. An answer contains the whole chain.
-    /// A server that requests repeatedly and does not read could make `out` grow without limit, so
-    /// check that earlier answers were sent.
+    /// After an error the request cannot be answered any more. An answer contains the whole chain,
+    /// so a server that sends many requests and does not read the answers could make `out` grow
+    /// without limit. Check that earlier answers were sent.
     ///
     /// # Errors
     /// [`Misuse::InvalidArgument`] if the credential does not match the request, or the request

@@ -53,9 +53,9 @@ pub struct ConnectionInfo {
     pub post_handshake_auth: bool,
     /// Client: whether the server sent the requested padding.
     pub(crate) server_padding: bool,
-    /// Server, if a TLS 1.3 session was resumed: the ticket age in milliseconds that the client
-    /// sent, minus the age by the server's clock. The value is limited to the range of the type (24
-    /// days). RFC 9846 8.3
+    /// Server, if a TLS 1.3 session was resumed: the ticket's age that the client sent, minus the
+    /// ticket's age by the server's clock, in milliseconds. The value is limited to the range of
+    /// the type (24 days). RFC 9846 8.3
     pub ticket_age_skew: Option<i32>,
     /// Whether early data was offered, and whether it was accepted.
     pub early_data: EarlyData,
@@ -140,9 +140,10 @@ impl fmt::Debug for ConnectionInfo {
 pub enum EarlyDataRejection {
     /// The server sent a HelloRetryRequest. RFC 9846 4.2.4
     HelloRetryRequest,
-    /// The session that the early data was sent under was not resumed.
+    /// The session of the early data was not resumed.
     NotResumed,
-    /// The server's configuration or the session allows no early data, or less than the ticket did.
+    /// The server's configuration or the session allows no early data, or less early data than the
+    /// ticket allows.
     NotAllowed,
     /// The cipher suite or the application protocol differs from the session's.
     ParametersChanged,

@@ -97,7 +97,7 @@ impl Link {
     }
 
     /// Signals that a renegotiation request has to be refused with a warning alert. Returns `false`
-    /// if the sender is closed and cannot send one. RFC 5246 7.2.2
+    /// if the sender is closed and cannot send an alert. RFC 5246 7.2.2
     pub(crate) fn refuse_renegotiation(&self) -> bool {
         self.0.word.fetch_or(RENEGOTIATION_REFUSED, Ordering::AcqRel) & WRITE_CLOSED == 0
     }

@@ -1,6 +1,6 @@
 //! Parking of idle connections: frees expanded keys and buffers.
 //!
-//! The secrets are kept, and the key is derived from them again for the next record. Parking is
+//! The secrets are kept, and the keys are derived from them again for the next record. Parking is
 //! invisible to the peer.
 
 use super::Connection;

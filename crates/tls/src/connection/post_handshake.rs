@@ -23,8 +23,8 @@ use crate::sync::MutexGuard;
 pub(crate) struct PostHandshake {
     pub(super) side: Side,
     pub(super) version: ProtocolVersion,
-    /// The secrets that the opener's key is derived from. They are needed after parking and, in TLS
-    /// 1.3, for the next key.
+    /// The secrets from which the opener's key is derived. They are needed after parking and, in
+    /// TLS 1.3, for the next key.
     pub(super) keys: ReadKeys,
     /// Client: stores tickets, if the configuration has a store.
     pub(super) tickets: Option<Box<TicketHandler>>,
@@ -35,8 +35,8 @@ pub(crate) struct PostHandshake {
     pub(super) updates_in_a_row: u8,
     /// The number of warning alerts and refused renegotiation requests without data between them.
     pub(super) warnings_in_a_row: u8,
-    /// Whether an end of the transport without close_notify is accepted. The field is here and not
-    /// in the receiver, because it fits in padding here.
+    /// Whether an end of the transport without close_notify is accepted. The field is in this
+    /// struct and not in the receiver, because it fits in this struct's padding.
     pub(crate) tolerate_truncation: bool,
 }
 
@@ -311,7 +311,7 @@ pub(crate) fn check_ignorable(
     in_a_row: &mut u8,
 ) -> Result<(), Error> {
     let ignored = if version == ProtocolVersion::TLS1_3 {
-        // user_canceled is the only alert besides close_notify that is not an error. RFC 9846 6.1
+        // Besides close_notify, user_canceled is the only alert that is not an error. RFC 9846 6.1
         description == AlertDescription::USER_CANCELED
     } else {
         level == AlertLevel::WARNING

@@ -15,8 +15,8 @@ use super::post_handshake_auth::server::ClientCertificate;
 use crate::error::Error;
 use crate::record::opener::{OpenedContent, Opener};
 
-/// The receiving part of a connection: decrypts application data. It and the [`crate::Sender`] can
-/// be used in different tasks.
+/// The receiving part of a connection: decrypts application data. The receiver and the
+/// [`crate::Sender`] can be used in different tasks.
 ///
 /// ```
 /// use tercel::{Error, Opened, ReceiveBuffer, Receiver};

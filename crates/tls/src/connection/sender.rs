@@ -13,8 +13,8 @@ use crate::record::limits;
 use crate::record::sealer::Sealer;
 use crate::sync::MutexGuard;
 
-/// The sending part of a connection: encrypts application data. It and the [`crate::Receiver`] can
-/// be used in different tasks.
+/// The sending part of a connection: encrypts application data. The sender and the
+/// [`crate::Receiver`] can be used in different tasks.
 ///
 /// ```
 /// # fn run(mut sender: tercel::Sender) -> Result<(), tercel::Error> {
@@ -26,8 +26,8 @@ use crate::sync::MutexGuard;
 pub struct Sender {
     pub(super) sealer: Sealer,
     pub(super) version: ProtocolVersion,
-    /// The secrets that the sealer's key is derived from. They are needed after [`Self::park`] and,
-    /// in TLS 1.3, for the next key.
+    /// The secrets from which the sealer's key is derived. They are needed after [`Self::park`]
+    /// and, in TLS 1.3, for the next key.
     pub(super) keys: WriteKeys,
     pub(super) updates: u64,
     pub(super) state: State,
@@ -39,7 +39,7 @@ pub struct Sender {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Open,
-    /// close_notify or a fatal alert was sent.
+    /// The sender has sent close_notify or a fatal alert.
     Closed,
 }
 

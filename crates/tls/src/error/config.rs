@@ -35,8 +35,8 @@ pub enum ConfigError {
     NoNativeRoots,
     /// A server has no `credential` and no option that replaces it.
     NoCredential,
-    /// A server has an object that selects credentials, and also single credentials, or
-    /// `require_known_name` for single credentials.
+    /// A server has an object that selects credentials, and also single credentials or
+    /// `require_known_name`, which is for single credentials.
     ConflictingCredentials,
     /// `client_auth` requests certificates, but there are neither roots, a verifier nor raw keys to
     /// verify them.

@@ -240,8 +240,8 @@ mod tests {
             text(PeerError::BadFinished),
             "protocol error: the Finished message does not match the handshake"
         );
-        // The first list has the alerts that are sent only for protocol errors; the second has
-        // those that are sent only for disagreements.
+        // The first list has the alerts that are sent only for protocol errors. The second list has
+        // the alerts that are sent only for disagreements.
         let protocol_errors = [
             AlertDescription::UNEXPECTED_MESSAGE,
             AlertDescription::DECODE_ERROR,

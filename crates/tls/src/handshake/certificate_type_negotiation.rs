@@ -9,8 +9,8 @@ use crate::config::server::ServerConfig;
 use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, PeerError};
 
-/// Returns the content of a client's certificate type extension, or `None` if these types are X.509
-/// only, for which the extension is omitted. RFC 7250 4.1
+/// Returns the content of a client's certificate type extension, or `None` if the only type is
+/// X.509. The extension is then omitted. RFC 7250 4.1
 pub(crate) fn offer(types: &[CertificateType]) -> Option<List<'_, CertificateType>> {
     (types != certificate_types::DEFAULT).then_some(List::new(types))
 }
@@ -21,7 +21,7 @@ pub(crate) fn of_server<'a>(hello: &ClientHello<'a>) -> List<'a, CertificateType
     offered.unwrap_or(List::new(certificate_types::DEFAULT))
 }
 
-/// Refuses an extension that contains only X.509, since it must be omitted then. RFC 7250 4.1
+/// Refuses an extension that contains only X.509. Such an extension must be omitted. RFC 7250 4.1
 pub(crate) fn check_offer(hello: &ClientHello<'_>) -> Result<(), Error> {
     let extensions = &hello.extensions;
     let pointless = |types: &Option<List<'_, CertificateType>>| {

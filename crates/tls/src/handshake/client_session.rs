@@ -129,7 +129,7 @@ pub(crate) fn under_ticket(
     mut session: Box<Session>,
     (hint, ticket): (u32, Vec<u8>),
 ) -> Option<Box<Session>> {
-    // An empty ticket means that the server issues none. RFC 5077 3.3
+    // An empty ticket means that the server does not issue a ticket. RFC 5077 3.3
     if ticket.is_empty() || ticket.len() > limits::MAX_TICKET_LENGTH {
         return None;
     }

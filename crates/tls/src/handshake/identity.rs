@@ -67,10 +67,11 @@ impl<'h> CredentialForHello<'h> {
         Self { config, hello, version, chosen: None }
     }
 
-    /// Whether a full handshake would authenticate the same server as the session's original one:
-    /// with the same end-entity certificate, or with a certificate for the session's server name.
-    /// If the application selects credentials itself, this cannot be determined in advance. Then
-    /// both configurations need the same session context, which is part of the context digest.
+    /// Whether a full handshake would authenticate the same server as the session's original
+    /// handshake: with the same end-entity certificate, or with a certificate for the session's
+    /// server name. If the application selects credentials itself, this cannot be determined in
+    /// advance. Then both configurations need the same session context, which is part of the
+    /// context digest.
     pub(crate) fn authenticates(&mut self, session: &Session) -> bool {
         let Some(set) = &self.config.credential_set else {
             return self.config.resumption.has_session_context();
@@ -79,7 +80,7 @@ impl<'h> CredentialForHello<'h> {
         let has_server_name = session.server_name.is_some();
         let Self { config, hello, version, chosen } = self;
         let name = negotiate::server_name(hello);
-        // A server with a single certificate uses it, whatever the client can verify.
+        // A server with a single certificate uses that certificate, whatever the client can verify.
         let takes_certificates = hello.extensions.server_certificate_type.is_none();
         if takes_certificates
             && set.contains_only(original, has_server_name)

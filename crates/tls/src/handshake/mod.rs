@@ -45,8 +45,8 @@ use task::Task;
 
 /// A handshake in progress.
 ///
-/// The caller passes received bytes to [`Self::advance`], sends the bytes that it writes, and then
-/// acts on the returned [`Next`]:
+/// The caller passes received bytes to [`Self::advance`], sends the bytes that this method wrote,
+/// and then acts on the returned [`Next`]:
 ///
 /// ```no_run
 /// # use tercel::{Handshake, Next, ReceiveBuffer, Connection, Error};
@@ -74,7 +74,8 @@ pub struct Handshake {
     /// The kind of the unanswered question.
     pending: Option<QuestionKind>,
     refusal: Option<Box<Refusal>>,
-    /// The state of an interrupted [`Handshake::complete`], whose transport would have blocked.
+    /// The state of a call of [`Handshake::complete`] that was interrupted, because the transport
+    /// would have blocked.
     pub(crate) interrupted: Option<Box<Transfer>>,
 }
 
@@ -139,7 +140,8 @@ impl Handshake {
     }
 
     /// Creates a client's handshake with the server of this name at this port. Its sessions are
-    /// stored separately from those for other ports, and from those of [`Self::client`].
+    /// stored separately from the sessions for other ports, and from the sessions of
+    /// [`Self::client`].
     #[must_use]
     pub fn client_with_port(
         config: Arc<ClientConfig>,
@@ -228,7 +230,8 @@ impl Handshake {
             Err(error) => {
                 match error.alert() {
                     Some(alert) => driver.alert(alert, out),
-                    // A received close_notify is answered with one. RFC 5246 7.2.1, RFC 9846 6.1
+                    // A received close_notify is answered with a close_notify. RFC 5246 7.2.1,
+                    // RFC 9846 6.1
                     None if error == Error::ClosedInHandshake => driver.close_notify(out),
                     None => {}
                 }
@@ -270,8 +273,8 @@ impl Handshake {
         }
     }
 
-    /// Returns the details of [`Error::Refused`]: the chain and the names. Also `None` if the
-    /// end-entity certificate alone was the reason.
+    /// Returns the details of [`Error::Refused`]: the chain and the names. `None` if there was no
+    /// such error, or if the end-entity certificate alone was the reason.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_deref()

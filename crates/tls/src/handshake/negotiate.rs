@@ -40,8 +40,8 @@ pub(crate) fn version(
     let chosen = best.into_iter().find(both);
     let highest = best.into_iter().find(|version| common.has_version(*version));
     let fallback = hello.cipher_suites.contains(CipherSuite::TLS_FALLBACK_SCSV);
-    // A client that fell back supports a higher version that would have been selected. This holds
-    // even if the version that the client now offers is not supported at all. RFC 7507 3
+    // A client that fell back supports a higher version that would have been selected. The fallback
+    // is refused even if the version that the client now offers is not supported at all. RFC 7507 3
     if fallback && highest != chosen {
         return Err(PeerError::InappropriateFallback.into());
     }
@@ -126,7 +126,8 @@ fn choose_suite(
 /// Selects the group of a TLS 1.3 handshake: the preferred common group, or else the best group of
 /// the same kind (traditional or post-quantum) for which the client sent a key share.
 ///
-/// A HelloRetryRequest is sent to get a post-quantum group, but not to get another traditional one.
+/// A HelloRetryRequest is sent to get a post-quantum group, but not to get another traditional
+/// group.
 pub(crate) fn group13(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<NamedGroup, Error> {
     let theirs = hello.extensions.supported_groups.ok_or(PeerError::MissingExtension)?;
     let shares = hello.extensions.key_share.ok_or(PeerError::MissingExtension)?;
@@ -144,7 +145,7 @@ pub(crate) fn group13(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<
     Ok(there.min_by_key(|(rank, _)| *rank).map_or(best, |(_, group)| group))
 }
 
-/// Selects the group of a TLS 1.2 handshake, which is never a post-quantum one.
+/// Selects the group of a TLS 1.2 handshake, which is never a post-quantum group.
 pub(crate) fn group12(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<NamedGroup, Error> {
     let mut ours = config.common.groups.iter().copied().filter(|group| !is_post_quantum(*group));
     let theirs = hello.extensions.supported_groups.map(|list| KnownGroups::of(list.iter()));

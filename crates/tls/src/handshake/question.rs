@@ -182,7 +182,7 @@ answered_by!(
 );
 
 /// Parses the ClientHello in a message that was parsed before the question was asked. Therefore the
-/// default is unreachable; it saves callers an error that cannot occur.
+/// default is unreachable. It avoids a `Result` for an error that cannot occur.
 fn hello(message: &Message) -> ClientHello<'_> {
     ClientHello::parse(message.body()).unwrap_or_default()
 }
@@ -356,7 +356,7 @@ impl SelectCredentialQuestion {
     /// credential.
     #[must_use]
     pub fn request(&self) -> CredentialRequest<'_> {
-        // The message was parsed before the question was asked, so the default is unreachable.
+        // The message was parsed before the question was created, so the default is unreachable.
         let (request, side) = match &self.source {
             RequestSource::Hello { hello: message, version, config } => {
                 (negotiate::credential_request(&hello(message), *version, config), Side::Server)

@@ -35,9 +35,9 @@ pub(crate) struct FoundSession {
     pub(crate) now: UnixTime,
 }
 
-/// Finds the session of a ticket or session ID, in the ticket itself or in a store. A single-use
-/// session stays in the configuration's store until the caller removes it with [`claim`]. An
-/// application that answers a question removes the session immediately.
+/// Finds the session that a client requests by a ticket or a session ID, in the ticket itself or in
+/// a store. A single-use session stays in the configuration's store until the caller removes it
+/// with [`claim`]. An application that answers a question removes the session immediately.
 pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -118,8 +118,9 @@ pub(crate) fn is_resumable(
         && (session.pre_shared_key.is_some() || credential.authenticates(session))
 }
 
-/// Whether a session authenticates the client in the same way as the configuration requires in a
-/// full handshake. A session of an external pre-shared key does so as long as that key is accepted.
+/// Whether a session authenticates the client in the way that the configuration requires in a full
+/// handshake. A session of an external pre-shared key meets this condition as long as that key is
+/// accepted.
 fn authenticates_client(session: &Session, config: &ServerConfig) -> bool {
     let Some(key) = &session.pre_shared_key else {
         let required = config.client_auth == ClientAuth::Required;
@@ -139,7 +140,7 @@ fn authenticates_client(session: &Session, config: &ServerConfig) -> bool {
 }
 
 /// Verifies a client's certificate again, with current roots, CRLs and time, if that is configured.
-/// If the verifier refuses it, a full handshake follows.
+/// If the verifier refuses the certificate, a full handshake follows.
 pub(crate) async fn verify_resumed_client(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -172,7 +173,8 @@ pub(crate) fn template(
     if config.request_ocsp {
         session.ocsp_response.clone_from(&info.ocsp_response);
     }
-    // An external key has no list of names, and another name may have another key.
+    // Unlike a certificate, an external key has no list of names, and the server may use another
+    // key under another name.
     session.resumption_across_names = config.resumption.resumption_across_names
         && info.version == ProtocolVersion::TLS1_3
         && session.pre_shared_key.is_none();
@@ -197,8 +199,8 @@ pub(crate) type SessionId = [u8; SESSION_ID_LENGTH];
 
 pub(crate) const SESSION_ID_LENGTH: usize = 32;
 
-/// Creates a ticket for a session: its ID in a store, or the sealed session. Returns `None` if that
-/// fails. This is not an error: the client's next handshake is then a full one.
+/// Creates a ticket for a session: its ID in a store, or the sealed session. Returns `None` if no
+/// ticket can be made. This is not an error: the client's next handshake is then a full handshake.
 pub(crate) fn issue(
     config: &ServerConfig,
     session: &Session,

@@ -48,7 +48,7 @@ impl<T: Copy, const N: usize> ShortList<T, N> {
         }
     }
 
-    /// Creates a list of the concatenated parts. It is faster than [`Self::of`] for bytes.
+    /// Creates a list of the concatenated parts. For bytes, this is faster than [`Self::of`].
     pub(crate) fn joined(filler: T, parts: &[&[T]]) -> Self {
         let (mut values, mut length) = ([filler; N], 0_usize);
         for part in parts {

@@ -67,8 +67,8 @@ pub(crate) async fn client(
 /// Performs the rest of a client's handshake, in the version that the server selected.
 ///
 /// It is a separate coroutine, which replaces the first. Many handshakes may be waiting for a
-/// ServerHello: the first coroutine needs no memory for later steps, and the second one needs none
-/// for the ClientHello.
+/// ServerHello: the first coroutine needs no memory for later steps, and the second coroutine needs
+/// no memory for the ClientHello.
 fn continue_in_version(
     flow: Flow,
     config: Arc<ClientConfig>,
@@ -130,7 +130,7 @@ fn chosen_version(
     config: &ClientConfig,
 ) -> Result<ProtocolVersion, Error> {
     let version = match hello.extensions.supported_versions {
-        // Only TLS 1.3 is selected by this extension. RFC 9846 4.3.1
+        // A server may select only TLS 1.3 by this extension. RFC 9846 4.3.1
         Some(ProtocolVersion::TLS1_3) => ProtocolVersion::TLS1_3,
         Some(_) => return Err(PeerError::WrongVersionChosen.into()),
         None if hello.is_hello_retry_request() => {

@@ -51,7 +51,7 @@ impl Transcript {
     }
 
     /// Adds a message like [`Self::add`], interleaved with hash computations that do not depend on
-    /// it.
+    /// the message.
     pub(crate) fn add_interleaved<T>(
         &mut self,
         message: &[u8],

@@ -17,8 +17,8 @@ impl Handshake {
     ///
     /// If the transport would block or times out, its error is returned. The next call continues
     /// the handshake. It must use the same byte stream, but may pass a different value as
-    /// `transport`, such as another reference `&TcpStream`. If the handshake fails, its alert is
-    /// sent before the error is returned, if the transport accepts it.
+    /// `transport`, such as another reference `&TcpStream`. If the handshake fails, the alert is
+    /// sent before the error is returned, unless the transport does not accept it.
     ///
     /// # Errors
     /// The errors of the transport; [`Error`](crate::Error) as the inner error of an [`io::Error`].

@@ -170,7 +170,8 @@ impl<T: Read + Write> Stream<T> {
     /// [`ClientAuth::Required`], a client without a certificate is refused. RFC 9846 4.7.2
     ///
     /// The certificate was verified only if [`ClientCertificate::is_verified`] returns true. If the
-    /// configuration's verifier is [`crate::Policy::Ask`], the caller has to verify it.
+    /// configuration's verifier is [`crate::Policy::Ask`], the caller has to verify the
+    /// certificate.
     ///
     /// # Errors
     /// The errors of [`Connection::request_certificate`] and of the transport;
@@ -242,7 +243,7 @@ impl<T: Read + Write> Stream<T> {
     }
 
     /// Sends protocol messages that result from received records, such as alerts and key updates.
-    /// No message is added while earlier records are unsent: otherwise a peer that requests key
+    /// No message is added while earlier records are unsent. Otherwise a peer that requests key
     /// updates and does not read could make the buffer grow without limit.
     fn send_control(&mut self) -> io::Result<()> {
         let had_unsent = !self.sealed.is_empty();

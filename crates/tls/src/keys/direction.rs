@@ -83,8 +83,8 @@ impl Keys {
 /// Keys to be installed.
 pub(crate) struct NewKeys {
     keys: Keys,
-    /// Key and IV of the traffic secret, if they were derived together with those of the other
-    /// direction.
+    /// Key and IV of the traffic secret, if they were derived together with the key and the IV of
+    /// the other direction.
     write_key: Option<WriteKey>,
 }
 

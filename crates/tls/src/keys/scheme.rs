@@ -121,7 +121,7 @@ pub(crate) fn usable(scheme: SignatureScheme, kind: KeyKind, version: ProtocolVe
         SignatureScheme::MLDSA44 => kind == KeyKind::MlDsa44 && tls13,
         SignatureScheme::MLDSA65 => kind == KeyKind::MlDsa65 && tls13,
         SignatureScheme::MLDSA87 => kind == KeyKind::MlDsa87 && tls13,
-        // TLS 1.3 binds the curve to the scheme, TLS 1.2 does not. RFC 9846 4.3.3
+        // In TLS 1.3 the scheme determines the curve; in TLS 1.2 it does not. RFC 9846 4.3.3
         SignatureScheme::ECDSA_SECP256R1_SHA256 => fits_curve(kind, KeyKind::EcdsaP256, tls13),
         SignatureScheme::ECDSA_SECP384R1_SHA384 => fits_curve(kind, KeyKind::EcdsaP384, tls13),
         SignatureScheme::ECDSA_SECP521R1_SHA512 => fits_curve(kind, KeyKind::EcdsaP521, tls13),

@@ -16,7 +16,8 @@ pub(crate) struct Suite {
     pub(crate) code: CipherSuite,
     pub(crate) aead: AeadAlgorithm,
     pub(crate) hash: HashAlgorithm,
-    /// The authentication. `None` for a suite of TLS 1.3, which does not determine it. RFC 9846 B.4
+    /// The authentication. `None` for a suite of TLS 1.3, which does not determine the
+    /// authentication. RFC 9846 B.4
     pub(crate) authentication: Option<Authentication>,
 }
 

@@ -32,8 +32,8 @@ impl MainSecret12 {
         Self::derive(suite, shared, b"extended master secret", &[session_hash])
     }
 
-    /// Derives the main secret without the extension, which is bound only to the random values.
-    /// RFC 5246 8.1
+    /// Derives the main secret without the extension. Such a secret is bound only to the random
+    /// values. RFC 5246 8.1
     pub(crate) fn plain(
         suite: &'static Suite,
         shared: &SharedSecret,
@@ -59,7 +59,7 @@ impl MainSecret12 {
     }
 
     /// Derives the keys and the client's `verify_data` over `transcript_hash`, for a full
-    /// handshake. In it, the client sends Finished first.
+    /// handshake, in which the client sends the first Finished.
     pub(crate) fn keys_and_client_finished(
         &self,
         randoms: &Randoms,
@@ -69,8 +69,9 @@ impl MainSecret12 {
     }
 
     /// Derives the keys, and the `verify_data` of server and client, for an abbreviated handshake.
-    /// The server's `verify_data` covers `transcript_hash`. The client's covers the hash that
-    /// `hash_with_server_finished` returns, which includes the server's Finished. RFC 5246 7.3
+    /// The server's `verify_data` covers `transcript_hash`. The client's `verify_data` covers the
+    /// hash that `hash_with_server_finished` returns; this hash includes the server's Finished.
+    /// RFC 5246 7.3
     pub(crate) fn keys_and_both_finished(
         &self,
         randoms: &Randoms,
@@ -154,8 +155,8 @@ const SERVER: &[u8] = b"server finished";
 
 /// The exporter of a TLS 1.2 connection. RFC 5705
 ///
-/// It contains only the main secret, and no PRF state, since all connections keep an exporter and
-/// few use it.
+/// The exporter contains only the main secret, and no PRF state, since all connections keep an
+/// exporter and few use it.
 pub(crate) struct Exporter12 {
     secret: ShortSecret,
     hash: HashAlgorithm,

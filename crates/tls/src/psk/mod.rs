@@ -17,9 +17,9 @@ use crate::keys::tls13::PskKind;
 
 /// An external pre-shared key: a secret that both peers obtained outside of TLS, and its identity.
 ///
-/// The key authenticates both peers; neither presents a certificate. External keys are supported in
-/// TLS 1.3 only, always with a key exchange (psk_dhe_ke), and without early data. Sessions that
-/// follow such a handshake may have early data.
+/// The key authenticates both peers, and neither peer presents a certificate. External keys are
+/// supported in TLS 1.3 only, always with a key exchange (psk_dhe_ke), and without early data.
+/// Sessions that follow such a handshake may have early data.
 ///
 /// Requirements of RFC 9257:
 /// - The key must be random and have at least 16 bytes. A password is not suitable, since an

@@ -70,7 +70,7 @@ impl Joiner {
         }))
     }
 
-    /// Whether no bytes are pending, which a change of keys requires. RFC 9846 5.1
+    /// Whether no bytes are pending. A change of keys requires this. RFC 9846 5.1
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting().is_empty()
     }

@@ -86,9 +86,9 @@ impl Opener {
     }
 
     /// Accepts an unprotected alert, although a key is installed: a client that cannot read the
-    /// server's first flight has no key to protect its alert. This ends with the next key, or with
-    /// the first record that can be opened, since otherwise a network attacker could close the
-    /// connection. RFC 9846 6.1
+    /// server's first flight has no key to protect its alert. Such an alert is no longer accepted
+    /// after the next key, or after the first record that can be opened: otherwise a network
+    /// attacker could close the connection. RFC 9846 6.1
     pub(crate) fn expect_plain_alert(&mut self) {
         self.plain_alert = true;
     }

@@ -154,7 +154,7 @@ impl Protection {
         self.key.is_none()
     }
 
-    /// Restores a parked key, and keeps the sequence number.
+    /// Restores a parked key from `made_again`, and keeps the sequence number.
     pub(crate) fn wake(&mut self, made_again: Self) {
         *self = Self { sequence: self.sequence, ..made_again };
     }

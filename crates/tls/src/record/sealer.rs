@@ -123,7 +123,7 @@ impl Sealer {
             if length == 0 {
                 break;
             }
-            // If `out` is too small for both, data takes precedence over padding. RFC 9846 5.4
+            // If `out` is too small for data and padding, data takes precedence. RFC 9846 5.4
             let padding = self.padding_for(length).min(fits.saturating_sub(length));
             let total = overhead.saturating_add(length).saturating_add(padding);
             let Some((fragment, after)) = rest.split_at_checked(length) else { break };

@@ -19,7 +19,7 @@ use crate::sync::lock::{Mutex, MutexGuard};
 /// A [`ClientSessionStore`] in memory, which can be saved as bytes.
 ///
 /// The number of servers and the number of sessions per server are limited. If there are too many
-/// servers, the one that has gone longest without a new session is evicted. If a server has too
+/// servers, the server that has gone longest without a new session is evicted. If a server has too
 /// many sessions, its oldest session is evicted. Removed sessions are zeroized.
 ///
 /// ```no_run
@@ -109,8 +109,8 @@ impl ClientMemoryStore {
         Ok(())
     }
 
-    /// Locks the map. One lock suffices: a connection takes it once or twice, for an access to the
-    /// map.
+    /// Locks the map. One lock suffices, because a connection takes it only once or twice, and only
+    /// for an access to the map.
     fn lock(&self) -> MutexGuard<'_, Servers> {
         // No code panics while it holds the lock, so the map is always consistent.
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)

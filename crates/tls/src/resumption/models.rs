@@ -75,8 +75,8 @@ fn a_session_invalidated_while_it_is_put_into_another_store_is_not_used() {
     });
 }
 
-/// A connection that looks up a session while another one invalidates it finds no session, or one
-/// that is marked as invalid. RFC 5246 7.2.2
+/// A connection that looks up a session while another connection invalidates it finds no session,
+/// or a session that is marked as invalid. RFC 5246 7.2.2
 #[test]
 fn a_session_invalidated_while_it_is_found_is_not_found_again() {
     loom::model(|| {
@@ -93,7 +93,7 @@ fn a_session_invalidated_while_it_is_found_is_not_found_again() {
         failing.join().unwrap();
         assert!(memory.get_session(&[7; 32], at(1)).is_none());
         assert!(!memory.claim(&[7; 32], at(1)));
-        // A session that was found before shares the mark.
+        // A session that was found before the invalidation is marked as invalid too.
         assert!(found.is_none_or(|found| StoredSession::is_session_invalidated(found.inner())));
     });
 }
@@ -130,7 +130,8 @@ fn a_removal_is_atomic_with_a_claim_or_put_of_the_same_id() {
     }
 }
 
-/// Removes a session that is stored as bytes, of which each caller gets a copy.
+/// Both threads remove a session that is stored as bytes. Each caller gets a copy of such a
+/// session.
 #[test]
 fn after_two_concurrent_removals_neither_thread_finds_the_session() {
     loom::model(|| {

@@ -81,8 +81,9 @@ impl ReplayGuard {
     /// window](crate::server::ServerConfigBuilder::freshness_window) of this length.
     ///
     /// Every guard has to remember a value for this time. A guard that has lost its memory has to
-    /// refuse all values for this time. It is twice the window, since a ClientHello may arrive too
-    /// early or too late, plus one second, since clocks are read in whole seconds. RFC 9846 8.3
+    /// refuse all values for this time. The time is twice the window, since a ClientHello may
+    /// arrive too early or too late, plus one second, since clocks are read in whole seconds.
+    /// RFC 9846 8.3
     #[must_use]
     pub const fn freshness_period(window: Duration) -> Duration {
         window.saturating_mul(2).saturating_add(Duration::from_secs(1))
@@ -97,8 +98,8 @@ impl ReplayGuard {
     }
 
     /// Creates a guard like [`Self::for_early_data`], for configurations with a [freshness
-    /// window](crate::server::ServerConfigBuilder::freshness_window) of at most `window`. It
-    /// refuses early data for a shorter time after its creation, and remembers fewer values.
+    /// window](crate::server::ServerConfigBuilder::freshness_window) of at most `window`. This
+    /// guard refuses early data for a shorter time after its creation, and remembers fewer values.
     #[must_use]
     pub fn for_freshness_window(capacity: usize, now: UnixTime, window: Duration) -> Self {
         Self { window, ..Self::new(capacity, after_window(now, window)) }

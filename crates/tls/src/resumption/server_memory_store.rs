@@ -31,8 +31,8 @@ pub struct ServerMemoryStore {
     capacity: usize,
 }
 
-/// A map of sessions by the hash of their ID. It stores one session per hash. The stored ID reveals
-/// collisions.
+/// A map of sessions by the hash of their ID. The map stores one session per hash. Collisions are
+/// detected by the stored ID.
 type Shard = LruMap<u64, StoreEntry<IdentifiedSession>, BuildIdentityHasher>;
 
 struct IdentifiedSession {

@@ -44,8 +44,8 @@ pub(crate) struct Session {
     /// moving an empty cell that has the value inline would also copy uninitialized memory, which
     /// may contain old secrets.
     pub(crate) keyed_main_secret: OnceLock<Box<MainSecret12>>,
-    /// TLS 1.2: a reference to the session in its store, from the time on at which a connection may
-    /// have to remove the session. It is not encoded.
+    /// TLS 1.2: a reference to the session in its store. It is set once a connection may have to
+    /// remove the session, and is not encoded.
     pub(crate) stored: OnceLock<Arc<StoredSession>>,
     /// TLS 1.2: whether the extended main secret was used. RFC 7627 5.3
     pub(crate) extended: bool,
@@ -337,10 +337,10 @@ impl Session {
 /// client's work for a TLS 1.2 resumption.
 ///
 /// Each step is a bijection of the sum. Therefore every change within one word of eight bytes is
-/// detected, and all but one in 2^64 of the changes to several words. Each step multiplies twice:
-/// after one multiplication, a change of the highest bit would still be a change of one bit, which
-/// a change of one bit in the lane's next word could cancel. Words are summed in four independent
-/// lanes for speed, since a session may contain long certificates.
+/// detected, and all but one in 2^64 of the changes to several words. Each step multiplies twice.
+/// After a single multiplication, a change of the highest bit would still change only one bit, and
+/// a change of one bit in the lane's next word could cancel it. Words are summed in four
+/// independent lanes for speed, since a session may contain long certificates.
 fn checksum(bytes: &[u8]) -> [u8; 8] {
     let start = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let step =

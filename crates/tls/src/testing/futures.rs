@@ -26,9 +26,10 @@ fn a_handshake_future_is_small() {
     let sizes = future_sizes();
     let measured = |name| sizes.iter().find(|(each, _)| *each == name).map(|(_, size)| *size);
     assert_eq!(measured("client"), Some(size_of_val(&client)));
-    // A lower limit shows that the right type was measured.
+    // The lower limit checks that the right type was measured.
     assert!(sizes.iter().all(|(_, size)| (256..=FUTURE_LIMIT).contains(size)), "{sizes:?}");
-    // A client holds this before the server has sent anything; a server holds no future then.
+    // A client holds its future before the server has sent anything. A server holds no future
+    // before the client has sent anything.
     assert!(measured("client") <= Some(LIMIT_BEFORE_PEER_DATA), "{sizes:?}");
 }
 

@@ -38,7 +38,7 @@ fn a_spent_key_is_replaced_by(seal: impl Fn(&mut Sender, &mut Vec<u8>)) {
     seal(&mut connection.sender, &mut out);
     assert_eq!(connection.sender.sequence(), 1);
 
-    // The KeyUpdate under the old key, which does not request one in return.
+    // The KeyUpdate is sealed under the old key, and does not request a KeyUpdate in return.
     assert_eq!(open(&mut opener, &mut out), (ContentType::HANDSHAKE, vec![24, 0, 0, 1, 0]));
     opener.install(secret.next().protection().unwrap());
     assert_eq!(open(&mut opener, &mut out), (ContentType::APPLICATION_DATA, b"data".to_vec()));

@@ -18,7 +18,7 @@ pub(super) const FUTURE_LIMIT: usize = 4096;
 #[test]
 #[ignore = "prints, for `just size`"]
 fn print_future_sizes() {
-    // The test harness has begun a line; this ends it.
+    // Ends the line that the test harness has begun.
     println!();
     println!("handshake futures (limit {FUTURE_LIMIT} bytes)");
     for (side, size) in future_sizes() {
@@ -34,8 +34,8 @@ fn resumes_of_an_empty_coroutine() {
     resume_empty(times.parse().expect("a number"));
 }
 
-/// The sizes of each side's future, and of the futures that it temporarily holds in boxes. They are
-/// computed without running the futures.
+/// The size of each side's future, and of the futures that it temporarily holds in boxes. The
+/// futures are not run.
 pub(super) fn future_sizes() -> [(&'static str, usize); 8] {
     [
         ("client", size_of_future3(start::client)),
@@ -61,7 +61,8 @@ fn size_of_future4<A, B, C, D, F: Future + Send>(_: impl Fn(A, B, C, D) -> F) ->
     size_of::<F>()
 }
 
-/// The cost of the coroutine itself: one poll, the mailbox in and out, one message in.
+/// Measures the cost of a coroutine itself: one poll with one message, for which the mailbox is
+/// passed in and out.
 #[inline(never)]
 fn resume_empty(times: usize) {
     let mut mailbox = Some(Box::new(Mailbox::new(Transport::Records(Records::new(Side::Server)))));

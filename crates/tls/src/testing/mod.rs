@@ -9,6 +9,6 @@ mod post_handshake_auth;
 mod renewed_tickets;
 mod resumed_certificate_types;
 mod ticket_requests;
-// The traces set published private keys, which takes a test seam.
+// The tests of the traces use published private keys, for which a test seam is needed.
 #[cfg(debug_assertions)]
 mod traces;

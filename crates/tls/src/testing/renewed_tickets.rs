@@ -1,5 +1,6 @@
-//! A server that renews TLS 1.2 tickets when it resumes, which the library's server never does.
-//! Tests which session a client stores after such a resumption, with a new ticket and without.
+//! Tests with a server that renews TLS 1.2 tickets when it resumes a session. The library's server
+//! never does so. The tests check which session a client stores after such a resumption, with a new
+//! ticket and without.
 //!
 //! The test implements the server, using the session's secret.
 
@@ -304,7 +305,7 @@ fn renewed_tickets_do_not_extend_a_session() {
 fn a_session_ends_with_the_certificate_of_its_server() {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-    // 16 hours after the start.
+    // The certificate expires 16 hours after the start of the test.
     params.not_after = rcgen::date_time_ymd(2027, 1, 16);
     let certificate = params.self_signed(&key).unwrap().der().clone();
     let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());

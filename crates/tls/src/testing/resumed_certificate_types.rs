@@ -18,8 +18,8 @@ use crate::{Credential, Handshake, ReceiveBuffer, ServerConfig};
 const RAW: &[CertificateType] = &[CertificateType::RAW_PUBLIC_KEY];
 const BOTH: &[CertificateType] = &[CertificateType::X509, CertificateType::RAW_PUBLIC_KEY];
 
-/// Whether a session made with this credential, the server's only one, is resumed by a client that
-/// offers these types.
+/// Whether the server resumes a session that was made with this credential, if the client offers
+/// these certificate types. The server has no other credential.
 fn resumes(credential: Credential, types: Option<&[CertificateType]>) -> bool {
     let mut sent = Vec::new();
     let mut client = Handshake::client(any_case().client(), "localhost".try_into().unwrap());

@@ -34,7 +34,7 @@ fn time_comes_from_the_configured_clock() {
                 assert_eq!(failure.client.and_then(Error::alert), Some(expired));
                 assert_eq!(failure.server, Some(Error::AlertReceived(expired)));
             }
-            // A server verifies its clients by its own clock.
+            // A server verifies its clients at the time of its own clock.
             let theirs = server()
                 .clock(clock.clone())
                 .client_auth(ClientAuth::Required, roots())

@@ -1,6 +1,6 @@
 //! Sessions of TLS 1.2 that a resumption stores again at the client.
 //!
-//! The stored bytes are the same if the session has not changed, and new ones otherwise.
+//! The stored bytes stay the same if the session has not changed. Otherwise new bytes are stored.
 
 use std::sync::Arc;
 

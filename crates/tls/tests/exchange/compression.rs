@@ -1,6 +1,6 @@
 //! Certificate compression: the algorithms that each side uses, and faults of the peer. RFC 8879
 //!
-//! Tests both directions, with the library's algorithms and with one of the application.
+//! Tests both directions, with the library's algorithms and with an algorithm of the application.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,8 +70,8 @@ fn connect(client: ClientConfigBuilder, server: ServerConfigBuilder) -> Result<E
     Pair::new(&client.build().unwrap(), &server.build().unwrap(), NAME).connect()
 }
 
-/// The number of bytes that a server sends up to and including its Finished, if the client offers
-/// compression or not.
+/// The number of bytes that a server sends up to and including its Finished. `offer` states whether
+/// the client offers compression.
 fn server_flight(offer: bool) -> usize {
     let server = tercel::ServerConfig::builder().credential(large_credential()).build().unwrap();
     let client = client().offer_certificate_compression(offer).build().unwrap();
@@ -229,7 +229,8 @@ fn certificates_can_be_compressed_before_the_first_handshake() {
             connect(ocsp, timestamps);
         }
     };
-    // Each form was compressed once, when the server was built, and none during a handshake.
+    // Each form was compressed once, when the server was built. No form was compressed during a
+    // handshake.
     assert_eq!(algorithm.uses().0, 4);
     connect_in_all_ways();
     assert_eq!(algorithm.uses().0, 4);

@@ -338,7 +338,7 @@ fn options_that_cannot_be_encoded_are_refused_at_build() {
         assert_eq!(refused, Some(ConfigError::BadMaxFragment), "{bytes}");
     }
     client().max_fragment(64).build().unwrap();
-    // Credentials have one source, and the requirement of known names must be set there.
+    // Credentials have one source, and the requirement of known names must be set on that source.
     let set = || Arc::new(Credentials::new(vec![credential_for(Kind::P256, &[NAME])]));
     let twice = server().replaceable_credentials(set()).build().err();
     assert_eq!(twice, Some(ConfigError::ConflictingCredentials));

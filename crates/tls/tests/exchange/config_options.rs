@@ -42,7 +42,7 @@ fn a_share_is_sent_for_the_best_group_that_the_server_supports() {
         (sent, ends.client.connection.info.retried)
     };
     let (p256, p384) = (NamedGroup::SECP256R1, NamedGroup::SECP384R1);
-    // The client's order of groups decides, not the order of the hint.
+    // The client's order of groups determines the share, not the order of the hint.
     assert_eq!(shares(&[p384, p256], &[GROUPS[0]]).0, [p256]);
     assert_eq!(shares(&[p384], &[]).0, [p384]);
     // A hint without any of the client's groups has no effect.

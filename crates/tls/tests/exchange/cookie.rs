@@ -1,5 +1,5 @@
-//! A HelloRetryRequest that has only a cookie, and the changes that the second ClientHello may then
-//! have.
+//! A HelloRetryRequest that has only a cookie, and the changes that are then allowed in the second
+//! ClientHello.
 
 use tercel::pki_types::ServerName;
 use tercel::wire::{CipherSuite, ClientHello, ProtocolVersion};

@@ -31,7 +31,7 @@ impl Authority {
         )
     }
 
-    /// An intermediate authority under this one.
+    /// Creates an intermediate authority that this authority issues.
     fn below(&self, name: &str) -> Self {
         let key = KeyPair::generate().unwrap();
         Self(CertifiedIssuer::signed_by(Self::params(name), key, &self.0).unwrap())
@@ -126,7 +126,7 @@ fn the_first_key_type_that_the_client_can_verify_is_sent() {
         // ML-DSA is defined for TLS 1.3 only.
         let first = usize::from(version == TLS12);
         for known in first..order.len() {
-            // The order of the set decides, not the client's order.
+            // The order of the set determines the credential, not the client's order.
             let mut schemes = order[known..].to_vec();
             schemes.reverse();
             let client = client_of(version).signature_schemes(&schemes);

@@ -13,14 +13,15 @@ use crate::session_binding::{Entry, client_entries, server_entries};
 
 /// Options that `session_binding.rs` does not run; docs/sessions.md has their reasons.
 const NOT_RUN: [&str; 7] = [
-    // `roots` with other certificates.
+    // These options are `roots` with other certificates.
     "native_roots",
     "webpki_roots",
-    // Compiled for tests only.
+    // This option is compiled for tests only.
     "server_groups_hint",
     "request_server_padding",
     "answer_server_padding",
-    // For clients without tickets, unlike Tercel's: `session_ids.rs`.
+    // This option is for clients that do not support tickets, which Tercel's client does: see
+    // `session_ids.rs`.
     "session_ids",
     "without_session_ids",
 ];

@@ -69,7 +69,7 @@ fn a_stored_session_expires_after_its_lifetime_in_whole_seconds() {
     }
 }
 
-/// After its lifetime the session is not resumed, and the handshake is a full one. RFC 9846 4.7.1
+/// After its lifetime the session is not resumed, and a full handshake follows. RFC 9846 4.7.1
 #[test]
 fn a_stored_session_is_resumed_within_its_lifetime_only() {
     for version in BOTH_VERSIONS {
@@ -163,7 +163,7 @@ fn a_ticket_states_at_most_seven_days() {
     }
 }
 
-/// A guard that remembers flights of this window.
+/// A guard that remembers flights for a freshness window of this length.
 struct Guard(Duration);
 
 impl AdmitEarlyData for Guard {

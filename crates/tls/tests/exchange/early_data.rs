@@ -184,8 +184,8 @@ fn early_data_is_rejected_when_the_protocol_changed() {
     assert_eq!((second.resumed, second.client), (true, EarlyData::Rejected));
 }
 
-/// A session can be resumed with any suite of its hash, but its early data is accepted with the
-/// same suite only. RFC 9846 4.3.10, 4.3.11
+/// A session can be resumed with any suite that has the session's hash, but its early data is
+/// accepted only with the session's suite. RFC 9846 4.3.10, 4.3.11
 #[test]
 fn early_data_is_rejected_when_the_suite_changed() {
     let client = client().early_data(true).build().unwrap();

@@ -44,8 +44,8 @@ fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Visit {
     intercepted(client, server, |_| {})
 }
 
-/// Makes a connection whose first flight passes `intercept` before it arrives. The answer to
-/// questions about early data is no.
+/// Makes a connection whose first flight passes through `intercept` before it arrives. Questions
+/// about early data are answered with a rejection.
 fn intercepted(
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,
@@ -138,8 +138,8 @@ fn a_hello_retry_request_is_a_reason_for_both_sides() {
     let (p256, p384) = ([NamedGroup::SECP256R1], [NamedGroup::SECP384R1]);
     let build = servers();
     let first = build().groups(&p256).early_data(LIMIT, guard()).build().unwrap();
-    // Servers that would admit early data without the retry or would not, and servers that know the
-    // session or do not.
+    // The second server would or would not admit early data without the retry, and does or does not
+    // have the session.
     for (second, is_resumed) in [
         (build().early_data(LIMIT, guard()), true),
         (build().early_data(LIMIT, never()), true),
@@ -176,8 +176,8 @@ fn a_pre_shared_key_in_place_of_the_session_does_not_resume_it() {
     assert_eq!(visit.server.info.pre_shared_key(), Some(&b"key"[..]));
 }
 
-/// A client may send as much as its ticket allows, so a server with a lower limit rejects all of
-/// it.
+/// A client may send as much early data as its ticket allows, so a server with a lower limit
+/// rejects all early data.
 #[test]
 fn a_server_that_allows_less_than_the_ticket_does_not_allow_any() {
     let build = servers();

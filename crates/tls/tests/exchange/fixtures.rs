@@ -109,7 +109,8 @@ static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| {
     Authority { root: root.der().clone(), issuer: Issuer::new(params, key) }
 });
 
-/// The private key for a type. All tests use the same one, because generating an RSA key is slow.
+/// The private key for a type. All tests use the same key for a type, because generating an RSA key
+/// is slow.
 fn key(kind: Kind) -> Vec<u8> {
     static KEYS: Mutex<Vec<(Kind, Vec<u8>)>> = Mutex::new(Vec::new());
     let mut keys = KEYS.lock().unwrap();

@@ -167,8 +167,8 @@ fn check_all<T>(
     assert!(visit(&first, server));
     let length = spoiled.length();
     assert!(length > 30, "a session of {length} bytes");
-    // The first connection gets a damaged ticket. Each later one offers it, makes a full handshake,
-    // and gets the next damaged ticket.
+    // The first connection gets a damaged ticket. Each later connection offers that ticket, makes a
+    // full handshake, and gets the next damaged ticket.
     let client = client();
     spoiled.set(Damage::Bit(0));
     visit(&client, server);
@@ -241,14 +241,14 @@ fn damaged_saved_sessions_are_refused_or_harmless() {
         assert!(refused > 0);
         let newer = [&[0, 2], &bytes[2..]].concat();
         assert_eq!(restored(&newer), Err(SavedSessionsError::UnknownVersion(2)));
-        // A client that could not restore its store begins with an empty one, and connects.
+        // A client that could not restore its store begins with an empty store, and connects.
         assert!(!visit(&single(version, single_session_store()), &server));
     }
 }
 
-/// Whether the damage leaves session and key intact. This is so if it changes the case of the
-/// server's name, or the expiry, which follows name, port, configuration and count outside the
-/// session.
+/// Whether the damage leaves session and key intact. It does so if it changes the case of the
+/// server's name, or the expiry. The expiry is stored outside the session, after name, port,
+/// configuration and count.
 fn is_harmless(saved: &[u8], damage: Damage) -> bool {
     let end_of_name = 3 + usize::from(saved[2]);
     let expiry = end_of_name + 1 + 32 + 1;
@@ -281,7 +281,8 @@ fn a_ticket_under_other_keys_leads_to_a_full_handshake() {
     }
 }
 
-/// A sealer that returns for each session the ticket of another one, which was sealed last.
+/// A sealer that returns, for each session, the ticket of another session: the one that was sealed
+/// before.
 struct SwappedTickets {
     inner: RotatingTickets,
     last: Mutex<Option<Vec<u8>>>,
@@ -410,7 +411,7 @@ fn a_session_of_another_format_version_resumes_nothing() {
     }
 }
 
-/// A server may issue tickets of any length. One that is too long for a ClientHello must not
+/// A server may issue tickets of any length. A ticket that is too long for a ClientHello must not
 /// prevent later connections.
 #[test]
 fn a_ticket_of_any_length_does_not_prevent_connections() {

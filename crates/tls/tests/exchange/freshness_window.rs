@@ -1,5 +1,5 @@
 //! Freshness windows of other sizes: which early data is accepted, and for how long a new replay
-//! guard rejects all. RFC 9846 8.3
+//! guard rejects all early data. RFC 9846 8.3
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +60,7 @@ fn flights_outside_the_window_are_refused_and_others_remembered() {
     let (one, other) = (fleet.with_old_guard(WINDOW), fleet.with_old_guard(WINDOW));
     visit(&fleet.client, &one, b"");
     let (_, flight) = visit(&fleet.client, &one, b"pay once");
-    // Another guard has not recorded the flight, which is refused because of its age.
+    // The other guard has no record of the flight. The flight is refused because of its age.
     fleet.clock.advance_by(u64::from(WINDOW) + 1);
     assert_eq!(replay(&other, &flight).0.read, b"");
     fleet.clock.set_back(1);

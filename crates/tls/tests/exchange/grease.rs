@@ -1,6 +1,6 @@
 //! Reserved values in a ClientHello: their positions, and when they change. RFC 8701
 //!
-//! `src/testing/misbehaving_peer/` tests that a server does not select them.
+//! `src/testing/misbehaving_peer/` tests servers that select such a value.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::fixtures::{NAME, client, plain, server};
 use crate::pair::{Pair, first_message, records};
 use crate::resumption::visit;
 
-/// The reserved values of a ClientHello. Each list begins with one.
+/// The reserved values of a ClientHello. Each list begins with a reserved value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Reserved {
     cipher_suite: CipherSuite,
@@ -117,8 +117,8 @@ fn by_default_a_client_sends_no_reserved_value() {
 fn each_connection_draws_its_own_values() {
     let config = greased().build().unwrap();
     let all: Vec<_> = (0..64).map(|_| Reserved::of(&hello_of(&config))).collect();
-    // There are sixteen reserved values, or eight for modes. 64 draws with fewer than four
-    // different results would mean that they are not random.
+    // There are sixteen reserved values, or eight for modes. If 64 draws give fewer than four
+    // different results, the values are not random.
     fn many<T: Eq + std::hash::Hash>(all: &[Reserved], what: impl Fn(&Reserved) -> T) -> bool {
         all.iter().map(what).collect::<HashSet<_>>().len() >= 4
     }

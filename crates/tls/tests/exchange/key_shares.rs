@@ -20,8 +20,8 @@ const P521: NamedGroup = NamedGroup::SECP521R1;
 #[test]
 fn shares_are_accepted_in_any_order() {
     let server = server().build().unwrap();
-    // rustls 0.23 sends the order of the first case after a HelloRetryRequest has shown that the
-    // server prefers the hybrid group.
+    // rustls 0.23 sends shares in the order of the first case to a server that has sent a
+    // HelloRetryRequest for the hybrid group before.
     let cases: [(&[NamedGroup], &[NamedGroup]); 4] = [
         (&[X25519, P256, P384, MLKEM], &[MLKEM, X25519]),
         (&[MLKEM, X25519, P256, P384], &[MLKEM, X25519]),
@@ -49,7 +49,7 @@ fn a_share_for_an_unlisted_group_is_refused() {
     let refused = Err(PeerError::IllegalParameter.into());
     assert_eq!(answer(&server, &[X25519, P256], &[X25519, MLKEM]), refused);
     assert_eq!(answer(&server, &[X25519, P256], &[P384, X25519]), refused);
-    // More shares than the server compares one by one.
+    // The ClientHello has more shares than the server compares one by one.
     assert_eq!(
         answer(&server, &[MLKEM, X25519, P256, P384], &[P384, P256, X25519, MLKEM, P521]),
         refused

@@ -1,6 +1,6 @@
 //! Negotiation between the two sides, and their alerts if it fails.
 //!
-//! Versions, names, protocols, groups and the options of a ClientHello.
+//! The tests cover versions, names, protocols, groups and the options of a ClientHello.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -302,7 +302,7 @@ fn replaced_credentials_apply_to_new_handshakes_only() {
     let set =
         std::sync::Arc::new(tercel::certificates::Credentials::new(vec![credential(Kind::P256)]));
     let server = ServerConfig::builder().replaceable_credentials(set.clone()).build().unwrap();
-    // Without resumption, because a resumed handshake sends no credential.
+    // Resumption is off, because a resumed handshake sends no credential.
     let client = client().without_resumption().build().unwrap();
     let mut before = Pair::new(&client, &server, NAME).connect().unwrap();
     set.replace(vec![credential(Kind::Ed25519)]);
@@ -311,7 +311,7 @@ fn replaced_credentials_apply_to_new_handshakes_only() {
     assert_ne!(leaf(&before), leaf(&after));
     before.talk();
     after.talk();
-    // Without a credential the server has nothing to send.
+    // Without a credential the server has no certificate to send.
     set.replace(Vec::<Credential>::new());
     let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
     assert_eq!(failure.server.and_then(Error::alert), Some(AlertDescription::HANDSHAKE_FAILURE));

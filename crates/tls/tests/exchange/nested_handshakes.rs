@@ -49,7 +49,7 @@ fn a_policy_may_run_handshakes_of_its_own() {
         let counted = runs.clone();
         let outer = client_that(version, move || {
             connect(&inner, &to);
-            // Includes one handshake that is not completed, and one that is refused.
+            // The inner handshakes include one that is not completed, and one that is refused.
             let mut left = Handshake::client(inner.clone(), ServerName::try_from(NAME).unwrap());
             left.advance(&mut ReceiveBuffer::new(), &mut Vec::new()).unwrap();
             assert!(Pair::new(&inner, &to, "another.example").connect().is_err());

@@ -1,7 +1,7 @@
 //! A client and a server in one thread, connected in memory.
 //!
-//! Runs two handshakes against each other, with any division of the bytes and with a tap on each
-//! direction. Transfers data afterwards.
+//! [`Pair`] runs two handshakes against each other, with any division of the bytes and with a tap
+//! on each direction. [`Ends`] transfers data afterwards.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) enum Delivery {
     Pieces(u64),
 }
 
-/// A function that is called with the bytes that one side sends, and may change them.
+/// A function that is called with the bytes that one side sends. It may change them.
 type Tap<'t> = Box<dyn FnMut(&mut Vec<u8>) + 't>;
 type Resolve<'t> = Box<dyn FnMut(Side, Question) -> Answer + 't>;
 
@@ -168,7 +168,8 @@ impl Party {
         out
     }
 
-    /// Delivers the next bytes. `false` if there are none, or if this party has ended.
+    /// Delivers the next bytes. Returns `false` if there are no more bytes, or if this party has
+    /// ended.
     fn receive(&mut self) -> bool {
         let count = self.delivery.next(self.wire.len());
         self.idle = count == 0;

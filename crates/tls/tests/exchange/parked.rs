@@ -151,7 +151,7 @@ fn configs(suite: CipherSuite) -> (Arc<ClientConfig>, Arc<ServerConfig>) {
     (client.without_resumption().build().unwrap(), server.build().unwrap())
 }
 
-/// Sends data in both directions, all kinds of key updates and close_notify; calls `meanwhile`
+/// Sends data in both directions, all kinds of key updates and close_notify. Calls `meanwhile`
 /// between all steps. Returns all sent bytes, and an exported secret.
 pub(crate) fn play(
     mut ends: Ends,

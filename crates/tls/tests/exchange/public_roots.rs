@@ -74,7 +74,7 @@ fn assert_untrusted(client: &Arc<ClientConfig>) {
     assert_eq!(connect(client).unwrap_err().client, Some(unknown));
 }
 
-/// The PEM of the tests' authority, which is another one in each process.
+/// The PEM of the tests' authority. Each process has a different authority.
 fn trusted() -> String {
     section("CERTIFICATE", &authority().0)
 }
@@ -94,7 +94,7 @@ fn native_roots_are_those_of_ssl_cert_file() {
     let file = PathBuf::from(env::var_os("SSL_CERT_FILE").unwrap());
     fs::write(&file, untrusted() + &trusted()).unwrap();
     connect(&native().unwrap()).unwrap();
-    // Each call reads the file again, and trusts nothing else.
+    // Each call reads the file again, and trusts no other roots.
     fs::write(&file, untrusted()).unwrap();
     assert_untrusted(&native().unwrap());
     assert_eq!(Roots::native().unwrap().roots.len(), 1);

@@ -197,7 +197,7 @@ fn an_answer_must_fit_the_open_question() {
     let open = Error::from(Misuse::QuestionOpen);
     assert_eq!(server.advance(&mut received, &mut out).unwrap_err(), open);
     assert_eq!(server.answer(SignQuestion::answer_from(None)), Err(wrong));
-    // Neither mistake affects the handshake.
+    // These wrong answers do not affect the handshake.
     server.answer(ChooseConfigQuestion::answer_from(Some(plain().1))).unwrap();
     assert_eq!(server.answer(ChooseConfigQuestion::answer_from(None)), Err(wrong));
     assert!(matches!(server.advance(&mut received, &mut out), Ok(Next::Receive)));

@@ -37,7 +37,7 @@ fn every_delivery_leads_to_the_same_bytes() {
                 .alpn(&["http/1.1"])
                 .credential(credential(Kind::Ed25519))
                 .client_auth(ClientAuth::Required, roots())
-                // Without tickets, because ticket keys belong to the configuration and are random.
+                // Tickets are off, because ticket keys belong to the configuration and are random.
                 .without_tickets()
                 .build()
                 .unwrap();
@@ -110,7 +110,8 @@ fn plain_server() -> Arc<ServerConfig> {
 #[test]
 fn data_in_the_same_read_as_the_handshake_is_kept() {
     for version in BOTH_VERSIONS {
-        // In TLS 1.2 data directly follows the server's last flight, and in TLS 1.3 the client's.
+        // In TLS 1.2 data directly follows the server's last flight. In TLS 1.3 it directly follows
+        // the client's last flight.
         let client = client().versions(&[version]).build().unwrap();
         let server = plain_server();
         let (first, second) = if version == ProtocolVersion::TLS1_3 {

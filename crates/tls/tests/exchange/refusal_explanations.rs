@@ -34,7 +34,7 @@ impl VerifyPeer for Refuses {
     }
 }
 
-/// One side, until its handshake or its connection fails.
+/// One side of a connection, until its handshake or its connection fails.
 struct Party {
     handshake: Handshake,
     /// The connection of a TLS 1.3 client, whose handshake is complete before the server refuses
@@ -75,7 +75,7 @@ impl Party {
     }
 }
 
-/// Runs a handshake in which `side` refuses its peer. Returns that side, then the other one.
+/// Runs a handshake in which `side` refuses its peer. Returns that side, then the other side.
 fn refuse(side: Side, version: ProtocolVersion, refuses: Refuses, asks: bool) -> [Party; 2] {
     let policy = || match asks {
         true => Policy::Ask,
@@ -168,7 +168,7 @@ fn nothing_of_the_explanation_is_sent() {
             ours.sent
         };
         let (with, without) = (sent(Some(EXPLANATION)), sent(None));
-        // ECDSA signatures have no fixed length, so only the last record is compared.
+        // Only the last record is compared, because ECDSA signatures have no fixed length.
         let alert = |sent: &[u8]| crate::pair::records(sent).pop().unwrap();
         let (with, without) = (alert(&with), alert(&without));
         assert_eq!((with.0, with.1.len()), (without.0, without.1.len()));
@@ -180,7 +180,7 @@ fn nothing_of_the_explanation_is_sent() {
     });
 }
 
-/// A raw public key has no chain, so the refusal describes nothing but the explanation.
+/// A raw public key has no chain, so the refusal contains only the explanation.
 #[test]
 fn a_raw_public_key_is_refused_with_an_explanation() {
     use tercel::pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};

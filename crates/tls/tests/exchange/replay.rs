@@ -1,5 +1,5 @@
-//! A recorded 0-RTT flight is replayed: to the same server, to one that shares its replay guard, to
-//! one whose guard was restarted, and by many threads at once. RFC 9846 8
+//! A recorded 0-RTT flight is replayed: to the same server, to a server that shares its replay
+//! guard, to a server whose guard was restarted, and by many threads at once. RFC 9846 8
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -237,8 +237,8 @@ fn a_flight_that_arrives_second_connects_without_early_data() {
     }
 }
 
-/// A new guard has no record of earlier flights, so it rejects all early data until none of them is
-/// fresh. After that time a replay is too old, and a client's new early data is accepted.
+/// A new guard has no record of earlier flights, so it rejects all early data until no earlier
+/// flight is fresh. After that time a replay is too old, and a client's new early data is accepted.
 #[test]
 fn after_a_restart_of_the_guard_a_replay_is_refused_at_any_time() {
     for storage in [Storage::OwnKeys, Storage::SharedKeys] {
@@ -280,8 +280,9 @@ fn a_replay_is_refused_at_any_later_time() {
     }
 }
 
-/// A ticket from the future comes from a clock that was set back, or from a server whose clock is
-/// ahead. Its age reveals no replay, and it would be fresh for longer than a guard remembers.
+/// A ticket from the future was issued before the clock was set back, or by a server whose clock is
+/// ahead. Its age does not reveal a replay, and its early data would stay fresh for longer than a
+/// guard keeps an entry.
 #[test]
 fn a_ticket_from_the_future_allows_no_early_data() {
     for storage in [Storage::OwnKeys, Storage::SharedKeys] {

@@ -151,7 +151,8 @@ fn an_old_session_is_not_resumed() {
 
 #[test]
 fn a_chain_of_resumptions_ends_seven_days_after_its_full_handshake() {
-    // The client's clock does not advance, so the server alone decides.
+    // The client's clock does not advance, so only the server can notice that the session has
+    // expired.
     let clock = ManualClock::new();
     let client = client().clock(ManualClock::new()).build().unwrap();
     let server = server().clock(Arc::clone(&clock) as Arc<dyn Clock>).build().unwrap();
@@ -296,7 +297,7 @@ fn resumption_survives_hellos_of_any_size() {
 }
 
 /// A session of TLS 1.2 is resumed with its own suite, even if a full handshake would select
-/// another one. It is not resumed if that suite is not offered or no longer allowed.
+/// another suite. The session is not resumed if its suite is not offered or no longer allowed.
 /// RFC 5246 7.4.1.2, 7.4.1.3
 #[test]
 fn a_tls12_session_keeps_its_suite() {

@@ -164,8 +164,8 @@ fn an_early_exporter_is_for_accepted_early_data_only() {
     go(&client, &accepts, b"early").unwrap();
     let (info, exports) = go(&client, &accepts, b"early").unwrap();
     assert_eq!((info.early_data, exports), (EarlyData::Accepted, true));
-    // A server with other ticket keys has no pre-shared key. Without one, the early secret would be
-    // public.
+    // A server with other ticket keys does not have the pre-shared key. Without a pre-shared key,
+    // the early secret would be public.
     let other = server().build().unwrap();
     let (info, exports) = go(&client, &other, b"early").unwrap();
     assert_eq!((info.early_data, exports), (EarlyData::Rejected, false));
@@ -219,8 +219,8 @@ fn a_retry_keeps_the_session_of_the_other_version_in_the_hello() {
     assert!(info.retried);
 }
 
-/// A connection with early data if possible: its connection information, and whether
-/// it has an early exporter.
+/// Makes a connection, with early data if possible. Returns the connection information, and whether
+/// there is an early exporter.
 fn go(
     client: &Arc<ClientConfig>,
     server: &Arc<ServerConfig>,

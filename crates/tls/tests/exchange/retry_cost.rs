@@ -28,7 +28,8 @@ fn a_retry_with_thousands_of_extensions_is_compared_quickly() {
     // The comparison succeeds: only the share itself is wrong.
     let error = server.advance(&mut received, &mut Vec::new()).unwrap_err();
     assert_eq!(error, Error::Peer(tercel::error::PeerError::BadKeyShare));
-    // It takes some milliseconds; with a search per extension it would take a minute.
+    // The comparison takes some milliseconds. With a search for each extension, it would take a
+    // minute.
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
 

@@ -33,8 +33,9 @@ const PERIOD: u64 = 3600;
 const STEPS: u32 = 8;
 const STEP: u64 = PERIOD / STEPS as u64;
 
-/// The resumptions that must occur in each step, so that the test is effective on slow machines
-/// too. Each thread has at most one in progress, so some of them begin within the step.
+/// The number of resumptions that must occur in each step, so that the test is effective on slow
+/// machines too. Each thread has at most one resumption in progress, so some of the resumptions
+/// begin within the step.
 const MIN_RESUMPTIONS_PER_STEP: u64 = 2 * THREADS as u64;
 
 #[test]
@@ -103,7 +104,7 @@ impl Clock for Time {
     }
 }
 
-/// The results of a run.
+/// The results of one test with rotating keys.
 struct Run {
     what: &'static str,
     took: Duration,
@@ -194,7 +195,7 @@ impl Run {
 }
 
 impl Run {
-    /// Checks that the run was large enough. A refused ticket makes [`ClientThread::visit`] panic
+    /// Checks that the test was long enough. A refused ticket makes [`ClientThread::visit`] panic
     /// at once.
     fn check(&self) {
         let Self { rotations, keys, count, .. } = self;
@@ -269,7 +270,8 @@ impl ClientThread {
         }
     }
 
-    /// Connects, and returns whether a session was resumed, as it must be if the ticket is valid.
+    /// Connects, and returns whether a session was resumed. A valid ticket must lead to a
+    /// resumption.
     fn visit(&mut self) -> bool {
         let before = self.time.now().as_secs();
         self.servers.rotate_left(1);

@@ -385,7 +385,7 @@ fn both_restored(ends: Ends, configs: &Configs) -> Ends {
     Ends { client: renew(client, Side::Client), server: renew(server, Side::Server) }
 }
 
-/// Saves and restores an end. `spare` takes its place during that time.
+/// Saves and restores an end. `spare` is in the place of the connection during that time.
 fn renew(end: &mut End, side: Side, configs: &Configs, spare: &mut Option<Connection>) {
     let connection = std::mem::replace(&mut end.connection, spare.take().unwrap());
     let restored = restored_end(connection, side, configs);

@@ -33,7 +33,8 @@ fn exporters_agree() {
             assert_ne!(ours, export(Side::Server, b"EXPORTER-other", context));
             assert_ne!(ours, export(Side::Server, b"EXPORTER-test", Some(b"another")));
         }
-        // In TLS 1.3, no context gives the same result as an empty one. RFC 9846 7.5, RFC 5705 4
+        // In TLS 1.3, an absent context gives the same result as an empty context. RFC 9846 7.5,
+        // RFC 5705 4
         let same = export(Side::Client, b"EXPORTER-test", None)
             == export(Side::Client, b"EXPORTER-test", Some(b""));
         assert_eq!(same, version == TLS13);
@@ -93,7 +94,7 @@ fn both_sides_log_the_same_secrets() {
         let (ours, theirs) = (ours.lines.lock().unwrap(), theirs.lines.lock().unwrap());
         assert_eq!(*ours, *theirs);
         assert_eq!(ours.iter().map(|line| line.0.as_str()).collect::<Vec<_>>(), labels);
-        // The random in the log is the one in the ClientHello, which follows two headers and the
+        // The random in the log is that of the ClientHello, where it follows two headers and the
         // version.
         assert!(ours.iter().all(|line| line.1 == hello[11..43]));
         if version == TLS13 {

@@ -20,7 +20,7 @@ fn a_client_without_server_name_gets_the_first_credential() {
             let builder = if strict { builder.require_known_name() } else { builder };
             let server = builder.build().unwrap();
             let client = client().versions(&[version]).send_server_name(false).build().unwrap();
-            // A server that requires known names does so only if the client sends one.
+            // A server that requires known names accepts a client that sends no name.
             Pair::new(&client, &server, "first.example").connect().unwrap();
             let failure = Pair::new(&client, &server, "second.example").connect().unwrap_err();
             let refused = |error| matches!(error, Error::Refused(RefusalReason::NameMismatch));
@@ -44,7 +44,7 @@ fn an_ip_address_is_neither_sent_nor_accepted_as_a_name() {
         assert!(!contains(&hello, b"192.0.2.1"));
         assert!(!contains(&hello, &[192, 0, 2, 1]));
 
-        // Other clients send one: here it replaces a name of the same length.
+        // Other clients send IP addresses. Here, an address replaces a name of the same length.
         let failure = Pair::new(&client, &strict, "aaa.bbb.c").connect().unwrap_err();
         assert_eq!(failure.server, Some(PeerError::UnrecognizedName.into()));
         let failure = Pair::new(&client, &strict, "aaa.bbb.c")

@@ -196,7 +196,7 @@ fn an_unverified_session_needs_the_same_roots_or_context() {
         // Neither verifier names authorities, so the server cannot find out whether they accept the
         // same clients.
         assert!(resumes(&client, &with(b"", true)).is_err(), "{version}");
-        // With a session context an application can declare them equivalent.
+        // With a session context, an application can declare the verifiers equivalent.
         assert!(!resumes(&client, &with(b"one", false)).unwrap());
         assert!(resumes(&client, &with(b"one", false)).unwrap(), "{version}");
         // Verifiers that consist of roots are compared, so they need no context.
@@ -269,7 +269,7 @@ fn demanding() -> tercel::server::ServerConfigBuilder {
     server().client_auth(ClientAuth::Required, roots())
 }
 
-/// A connection on which data, and so the tickets, have arrived.
+/// Makes a connection, and transfers data so that the tickets arrive.
 fn talk(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Ends {
     let mut ends = Pair::new(client, server, NAME).connect().unwrap();
     ends.talk();

@@ -121,8 +121,8 @@ impl ClientSessionStore for StoreView {
     }
 }
 
-/// One connection ends while another one, which took the same session from another store, is in its
-/// handshake.
+/// One connection ends while another connection is in its handshake. The other connection took the
+/// same session from another store.
 #[test]
 fn a_session_discarded_in_one_store_is_not_put_back_into_another() {
     let server = server().build().unwrap();
@@ -172,7 +172,7 @@ fn a_copy_in_bytes_is_another_session() {
     assert!(!visit(&two, &server) && !visit(&one, &server));
 }
 
-/// A store that puts each session into both stores, and removes it from the first one only.
+/// A store that puts each session into both stores, and removes it only from the first store.
 struct TwoStores([Arc<ServerMemoryStore>; 2]);
 
 impl ServerSessionStore for TwoStores {
@@ -241,7 +241,7 @@ fn a_server_discards_the_session_of_a_connection_that_ended_with_an_alert() {
         for server in stores.map(with_store) {
             let client = repeating_client();
             assert_eq!(end(&client, &server, ending), (false, false), "{ending:?}");
-            // The second connection had another session, which is resumed here.
+            // The second connection had a session of its own, which is resumed here.
             assert_eq!(end(&client, &server, ending), (true, false), "{ending:?}");
         }
     }

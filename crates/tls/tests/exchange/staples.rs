@@ -58,7 +58,7 @@ fn a_must_staple_leaf_needs_a_valid_response_if_requested() {
     for version in BOTH_VERSIONS {
         let demanding = must_staple(Kind::P256);
         let of = |change: fn(&mut Response)| response(&leaf(&demanding), change);
-        // The other certificate has another key, and so another serial number.
+        // The other certificate has another key, and therefore another serial number.
         let foreign = response(&leaf(&credential(Kind::P384)), |_| {});
         let expired = of(|response| {
             response.singles[0].next_update = Some("20200102000000Z".into());
@@ -93,7 +93,7 @@ fn a_must_staple_leaf_needs_a_valid_response_if_requested() {
 }
 
 /// A client that requests OCSP responses does not offer a session that was made without a request:
-/// it proves nothing about the response that the certificate requires. RFC 7633 4.2.3
+/// such a session proves nothing about the response that the certificate requires. RFC 7633 4.2.3
 #[test]
 fn a_session_without_ocsp_request_is_not_offered_by_a_client_with_one() {
     let server = ServerConfig::builder().credential(must_staple(Kind::P256)).build().unwrap();

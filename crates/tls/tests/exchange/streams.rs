@@ -164,8 +164,8 @@ fn key_update_requests_of_a_peer_that_does_not_read_use_no_memory() {
             let mut wire = Vec::new();
             asking.sender.update_key(true, &mut wire).unwrap();
             asking.sender.seal_to(b"x", &mut wire).unwrap();
-            // A Tercel connection sends no second request before the answer to the first, so the
-            // record of the request is removed.
+            // A Tercel connection sends no second request before the first is answered, so the
+            // record of the first request is removed.
             asking = without_pending_request(asking, &server);
             *input.lock().unwrap() = wire;
             assert_eq!(stream.read(&mut [0]).unwrap(), 1);
@@ -228,7 +228,8 @@ fn tickets_that_a_client_does_not_read_at_once_are_sent_later() {
     }
 }
 
-/// A client transport that accepts a few bytes after the handshake, then none for a moment.
+/// A client transport that accepts a few bytes after the handshake, and then no bytes for a short
+/// time.
 struct SlowTransport {
     client: Handshake,
     to_client: ReceiveBuffer,
@@ -271,7 +272,7 @@ impl Write for SlowTransport {
     }
 }
 
-/// The same connection without the record of its key update request.
+/// Returns the connection without the record of its key update request.
 fn without_pending_request(connection: Connection, config: &ServerConfig) -> Connection {
     let mut bytes = connection.save().unwrap();
     // The fields before the link: format, side, version, suite; the sender's keys, sequence number,

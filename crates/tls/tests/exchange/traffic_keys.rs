@@ -54,7 +54,7 @@ fn another_record_layer_continues_the_connection() {
                 if !tls13 || round % 2 == 0 {
                     continue;
                 }
-                // An update that requests one in return. RFC 9846 4.7.3
+                // A KeyUpdate that requests a KeyUpdate in return. RFC 9846 4.7.3
                 let update = write.seal(HANDSHAKE, &[24, 0, 0, 1, 1]);
                 exported.send.update().unwrap();
                 write = Direction::new(&exported.send, tls13);
@@ -131,7 +131,7 @@ fn another_record_layer_follows_a_peers_key_updates() {
                 sender.seal_to(b"after", &mut wire).unwrap();
                 let (data, owed) = other_layer.receive(&wire);
                 assert_eq!((&data[..], owed), (&b"before, after"[..], usize::from(request)));
-                // Until it answers, the other record layer sends under its old key.
+                // The other record layer sends under its old key until it has answered.
                 let mut answer = other_layer.write.seal(APPLICATION_DATA, b"old, ");
                 for _ in 0..owed {
                     answer.extend(other_layer.update(0));
@@ -142,8 +142,8 @@ fn another_record_layer_follows_a_peers_key_updates() {
                 peer.connection.sender.control(&mut wire).unwrap();
                 assert!(wire.is_empty(), "the request was answered");
             }
-            // Both sides request at the same time: each update is followed, and each request
-            // answered.
+            // Both sides request an update at the same time. Both change keys after each received
+            // update, and answer each request.
             let mut wire = Vec::new();
             peer.connection.sender.update_key(true, &mut wire).unwrap();
             let mut crossing = other_layer.update(1);

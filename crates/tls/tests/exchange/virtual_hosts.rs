@@ -29,7 +29,7 @@ use crate::server_sessions::SingleSessionStore;
 
 const BANK: &str = "bank.example";
 const UPLOADS: &str = "uploads.example";
-/// An address: a client that connects to it sends no name.
+/// An IP address. A client that connects to an address sends no name.
 const ADDRESS: &str = "192.0.2.1";
 
 /// The sessions that several servers share.
@@ -71,7 +71,8 @@ fn everywhere(mut check: impl FnMut(ProtocolVersion, &Shared)) {
     }
 }
 
-/// A client that accepts every server, so that the server alone decides.
+/// A client that accepts every server, so that only the server decides whether a session is
+/// resumed.
 fn client(version: ProtocolVersion) -> Arc<ClientConfig> {
     ClientConfig::builder()
         .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
@@ -293,7 +294,8 @@ fn credentials_of_a_policy_need_a_session_context() {
             assert!(given.session.lock().unwrap().is_none(), "{version}");
             assert!(resumes(&with(&policy, b"bank"), &with(&again, b"bank")), "{version}");
             assert!(!resumes(&with(&policy, b"bank"), &with(&again, b"other")), "{version}");
-            // One server has its credentials in the configuration, and the other asks for them.
+            // One server has its credentials in the configuration. The other server asks the
+            // application for them.
             let known = shared.server(&[BANK]);
             assert!(!resumes(&known, &unnamed), "{version}");
         }
@@ -440,7 +442,7 @@ fn without_a_name_names_of_all_kinds_count() {
             let other = serving(&[dns.clone(), other]);
             assert!(!moves(version, ADDRESS, &first, &other), "{version}");
         }
-        // The names have the same bytes, but are of different kinds.
+        // The two certificates have names with the same bytes, but of different kinds.
         let (one, other) = (serving(&[dns]), serving(&[SanType::Rfc822Name(text(BANK))]));
         assert!(!moves(version, ADDRESS, &one, &other), "{version}");
     });

@@ -91,7 +91,7 @@ impl Write for &End {
     }
 }
 
-/// The result, unless it is `WouldBlock`.
+/// Returns the result, or `None` if it is `WouldBlock`.
 fn unless_it_blocks<T>(result: io::Result<T>) -> Option<io::Result<T>> {
     match result {
         Err(error) if error.kind() == ErrorKind::WouldBlock => None,

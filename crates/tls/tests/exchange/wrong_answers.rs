@@ -161,7 +161,7 @@ fn answers_of_another_kind_do_no_harm_to_authentication() {
             other => panic!("{other:?}"),
         });
         assert_eq!(asked, ["ChooseConfig", "SelectCredential", "Sign", "VerifyPeer"]);
-        // The right answers were used, not the wrong ones before and after them.
+        // The right answers were used. The wrong answers before and after them had no effect.
         for connection in [client, server] {
             assert_eq!(connection.info.peer_chain(), credential.chain());
             assert_eq!(connection.info.version, version);

@@ -1,8 +1,8 @@
 //! Connections that are moved to another process, which gets the socket as its standard error and
 //! the saved bytes as its standard input.
 //!
-//! The other process also runs this program. A program with the standard test harness could not do
-//! so, because the harness writes to standard output and standard error.
+//! The other process also runs this program. This program has no standard test harness, because the
+//! harness writes to standard output and standard error.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -78,7 +78,7 @@ fn one(version: ProtocolVersion, given: Side) {
     assert!(child.wait().unwrap().success());
 }
 
-/// The peer, which is first connected to this process and then to the other one.
+/// The peer, which is first connected to this process and then to the other process.
 fn run_peer(mut stream: Stream<TcpStream>, version: ProtocolVersion) {
     let mut first = [0; 22];
     stream.read_exact(&mut first).unwrap();

@@ -1,4 +1,4 @@
-//! Rust source as words, in the detail that the rules in `main.rs` need: code without comments and
+//! Splits Rust source into the words that the rules in `main.rs` need: code without comments and
 //! strings, library code without tests, and paths from the crate's root.
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ impl Code {
             if kept {
                 code.push(next);
             } else {
-                // Keeps line numbers, and separates the words before and after.
+                // The replacement keeps line numbers, and separates the words before and after.
                 code.push(' ');
                 code.extend(rest[..taken].chars().filter(|c| *c == '\n'));
             }
@@ -56,7 +56,7 @@ impl Code {
         })
     }
 
-    /// The words outside of test code, which is each item under `#[cfg(test)]` or
+    /// The words outside of test code. Test code is each item under `#[cfg(test)]` or
     /// `#[cfg(all(test, ..))]`. Also returns the names of test modules that have their own files.
     pub(crate) fn product_words(&self) -> (Vec<Word<'_>>, Vec<&str>) {
         let words: Vec<_> = self.words().collect();
@@ -188,7 +188,7 @@ pub(crate) fn reexports(words: &[Word<'_>]) -> BTreeMap<String, String> {
     reexports
 }
 
-/// The index after the bracket that closes the one at `open`.
+/// The index after the bracket that closes the bracket at `open`.
 fn matching(words: &[Word<'_>], open: usize) -> usize {
     let mut depth = 0_usize;
     for (index, word) in words.iter().enumerate().skip(open) {

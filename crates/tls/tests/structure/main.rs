@@ -1,5 +1,5 @@
-//! Checks the structure of the source tree: modules use lower ones only, no two modules use each
-//! other, crates depend on lower ones only, and `unsafe` is confined to certain folders.
+//! Checks the structure of the source tree: modules use only lower modules, no two modules use each
+//! other, crates depend only on lower crates, and `unsafe` is confined to certain folders.
 //!
 //! ARCHITECTURE.md describes the tables below. The test reads source text, not types, and needs no
 //! tool but `cargo`. Test code (`#[cfg(test)]`) may use any module.

@@ -37,8 +37,8 @@ impl Modules {
         Self { files }
     }
 
-    /// Uses that violate this order of the top-level modules, and modules that the order does not
-    /// contain.
+    /// Returns uses that violate this order of the top-level modules, and modules that the order
+    /// does not contain.
     pub(crate) fn order_faults(&self, order: &[&str]) -> Vec<String> {
         let rank = |name: &str| order.iter().position(|module| *module == name);
         let mut faults = Vec::new();
@@ -86,8 +86,8 @@ impl Modules {
                 }
             }
         }
-        // Removes modules that use none of the modules left. Each one that remains is on a circle
-        // or leads to one.
+        // Removes modules that use none of the remaining modules. Each module that is left at the
+        // end is on a circle or leads to one.
         while let Some(done) = arrows.iter().find(|(_, targets)| targets.is_empty()) {
             let done = *done.0;
             arrows.remove(done);

@@ -166,8 +166,8 @@ pub(crate) fn cases(scale: usize) -> Vec<Case> {
     cases
 }
 
-/// Whether a ClientHello is sent to this server. The plain server gets almost all; a server with a
-/// special list gets those that fill that list.
+/// Whether a ClientHello is sent to this server. The plain server gets almost all ClientHellos. A
+/// server with a special list gets those that fill that list.
 fn applies(name: &str, server: &str, version: ProtocolVersion) -> bool {
     match server {
         "" => !name.starts_with("pre_shared_key"),
@@ -186,7 +186,7 @@ fn applies(name: &str, server: &str, version: ProtocolVersion) -> bool {
     }
 }
 
-/// A complete handshake with a default client. Only the server's part is counted.
+/// Makes a complete handshake with a default client. Only the server's part is counted.
 fn ordinary(version: ProtocolVersion, halves: usize, scale: usize) -> Case {
     let run = move || {
         let config = client().versions(&[version]).verifier(accept_any()).build().unwrap();
@@ -224,7 +224,7 @@ fn show(config: &Arc<ServerConfig>, messages: &[Vec<u8>], own: &[Arc<Credential>
     }
 }
 
-/// Selects a credential like an application that examines each of its own.
+/// Selects a credential like an application that examines each of its own credentials.
 pub(crate) fn choose(own: &[Arc<Credential>], question: &Question) -> Answer {
     let Question::SelectCredential(question) = question else { panic!("{question:?}") };
     let request = question.request();

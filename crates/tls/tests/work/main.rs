@@ -98,7 +98,8 @@ fn check() {
             "{}: {many} added with {MANY}, {few} with {FEW}, {half:?} by half of it",
             full.kind
         );
-        // Counts vary by a few thousand, because of allocations and the order of hash tables.
+        // Counts vary by a few thousand instructions, because of allocations and the order of hash
+        // tables.
         if many > few * 3 / 2 + SLACK {
             faults.push(format!("{}: adds {many} with {MANY}, {few} with {FEW}", full.kind));
         }

@@ -7,7 +7,7 @@ use loom::thread;
 
 use super::*;
 
-/// A transport that accepts as much as it has room for, and wakes the task that waited last.
+/// A transport with a limited buffer, which wakes only the task that waited last.
 #[derive(Default)]
 struct Pipe {
     room: usize,
@@ -50,7 +50,7 @@ fn make_room(pipe: &Mutex<Pipe>, room: usize) {
     waiting.into_iter().for_each(Waker::wake);
 }
 
-/// A stream whose two sides alternate, as the halves of [`tokio::io::split`] do.
+/// A stream that a reader and a writer use in turn, like the halves of [`tokio::io::split`].
 #[derive(Clone)]
 struct Stream(Arc<Mutex<(Outgoing, Handle)>>);
 
@@ -114,7 +114,8 @@ fn a_reader_and_a_writer_are_both_woken() {
     });
 }
 
-/// A dropped task is for example the loser of a `select`, whose waker wakes no task any more.
+/// A task is dropped, for example, if another branch of a `select` completes first. Its waker then
+/// wakes no task.
 #[test]
 fn a_waiting_task_is_woken_also_if_the_other_was_dropped() {
     for (stays, goes) in [(WRITER, READER), (READER, WRITER)] {

@@ -113,7 +113,7 @@ async fn an_end_without_close_notify_is_an_error() {
 async fn garbage_is_answered_with_an_alert_by_the_reader() {
     let (near, far) = loopback_pair(ProtocolVersion::TLS1_3).await;
     let (_, mut garbage) = near.into_split();
-    // A well-formed record that was not sealed.
+    // The record is well-formed, but was not sealed with the key.
     let mut record = vec![23, 3, 3, 0, 40];
     record.extend_from_slice(&[0x55; 40]);
     garbage.transport_mut().write_all(&record).await.unwrap();

@@ -128,8 +128,8 @@ impl EarlyExchange for EndlessAnswer {
     }
 }
 
-/// Without a limit on the answer, a client that reads it first would run into the time limit of the
-/// handshake.
+/// Without a limit on the answer, a client that first reads the whole answer would exceed the time
+/// limit of the handshake.
 #[tokio::test]
 async fn a_long_answer_does_not_delay_the_handshake() {
     let client = client().early_data(true).build().unwrap();

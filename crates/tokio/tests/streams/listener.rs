@@ -22,7 +22,7 @@ struct FakeListener(Arc<Mutex<FakeListenerState>>);
 #[derive(Default)]
 struct FakeListenerState {
     next: VecDeque<DuplexStream>,
-    /// The error of each attempt while it is set.
+    /// If set, each attempt fails with this error.
     failing: Option<io::ErrorKind>,
     attempts: usize,
     accepted: usize,
@@ -176,7 +176,7 @@ async fn without_file_descriptors_it_waits_until_some_are_free() {
     for _ in 0..100 {
         idle.push(TcpStream::connect(&address).await.unwrap());
     }
-    // In this time a loop without pauses would fail a hundred thousand times.
+    // A loop without pauses would fail a hundred thousand times in these two seconds.
     sleep(Duration::from_secs(2)).await;
     drop(idle);
     let transport = TcpStream::connect(&address).await.unwrap();
@@ -187,7 +187,7 @@ async fn without_file_descriptors_it_waits_until_some_are_free() {
     assert!(child.wait().unwrap().success());
 }
 
-/// The other process has its own certificate authority, so this client accepts any.
+/// The other process has its own certificate authority, so this client accepts every server.
 fn client_of_anyone() -> Arc<tercel::ClientConfig> {
     let anyone = tercel::Policy::Here(Arc::new(tercel::certificates::AcceptAnyPeer) as _);
     tercel::ClientConfig::builder().verifier(anyone).build().unwrap()

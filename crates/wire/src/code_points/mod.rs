@@ -27,7 +27,7 @@ macro_rules! code_points {
             /// All named constants of this type.
             pub const NAMED: &'static [Self] = &[$(Self::$CONST),*];
 
-            /// The registered name, if it is known here.
+            /// The registered name; `None` for a code point that is not in [`Self::NAMED`].
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self {

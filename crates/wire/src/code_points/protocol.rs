@@ -100,7 +100,7 @@ code_points! {
 }
 
 code_points! {
-    /// Whether a KeyUpdate requests one in return. RFC 9846 4.7.3
+    /// Whether a KeyUpdate requests a KeyUpdate from the peer. RFC 9846 4.7.3
     KeyUpdateRequest(u8) {
         UPDATE_NOT_REQUESTED = 0 "update_not_requested",
         UPDATE_REQUESTED = 1 "update_requested",

@@ -39,7 +39,7 @@ impl<'a> ExtensionBlock<'a> {
         }
     }
 
-    /// Parses a block that this library built, and that therefore has no duplicates.
+    /// Parses a block that this library built. Such a block has no duplicates.
     pub(crate) fn own(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         List::from_bytes(bytes).map(Self)
     }
@@ -67,7 +67,7 @@ impl fmt::Debug for ExtensionBlock<'_> {
     }
 }
 
-/// The extensions of a message for which its struct has no field.
+/// Those extensions of a message that have no field in the message's struct.
 #[derive(Clone, Copy, Default)]
 pub struct UnknownExtensions<'a> {
     all: List<'a, RawExtension<'a>>,
@@ -75,7 +75,7 @@ pub struct UnknownExtensions<'a> {
 }
 
 impl<'a> UnknownExtensions<'a> {
-    /// Additional extensions to send.
+    /// Creates a list of additional extensions to send.
     #[must_use]
     pub const fn new(extensions: &'a [(ExtensionType, &'a [u8])]) -> Self {
         Self { all: List::new(extensions), known: &[] }

@@ -1,6 +1,6 @@
 //! cookie: a value of the HelloRetryRequest that the second ClientHello echoes. RFC 9846 4.3.2
 //!
-//! Its contents are private to the server.
+//! Only the server interprets the value.
 
 use crate::error::DecodeError;
 use crate::reader::{Reader, not_empty};

@@ -1,4 +1,5 @@
-//! Codecs for bodies that need no file of their own: empty ones, and ones that are not parsed.
+//! Codecs for extension bodies that need no file of their own: empty bodies, and bodies that are
+//! not parsed.
 
 /// An extension with an empty body.
 pub(super) mod empty {

@@ -1,7 +1,8 @@
-//! ImportedIdentity: the identity of an imported pre-shared key, with the protocol and key
-//! derivation function that it is imported for. RFC 9258 5.1
+//! ImportedIdentity: the identity of an imported pre-shared key, with the protocol and the key
+//! derivation function for which the key is imported. RFC 9258 5.1
 //!
-//! In pre_shared_key it is an identity like any other. Keys are not derived here.
+//! The extension pre_shared_key contains it in the same place as any other identity. This module
+//! does not derive keys.
 
 use crate::code_points::{KdfIdentifier, ProtocolVersion};
 use crate::error::{DecodeError, EncodeError};
@@ -22,10 +23,11 @@ pub struct ImportedIdentity<'a> {
 }
 
 impl<'a> ImportedIdentity<'a> {
-    /// Parses `identity`, all of which must be this structure.
+    /// Parses `identity`, which must be exactly one such structure.
     ///
     /// # Errors
-    /// If `identity` does not have this form; identities of keys that are not imported rarely do.
+    /// If `identity` does not have this form. Identities of keys that are not imported rarely have
+    /// it.
     pub fn parse(identity: &'a [u8]) -> Result<Self, DecodeError> {
         Reader::parse_all(identity, |reader| {
             Ok(Self {

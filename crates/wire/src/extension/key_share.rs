@@ -1,7 +1,6 @@
 //! key_share: the public values of the key exchange. RFC 9846 4.3.8
 //!
-//! Whether a value is valid for its group, and whether the group was offered, is checked by the
-//! protocol.
+//! The caller checks whether a value is valid for its group, and whether the group was offered.
 
 use crate::code_points::NamedGroup;
 use crate::error::DecodeError;
@@ -90,8 +89,8 @@ pub(super) mod server {
     pub(in crate::extension) fn read<'a>(
         reader: &mut Reader<'a>,
     ) -> Result<ServerKeyShare<'a>, DecodeError> {
-        // A share has at least five bytes, so the length distinguishes the two. `ServerHello`
-        // checks that it is the right one.
+        // A share has at least five bytes, so the length distinguishes a share from a group.
+        // `ServerHello` checks that the message may contain this form.
         if reader.remaining() == 2 {
             return NamedGroup::read(reader).map(ServerKeyShare::SelectedGroup);
         }

@@ -2,8 +2,8 @@
 //!
 //! An extension without a field is kept in `unknown`, even if another message has a field for its
 //! type; the caller checks with `types()` whether it is allowed in the message. The order of a
-//! table is the order of encoding. It is the order of the traces in RFC 8448, so that they can be
-//! reproduced byte for byte.
+//! table is the order of encoding. This order is that of the traces in RFC 8448, so that the traces
+//! can be reproduced byte for byte.
 //!
 //! An extension is parsed here, and ends the handshake if it is malformed, only if the library
 //! uses it in a default configuration. An extension that is not implemented, not registered, or
@@ -50,7 +50,8 @@ extension_set! {
         psk_key_exchange_modes: List<'a, PskKeyExchangeMode> = PSK_KEY_EXCHANGE_MODES, psk_key_exchange_modes;
         /// The largest record that the client accepts. RFC 8449 4
         record_size_limit: u16 = RECORD_SIZE_LIMIT, record_size_limit;
-        /// The code of a smaller fragment size, unparsed: not implemented. RFC 6066 4
+        /// The code of a smaller fragment size, unparsed, because the extension is not implemented.
+        /// RFC 6066 4
         max_fragment_length: &'a [u8] = MAX_FRAGMENT_LENGTH, generic::raw;
         /// A request for a stapled OCSP response. RFC 6066 8
         status_request: CertificateStatusRequest<'a> = STATUS_REQUEST, status_request::client;
@@ -99,8 +100,7 @@ impl ClientExtensions<'_> {
         key_share::unlisted(self.key_share?, self.supported_groups?)
     }
 
-    /// The number of padding bytes requested, for a server that supports the extension: the field
-    /// itself is unparsed.
+    /// Parses the field `server_padding`: the number of padding bytes that the client requests.
     ///
     /// # Errors
     /// If the body is not two bytes.

@@ -17,8 +17,8 @@ pub struct OfferedPsks<'a> {
 }
 
 impl OfferedPsks<'_> {
-    /// The length of the binder list, its own length prefix included: the part that is missing
-    /// from the truncated ClientHello. RFC 9846 4.3.11.2
+    /// The length of the binder list, including the list's length prefix. The truncated ClientHello
+    /// lacks these bytes. RFC 9846 4.3.11.2
     #[must_use]
     pub fn binders_length(&self) -> usize {
         let each = |binder: PskBinder<'_>| binder.0.len().saturating_add(1);

@@ -1,6 +1,6 @@
 //! application_layer_protocol_negotiation (ALPN). RFC 7301 3.1
 //!
-//! Names are bytes and are compared as such.
+//! Names are compared byte by byte.
 
 use std::fmt;
 

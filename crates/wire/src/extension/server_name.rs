@@ -9,8 +9,8 @@ use crate::error::DecodeError;
 pub enum ServerNameOffer<'a> {
     /// A host name.
     HostName(HostName<'a>),
-    /// No valid host name: only names of unknown types, or an invalid host name. Neither is stored.
-    /// This value is never sent.
+    /// The extension has no valid host name: it has only names of unknown types, or an invalid host
+    /// name. The names are not stored. This value is never sent.
     Other,
 }
 
@@ -25,8 +25,8 @@ impl<'a> ServerNameOffer<'a> {
     }
 }
 
-/// A DNS name without a trailing dot, or the text of an IP address, which clients must not send
-/// but some do.
+/// A DNS name without a trailing dot, or the text of an IP address. Clients must not send IP
+/// addresses, but some do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostName<'a>(&'a str);
 
@@ -106,7 +106,8 @@ pub(super) mod client {
                 return Err(DecodeError::InvalidHostName);
             }
             // Other libraries accept any other name, even if it is not a DNS name, such as a name
-            // with a port. It is dropped here, so that control characters do not reach logs.
+            // with a port. This library drops such a name, so that control characters do not reach
+            // logs.
             if let Ok(name) = HostName::new(name) {
                 offer = ServerNameOffer::HostName(name);
             }

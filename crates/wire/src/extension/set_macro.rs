@@ -31,8 +31,8 @@ macro_rules! extension_set {
                 Ok(set)
             }
 
-            /// Parses a block into this empty set. The set is large, and returning it would copy
-            /// it.
+            /// Parses a block into this empty set. The set is filled in place, because it is large
+            /// and a return value would be copied.
             pub(crate) fn fill(&mut self, bytes: &'a [u8]) -> Result<(), DecodeError> {
                 let received = ExtensionBlock::parse(bytes)?;
                 self.unknown = UnknownExtensions::received(received, Self::KNOWN);

@@ -13,8 +13,8 @@ use crate::writer::Writer;
 pub enum CertificateStatusRequest<'a> {
     /// A request for an OCSP response.
     Ocsp {
-        /// The responders that the client trusts; an empty list means that they are known to the
-        /// server.
+        /// The responders that the client trusts. An empty list means that the server knows them
+        /// already.
         responder_ids: List<'a, ResponderId<'a>>,
         /// OCSP request extensions in DER.
         request_extensions: &'a [u8],

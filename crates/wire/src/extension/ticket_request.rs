@@ -1,4 +1,5 @@
-//! ticket_request: the number of tickets requested, and the number that will be sent. RFC 9149 3
+//! ticket_request: the number of tickets that the client requests, and the number that the server
+//! will send. RFC 9149 3
 //!
 //! The counts are hints; limits are set by the caller.
 

@@ -1,6 +1,6 @@
 //! tls_flags: extensions without contents, as one bit each. draft-ietf-tls-tlsflags 2
 //!
-//! Which flag is allowed in which message is checked by the caller.
+//! The caller checks whether a flag is allowed in a message.
 
 use crate::error::DecodeError;
 use crate::reader::Reader;

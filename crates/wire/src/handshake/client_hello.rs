@@ -27,7 +27,7 @@ pub struct ClientHello<'a> {
     pub cipher_suites: List<'a, CipherSuite>,
     /// The compression methods; always includes null.
     pub compression_methods: List<'a, CompressionMethod>,
-    /// Whether there is an extension block at all: TLS 1.2 allows leaving it out. If false,
+    /// Whether there is an extension block, which TLS 1.2 allows clients to omit. If false,
     /// `extensions` is not written.
     pub extensions_present: bool,
     /// The extensions.
@@ -130,8 +130,8 @@ impl<'a> ClientHello<'a> {
         Ok(ClientVersions { legacy_version, cipher_suites, supported_versions })
     }
 
-    /// The extensions of this message body, neither parsed nor checked for duplicates: for a
-    /// client that looks up what it has sent.
+    /// The extensions of this message body, neither parsed nor checked for duplicates. A client
+    /// uses this method to look up extensions that it has sent.
     pub fn extension_block(body: &'a [u8]) -> Result<ExtensionBlock<'a>, DecodeError> {
         let mut reader = Reader::new(body);
         reader.take(2 + 32)?;

@@ -1,6 +1,6 @@
 //! ClientKeyExchange of TLS 1.2, with elliptic curves only. RFC 8422 5.7
 //!
-//! Whether the point is on the curve is checked by the key exchange.
+//! The key exchange checks whether the point is on the curve.
 
 use crate::code_points::HandshakeType;
 use crate::error::DecodeError;

@@ -1,7 +1,7 @@
 //! Finished: authenticates the transcript of the handshake. RFC 9846 4.5.3, RFC 5246 7.4.9
 //!
-//! The length of verify_data depends on the cipher suite and is checked where it is compared, in
-//! constant time.
+//! The length of verify_data depends on the cipher suite. The caller checks it when it compares
+//! verify_data in constant time.
 
 use crate::code_points::HandshakeType;
 use crate::error::DecodeError;

@@ -10,27 +10,28 @@ use crate::extension::{ClientExtensions, KeyShareEntry, ProtocolName};
 use crate::list::{Element, List};
 use crate::writer::Writer;
 
-/// The reserved values of one ClientHello. A second ClientHello uses the same ones. RFC 8701 3.1
+/// The reserved values of one ClientHello. A second ClientHello has the same values. RFC 8701 3.1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grease {
-    /// The first cipher suite.
+    /// The reserved cipher suite, placed first in the list.
     pub cipher_suite: CipherSuite,
-    /// The first group.
+    /// The reserved group, placed first in the list.
     pub group: NamedGroup,
-    /// Whether the group has a one-byte key share. After a HelloRetryRequest for another group,
-    /// only the real share is sent.
+    /// Whether the reserved group has a one-byte key share. After a HelloRetryRequest for another
+    /// group, only the real share is sent.
     pub key_share: bool,
-    /// The first version.
+    /// The reserved version, placed first in the list.
     pub version: ProtocolVersion,
-    /// The first signature scheme, in signature_algorithms_cert as well if that is sent.
+    /// The reserved signature scheme, placed first in signature_algorithms, and in
+    /// signature_algorithms_cert if that extension is sent.
     pub signature_scheme: SignatureScheme,
-    /// The first application protocol, if any are offered.
+    /// The reserved application protocol, placed first in the list if any protocols are offered.
     pub protocol: [u8; 2],
-    /// The first PSK key exchange mode, if any are offered.
+    /// The reserved PSK key exchange mode, placed first in the list if any modes are offered.
     pub psk_key_exchange_mode: PskKeyExchangeMode,
-    /// An empty extension before all others.
+    /// The type of an empty extension that is placed before all others.
     pub first_extension: ExtensionType,
-    /// A one-byte extension after all others except pre_shared_key.
+    /// The type of a one-byte extension that is placed after all others except pre_shared_key.
     pub last_extension: ExtensionType,
 }
 

@@ -1,6 +1,6 @@
 //! The four-byte header of handshake messages. RFC 9846 4
 //!
-//! The maximum length of a message is enforced where fragments are joined.
+//! The code that joins fragments enforces the maximum length of a message.
 
 use crate::code_points::HandshakeType;
 

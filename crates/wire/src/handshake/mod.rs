@@ -1,7 +1,8 @@
 //! Handshake messages, one file each, and the trait that they share.
 //!
 //! Each file reads and writes one message. The caller checks the order of messages and their
-//! agreement with earlier ones. If the TLS 1.2 form of a message differs, its name has `Tls12`.
+//! agreement with earlier ones. If a message has another form in TLS 1.2, the name of that form
+//! ends with `Tls12`.
 
 use crate::code_points::HandshakeType;
 use crate::error::{DecodeError, EncodeError};

@@ -1,6 +1,6 @@
 //! NewSessionTicket of TLS 1.3. RFC 9846 4.7.1
 //!
-//! How long a ticket is kept is decided by the caller.
+//! The caller decides how long a ticket is kept.
 
 use crate::code_points::HandshakeType;
 use crate::error::DecodeError;

@@ -1,6 +1,6 @@
 //! NewSessionTicket of TLS 1.2. RFC 5077 3.3
 //!
-//! How long a ticket is kept is decided by the caller.
+//! The caller decides how long a ticket is kept.
 
 use crate::code_points::HandshakeType;
 use crate::error::DecodeError;
@@ -11,7 +11,7 @@ use crate::writer::Writer;
 /// A TLS 1.2 session ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewSessionTicketTls12<'a> {
-    /// The lifetime in seconds; zero leaves it to the client.
+    /// The lifetime in seconds. If it is zero, the client chooses the lifetime.
     pub ticket_lifetime_hint: u32,
     /// The ticket; empty if the server does not issue one after all.
     pub ticket: &'a [u8],

@@ -1,7 +1,7 @@
 //! ServerHello and HelloRetryRequest: the server's selection. RFC 9846 4.2.3 and 4.2.4,
 //! RFC 5246 7.4.1.3
 //!
-//! Whether the selected values were offered is checked by the caller.
+//! The caller checks whether the selected values were offered.
 
 use super::client_hello::read_session_id;
 use crate::code_points::{
@@ -13,7 +13,8 @@ use crate::handshake::HandshakeMessage;
 use crate::reader::Reader;
 use crate::writer::Writer;
 
-/// A ServerHello of either version, or a HelloRetryRequest, which is recognized by its random.
+/// A ServerHello of TLS 1.2 or 1.3, or a HelloRetryRequest. The random distinguishes the two
+/// messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerHello<'a> {
     /// 0x0303 in both TLS 1.2 and 1.3.

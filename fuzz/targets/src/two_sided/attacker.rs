@@ -25,7 +25,7 @@ enum Record {
     Open { epoch: Epoch, kind: u8, content: Vec<u8> },
 }
 
-/// The limit of records in transit, above which none are added.
+/// The limit of records in transit. Above it, no records are added.
 const MAX_IN_TRANSIT: usize = 64;
 
 /// A little more than the limit of a record.
@@ -152,7 +152,7 @@ impl Attacker {
         }
     }
 
-    /// Makes a new record with the protection of the first one in transit. If there is none, the
+    /// Makes a new record with the protection of the first record in transit. If there is none, the
     /// record is protected as data.
     fn record(&self, kind: u8, content: &[u8]) -> Record {
         if !self.has_keys {

@@ -69,7 +69,7 @@ impl Keys {
         Self { owner, sender, epoch: Epoch::Clear, key: None, server_random: [0; 32] }
     }
 
-    /// Opens a record with the current key or a later one.
+    /// Opens a record with the current key or a later key.
     pub(super) fn open(&mut self, record: &[u8]) -> Option<(Epoch, u8, Vec<u8>)> {
         if let Some((kind, content)) = self.key.as_mut().and_then(|key| key.open(record)) {
             return Some((self.epoch, kind, content));

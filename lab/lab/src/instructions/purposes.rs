@@ -1,7 +1,7 @@
 //! The purpose of a function, from its call stack.
 //!
-//! `purposes.toml` has the patterns. A function that matches none of them is *other*, and reports
-//! list it by name.
+//! `purposes.toml` has the patterns. A function that matches no pattern has the purpose *other*,
+//! and reports list it by name.
 
 use std::collections::HashMap;
 
@@ -54,7 +54,8 @@ impl<'t> Purposes<'t> {
         let (mut roles, mut tools) = (Vec::new(), Vec::new());
         for library in read.library {
             for (kinds, patterns) in [(&mut roles, library.role), (&mut tools, library.tool)] {
-                // Sorts by the order of reports, because the map has lost the order of the file.
+                // The patterns are sorted in the order of reports, because the map has lost the
+                // order of the file.
                 let mut patterns: Vec<_> = patterns.into_iter().collect();
                 patterns.sort_by_key(|(purpose, _)| place(purpose));
                 for (purpose, names) in patterns {

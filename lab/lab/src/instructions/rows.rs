@@ -24,8 +24,8 @@ const TIE_MARGIN: f64 = 0.005;
 /// so each slice contains one renewal.
 const HANDSHAKES: u64 = 32;
 
-/// Handshakes in a slice without public-key operations. More are needed to average occasional work
-/// of the allocator.
+/// Handshakes in a slice without public-key operations. More handshakes are needed to average
+/// occasional work of the allocator.
 const SHORT_HANDSHAKES: u64 = 256;
 
 /// Writes of 1 MiB in a slice. Their counts hardly differ.
@@ -208,7 +208,7 @@ mod tests {
         let [Some(of_a), Some(of_b), Some(of_c), None] = speeds[..] else { panic!("{speeds:?}") };
         assert_eq!((of_a.against.as_str(), of_a.verdict), ("b", Verdict::Tie));
         assert_eq!((of_b.against.as_str(), of_b.verdict), ("a", Verdict::Tie));
-        // The spread of the slices does not hide a larger difference.
+        // The difference is larger than the spread of the slices, so there is a verdict.
         assert_eq!((of_c.against.as_str(), of_c.verdict), ("a", Verdict::Behind));
         assert!((side.peers[0].floors.unwrap().ratio - 2.001).abs() < 1e-9);
         let two = [series[0].clone(), (&c, slices(&[900.0, 900.5]))];

@@ -46,7 +46,7 @@ fn busy_ticks() -> Option<u64> {
 /// Ticks of this process and of its children that have ended.
 fn own_ticks() -> Option<u64> {
     let stat = read("/proc/self/stat");
-    // The program name may contain any character; the last parenthesis ends it.
+    // The program name may contain any character. It ends at the last parenthesis.
     let (_, after) = stat.rsplit_once(')')?;
     // utime, stime, cutime and cstime are fields 14 to 17; `after` begins with field 3.
     let ticks = after.split_whitespace().skip(11).take(4);

@@ -58,8 +58,9 @@ fn write_chain(folder: &Path, chain: Chain, keys: &RoundKeys<'_>) -> Result<()> 
     Ok(())
 }
 
-/// Writes the root of a chain, preceded by other roots, every second of which has an RSA key. The
-/// other roots share two keys; this makes no library faster, because none caches parsed keys.
+/// Writes the root of a chain, preceded by other roots. Every second one of these has an RSA key.
+/// The other roots share two keys, which makes no library faster, because no library caches parsed
+/// keys.
 fn write_roots(folder: &Path, chain: Chain, keys: &RoundKeys<'_>) -> Result<()> {
     let files = Files::new(folder);
     let of = |algorithm| keys.of(algorithm, KeyRole::OtherRoots);

@@ -23,7 +23,7 @@ impl KeyMaterial {
     }
 
     /// Generates the keys that the rounds of these rows use, and the files of rows whose rounds
-    /// share them.
+    /// share their files.
     pub(crate) fn make(&self, rows: &[Row]) -> Result<()> {
         let (drawn, counted): (Vec<_>, Vec<_>) =
             rows.iter().cloned().partition(has_new_keys_each_round);
@@ -43,8 +43,8 @@ impl KeyMaterial {
         if counted.is_empty() { Ok(()) } else { self.make_shared(&counted).map(|_| ()) }
     }
 
-    /// Writes the files of a round of a row, the same for all peers, and removes those of the
-    /// previous round.
+    /// Writes the files of a round of a row, which are the same for all peers. Removes the files of
+    /// the previous round.
     pub(crate) fn make_round(&self, row: &Row, round: usize) -> Result<PathBuf> {
         if !has_new_keys_each_round(row) {
             return Ok(self.shared_folder());

@@ -55,7 +55,7 @@ fn gcd(mut one: BigUint, mut other: BigUint) -> BigUint {
     one
 }
 
-/// A random prime of exactly this many bits that is not 1 modulo [`EXPONENT`]. Its two highest bits
+/// A random prime of exactly this many bits that is not 1 modulo [`EXPONENT`]. The two highest bits
 /// are set, so that the product of two such primes has twice as many bits.
 fn prime(bits: u64, sieve: &[u32], random: &mut Random) -> BigUint {
     loop {

@@ -107,7 +107,7 @@ pub(crate) fn unjudged_bytes(row: &RowReport) -> Vec<(&str, &str, f64)> {
 /// Date and time in UTC from seconds since 1970.
 pub(crate) fn date(seconds: u64) -> String {
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // Years start in March here, so that a leap day is the last day of its year.
+    // In this computation a year starts in March, so that a leap day is the last day of its year.
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =

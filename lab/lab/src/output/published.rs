@@ -9,8 +9,8 @@ use lab_scenario::{Accounting, Program, Unit};
 
 use crate::report::{PeerReport, Report, RowReport};
 
-/// The cases, named as in the published report. It has TLS 1.3 with the hybrid group; earlier
-/// reports had X25519.
+/// The cases, named as in the published report. That report has TLS 1.3 with the hybrid group.
+/// Earlier reports had X25519.
 const CASES: [(&str, &str); 12] = [
     ("transfer, 1.2, aes-128-gcm", "bulk-12-aes128"),
     ("transfer, 1.3, aes-256-gcm", "bulk-13-aes256"),

@@ -19,7 +19,7 @@ pub(crate) struct Comparison {
     /// For each peer in both reports: the number of sides by verdict, before and now.
     pub(crate) counts: Vec<(String, [usize; 4], [usize; 4])>,
     pub(crate) changes: Vec<Change>,
-    /// The number of figures in both reports that did not change.
+    /// The number of figures that are in both reports and did not change.
     pub(crate) same: usize,
     /// Ids of rows that only one of the reports has, or that are defined differently.
     pub(crate) added: Vec<String>,
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_may_be_noise_is_no_change() {
-        // A change of 3 %: first with intervals of 2 % on each ratio, then with narrow ones.
+        // A change of 3 %: first with intervals of 2 % on each ratio, then with narrow intervals.
         assert!(!changed(&speed(1.10, 0.025), &speed(1.133, 0.025)));
         assert!(changed(&speed(1.10, 0.005), &speed(1.133, 0.005)));
     }

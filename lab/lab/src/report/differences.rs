@@ -44,7 +44,7 @@ pub(super) fn list(old: &Report, new: &Report) -> Vec<String> {
     differences
 }
 
-/// Whether keys and placements were shared by all rounds of a run.
+/// A description of whether all rounds shared keys and placements.
 fn drawn(report: &Report) -> String {
     let shared = "shared by all rounds, so that intervals do not cover their effect";
     if report.schema == SHARED_KEYS { shared } else { "new in each round" }.to_owned()

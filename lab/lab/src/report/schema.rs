@@ -19,7 +19,7 @@ use crate::statistics::{ConfidenceInterval, Verdict};
 /// The version of the format. It is raised when a field is removed or changes its meaning.
 pub const SCHEMA: u32 = 7;
 
-/// The previous version, with the same fields. In the runs of that version all rounds shared keys
+/// The previous version, with the same fields. In reports of that version, all rounds shared keys
 /// and certificates.
 pub const SHARED_KEYS: u32 = 6;
 

@@ -40,7 +40,7 @@ pub(crate) fn check(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Sets the counts of rows.
+/// Sets the thread and connection counts of rows.
 pub(crate) fn apply(rows: &mut [Row], settings: &Settings) {
     for row in rows {
         match row.task {

@@ -97,7 +97,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<Report> {
         let spent = report.rows.iter().map(|done| done.seconds).sum();
         progress.begin(index, row, spent);
         // Each row has its own random sequence, so that a resumed run draws the same numbers as an
-        // uninterrupted one.
+        // uninterrupted run.
         let mut random = Random::new(options.settings.seed.wrapping_add(index as u64));
         let limit = plan.limit(index, spent);
         let progress_of_row = |rounds, since| progress.round(rounds, since);
@@ -153,7 +153,7 @@ pub(crate) fn profile(options: &RunOptions) -> Result<Vec<Profile>> {
     Ok(taken)
 }
 
-/// Prints the estimated duration, with a warning if it exceeds the requested one.
+/// Prints the estimated duration, with a warning if it exceeds the requested duration.
 fn print_estimate(plan: &TimePlan, settings: &Settings) {
     let least = plan.min_seconds();
     eprintln!("estimated minimum duration: {}", minutes(least));

@@ -11,7 +11,7 @@ use crate::statistics::MIN_ROUNDS;
 pub(crate) const LATENCY_FACTOR: u64 = 4;
 
 /// The range of measuring times with `--minutes`, in milliseconds. Shorter measurements have too
-/// few repetitions; instead of longer ones, more rounds are measured.
+/// few repetitions. Instead of longer measurements, more rounds are made.
 const MEASURE_MS: [f64; 2] = [40.0, 200.0];
 
 /// Milliseconds that a worker needs to start, prepare and warm up.
@@ -32,7 +32,7 @@ const PARALLEL_MEMORY_PEERS: usize = 2;
 const CALLGRIND_SECONDS: f64 = 4.5;
 
 /// The share of the run's time for the minimum number of rounds. The rest is for rows that need
-/// more.
+/// more rounds.
 const MIN_ROUNDS_SHARE: f64 = 0.9;
 
 /// The time plan of a run.
@@ -179,7 +179,8 @@ mod tests {
         };
         let (length, least) = of(40.0, 9);
         assert!((40..200).contains(&length) && (34.0..38.0).contains(&least), "{length} {least}");
-        // Excess time is used for more rounds. A limit that is too short is exceeded.
+        // If the limit is long, measurements stay at their maximum length and more rounds are made.
+        // If the limit is too short, it is exceeded.
         assert_eq!(of(600.0, 9).0, 200);
         let (length, least) = of(5.0, 9);
         assert!(length == 40 && least > 5.0, "{length} {least}");

@@ -14,7 +14,7 @@ pub(crate) enum Quantity {
     Rate(Job, &'static str),
     /// Thousands of bytes per second, for this block size.
     Throughput(Job, usize),
-    /// The rate of the second job divided by that of the first.
+    /// The rate of the second job divided by the rate of the first.
     Factor(Job, Job, &'static str),
     /// The increase of the second job's rate over the first's, in per cent.
     Gain(Job, Job, &'static str),
@@ -27,10 +27,10 @@ pub(crate) enum Cell {
         mean: f64,
         deviation: f64,
         /// The change relative to the first release in per cent. It is absent for the first release
-        /// itself, if that was not measured, and for quantities that are comparisons.
+        /// itself, if the first release was not measured, and for quantities that are comparisons.
         change: Option<f64>,
     },
-    /// The release does not support the job, or it was not measured.
+    /// The release does not support the job, or the job was not measured.
     None,
     Failed,
 }

@@ -22,7 +22,7 @@ pub(crate) const PAGE: &str = "openssl.html";
 /// The prefix of worker names.
 pub(crate) const NAME: &str = "openssl-";
 
-/// The report of all runs.
+/// The report of all runs of all jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeriesReport {
     /// The version of the format, [`SCHEMA`].

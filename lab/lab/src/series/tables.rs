@@ -272,7 +272,7 @@ mod tests {
             names.dedup();
             assert_eq!(names.len(), jobs.len());
         }
-        // With one CPU, multi-threaded jobs equal single-threaded ones.
+        // With one CPU, multi-threaded jobs equal single-threaded jobs.
         assert_eq!(jobs(4).len(), jobs(1).len() + 2);
     }
 

@@ -12,7 +12,7 @@ const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/worker/allocation
 #[derive(Clone, Debug)]
 pub(crate) struct AllocationCounter {
     pub(crate) library: PathBuf,
-    /// The directory of the counter files. Each peer has one, which every new process resets.
+    /// The directory of the counter files. Each peer has one file, which every new process resets.
     folder: PathBuf,
 }
 

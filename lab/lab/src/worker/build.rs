@@ -14,7 +14,7 @@ pub(crate) struct BuildOptions {
     pub(crate) profile: String,
 }
 
-/// The number of lines from the end of a failed build's output that are shown.
+/// The number of lines that are shown from the end of a failed build's output.
 const SHOWN_LINES: usize = 12;
 
 impl Worker {

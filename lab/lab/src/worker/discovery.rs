@@ -17,8 +17,8 @@ pub(crate) struct Manifest {
     pub(super) floor: bool,
     /// The requirements of the build besides Rust and a C compiler.
     pub(crate) needs: Option<String>,
-    /// Whether the worker has its own allocator instead of the C library's, so that preloading one
-    /// has no effect.
+    /// Whether the worker has its own allocator instead of the C library's, so that preloading an
+    /// allocator has no effect.
     #[serde(default)]
     pub(super) own_allocator: bool,
     /// The build command, which runs in the worker's directory. `{target}` is the build directory.

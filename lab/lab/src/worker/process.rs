@@ -20,7 +20,8 @@ use serde::Serialize;
 pub(crate) struct LaunchOptions {
     /// The allocator for `LD_PRELOAD`.
     pub(crate) preload: Option<PathBuf>,
-    /// Whether the allocator is preloaded only into workers whose published program links one.
+    /// Whether the allocator is preloaded only into workers whose published program links an
+    /// allocator.
     pub(crate) published_allocators: bool,
     /// The file of the allocation counter.
     pub(crate) counter_file: Option<PathBuf>,
@@ -52,7 +53,7 @@ pub(crate) fn can_pin(cpu: u32) -> Result<()> {
     Ok(())
 }
 
-/// The number of lines from the end of a worker's standard error that are kept.
+/// The number of lines that are kept from the end of a worker's standard error.
 const STDERR_LINES: usize = 8;
 
 /// A running worker. Dropping it kills the process.
@@ -149,7 +150,7 @@ impl WorkerProcess {
 
 impl Drop for WorkerProcess {
     fn drop(&mut self) {
-        // A worker ends when its input ends, but one that hangs must be killed.
+        // A worker ends when its input ends, but a worker that hangs must be killed.
         self.input = None;
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -56,7 +56,7 @@ impl Cipher {
         check("EVP_EncryptUpdate", self.update())
     }
 
-    /// Encrypts a message of one block. A null pointer keeps the key.
+    /// Encrypts a message of one block. If `key` is null, the previous key is used.
     fn message(&mut self, key: *const u8) -> Result<()> {
         self.begin(key)?;
         check("EVP_EncryptUpdate", self.update())?;

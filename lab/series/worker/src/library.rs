@@ -27,7 +27,7 @@ fn openssl_version(what: c_int) -> String {
 }
 
 /// Initializes the library with this configuration file instead of the system's. Errors in the file
-/// are reported, which OpenSSL's default initialization does not do.
+/// are reported. OpenSSL's default initialization would ignore them.
 pub(crate) fn start(configuration: &Path) -> Result<()> {
     let name = path(configuration)?;
     // SAFETY: the settings are freed once, after their use; OpenSSL copies the name.

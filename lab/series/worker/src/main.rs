@@ -1,5 +1,5 @@
 //! Worker for one release of OpenSSL from 1.1.1 on. The packages in the parent directory share this
-//! code; each selects a release.
+//! code. Each package selects a release.
 //!
 //! The worker uses the interface that all releases have. Where releases differ, it follows the
 //! release's manual for speed: objects are created once, and from 3.0 on algorithms are fetched

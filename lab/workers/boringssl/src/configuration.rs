@@ -42,7 +42,7 @@ pub(crate) fn client_with_roots(roots: &[u8], row: &Row, files: &Files) -> Resul
     // A BoringSSL client does not store sessions itself.
     builder.set_session_cache_mode(SslSessionCacheMode::CLIENT);
     session::store_received(&mut builder);
-    // A TLS 1.3 client also accepts tickets in this case, so that they are counted.
+    // A TLS 1.3 client accepts tickets even then, so that they are counted.
     if row.version == Version::Tls12 && row.resumption != Some(Resumption::Stateless) {
         builder.set_options(SslOptions::NO_TICKET);
     }

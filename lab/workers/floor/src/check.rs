@@ -14,7 +14,7 @@ use crate::operands::Operands;
 const TOLERANCE: f64 = 0.03;
 
 /// A side that differs more is measured again up to this many times. Load by other programs affects
-/// single measurements, a wrong list of calls affects all.
+/// single measurements. A wrong list of calls affects all measurements.
 const REPEATS: usize = 2;
 
 /// Rounds in which calls and loop alternate, so that clock rate changes affect both.

@@ -49,7 +49,7 @@ impl Shared {
     pub(crate) fn session(&self) -> Option<&SslSession> {
         if self.0.get().is_none() {
             let session = take()?;
-            // Another thread may have stored one before.
+            // Another thread may have stored a session before.
             let _ = self.0.set(session);
         }
         self.0.get()

@@ -31,7 +31,7 @@ pub(crate) fn client_with_roots(roots: &[u8], row: &Row, files: &Files) -> Resul
         show(&mut builder, &fs::read(files.client_chain(chain))?, &key)?;
     }
     match row.version {
-        // Sessions are requested after the handshake.
+        // In TLS 1.2 sessions are requested after the handshake.
         Version::Tls12 => {
             builder.set_session_cache_mode(SslSessionCacheMode::OFF);
             if row.resumption != Some(Resumption::Stateless) {

@@ -7,8 +7,8 @@
 //!
 //! OpenSSL moves bytes of the transport in callbacks. As with other libraries, this copying is not
 //! timed. Sessions are obtained as SSL_CTX_sess_set_new_cb(3) and SSL_get_session(3) recommend. In
-//! TLS 1.2, OpenSSL renews a ticket only if configured to; here it is, because other libraries
-//! renew it each time.
+//! TLS 1.2, OpenSSL renews a ticket only if that is configured. This worker configures it, because
+//! other libraries renew the ticket each time.
 //!
 //! In published accounting the worker follows openssl-bench (`published.rs`, `memory.rs`).
 

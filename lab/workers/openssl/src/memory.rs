@@ -71,7 +71,7 @@ impl Memory {
         }
     }
 
-    /// Replaces the BIO for reading by one over the received data. The old one is freed.
+    /// Replaces the BIO for reading by a new BIO over the received data. The old BIO is freed.
     fn install(&mut self) -> Result<()> {
         let length = self.received.len().try_into()?;
         // SAFETY: the old BIO, whose data may be gone, is not read any more. The received data does

@@ -3,7 +3,7 @@
 //! Each `read_tls` call takes as much data as it can, and processing follows. Flights pass through
 //! a buffer of 256 KiB. In the program's source, received data is also read into a cleared array of
 //! 16 KiB. Because the array is not used, the compiler removes both the clearing and the copy, as
-//! instruction counts show. So here data stays where the library leaves it, as in neutral
+//! instruction counts show. So this worker leaves data where the library put it, as in neutral
 //! accounting.
 
 use std::io::{IoSlice, Write};

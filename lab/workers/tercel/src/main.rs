@@ -157,7 +157,7 @@ fn is_published(row: &Row) -> bool {
     row.accounting == Accounting::Published
 }
 
-/// The default verifier, without its cache if the row forbids one.
+/// The default verifier, without a cache if the row forbids caches.
 fn verifier(row: &Row, roots: Roots) -> std::result::Result<Policy<dyn VerifyPeer>, PrepareError> {
     let policy = match row.first_visit {
         false => ChainPolicy::new(roots)?,

@@ -29,7 +29,7 @@ impl Proxy {
         Self::start_as(tercel(), options)
     }
 
-    /// Starts it with a limit on open files, which the shell sets.
+    /// Starts a terminator with a limit on open files, which the shell sets.
     fn start_with_files(files: u32, options: &[&str]) -> Self {
         let mut shell = Command::new("sh");
         let script = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
@@ -76,7 +76,7 @@ impl Proxy {
         assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
     }
 
-    /// Waits for its end and returns the exit status.
+    /// Waits until the terminator ends, and returns the exit status.
     fn status(&mut self) -> Option<i32> {
         let begun = Instant::now();
         loop {
@@ -181,7 +181,7 @@ fn one_line_serves_and_is_watched() {
     for line in ["tercel_connections_accepted_total 1", "tercel_ticket_key_age_seconds "] {
         assert!(metrics.contains(line), "no {line} in {metrics}");
     }
-    // Other clients, if installed.
+    // Other clients are tested too, if they are installed.
     let (_, port) = address.rsplit_once(':').unwrap();
     for version in ["--http1.1", "--tls-max"] {
         let mut curl = Command::new("curl");

@@ -25,7 +25,7 @@ fn a_check_says_what_is_good_and_names_what_is_not() {
         ),
     ] {
         let file = folder.write(name, text);
-        // Starting and checking give the same line.
+        // Starting and checking print the same error line.
         for options in [["--config", &file, "--check"].as_slice(), &["--config", &file]] {
             let refused = proxy(options);
             let line = refused.failure().to_owned();

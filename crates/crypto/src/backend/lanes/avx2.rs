@@ -19,8 +19,8 @@ pub(super) unsafe fn four(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
     unsafe { rounds::compress::<Four, 4>(lanes, outer) };
 }
 
-/// Runs `rounds::hash` on four lanes. It is not inlined, because a MAC calls it twice and it is
-/// large.
+/// Runs `rounds::hash` on four lanes. This function is not inlined, because a MAC calls it twice
+/// and it is large.
 ///
 /// # Safety
 ///
@@ -71,7 +71,8 @@ impl Vector<4> for Four {
     fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
         // SAFETY: a vector exists, so the processor has its instructions.
         unsafe {
-            // Numbers 0 and 2 of two rows, alternating between the rows; then numbers 1 and 3.
+            // The first vector has numbers 0 and 2 of two rows, alternating between the rows; the
+            // second has numbers 1 and 3.
             let (ab_even, ab_odd) =
                 (x86::_mm256_unpacklo_epi64(a.0, b.0), x86::_mm256_unpackhi_epi64(a.0, b.0));
             let (cd_even, cd_odd) =

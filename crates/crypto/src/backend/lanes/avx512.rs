@@ -10,8 +10,8 @@ use super::rounds::{self, Vector};
 use super::{Lane, Outer};
 use crate::backend::memory::Word;
 
-/// Whether the processor has AVX-512 without a disadvantage: processors before Ice Lake, which
-/// lack VBMI, lower their clock for vectors of 512 bits.
+/// Whether the processor has AVX-512 and does not lower its clock for vectors of 512 bits.
+/// Processors before Ice Lake do so; they lack VBMI.
 pub(super) fn is_available() -> bool {
     std::is_x86_feature_detected!("avx512f")
         && std::is_x86_feature_detected!("avx512bw")
@@ -42,8 +42,8 @@ pub(super) unsafe fn eight(lanes: &mut [Lane], outer: Option<Outer<'_>>) {
     unsafe { rounds::compress::<Eight, 8>(lanes, outer) };
 }
 
-/// Runs `rounds::hash` on four lanes. It is not inlined, because a MAC calls it twice and it is
-/// large.
+/// Runs `rounds::hash` on four lanes. This function is not inlined, because a MAC calls it twice
+/// and it is large.
 ///
 /// # Safety
 ///
@@ -54,8 +54,8 @@ unsafe fn hash_four(state: &mut [Four; 8], schedule: &mut [Four; 16]) {
     rounds::hash(state, schedule);
 }
 
-/// Runs `rounds::hash` on eight lanes. It is not inlined, because a MAC calls it twice and it is
-/// large.
+/// Runs `rounds::hash` on eight lanes. This function is not inlined, because a MAC calls it twice
+/// and it is large.
 ///
 /// # Safety
 ///

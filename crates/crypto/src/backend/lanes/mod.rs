@@ -18,7 +18,7 @@
 
 #[cfg(lanes_avx2)]
 mod avx2;
-// This requires a compiler that has these intrinsics: build.rs checks the version.
+// The module requires a compiler that has the intrinsics of AVX-512. build.rs checks the version.
 #[cfg(lanes_avx512)]
 #[allow(clippy::incompatible_msrv)]
 mod avx512;
@@ -97,7 +97,7 @@ impl<'a> Outer<'a> {
     }
 }
 
-/// Vector instructions that this processor has, or none.
+/// Vector instructions that this processor has, or [`HashLanes::None`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Instructions(HashLanes);
 
@@ -146,8 +146,8 @@ pub(crate) fn finish_macs(instructions: Instructions, lanes: &mut [Lane], outer:
     compress_and_wipe_stack(instructions, lanes, Some(outer));
 }
 
-/// Compresses the lanes and overwrites the stack that the kernel has used: which vectors are left
-/// there depends on how the crate was compiled.
+/// Compresses the lanes, and overwrites the stack that the kernel has used, because the kernel may
+/// leave vectors there. Which vectors it leaves depends on how the crate was compiled.
 fn compress_and_wipe_stack(
     instructions: Instructions,
     lanes: &mut [Lane],
@@ -200,7 +200,7 @@ pub(crate) fn wipe(lanes: &mut [Lane]) {
     wipe_words(lanes);
 }
 
-/// A kernel: one way to compress lanes together.
+/// A kernel: a function that compresses several lanes together.
 struct Kernel {
     /// The minimum number of lanes for which the kernel is faster than single hashes or the next
     /// kernel.

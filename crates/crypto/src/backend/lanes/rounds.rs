@@ -15,8 +15,8 @@ use crate::backend::memory::{Word, wipe_words};
 /// A value proves that the processor has the vector's instructions: both constructors are `unsafe`
 /// for that reason, and the operations are safe.
 pub(super) trait Vector<const N: usize>: Word {
-    /// Whether the processor has too few registers for a schedule: the compiler would keep copies
-    /// of it on the stack.
+    /// Whether the processor has too few registers for a schedule, so that the compiler would keep
+    /// copies of the schedule on the stack.
     const FEW_REGISTERS: bool;
 
     /// Loads numbers.
@@ -49,7 +49,7 @@ pub(super) trait Vector<const N: usize>: Word {
     /// of the source.
     fn opaque(self) -> Self;
 
-    /// The sum with the same number in each lane.
+    /// Adds the same number to each lane, modulo 2^64.
     fn add_constant(self, constant: u64) -> Self;
 
     /// ROTR by `RIGHT`. `LEFT` must be 64 - `RIGHT`.
@@ -131,7 +131,7 @@ pub(super) unsafe fn compress<V: Vector<N>, const N: usize>(
     wipe_words(&mut state);
 }
 
-/// Fills `words`: each vector receives one word of every lane. `row(lane, group)` returns `N` words
+/// Fills `words`. Each vector receives one word of every lane. `row(lane, group)` returns `N` words
 /// of one lane.
 #[inline(always)]
 fn fill<V: Vector<N>, const N: usize>(words: &mut [V], zero: V, row: impl Fn(usize, usize) -> V) {
@@ -172,7 +172,7 @@ pub(super) fn hash<V: Vector<N>, const N: usize>(state: &mut [V; 8], schedule: &
         after = sixteen_rounds::<V, N, true>(after, black_box(schedule), k);
     }
     after = sixteen_rounds::<V, N, false>(after, black_box(schedule), last);
-    // The initial state is loaded again from memory for the same reason.
+    // The initial state is loaded again from memory too, so that no copy of it stays on the stack.
     for (sum, word) in black_box(state).iter_mut().zip(after) {
         *sum = sum.add(word);
     }
@@ -180,8 +180,8 @@ pub(super) fn hash<V: Vector<N>, const N: usize>(state: &mut [V; 8], schedule: &
 
 /// Runs sixteen rounds. If `MORE` rounds follow, replaces the schedule by the words for them.
 ///
-/// The values are not moved from variable to variable in each round. Instead each round takes the
-/// variables in other roles, which are the original ones again after eight rounds.
+/// The values are not moved from variable to variable in each round. Instead, each round uses the
+/// variables in other roles. After eight rounds, each variable has its original role again.
 #[inline(always)]
 #[rustfmt::skip]
 fn sixteen_rounds<V: Vector<N>, const N: usize, const MORE: bool>(
@@ -244,7 +244,7 @@ fn round<V: Vector<N>, const N: usize, const T: usize, const MORE: bool>(
     }
 }
 
-/// The constants of FIPS 180-4 4.2.3, sixteen in a row.
+/// The constants of FIPS 180-4 4.2.3, in rows of sixteen.
 #[rustfmt::skip]
 const K: [[u64; 16]; 5] = [
     [

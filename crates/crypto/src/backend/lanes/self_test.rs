@@ -1,8 +1,8 @@
 //! A self-test that compares lanes with AWS-LC at run time.
 //!
-//! It runs once in a process, before any lane is used. If a processor, an emulator or a compiler
-//! implements a vector instruction wrongly, lanes are not used: the cost is speed, and no secret
-//! leaks. See `rounds.rs` for the tested code.
+//! The test runs once in a process, before any lane is used. If a processor, an emulator or a
+//! compiler implements a vector instruction wrongly, lanes are not used: the cost is speed, and no
+//! secret leaks. See `rounds.rs` for the tested code.
 
 use super::{Instructions, Kernel, Lane, Outer, compress_singly, kernels};
 use crate::backend::memory;
@@ -15,7 +15,7 @@ pub(super) fn first_that_passes(
     available: impl Iterator<Item = Instructions>,
     run: impl Fn(&Kernel, &mut [Lane], Option<Outer<'_>>),
 ) -> Instructions {
-    // The inputs are fixed ones and random ones.
+    // The inputs are fixed values and random values.
     let mut known = [Lane::EMPTY; MOST];
     for (index, lane) in (1..).zip(&mut known) {
         lane.state = core::array::from_fn(|t| (u64::MAX / index) >> t);

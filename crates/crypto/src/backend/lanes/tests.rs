@@ -116,8 +116,8 @@ fn any_number_of_lanes_is_compressed() {
             compress(instructions, &mut lanes);
             let states = |lanes: &[Lane]| lanes.iter().map(|lane| lane.state).collect::<Vec<_>>();
             assert_eq!(states(&lanes), states(&expected), "{:?}, {count}", instructions.name());
-            // The outer hashes start from the final states of the inner ones, to have different
-            // start values.
+            // The outer hashes start from the final states of the inner hashes, so that they have
+            // different start values.
             let outer: Vec<_> = expected.iter().map(|lane| &lane.state).collect();
             let outer = Outer { states: &outer, words: 6 };
             let mut alone = macs.clone();
@@ -315,7 +315,7 @@ fn nothing_of_a_key_is_left_on_the_stack() {
                 }
             }
         }
-        // Checks that the search finds a copy that was left.
+        // Checks that the search finds a copy that is left deliberately.
         assert_ne!(stack.left(states, || leave(states)), 0);
     }
 

@@ -1,8 +1,8 @@
 //! Checks by Valgrind that no branch and no address depends on the hashed data.
 //!
 //! `tools/constant-time.sh` runs it. Keys and messages are marked as undefined, and Valgrind's
-//! memcheck counts the uses of undefined values in branches and addresses. It supports AVX2 but
-//! not AVX-512; both use the same `rounds.rs`. `tests.rs` checks the results.
+//! memcheck counts the uses of undefined values in branches and addresses. Valgrind supports AVX2
+//! but not AVX-512; both use the same `rounds.rs`. `tests.rs` checks the results.
 
 use core::arch::asm;
 use core::hint::black_box;

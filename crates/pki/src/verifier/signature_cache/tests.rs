@@ -129,8 +129,8 @@ fn the_digest_depends_on_each_value_and_its_length() {
         verify_cached(&cache, &changed, (b"key", &message, b"good"), false).unwrap();
         assert_eq!(changed.calls(), 1);
     }
-    // A cached signature is accepted even by an algorithm that would now refuse it. So the test
-    // above can fail.
+    // A cached signature is accepted even by an algorithm that would now refuse it. This shows that
+    // the test above can fail.
     let strict = Counting { good: b'x', ..Counting::new() };
     verify_cached(&cache, &strict, (b"key", &message, b"good"), false).unwrap();
     assert_eq!(strict.calls(), 0);

@@ -89,7 +89,7 @@ fn a_delegate_of_the_issuer_may_sign() {
     assert_eq!(case.verifier_outcome(&response.sign(&delegate.1.serialize_der())), ACCEPTED);
 }
 
-/// The issuer of a certificate that the delegate issued to itself, which is the delegate's own
+/// The issuer's name in a certificate that the delegate issued to itself. It is the delegate's own
 /// name.
 fn self_named(certificate: &CertificateDer<'_>) -> Vec<u8> {
     let tbs = der::content(der::split(der::content(certificate)).0);
@@ -119,7 +119,8 @@ fn a_delegate_must_be_certified_for_ocsp_by_this_issuer() {
         delegate(issuer, |params| params.key_usages = vec![KeyUsagePurpose::KeyAgreement]),
         // A delegate whose certificate has expired.
         delegate(issuer, |params| params.not_after = rcgen::date_time_ymd(2026, 5, 1)),
-        // Delegates of another authority: the one above, and one with the same name.
+        // Delegates of another authority: of the authority above the issuer, and of an authority
+        // with the issuer's name.
         delegate(&case.pki.root, |_| {}),
         delegate(&namesake, |_| {}),
         // A delegate with an unknown critical extension.
@@ -132,7 +133,8 @@ fn a_delegate_must_be_certified_for_ocsp_by_this_issuer() {
     for (index, wrong) in wrong.iter().enumerate() {
         assert_eq!(case.verifier_outcome(&delegated(&case, wrong)), refused, "{index}");
     }
-    // A delegate whose certificate is not attached, and one whose key did not make the signature.
+    // A delegate whose certificate is not attached, and a delegate whose key did not make the
+    // signature.
     let delegate = delegate(issuer, |_| {});
     let mut response = case.response();
     response.responder = responder_by_key(subject_public_key_info(&delegate.0).unwrap());

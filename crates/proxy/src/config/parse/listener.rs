@@ -82,7 +82,7 @@ fn parse_names(
     Ok(names)
 }
 
-/// Settings that a listener specifies for all its routes and each route may override.
+/// Settings that a listener specifies for all its routes. Each route may override them.
 #[derive(Clone)]
 struct RouteSettings {
     to: Vec<BackendAddress>,
@@ -119,7 +119,7 @@ impl Default for RouteSettings {
 }
 
 impl RouteSettings {
-    /// Overrides these settings with those in the table.
+    /// Overrides these settings with the settings in the table.
     fn merge(mut self, keys: &mut TableReader) -> Result<Self, ConfigError> {
         if let Some(list) = keys.strings("to")? {
             if list.is_empty() {

@@ -17,7 +17,7 @@ pub(crate) struct Addresses {
 /// The signature of version 2. Section 2.2
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 
-/// The version, 2, in the high four bits, and the command in the low ones.
+/// The version, 2, in the high four bits, and the command in the low four bits.
 const LOCAL: u8 = 0x20;
 const PROXY: u8 = 0x21;
 

@@ -1,6 +1,6 @@
 //! Parses PROXY headers of load balancers.
 //!
-//! It reads no byte after the header, because the TLS records follow.
+//! The parser reads no byte after the header, because the TLS records follow.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

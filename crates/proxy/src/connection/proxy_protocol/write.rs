@@ -20,8 +20,8 @@ const SSL_VERSION: u8 = 0x21;
 const SSL_CN: u8 = 0x22;
 const SSL_CIPHER: u8 = 0x23;
 
-/// Flags of the `client` field: the client uses TLS; it presented a certificate in this
-/// connection; it did so in this session. Section 2.2
+/// Flags of the `client` field: the client uses TLS; the client presented a certificate in this
+/// connection; the client presented a certificate in this session. Section 2.2
 const CLIENT_SSL: u8 = 0x01;
 const CLIENT_CERT_CONN: u8 = 0x02;
 const CLIENT_CERT_SESS: u8 = 0x04;
@@ -105,8 +105,7 @@ fn to_ipv6(address: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// The name of a cipher suite. As in the specification's example, it is OpenSSL's name for
-/// TLS 1.2.
+/// The name of a cipher suite. For TLS 1.2 it is OpenSSL's name, as in the specification's example.
 fn cipher_name(suite: CipherSuite) -> String {
     let name = match suite {
         CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 => "ECDHE-ECDSA-AES128-GCM-SHA256",

@@ -1,8 +1,8 @@
 //! The admin listener: `/metrics` for Prometheus and `/healthz` for load balancers.
 //!
-//! It is meant for a private address, but does not trust its clients: the number of connections,
-//! the size of a request and its duration are limited, and each connection serves one request. All
-//! requests are read-only, and no secrets are exposed.
+//! The listener is meant for a private address, but does not trust its clients: the number of
+//! connections, the size of a request and its duration are limited, and each connection serves one
+//! request. All requests are read-only, and no secrets are exposed.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! Names follow the Prometheus conventions: prefix `tercel_`, a unit as suffix, `_total` for
 //! counters. Families with hundreds of possible label combinations list only the combinations with
-//! a nonzero count; families with few list all.
+//! a nonzero count. Families with few combinations list all of them.
 
 use std::fmt;
 use std::time::SystemTime;

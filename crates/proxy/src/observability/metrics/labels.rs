@@ -215,7 +215,8 @@ fn handshake_error(error: &io::Error) -> Option<&HandshakeError> {
 }
 
 /// The number of slots for a set of code points: one for each named point, one for `none` and one
-/// for `other`. Peers can send any code point, but no point has another slot.
+/// for `other`. Code points without a name share the slot of `other`, because peers can send any
+/// code point.
 pub(super) const fn slots(named: usize) -> usize {
     named.saturating_add(2)
 }

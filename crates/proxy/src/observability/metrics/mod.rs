@@ -128,7 +128,7 @@ impl Metrics {
     }
 
     /// Sets the function that returns the time at which the current ticket key began to encrypt
-    /// tickets. It is called at each scrape.
+    /// tickets. The function is called at each scrape.
     pub fn set_ticket_keys(&self, since: impl Fn() -> Option<UnixTime> + Send + Sync + 'static) {
         let mut keys = self.ticket_keys.lock().unwrap_or_else(PoisonError::into_inner);
         *keys = Some(TicketKeyAge(Box::new(since)));
@@ -139,7 +139,7 @@ impl Metrics {
         keys.as_ref().and_then(|keys| keys.0())
     }
 
-    /// The number of open connections of all workers.
+    /// The total number of open connections of all workers.
     #[must_use]
     pub fn open_connections(&self) -> u64 {
         // `closed` is read first, so that a connection that opens and closes in between cannot make

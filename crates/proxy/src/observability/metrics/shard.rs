@@ -19,8 +19,8 @@ pub(super) const HANDSHAKES: usize =
 /// The number of failure counters: one for each reason and alert.
 pub(super) const FAILURES: usize = HandshakeFailure::ALL.len() * labels::ALERTS;
 
-/// The counters of one worker. Any thread may increment them, but only one should, to avoid
-/// contention for cache lines.
+/// The counters of one worker. Any thread may increment the counters, but only one thread should,
+/// to avoid contention for cache lines.
 ///
 /// The alignment keeps the counters of two workers in different cache lines, and in different pairs
 /// of lines for processors that prefetch pairs.

@@ -12,7 +12,7 @@ use super::labels::{BackendFailure, ConnectionRefusal, HandshakeFailure};
 use super::*;
 use crate::testing::{configs, connected};
 
-/// A metric family. Its series have the labels and values as written.
+/// A metric family. The labels and values of its series are unparsed text.
 #[derive(Debug, Default)]
 struct Family {
     kind: String,
@@ -237,7 +237,7 @@ fn shards_are_summed() {
         shard.backend_connected(Duration::from_micros(300));
         shard.accept_failed(&io::Error::from(nix::errno::Errno::EMFILE));
     }
-    // Opened by one worker, closed by another.
+    // The connection was opened by one worker and is closed by another.
     metrics.shard(2).closed();
     metrics.shard(2).closed();
     metrics.shard(2).closed();

@@ -1,5 +1,5 @@
-//! A worker thread: it has its own listeners and its own runtime, and shares no data of its
-//! connections.
+//! A worker thread. It has its own listeners and its own runtime, and does not share its
+//! connections with other threads.
 
 use std::net::TcpListener;
 use std::rc::Rc;

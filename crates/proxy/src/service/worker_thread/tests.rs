@@ -112,7 +112,7 @@ fn connection_task_is_small() {
     assert!(size_of::<ProxiedConnection>() <= 896, "{}", size_of::<ProxiedConnection>());
 }
 
-/// More connections than a task may accept before the runtime makes it yield.
+/// The queue has more connections than a task may accept before the runtime makes it yield.
 #[tokio::test]
 async fn drain_accepts_the_whole_queue_first() {
     const CLIENTS: usize = 300;

@@ -57,7 +57,7 @@ async fn recording_backend() -> (SocketAddr, UnboundedReceiver<BackendEvent>) {
     (address.await, events)
 }
 
-/// The value of the PROXY header's field for early data.
+/// The value of the early data field in the PROXY header.
 fn early_value(mut values: &[u8]) -> Option<u32> {
     while let [kind, high, low, rest @ ..] = values {
         let (value, after) = rest.split_at(usize::from(u16::from_be_bytes([*high, *low])));
@@ -203,7 +203,8 @@ async fn failed_handshake_resets_the_early_data_backend() {
 }
 
 /// An attacker sends a copy of the first flight first. The proxy forwards the copy's early data
-/// once, marked as early; the client's own data follows in another connection, after its handshake.
+/// once, marked as early. The client's own data reaches the backend in another connection, after
+/// the client's handshake.
 #[tokio::test]
 async fn early_data_refused_by_the_guard_is_sent_again() {
     let folder = Folder::new(&["a.example"]);

@@ -55,8 +55,8 @@ pub(crate) struct ConnectionCounts {
     hashes: [RandomState; 2],
 }
 
-/// A worker's reference to the counts. Each connection has a reference to this value instead, so
-/// that their reference counts are not shared with other threads.
+/// A worker's reference to the counts. Each connection has a reference to this value instead of the
+/// shared counts, so that the reference count is not shared with other threads.
 #[derive(Debug)]
 pub(crate) struct WorkerCounts(pub(crate) Arc<ConnectionCounts>);
 
@@ -126,8 +126,8 @@ impl Permit {
         limits: ConnectionLimits,
     ) -> Result<Self, LimitReached> {
         let number = u32::try_from(listener).unwrap_or(u32::MAX);
-        // It is counted before the limit is checked, so that two threads cannot both take the last
-        // place.
+        // The connection is counted before the limit is checked, so that two threads cannot both
+        // take the last place.
         let permit = Self { counts: Rc::clone(counts), listener: number, client: None };
         let all = counts.0.process.fetch_add(1, Relaxed);
         let own = counts.0.listeners.get(listener).map_or(0, |own| own.fetch_add(1, Relaxed));
@@ -154,9 +154,9 @@ impl Permit {
         let cells = counts.cell(0, first).zip(counts.cell(1, second));
         let Some((first, second)) = cells else { return Ok(()) };
         first.fetch_add(1, Relaxed);
-        // Two threads may increment the rows in different orders, and each see only its own
-        // connection in one of them. So the second row decides: the thread that increments it later
-        // also sees that the other thread has incremented the first row.
+        // Two threads may increment the rows in different orders, so that each thread sees only its
+        // own connection in one of the rows. So the second row decides: the thread that increments
+        // it later also sees that the other thread has incremented the first row.
         let before_in_second = second.fetch_add(1, AcqRel);
         let before_in_first = first.load(Relaxed).saturating_sub(1);
         let most_before = before_in_first.min(before_in_second);

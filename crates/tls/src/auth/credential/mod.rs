@@ -52,7 +52,7 @@ pub struct Credential {
     compressed: CompressedCertificateCache,
     /// The algorithms of the signatures on the chain's certificates; `None` if unknown.
     chain_signatures: Vec<Option<SignatureAlgorithm>>,
-    /// The identifier that sessions made with this credential are bound to.
+    /// The identifier of this credential, to which its sessions are bound.
     id: CredentialId,
 }
 
@@ -69,7 +69,7 @@ impl Credential {
     /// Creates a credential from a chain, leaf first, and its private key (PKCS#8, PKCS#1 or SEC1).
     ///
     /// # Errors
-    /// If either cannot be parsed, or the key does not match the leaf.
+    /// If the chain or the key cannot be parsed, or the key does not match the leaf.
     pub fn new(
         chain: Vec<CertificateDer<'static>>,
         key: &PrivateKeyDer<'_>,
@@ -132,7 +132,7 @@ impl Credential {
     /// Creates a credential from a raw public key (`SubjectPublicKeyInfo`) and its private key.
     /// RFC 7250
     ///
-    /// It is used for peers that accept raw public keys, under any server name.
+    /// The credential is used for peers that accept raw public keys, under any server name.
     ///
     /// # Errors
     /// If a key cannot be parsed, or the keys do not match.
@@ -214,8 +214,8 @@ impl Credential {
         }
     }
 
-    /// Staples an OCSP response (DER) to the leaf. Empty bytes remove the stapled response. RFC
-    /// 6066 8
+    /// Sets the OCSP response (DER) that is stapled to the leaf. Empty bytes remove the stapled
+    /// response. RFC 6066 8
     #[must_use]
     pub fn ocsp_response(mut self, response: Vec<u8>) -> Self {
         self.ocsp_response = Some(response).filter(|response| !response.is_empty());
@@ -248,7 +248,7 @@ impl Credential {
         copy.ocsp_response(response)
     }
 
-    /// Sends this encoded `SignedCertificateTimestampList` with the leaf. RFC 6962 3.3
+    /// Sets the encoded `SignedCertificateTimestampList` that is sent with the leaf. RFC 6962 3.3
     ///
     /// # Errors
     /// [`CredentialError::BadTimestamps`] if the list is malformed or empty.
@@ -263,14 +263,14 @@ impl Credential {
         Ok(self)
     }
 
-    /// Restricts signatures to these schemes, most preferred first.
+    /// Sets the schemes to which signatures are restricted, most preferred first.
     #[must_use]
     pub fn signature_schemes(mut self, schemes: Vec<SignatureScheme>) -> Self {
         self.schemes = schemes;
         self
     }
 
-    /// Uses this credential only for peers that list an issuer of its chain in their
+    /// Restricts this credential to peers that list an issuer of its chain in their
     /// `certificate_authorities`. RFC 9846 4.3.4
     #[must_use]
     pub fn must_match_issuer(mut self) -> Self {
@@ -303,7 +303,7 @@ impl Credential {
         self.raw_key.as_deref()
     }
 
-    /// Returns the identifier that sessions made with this credential are bound to.
+    /// Returns the identifier of this credential, to which its sessions are bound.
     pub(crate) fn id(&self) -> &CredentialId {
         &self.id
     }

@@ -41,8 +41,8 @@ pub struct CredentialRequest<'a> {
     pub server_name: Option<&'a str>,
     /// The schemes of handshake signatures that the peer can verify.
     pub signature_schemes: List<'a, SignatureScheme>,
-    /// The schemes of signatures in certificates that the peer can verify, if it sent a separate
-    /// list. RFC 9846 4.3.3
+    /// The schemes that the peer can verify in certificates, if it sent a separate list for them.
+    /// RFC 9846 4.3.3
     pub certificate_signature_schemes: Option<List<'a, SignatureScheme>>,
     /// The groups that a TLS 1.2 client supports, also in ECDSA certificates. RFC 8422 5.1
     pub groups: Option<List<'a, NamedGroup>>,
@@ -128,10 +128,10 @@ impl CredentialRequest<'_> {
         })
     }
 
-    /// Returns whether the peer lists the schemes of all signatures in this chain.
+    /// Returns whether the peer lists the schemes of all signatures in the credential's chain.
     ///
-    /// If no chain meets this condition, any chain can be used, since the peer may already know the
-    /// issuer. RFC 9846 4.5.1.2, RFC 5246 7.4.2
+    /// If no available chain meets this condition, any of them can be used, since the peer may
+    /// already have the issuer's certificate. RFC 9846 4.5.1.2, RFC 5246 7.4.2
     #[must_use]
     pub fn can_verify_chain(&self, credential: &Credential) -> bool {
         let theirs = self.known.schemes_in_certificates;
@@ -140,7 +140,8 @@ impl CredentialRequest<'_> {
         credential.chain_signatures.iter().all(|algorithm| algorithm.is_some_and(known))
     }
 
-    /// Returns whether the peer lists an issuer of this chain as trusted, or lists no authorities.
+    /// Returns whether the peer lists an issuer of the credential's chain as trusted, or lists no
+    /// authorities.
     ///
     /// A peer may trust authorities that it does not list, so this method expresses a preference.
     /// [`Credential::must_match_issuer`] makes it a requirement. RFC 9846 4.3.4, RFC 5246 7.4.4

@@ -42,7 +42,7 @@ use crate::auth::credential_id::SessionCredential;
 pub struct Credentials {
     current: ArcSwap<CredentialList>,
     require_known_name: bool,
-    /// The algorithms whose compressed variants are made before a credential is used.
+    /// The algorithms with which each credential is compressed before it is used.
     compress_ahead: ArcSwap<Vec<Arc<dyn CompressCertificate>>>,
 }
 
@@ -65,8 +65,8 @@ impl Credentials {
         }
     }
 
-    /// Refuses a client with `unrecognized_name` if no leaf is valid for its server name.
-    /// RFC 6066 3
+    /// Makes the server refuse a client with `unrecognized_name` if no leaf is valid for the
+    /// requested name. RFC 6066 3
     #[must_use]
     pub fn require_known_name(mut self) -> Self {
         self.require_known_name = true;
@@ -103,8 +103,8 @@ impl Credentials {
         found
     }
 
-    /// Makes the compressed variants of the current credentials now, and those of later credentials
-    /// before their use.
+    /// Makes the compressed variants of the current credentials now. Later credentials are
+    /// compressed before their use.
     pub(crate) fn compress_ahead(&self, algorithms: &[Arc<dyn CompressCertificate>]) {
         // Several configurations with different algorithms may share the set.
         self.compress_ahead.rcu(|known| {
@@ -130,9 +130,9 @@ impl Credentials {
         !current.credentials.is_empty() && !current.credentials.iter().any(fits)
     }
 
-    /// Whether the set contains only the credential that a session was made with. Then every client
-    /// gets this credential, whatever authorities it lists. False for a raw public key, which is
-    /// used only for clients that list this certificate type.
+    /// Whether the set contains only the credential with which a session was made. Then every
+    /// client gets this credential, whatever authorities it lists. False for a raw public key,
+    /// which is used only for clients that list this certificate type.
     pub(crate) fn contains_only(
         &self,
         credential: SessionCredential,

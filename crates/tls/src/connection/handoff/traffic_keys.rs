@@ -55,7 +55,7 @@ pub struct TrafficKey {
     write_key: WriteKey,
     nonce: NonceForm,
     sequence: u64,
-    /// TLS 1.3: the traffic secret that the next key is derived from.
+    /// TLS 1.3: the traffic secret from which the next key is derived.
     secret: Option<TrafficSecret>,
 }
 
@@ -89,15 +89,15 @@ impl Connection {
     /// send a `KeyUpdate` or a ticket at any time. Keep the [`TrafficKeys`] for a `KeyUpdate`
     /// (RFC 9846 4.7.3):
     ///
-    /// - Records after a received `KeyUpdate` use the key that [`TrafficKey::update`] of
-    ///   [`receive`](TrafficKeys::receive) changes to.
-    /// - If the last byte of the received `KeyUpdate` is 1, send a `KeyUpdate` whose last byte is 0
-    ///   under the current key. All records after it use the key that [`TrafficKey::update`] of
-    ///   [`send`](TrafficKeys::send) changes to.
+    /// - Records after a received `KeyUpdate` use the next key for receiving: call
+    ///   [`TrafficKey::update`] of [`receive`](TrafficKeys::receive).
+    /// - If the last byte of the received `KeyUpdate` is 1, send a `KeyUpdate` whose last byte is
+    ///   0 under the current key. All records after it use the next key for sending: call
+    ///   [`TrafficKey::update`] of [`send`](TrafficKeys::send).
     ///
     /// If the key of the other record layer cannot be replaced, as in older versions of Linux, that
     /// layer cannot decrypt the records after a `KeyUpdate`. A peer cannot be prevented from
-    /// sending one.
+    /// sending a `KeyUpdate`.
     ///
     /// `received` is the buffer from which this connection has read.
     ///

@@ -57,7 +57,7 @@ fn each_request_for_an_update_is_followed_by_an_update() {
 fn the_alert_of_a_failure_is_sent_once() {
     loom::model(|| {
         let link = Link::default();
-        // The sender has no keys, so that the alert is in plaintext.
+        // The sender has no keys, so the alert is in plaintext.
         let keys = WriteKeys::on(&link);
         let mut sender = Sender::new(Sealer::new(), ProtocolVersion::TLS1_3, keys);
         let receiver = thread::spawn({

@@ -170,7 +170,7 @@ impl PendingRequests {
 
     /// Handles a Certificate. Its context identifies the request.
     fn begin(&mut self, kind: HandshakeType, message: &[u8]) -> Result<bool, Error> {
-        // The expectations are the same for all requests.
+        // Any request can be used here, because the expectations are the same for all requests.
         let Some(any) = self.pending.first() else { return Ok(false) };
         let body =
             any.0.expectations().certificate_body(kind, message.get(4..).unwrap_or_default())?;

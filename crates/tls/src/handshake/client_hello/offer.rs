@@ -197,7 +197,7 @@ impl Offer {
             self.session = None;
         }
         self.pre_shared_keys.retain(|key| key.hash() == before.algorithm());
-        // No key is left that the server could choose.
+        // The ClientHello would offer no key that the server could choose.
         if config.only_pre_shared_keys && self.session.is_none() && self.pre_shared_keys.is_empty()
         {
             return Err(PeerError::PreSharedKeyDeclined.into());
@@ -205,7 +205,8 @@ impl Offer {
         if let Some(group) = group {
             return self.send_shares(flow, config, &[group], cookie, Some(before));
         }
-        // No new share is requested, so the second ClientHello repeats the shares of the first.
+        // No new share is requested, so the second ClientHello repeats the shares of the first
+        // ClientHello.
         let first = core::mem::take(&mut self.message);
         let hello = ClientHello::parse(first.get(4..).unwrap_or_default())?;
         let sent = hello.extensions.key_share.into_iter().flat_map(|shares| shares.iter());

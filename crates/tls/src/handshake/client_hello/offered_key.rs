@@ -1,4 +1,4 @@
-//! A pre-shared key that a client offers: that of a session, or an external one. RFC 9846 4.3.11
+//! A pre-shared key that a client offers: the key of a session, or an external key. RFC 9846 4.3.11
 
 use pki_types::UnixTime;
 use tercel_crypto::Digest;

@@ -8,8 +8,8 @@
 //! A poll takes no argument, so the mailbox is passed through a thread-local cell. The cell is
 //! occupied only from just before a poll until the coroutine takes the mailbox, and from the
 //! coroutine's return until the driver takes the mailbox. While the coroutine runs, the cell is
-//! empty, so code that the coroutine calls may run other handshakes. A mailbox shared by both would
-//! need a lock for each access.
+//! empty, so code that the coroutine calls may run other handshakes. A mailbox that coroutine and
+//! driver share would need a lock for each access.
 
 use core::cell::Cell;
 use core::future::Future;
@@ -40,8 +40,8 @@ pub(crate) fn pass(mailbox: Box<Mailbox>) {
 /// Boxes a future, which is constructed in place and zeroized on drop.
 ///
 /// Boxing a constructed future would copy all of it: up to 3 KB for a handshake, most of which is
-/// memory for later steps. A future contains secrets, and also copies of secrets that moves left
-/// behind.
+/// memory for later steps. A future contains secrets. It may also contain old copies of secrets,
+/// because moving a value leaves its bytes in place.
 pub(crate) fn boxed<F>(begin: impl FnOnce() -> F) -> Pin<Box<WipedFuture<F>>> {
     let mut place = Box::into_pin(Box::<WipedFuture<F>>::default());
     place.as_mut().set(begin());
@@ -54,7 +54,7 @@ pub(crate) type Sequence<E> = Pin<Box<dyn Future<Output = Result<Completion<E>, 
 /// The result of a coroutine's future that did not fail.
 pub(crate) enum Completion<E> {
     Done,
-    /// Another future continues the coroutine. The first one is dropped, which frees its memory.
+    /// Another future continues the coroutine. The first future is dropped, which frees its memory.
     Continue(Sequence<E>),
 }
 

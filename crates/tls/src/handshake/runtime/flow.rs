@@ -52,7 +52,8 @@ impl Flow {
 
     /// Waits for the application's answer.
     pub(crate) fn ask(&mut self, question: Question) -> impl Future<Output = AnswerValue> {
-        // The question is stored before the first poll, so that no future has to contain it.
+        // The question is stored before the first poll, so that no future has to contain the
+        // question.
         if let Ok(mailbox) = self.mailbox() {
             mailbox.question = Some(Box::new(question));
         }

@@ -11,8 +11,8 @@ pub(crate) struct RecordLimits {
     pub(crate) write: Option<u16>,
 }
 
-/// Returns the limits in TLS 1.3, which include the content type. `theirs` limits records that are
-/// sent, `ours` those that are received.
+/// Returns the limits in TLS 1.3, which include the content type. `theirs` limits sent records,
+/// `ours` limits received records.
 pub(crate) fn tls13(common: &Common, theirs: Option<u16>, ours: Option<u16>) -> RecordLimits {
     let write = theirs
         .map_or(common.max_fragment, |limit| limit.saturating_sub(1).min(common.max_fragment));

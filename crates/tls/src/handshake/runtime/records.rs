@@ -32,7 +32,8 @@ use crate::side::Side;
 
 pub(crate) use reading::Input;
 
-/// The sending and the receiving direction, until they become those of a connection.
+/// The sending and the receiving direction of a handshake. They become the sender and the receiver
+/// of the connection.
 pub(crate) struct Records {
     side: Side,
     version: Option<ProtocolVersion>,
@@ -51,7 +52,7 @@ pub(crate) struct Records {
     warnings_in_a_row: u8,
     /// The caller's output buffer, while the coroutine runs.
     out: Vec<u8>,
-    /// The position in `out` of the record that is not protected yet. This record consists of its
+    /// The position in `out` of the record that is not protected yet. This record consists of a
     /// header and the messages of the flight so far. The messages of a flight share records.
     open_record: Option<usize>,
 }
@@ -194,7 +195,7 @@ impl Records {
     }
 
     /// Checks that no message of the peer is pending: the peer must not send messages of its next
-    /// flight before it has received the flight of this side. RFC 9846 2, RFC 5246 7.3
+    /// flight before it has received this side's flight. RFC 9846 2, RFC 5246 7.3
     fn check_turn(&self) -> Result<(), Error> {
         if self.joiner.is_empty() { Ok(()) } else { Err(PeerError::ExcessHandshakeData.into()) }
     }

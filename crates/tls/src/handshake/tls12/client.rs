@@ -294,8 +294,8 @@ impl Client {
         identity::verify(flow, &config.verifier, server, Some(&to.server_name), now).await
     }
 
-    /// Answers the CertificateRequest with a suitable credential, which is returned, or with an
-    /// empty Certificate. RFC 5246 7.4.6
+    /// Answers the CertificateRequest with a suitable credential or, if there is none, with an
+    /// empty Certificate. Returns the credential. RFC 5246 7.4.6
     async fn send_certificate(
         &mut self,
         request: &Message,
@@ -371,7 +371,7 @@ impl Client {
     /// Receives the server's ChangeCipherSpec and Finished. RFC 5246 7.1, 7.4.9
     async fn receive_finished(&mut self, keys: Keys, main: &MainSecret12) -> Result<(), Error> {
         let expected = main.server_verify_data(&self.transcript.digest());
-        // The server protects all following records. The limit applies only to protected records.
+        // The server protects all following records. The limits apply only to protected records.
         // RFC 8449 4
         self.flow.execute(self.limits)?;
         finished::receive(&mut self.flow, keys, &expected, None).await
@@ -415,7 +415,7 @@ impl Client {
         (!id.is_empty()).then_some(session)
     }
 
-    /// Logs the main secret, which is that of the session. RFC 5246 F.1.4
+    /// Logs the main secret, which a resumption takes from the session. RFC 5246 F.1.4
     fn log_main_secret(&self, session: &Session) {
         let log = SecretLog::new(self.config.common.key_log.clone(), &self.randoms.client);
         log.log("CLIENT_RANDOM", session.main_secret().as_bytes());
@@ -449,8 +449,8 @@ fn exporter(main: &MainSecret12, randoms: &Randoms, info: &ConnectionInfo) -> Ex
     Exporter12::new(main, randoms.client, randoms.server, info.extended_main_secret)
 }
 
-/// Checks the server random: a server that supports TLS 1.3 marks it when it selects a lower
-/// version. RFC 9846 4.2.3
+/// Checks the server random. A server that supports TLS 1.3 marks the random when it selects a
+/// lower version. RFC 9846 4.2.3
 fn check_downgrade(hello: &ServerHello<'_>, config: &ClientConfig) -> Result<(), Error> {
     let tail = hello.random.last_chunk::<8>();
     let marked = tail == Some(&ServerHello::DOWNGRADE_TO_TLS12)
@@ -461,8 +461,8 @@ fn check_downgrade(hello: &ServerHello<'_>, config: &ClientConfig) -> Result<(),
     Ok(())
 }
 
-/// Returns the session that is resumed, if any: a server that resumes echoes the client's session
-/// ID. RFC 5246 7.4.1.3, RFC 5077 3.4
+/// Returns the session that is resumed, if there is one. A server that resumes a session echoes the
+/// client's session ID. RFC 5246 7.4.1.3, RFC 5077 3.4
 fn resumed_session(
     hello: &ServerHello<'_>,
     offer: &mut Offer,

@@ -25,7 +25,7 @@ pub(super) fn generate(group: NamedGroup) -> Result<(KeyExchange, Share), Error>
     Ok((exchange, share))
 }
 
-/// Computes the shared secret of a server's private key and a client's share.
+/// Computes the shared secret from the server's private key and the client's share.
 pub(super) fn agree(exchange: KeyExchange, client_share: &[u8]) -> Result<SharedSecret, Error> {
     exchange.agree(client_share).map_err(bad_share)
 }
@@ -52,7 +52,8 @@ pub(super) fn signed_params(
     ShortList::joined(0, &[&randoms.client, &randoms.server, &params.head(), params.public])
 }
 
-/// Derives the main secret, or the extended one if both sides support it. RFC 5246 8.1, RFC 7627 4
+/// Derives the main secret, or the extended main secret if both sides support it. RFC 5246 8.1,
+/// RFC 7627 4
 pub(super) fn main_secret(
     suite: &'static Suite,
     shared: &SharedSecret,

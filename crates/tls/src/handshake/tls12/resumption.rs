@@ -126,7 +126,8 @@ pub(super) struct SessionWithId {
 }
 
 impl SessionWithId {
-    /// Creates the value. A session that the application stores is passed to it in `info`.
+    /// Creates the value. If the application stores sessions, the session is passed to the
+    /// application in `info`.
     pub(super) fn new(
         id: SessionId,
         session: Session,
@@ -146,7 +147,7 @@ impl SessionWithId {
         let Self { id, session } = self;
         let value = session.as_ref().map(ServerSession::inner);
         resumption_rules::invalidate_on_alert(flow, config, value, &id)?;
-        // The number of sessions limits the memory of such a store only if no session is large.
+        // Such a store limits only the number of sessions, so large sessions are not stored.
         let too_large = config.resumption.only_session_ids
             && session.as_ref().is_some_and(|session| {
                 let length = |der: &CertificateDer<'_>| der.len();

@@ -186,8 +186,8 @@ impl<'a> Server<'a> {
 
     async fn select_credential(&mut self) -> Result<(Arc<Credential>, SignatureScheme), Error> {
         let Self { flow, config, message, hello, .. } = self;
-        // A client that does not send signature_algorithms can verify only SHA-1, which this
-        // library does not sign. RFC 5246 7.4.1.4.1
+        // A client that does not send signature_algorithms accepts only signatures with SHA-1,
+        // which this library does not make. RFC 5246 7.4.1.4.1
         let request = negotiate::credential_request(hello, ProtocolVersion::TLS1_2, config)
             .ok_or(PeerError::NoCommonSignatureScheme)?;
         if request.key_kinds == (false, false) {
@@ -471,7 +471,7 @@ impl AwaitingClient {
     }
 }
 
-/// A server that writes the only flight of an abbreviated handshake. RFC 5246 7.3
+/// A server that writes its only flight of an abbreviated handshake. RFC 5246 7.3
 struct AbbreviatedFlight<'a> {
     flow: &'a mut Flow,
     config: &'a ServerConfig,

@@ -158,8 +158,8 @@ impl<'a> Client<'a> {
         let shared = offer.agree(config, share.group, share.key_exchange)?;
         let (server, early) = chosen_key(&hello, offer, suite)?;
         match &server {
-            // The early exporter needs the session's key: without one, an attacker could compute
-            // the exporter.
+            // The early exporter is derived only with a session's key: without a key, an attacker
+            // could compute the exporter.
             ServerAuth::Session(_) if offer.early_data => {
                 let digest = offer.transcript(suite.hash).digest();
                 let secret = early.early_exporter_secret(&digest);

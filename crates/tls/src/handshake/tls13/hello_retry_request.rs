@@ -1,5 +1,5 @@
-//! The server's side of a HelloRetryRequest; `server_hello.rs` contains the client's. Checks of the
-//! second ClientHello. RFC 9846 4.2.2, 4.2.4
+//! The server's side of a HelloRetryRequest, and the checks of the second ClientHello.
+//! `server_hello.rs` contains the client's side. RFC 9846 4.2.2, 4.2.4
 
 use tercel_wire::{
     ClientHello, CompressionMethod, ExtensionType, HandshakeType, NamedGroup, ProtocolVersion,
@@ -124,8 +124,8 @@ fn compare(
         return Err(PeerError::UnexpectedExtension.into());
     }
     let compared = |(kind, _): &(ExtensionType, &[u8])| UNCHANGED_IN_SECOND_HELLO.contains(kind);
-    // The extensions are sorted, since the client may change their order. There is at most one of
-    // each type.
+    // The extensions are sorted, since the client may change their order. Each type occurs at most
+    // once.
     let mut before: Vec<_> = first.extensions.received.iter().filter(compared).collect();
     let mut after: Vec<_> = second.extensions.received.iter().filter(compared).collect();
     before.sort_unstable_by_key(|(kind, _)| kind.0);

@@ -66,9 +66,9 @@ pub(super) fn check_hello(hello: &ClientHello<'_>) -> Result<(), Error> {
     if extensions.signature_algorithms.is_none() && extensions.pre_shared_key.is_none() {
         return Err(PeerError::MissingExtension.into());
     }
-    // Each share must be for a listed group. That both lists have the same order is not checked: no
-    // server has to, and clients that remember a group from an earlier retry violate it.
-    // RFC 9846 4.3.8
+    // Each share must be for a listed group. The order of the shares is not checked: servers need
+    // not check it, and clients that remember a group from an earlier retry send shares in another
+    // order. RFC 9846 4.3.8
     if extensions.unlisted_key_share().is_some() {
         return Err(PeerError::IllegalParameter.into());
     }

@@ -39,7 +39,7 @@ pub(crate) struct AcceptedPsk {
     age_skew: i64,
 }
 
-/// Selects the first of the client's keys that is known and usable, and checks its binder.
+/// Selects the first key of the client that is known and usable, and checks the key's binder.
 /// `external` is the external key that was found before; its identity is never interpreted as a
 /// ticket. The binder covers `transcript` and `partial`. For the check, `partial` is added to
 /// `transcript` and then set to empty.
@@ -78,8 +78,8 @@ pub(crate) async fn accept(
         }
         let psk = (PskKind::Resumption, session.secret.as_bytes());
         let early = check_binder(suite, psk, transcript, partial, binder)?;
-        // This is done after the check of the binder: only a client that has the key may use up the
-        // session or cause a verification.
+        // The session is claimed only after the check of the binder: only a client that has the key
+        // may use up the session or cause a verification.
         if (is_stored && !resumption_rules::claim(config, identity.identity))
             || !resumption_rules::verify_resumed_client(flow, config, &session).await?
         {
@@ -161,8 +161,7 @@ impl AcceptedPsk {
         if age_skew.unsigned_abs() > window {
             return Ok(Err(EarlyDataRejection::NotFresh));
         }
-        // The guard remembers the binder, which identifies the ClientHello that it covers.
-        // RFC 9846 8.2
+        // The guard remembers the binder, which identifies the ClientHello. RFC 9846 8.2
         let is_admitted = match guard {
             Policy::Here(guard) => guard.admit_early_data(binder.0, now),
             Policy::Ask => {
@@ -254,7 +253,8 @@ pub(crate) fn send_tickets(
     Ok(())
 }
 
-/// Sends a ticket. Returns `false` if none can be made; then further attempts would fail as well.
+/// Sends a ticket. Returns `false` if no ticket can be made. Further attempts would then fail as
+/// well.
 fn send_ticket(
     flow: &mut Flow,
     config: &ServerConfig,

@@ -123,7 +123,7 @@ pub(crate) async fn send_first_flight(
 
 /// The means by which a server authenticates itself. RFC 9846 4.3.11, 4.5.1
 enum AuthMethod {
-    /// The pre-shared key of a session, or an external one.
+    /// The pre-shared key of a session, or an external pre-shared key.
     PreSharedKey {
         /// The index of the key in the client's list.
         index: u16,
@@ -157,7 +157,7 @@ impl AuthMethod {
 struct FirstFlight<'a> {
     flow: &'a mut Flow,
     config: &'a Arc<ServerConfig>,
-    /// The ClientHello. After a HelloRetryRequest, it is the second one.
+    /// The ClientHello; after a HelloRetryRequest, the second ClientHello.
     message: &'a Message,
     hello: &'a ClientHello<'a>,
     parameters: &'a Parameters,
@@ -217,7 +217,7 @@ impl<'a> FirstFlight<'a> {
         let accepted =
             resumption::accept(flow, &mut credential, suite, transcript, &mut partial, external);
         let accepted = accepted.await?;
-        // The part is empty if a binder was checked, since the check adds it.
+        // `partial` is empty if a binder was checked, since the check adds it to the transcript.
         if !partial.is_empty() {
             transcript.add(partial);
         }
@@ -371,8 +371,8 @@ impl<'a> FirstFlight<'a> {
         let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
         let (server_certificate_type, client_certificate_type) =
             certificate_type_negotiation::answers(hello, config, info);
-        // Padding lengthens a first flight with certificates. Without this option, the request is
-        // not parsed at all, because its code point is not registered.
+        // Padding lengthens a first flight with certificates. If the option is off, the client's
+        // request is not even parsed, because its code point is not registered.
         let padding = if config.server_padding && !info.resumed {
             offered.requested_server_padding()?
         } else {

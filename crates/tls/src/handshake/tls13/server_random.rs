@@ -71,7 +71,8 @@ fn bytes_per_ticket(has_session_ids: bool) -> usize {
 const RANDOM: usize = 32;
 const AGE_ADD: usize = 4;
 
-/// The number of bytes stored inline: those of two tickets with IDs, the default number of tickets.
+/// The number of bytes stored inline: enough for two tickets with IDs. Two is the default number of
+/// tickets.
 const INLINE: usize = 2 * (AGE_ADD + SESSION_ID_LENGTH);
 
 #[cfg(test)]

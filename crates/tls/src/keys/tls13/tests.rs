@@ -1,5 +1,5 @@
-//! Compares the key schedule with one that is computed value by value, with HMAC and a hash only.
-//! RFC 9846 7.1
+//! Compares the key schedule with a second implementation that computes each value separately, with
+//! HMAC and a hash only. RFC 9846 7.1
 //!
 //! The comparison is needed because the published traces cover SHA-256 only, and no interleaved
 //! computation.
@@ -66,8 +66,8 @@ fn walk(suite: &'static Suite, psk: Option<&[u8]>) {
 
     let early = EarlySecret::new(suite, psk);
     if let Some(psk) = psk {
-        // Computed twice, as after a HelloRetryRequest: the second time the salt has been derived
-        // already.
+        // The binder is computed twice, as after a HelloRetryRequest. At the second time, the salt
+        // has been derived already.
         assert_eq!(*early.binder(PskKind::Resumption, &hello), *binder);
         assert_eq!(*early.binder(PskKind::Resumption, &hello), *binder);
         let alone = EarlySecret::for_binder(suite, psk);
@@ -81,8 +81,8 @@ fn walk(suite: &'static Suite, psk: Option<&[u8]>) {
     let [one, other] = pairs;
     let shared = one.agree(other.public_share()).unwrap();
     let handshake_secret = mac(hash, &salt, shared.as_bytes());
-    // A server's early secret, computed interleaved with the hash of a ClientHello that is short or
-    // has many blocks.
+    // A server's early secret is computed interleaved with the hash of a ClientHello. One
+    // ClientHello is short, the other has many blocks.
     let interleaved = [5, 2000].into_iter().filter_map(|length| {
         let (message, mut running) = (vec![7; length], Hash::new(hash));
         let mut interleaved = InterleavedHash::new(&mut running, &message);
@@ -92,7 +92,8 @@ fn walk(suite: &'static Suite, psk: Option<&[u8]>) {
         assert_eq!(*made.1.binder(&hello), *binder);
         Some(made.0)
     });
-    // The second early secret has no derived salt yet, like a client's for an external key.
+    // The second early secret has no derived salt yet, like a client's early secret for an external
+    // key.
     for early in [early, EarlySecret::new(suite, psk)].into_iter().chain(interleaved) {
         let secrets = early.into_handshake(&shared).into_traffic_secrets(&hello);
         let client = derived(hash, &handshake_secret, "c hs traffic", &hello);

@@ -33,11 +33,11 @@ pub trait ClientSessionStore: Send + Sync {
     /// one of these sessions. RFC 5246 7.2.2
     ///
     /// It is called only on the store in the connection's configuration. A session that is stored
-    /// as a value ([`ClientSession`]) is not resumed from another store, either. The application
+    /// as a value ([`ClientSession`]) is not resumed from any other store, either. The application
     /// has to remove copies as bytes from other stores.
     ///
     /// By default, all sessions are taken one after the other. A store whose [`Self::take`] returns
-    /// sessions of other keys has to override this method, which would otherwise remove those
+    /// sessions of other keys has to override this method, because the default would remove those
     /// sessions too.
     fn remove(&self, key: &ClientSessionKey) {
         // At time 0 no session has expired. The limit ends the loop for a store that always returns

@@ -58,12 +58,13 @@ impl StoredSession {
             {
                 Arc::clone(first)
             }
-            // One store may be a cache of another store, and be dropped before it.
+            // One store may be a cache of another store, and the cache may be dropped first.
             _ => Arc::new(Self::of(location(), Some(Arc::clone(first)))),
         }
     }
 
-    /// Returns the reference to a client's session, as [`Self::of_server`] does for a server's.
+    /// Returns the reference to a client's session, like [`Self::of_server`] for a server's
+    /// session.
     pub(crate) fn of_client(
         session: &Session,
         store: &Arc<dyn ClientSessionStore>,

@@ -7,7 +7,7 @@ use super::Session;
 use crate::resumption::encoding::Value;
 
 /// A server's session for a [`ServerSessionStore`](crate::session::ServerSessionStore). Clones
-/// share one session. Its secret is zeroized when the last clone is dropped.
+/// share one session, whose secret is zeroized when the last clone is dropped.
 ///
 /// If a store keeps this value instead of bytes, a resumption does not have to decode the session.
 #[derive(Clone)]

@@ -48,8 +48,8 @@ pub trait ServerSessionStore: Send + Sync {
     }
 }
 
-/// Invalidates sessions that the application stores itself. This is the case if the store of its
-/// configuration is [`Policy::Ask`](crate::Policy::Ask). RFC 5246 7.2.2
+/// The invalidation of sessions that the application stores itself. The application stores them if
+/// the store of its configuration is [`Policy::Ask`](crate::Policy::Ask). RFC 5246 7.2.2
 pub trait ForgetSession: Send + Sync {
     /// Removes the session with this ID. The session must not be resumed any more, because one of
     /// its TLS 1.2 connections ended with a fatal alert.

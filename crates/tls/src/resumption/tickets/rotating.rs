@@ -97,7 +97,7 @@ impl RotatingTickets {
         None
     }
 
-    /// Makes a new key the current one. If several threads do so at once, only the first succeeds,
+    /// Makes a new key the current key. If several threads do so at once, only the first succeeds,
     /// and the others use its key.
     fn replace(&self, seen: &Arc<Keys>, process: u32, now: UnixTime) -> Option<()> {
         let current = Arc::new(Key::draw(now.as_secs(), process, self.limit).ok()?);

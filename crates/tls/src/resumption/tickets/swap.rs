@@ -1,7 +1,7 @@
 //! A lock-free cell for ticket keys, which many threads read and few threads replace.
 //!
 //! Reading takes no lock, does not wait, and does not write to memory that other cores read, since
-//! `arc-swap` uses a slot that belongs to the thread. To replace the value, a new one is prepared
+//! `arc-swap` uses a slot that belongs to the thread. To replace the value, a new value is prepared
 //! first and then exchanged atomically. Only one of several concurrent changes succeeds.
 //!
 //! Three checks support this. First, the cell counts its changes in tests, which verify that

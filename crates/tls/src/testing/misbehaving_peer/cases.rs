@@ -27,7 +27,7 @@ pub(in crate::testing) struct Case {
     pub(super) version: ProtocolVersion,
     pub(super) client_auth: bool,
     pub(super) retry: bool,
-    /// Both sides have a pre-shared key and no certificates.
+    /// Whether both sides have a pre-shared key and no certificates.
     pub(super) pre_shared_key: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Messages at the right time with forbidden content: the checks of the peer's selections, changes
-//! and proofs, each with its alert.
+//! Messages at the right time with forbidden content. The tests cover the checks of the peer's
+//! selections, changes and proofs, each with its alert.
 
 use tercel_wire::{
     AlertDescription as Alert, Certificate, CertificateRequest, CertificateVerify, CipherSuite,
@@ -29,7 +29,7 @@ fn a_server_hello_must_select_from_the_offer() {
         (Alert::ILLEGAL_PARAMETER, |hello| {
             hello.extensions.supported_versions = Some(ProtocolVersion::TLS1_2);
         }),
-        // Without the extension it is a ServerHello of TLS 1.2, which was not offered.
+        // Without the extension, the message is a ServerHello of TLS 1.2, which was not offered.
         // RFC 9846 4.2.3
         (Alert::PROTOCOL_VERSION, |hello| hello.extensions.supported_versions = None),
         (Alert::MISSING_EXTENSION, |hello| hello.extensions.key_share = None),
@@ -237,8 +237,8 @@ fn in_a_handshake_the_certificate_context_must_be_empty() {
     }
 }
 
-/// A client does not implement oid_filters and does not parse it: only the transcript is wrong.
-/// RFC 9846 4.3.5
+/// The client does not implement oid_filters and does not parse the extension, so the handshake
+/// fails only because the transcripts differ. RFC 9846 4.3.5
 #[test]
 fn a_client_ignores_malformed_oid_filters() {
     let case = case(Side::Client, |case| case.tls13() && case.client_auth);
@@ -305,8 +305,8 @@ fn a_tls12_server_hello_must_select_from_the_offer() {
     }
 }
 
-/// A Finished that is a prefix of the right one, or an extension of it. RFC 9846 4.5.3,
-/// RFC 5246 7.4.9
+/// The Finished is a prefix of the right one, or the right one with additional bytes.
+/// RFC 9846 4.5.3, RFC 5246 7.4.9
 #[test]
 fn a_finished_of_another_length_is_refused() {
     for case in cases() {

@@ -1,5 +1,5 @@
-//! Every message at every wrong time: added, omitted, or repeated. Only the order of messages in
-//! the RFCs' figures leads to a connection. RFC 9846 4, RFC 5246 7.3
+//! Tests of every message at every wrong time: added, omitted, or repeated. Only the order of
+//! messages in the RFCs' figures leads to a connection. RFC 9846 4, RFC 5246 7.3
 
 use tercel_wire::{AlertDescription, ContentType, HandshakeType};
 
@@ -87,8 +87,8 @@ fn a_repeated_message_is_unexpected() {
                 let alert = Some(AlertDescription::BAD_RECORD_MAC);
                 assert_alert(&outcome, alert, (case, None, "twice", due));
             } else if case.retry && case.tested == Side::Server && place == 0 {
-                // A server that sent a retry expects a second ClientHello, but with the requested
-                // changes. RFC 9846 4.2.2
+                // A server that sent a HelloRetryRequest expects a second ClientHello, but one with
+                // the requested changes. RFC 9846 4.2.2
                 let alert = Some(AlertDescription::ILLEGAL_PARAMETER);
                 assert_alert(&outcome, alert, (case, due.kind(), "twice", due));
             } else {
@@ -124,7 +124,7 @@ fn a_handshake_message_after_the_handshake_is_unexpected() {
             received.extend(&out);
             let error = connection.receiver.open(&mut received).unwrap_err();
             assert_eq!(error.alert(), Some(expected), "{case:?} {kind:?}");
-            // The sender of the connection sends the alert, and then nothing more.
+            // The sender of the connection sends the alert, and then no more records.
             let mut out = Vec::new();
             connection.sender.control(&mut out).unwrap();
             assert!(!out.is_empty());
@@ -237,7 +237,7 @@ fn assert_alert(
     );
 }
 
-/// A message of every known type, and of some unknown ones, with arbitrary bodies.
+/// Messages of every known type and of some unknown types, all with empty bodies.
 fn every_message() -> Vec<Outgoing> {
     let kinds =
         [0, 1, 2, 3, 4, 5, 6, 8, 11, 12, 13, 14, 15, 16, 20, 21, 22, 23, 24, 25, 67, 254, 255];
@@ -262,7 +262,8 @@ fn is_allowed_before(case: Case, wrong: Option<HandshakeType>, due: &Outgoing) -
         }
         Some(HandshakeType::CERTIFICATE_REQUEST) => kind == HandshakeType::SERVER_HELLO_DONE,
         // In TLS 1.3 a change_cipher_spec has no fixed position, so a message that follows it may
-        // also precede it. This holds only where both use the same keys, which is after a retry.
+        // also precede it. The message may precede it only if both records use the same keys. This
+        // is the case after a retry.
         None if case.tls13() && case.retry => {
             kind == if client { HandshakeType::SERVER_HELLO } else { HandshakeType::CLIENT_HELLO }
         }

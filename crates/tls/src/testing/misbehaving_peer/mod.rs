@@ -19,7 +19,7 @@ use tercel_wire::ProtocolVersion;
 use crate::connection::Connection;
 use crate::side::Side;
 
-/// A case for tests that need only one case, and any case will do.
+/// A case for tests that need only one case, whichever it is.
 pub(super) fn any_case() -> cases::Case {
     cases::cases().next().unwrap()
 }

@@ -40,7 +40,7 @@ fn plain_cases(tested: Side) -> impl Iterator<Item = Case> {
     })
 }
 
-/// RFC 9846 5: a record of an unknown type is an unexpected_message.
+/// RFC 9846 5: a record of an unknown type leads to an unexpected_message alert.
 #[test]
 fn a_record_of_an_unknown_type_is_refused() {
     for case in cases() {
@@ -133,7 +133,7 @@ fn a_server_hello_echoes_the_session_id() {
     }
 }
 
-/// RFC 9846 4.3: no extension in an answer without one in the request.
+/// RFC 9846 4.3: an answer must not have an extension that the request does not have.
 #[test]
 fn a_server_hello_answers_extensions_that_were_sent() {
     const UNKNOWN: [(ExtensionType, &[u8]); 1] = [(ExtensionType(0x3374), &[])];
@@ -182,8 +182,8 @@ fn a_client_hello_has_a_suite_and_a_group_in_common() {
     }
 }
 
-/// Without signature_algorithms a client of TLS 1.2 verifies SHA-1, with which we do not sign.
-/// RFC 5246 7.4.1.4.1
+/// A TLS 1.2 client without signature_algorithms accepts only signatures with SHA-1, which the
+/// library does not make. RFC 5246 7.4.1.4.1
 #[test]
 fn a_client_without_signature_algorithms_is_refused_in_tls12() {
     for case in plain_cases(Side::Server).filter(|case| !case.tls13()) {
@@ -478,7 +478,7 @@ fn play_client(
     ScriptedPeer::new(Task::server(server), script).run(Handshake::client(client.clone(), name()))
 }
 
-/// This handshake message, edited.
+/// Returns this handshake message after an edit.
 fn edited(due: Outgoing, edit: impl Fn(&[u8]) -> Vec<u8>) -> Outgoing {
     let kind = due.kind().unwrap();
     changed(due, kind, 1, &mut 0, edit)

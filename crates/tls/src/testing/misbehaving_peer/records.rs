@@ -1,6 +1,6 @@
-//! Records that are divided, joined or changed, in ways that the protocol forbids or that a
-//! receiver must accept. Tests the rules of RFC 9846 5.1 and 5.2 and of RFC 5246 6.2 during a
-//! handshake.
+//! Tests of records that are divided, joined or changed, in ways that the protocol forbids or that
+//! a receiver must accept. The tests cover the rules of RFC 9846 5.1 and 5.2 and of RFC 5246 6.2
+//! during a handshake.
 
 use tercel_wire::{AlertDescription, ContentType, HandshakeType};
 
@@ -26,7 +26,8 @@ fn no_message_may_span_a_change_of_keys() {
             if !before_new_keys(case, due, sequence.get(place + 1)) {
                 continue;
             }
-            // The record ends with the beginning of the next message, or with a complete one.
+            // The record ends with the beginning of the next message, or with the complete next
+            // message.
             for next in [&[8_u8][..], &[8, 0, 0, 2, 0, 0]] {
                 let outcome = case.run(|at, due| match due {
                     Outgoing::Sealed(kind, content) if at == place => {
@@ -209,7 +210,7 @@ fn a_record_that_is_too_long_is_an_overflow() {
             };
             let kind = if case.tls13() && place > 0 { 23 } else { 22 };
             let [high, low] = (longest + 1).to_be_bytes();
-            // The header alone suffices for the refusal.
+            // The record is refused as soon as its header has arrived.
             let outcome = case.run_with(place, &Outgoing::Raw(vec![kind, 3, 3, high, low]));
             let expected = Some(AlertDescription::RECORD_OVERFLOW);
             assert_eq!(alert_of(&outcome), expected, "{case:?} {place}: {outcome:?}");
@@ -263,7 +264,7 @@ fn pieces(due: &Outgoing, length: usize) -> Vec<Outgoing> {
     content.chunks(length).map(|piece| Outgoing::Sealed(*kind, piece.to_vec())).collect()
 }
 
-/// Whether the tested side reads under new keys, or nothing more, after this message.
+/// Whether the tested side reads under new keys after this message, or reads no more messages.
 fn before_new_keys(case: Case, due: &Outgoing, next: Option<&Outgoing>) -> bool {
     match due.kind() {
         None => false,

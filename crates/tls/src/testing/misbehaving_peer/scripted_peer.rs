@@ -1,7 +1,7 @@
 //! A peer that runs the real protocol, and sends records that a script has changed.
 //!
-//! So the peer has the right keys at every point of a handshake. It runs the crate's own coroutine;
-//! each of the coroutine's send commands passes a script that may drop, repeat or add records.
+//! The peer runs the crate's own coroutine, so it has the right keys at every point of a handshake.
+//! Each send command of the coroutine passes through a script that may drop, repeat or add records.
 
 use tercel_wire::{AlertDescription, AlertLevel, ContentType, HandshakeType, ProtocolVersion};
 

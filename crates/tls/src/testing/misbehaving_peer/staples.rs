@@ -1,5 +1,5 @@
-//! OCSP responses and timestamps in the entries of a Certificate message. Unsolicited ones are
-//! refused; those for CA certificates are ignored.
+//! OCSP responses and timestamps in the entries of a Certificate message. Unsolicited responses and
+//! timestamps are refused. Those for CA certificates are ignored.
 
 use tercel_wire::{
     AlertDescription as Alert, Certificate, CertificateEntry, CertificateEntryExtensions,

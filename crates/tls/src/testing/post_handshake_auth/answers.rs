@@ -1,4 +1,5 @@
-//! Answers that a server must refuse: without a request, without the key, under the wrong secret.
+//! Answers that a server must refuse: answers without a request, without the private key, or under
+//! the wrong secret.
 
 use std::sync::Arc;
 
@@ -63,7 +64,7 @@ fn an_answer_must_have_the_context_of_a_request() {
         parts.id = id.to_vec();
         assert_eq!(ends.client_sends(&parts.flight()), bad(PeerError::WrongCertificateContext));
     }
-    // The context of one request and the transcript of another are not valid together.
+    // An answer with the context of one request and the transcript of another is not valid.
     let mut ends = Ends::new();
     let first = AnswerParts::to(&mut ends, ClientAuth::Required);
     let mut second = AnswerParts::to(&mut ends, ClientAuth::Required);

@@ -52,7 +52,7 @@ fn nothing_may_interrupt_the_messages_of_an_answer() {
         let mut other = AnswerParts::to(&mut ends, ClientAuth::Required);
         assert_eq!(ends.client_sends(&other.certificate()), interrupted());
     }
-    // Nor is a record of another type within a message. RFC 9846 5.1
+    // A record of another type within a message is not allowed either. RFC 9846 5.1
     let mut ends = Ends::new();
     let mut parts = AnswerParts::to(&mut ends, ClientAuth::Required);
     let certificate = parts.certificate();

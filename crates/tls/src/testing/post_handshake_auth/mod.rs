@@ -1,6 +1,7 @@
 //! Clients and servers that break the rules of post-handshake authentication. RFC 9846 4.7.2
 //!
-//! A connection's own sender seals the messages, which only a peer with the right keys can send.
+//! The connection's own sender seals the messages, because only a peer with the right keys can send
+//! them.
 
 mod answers;
 mod interruptions;
@@ -197,7 +198,7 @@ fn secret_of(end: &Connection) -> TrafficSecret {
     end.sender.keys().as_ref().unwrap().traffic_secret().unwrap().duplicate()
 }
 
-/// Returns the first result that is not data, or else the last data.
+/// Returns the first result that is not data. If all results are data, returns the last data.
 fn receive(end: &mut Connection, received: &mut ReceiveBuffer) -> Result<Event, Error> {
     let mut seen = Event::Nothing;
     loop {

@@ -107,7 +107,7 @@ impl<'t> Replay<'t> {
         }
     }
 
-    /// Checks every record; there must be this number.
+    /// Checks every record. The trace must have `records` records.
     fn check_all(mut self, records: usize) {
         let mut played = 0;
         for step in self.trace.steps() {
@@ -251,7 +251,8 @@ impl<'t> Replay<'t> {
         assert_eq!(client.as_bytes(), self.trace.value("derive c ap traffic", "expanded"));
         assert_eq!(server.as_bytes(), self.trace.value("derive s ap traffic", "expanded"));
         assert_eq!(exporter.as_bytes(), self.trace.value("derive exp master", "expanded"));
-        // In addition to the traces: the next secret, and an exporter. RFC 9846 7.2, 7.5
+        // The next secret and an exporter are checked too, although the traces do not contain them.
+        // RFC 9846 7.2, 7.5
         let next = steps::expanded(client.as_bytes(), "traffic upd", &[]);
         assert_eq!(client.next().as_bytes(), next);
         let of_label = steps::expanded(exporter.as_bytes(), "label", &steps::sha256(b""));

@@ -84,8 +84,8 @@ fn the_finished_of_an_answer_uses_the_current_key() {
         assert_eq!(from.read(&back, Delivery::Whole), Ok(Vec::new()));
     };
     for round in 0..3 {
-        // Keys are updated before the request, before the answer, and after it, by one side and by
-        // both.
+        // Keys are updated before the request, before the answer, and after the answer, by one side
+        // or by both sides.
         update(&mut ends, Side::Client, round == 1);
         let request = ask(&mut ends, ClientAuth::Required);
         update(&mut ends, Side::Server, round == 2);

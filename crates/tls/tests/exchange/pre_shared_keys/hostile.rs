@@ -113,7 +113,8 @@ fn a_server_can_select_only_offered_keys() {
 fn a_server_that_selects_no_key_is_refused_before_its_certificate() {
     let client = key_client([plain("a", SHA256)]).build().unwrap();
     let server = key_server([plain("a", SHA256)]).build().unwrap();
-    // Removes the selection. It is not replaced, because any other extension would be unsolicited.
+    // Removes the selection of the key. No other extension takes its place, because that would be
+    // unsolicited.
     let strip = |sent: &mut Vec<u8>| {
         let Some(place) = sent.windows(6).position(|bytes| bytes == [0, 41, 0, 2, 0, 0]) else {
             return;
@@ -187,8 +188,8 @@ fn the_number_of_examined_identities_is_limited() {
         names[place] = b"mine";
         judged(&names, WITH_EXCHANGE, key_server([plain("mine", SHA256)]))
     };
-    // Only the first 32 identities are examined. At one of the first 32 positions, the key is found
-    // and its binder is verified.
+    // Only the first 32 identities are examined. If the key is at one of the first 32 positions, it
+    // is found and its binder is verified.
     assert_eq!(at(0), BAD_BINDER);
     assert_eq!(at(31), BAD_BINDER);
     assert_eq!(at(32), UNKNOWN);
@@ -255,7 +256,7 @@ fn the_name_of_a_key_is_not_tried_as_a_ticket() {
     assert!(!crate::resumption::visit(&client, &plainly));
     assert!(crate::resumption::visit(&client, &plainly));
     // The key has the same name as the ticket. The server expects the key's binder and does not try
-    // the ticket's.
+    // the binder of the ticket.
     let keyed = server().tickets(tickets()).pre_shared_keys([plain("same", SHA256)]);
     let keyed = keyed.build().unwrap();
     let failed = failure(&client, &keyed, |_| {}, |_| {});

@@ -166,13 +166,13 @@ fn a_key_affects_the_selection_of_the_suite() {
     let fast = tercel_crypto::has_fast_aes();
     let best = if fast { short } else { CipherSuite::TLS_CHACHA20_POLY1305_SHA256 };
     assert_eq!(ends.server.connection.info.cipher_suite, best);
-    // If several suites are possible, the server's preferred one decides.
+    // If several suites are possible, the suite that the server prefers is selected.
     assert_eq!(suite_of(both(), both()), (short, Some(b"short".to_vec())));
 }
 
 #[test]
 fn certificates_are_used_without_a_common_key() {
-    // The next connection offers the session of the previous one in addition to the key.
+    // Each connection offers the session of the previous connection in addition to the key.
     let client = client().pre_shared_keys([plain("a", SHA256)]).build().unwrap();
     for known in [vec![], vec![plain("b", SHA256)]] {
         let server = server().pre_shared_keys(known).build().unwrap();

@@ -33,8 +33,8 @@ fn a_key_is_used_if_the_session_cannot_be_resumed() {
     let client = key_client([plain("a", SHA256)]).build().unwrap();
     let server = || key_server([plain("a", SHA256)]).build().unwrap();
     assert!(!visit(&client, &server()));
-    // The other server has other ticket keys: it cannot open the ticket, which is offered before
-    // the key.
+    // The other server has different ticket keys, so it cannot open the ticket. The client offers
+    // the ticket before the key.
     assert!(!visit(&client, &server()));
 }
 
@@ -214,7 +214,7 @@ fn a_client_offers_sessions_with_the_same_keys_only() {
     assert!(with(key_client([plain("a", SHA256)])));
     assert!(!with(key_client([plain("b", SHA256)])));
     assert!(!with(client().pre_shared_keys([plain("a", SHA256)])));
-    // The same name with another secret is another key.
+    // A key with the same name and another secret is a different key.
     let other = PreSharedKey::external(b"a", &[1; 32], SHA256).unwrap();
     let config = key_client([other]).session_store(Arc::clone(&store) as _).build().unwrap();
     let failure = Pair::new(&config, &server, NAME).connect().unwrap_err();

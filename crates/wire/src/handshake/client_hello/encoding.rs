@@ -1,5 +1,5 @@
-//! Options for encoding a ClientHello: extension order and reserved values. They do not change its
-//! meaning.
+//! Options for encoding a ClientHello: extension order and reserved values. The options do not
+//! change the meaning of the message.
 //!
 //! Randomness comes from the caller: the same seed gives the same bytes, as a second ClientHello
 //! requires.
@@ -13,7 +13,7 @@ use crate::writer::Writer;
 /// The options for encoding a ClientHello.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClientHelloEncoding {
-    /// The seed to shuffle the extensions by; pre_shared_key stays last.
+    /// The seed of the order in which the extensions are shuffled; pre_shared_key stays last.
     pub order: Option<u64>,
     /// Reserved values to add, which the server must ignore. RFC 8701 3.1
     pub grease: Option<Grease>,

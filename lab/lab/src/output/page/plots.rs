@@ -38,7 +38,7 @@ pub(crate) fn threads(page: &mut String, report: &Report, row: &RowReport) -> fm
             rates.map(|(count, rate)| (count as f64 / most, value(count, rate))).collect()
         };
         let lines = peers(row).into_iter().map(|peer| (colour(report, peer), values(peer)));
-        // If there are many counts, only some get a label.
+        // If there are many thread counts, only some get a label.
         let apart = counts.len().div_ceil(9).max(1);
         let below = counts.iter().step_by(apart);
         let below = below.map(|count| (*count as f64 / most, count.to_string()));

@@ -64,8 +64,8 @@ pub(super) fn read_sender(
 }
 
 pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
-    // The link is written with the sender, and tickets are written last. The configuration of the
-    // restored connection determines whether truncation is tolerated.
+    // The sender's encoding contains the link, and tickets are written last. The configuration of
+    // the restored connection determines whether truncation is tolerated.
     let Receiver { opener, post_handshake, state } = receiver;
     let PostHandshake {
         side: _,

@@ -41,7 +41,8 @@ pub enum RestoreError {
     UnknownFormat(u16),
     /// The bytes were changed or truncated.
     Damaged,
-    /// The bytes are a client's connection but a server's connection is restored, or vice versa.
+    /// The bytes are those of a client's connection but a server's connection is to be restored, or
+    /// vice versa.
     WrongSide,
     /// The bytes were not written by [`Connection::save`].
     Malformed,
@@ -193,7 +194,8 @@ fn restore(bytes: &[u8], config: &Config<'_>) -> Result<Connection, RestoreError
     read(&mut r, config).ok_or(RestoreError::Malformed)
 }
 
-/// Reads all fields after the side. All values are checked, since the digest is no authentication.
+/// Reads all fields after the side. All values are checked, since the digest does not authenticate
+/// them.
 fn read(r: &mut Reader<'_>, config: &Config<'_>) -> Option<Connection> {
     let (side, tolerate_truncation) = (config.side(), config.common().tolerate_truncation);
     let version = ProtocolVersion(r.u16().ok()?);
@@ -238,8 +240,8 @@ fn write_session(w: &mut Writer<'_>, stored: Option<&StoredSession>) {
     }
 }
 
-/// Reads the stored session, which a fatal alert invalidates. Returns `None` if it is malformed,
-/// and `Some(None)` if the configuration has no store.
+/// Reads the reference to the stored session that a fatal alert invalidates. Returns `None` if the
+/// reference is malformed, and `Some(None)` if the configuration has no store.
 #[allow(clippy::option_option)]
 fn read_session(r: &mut Reader<'_>, config: &Config<'_>) -> Option<Option<Arc<StoredSession>>> {
     Some(match config {

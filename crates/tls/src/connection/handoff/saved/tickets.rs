@@ -20,8 +20,8 @@ use crate::keys::tls13::ResumptionSecret;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_store::ClientSessionKey;
 
-/// Encodes the state. Returns `None` if a part is longer than its length field; such a session
-/// could not be stored, either.
+/// Encodes the state. Returns `None` if a part is longer than its length field. A session with such
+/// a part could not be stored, either.
 pub(super) fn to_bytes(handler: &mut TicketHandler) -> Option<Zeroizing<Vec<u8>>> {
     let TicketHandler { secret, template, key, store: _, clock: _, left } = handler;
     // The template's secret is unused: each ticket replaces it by its own secret.

@@ -133,8 +133,8 @@ pub(super) fn first_groups(config: &ClientConfig) -> ShortList<NamedGroup, MAX_I
     }
 }
 
-/// Returns the group of a hybrid's traditional half, if a share for it is sent in addition. It is
-/// sent only if there is a single key exchange, and if shares are not configured.
+/// Returns the group of a hybrid's traditional half, if a share for that group is sent in addition.
+/// This share is sent only if there is a single key exchange, and if no shares are configured.
 fn separate_classic_share(
     config: &ClientConfig,
     algorithm: KeyExchangeAlgorithm,

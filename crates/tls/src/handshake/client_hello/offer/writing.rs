@@ -179,7 +179,7 @@ fn write_binders<'k, K: Iterator<Item = OfferedKey<'k>>>(
     Ok(Some(transcript))
 }
 
-/// Estimates the length of a ClientHello. The result is rather too large than too small.
+/// Estimates the length of a ClientHello. The estimate may be too large, but is not too small.
 fn estimated_length(hello: &ClientHello<'_>) -> usize {
     let extensions = &hello.extensions;
     let shares = extensions.key_share.into_iter().flat_map(|shares| shares.iter());
@@ -191,7 +191,7 @@ fn estimated_length(hello: &ClientHello<'_>) -> usize {
         host.map_or(0, |host| host.as_str().len()),
         extensions.session_ticket.map_or(0, <[u8]>::len),
         extensions.cookie.map_or(0, <[u8]>::len),
-        // This number covers all other fields.
+        // This number is an upper bound for all other fields.
         256,
     ];
     let all = alone.into_iter();

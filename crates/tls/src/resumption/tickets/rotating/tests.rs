@@ -247,7 +247,7 @@ fn sealing_and_opening_change_the_keys_once_per_rotation() {
 #[test]
 fn suspended_readers_do_not_block_rotations() {
     let tickets = tickets();
-    // More readers than a thread has slots of `arc-swap`.
+    // The number of readers exceeds the number of slots that `arc-swap` has for each thread.
     let held: Vec<_> = (0..100).map(|_| tickets.keys.load()).collect();
     let name = held[0].current.name;
     for rotation in 1..=20 {

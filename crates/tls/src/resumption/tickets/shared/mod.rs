@@ -220,8 +220,8 @@ impl Subkey {
 
     /// Whether this process may seal tickets with this subkey, which must belong to `key` or to a
     /// newer key. If another thread has read a slightly later time, it may already have changed to
-    /// a newer key, whose tickets all processes accept. If this thread did not use that subkey too,
-    /// the threads would replace each other's subkeys.
+    /// a newer key, whose tickets all processes accept. If this thread did not use the newer subkey
+    /// too, the two threads would replace each other's subkeys.
     fn may_seal(&self, key: &SharedKey, process: u32) -> bool {
         self.not_before >= key.not_before && self.sealing.may_seal(process)
     }
@@ -244,8 +244,8 @@ const SUBKEY: &[u8] = b"tercel ticket subkey 1";
 /// and each key in use.
 const MAX_CACHED_SUBKEYS: usize = 1024;
 
-/// The number of attempts to seal a ticket: two for each case in which another thread is first,
-/// with an older key, a newer key, or new keys.
+/// The number of attempts to seal a ticket: two for each case in which another thread changes the
+/// state first: to a subkey of an older key, to a subkey of a newer key, or to new keys.
 const ATTEMPTS: usize = 8;
 
 #[cfg(all(test, loom))]

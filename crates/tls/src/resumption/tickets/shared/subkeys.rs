@@ -1,6 +1,6 @@
 //! A cache of the subkeys that opened a ticket.
 //!
-//! Reading takes no lock. It writes only a reference count to shared memory. The size of the cache
+//! Readers take no lock, and write only a reference count to shared memory. The size of the cache
 //! is limited.
 
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl OpeningSubkeys {
         self.entries.load().len()
     }
 
-    /// Returns the counts of [`Swap::changes`].
+    /// Returns the result of [`Swap::changes`].
     #[cfg(test)]
     pub(super) fn changes(&self) -> (usize, usize) {
         self.entries.changes()
