@@ -52,7 +52,7 @@ pub(super) fn signature_hash(algorithm: &[u8]) -> Option<HashAlgorithm> {
 }
 
 /// The description of a signature algorithm, from the content of its AlgorithmIdentifier.
-/// RFC 8017 A.2, RFC 5758
+/// RFC 8017 A.2.3, RFC 5758
 pub(super) fn signature_name(algorithm: &[u8]) -> String {
     let mut reader = Reader::new(algorithm);
     let Ok(oid) = reader.expect(der::OBJECT_IDENTIFIER) else {
