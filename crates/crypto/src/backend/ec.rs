@@ -163,7 +163,7 @@ impl EcKey {
     /// Parses a SEC 1 private key (RFC 5915) that names its curve.
     pub(crate) fn from_sec1(der: &[u8]) -> Result<Self, CryptoError> {
         let mut input = lc::CBS { data: der.as_ptr(), len: der.len() };
-        // SAFETY: `input` covers `der`; without a group the key's own parameters are needed.
+        // SAFETY: `input` covers `der`. The group may be null: the key must then name its curve.
         let key = unsafe {
             let key = lc::EC_KEY_parse_private_key(&raw mut input, ptr::null());
             Handle::new(key, CryptoError::InvalidKey)?

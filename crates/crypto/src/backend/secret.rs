@@ -101,7 +101,8 @@ impl<const N: usize> SecretBytes<N> {
         self.len == 0
     }
 
-    /// A copy of the secret, with an explicit name instead of `Clone`.
+    /// A copy of the secret. The type has this method instead of `Clone`, so that every copy is
+    /// explicit in the code.
     #[must_use]
     pub fn duplicate(&self) -> Self {
         Self::new(self.as_bytes())

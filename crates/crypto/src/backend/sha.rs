@@ -155,7 +155,7 @@ impl Sha512 {
 
     /// The number of bytes that complete the current block.
     pub(crate) fn to_boundary(&self) -> usize {
-        // SAFETY: this field is defined.
+        // SAFETY: the context was initialised, so `num` has a value.
         match unsafe { (*self.0.as_ptr()).num } {
             0 => 0,
             begun => 128_usize.saturating_sub(begun as usize),

@@ -84,7 +84,7 @@ fn agree_x25519(private: &[u8; 32], peer: &[u8], secret: &mut [u8]) -> Result<()
     x25519::agree(private, peer, secret)
 }
 
-/// The bytes as an array, without a copy; `otherwise` if there are not 32.
+/// The bytes as an array, without a copy. Returns the error `otherwise` unless there are 32 bytes.
 fn as_array(bytes: &[u8], otherwise: CryptoError) -> Result<&[u8; 32], CryptoError> {
     bytes.try_into().map_err(|_| otherwise)
 }

@@ -142,7 +142,7 @@ async fn ticket_keys_are_resealed_by_nodes_that_are_further_in_the_rotation() {
     let node = Node::with_secrets(&fake.url(), first).await;
     node.keys.refresh(at(NOW)).await.unwrap();
     let old = fake.value("ticket-keys");
-    // A node that uses the new secret for reading only leaves the set unchanged.
+    // A node that uses the new secret only for reading leaves the set unchanged.
     node.secrets.set(second.clone());
     node.keys.refresh(at(FIRST)).await.unwrap();
     assert_eq!(fake.value("ticket-keys"), old);

@@ -84,7 +84,8 @@ macro_rules! common_setters {
             }
 
             /// Sets the maximum size of a received record in plaintext bytes, 64 to 16385. In TLS
-            /// 1.3 the content type counts as one byte. Default: not sent. RFC 8449
+            /// 1.3 the content type counts as one byte. Default: the extension is not sent.
+            /// RFC 8449
             #[must_use]
             pub fn record_size_limit(mut self, bytes: u16) -> Self {
                 self.common.record_size_limit = Some(bytes);

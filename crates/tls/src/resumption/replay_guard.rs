@@ -51,7 +51,8 @@ pub struct ReplayGuard {
 }
 
 impl ReplayGuard {
-    /// Creates a guard for `capacity` values of any length, at about 100 bytes each.
+    /// Creates a guard for `capacity` values. Each value takes about 100 bytes of memory, whatever
+    /// its length.
     ///
     /// The guard refuses all values up to and including `refuse_until`, because it does not know
     /// which values were admitted before it was created. [`Self::for_early_data`] computes that

@@ -1,9 +1,9 @@
 //! The extensions for which each message has a field. RFC 9846 4.3 has the whole table.
 //!
 //! An extension without a field is kept in `unknown`, even if another message has a field for its
-//! type; the caller checks with `types()` whether it is allowed in the message. The order of a
-//! table is the order of encoding. This order is that of the traces in RFC 8448, so that the traces
-//! can be reproduced byte for byte.
+//! type; the caller checks with `types()` whether it is allowed in the message. Below, the fields
+//! of each message are listed in the order in which they are encoded. This order is that of the
+//! traces in RFC 8448, so that the traces can be reproduced byte for byte.
 //!
 //! An extension is parsed here, and ends the handshake if it is malformed, only if the library
 //! uses it in a default configuration. An extension that is not implemented, not registered, or

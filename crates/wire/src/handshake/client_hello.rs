@@ -71,8 +71,8 @@ impl<'a> From<&ClientHello<'a>> for ClientVersions<'a> {
 }
 
 impl ClientHello<'_> {
-    /// The offset of the binder list in the whole message (header included) of this length; `None`
-    /// if there is no list.
+    /// The offset of the binder list in this message, which is `message_length` bytes long, header
+    /// included. `None` if there is no list.
     ///
     /// The binders are at the end of the message, so the offset follows from the message's length.
     #[must_use]

@@ -1,6 +1,7 @@
-//! A server that accepts early data with another key than the one that protects it. RFC 9846 4.3.11
+//! A server that accepts early data, but selects another key than the one that protects the data.
+//! The client must refuse this. RFC 9846 4.3.11
 //!
-//! This rule can be broken only if a ClientHello has both a session and an external key.
+//! A server can do this only if the ClientHello has both a session and an external key.
 
 use pki_types::{ServerName, UnixTime};
 use tercel_crypto::{HashAlgorithm, Secret};

@@ -1,7 +1,8 @@
-//! Saves connections as bytes, to continue them in another process.
+//! Saves connections as bytes, to continue them in another process. A number after a field is the
+//! field's length in bytes:
 //!
 //! ```text
-//! format 2 = 0002 | side 1 | version 2 | cipher suite 2
+//! format 2 (always 0002) | side 1 | version 2 | cipher suite 2
 //! sender, receiver: see `halves` | exporter | has early exporter 1 | [early exporter]
 //! info: see `info` | has tickets 1 | [tickets: see `tickets`]
 //! has stored session 1 | [server: id 32; client: key, see `resumption/session/client_store.rs`]
@@ -84,8 +85,8 @@ impl Connection {
     /// Restores a client's connection from the bytes of [`Self::save`]. The keys are expanded on
     /// first use.
     ///
-    /// Sessions from later tickets are stored in the store of `config`, for clients that have the
-    /// same requirements on servers as the original configuration.
+    /// Sessions from later tickets are stored in the store of `config`. Only a client with the same
+    /// requirements on servers as the original configuration finds them there.
     ///
     /// # Errors
     /// If the bytes are not those of a client's connection, or their format is unknown.

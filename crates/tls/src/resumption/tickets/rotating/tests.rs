@@ -294,7 +294,7 @@ fn no_ticket_is_lost_at_concurrent_rotations() {
         for step in 1..=STEPS {
             std::thread::sleep(Duration::from_micros(200));
             *clock.write().unwrap() = step * STEP;
-            // This ticket is sealed in every period, so each period has a key.
+            // A ticket is also sealed here at every step, so each period has a key.
             let ticket = tickets.seal(b"s", after(step * STEP)).unwrap();
             names.insert(name(&ticket).to_vec());
         }

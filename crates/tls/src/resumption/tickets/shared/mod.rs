@@ -31,8 +31,9 @@ use subkeys::OpeningSubkeys;
 /// following key has replaced it.
 ///
 /// After a fork, the child process generates its own salt. A fork is detected by a change of the
-/// process ID. Copies of a process that keep the ID are not detected: a snapshot of a machine that
-/// is started twice, or the first process of a container that forks into another container.
+/// process ID. Two kinds of copies keep the ID and are not detected: two machines started from one
+/// snapshot, and a child of a container's first process that is itself the first process of
+/// another container.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
