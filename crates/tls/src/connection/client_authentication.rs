@@ -96,7 +96,7 @@ impl Sender {
     ) -> Result<(), Error> {
         let UnfinishedAnswer { mut messages, transcript, link, .. } = answer;
         let make = |secret: &TrafficSecret| {
-            let verify_data = secret.verify_data(&transcript.finish());
+            let verify_data = secret.finished_key().verify_data(&transcript.finish());
             Finished { verify_data: &verify_data }.encode(&mut messages)?;
             Ok((messages, ()))
         };

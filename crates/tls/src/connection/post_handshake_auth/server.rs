@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use pki_types::{CertificateDer, UnixTime};
 use tercel_pki::Refusal;
-use tercel_wire::{Certificate, Finished, HandshakeMessage, HandshakeType, SignatureScheme};
+use tercel_wire::{Certificate, HandshakeMessage, HandshakeType, SignatureScheme};
 
 use super::requester::{CONTEXT, Pending, PendingCertificate};
 use crate::auth::peer_certificate::PeerCertificate;
@@ -220,13 +220,8 @@ impl Flight {
     /// Checks a Finished. Its base key is the client's current application traffic secret.
     /// RFC 9846 4.5, 4.5.3
     fn check_finished(&self, message: &[u8], secret: &TrafficSecret) -> Result<(), Error> {
-        let finished = Finished::parse(message.get(4..).unwrap_or_default())?;
-        let transcript = self.request.context.transcript.current_digest();
-        if !secret.verifies(&transcript, finished.verify_data) {
-            let length = finished.verify_data.len();
-            return Err(PeerError::wrong_finished(length, transcript.len()).into());
-        }
-        Ok(())
+        let body = message.get(4..).unwrap_or_default();
+        secret.finished_key().check(body, &self.request.context.transcript.current_digest())
     }
 
     /// Verifies the certificate, unless the verifier is [`Policy::Ask`], and completes the answer.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tercel_wire::{CertificateVerify, Finished, HandshakeMessage, HandshakeType, SignatureScheme};
+use tercel_wire::{CertificateVerify, Finished, HandshakeType, SignatureScheme};
 
 use crate::auth::certificate_verify::content_to_sign;
 use crate::auth::credential::Credential;
@@ -97,11 +97,7 @@ pub(crate) fn check_finished(
     transcript: &mut Transcript,
     key: &FinishedKey,
 ) -> Result<(), Error> {
-    let finished = Finished::parse(message.body())?;
-    let expected = transcript.digest();
-    if !key.verifies(&expected, finished.verify_data) {
-        return Err(PeerError::wrong_finished(finished.verify_data.len(), expected.len()).into());
-    }
+    key.check(message.body(), &transcript.digest())?;
     transcript.add(message.bytes());
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! Traffic secrets: the keys of one direction, and key updates. RFC 9846 7.2, 7.3
 
-use tercel_crypto::{AeadAlgorithm, Digest, HashAlgorithm, HmacKey, Prk, ShortSecret};
+use tercel_crypto::{AeadAlgorithm, HashAlgorithm, HmacKey, Prk, ShortSecret};
 
+use super::finished_key::FinishedKey;
 use crate::error::Error;
 use crate::keys::label::{ExpandLabel, Label, derive, expand_labels};
 use crate::keys::suite::Suite;
@@ -60,21 +61,11 @@ impl TrafficSecret {
         Self { secret: derive(&prk, Label::TRAFFIC_UPDATE, &[]), ..*self }
     }
 
-    /// Computes the `verify_data` of a Finished under this secret. RFC 9846 4.5.3
-    pub(crate) fn verify_data(&self, transcript_hash: &Digest) -> Digest {
-        self.finished_key().sign(&[transcript_hash])
-    }
-
-    /// Whether `verify_data` is correct for this transcript hash. The comparison takes constant
-    /// time.
-    pub(crate) fn verifies(&self, transcript_hash: &Digest, verify_data: &[u8]) -> bool {
-        self.finished_key().verify(&[transcript_hash], verify_data)
-    }
-
-    fn finished_key(&self) -> HmacKey {
+    /// Derives the key of a Finished under this secret. RFC 9846 4.5.3
+    pub(crate) fn finished_key(&self) -> FinishedKey {
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
         let key = derive::<{ ShortSecret::MAX_LEN }>(&prk, Label::FINISHED, &[]);
-        HmacKey::new(self.hash, key.as_bytes())
+        FinishedKey(HmacKey::new(self.hash, key.as_bytes()))
     }
 }
 

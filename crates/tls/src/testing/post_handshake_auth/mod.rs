@@ -107,7 +107,7 @@ impl AnswerParts {
     }
 
     fn finished(&mut self) -> Vec<u8> {
-        let verify_data = self.secret.verify_data(&self.transcript.current_digest());
+        let verify_data = self.secret.finished_key().verify_data(&self.transcript.current_digest());
         let mut out = Vec::new();
         Finished { verify_data: &verify_data }.encode(&mut out).unwrap();
         out

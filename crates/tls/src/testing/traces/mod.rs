@@ -242,7 +242,7 @@ impl<'t> Replay<'t> {
         let HandshakeKeys { main, server_finished, .. } = self.handshake.as_ref().unwrap();
         let expected = self.trace.step(Side::Server, "finished").value("finished");
         assert_eq!(&*server_finished.verify_data(&self.transcript.digest()), expected);
-        assert!(server_finished.verifies(&self.transcript.digest(), &message[4..]));
+        assert_eq!(server_finished.check(&message[4..], &self.transcript.digest()), Ok(()));
         self.transcript.add(message);
         let finished = self.transcript.digest();
         let made = main.application_secrets(&finished);
@@ -273,7 +273,7 @@ impl<'t> Replay<'t> {
         let expected = self.trace.step(Side::Client, "finished").value("finished");
         let over = self.transcript.digest();
         assert_eq!(&*client_finished.verify_data(&over), expected);
-        assert!(client_finished.verifies(&over, &message[4..]));
+        assert_eq!(client_finished.check(&message[4..], &over), Ok(()));
         self.transcript.add(message);
         let hash = self.trace.value("derive res master", "hash");
         let finished = self.transcript.digest();
