@@ -129,11 +129,6 @@ impl ServerResumption {
     }
 }
 
-/// Converts a checked window to seconds.
-fn window_seconds(window: Duration) -> u32 {
-    u32::try_from(window.as_secs()).unwrap_or(u32::MAX)
-}
-
 /// Computes a server's context digest: of the session context, the requirements on client
 /// certificates, the listed authorities, and whether sessions contain only digests of certificates.
 /// If clients are not verified again, the digest also covers the trusted roots and whether staples
@@ -165,7 +160,7 @@ pub(crate) fn context_digest(
     if resumption.max_early_data > 0 && resumption.freshness_window != limits::MAX_FRESHNESS_WINDOW
     {
         add(b"freshness window");
-        add(&window_seconds(resumption.freshness_window).to_be_bytes());
+        add(&limits::whole_seconds(resumption.freshness_window).to_be_bytes());
     }
     if let Some(Policy::Here(verifier)) = verifier {
         verifier.authorities().iter().for_each(|name| add(name));

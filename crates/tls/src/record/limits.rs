@@ -103,8 +103,12 @@ pub(crate) const MAX_TICKET_LIFETIME: u32 = 604_800;
 
 /// Converts a lifetime to whole seconds, at most [`MAX_TICKET_LIFETIME`].
 pub(crate) fn ticket_lifetime(lifetime: Duration) -> u32 {
-    let seconds = u32::try_from(lifetime.as_secs()).unwrap_or(u32::MAX);
-    seconds.min(MAX_TICKET_LIFETIME)
+    whole_seconds(lifetime).min(MAX_TICKET_LIFETIME)
+}
+
+/// Converts a duration to whole seconds, at most `u32::MAX`.
+pub(crate) fn whole_seconds(duration: Duration) -> u32 {
+    u32::try_from(duration.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// The longest ticket that a client stores. A longer one could make the extensions of a later
