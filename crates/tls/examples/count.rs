@@ -4,15 +4,18 @@
 //! Hash lanes are disabled: callgrind has no AVX-512, and would count the instructions of AVX2
 //! lanes instead. Few processors use AVX2 lanes.
 
-#[path = "pair/mod.rs"]
+#[allow(dead_code)]
+mod measured;
+#[path = "../tests/exchange/pair.rs"]
+#[allow(dead_code)]
 mod pair;
 
 use std::hint::black_box;
-use std::sync::Arc;
 
 use allocation_counter::{AllocationInfo, measure};
-use pair::{End, Pair, ROWS, Row, client_step, client_step_for_tickets, server_step, transfer};
-use tercel::{Handshake, ReceiveBuffer};
+use measured::{Configs, ROWS, Row, transfer};
+use pair::{End, Ends, Pair};
+use tercel::{Opened, Side};
 
 fn main() {
     tercel::crypto::use_hash_lanes(false);
@@ -24,28 +27,43 @@ fn main() {
     }
 }
 
+/// Handshakes of a row, with a function for each side that callgrind can count.
 fn run(row: usize, count: usize) {
     let row = &ROWS[row];
-    let pair = Pair::of(row);
+    let configs = Configs::of(row);
     for _ in 0..count {
-        let (mut client, mut server) = pair.connect_ends();
-        check(row, &client);
-        if row.basis.resumes() {
-            bring_tickets(&mut server, &mut client);
-            client_step_for_tickets(&mut client);
-        }
-        black_box((client, server));
+        let pair =
+            Pair::of(configs.client(), configs.server()).metered(|side, advance| match side {
+                Side::Client => client_step(advance),
+                Side::Server => server_step(advance),
+            });
+        let mut ends = pair.connect().expect("connected");
+        read_tickets(row, &mut ends, |read| client_step(read));
+        black_box(ends);
     }
+}
+
+/// All steps of a client, in a function of its own so that callgrind can count it.
+#[inline(never)]
+fn client_step(step: &mut dyn FnMut()) {
+    step();
+}
+
+/// All steps of a server.
+#[inline(never)]
+fn server_step(step: &mut dyn FnMut()) {
+    // This code differs from the client's step. Otherwise the linker would merge both functions.
+    black_box("server");
+    step();
 }
 
 fn allocations() {
     println!("heap allocations per handshake (count, bytes), AWS-LC's own not included");
     for row in &ROWS {
-        let pair = Pair::of(row);
+        let configs = Configs::of(row);
         // The first handshake includes the allocations of values that are initialized only once.
-        let (mut client, mut server) = pair.connect_ends();
-        transfer(&mut server, &mut client);
-        let (client, server) = both_sides(row, &pair);
+        transfer(&mut configs.connect(), Side::Server);
+        let (client, server) = both_sides(row, &configs);
         println!(
             "  {:<44} client {:>3} ({:>6})   server {:>3} ({:>6})",
             row.name,
@@ -57,53 +75,34 @@ fn allocations() {
     }
 }
 
-fn both_sides(row: &Row, pair: &Pair) -> (AllocationInfo, AllocationInfo) {
+fn both_sides(row: &Row, configs: &Configs) -> (AllocationInfo, AllocationInfo) {
     let (mut of_client, mut of_server) = (AllocationInfo::default(), AllocationInfo::default());
     let (mut client, mut server) = (None, None);
-    add(
-        &mut of_client,
-        measure(|| {
-            client = Some(Handshake::client(Arc::clone(&pair.client), pair.name.clone()));
-        }),
-    );
-    add(&mut of_server, measure(|| server = Some(Handshake::server(Arc::clone(&pair.server)))));
-    let (mut client, mut server) = (client.expect("made"), server.expect("made"));
-    // The caller owns the buffers, which are large enough from the start.
-    let (mut to_client, mut to_server) =
-        (ReceiveBuffer::with_capacity(32768), ReceiveBuffer::with_capacity(32768));
-    let mut out = Vec::with_capacity(32768);
-    let (mut a, mut b) = (None, None);
-    while a.is_none() || b.is_none() {
-        if a.is_none() {
-            add(&mut of_client, measure(|| a = client_step(&mut client, &mut to_client, &mut out)));
-            to_server.extend(&out);
-            out.clear();
-        }
-        if b.is_none() {
-            add(&mut of_server, measure(|| b = server_step(&mut server, &mut to_server, &mut out)));
-            to_client.extend(&out);
-            out.clear();
-        }
-    }
-    let (client, server) = (a.expect("connected"), b.expect("connected"));
-    let (mut client, mut server) = ((client, to_client), (server, to_server));
-    check(row, &client);
-    if row.basis.resumes() {
-        bring_tickets(&mut server, &mut client);
-        add(&mut of_client, measure(|| client_step_for_tickets(&mut client)));
-    }
+    add(&mut of_client, measure(|| client = Some(configs.client())));
+    add(&mut of_server, measure(|| server = Some(configs.server())));
+    let pair = Pair::of(client.expect("created"), server.expect("created"));
+    let pair = pair.metered(|side, advance| match side {
+        Side::Client => add(&mut of_client, measure(advance)),
+        Side::Server => add(&mut of_server, measure(advance)),
+    });
+    let mut ends = pair.connect().expect("connected");
+    read_tickets(row, &mut ends, |read| add(&mut of_client, measure(read)));
     (of_client, of_server)
 }
 
-/// Sends a byte from the server, so that the client reads the tickets before it.
-fn bring_tickets(server: &mut End, client: &mut End) {
-    let mut out = Vec::with_capacity(1024);
-    server.0.sender.seal_to(&[7], &mut out).expect("sealed");
-    client.1.extend(&out);
-}
-
-fn check(row: &Row, client: &End) {
-    assert_eq!(client.0.info.resumed, row.basis.resumes(), "{}", row.name);
+/// The additional step of a client that resumes: it reads the tickets after the handshake.
+fn read_tickets(row: &Row, ends: &mut Ends, mut meter: impl FnMut(&mut dyn FnMut())) {
+    assert_eq!(ends.client.connection.info.resumed, row.method.resumes(), "{}", row.name);
+    if row.method.resumes() {
+        // The client reads the tickets before this byte.
+        let mut out = Vec::with_capacity(1024);
+        ends.server.connection.sender.seal_to(&[7], &mut out).expect("sealed");
+        let End { connection, received } = &mut ends.client;
+        received.extend(&out);
+        meter(&mut || {
+            while let Opened::Data(_) = connection.receiver.open(received).expect("opened") {}
+        });
+    }
 }
 
 fn add(total: &mut AllocationInfo, more: AllocationInfo) {

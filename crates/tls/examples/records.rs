@@ -1,13 +1,16 @@
 //! Seals or opens many records of one size, so that callgrind can count the cost of a record:
 //! `records seal|open SUITE BYTES N`; `records suites` prints the names of the suites.
 
-#[path = "pair/mod.rs"]
+#[allow(dead_code)]
+mod measured;
+#[path = "../tests/exchange/pair.rs"]
 #[allow(dead_code)]
 mod pair;
 
 use std::hint::black_box;
 
-use pair::{Basis, End, Key, Pair};
+use measured::{Configs, Key, Method};
+use pair::{End, Ends};
 use tercel::Filled;
 use tercel::wire::{CipherSuite, ProtocolVersion};
 
@@ -35,15 +38,15 @@ fn main() {
 fn run(open: bool, suite: CipherSuite, bytes: usize, count: usize) {
     let tls12 = suite.name().expect("named").starts_with("TLS_ECDHE");
     let version = if tls12 { ProtocolVersion::TLS1_2 } else { ProtocolVersion::TLS1_3 };
-    let pair = Pair::of_suite(version, Key::EcdsaP256, Basis::Full, Some(suite));
-    let (mut client, mut server) = pair.connect_ends();
+    let configs = Configs::of_suite(version, Key::EcdsaP256, Method::Full, Some(suite));
+    let Ends { mut client, mut server } = configs.connect();
     let plaintext = vec![7; bytes];
-    let mut sealed = vec![0; server.0.sender.sealed_length(bytes)];
-    let mut opened = vec![0; client.0.receiver.max_opened_length()];
+    let mut sealed = vec![0; server.connection.sender.sealed_length(bytes)];
+    let mut opened = vec![0; client.connection.receiver.max_opened_length()];
     for _ in 0..count {
         let written = seal_step(&mut server, &plaintext, &mut sealed);
         if open {
-            client.1.extend(&sealed[..written]);
+            client.received.extend(&sealed[..written]);
             assert_eq!(open_step(&mut client, &mut opened), bytes);
         }
     }
@@ -52,16 +55,16 @@ fn run(open: bool, suite: CipherSuite, bytes: usize, count: usize) {
 
 /// A function of its own so that callgrind can count it.
 #[inline(never)]
-fn seal_step((connection, _): &mut End, plaintext: &[u8], out: &mut [u8]) -> usize {
-    let sealed = connection.sender.seal(plaintext, out).expect("sealed");
+fn seal_step(end: &mut End, plaintext: &[u8], out: &mut [u8]) -> usize {
+    let sealed = end.connection.sender.seal(plaintext, out).expect("sealed");
     assert_eq!(sealed.consumed, plaintext.len());
     sealed.written
 }
 
 /// As [`seal_step`].
 #[inline(never)]
-fn open_step((connection, received): &mut End, out: &mut [u8]) -> usize {
-    match connection.receiver.open_into(received, out).expect("opened") {
+fn open_step(end: &mut End, out: &mut [u8]) -> usize {
+    match end.connection.receiver.open_into(&mut end.received, out).expect("opened") {
         Filled::Data(length) => length,
         other => panic!("{other:?}"),
     }

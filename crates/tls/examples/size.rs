@@ -1,12 +1,16 @@
 //! Prints the sizes of values, and the memory of an idle connection. A test prints the sizes of
 //! handshake futures (`src/testing/measure.rs`).
 
-#[path = "pair/mod.rs"]
+#[allow(dead_code)]
+mod measured;
+#[path = "../tests/exchange/pair.rs"]
+#[allow(dead_code)]
 mod pair;
 
 use allocation_counter::measure;
-use pair::{Basis, End, Pair, ROWS, Row, transfer};
-use tercel::{Handshake, Receiver, Sender};
+use measured::{Configs, Method, ROWS, Row, transfer};
+use pair::Ends;
+use tercel::{Handshake, Receiver, Sender, Side};
 
 /// The goal for an idle connection with the AEAD contexts of both halves.
 const IDLE_LIMIT: usize = 2048;
@@ -21,24 +25,24 @@ fn main() {
     println!("  Receiver  {:>5} bytes", size_of::<Receiver>());
     println!("right after the handshake: sender, receiver, exporter; certificates taken");
     for row in rows() {
-        let (_pair, client, server) = ends(row);
-        print(row.name, client, server);
+        let (_configs, ends) = connect(row);
+        print(row.name, ends);
     }
     println!("idle after 1 KiB each way (goal {IDLE_LIMIT} bytes)");
     for row in rows() {
-        let (_pair, mut client, mut server) = ends(row);
-        transfer(&mut server, &mut client);
-        transfer(&mut client, &mut server);
-        within &= print(row.name, client, server) <= IDLE_LIMIT;
+        let (_configs, mut ends) = connect(row);
+        transfer(&mut ends, Side::Server);
+        transfer(&mut ends, Side::Client);
+        within &= print(row.name, ends) <= IDLE_LIMIT;
     }
     println!("the same, parked (limit {PARKED_LIMIT} bytes)");
     for row in rows() {
-        let (_pair, mut client, mut server) = ends(row);
-        transfer(&mut server, &mut client);
-        transfer(&mut client, &mut server);
-        client.0.park();
-        server.0.park();
-        within &= print(row.name, client, server) <= PARKED_LIMIT;
+        let (_configs, mut ends) = connect(row);
+        transfer(&mut ends, Side::Server);
+        transfer(&mut ends, Side::Client);
+        ends.client.connection.park();
+        ends.server.connection.park();
+        within &= print(row.name, ends) <= PARKED_LIMIT;
     }
     assert!(within, "a limit is exceeded");
 }
@@ -46,23 +50,24 @@ fn main() {
 /// The rows whose connections are measured. The client's cache of verified chains is not part of a
 /// connection.
 fn rows() -> impl Iterator<Item = &'static Row> {
-    ROWS.iter().filter(|row| row.basis != Basis::FirstVisit)
+    ROWS.iter().filter(|row| row.method != Method::FirstVisit)
 }
 
 /// A connection of this kind with the default sessions, and its configurations. The memory of the
 /// configurations is not part of the connection.
-fn ends(row: &Row) -> (Pair, End, End) {
-    let pair = match row.basis {
-        Basis::Full | Basis::FirstVisit => Pair::new(row.version, row.key, Basis::Ticket),
-        Basis::Ticket | Basis::Stored => Pair::of(row),
+fn connect(row: &Row) -> (Configs, Ends) {
+    let configs = match row.method {
+        Method::Full | Method::FirstVisit => Configs::new(row.version, row.key, Method::Ticket),
+        Method::Ticket | Method::Stored => Configs::of(row),
     };
-    let (client, server) = pair.connect_ends();
-    assert_eq!(client.0.info.resumed, row.basis.resumes(), "{}", row.name);
-    (pair, client, server)
+    let ends = configs.connect();
+    assert_eq!(ends.client.connection.info.resumed, row.method.resumes(), "{}", row.name);
+    (configs, ends)
 }
 
 /// Prints the memory of both ends. Returns the larger of the two.
-fn print(name: &str, (mut client, _): End, (mut server, _): End) -> usize {
+fn print(name: &str, ends: Ends) -> usize {
+    let (mut client, mut server) = (ends.client.connection, ends.server.connection);
     drop(client.info.take_peer_chain());
     drop(server.info.take_peer_chain());
     let mut most = 0;

@@ -11,6 +11,9 @@ use tercel::{
     ServerConfig, Side,
 };
 
+/// The initial capacity of the buffers, in bytes.
+const BUFFER: usize = 8192;
+
 /// The number of bytes that are delivered at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Delivery {
@@ -25,6 +28,8 @@ pub(crate) enum Delivery {
 /// A function that is called with the bytes that one side sends. It may change them.
 type Tap<'t> = Box<dyn FnMut(&mut Vec<u8>) + 't>;
 type Resolve<'t> = Box<dyn FnMut(Side, Question) -> Answer + 't>;
+/// A function that is called with each call of `advance`, and makes this call. It may measure it.
+type Meter<'t> = Box<dyn FnMut(Side, &mut dyn FnMut()) + 't>;
 
 /// Two handshakes before their start.
 pub(crate) struct Pair<'t> {
@@ -34,6 +39,7 @@ pub(crate) struct Pair<'t> {
     to_server: Tap<'t>,
     to_client: Tap<'t>,
     resolve: Resolve<'t>,
+    meter: Meter<'t>,
 }
 
 /// Both ends of a connection.
@@ -60,13 +66,20 @@ pub(crate) struct Failure {
 impl<'t> Pair<'t> {
     pub(crate) fn new(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, name: &str) -> Self {
         let name = ServerName::try_from(name.to_owned()).unwrap();
+        let client = Handshake::client(Arc::clone(client), name);
+        Self::of(client, Handshake::server(Arc::clone(server)))
+    }
+
+    /// Two handshakes that the caller has created.
+    pub(crate) fn of(client: Handshake, server: Handshake) -> Self {
         Self {
-            client: Handshake::client(Arc::clone(client), name),
-            server: Handshake::server(Arc::clone(server)),
+            client,
+            server,
             delivery: Delivery::Whole,
             to_server: Box::new(|_| {}),
             to_client: Box::new(|_| {}),
             resolve: Box::new(|side, question| panic!("{side:?} asks {question:?}")),
+            meter: Box::new(|_, advance| advance()),
         }
     }
 
@@ -78,8 +91,8 @@ impl<'t> Pair<'t> {
         port: u16,
     ) -> Self {
         let to = ServerName::try_from(name.to_owned()).unwrap();
-        let at = Handshake::client_with_port(Arc::clone(client), to, port);
-        Self { client: at, ..Self::new(client, server, name) }
+        let client = Handshake::client_with_port(Arc::clone(client), to, port);
+        Self::of(client, Handshake::server(Arc::clone(server)))
     }
 
     pub(crate) fn delivery(mut self, delivery: Delivery) -> Self {
@@ -102,18 +115,27 @@ impl<'t> Pair<'t> {
         self
     }
 
+    /// Only the measuring examples set a meter.
+    #[allow(dead_code)]
+    pub(crate) fn metered(mut self, meter: impl FnMut(Side, &mut dyn FnMut()) + 't) -> Self {
+        self.meter = Box::new(meter);
+        self
+    }
+
     /// Runs both handshakes to completion.
     pub(crate) fn connect(self) -> Result<Ends, Failure> {
-        let Self { client, server, delivery, mut to_server, mut to_client, mut resolve } = self;
+        let Self { client, server, delivery, .. } = self;
+        let Self { mut to_server, mut to_client, mut resolve, mut meter, .. } = self;
         let mut client = Party::new(Side::Client, client, delivery);
         let mut server = Party::new(Side::Server, server, delivery);
         loop {
-            let sent = client.step(&mut resolve, &mut to_server);
+            let sent = client.step(&mut resolve, &mut meter, &mut to_server);
             server.wire.extend(&sent);
-            let answered = server.step(&mut resolve, &mut to_client);
+            let arrived = server.receive();
+            let answered = server.step(&mut resolve, &mut meter, &mut to_client);
             client.wire.extend(&answered);
+            let arrived = client.receive() | arrived;
             let over = client.over() && server.over();
-            let arrived = client.receive() | server.receive();
             if !arrived && sent.is_empty() && answered.is_empty() && (over || client.stuck()) {
                 break;
             }
@@ -144,15 +166,25 @@ struct Party {
 
 impl Party {
     fn new(side: Side, handshake: Handshake, delivery: Delivery) -> Self {
-        let (wire, received) = (Vec::new(), ReceiveBuffer::new());
+        let (wire, received) = (Vec::new(), ReceiveBuffer::with_capacity(BUFFER));
         Self { side, handshake, delivery, wire, received, result: None, idle: false }
     }
 
     /// Advances as far as possible, and returns the bytes to send.
-    fn step(&mut self, resolve: &mut Resolve<'_>, tap: &mut Tap<'_>) -> Vec<u8> {
-        let mut out = Vec::new();
+    fn step(
+        &mut self,
+        resolve: &mut Resolve<'_>,
+        meter: &mut Meter<'_>,
+        tap: &mut Tap<'_>,
+    ) -> Vec<u8> {
+        // The buffers are large enough from the start, so that a meter counts no growth of them.
+        let mut out = Vec::with_capacity(BUFFER);
         while self.result.is_none() {
-            match self.handshake.advance(&mut self.received, &mut out) {
+            let mut next = Ok(Next::Receive);
+            meter(self.side, &mut || {
+                next = self.handshake.advance(&mut self.received, &mut out);
+            });
+            match next {
                 Ok(Next::Receive) => break,
                 Ok(Next::Answer(question)) => {
                     self.handshake.answer(resolve(self.side, question)).unwrap();

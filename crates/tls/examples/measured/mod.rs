@@ -1,4 +1,4 @@
-//! Both sides of a connection in one thread, for the measuring examples.
+//! The configurations whose handshakes the examples measure.
 
 use std::sync::Arc;
 
@@ -6,15 +6,17 @@ use tercel::pki::{ChainVerifier, Roots};
 use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tercel::wire::{CipherSuite, ProtocolVersion};
 use tercel::{
-    ClientConfig, Connection, Credential, Handshake, Next, Opened, Policy, ReceiveBuffer,
-    ServerConfig, certificates::ChainPolicy, session::ServerMemoryStore,
+    ClientConfig, Credential, Handshake, Policy, ServerConfig, Side, certificates::ChainPolicy,
+    session::ServerMemoryStore,
 };
 
+use crate::pair::{Delivery, Ends, Pair};
+
 /// The configurations of both sides.
-pub(crate) struct Pair {
-    pub(crate) client: Arc<ClientConfig>,
-    pub(crate) server: Arc<ServerConfig>,
-    pub(crate) name: ServerName<'static>,
+pub(crate) struct Configs {
+    client: Arc<ClientConfig>,
+    server: Arc<ServerConfig>,
+    name: ServerName<'static>,
 }
 
 /// The type of the server's key.
@@ -26,7 +28,7 @@ pub(crate) enum Key {
 
 /// The way in which the peers of a handshake are authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Basis {
+pub(crate) enum Method {
     /// Certificates; the server issues no sessions.
     Full,
     /// Certificates of a chain whose signatures the client has not verified before.
@@ -37,7 +39,7 @@ pub(crate) enum Basis {
     Stored,
 }
 
-impl Basis {
+impl Method {
     /// Whether a session is resumed.
     pub(crate) fn resumes(self) -> bool {
         matches!(self, Self::Ticket | Self::Stored)
@@ -49,34 +51,34 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) version: ProtocolVersion,
     pub(crate) key: Key,
-    pub(crate) basis: Basis,
+    pub(crate) method: Method,
 }
 
-impl Pair {
+impl Configs {
     /// The configurations of a row: a chain of three certificates (the root is not sent), and
     /// defaults otherwise. If the row resumes, there is a session.
     #[allow(dead_code)]
     pub(crate) fn of(row: &Row) -> Self {
-        let pair = Self::new(row.version, row.key, row.basis);
-        if row.basis.resumes() {
-            let (mut client, mut server) = pair.connect_ends();
-            assert!(!client.0.info.resumed);
-            transfer(&mut server, &mut client);
+        let configs = Self::new(row.version, row.key, row.method);
+        if row.method.resumes() {
+            let mut ends = configs.connect();
+            assert!(!ends.client.connection.info.resumed);
+            transfer(&mut ends, Side::Server);
         }
-        pair
+        configs
     }
 
     /// The configurations before the first connection.
     #[allow(dead_code)]
-    pub(crate) fn new(version: ProtocolVersion, key: Key, basis: Basis) -> Self {
-        Self::of_suite(version, key, basis, None)
+    pub(crate) fn new(version: ProtocolVersion, key: Key, method: Method) -> Self {
+        Self::of_suite(version, key, method, None)
     }
 
     /// The configurations before the first connection. The client is limited to `suite`, if given.
     pub(crate) fn of_suite(
         version: ProtocolVersion,
         key: Key,
-        basis: Basis,
+        method: Method,
         suite: Option<CipherSuite>,
     ) -> Self {
         let algorithm = match key {
@@ -106,8 +108,8 @@ impl Pair {
         let mut roots = Roots::new();
         roots.add_der(root.der()).expect("a root");
         let client = ClientConfig::builder().versions(&[version]);
-        let mut client = match basis {
-            Basis::FirstVisit => {
+        let mut client = match method {
+            Method::FirstVisit => {
                 let verifier = ChainVerifier::builder(Arc::new(roots)).cache_signatures(false);
                 let policy = ChainPolicy::with_verifier(verifier.build().expect("a root"));
                 client.verifier(Policy::Here(Arc::new(policy) as _))
@@ -118,13 +120,13 @@ impl Pair {
             client = client.cipher_suites(&[suite]);
         }
         let server = ServerConfig::builder().credential(credential);
-        let (client, server) = match basis {
+        let (client, server) = match method {
             // The server issues no sessions.
-            Basis::Full | Basis::FirstVisit => {
+            Method::Full | Method::FirstVisit => {
                 (client.without_resumption(), server.without_session_ids())
             }
-            Basis::Ticket => (client, server),
-            Basis::Stored => {
+            Method::Ticket => (client, server),
+            Method::Stored => {
                 let store = Policy::Here(Arc::new(ServerMemoryStore::default()) as _);
                 (client, server.without_tickets().session_store(store))
             }
@@ -136,83 +138,26 @@ impl Pair {
         }
     }
 
-    /// Completes a handshake; returns each connection with its unread bytes.
-    pub(crate) fn connect_ends(&self) -> (End, End) {
-        let mut client = Handshake::client(Arc::clone(&self.client), self.name.clone());
-        let mut server = Handshake::server(Arc::clone(&self.server));
-        let (mut to_client, mut to_server) = (ReceiveBuffer::new(), ReceiveBuffer::new());
-        let mut out = Vec::new();
-        let (mut of_client, mut of_server) = (None, None);
-        while of_client.is_none() || of_server.is_none() {
-            if of_client.is_none() {
-                of_client = client_step(&mut client, &mut to_client, &mut out);
-                to_server.extend(&out);
-                out.clear();
-            }
-            if of_server.is_none() {
-                of_server = server_step(&mut server, &mut to_server, &mut out);
-                to_client.extend(&out);
-                out.clear();
-            }
-        }
-        let (client, server) = (of_client.expect("connected"), of_server.expect("connected"));
-        ((client, to_client), (server, to_server))
+    /// The handshake of a client.
+    pub(crate) fn client(&self) -> Handshake {
+        Handshake::client(Arc::clone(&self.client), self.name.clone())
+    }
+
+    /// The handshake of a server.
+    pub(crate) fn server(&self) -> Handshake {
+        Handshake::server(Arc::clone(&self.server))
+    }
+
+    /// Completes a handshake.
+    pub(crate) fn connect(&self) -> Ends {
+        Pair::of(self.client(), self.server()).connect().expect("connected")
     }
 }
-
-/// A connection with its unread bytes.
-pub(crate) type End = (Connection, ReceiveBuffer);
 
 /// Transfers 1 KiB from one end to the other, after any tickets.
 #[allow(dead_code)]
-pub(crate) fn transfer(from: &mut End, to: &mut End) {
-    let mut out = Vec::new();
-    from.0.sender.seal_to(&[7; 1024], &mut out).expect("sealed");
-    to.1.extend(&out);
-    while let Opened::Data(_) = to.0.receiver.open(&mut to.1).expect("opened") {}
-}
-
-/// All steps of a client, in a function of its own so that callgrind can count it.
-#[inline(never)]
-#[allow(dead_code)]
-pub(crate) fn client_step(
-    handshake: &mut Handshake,
-    received: &mut ReceiveBuffer,
-    out: &mut Vec<u8>,
-) -> Option<Connection> {
-    step(handshake, received, out)
-}
-
-/// The additional step of a client that resumes: it reads the tickets after the handshake.
-#[inline(never)]
-#[allow(dead_code)]
-pub(crate) fn client_step_for_tickets(client: &mut End) {
-    while let Opened::Data(_) = client.0.receiver.open(&mut client.1).expect("opened") {}
-}
-
-/// All steps of a server.
-#[inline(never)]
-#[allow(dead_code)]
-pub(crate) fn server_step(
-    handshake: &mut Handshake,
-    received: &mut ReceiveBuffer,
-    out: &mut Vec<u8>,
-) -> Option<Connection> {
-    // This code differs from the client's step. Otherwise the linker would merge both functions.
-    std::hint::black_box("server");
-    step(handshake, received, out)
-}
-
-#[inline(always)]
-fn step(
-    handshake: &mut Handshake,
-    received: &mut ReceiveBuffer,
-    out: &mut Vec<u8>,
-) -> Option<Connection> {
-    match handshake.advance(received, out).expect("a handshake without error") {
-        Next::Connected(connection) => Some(*connection),
-        _ => None,
-    }
+pub(crate) fn transfer(ends: &mut Ends, from: Side) {
+    ends.transfer(from, &[7; 1024], Delivery::Whole);
 }
 
 /// The rows that the examples measure.
@@ -221,60 +166,60 @@ pub(crate) const ROWS: [Row; 10] = [
         name: "TLS 1.3 full, ECDSA P-256, X25519MLKEM768",
         version: ProtocolVersion::TLS1_3,
         key: Key::EcdsaP256,
-        basis: Basis::Full,
+        method: Method::Full,
     },
     Row {
         name: "TLS 1.3 full, RSA-2048, X25519MLKEM768",
         version: ProtocolVersion::TLS1_3,
         key: Key::Rsa2048,
-        basis: Basis::Full,
+        method: Method::Full,
     },
     Row {
         name: "TLS 1.2 full, ECDSA P-256, X25519",
         version: ProtocolVersion::TLS1_2,
         key: Key::EcdsaP256,
-        basis: Basis::Full,
+        method: Method::Full,
     },
     Row {
         name: "TLS 1.2 full, RSA-2048, X25519",
         version: ProtocolVersion::TLS1_2,
         key: Key::Rsa2048,
-        basis: Basis::Full,
+        method: Method::Full,
     },
     Row {
         name: "TLS 1.3 resumed by ticket, X25519MLKEM768",
         version: ProtocolVersion::TLS1_3,
         key: Key::EcdsaP256,
-        basis: Basis::Ticket,
+        method: Method::Ticket,
     },
     Row {
         name: "TLS 1.3 resumed from store, X25519MLKEM768",
         version: ProtocolVersion::TLS1_3,
         key: Key::EcdsaP256,
-        basis: Basis::Stored,
+        method: Method::Stored,
     },
     Row {
         name: "TLS 1.2 resumed by ticket",
         version: ProtocolVersion::TLS1_2,
         key: Key::EcdsaP256,
-        basis: Basis::Ticket,
+        method: Method::Ticket,
     },
     Row {
         name: "TLS 1.2 resumed by id",
         version: ProtocolVersion::TLS1_2,
         key: Key::EcdsaP256,
-        basis: Basis::Stored,
+        method: Method::Stored,
     },
     Row {
         name: "TLS 1.2 first visit, ECDSA P-256, X25519",
         version: ProtocolVersion::TLS1_2,
         key: Key::EcdsaP256,
-        basis: Basis::FirstVisit,
+        method: Method::FirstVisit,
     },
     Row {
         name: "TLS 1.2 first visit, RSA-2048, X25519",
         version: ProtocolVersion::TLS1_2,
         key: Key::Rsa2048,
-        basis: Basis::FirstVisit,
+        method: Method::FirstVisit,
     },
 ];
