@@ -8,6 +8,7 @@ use crate::config::client_auth::ClientAuth;
 use crate::config::server::ServerConfig;
 use crate::connection::link::Link;
 use crate::error::{Error, Misuse};
+use crate::side::Side;
 
 /// Creates any number of certificate requests of a server after the handshake. RFC 9846 4.7.2
 ///
@@ -89,6 +90,7 @@ impl core::fmt::Debug for PendingCertificate {
 
 impl Pending {
     pub(super) fn expectations(&self) -> CertificateExpectations<'_> {
-        self.context.config.certificate_expectations(self.context.certificate_type)
+        let HandshakeContext { config, certificate_type, .. } = &self.context;
+        config.common.certificate_expectations(Side::Client, *certificate_type)
     }
 }

@@ -219,7 +219,7 @@ impl Client {
             return Err(PeerError::WrongCertificateType.into());
         }
         transcript.add(message.bytes());
-        server.ocsp_requested = config.request_ocsp;
+        server.ocsp_requested = config.common.request_ocsp;
         server.signed_certificate_timestamps = timestamps;
         Ok((server, key))
     }

@@ -258,7 +258,8 @@ impl<'a> Client<'a> {
         }
         let (request, certificate) = receive_request(flow, transcript).await?;
         certificate_type_negotiation::check_server(config, info)?;
-        let expectations = config.certificate_expectations(info.server_certificate_type);
+        let expectations =
+            config.common.certificate_expectations(Side::Server, info.server_certificate_type);
         let received = auth::receive(flow, transcript, &certificate, expectations).await?;
         let ReceivedCertificate { certificate, scheme } =
             received.ok_or(PeerError::EmptyCertificate)?;
