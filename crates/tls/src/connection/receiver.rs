@@ -290,8 +290,4 @@ impl Receiver {
     }
 }
 
-impl core::fmt::Debug for Receiver {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Receiver").field("state", &self.state).finish_non_exhaustive()
-    }
-}
+debug_fields!(Receiver: state);

@@ -409,8 +409,4 @@ impl Sender {
     }
 }
 
-impl core::fmt::Debug for Sender {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Sender").field("state", &self.state).finish_non_exhaustive()
-    }
-}
+debug_fields!(Sender: state);

@@ -302,8 +302,4 @@ impl Handshake {
     }
 }
 
-impl core::fmt::Debug for Handshake {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Handshake").field("pending", &self.pending).finish_non_exhaustive()
-    }
-}
+debug_fields!(Handshake: pending);

@@ -180,12 +180,7 @@ impl Default for ClientMemoryStore {
     }
 }
 
-impl fmt::Debug for ClientMemoryStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("ClientMemoryStore");
-        shown.field("sessions_each", &self.sessions_each).finish_non_exhaustive()
-    }
-}
+debug_fields!(ClientMemoryStore: sessions_each);
 
 /// The error of restoring a [`ClientMemoryStore`] from bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

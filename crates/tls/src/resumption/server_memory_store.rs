@@ -1,6 +1,5 @@
 //! A server's session store in memory.
 
-use core::fmt;
 use core::time::Duration;
 
 use pki_types::UnixTime;
@@ -132,13 +131,7 @@ impl Default for ServerMemoryStore {
     }
 }
 
-impl fmt::Debug for ServerMemoryStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerMemoryStore")
-            .field("capacity", &self.capacity)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(ServerMemoryStore: capacity);
 
 /// The number of expired sessions removed per access. An access inserts at most one session, so the
 /// number of expired sessions decreases.

@@ -76,6 +76,7 @@ const MODULES: [(&str, &[&str]); 9] = [
     (
         "crates/tls/src",
         &[
+            "debug",
             "error",
             "sync",
             "side",

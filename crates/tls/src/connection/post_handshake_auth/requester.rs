@@ -45,11 +45,7 @@ impl CertificateRequester {
     }
 }
 
-impl core::fmt::Debug for CertificateRequester {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("CertificateRequester").finish_non_exhaustive()
-    }
-}
+debug_fields!(CertificateRequester);
 
 /// An unanswered certificate request, for [`crate::Receiver::expect`].
 pub struct PendingCertificate(pub(super) Box<Pending>);
@@ -82,11 +78,7 @@ impl PendingCertificate {
     }
 }
 
-impl core::fmt::Debug for PendingCertificate {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("PendingCertificate").field("demand", &self.0.demand).finish_non_exhaustive()
-    }
-}
+debug_fields!(PendingCertificate, pending: demand = pending.0.demand);
 
 impl Pending {
     pub(super) fn expectations(&self) -> CertificateExpectations<'_> {

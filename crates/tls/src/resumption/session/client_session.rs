@@ -1,7 +1,5 @@
 //! A client's session as a value, for stores that do not need bytes.
 
-use core::fmt;
-
 use super::Session;
 use crate::resumption::encoding::Value;
 
@@ -50,8 +48,4 @@ impl Value for ClientSession {
     }
 }
 
-impl fmt::Debug for ClientSession {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientSession").finish_non_exhaustive()
-    }
-}
+debug_fields!(ClientSession);

@@ -1,6 +1,5 @@
 //! A server's session as a value, for stores that do not need bytes.
 
-use core::fmt;
 use std::sync::Arc;
 
 use super::Session;
@@ -55,8 +54,4 @@ impl Value for ServerSession {
     }
 }
 
-impl fmt::Debug for ServerSession {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerSession").finish_non_exhaustive()
-    }
-}
+debug_fields!(ServerSession);
