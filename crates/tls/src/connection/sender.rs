@@ -25,7 +25,7 @@ use crate::sync::MutexGuard;
 /// ```
 pub struct Sender {
     pub(super) sealer: Sealer,
-    pub(super) version: ProtocolVersion,
+    pub(crate) version: ProtocolVersion,
     /// The secrets from which the sealer's key is derived. They are needed after [`Self::park`]
     /// and, in TLS 1.3, for the next key.
     pub(super) keys: WriteKeys,
@@ -67,13 +67,9 @@ impl Sender {
         Ok(&mut self.sealer)
     }
 
-    pub(crate) fn set_version(&mut self, version: ProtocolVersion) {
-        self.version = version;
-    }
-
     /// Installs these keys, which protect all following records.
     pub(crate) fn install(&mut self, keys: NewKeys) -> Result<(), Error> {
-        self.sealer.replace(|place| keys.replace(place))?;
+        keys.replace(&mut self.sealer.protection)?;
         self.keys.put(keys.into_keys());
         self.allowance = None;
         Ok(())
@@ -86,7 +82,7 @@ impl Sender {
 
     /// Removes the early data key: subsequent records are plaintext.
     pub(crate) fn remove_key(&mut self) {
-        self.sealer.uninstall();
+        self.sealer.protection = None;
         self.keys.clear();
         self.allowance = None;
     }
@@ -384,7 +380,7 @@ impl Sender {
         KeyUpdate { request_update: request }.encode(&mut message)?;
         self.sealer.seal_to(ContentType::HANDSHAKE, &message, out)?;
         *secret = secret.next();
-        self.sealer.install(secret.protection()?);
+        self.sealer.protection = Some(secret.protection()?);
         self.updates = self.updates.saturating_add(1);
         Ok(())
     }
