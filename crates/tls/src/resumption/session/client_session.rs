@@ -1,7 +1,6 @@
 //! A client's session as a value, for stores that do not need bytes.
 
-use super::Session;
-use crate::resumption::encoding::Value;
+use super::{Session, SessionValue};
 
 /// A client's session for a [`ClientSessionStore`](crate::session::ClientSessionStore). Its secret
 /// is zeroized on drop.
@@ -34,17 +33,13 @@ impl ClientSession {
     }
 }
 
-impl Value for ClientSession {
-    fn max_encoded_length(&self) -> usize {
-        self.0.max_encoded_length()
+impl SessionValue for ClientSession {
+    fn from_session(session: Session) -> Self {
+        Self(Box::new(session))
     }
 
-    fn to_bytes(&self) -> Option<Vec<u8>> {
-        self.to_bytes()
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        Self::from_bytes(bytes)
+    fn session(&self) -> &Session {
+        &self.0
     }
 }
 

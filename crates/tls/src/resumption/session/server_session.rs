@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Session;
-use crate::resumption::encoding::Value;
+use super::{Session, SessionValue};
 
 /// A server's session for a [`ServerSessionStore`](crate::session::ServerSessionStore). Clones
 /// share one session, whose secret is zeroized when the last clone is dropped.
@@ -40,17 +39,13 @@ impl ServerSession {
     }
 }
 
-impl Value for ServerSession {
-    fn max_encoded_length(&self) -> usize {
-        self.0.max_encoded_length()
+impl SessionValue for ServerSession {
+    fn from_session(session: Session) -> Self {
+        Self(Arc::new(session))
     }
 
-    fn to_bytes(&self) -> Option<Vec<u8>> {
-        self.to_bytes()
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        Self::from_bytes(bytes)
+    fn session(&self) -> &Session {
+        &self.0
     }
 }
 
