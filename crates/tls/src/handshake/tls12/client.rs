@@ -23,7 +23,6 @@ use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, PeerError};
 use crate::handshake::client_hello::offer::{Offer, OfferedSession};
 use crate::handshake::identity::PeerCertificate;
-use crate::handshake::question::{RequestSource, request_from_message};
 use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::coroutine::{Completion, Outcome, boxed};
 use crate::handshake::runtime::established::Established;
@@ -300,30 +299,13 @@ impl Client {
         &mut self,
         request: &Message,
     ) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
-        certificate_type_negotiation::check_client(&self.config, &self.info)?;
-        let chosen = self.select_credential(request).await?;
+        let Self { flow, config, transcript, info, .. } = self;
+        certificate_type_negotiation::check_client(config, info)?;
+        let (version, form) = (ProtocolVersion::TLS1_2, info.client_certificate_type);
+        let chosen = identity::select_for_server(flow, config, request, version, form).await?;
         let credential = chosen.as_ref().map(|(credential, _)| credential);
-        auth::send_certificate(&mut self.flow, &mut self.transcript, credential)?;
+        auth::send_certificate(flow, transcript, credential)?;
         Ok(chosen)
-    }
-
-    async fn select_credential(
-        &mut self,
-        message: &Message,
-    ) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
-        let Self { flow, config, info, .. } = self;
-        let Some(policy) = &config.credentials else { return Ok(None) };
-        let version = ProtocolVersion::TLS1_2;
-        let certificate_type = info.client_certificate_type;
-        let request = request_from_message(message.body(), version, certificate_type)
-            .ok_or(PeerError::UnexpectedMessage)?;
-        let source =
-            || RequestSource::Request { message: message.clone(), version, certificate_type };
-        let Some(credential) = identity::select(flow, policy, &request, source).await? else {
-            return Ok(None);
-        };
-        let scheme = request.scheme_for(&credential).ok_or(PeerError::NoCommonSignatureScheme)?;
-        Ok(Some((credential, scheme)))
     }
 
     /// Sends the client's key share, and derives the main secret. RFC 5246 7.4.7, 8.1
@@ -480,7 +462,7 @@ fn resumed_session(
 /// Checks that the server sends only extensions that were offered. RFC 5246 7.4.1.4
 fn check_extensions(hello: &ServerHello<'_>, offer: &Offer) -> Result<(), Error> {
     let offered = offer.offered();
-    let allowed = |kind: ExtensionType| offered.has(kind) && IN_SERVER_HELLO.contains(&kind);
+    let allowed = |kind: ExtensionType| offered.contains(kind) && IN_SERVER_HELLO.contains(&kind);
     if hello.extensions.types().all(allowed) {
         Ok(())
     } else {
