@@ -1,7 +1,7 @@
 //! `Debug` for types that show only some of their fields.
 
 /// Implements `Debug` for a type whose other fields are secret, long, or of no use in a log.
-/// `debug_fields!(Type: field)` shows this field, and `debug_fields!(Type, value: name = expression)`
+/// `debug_fields!(Type: field)` shows this field. `debug_fields!(Type, value: name = expression)`
 /// shows an expression of the value under this name.
 macro_rules! debug_fields {
     ($type:ident $(<$lifetime:lifetime>)? $(: $($field:ident),+)?) => {

@@ -33,7 +33,7 @@ pub struct Sender {
     pub(super) state: State,
     /// Client: the remaining bytes of early data. `None` if the sender is not for early data.
     /// RFC 9846 4.3.10
-    pub(super) allowance: Option<u32>,
+    pub(crate) allowance: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,11 +73,6 @@ impl Sender {
         self.keys.put(keys.into_keys());
         self.allowance = None;
         Ok(())
-    }
-
-    /// Marks the following data as early data, and limits its number of bytes.
-    pub(crate) fn limit_early_data(&mut self, bytes: u32) {
-        self.allowance = Some(bytes);
     }
 
     /// Removes the early data key: subsequent records are plaintext.

@@ -265,9 +265,9 @@ mod tests {
         const CHACHA: AeadAlgorithm = AeadAlgorithm::ChaCha20Poly1305;
         let protections: [fn() -> Option<Protection>; 4] = [
             || None,
-            || Protection::tls13(GCM, &[1; 16], &[2; 12]).ok(),
-            || Protection::tls12(GCM, &[1; 16], &[2; 4]).ok(),
-            || Protection::tls12(CHACHA, &[1; 32], &[2; 12]).ok(),
+            || Protection::new(GCM, Construction::Tls13, &[1; 16], &[2; 12]).ok(),
+            || Protection::new(GCM, Construction::Tls12Gcm, &[1; 16], &[2; 4]).ok(),
+            || Protection::new(CHACHA, Construction::Tls12ChaCha, &[1; 32], &[2; 12]).ok(),
         ];
         for protection in protections {
             let [mut one, mut other] = [(); 2].map(|()| Sealer {

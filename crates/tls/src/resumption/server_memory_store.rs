@@ -65,7 +65,7 @@ impl ServerMemoryStore {
     /// Removes the session with this ID and returns it, unless it has expired.
     fn take_out(&self, id: &[u8], now: UnixTime) -> Option<Encoding<ServerSession>> {
         let entry = self.with_shard(id, now, |shard, hash| shard.remove(&hash))?;
-        entry.is_unexpired(now).then(|| entry.session.session)
+        entry.is_unexpired(now).then_some(entry.session.session)
     }
 
     /// Removes some expired sessions from the shard of this ID, and then runs `action` on the shard

@@ -1,4 +1,4 @@
-//! An entry of a session store in memory, with the session as the bytes or the value that was stored.
+//! An entry of a session store in memory: the bytes or the value that was stored.
 
 use pki_types::UnixTime;
 use zeroize::Zeroizing;

@@ -76,11 +76,11 @@ const MODULES: [(&str, &[&str]); 9] = [
     (
         "crates/tls/src",
         &[
-            "debug",
             "error",
             "sync",
             "side",
             "policy",
+            "debug",
             "known_values",
             "key_log",
             "record",

@@ -139,7 +139,7 @@ impl Records {
             }
             Command::WriteEarlyData { secret, limit } => {
                 sender_mut(&mut self.sender)?.install(Keys::Tls13(secret).into())?;
-                sender_mut(&mut self.sender)?.limit_early_data(limit);
+                sender_mut(&mut self.sender)?.allowance = Some(limit);
                 self.window = Window::Early;
             }
             Command::AbandonEarlyData => {

@@ -34,7 +34,7 @@ use crate::handshake::transcript::Transcript;
 use crate::handshake::{certificate_type_negotiation, client_session, identity, negotiate};
 use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
-use crate::keys::tls12::{Exporter12, KeyBlock, MainSecret12, Randoms, VerifyData};
+use crate::keys::tls12::{Exporter12, KeyBlock, MainSecret12, Randoms};
 use crate::keys::{scheme, suite};
 use crate::record::joiner::Message;
 use crate::resumption::session::Session;
@@ -97,7 +97,7 @@ pub(crate) fn abbreviated_handshake(
         client.log_main_secret(&session);
         let ticket = client.receive_session_ticket().await?;
         let (KeyBlock { client: write_keys, server: read_keys }, expected, verify_data) =
-            client.derive_abbreviated(&session);
+            finished::abbreviated(session.main_secret(), &client.randoms, &mut client.transcript);
         finished::receive(&mut client.flow, read_keys, &expected, None).await?;
         finished::send(&mut client.flow, write_keys, &verify_data, None)?;
         client.complete_resumed(session, ticket)
@@ -401,12 +401,6 @@ impl Client {
     fn log_main_secret(&self, session: &Session) {
         let log = SecretLog::new(self.config.common.key_log.clone(), &self.randoms.client);
         log.log("CLIENT_RANDOM", session.main_secret().as_bytes());
-    }
-
-    /// Derives the keys, and the contents of both Finished messages, the server's first.
-    /// RFC 5246 7.3
-    fn derive_abbreviated(&mut self, session: &Session) -> (KeyBlock, VerifyData, VerifyData) {
-        finished::abbreviated(session.main_secret(), &self.randoms, &mut self.transcript)
     }
 
     /// Creates the connection, and stores the session again, with a new ticket if there is one.
