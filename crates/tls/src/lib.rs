@@ -76,6 +76,9 @@
     )
 )]
 
+#[macro_use]
+mod debug;
+
 mod auth;
 mod config;
 mod connection;

@@ -1,6 +1,5 @@
 //! The verifiers of this library: certificate chains, raw public keys, and no verification.
 
-use core::fmt;
 use std::sync::{Arc, OnceLock};
 
 use pki_types::SubjectPublicKeyInfoDer;
@@ -89,11 +88,7 @@ impl VerifyPeer for ChainPolicy {
     }
 }
 
-impl fmt::Debug for ChainPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChainPolicy").finish_non_exhaustive()
-    }
-}
+debug_fields!(ChainPolicy);
 
 /// A verifier of raw public keys, and optionally of chains with another verifier. RFC 7250
 ///
@@ -139,11 +134,7 @@ impl VerifyPeer for TrustedRawKeys {
     }
 }
 
-impl fmt::Debug for TrustedRawKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TrustedRawKeys").field("keys", &self.keys.len()).finish_non_exhaustive()
-    }
-}
+debug_fields!(TrustedRawKeys, key_set: keys = key_set.keys.len());
 
 fn refusal(reason: RefusalReason, identity: &PeerIdentity<'_>) -> Box<Refusal> {
     Box::new(identity.refusal(reason))

@@ -1,38 +1,86 @@
 //! The setters that the builders of client and server share.
 
-/// Adds the shared setters to a builder that has a field `common: Common`.
+use std::sync::Arc;
+
+use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+
+use super::client::ClientConfigBuilder;
+use super::clock::Clock;
+use super::protocols::Protocols;
+use super::server::ServerConfigBuilder;
+use crate::auth::compression::CompressCertificate;
+use crate::key_log::KeyLog;
+use crate::record::sealer::Padding;
+
+/// Adds the shared setters to a builder that has a configuration in its field `config`.
 macro_rules! common_setters {
     ($builder:ident) => {
-        impl $builder {
+        setters! {
+            for $builder;
+
             /// Sets the protocol versions to use; their order has no effect. Default: TLS 1.3 and
             /// TLS 1.2. A version without an enabled cipher suite is not used.
-            #[must_use]
-            pub fn versions(mut self, versions: &[ProtocolVersion]) -> Self {
-                self.common.versions = versions.to_vec();
-                self
-            }
-
-            /// Sets the cipher suites to use, most preferred first, in one list for both versions.
-            /// Default: all implemented suites.
-            #[must_use]
-            pub fn cipher_suites(mut self, suites: &[CipherSuite]) -> Self {
-                self.common.set_suites(suites);
-                self
-            }
+            pub fn versions(versions: &[ProtocolVersion]) =>
+                config.common.versions = versions.to_vec();
 
             /// Sets the key exchange groups to use, most preferred first. Default: X25519MLKEM768,
             /// X25519, the NIST curves, the NIST hybrids. ML-KEM-768 and ML-KEM-1024 without a
             /// curve are used only if this list names them.
-            #[must_use]
-            pub fn groups(mut self, groups: &[NamedGroup]) -> Self {
-                self.common.groups = groups.to_vec();
-                self
-            }
+            pub fn groups(groups: &[NamedGroup]) => config.common.groups = groups.to_vec();
 
             /// Sets the signature schemes that are accepted from the peer, most preferred first.
+            pub fn signature_schemes(schemes: &[SignatureScheme]) =>
+                config.common.signature_schemes = schemes.to_vec();
+
+            /// Sets whether peers may compress their certificates with the algorithms of
+            /// `certificate_compression`. Default: off. Compression saves a few hundred bytes of a
+            /// chain, and costs as much time as a key exchange.
+            pub fn offer_certificate_compression(offer: bool) =>
+                config.common.offer_certificate_compression = offer;
+
+            /// Sets the signature schemes announced for the peer's certificates, most preferred
+            /// first, so that a peer with several chains sends one that can be verified. The
+            /// verifier decides which certificates are accepted. Default: not sent; then the peer
+            /// applies `signature_schemes` to certificates too. RFC 9846 4.3.3
+            pub fn certificate_signature_schemes(schemes: &[SignatureScheme]) =>
+                config.common.certificate_signature_schemes = Some(schemes.to_vec());
+
+            /// Sets the maximum size of a received record in plaintext bytes, 64 to 16385. In TLS
+            /// 1.3 the content type counts as one byte. Default: the extension is not sent.
+            /// RFC 8449
+            pub fn record_size_limit(bytes: u16) => config.common.record_size_limit = Some(bytes);
+
+            /// Sets the maximum number of plaintext bytes in a sent record, 64 to 16384. Default:
+            /// 16384.
+            pub fn max_fragment(bytes: u16) => config.common.max_fragment = bytes;
+
+            /// Sets the padding of protected records (TLS 1.3). Default: none. RFC 9846 5.4
+            pub fn padding(padding: Padding) => config.common.padding = padding;
+
+            /// Sets whether TLS 1.2 peers that do not support the extended main secret are refused.
+            /// Default: off. RFC 7627
+            pub fn require_extended_main_secret(required: bool) =>
+                config.common.require_extended_main_secret = required;
+
+            /// Sets whether an end of input without close_notify counts as a regular end. Default:
+            /// off, because an attacker can truncate the data by closing the transport.
+            pub fn tolerate_truncation(tolerate: bool) =>
+                config.common.tolerate_truncation = tolerate;
+
+            /// Sets the log to which every secret of the connections is written. For debugging
+            /// only.
+            pub fn key_log(log: Arc<dyn KeyLog>) => config.common.key_log = Some(log);
+
+            /// Sets the source of time. Default: the clock of the operating system.
+            pub fn clock(clock: Arc<dyn Clock>) => config.common.clock = clock;
+        }
+
+        impl $builder {
+            /// Sets the cipher suites to use, most preferred first, in one list for both versions.
+            /// Default: all implemented suites.
             #[must_use]
-            pub fn signature_schemes(mut self, schemes: &[SignatureScheme]) -> Self {
-                self.common.signature_schemes = schemes.to_vec();
+            pub fn cipher_suites(mut self, suites: &[CipherSuite]) -> Self {
+                self.config.common.set_suites(suites);
                 self
             }
 
@@ -51,27 +99,8 @@ macro_rules! common_setters {
                 mut self,
                 algorithms: Vec<Arc<dyn CompressCertificate>>,
             ) -> Self {
-                self.common.certificate_decompression.clone_from(&algorithms);
-                self.common.certificate_compression = algorithms;
-                self
-            }
-
-            /// Sets whether peers may compress their certificates with the algorithms of
-            /// `certificate_compression`. Default: off. Compression saves a few hundred bytes of a
-            /// chain, and costs as much time as a key exchange.
-            #[must_use]
-            pub fn offer_certificate_compression(mut self, offer: bool) -> Self {
-                self.common.offer_certificate_compression = offer;
-                self
-            }
-
-            /// Sets the signature schemes announced for the peer's certificates, most preferred
-            /// first, so that a peer with several chains sends one that can be verified. The
-            /// verifier decides which certificates are accepted. Default: not sent; then the peer
-            /// applies `signature_schemes` to certificates too. RFC 9846 4.3.3
-            #[must_use]
-            pub fn certificate_signature_schemes(mut self, schemes: &[SignatureScheme]) -> Self {
-                self.common.certificate_signature_schemes = Some(schemes.to_vec());
+                self.config.common.certificate_decompression.clone_from(&algorithms);
+                self.config.common.certificate_compression = algorithms;
                 self
             }
 
@@ -79,66 +108,12 @@ macro_rules! common_setters {
             #[must_use]
             pub fn alpn<P: AsRef<[u8]>>(mut self, protocols: &[P]) -> Self {
                 let names = protocols.iter().map(|p| p.as_ref().to_vec());
-                self.common.alpn = Protocols::new(names.collect());
-                self
-            }
-
-            /// Sets the maximum size of a received record in plaintext bytes, 64 to 16385. In TLS
-            /// 1.3 the content type counts as one byte. Default: the extension is not sent.
-            /// RFC 8449
-            #[must_use]
-            pub fn record_size_limit(mut self, bytes: u16) -> Self {
-                self.common.record_size_limit = Some(bytes);
-                self
-            }
-
-            /// Sets the maximum number of plaintext bytes in a sent record, 64 to 16384. Default:
-            /// 16384.
-            #[must_use]
-            pub fn max_fragment(mut self, bytes: u16) -> Self {
-                self.common.max_fragment = bytes;
-                self
-            }
-
-            /// Sets the padding of protected records (TLS 1.3). Default: none. RFC 9846 5.4
-            #[must_use]
-            pub fn padding(mut self, padding: Padding) -> Self {
-                self.common.padding = padding;
-                self
-            }
-
-            /// Sets whether TLS 1.2 peers that do not support the extended main secret are refused.
-            /// Default: off. RFC 7627
-            #[must_use]
-            pub fn require_extended_main_secret(mut self, required: bool) -> Self {
-                self.common.require_extended_main_secret = required;
-                self
-            }
-
-            /// Sets whether an end of input without close_notify counts as a regular end. Default:
-            /// off, because an attacker can truncate the data by closing the transport.
-            #[must_use]
-            pub fn tolerate_truncation(mut self, tolerate: bool) -> Self {
-                self.common.tolerate_truncation = tolerate;
-                self
-            }
-
-            /// Sets the log to which every secret of the connections is written. For debugging
-            /// only.
-            #[must_use]
-            pub fn key_log(mut self, log: Arc<dyn KeyLog>) -> Self {
-                self.common.key_log = Some(log);
-                self
-            }
-
-            /// Sets the source of time. Default: the clock of the operating system.
-            #[must_use]
-            pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-                self.common.clock = clock;
+                self.config.common.alpn = Protocols::new(names.collect());
                 self
             }
         }
     };
 }
 
-pub(crate) use common_setters;
+common_setters!(ClientConfigBuilder);
+common_setters!(ServerConfigBuilder);

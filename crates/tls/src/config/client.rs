@@ -3,29 +3,22 @@
 use std::sync::Arc;
 
 use pki_types::SubjectPublicKeyInfoDer;
-use tercel_crypto::HashAlgorithm;
+use tercel_crypto::{Hash, HashAlgorithm};
 use tercel_pki::Roots;
-use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel_wire::{CertificateType, NamedGroup};
 
-use super::builder::common_setters;
-use super::clock::Clock;
 use super::common::Common;
-use super::protocols::Protocols;
-use super::resumption::{ClientResumption, client_context_digest};
+use super::resumption::{ClientResumption, fingerprint, unknown};
 use super::usable_psks;
-use crate::auth::certificate_expectations::CertificateExpectations;
 use crate::auth::certificate_types;
-use crate::auth::compression::CompressCertificate;
 use crate::auth::credential::{Credential, Credentials, SelectCredential};
 use crate::auth::verifier::{RejectAllPeers, from_roots, with_raw_keys};
 use crate::auth::verify_peer::VerifyPeer;
 use crate::error::config::ConfigError;
-use crate::key_log::KeyLog;
 use crate::policy::Policy;
 use crate::psk::PreSharedKey;
-use crate::record::sealer::Padding;
 use crate::resumption::client_memory_store::ClientMemoryStore;
-use crate::side::Side;
+use crate::resumption::session::client_store::ClientSessionStore;
 
 /// A client's configuration, shared by any number of connections.
 ///
@@ -50,8 +43,6 @@ pub struct ClientConfig {
     pub(crate) key_shares: Option<Vec<NamedGroup>>,
     pub(crate) server_groups: Vec<NamedGroup>,
     pub(crate) send_server_name: bool,
-    pub(crate) request_ocsp: bool,
-    pub(crate) request_timestamps: bool,
     pub(crate) server_padding: Option<u16>,
     pub(crate) middlebox_compatibility: bool,
     pub(crate) shuffle_extensions: bool,
@@ -63,19 +54,31 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// Returns the requirements on a server's Certificate message.
-    pub(crate) fn certificate_expectations(
-        &self,
-        certificate_type: CertificateType,
-    ) -> CertificateExpectations<'_> {
-        CertificateExpectations {
-            side: Side::Server,
-            ocsp: self.request_ocsp,
-            timestamps: self.request_timestamps,
-            certificate_type,
-            schemes: &self.common.signature_schemes,
-            compression: self.common.offered_compression(),
-        }
+    /// Computes the context digest: of the session context, the application protocols, the trusted
+    /// roots, the requests for staples and timestamps, and the pre-shared keys. A session of a
+    /// configuration is not offered by another configuration that trusts fewer servers.
+    ///
+    /// If the verifier has no fingerprint, or the client has credentials, the session context
+    /// distinguishes configurations; without a session context, no configuration shares sessions.
+    fn context_digest(&self) -> Result<[u8; 32], ConfigError> {
+        let session_context = &self.resumption.session_context;
+        let trusted = fingerprint(&self.verifier);
+        let can_tell = trusted.is_some() && self.credentials.is_none();
+        let unknown = if can_tell { [0; 32] } else { unknown(session_context)? };
+        let trusted = trusted.unwrap_or_default();
+        // Without a request for a staple, a must-staple certificate is accepted. RFC 7633 4.2.3
+        // A verifier may require timestamps, which are sent only on request. RFC 6962 3.3.1
+        let staples =
+            [u8::from(self.common.request_ocsp), u8::from(self.common.request_timestamps)];
+        let mut hash = Hash::new(HashAlgorithm::Sha256);
+        let mut add = |part: &[u8]| {
+            hash.update(&part.len().to_be_bytes());
+            hash.update(part);
+        };
+        [session_context, &trusted[..], &unknown, &staples].into_iter().for_each(&mut add);
+        self.common.alpn.iter().for_each(|name| add(name));
+        self.pre_shared_keys.iter().for_each(|key| add(&key.fingerprint()));
+        Ok(hash.finish().first_chunk().copied().unwrap_or_default())
     }
 
     /// Creates a builder with secure defaults. It needs roots, another verifier, or pre-shared
@@ -83,27 +86,31 @@ impl ClientConfig {
     #[must_use]
     pub fn builder() -> ClientConfigBuilder {
         ClientConfigBuilder {
-            common: Common::new(),
+            config: ClientConfig {
+                common: Common { request_ocsp: true, ..Common::new() },
+                verifier: Policy::Here(Arc::new(RejectAllPeers)),
+                credentials: None,
+                pre_shared_keys: Vec::new(),
+                only_pre_shared_keys: false,
+                server_certificate_types: Vec::new(),
+                client_certificate_types: Vec::new(),
+                certificate_authorities: Vec::new(),
+                key_shares: None,
+                server_groups: Vec::new(),
+                send_server_name: true,
+                server_padding: None,
+                middlebox_compatibility: true,
+                shuffle_extensions: false,
+                grease: false,
+                fallback_scsv: false,
+                require_secure_renegotiation: true,
+                post_handshake_auth: false,
+                resumption: ClientResumption::new(),
+            },
             verifier: None,
-            credentials: None,
-            pre_shared_keys: Vec::new(),
             raw_keys: None,
             server_certificate_types: None,
             client_certificate_types: None,
-            certificate_authorities: Vec::new(),
-            key_shares: None,
-            server_groups: Vec::new(),
-            send_server_name: true,
-            request_ocsp: true,
-            request_timestamps: false,
-            server_padding: None,
-            middlebox_compatibility: true,
-            shuffle_extensions: false,
-            grease: false,
-            fallback_scsv: false,
-            require_secure_renegotiation: true,
-            post_handshake_auth: false,
-            resumption: ClientResumption::new(),
             default_store: true,
         }
     }
@@ -112,41 +119,135 @@ impl ClientConfig {
 /// A builder of a [`ClientConfig`].
 #[derive(Clone)]
 pub struct ClientConfigBuilder {
-    common: Common,
+    /// The configuration so far. `build` sets what depends on several options.
+    pub(super) config: ClientConfig,
     verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
-    credentials: Option<Policy<dyn SelectCredential>>,
-    pre_shared_keys: Vec<Arc<PreSharedKey>>,
     raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
     server_certificate_types: Option<Vec<CertificateType>>,
     client_certificate_types: Option<Vec<CertificateType>>,
-    pub(super) certificate_authorities: Vec<Vec<u8>>,
-    key_shares: Option<Vec<NamedGroup>>,
-    server_groups: Vec<NamedGroup>,
-    send_server_name: bool,
-    request_ocsp: bool,
-    request_timestamps: bool,
-    server_padding: Option<u16>,
-    middlebox_compatibility: bool,
-    shuffle_extensions: bool,
-    grease: bool,
-    fallback_scsv: bool,
-    require_secure_renegotiation: bool,
-    post_handshake_auth: bool,
-    pub(super) resumption: ClientResumption,
-    pub(super) default_store: bool,
+    default_store: bool,
 }
 
-common_setters!(ClientConfigBuilder);
+setters! {
+    for ClientConfigBuilder;
 
-impl ClientConfigBuilder {
     /// Sets the trusted roots. A server is trusted if its chain ends in one of them and its
     /// certificate is valid for the server's name.
-    #[must_use]
-    pub fn roots(mut self, roots: Roots) -> Self {
-        self.verifier = Some(from_roots(roots));
-        self
-    }
+    pub fn roots(roots: Roots) => verifier = Some(from_roots(roots));
 
+    /// Sets who verifies servers: an object that is called during the handshake (`Policy::Here`),
+    /// or the caller, who receives a `Question::VerifyPeer` (`Policy::Ask`).
+    pub fn verifier(verifier: Policy<dyn VerifyPeer>) => verifier = Some(Ok(verifier));
+
+    /// Sets who selects the credential for servers that request client authentication: an object
+    /// that is called during the handshake (`Policy::Here`), or the caller, who receives a
+    /// `Question::SelectCredential` (`Policy::Ask`).
+    pub fn credentials(credentials: Policy<dyn SelectCredential>) =>
+        config.credentials = Some(credentials);
+
+    /// Sets the raw public keys (`SubjectPublicKeyInfo`) with which servers may authenticate.
+    /// Servers with a chain that the roots or the verifier accept remain trusted. RFC 7250
+    pub fn trusted_raw_keys(keys: Vec<SubjectPublicKeyInfoDer<'static>>) => raw_keys = Some(keys);
+
+    /// Sets the certificate types accepted from servers, most preferred first. Default: those that
+    /// the roots, the verifier and the trusted raw keys can verify. RFC 7250
+    pub fn server_certificate_types(types: &[CertificateType]) =>
+        server_certificate_types = Some(types.to_vec());
+
+    /// Sets the certificate types that the client can send, most preferred first. Default: the type
+    /// of the credential if there is exactly one, otherwise X.509 only. RFC 7250
+    pub fn client_certificate_types(types: &[CertificateType]) =>
+        client_certificate_types = Some(types.to_vec());
+
+    /// Sets whether the client offers to authenticate after the handshake (TLS 1.3). Default: off.
+    /// When a request arrives, the receiver returns [`crate::Opened::CertificateRequested`], which
+    /// the caller has to answer. [`crate::Stream`] answers requests itself. HTTP/2 prohibits this
+    /// authentication. RFC 9846 4.3.6, 4.7.2, RFC 8740
+    pub fn post_handshake_auth(on: bool) => config.post_handshake_auth = on;
+
+    /// Sets the authorities announced to servers (TLS 1.3), so that a server with several chains
+    /// sends one that the client trusts. Each is a DER `Name`, as [`tercel_pki::Roots::subjects`]
+    /// returns them. The verifier decides which chains are accepted. Default: none, because the
+    /// names enlarge the ClientHello and disclose which authorities the client trusts.
+    /// RFC 9846 4.3.4
+    pub fn certificate_authorities(names: Vec<Vec<u8>>) => config.certificate_authorities = names;
+
+    /// Sets the groups for which the ClientHello contains a key share. Default: the first group. If
+    /// that group is a hybrid and its traditional half is enabled too, a share for this half is
+    /// added, since it needs no further computation.
+    pub fn key_shares(groups: &[NamedGroup]) => config.key_shares = Some(groups.to_vec());
+
+    /// Test seam. Sets groups that the server is known to support, in any order, from DNS or from
+    /// an earlier connection. The client then sends a share for the best enabled group among them,
+    /// instead of the shares set by [`Self::key_shares`]. A wrong hint costs only a round trip.
+    /// draft-ietf-tls-key-share-prediction 3
+    #[cfg(all(feature = "testing", debug_assertions))]
+    pub fn server_groups_hint(groups: &[NamedGroup]) => config.server_groups = groups.to_vec();
+
+    /// Sets whether the server's name is sent. Default: yes. IP addresses are never sent.
+    /// RFC 6066 3
+    pub fn send_server_name(send: bool) => config.send_server_name = send;
+
+    /// Sets whether a stapled OCSP response is requested. Default: yes. The verifier decides
+    /// whether the response is required: [`tercel_pki::OcspPolicy`]. RFC 6066 8
+    pub fn request_ocsp(request: bool) => config.common.request_ocsp = request;
+
+    /// Sets whether signed certificate timestamps are requested. Default: no. RFC 6962 3.3.1
+    pub fn request_signed_certificate_timestamps(request: bool) =>
+        config.common.request_timestamps = request;
+
+    /// Test seam. Sets the number of additional bytes to request in the first flight of a TLS 1.3
+    /// server. The bytes simulate larger certificates. Default: not requested. The request uses
+    /// BoringSSL's extension `server_padding`, whose number is not registered. See
+    /// [`crate::ConnectionInfo::got_server_padding`].
+    #[cfg(all(feature = "testing", debug_assertions))]
+    pub fn request_server_padding(bytes: u16) => config.server_padding = Some(bytes);
+
+    /// Sets whether middlebox compatibility mode is used. Default: on. RFC 9846 E.4
+    pub fn middlebox_compatibility(on: bool) => config.middlebox_compatibility = on;
+
+    /// Sets whether the extensions are sent in a random order. Default: off.
+    pub fn shuffle_extensions(on: bool) => config.shuffle_extensions = on;
+
+    /// Sets whether the client sends reserved values that servers must ignore: a cipher suite, a
+    /// group with a key share, a version, a signature scheme, a PSK key exchange mode, an
+    /// application protocol if there are any, and two extensions. Each connection chooses the
+    /// values at random. Default: off. RFC 8701 3.1
+    pub fn grease(on: bool) => config.grease = on;
+
+    /// Sets whether TLS_FALLBACK_SCSV is sent, which marks the connection as a retry with a lower
+    /// version. Default: off. RFC 7507
+    pub fn fallback_scsv(on: bool) => config.fallback_scsv = on;
+
+    /// Sets whether TLS 1.2 servers that do not indicate secure renegotiation are refused. Default:
+    /// on. RFC 5746 4.1
+    pub fn require_secure_renegotiation(required: bool) =>
+        config.require_secure_renegotiation = required;
+
+    /// Sets the store for sessions. Default: a store in memory for this configuration only.
+    pub fn session_store(store: Arc<dyn ClientSessionStore>) =>
+        config.resumption.store = Some(store);
+
+    /// Sets whether early data is sent if the offered session allows it. Default: off.
+    ///
+    /// Early data can be replayed: send only data that the server may safely process twice.
+    /// RFC 9846 8, F.5
+    pub fn early_data(on: bool) => config.resumption.early_data = on;
+
+    /// Sets whether the server's stored certificate is verified again before a session is offered.
+    /// If the certificate is refused, a full handshake is performed. Default: off. A session always
+    /// expires with the certificate.
+    pub fn verify_resumed(on: bool) => config.resumption.verify_resumed = on;
+
+    /// Sets the context, for configurations that share a store. A session is offered only under an
+    /// equal context, equal roots and equal application protocols. A configuration with a verifier
+    /// of the application, or with client credentials, shares sessions only if it has a context;
+    /// use one context only for configurations that trust the same servers and authenticate as the
+    /// same client.
+    pub fn session_context(context: &[u8]) => config.resumption.session_context = context.to_vec();
+}
+
+impl ClientConfigBuilder {
     /// Sets the certificate authorities of the operating system as the trusted roots. The
     /// environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR` are respected. Requires the feature
     /// `native-roots`, which is off by default.
@@ -176,14 +277,6 @@ impl ClientConfigBuilder {
         self.roots(Roots::webpki())
     }
 
-    /// Sets who verifies servers: an object that is called during the handshake (`Policy::Here`),
-    /// or the caller, who receives a `Question::VerifyPeer` (`Policy::Ask`).
-    #[must_use]
-    pub fn verifier(mut self, verifier: Policy<dyn VerifyPeer>) -> Self {
-        self.verifier = Some(Ok(verifier));
-        self
-    }
-
     /// Sets the credential for servers that request client authentication. A second call replaces
     /// the first credential. To select among several credentials, see [`Self::credentials`].
     #[must_use]
@@ -193,12 +286,11 @@ impl ClientConfigBuilder {
         self.credentials(Policy::Here(Arc::new(Credentials::new(vec![credential]))))
     }
 
-    /// Sets who selects the credential for servers that request client authentication: an object
-    /// that is called during the handshake (`Policy::Here`), or the caller, who receives a
-    /// `Question::SelectCredential` (`Policy::Ask`).
+    /// Disables resumption and requests no tickets.
     #[must_use]
-    pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
-        self.credentials = Some(credentials);
+    pub fn without_resumption(mut self) -> Self {
+        self.default_store = false;
+        self.config.resumption.store = None;
         self
     }
 
@@ -211,135 +303,7 @@ impl ClientConfigBuilder {
     /// RFC 9257 4
     #[must_use]
     pub fn pre_shared_keys(mut self, keys: impl IntoIterator<Item = PreSharedKey>) -> Self {
-        self.pre_shared_keys.extend(keys.into_iter().map(Arc::new));
-        self
-    }
-
-    /// Sets the raw public keys (`SubjectPublicKeyInfo`) with which servers may authenticate.
-    /// Servers with a chain that the roots or the verifier accept remain trusted. RFC 7250
-    #[must_use]
-    pub fn trusted_raw_keys(mut self, keys: Vec<SubjectPublicKeyInfoDer<'static>>) -> Self {
-        self.raw_keys = Some(keys);
-        self
-    }
-
-    /// Sets the certificate types accepted from servers, most preferred first. Default: those that
-    /// the roots, the verifier and the trusted raw keys can verify. RFC 7250
-    #[must_use]
-    pub fn server_certificate_types(mut self, types: &[CertificateType]) -> Self {
-        self.server_certificate_types = Some(types.to_vec());
-        self
-    }
-
-    /// Sets the certificate types that the client can send, most preferred first. Default: the type
-    /// of the credential if there is exactly one, otherwise X.509 only. RFC 7250
-    #[must_use]
-    pub fn client_certificate_types(mut self, types: &[CertificateType]) -> Self {
-        self.client_certificate_types = Some(types.to_vec());
-        self
-    }
-
-    /// Sets whether the client offers to authenticate after the handshake (TLS 1.3). Default: off.
-    /// When a request arrives, the receiver returns [`crate::Opened::CertificateRequested`], which
-    /// the caller has to answer. [`crate::Stream`] answers requests itself. HTTP/2 prohibits this
-    /// authentication. RFC 9846 4.3.6, 4.7.2, RFC 8740
-    #[must_use]
-    pub fn post_handshake_auth(mut self, on: bool) -> Self {
-        self.post_handshake_auth = on;
-        self
-    }
-
-    /// Sets the groups for which the ClientHello contains a key share. Default: the first group. If
-    /// that group is a hybrid and its traditional half is enabled too, a share for this half is
-    /// added, since it needs no further computation.
-    #[must_use]
-    pub fn key_shares(mut self, groups: &[NamedGroup]) -> Self {
-        self.key_shares = Some(groups.to_vec());
-        self
-    }
-
-    /// Test seam. Sets groups that the server is known to support, in any order, from DNS or from
-    /// an earlier connection. The client then sends a share for the best enabled group among them,
-    /// instead of the shares set by [`Self::key_shares`]. A wrong hint costs only a round trip.
-    /// draft-ietf-tls-key-share-prediction 3
-    #[cfg(all(feature = "testing", debug_assertions))]
-    #[must_use]
-    pub fn server_groups_hint(mut self, groups: &[NamedGroup]) -> Self {
-        self.server_groups = groups.to_vec();
-        self
-    }
-
-    /// Sets whether the server's name is sent. Default: yes. IP addresses are never sent.
-    /// RFC 6066 3
-    #[must_use]
-    pub fn send_server_name(mut self, send: bool) -> Self {
-        self.send_server_name = send;
-        self
-    }
-
-    /// Sets whether a stapled OCSP response is requested. Default: yes. The verifier decides
-    /// whether the response is required: [`tercel_pki::OcspPolicy`]. RFC 6066 8
-    #[must_use]
-    pub fn request_ocsp(mut self, request: bool) -> Self {
-        self.request_ocsp = request;
-        self
-    }
-
-    /// Sets whether signed certificate timestamps are requested. Default: no. RFC 6962 3.3.1
-    #[must_use]
-    pub fn request_signed_certificate_timestamps(mut self, request: bool) -> Self {
-        self.request_timestamps = request;
-        self
-    }
-
-    /// Test seam. Sets the number of additional bytes to request in the first flight of a TLS 1.3
-    /// server. The bytes simulate larger certificates. Default: not requested. The request uses
-    /// BoringSSL's extension `server_padding`, whose number is not registered. See
-    /// [`crate::ConnectionInfo::got_server_padding`].
-    #[cfg(all(feature = "testing", debug_assertions))]
-    #[must_use]
-    pub fn request_server_padding(mut self, bytes: u16) -> Self {
-        self.server_padding = Some(bytes);
-        self
-    }
-
-    /// Sets whether middlebox compatibility mode is used. Default: on. RFC 9846 E.4
-    #[must_use]
-    pub fn middlebox_compatibility(mut self, on: bool) -> Self {
-        self.middlebox_compatibility = on;
-        self
-    }
-
-    /// Sets whether the extensions are sent in a random order. Default: off.
-    #[must_use]
-    pub fn shuffle_extensions(mut self, on: bool) -> Self {
-        self.shuffle_extensions = on;
-        self
-    }
-
-    /// Sets whether the client sends reserved values that servers must ignore: a cipher suite, a
-    /// group with a key share, a version, a signature scheme, a PSK key exchange mode, an
-    /// application protocol if there are any, and two extensions. Each connection chooses the
-    /// values at random. Default: off. RFC 8701 3.1
-    #[must_use]
-    pub fn grease(mut self, on: bool) -> Self {
-        self.grease = on;
-        self
-    }
-
-    /// Sets whether TLS_FALLBACK_SCSV is sent, which marks the connection as a retry with a lower
-    /// version. Default: off. RFC 7507
-    #[must_use]
-    pub fn fallback_scsv(mut self, on: bool) -> Self {
-        self.fallback_scsv = on;
-        self
-    }
-
-    /// Sets whether TLS 1.2 servers that do not indicate secure renegotiation are refused. Default:
-    /// on. RFC 5746 4.1
-    #[must_use]
-    pub fn require_secure_renegotiation(mut self, required: bool) -> Self {
-        self.require_secure_renegotiation = required;
+        self.config.pre_shared_keys.extend(keys.into_iter().map(Arc::new));
         self
     }
 
@@ -349,63 +313,37 @@ impl ClientConfigBuilder {
     /// If a required option is missing, or options contradict each other: the [`ConfigError`] names
     /// the option.
     pub fn build(self) -> Result<Arc<ClientConfig>, ConfigError> {
-        let mut common = self.common.checked()?;
+        let mut config = self.config;
+        let common = &mut config.common;
+        common.prepare()?;
         let (verifier, judged) = with_raw_keys(self.raw_keys, self.verifier.transpose()?)?;
-        let server_certificate_types = self.server_certificate_types.unwrap_or(judged);
-        let client_certificate_types =
+        config.server_certificate_types = self.server_certificate_types.unwrap_or(judged);
+        config.client_certificate_types =
             self.client_certificate_types.unwrap_or(certificate_types::DEFAULT.to_vec());
-        if !certificate_types::is_valid_list(&server_certificate_types)
-            || !certificate_types::is_valid_list(&client_certificate_types)
+        if !certificate_types::is_valid_list(&config.server_certificate_types)
+            || !certificate_types::is_valid_list(&config.client_certificate_types)
         {
             return Err(ConfigError::BadCertificateTypes);
         }
-        check_authorities(&self.certificate_authorities)?;
-        common.check_key_shares(self.key_shares.as_deref().unwrap_or_default())?;
-        let mut resumption = self.resumption;
-        if self.default_store && resumption.store.is_none() {
-            resumption.store = Some(Arc::new(ClientMemoryStore::default()));
+        check_authorities(&config.certificate_authorities)?;
+        common.check_key_shares(config.key_shares.as_deref().unwrap_or_default())?;
+        if self.default_store && config.resumption.store.is_none() {
+            config.resumption.store = Some(Arc::new(ClientMemoryStore::default()));
         }
-        let keys = usable_psks::keys(self.pre_shared_keys, &common)?;
-        let only_pre_shared_keys = verifier.is_none();
-        let verifier = match verifier {
-            Some(verifier) => verifier,
-            None if keys.is_empty() => return Err(ConfigError::NoVerifier),
+        config.pre_shared_keys = usable_psks::keys(config.pre_shared_keys, common)?;
+        config.only_pre_shared_keys = verifier.is_none();
+        match verifier {
+            Some(verifier) => config.verifier = verifier,
+            None if config.pre_shared_keys.is_empty() => return Err(ConfigError::NoVerifier),
             None => {
-                let hashes: Vec<HashAlgorithm> = keys.iter().map(|key| key.hash()).collect();
-                common.only_for_pre_shared_keys(&hashes);
-                Policy::Here(Arc::new(RejectAllPeers) as Arc<dyn VerifyPeer>)
+                let keys = config.pre_shared_keys.iter();
+                common.only_for_pre_shared_keys(&keys.map(|key| key.hash()).collect::<Vec<_>>());
             }
-        };
-        if resumption.store.is_some() {
-            let shows = self.credentials.is_some();
-            let session_context = &resumption.session_context;
-            let requests = (self.request_ocsp, self.request_timestamps);
-            resumption.context_digest =
-                client_context_digest(session_context, &common, &verifier, shows, requests, &keys)?;
         }
-        Ok(Arc::new(ClientConfig {
-            resumption,
-            verifier,
-            server_certificate_types,
-            client_certificate_types,
-            common,
-            credentials: self.credentials,
-            pre_shared_keys: keys,
-            only_pre_shared_keys,
-            certificate_authorities: self.certificate_authorities,
-            key_shares: self.key_shares,
-            server_groups: self.server_groups,
-            send_server_name: self.send_server_name,
-            request_ocsp: self.request_ocsp,
-            request_timestamps: self.request_timestamps,
-            server_padding: self.server_padding,
-            middlebox_compatibility: self.middlebox_compatibility,
-            shuffle_extensions: self.shuffle_extensions,
-            grease: self.grease,
-            fallback_scsv: self.fallback_scsv,
-            require_secure_renegotiation: self.require_secure_renegotiation,
-            post_handshake_auth: self.post_handshake_auth,
-        }))
+        if config.resumption.store.is_some() {
+            config.resumption.context_digest = config.context_digest()?;
+        }
+        Ok(Arc::new(config))
     }
 }
 

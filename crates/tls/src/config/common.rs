@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use tercel_crypto::HashAlgorithm;
-use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::clock::{Clock, SystemClock};
 use super::protocols::Protocols;
+use crate::auth::certificate_expectations::CertificateExpectations;
 use crate::auth::compression::{self, CompressCertificate};
 use crate::error::config::ConfigError;
 use crate::key_log::KeyLog;
@@ -16,6 +17,7 @@ use crate::keys::{group, scheme, suite};
 use crate::record::limits;
 use crate::record::sealer::Padding;
 use crate::resumption::session::Session;
+use crate::side::Side;
 
 /// The options of a configuration that client and server have in common.
 #[derive(Clone)]
@@ -25,7 +27,7 @@ pub(crate) struct Common {
     /// Whether the application chose the suites. Then their order is never changed.
     pub(crate) suites_chosen: bool,
     /// A chosen suite that is not implemented. With it the configuration cannot be built.
-    unknown_suite: Option<CipherSuite>,
+    pub(super) unknown_suite: Option<CipherSuite>,
     pub(crate) groups: Vec<NamedGroup>,
     pub(crate) signature_schemes: Vec<SignatureScheme>,
     /// The algorithms that compress the certificates of this side.
@@ -35,6 +37,10 @@ pub(crate) struct Common {
     pub(crate) offer_certificate_compression: bool,
     /// The schemes in the signature_algorithms_cert extension. `None`: the extension is not sent.
     pub(crate) certificate_signature_schemes: Option<Vec<SignatureScheme>>,
+    /// Whether stapled OCSP responses are requested with the peer's certificate.
+    pub(crate) request_ocsp: bool,
+    /// Whether signed certificate timestamps are requested with the peer's certificate.
+    pub(crate) request_timestamps: bool,
     pub(crate) alpn: Protocols,
     pub(crate) record_size_limit: Option<u16>,
     pub(crate) max_fragment: u16,
@@ -58,6 +64,8 @@ impl Common {
             certificate_decompression: compression::compiled(),
             offer_certificate_compression: false,
             certificate_signature_schemes: None,
+            request_ocsp: false,
+            request_timestamps: false,
             alpn: Protocols::default(),
             record_size_limit: None,
             max_fragment: 1 << 14,
@@ -76,10 +84,10 @@ impl Common {
     }
 
     /// Checks the options, and removes the versions without a suite.
-    pub(crate) fn checked(mut self) -> Result<Self, ConfigError> {
+    pub(super) fn prepare(&mut self) -> Result<(), ConfigError> {
         self.check()?;
         // A version without a suite must not be offered: a server could choose it and fail.
-        let Self { versions, suites, .. } = &mut self;
+        let Self { versions, suites, .. } = self;
         versions.retain(|version| suites.iter().any(|suite| version_of(suite) == *version));
         if versions.is_empty() {
             return Err(ConfigError::NoCipherSuite);
@@ -89,7 +97,7 @@ impl Common {
         tercel_crypto::fill_random(&mut [0_u8; 1]).map_err(|_| ConfigError::Random)?;
         // This call performs the self-test of the hash lanes.
         _ = tercel_crypto::hash_lanes();
-        Ok(self)
+        Ok(())
     }
 
     fn check(&self) -> Result<(), ConfigError> {
@@ -187,6 +195,22 @@ impl Common {
         let tls13 = version == ProtocolVersion::TLS1_3;
         let fits = move |scheme: &SignatureScheme| tls13 || !scheme::is_for_tls13_only(*scheme);
         self.signature_schemes.iter().copied().filter(fits)
+    }
+
+    /// Returns the requirements on the Certificate message of this side's peers.
+    pub(crate) fn certificate_expectations(
+        &self,
+        side: Side,
+        certificate_type: CertificateType,
+    ) -> CertificateExpectations<'_> {
+        CertificateExpectations {
+            side,
+            ocsp: self.request_ocsp,
+            timestamps: self.request_timestamps,
+            certificate_type,
+            schemes: &self.signature_schemes,
+            compression: self.offered_compression(),
+        }
     }
 
     /// Returns the algorithms with which a peer may compress its certificate.

@@ -1,12 +1,28 @@
 //! Configurations: plain values that are built once and shared by reference.
 
+/// Adds setters to a builder. `pub fn name(argument: Type) => field = value;` is a setter that
+/// assigns the value to this field of the builder.
+macro_rules! setters {
+    (
+        for $builder:ident;
+        $($(#[$meta:meta])*
+        pub fn $name:ident($argument:ident: $type:ty) => $($field:ident).+ = $value:expr;)*
+    ) => {
+        impl $builder {$(
+            $(#[$meta])*
+            #[must_use]
+            pub fn $name(mut self, $argument: $type) -> Self {
+                self.$($field).+ = $value;
+                self
+            }
+        )*}
+    };
+}
+
 mod builder;
-mod certificate_compression;
 mod certificate_request;
 pub(crate) mod client;
 pub(crate) mod client_auth;
-mod client_authorities;
-mod client_sessions;
 pub(crate) mod clock;
 pub(crate) mod common;
 mod protocols;

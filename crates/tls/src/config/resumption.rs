@@ -6,11 +6,9 @@ use std::sync::Arc;
 use tercel_crypto::{Hash, HashAlgorithm};
 
 use super::client_auth::ClientAuth;
-use super::common::Common;
 use crate::auth::verify_peer::VerifyPeer;
 use crate::error::config::ConfigError;
 use crate::policy::Policy;
-use crate::psk::PreSharedKey;
 use crate::psk::request::FindPreSharedKey;
 use crate::record::limits;
 use crate::resumption::context_digest::ContextDigest;
@@ -191,7 +189,7 @@ pub(crate) fn digest_for_psk(
 }
 
 /// Returns the fingerprint of a verifier, if it has one.
-fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]> {
+pub(super) fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]> {
     match verifier {
         Policy::Here(verifier) => verifier.fingerprint(),
         Policy::Ask => None,
@@ -201,7 +199,7 @@ fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]> {
 /// Returns a replacement for an unknown fingerprint. With a session context the replacement is
 /// constant, since contexts distinguish configurations. Without a session context it is random, so
 /// that no other configuration shares sessions.
-fn unknown(session_context: &[u8]) -> Result<[u8; 32], ConfigError> {
+pub(super) fn unknown(session_context: &[u8]) -> Result<[u8; 32], ConfigError> {
     let mut unknown = [0_u8; 32];
     if session_context.is_empty() {
         tercel_crypto::fill_random(&mut unknown).map_err(|_| ConfigError::Random)?;
@@ -232,40 +230,6 @@ impl ClientResumption {
             context_digest: [0; 32],
         }
     }
-}
-
-/// A client's context digest: of the session context, the application protocols, the trusted roots,
-/// the requests for staples and timestamps, and the pre-shared keys. A session of a configuration
-/// is not offered by another configuration that trusts fewer servers.
-///
-/// If the verifier has no fingerprint, or the client has credentials, the session context
-/// distinguishes configurations; without a session context, no configuration shares sessions.
-pub(crate) fn client_context_digest(
-    session_context: &[u8],
-    common: &Common,
-    verifier: &Policy<dyn VerifyPeer>,
-    shows_credentials: bool,
-    (request_ocsp, request_timestamps): (bool, bool),
-    pre_shared_keys: &[Arc<PreSharedKey>],
-) -> Result<[u8; 32], ConfigError> {
-    let trusted = fingerprint(verifier);
-    let can_tell = trusted.is_some() && !shows_credentials;
-    let unknown = if can_tell { [0; 32] } else { unknown(session_context)? };
-    let trusted = trusted.unwrap_or_default();
-    // Without a request for a staple, a must-staple certificate is accepted. RFC 7633 4.2.3
-    // A verifier may require timestamps, which are sent only on request. RFC 6962 3.3.1
-    let staples = [u8::from(request_ocsp), u8::from(request_timestamps)];
-    let fixed: [&[u8]; 4] = [session_context, &trusted, &unknown, &staples];
-    let mut hash = Hash::new(HashAlgorithm::Sha256);
-    for part in fixed.into_iter().chain(common.alpn.iter().map(Vec::as_slice)) {
-        hash.update(&part.len().to_be_bytes());
-        hash.update(part);
-    }
-    for fingerprint in pre_shared_keys.iter().map(|key| key.fingerprint()) {
-        hash.update(&fingerprint.len().to_be_bytes());
-        hash.update(&fingerprint);
-    }
-    Ok(hash.finish().first_chunk().copied().unwrap_or_default())
 }
 
 /// The store of TLS 1.2 sessions for clients without tickets.

@@ -5,26 +5,21 @@ use std::sync::Arc;
 use pki_types::SubjectPublicKeyInfoDer;
 use tercel_crypto::HashAlgorithm;
 use tercel_pki::Roots;
-use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
+use tercel_wire::{CertificateType, ProtocolVersion};
 
-use super::builder::common_setters;
 use super::client_auth::ClientAuth;
-use super::clock::Clock;
 use super::common::Common;
-use super::protocols::Protocols;
 use super::resumption::{ServerResumption, SessionIds, context_digest, digest_for_psk};
 use crate::auth::certificate_types;
-use crate::auth::compression::CompressCertificate;
+use crate::auth::credential::certificate::compress_ahead;
 use crate::auth::credential::{Credential, Credentials, SelectCredential};
 use crate::auth::verifier::{from_roots, with_raw_keys};
 use crate::auth::verify_peer::VerifyPeer;
 use crate::error::config::ConfigError;
-use crate::key_log::KeyLog;
 use crate::policy::Policy;
 use crate::psk::PreSharedKey;
 use crate::psk::request::FindPreSharedKey;
 use crate::psk::set::PreSharedKeys;
-use crate::record::sealer::Padding;
 use crate::resumption::tickets::rotating::RotatingTickets;
 
 /// The selection of a server's configuration according to the ClientHello.
@@ -59,8 +54,6 @@ pub struct ServerConfig {
     pub(crate) client_auth: ClientAuth,
     pub(crate) client_verifier: Option<Policy<dyn VerifyPeer>>,
     pub(crate) client_certificate_types: Vec<CertificateType>,
-    pub(crate) request_ocsp: bool,
-    pub(crate) request_timestamps: bool,
     pub(crate) client_order: bool,
     pub(crate) ignore_unknown_alpn: bool,
     pub(crate) acknowledge_server_name: bool,
@@ -84,29 +77,40 @@ impl ServerConfig {
         self.credential_set.is_some() || self.resumption.has_session_context()
     }
 
+    /// Compresses a credential with all algorithms of this configuration in advance, so that no
+    /// handshake has to do so. Each compression takes some milliseconds. The method may be called
+    /// on any thread. RFC 8879 6
+    pub fn compress_certificate(&self, credential: &Credential) {
+        compress_ahead(credential, &self.common.certificate_compression);
+    }
+
     /// Creates a builder with secure defaults. It needs a credential, or pre-shared keys.
     #[must_use]
     pub fn builder() -> ServerConfigBuilder {
         ServerConfigBuilder {
-            common: Common::new(),
+            config: ServerConfig {
+                common: Common::new(),
+                credentials: Policy::Ask,
+                credential_set: None,
+                choose_config: None,
+                pre_shared_keys: None,
+                only_pre_shared_keys: false,
+                client_auth: ClientAuth::None,
+                client_verifier: None,
+                client_certificate_types: Vec::new(),
+                client_order: false,
+                ignore_unknown_alpn: false,
+                acknowledge_server_name: true,
+                server_padding: false,
+                resumption: ServerResumption::new(),
+            },
             own: Vec::new(),
             credentials: None,
-            credential_set: None,
             require_known_name: false,
-            choose_config: None,
-            pre_shared_keys: None,
-            client_auth: ClientAuth::None,
             client_verifier: None,
             client_raw_keys: None,
             client_certificate_types: None,
-            request_ocsp: false,
-            request_timestamps: false,
             compress_certificates_ahead: false,
-            client_order: false,
-            ignore_unknown_alpn: false,
-            acknowledge_server_name: true,
-            server_padding: false,
-            resumption: ServerResumption::new(),
             default_tickets: true,
             session_ids: SessionIds::default(),
         }
@@ -115,30 +119,83 @@ impl ServerConfig {
 
 /// A builder of a [`ServerConfig`].
 pub struct ServerConfigBuilder {
-    common: Common,
+    /// The configuration so far. `build` sets what depends on several options.
+    pub(super) config: ServerConfig,
     own: Vec<Credential>,
     credentials: Option<Policy<dyn SelectCredential>>,
-    credential_set: Option<Arc<Credentials>>,
     require_known_name: bool,
-    choose_config: Option<Policy<dyn ChooseConfig>>,
-    pre_shared_keys: Option<Policy<dyn FindPreSharedKey>>,
-    client_auth: ClientAuth,
     client_verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
     client_raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
     client_certificate_types: Option<Vec<CertificateType>>,
-    pub(super) request_ocsp: bool,
-    pub(super) request_timestamps: bool,
-    pub(super) compress_certificates_ahead: bool,
-    client_order: bool,
-    ignore_unknown_alpn: bool,
-    acknowledge_server_name: bool,
-    server_padding: bool,
-    pub(super) resumption: ServerResumption,
+    compress_certificates_ahead: bool,
     pub(super) default_tickets: bool,
     pub(super) session_ids: SessionIds,
 }
 
-common_setters!(ServerConfigBuilder);
+setters! {
+    for ServerConfigBuilder;
+
+    /// Sets who selects the whole configuration according to the ClientHello: an object that is
+    /// called during the handshake (`Policy::Here`), or the caller, who receives a
+    /// `Question::ChooseConfig` (`Policy::Ask`).
+    pub fn choose_config(choose: Policy<dyn ChooseConfig>) => config.choose_config = Some(choose);
+
+    /// Sets who finds pre-shared keys: an object that is called during the handshake
+    /// (`Policy::Here`), or the caller, who receives a `Question::FindPreSharedKey`
+    /// (`Policy::Ask`). This is for keys in a database, or for a set of [`PreSharedKeys`] that is
+    /// replaced while the server runs.
+    ///
+    /// Before a session of a key is resumed, the object is asked whether it still
+    /// [knows](FindPreSharedKey::knows) the key. With [`Policy::Ask`] keys are not checked again:
+    /// their sessions are resumed until they expire, by configurations with [`Policy::Ask`] and an
+    /// equal [`session_context`](Self::session_context), or only by this configuration if it has no
+    /// context. Give servers that know different keys different contexts.
+    pub fn find_pre_shared_key(find: Policy<dyn FindPreSharedKey>) =>
+        config.pre_shared_keys = Some(find);
+
+    /// Sets the certificate types accepted from clients, most preferred first. Default: those that
+    /// the roots, the verifier and the raw keys can verify. RFC 7250
+    pub fn client_certificate_types(types: &[CertificateType]) =>
+        client_certificate_types = Some(types.to_vec());
+
+    /// Sets whether the client's order of cipher suites and groups is used instead of the order of
+    /// this configuration. Default: off.
+    pub fn prefer_client_order(on: bool) => config.client_order = on;
+
+    /// Sets whether clients without a common application protocol are accepted, as if they had
+    /// offered none. Default: off; such clients are refused with no_application_protocol.
+    /// RFC 7301 3.2
+    pub fn ignore_unknown_alpn(on: bool) => config.ignore_unknown_alpn = on;
+
+    /// Sets whether the server acknowledges the requested name. Default: yes. A server that does
+    /// not use names may omit the acknowledgement. RFC 6066 3
+    pub fn acknowledge_server_name(on: bool) => config.acknowledge_server_name = on;
+
+    /// Test seam. Sets whether the server sends the additional bytes that a client requests with
+    /// [`crate::client::ClientConfigBuilder::request_server_padding`], at most 16384. Default: off.
+    #[cfg(all(feature = "testing", debug_assertions))]
+    pub fn answer_server_padding(on: bool) => config.server_padding = on;
+
+    /// Sets whether a stapled OCSP response is requested with a client's certificate (TLS 1.3; TLS
+    /// 1.2 has no such request). Default: no. The response is passed to the verifier, which also
+    /// decides whether a missing response is accepted. RFC 9846 4.5.1.1
+    pub fn request_ocsp(request: bool) => config.common.request_ocsp = request;
+
+    /// Sets whether signed certificate timestamps are requested with a client's certificate (TLS
+    /// 1.3). Default: no. RFC 9846 4.5.1, RFC 6962 3.3
+    pub fn request_signed_certificate_timestamps(request: bool) =>
+        config.common.request_timestamps = request;
+
+    /// Sets whether credentials are compressed in advance: all credentials when the configuration
+    /// is built, and each later credential before it replaces another one. Default: off; then each
+    /// compressed message is made in the first handshake that needs it.
+    ///
+    /// Compression takes some milliseconds, during which the handshake and its thread wait. The
+    /// option is off by default, because a server with thousands of credentials would start slowly.
+    /// The option has no effect on credentials that an object of the application selects, see
+    /// [`ServerConfig::compress_certificate`]. RFC 8879 6
+    pub fn compress_certificates_ahead(on: bool) => compress_certificates_ahead = on;
+}
 
 impl ServerConfigBuilder {
     /// Adds a credential. [`Credentials`] describes how a credential is selected for a client. The
@@ -158,14 +215,14 @@ impl ServerConfigBuilder {
     #[must_use]
     pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
         self.credentials = Some(credentials);
-        self.credential_set = None;
+        self.config.credential_set = None;
         self
     }
 
     /// Sets a set of credentials whose content can be replaced while the server runs.
     #[must_use]
     pub fn replaceable_credentials(mut self, credentials: Arc<Credentials>) -> Self {
-        self.credential_set = Some(Arc::clone(&credentials));
+        self.config.credential_set = Some(Arc::clone(&credentials));
         self.credentials = Some(Policy::Here(credentials));
         self
     }
@@ -181,15 +238,6 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Sets who selects the whole configuration according to the ClientHello: an object that is
-    /// called during the handshake (`Policy::Here`), or the caller, who receives a
-    /// `Question::ChooseConfig` (`Policy::Ask`).
-    #[must_use]
-    pub fn choose_config(mut self, choose: Policy<dyn ChooseConfig>) -> Self {
-        self.choose_config = Some(choose);
-        self
-    }
-
     /// Sets the pre-shared keys of clients. A handshake with such a key exchanges no certificates;
     /// the key also satisfies a server that requires client certificates. Without a credential,
     /// only clients with a key are accepted, in TLS 1.3. Default: none.
@@ -201,29 +249,13 @@ impl ServerConfigBuilder {
         self.find_pre_shared_key(Policy::Here(Arc::new(PreSharedKeys::new(keys))))
     }
 
-    /// Sets who finds pre-shared keys: an object that is called during the handshake
-    /// (`Policy::Here`), or the caller, who receives a `Question::FindPreSharedKey`
-    /// (`Policy::Ask`). This is for keys in a database, or for a set of [`PreSharedKeys`] that is
-    /// replaced while the server runs.
-    ///
-    /// Before a session of a key is resumed, the object is asked whether it still
-    /// [knows](FindPreSharedKey::knows) the key. With [`Policy::Ask`] keys are not checked again:
-    /// their sessions are resumed until they expire, by configurations with [`Policy::Ask`] and an
-    /// equal [`session_context`](Self::session_context), or only by this configuration if it has no
-    /// context. Give servers that know different keys different contexts.
-    #[must_use]
-    pub fn find_pre_shared_key(mut self, find: Policy<dyn FindPreSharedKey>) -> Self {
-        self.pre_shared_keys = Some(find);
-        self
-    }
-
     /// Sets whether client certificates are requested or required, and the roots in which their
     /// chains must end. With [`ClientAuth::None`] they are requested only after the handshake, by
     /// [`crate::Connection::request_certificate`]. The last call of `client_auth`,
     /// `client_verifier` and `client_raw_keys` decides whether a certificate is required.
     #[must_use]
     pub fn client_auth(mut self, demand: ClientAuth, roots: Roots) -> Self {
-        self.client_auth = demand;
+        self.config.client_auth = demand;
         self.client_verifier = Some(from_roots(roots));
         self
     }
@@ -234,7 +266,7 @@ impl ServerConfigBuilder {
     /// and `client_raw_keys` decides whether a certificate is required.
     #[must_use]
     pub fn client_verifier(mut self, demand: ClientAuth, verifier: Policy<dyn VerifyPeer>) -> Self {
-        self.client_auth = demand;
+        self.config.client_auth = demand;
         self.client_verifier = Some(Ok(verifier));
         self
     }
@@ -249,50 +281,8 @@ impl ServerConfigBuilder {
         demand: ClientAuth,
         keys: Vec<SubjectPublicKeyInfoDer<'static>>,
     ) -> Self {
-        self.client_auth = demand;
+        self.config.client_auth = demand;
         self.client_raw_keys = Some(keys);
-        self
-    }
-
-    /// Sets the certificate types accepted from clients, most preferred first. Default: those that
-    /// the roots, the verifier and the raw keys can verify. RFC 7250
-    #[must_use]
-    pub fn client_certificate_types(mut self, types: &[CertificateType]) -> Self {
-        self.client_certificate_types = Some(types.to_vec());
-        self
-    }
-
-    /// Sets whether the client's order of cipher suites and groups is used instead of the order of
-    /// this configuration. Default: off.
-    #[must_use]
-    pub fn prefer_client_order(mut self, on: bool) -> Self {
-        self.client_order = on;
-        self
-    }
-
-    /// Sets whether clients without a common application protocol are accepted, as if they had
-    /// offered none. Default: off; such clients are refused with no_application_protocol.
-    /// RFC 7301 3.2
-    #[must_use]
-    pub fn ignore_unknown_alpn(mut self, on: bool) -> Self {
-        self.ignore_unknown_alpn = on;
-        self
-    }
-
-    /// Sets whether the server acknowledges the requested name. Default: yes. A server that does
-    /// not use names may omit the acknowledgement. RFC 6066 3
-    #[must_use]
-    pub fn acknowledge_server_name(mut self, on: bool) -> Self {
-        self.acknowledge_server_name = on;
-        self
-    }
-
-    /// Test seam. Sets whether the server sends the additional bytes that a client requests with
-    /// [`crate::client::ClientConfigBuilder::request_server_padding`], at most 16384. Default: off.
-    #[cfg(all(feature = "testing", debug_assertions))]
-    #[must_use]
-    pub fn answer_server_padding(mut self, on: bool) -> Self {
-        self.server_padding = on;
         self
     }
 
@@ -302,86 +292,64 @@ impl ServerConfigBuilder {
     /// If a required option is missing, or options contradict each other: the [`ConfigError`] names
     /// the option.
     pub fn build(self) -> Result<Arc<ServerConfig>, ConfigError> {
-        let mut common = self.common.checked()?;
-        if self.pre_shared_keys.is_some() && !common.has_version(ProtocolVersion::TLS1_3) {
+        let mut config = self.config;
+        let common = &mut config.common;
+        common.prepare()?;
+        if config.pre_shared_keys.is_some() && !common.has_version(ProtocolVersion::TLS1_3) {
             return Err(ConfigError::UnusablePreSharedKeys);
         }
-        let only_pre_shared_keys = self.pre_shared_keys.is_some()
-            && self.credentials.is_none()
-            && self.own.is_empty()
-            && self.choose_config.is_none();
-        if only_pre_shared_keys {
+        let has_credential = self.credentials.is_some() || !self.own.is_empty();
+        if !has_credential && config.choose_config.is_none() {
+            if config.pre_shared_keys.is_none() {
+                return Err(ConfigError::NoCredential);
+            }
+            config.only_pre_shared_keys = true;
             common.only_for_pre_shared_keys(&[HashAlgorithm::Sha256, HashAlgorithm::Sha384]);
         }
-        let mut credential_set = self.credential_set;
-        let credentials = match self.credentials {
+        config.credentials = match self.credentials {
             Some(_) if self.require_known_name || !self.own.is_empty() => {
                 return Err(ConfigError::ConflictingCredentials);
             }
             Some(policy) => policy,
-            None if self.own.is_empty()
-                && self.choose_config.is_none()
-                && self.pre_shared_keys.is_none() =>
-            {
-                return Err(ConfigError::NoCredential);
-            }
             None => {
                 let mut set = Credentials::new(self.own);
                 if self.require_known_name {
                     set = set.require_known_name();
                 }
                 let set = Arc::new(set);
-                credential_set = Some(Arc::clone(&set));
-                Policy::Here(set as Arc<dyn SelectCredential>)
+                config.credential_set = Some(Arc::clone(&set));
+                Policy::Here(set)
             }
         };
-        if let (true, Some(set)) = (self.compress_certificates_ahead, &credential_set) {
+        if let (true, Some(set)) = (self.compress_certificates_ahead, &config.credential_set) {
             set.compress_ahead(&common.certificate_compression);
         }
         let (client_verifier, judged) =
             with_raw_keys(self.client_raw_keys, self.client_verifier.transpose()?)?;
-        if self.client_auth != ClientAuth::None && client_verifier.is_none() {
-            return Err(ConfigError::NoClientVerifier);
-        }
-        let client_certificate_types = self.client_certificate_types.unwrap_or(judged);
-        if !certificate_types::is_valid_list(&client_certificate_types) {
+        config.client_verifier = client_verifier;
+        config.client_certificate_types = self.client_certificate_types.unwrap_or(judged);
+        if !certificate_types::is_valid_list(&config.client_certificate_types) {
             return Err(ConfigError::BadCertificateTypes);
         }
-        let mut resumption = self.resumption;
+        let resumption = &mut config.resumption;
         // A session store replaces the default tickets.
         if self.default_tickets && resumption.tickets.is_none() && resumption.store.is_none() {
             let tickets = RotatingTickets::new(common.clock.now());
             resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
         }
-        self.session_ids.apply_to(&mut resumption);
+        self.session_ids.apply_to(resumption);
         if resumption.store_only_certificate_digests && resumption.verify_resumed {
             return Err(ConfigError::DigestsCannotBeVerified);
         }
         resumption.check_window()?;
         resumption.context_digest = context_digest(
-            &resumption,
-            self.client_auth,
-            client_verifier.as_ref(),
-            (self.request_ocsp, self.request_timestamps),
-        )?;
-        resumption.psk_context_digest = digest_for_psk(&resumption, self.pre_shared_keys.as_ref())?;
-        Ok(Arc::new(ServerConfig {
-            common,
-            credentials,
-            credential_set,
-            choose_config: self.choose_config,
-            pre_shared_keys: self.pre_shared_keys,
-            only_pre_shared_keys,
-            client_auth: self.client_auth,
-            client_verifier,
-            client_certificate_types,
-            request_ocsp: self.request_ocsp,
-            request_timestamps: self.request_timestamps,
-            client_order: self.client_order,
-            ignore_unknown_alpn: self.ignore_unknown_alpn,
-            acknowledge_server_name: self.acknowledge_server_name,
-            server_padding: self.server_padding,
             resumption,
-        }))
+            config.client_auth,
+            config.client_verifier.as_ref(),
+            (common.request_ocsp, common.request_timestamps),
+        )?;
+        resumption.psk_context_digest =
+            digest_for_psk(resumption, config.pre_shared_keys.as_ref())?;
+        Ok(Arc::new(config))
     }
 }

@@ -10,22 +10,12 @@ use crate::resumption::replay_guard::AdmitEarlyData;
 use crate::resumption::session::store::{ForgetSession, ServerSessionStore};
 use crate::resumption::tickets::TicketSealer;
 
-impl ServerConfigBuilder {
+setters! {
+    for ServerConfigBuilder;
+
     /// Sets the keys that encrypt tickets. Default: keys of this configuration, replaced every six
     /// hours.
-    #[must_use]
-    pub fn tickets(mut self, tickets: Arc<dyn TicketSealer>) -> Self {
-        self.resumption.tickets = Some(tickets);
-        self
-    }
-
-    /// Disables tickets. Without a session store, no session can then be resumed.
-    #[must_use]
-    pub fn without_tickets(mut self) -> Self {
-        self.default_tickets = false;
-        self.resumption.tickets = None;
-        self
-    }
+    pub fn tickets(tickets: Arc<dyn TicketSealer>) => config.resumption.tickets = Some(tickets);
 
     /// Sets the store of TLS 1.2 sessions for clients that do not support tickets (curl, Erlang,
     /// Bouncy Castle) and resume by session ID. The store is used only if the server issues tickets
@@ -36,46 +26,17 @@ impl ServerConfigBuilder {
     /// sessions, about 5 MB. RFC 5246 7.3, RFC 5077 3.4
     ///
     /// Configurations that share ticket keys can share a store and its capacity.
-    #[must_use]
-    pub fn session_ids(mut self, store: Arc<dyn ServerSessionStore>) -> Self {
-        self.session_ids = SessionIds::In(store);
-        self
-    }
-
-    /// Disables resumption for TLS 1.2 clients that do not support tickets. No session is stored
-    /// for them.
-    #[must_use]
-    pub fn without_session_ids(mut self) -> Self {
-        self.session_ids = SessionIds::None;
-        self
-    }
+    pub fn session_ids(store: Arc<dyn ServerSessionStore>) => session_ids = SessionIds::In(store);
 
     /// Sets the store for sessions. Clients then get only the IDs of sessions. Each TLS 1.3 session
     /// can then be resumed only once. If the store is [`Policy::Ask`], [`Self::forget_session`]
     /// reports which sessions to remove.
-    #[must_use]
-    pub fn session_store(mut self, store: Policy<dyn ServerSessionStore>) -> Self {
-        self.resumption.store = Some(store);
-        self
-    }
+    pub fn session_store(store: Policy<dyn ServerSessionStore>) =>
+        config.resumption.store = Some(store);
 
     /// Sets the time for which a stored session can be resumed, in whole seconds; a fraction is cut
     /// off. Default: one day; at most seven days. RFC 9846 4.7.1
-    #[must_use]
-    pub fn session_lifetime(mut self, lifetime: Duration) -> Self {
-        self.resumption.lifetime = lifetime;
-        self
-    }
-
-    /// Sets the number of tickets after a full and after a resumed TLS 1.3 handshake, 0 to 10.
-    /// Default: two and one. A client can request other numbers. It then gets up to 10 tickets or,
-    /// with a [session store](Self::session_store), at most the numbers set here. RFC 9149
-    #[must_use]
-    pub fn ticket_counts(mut self, after_full: u8, after_resumed: u8) -> Self {
-        self.resumption.new_tickets = after_full.min(10);
-        self.resumption.renewed_tickets = after_resumed.min(10);
-        self
-    }
+    pub fn session_lifetime(lifetime: Duration) => config.resumption.lifetime = lifetime;
 
     /// Sets the context of this configuration. If configurations share ticket keys or a store, a
     /// session is resumed only under a configuration whose context equals that of the configuration
@@ -90,24 +51,7 @@ impl ServerConfigBuilder {
     ///
     /// Sessions are also bound to the requirements on client certificates. If clients are not
     /// verified again ([`Self::verify_resumed`]), sessions are bound to the trusted roots, too.
-    #[must_use]
-    pub fn session_context(mut self, context: &[u8]) -> Self {
-        self.resumption.session_context = context.to_vec();
-        self
-    }
-
-    /// Sets the maximum number of bytes of early data, and the guard that admits it. Default: no
-    /// early data.
-    ///
-    /// Early data can be replayed: an attacker who recorded it can send it again, to another server
-    /// or after the guard has removed its entry. Process only early data that is safe to process
-    /// twice. RFC 9846 8, F.5
-    #[must_use]
-    pub fn early_data(mut self, bytes: u32, guard: Policy<dyn AdmitEarlyData>) -> Self {
-        self.resumption.max_early_data = bytes;
-        self.resumption.replay_guard = Some(guard);
-        self
-    }
+    pub fn session_context(context: &[u8]) => config.resumption.session_context = context.to_vec();
 
     /// Sets the freshness window: the largest difference, in either direction, between the ticket
     /// age that the client sends and the ticket age that the server computes, at which early data
@@ -121,21 +65,14 @@ impl ServerConfigBuilder {
     /// started has to refuse early data for [twice as
     /// long](crate::session::ReplayGuard::freshness_period) as the window. Sessions that admit
     /// early data are not resumed by configurations with another window.
-    #[must_use]
-    pub fn freshness_window(mut self, window: Duration) -> Self {
-        self.resumption.freshness_window = window;
-        self
-    }
+    pub fn freshness_window(window: Duration) => config.resumption.freshness_window = window;
 
     /// Sets the object that is notified when a TLS 1.2 session must be removed because a connection
     /// ended with a fatal alert. The object is needed if the store is [`Policy::Ask`]; on a
     /// [`ServerSessionStore`], `remove` is called instead. Default: none; then the session can be
     /// resumed until it is removed for another reason. RFC 5246 7.2.2
-    #[must_use]
-    pub fn forget_session(mut self, listener: Arc<dyn ForgetSession>) -> Self {
-        self.resumption.forget = Some(listener);
-        self
-    }
+    pub fn forget_session(listener: Arc<dyn ForgetSession>) =>
+        config.resumption.forget = Some(listener);
 
     /// Sets whether a client's stored certificate is verified again before a session is resumed,
     /// against the current roots, revocation lists and time. If the certificate is refused, a full
@@ -146,11 +83,7 @@ impl ServerConfigBuilder {
     /// the trusted roots. With a verifier of the application, only configurations with an equal
     /// [`session_context`](Self::session_context) share sessions; give an equal context only to
     /// configurations that accept the same clients.
-    #[must_use]
-    pub fn verify_resumed(mut self, on: bool) -> Self {
-        self.resumption.verify_resumed = on;
-        self
-    }
+    pub fn verify_resumed(on: bool) => config.resumption.verify_resumed = on;
 
     /// Sets whether sessions contain only the SHA-256 digest of a client's certificate, which makes
     /// tickets and stores small. Default: off.
@@ -161,11 +94,8 @@ impl ServerConfigBuilder {
     /// configuration with this option does not resume sessions that contain a chain, and a
     /// configuration without this option does not resume sessions that contain a digest. Raw public
     /// keys are small and are stored unchanged.
-    #[must_use]
-    pub fn store_only_certificate_digests(mut self, on: bool) -> Self {
-        self.resumption.store_only_certificate_digests = on;
-        self
-    }
+    pub fn store_only_certificate_digests(on: bool) =>
+        config.resumption.store_only_certificate_digests = on;
 
     /// Sets whether TLS 1.3 clients may resume under every name for which the server's certificate
     /// is valid. The server announces this to clients. Default: off; then a session can be resumed
@@ -174,9 +104,46 @@ impl ServerConfigBuilder {
     /// Under another name, a renewed certificate has to be valid for both names. A client that
     /// sends no name can resume only with the same certificate. Sessions of external pre-shared
     /// keys can be resumed only under their own name.
+    pub fn resumption_across_names(on: bool) => config.resumption.resumption_across_names = on;
+}
+
+impl ServerConfigBuilder {
+    /// Disables tickets. Without a session store, no session can then be resumed.
     #[must_use]
-    pub fn resumption_across_names(mut self, on: bool) -> Self {
-        self.resumption.resumption_across_names = on;
+    pub fn without_tickets(mut self) -> Self {
+        self.default_tickets = false;
+        self.config.resumption.tickets = None;
+        self
+    }
+
+    /// Disables resumption for TLS 1.2 clients that do not support tickets. No session is stored
+    /// for them.
+    #[must_use]
+    pub fn without_session_ids(mut self) -> Self {
+        self.session_ids = SessionIds::None;
+        self
+    }
+
+    /// Sets the number of tickets after a full and after a resumed TLS 1.3 handshake, 0 to 10.
+    /// Default: two and one. A client can request other numbers. It then gets up to 10 tickets or,
+    /// with a [session store](Self::session_store), at most the numbers set here. RFC 9149
+    #[must_use]
+    pub fn ticket_counts(mut self, after_full: u8, after_resumed: u8) -> Self {
+        self.config.resumption.new_tickets = after_full.min(10);
+        self.config.resumption.renewed_tickets = after_resumed.min(10);
+        self
+    }
+
+    /// Sets the maximum number of bytes of early data, and the guard that admits it. Default: no
+    /// early data.
+    ///
+    /// Early data can be replayed: an attacker who recorded it can send it again, to another server
+    /// or after the guard has removed its entry. Process only early data that is safe to process
+    /// twice. RFC 9846 8, F.5
+    #[must_use]
+    pub fn early_data(mut self, bytes: u32, guard: Policy<dyn AdmitEarlyData>) -> Self {
+        self.config.resumption.max_early_data = bytes;
+        self.config.resumption.replay_guard = Some(guard);
         self
     }
 }

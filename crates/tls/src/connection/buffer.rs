@@ -142,10 +142,4 @@ impl ReceiveBuffer {
     }
 }
 
-impl core::fmt::Debug for ReceiveBuffer {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("ReceiveBuffer")
-            .field("unread", &self.unread().len())
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(ReceiveBuffer, buffer: unread = buffer.unread().len());

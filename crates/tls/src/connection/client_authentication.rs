@@ -37,7 +37,7 @@ impl Connection {
             return Err(Misuse::WrongVersion.into());
         }
         let requester = self.requester.as_ref().ok_or(Misuse::NoPostHandshakeAuth)?;
-        self.receiver.post_handshake_mut().pending_requests()?.check_room()?;
+        self.receiver.post_handshake.pending_requests()?.check_room()?;
         let pending = self.sender.request_certificate(requester, demand, out)?;
         let context = pending.context().to_vec();
         self.receiver.expect(pending)?;
@@ -140,12 +140,12 @@ impl Receiver {
         if !self.link().is_same(pending.link()) {
             return Err(Misuse::InvalidArgument.into());
         }
-        self.post_handshake_mut().pending_requests()?.expect(pending)
+        self.post_handshake.pending_requests()?.expect(pending)
     }
 
     /// Server: returns the details of an [`Error::Refused`] after the handshake.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
-        self.post_handshake().refusal()
+        self.post_handshake.refusal()
     }
 }

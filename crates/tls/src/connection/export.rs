@@ -85,8 +85,4 @@ impl Exporter {
     }
 }
 
-impl core::fmt::Debug for Exporter {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Exporter").finish_non_exhaustive()
-    }
-}
+debug_fields!(Exporter);

@@ -99,11 +99,7 @@ pub struct NewSession {
     pub expires: UnixTime,
 }
 
-impl fmt::Debug for NewSession {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NewSession").field("expires", &self.expires).finish_non_exhaustive()
-    }
-}
+debug_fields!(NewSession: expires);
 
 /// The result of offering early data. RFC 9846 4.3.10
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -64,7 +64,7 @@ impl Connection {
             Ok::<_, Error>(secret.as_bytes().to_vec())
         };
         Ok((
-            secret(self.receiver.post_handshake().keys().as_ref())?,
+            secret(self.receiver.post_handshake.keys().as_ref())?,
             secret(self.sender.keys().as_ref())?,
         ))
     }

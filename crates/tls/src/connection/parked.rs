@@ -22,13 +22,13 @@ impl Connection {
 impl Sender {
     /// Frees the expanded key, about 560 bytes. The next record derives the key again.
     pub fn park(&mut self) {
-        park(self.sealer.protection_mut());
+        park(self.sealer.protection.as_mut());
     }
 
     /// Derives the key again if the sender is parked.
     #[inline]
     pub(super) fn wake(&mut self) -> Result<(), Error> {
-        wake(self.sealer.protection_mut(), || derive_protection(&self.keys))
+        wake(self.sealer.protection.as_mut(), || derive_protection(&self.keys))
     }
 }
 
@@ -38,14 +38,14 @@ impl Receiver {
     ///
     /// [`crate::ReceiveBuffer::release`] frees the memory of the caller's receive buffer.
     pub fn park(&mut self) {
-        park(self.opener.protection_mut());
+        park(self.opener.protection.as_mut());
         self.post_handshake.joiner.release();
     }
 
     /// Derives the key again if the receiver is parked.
     #[inline]
     pub(super) fn wake(&mut self) -> Result<(), Error> {
-        wake(self.opener.protection_mut(), || derive_protection(&self.post_handshake.keys))
+        wake(self.opener.protection.as_mut(), || derive_protection(&self.post_handshake.keys))
             .map_err(|error| self.fail(error))
     }
 }

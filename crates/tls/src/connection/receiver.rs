@@ -221,16 +221,8 @@ impl Receiver {
         crate::record::limits::MAX_PROTECTED_TLS12
     }
 
-    pub(crate) fn post_handshake_mut(&mut self) -> &mut PostHandshake {
-        &mut self.post_handshake
-    }
-
     pub(crate) fn link(&self) -> &Link {
         self.post_handshake.keys.link()
-    }
-
-    pub(crate) fn post_handshake(&self) -> &PostHandshake {
-        &self.post_handshake
     }
 
     /// Opens one record, and returns its length, or `None` if the record is incomplete. For
@@ -290,8 +282,4 @@ impl Receiver {
     }
 }
 
-impl core::fmt::Debug for Receiver {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Receiver").field("state", &self.state).finish_non_exhaustive()
-    }
-}
+debug_fields!(Receiver: state);

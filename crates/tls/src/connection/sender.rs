@@ -25,7 +25,7 @@ use crate::sync::MutexGuard;
 /// ```
 pub struct Sender {
     pub(super) sealer: Sealer,
-    pub(super) version: ProtocolVersion,
+    pub(crate) version: ProtocolVersion,
     /// The secrets from which the sealer's key is derived. They are needed after [`Self::park`]
     /// and, in TLS 1.3, for the next key.
     pub(super) keys: WriteKeys,
@@ -33,7 +33,7 @@ pub struct Sender {
     pub(super) state: State,
     /// Client: the remaining bytes of early data. `None` if the sender is not for early data.
     /// RFC 9846 4.3.10
-    pub(super) allowance: Option<u32>,
+    pub(crate) allowance: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,26 +67,17 @@ impl Sender {
         Ok(&mut self.sealer)
     }
 
-    pub(crate) fn set_version(&mut self, version: ProtocolVersion) {
-        self.version = version;
-    }
-
     /// Installs these keys, which protect all following records.
     pub(crate) fn install(&mut self, keys: NewKeys) -> Result<(), Error> {
-        self.sealer.replace(|place| keys.replace(place))?;
+        keys.replace(&mut self.sealer.protection)?;
         self.keys.put(keys.into_keys());
         self.allowance = None;
         Ok(())
     }
 
-    /// Marks the following data as early data, and limits its number of bytes.
-    pub(crate) fn limit_early_data(&mut self, bytes: u32) {
-        self.allowance = Some(bytes);
-    }
-
     /// Removes the early data key: subsequent records are plaintext.
     pub(crate) fn remove_key(&mut self) {
-        self.sealer.uninstall();
+        self.sealer.protection = None;
         self.keys.clear();
         self.allowance = None;
     }
@@ -384,7 +375,7 @@ impl Sender {
         KeyUpdate { request_update: request }.encode(&mut message)?;
         self.sealer.seal_to(ContentType::HANDSHAKE, &message, out)?;
         *secret = secret.next();
-        self.sealer.install(secret.protection()?);
+        self.sealer.protection = Some(secret.protection()?);
         self.updates = self.updates.saturating_add(1);
         Ok(())
     }
@@ -409,8 +400,4 @@ impl Sender {
     }
 }
 
-impl core::fmt::Debug for Sender {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Sender").field("state", &self.state).finish_non_exhaustive()
-    }
-}
+debug_fields!(Sender: state);

@@ -38,9 +38,6 @@ pub enum ConfigError {
     /// A server has an object that selects credentials, and also single credentials or
     /// `require_known_name`, which is for single credentials.
     ConflictingCredentials,
-    /// `client_auth` requests certificates, but there are neither roots, a verifier nor raw keys to
-    /// verify them.
-    NoClientVerifier,
     /// `alpn` contains a name that is empty or longer than 255 bytes, or is longer than 65535 bytes
     /// in total. RFC 7301 3.1
     BadApplicationProtocol,
@@ -108,9 +105,6 @@ impl fmt::Display for ConfigError {
             Self::NoCredential => "credential: a server needs a credential, or pre-shared keys",
             Self::ConflictingCredentials => {
                 "credentials or replaceable_credentials: not with credential or require_known_name"
-            }
-            Self::NoClientVerifier => {
-                "client_auth: roots or a verifier are needed to verify clients' certificates"
             }
             Self::BadApplicationProtocol => "alpn: a protocol name must have 1 to 255 bytes",
             Self::BadCertificateCompression => {

@@ -38,7 +38,7 @@ pub(crate) async fn offerable(
         return Ok(Some(session));
     }
     let (name, now) = (Some(&to.server_name), config.common.clock.now());
-    let peer = session.peer(Side::Server, name, config.request_ocsp, now);
+    let peer = session.peer(Side::Server, name, config.common.request_ocsp, now);
     let result = identity::verify_identity(flow, &config.verifier, &peer).await?;
     Ok(result.is_ok().then_some(session))
 }

@@ -8,14 +8,13 @@
 //! error. See RFC 9001.
 
 use tercel_pki::Refusal;
-use tercel_wire::AlertDescription;
 
-use super::question::{AnswerValue, Question};
+use super::Next;
+use super::question::AnswerValue;
 use super::runtime::command::Wanted;
 use super::runtime::mailbox::{Mailbox, Transport};
 use super::runtime::records::{Input, Records, Window};
 use super::task::Task;
-use crate::connection::Connection;
 use crate::connection::buffer::ReceiveBuffer;
 use crate::connection::info::ConnectionInfo;
 use crate::connection::sender::Sender;
@@ -29,14 +28,6 @@ pub(crate) struct Driver {
     mailbox: Option<Box<Mailbox>>,
 }
 
-/// The reason why a handshake stopped running.
-pub(crate) enum Step {
-    Receive,
-    EarlyData(Vec<u8>),
-    Ask(Question),
-    Connected(Box<Connection>),
-}
-
 impl Driver {
     pub(crate) fn new(side: Side, task: Task) -> Self {
         let mailbox = Box::new(Mailbox::new(Transport::Records(Records::new(side))));
@@ -47,41 +38,39 @@ impl Driver {
         &mut self,
         received: &mut ReceiveBuffer,
         out: &mut Vec<u8>,
-    ) -> Result<Step, Error> {
+    ) -> Result<Next, Error> {
         loop {
             let ended = self.resume(out)?;
             let mailbox = self.mailbox()?;
             if ended {
                 // A coroutine ends with a connection or an error, so this error is unreachable.
                 let connection = mailbox.connection.take().ok_or(Misuse::HandshakeEnded)?;
-                return Ok(Step::Connected(connection));
+                return Ok(Next::Connected(connection));
             }
             let wanted = mailbox.wanted;
             if wanted == Some(Wanted::Answer) {
                 if let Some(question) = mailbox.question.take() {
-                    return Ok(Step::Ask(*question));
+                    return Ok(Next::Answer(*question));
                 }
             }
             match mailbox.transport.records()?.feed(wanted, received)? {
                 Input::Message(message) => mailbox.message = Some(message),
                 Input::ChangeCipherSpec => mailbox.change_cipher_spec = true,
-                Input::EarlyData(bytes) => return Ok(Step::EarlyData(bytes)),
-                Input::Incomplete => return Ok(Step::Receive),
+                Input::EarlyData(bytes) => return Ok(Next::EarlyData(bytes)),
+                Input::Incomplete => return Ok(Next::Receive),
             }
         }
     }
 
-    /// Sends a fatal alert, which ends the handshake.
-    pub(crate) fn alert(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
-        if let Ok(records) = self.records() {
-            records.alert(alert, out);
-        }
-    }
-
-    /// Sends close_notify, which ends the handshake.
-    pub(crate) fn close_notify(&mut self, out: &mut Vec<u8>) {
-        if let Ok(records) = self.records() {
-            records.close_notify(out);
+    /// Sends the alert of an error that ends the handshake.
+    pub(crate) fn fail(&mut self, error: Error, out: &mut Vec<u8>) {
+        let Ok(records) = self.records() else { return };
+        match error.alert() {
+            Some(alert) => records.alert(alert, out),
+            // A received close_notify is answered with a close_notify. RFC 5246 7.2.1,
+            // RFC 9846 6.1
+            None if error == Error::ClosedInHandshake => records.close_notify(out),
+            None => {}
         }
     }
 

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use pki_types::{ServerName, UnixTime};
 use tercel_pki::Refusal;
-use tercel_wire::{ClientHello, ProtocolVersion, SignatureScheme};
+use tercel_wire::{CertificateType, ClientHello, ProtocolVersion, SignatureScheme};
 
 use super::negotiate;
 use super::question::{
     AnswerValue, Question, RequestSource, SelectCredentialQuestion, VerifyPeerQuestion,
+    request_from_message,
 };
 use super::runtime::flow::{Flow, wrong_answer};
 use crate::auth::credential::{Credential, CredentialRequest, SelectCredential};
 use crate::auth::verify_peer::{PeerIdentity, VerifyPeer};
+use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, PeerError};
 use crate::policy::Policy;
@@ -125,6 +127,24 @@ pub(crate) async fn select_for_client(
     let credential = credential.ok_or_else(|| negotiate::no_credential(hello, config))?;
     let scheme = request.scheme_for(&credential).ok_or(PeerError::NoCommonSignatureScheme)?;
     Ok((credential, scheme))
+}
+
+/// Selects a client's credential for the request of a server, and the scheme for its signature.
+/// Without a credential the client sends an empty Certificate.
+pub(crate) async fn select_for_server(
+    flow: &mut Flow,
+    config: &ClientConfig,
+    message: &Message,
+    version: ProtocolVersion,
+    certificate_type: CertificateType,
+) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
+    let Some(policy) = &config.credentials else { return Ok(None) };
+    let request = request_from_message(message.body(), version, certificate_type)
+        .ok_or(PeerError::MissingServerExtension)?;
+    let source = || RequestSource::Request { message: message.clone(), version, certificate_type };
+    let Some(credential) = select(flow, policy, &request, source).await? else { return Ok(None) };
+    let scheme = request.scheme_for(&credential).ok_or(PeerError::NoCommonSignatureScheme)?;
+    Ok(Some((credential, scheme)))
 }
 
 /// Selects a credential.

@@ -38,7 +38,7 @@ use crate::connection::sender::Sender;
 use crate::error::{Error, Misuse};
 use crate::resumption::session::client_store::ClientSessionKey;
 use crate::side::Side;
-use driver::{Driver, Step};
+use driver::Driver;
 use question::{Answer, Question, QuestionKind};
 use runtime::records::Window;
 use task::Task;
@@ -215,32 +215,21 @@ impl Handshake {
             }
             self.start();
         }
-        let driver = self.driver().ok_or(Misuse::HandshakeEnded)?;
-        match driver.advance(received, out) {
-            Ok(Step::Receive) => Ok(Next::Receive),
-            Ok(Step::EarlyData(bytes)) => Ok(Next::EarlyData(bytes)),
-            Ok(Step::Ask(question)) => {
-                self.pending = Some(question.kind());
-                Ok(Next::Answer(question))
-            }
-            Ok(Step::Connected(connection)) => {
-                self.stage = Stage::Ended;
-                Ok(Next::Connected(connection))
-            }
+        let Stage::Running(driver) = &mut self.stage else {
+            return Err(Misuse::HandshakeEnded.into());
+        };
+        let next = driver.advance(received, out);
+        match &next {
+            Ok(Next::Receive | Next::EarlyData(_)) => {}
+            Ok(Next::Answer(question)) => self.pending = Some(question.kind()),
+            Ok(Next::Connected(_)) => self.stage = Stage::Ended,
             Err(error) => {
-                match error.alert() {
-                    Some(alert) => driver.alert(alert, out),
-                    // A received close_notify is answered with a close_notify. RFC 5246 7.2.1,
-                    // RFC 9846 6.1
-                    None if error == Error::ClosedInHandshake => driver.close_notify(out),
-                    None => {}
-                }
-                let refusal = driver.take_refusal();
-                self.refusal = refusal;
+                driver.fail(*error, out);
+                self.refusal = driver.take_refusal();
                 self.stage = Stage::Ended;
-                Err(error)
             }
         }
+        next
     }
 
     /// Answers the question of [`Next::Answer`].
@@ -302,8 +291,4 @@ impl Handshake {
     }
 }
 
-impl core::fmt::Debug for Handshake {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Handshake").field("pending", &self.pending).finish_non_exhaustive()
-    }
-}
+debug_fields!(Handshake: pending);

@@ -6,7 +6,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use pki_types::{ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::HashAlgorithm;
 use tercel_pki::Refusal;
 use tercel_wire::{
@@ -18,6 +18,7 @@ use super::negotiate;
 use crate::auth::certificate_types;
 use crate::auth::credential::request::credential_request;
 use crate::auth::credential::{Credential, CredentialRequest, PeerLists, SelectCredential};
+use crate::auth::peer_certificate::PeerCertificate;
 use crate::auth::verify_peer::{PeerIdentity, VerifyPeer};
 use crate::config::server::{ChooseConfig, ServerConfig};
 use crate::keys::scheme::SchemeSet;
@@ -456,44 +457,31 @@ impl SignQuestion {
 /// # Ok(()) }
 /// ```
 pub struct VerifyPeerQuestion {
-    pub(crate) side: Side,
-    pub(crate) chain: Vec<CertificateDer<'static>>,
-    pub(crate) raw_public_key: Option<SubjectPublicKeyInfoDer<'static>>,
-    pub(crate) server_name: Option<ServerName<'static>>,
-    pub(crate) ocsp_requested: bool,
-    pub(crate) ocsp_response: Option<Vec<u8>>,
-    pub(crate) signed_certificate_timestamps: Option<Vec<u8>>,
-    pub(crate) now: UnixTime,
+    certificate: PeerCertificate,
+    server_name: Option<ServerName<'static>>,
+    now: UnixTime,
 }
 
 impl VerifyPeerQuestion {
     pub(crate) fn of(peer: &PeerIdentity<'_>) -> Self {
         let key = |key: &[u8]| SubjectPublicKeyInfoDer::from(key.to_vec());
-        Self {
+        let chain = peer.chain.iter().map(|certificate| certificate.clone().into_owned());
+        let certificate = PeerCertificate {
             side: peer.side,
-            chain: peer.chain.iter().map(|certificate| certificate.clone().into_owned()).collect(),
+            chain: chain.collect(),
             raw_public_key: peer.raw_public_key.map(key),
-            server_name: peer.server_name.map(ServerName::to_owned),
             ocsp_requested: peer.ocsp_requested,
             ocsp_response: peer.ocsp_response.map(<[u8]>::to_vec),
             signed_certificate_timestamps: peer.signed_certificate_timestamps.map(<[u8]>::to_vec),
-            now: peer.now,
-        }
+        };
+        let server_name = peer.server_name.map(ServerName::to_owned);
+        Self { certificate, server_name, now: peer.now }
     }
 
     /// Returns the identity that the peer presented.
     #[must_use]
     pub fn identity(&self) -> PeerIdentity<'_> {
-        PeerIdentity {
-            side: self.side,
-            chain: &self.chain,
-            raw_public_key: self.raw_public_key.as_deref(),
-            server_name: self.server_name.as_ref(),
-            ocsp_requested: self.ocsp_requested,
-            ocsp_response: self.ocsp_response.as_deref(),
-            signed_certificate_timestamps: self.signed_certificate_timestamps.as_deref(),
-            now: self.now,
-        }
+        self.certificate.identity(self.server_name.as_ref(), self.now)
     }
 
     /// Answers with the decision of `policy`.

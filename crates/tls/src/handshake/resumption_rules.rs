@@ -151,7 +151,7 @@ pub(crate) async fn verify_resumed_client(
         return Ok(true);
     }
     // A TLS 1.2 server cannot request an OCSP response from a client.
-    let ocsp_requested = config.request_ocsp && session.version == ProtocolVersion::TLS1_3;
+    let ocsp_requested = config.common.request_ocsp && session.version == ProtocolVersion::TLS1_3;
     let peer = session.peer(Side::Client, None, ocsp_requested, config.common.clock.now());
     let result = identity::verify_identity(flow, verifier, &peer).await?;
     Ok(result.is_ok())
@@ -170,7 +170,7 @@ pub(crate) fn template(
     session.credential = credential;
     session.context_digest = config.resumption.context_digest_for(&session);
     // An OCSP response makes tickets longer, so it is stored only if it was requested.
-    if config.request_ocsp {
+    if config.common.request_ocsp {
         session.ocsp_response.clone_from(&info.ocsp_response);
     }
     // Unlike a certificate, an external key has no list of names, and the server may use another

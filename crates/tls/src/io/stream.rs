@@ -259,9 +259,7 @@ impl<T: Read + Write> Stream<T> {
     fn take_opened(&mut self, out: &mut [u8]) -> usize {
         let rest = self.opened.get(self.taken..).unwrap_or_default();
         let count = rest.len().min(out.len());
-        for (to, from) in out.iter_mut().zip(rest) {
-            *to = *from;
-        }
+        out.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
         self.taken = self.taken.saturating_add(count);
         if self.taken == self.opened.len() {
             self.opened = Vec::new();

@@ -21,21 +21,24 @@ pub(crate) enum Keys {
 impl Keys {
     /// Creates record protection with these keys, starting at sequence number 0.
     pub(crate) fn protection(&self) -> Result<Protection, Error> {
-        match self {
-            Self::Tls13(secret) => secret.protection(),
-            Self::Handshake13(key) => Protection::tls13(key.algorithm, key.key(), key.iv()),
-            Self::Tls12(key) => Protection::tls12(key.algorithm, key.key(), key.iv()),
-        }
+        let key = self.write_key();
+        Protection::new(key.algorithm, self.construction(), key.key(), key.iv())
     }
 
     /// Creates parked record protection, which has protected `sequence` records.
     pub(crate) fn parked(&self, sequence: u64) -> Protection {
-        let (algorithm, construction) = match self {
-            Self::Tls13(secret) => (secret.algorithm(), Construction::Tls13),
-            Self::Handshake13(key) => (key.algorithm, Construction::Tls13),
-            Self::Tls12(key) => (key.algorithm, Construction::tls12(key.algorithm)),
+        let algorithm = match self {
+            Self::Tls13(secret) => secret.algorithm(),
+            Self::Handshake13(key) | Self::Tls12(key) => key.algorithm,
         };
-        Protection::parked(algorithm, construction, sequence)
+        Protection::parked(algorithm, self.construction(), sequence)
+    }
+
+    fn construction(&self) -> Construction {
+        match self {
+            Self::Tls13(_) | Self::Handshake13(_) => Construction::Tls13,
+            Self::Tls12(key) => Construction::tls12(key.algorithm),
+        }
     }
 
     /// Returns a copy of key and IV.
@@ -96,22 +99,15 @@ impl NewKeys {
 
     /// Installs these keys in `place`, where they replace the previous record protection.
     pub(crate) fn replace(&self, place: &mut Option<Protection>) -> Result<(), Error> {
-        let (expanded, construction);
+        let expanded;
         let made = match (&self.write_key, &self.keys) {
-            (_, Keys::Tls12(key)) => {
-                construction = Construction::tls12(key.algorithm);
-                key
-            }
-            (Some(key), _) | (None, Keys::Handshake13(key)) => {
-                construction = Construction::Tls13;
-                key
-            }
+            (Some(key), _) | (None, Keys::Handshake13(key) | Keys::Tls12(key)) => key,
             (None, Keys::Tls13(secret)) => {
-                construction = Construction::Tls13;
                 expanded = secret.write_key();
                 &expanded
             }
         };
+        let construction = self.keys.construction();
         Protection::replace(place, made.algorithm, construction, made.key(), made.iv())
     }
 

@@ -1,8 +1,11 @@
 //! Signature schemes, and the keys and versions with which each may be used. RFC 9846 4.3.3,
 //! RFC 5246 7.4.1.4.1, RFC 8422
 
+use tercel_crypto::SignatureAlgorithm as A;
 use tercel_crypto::{KeyKind, SignatureAlgorithm};
 use tercel_wire::{List, NamedGroup, ProtocolVersion, SignatureScheme};
+
+use Versions::{Both, Only12, Only13};
 
 /// A set of supported signature schemes. A peer's list of any length is reduced to it once.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +19,7 @@ impl SchemeSet {
 
     /// Returns the set of all supported schemes.
     pub(crate) fn all() -> Self {
-        Self(ALL.iter().fold(0, |set, _| set << 1 | 1))
+        Self(TABLE.iter().fold(0, |set, _| set << 1 | 1))
     }
 
     pub(crate) fn has(self, scheme: SignatureScheme) -> bool {
@@ -26,35 +29,45 @@ impl SchemeSet {
 
     pub(crate) fn iter(self) -> impl Iterator<Item = SignatureScheme> {
         let bits = core::iter::successors(Some(1_u32), |bit| bit.checked_mul(2));
-        ALL.iter()
-            .copied()
-            .zip(bits)
-            .filter(move |(_, bit)| self.0 & bit != 0)
-            .map(|(known, _)| known)
+        let known = TABLE.iter().map(|row| row.0).zip(bits);
+        known.filter(move |(_, bit)| self.0 & bit != 0).map(|(known, _)| known)
     }
 }
 
-/// All supported schemes. There can be at most 32.
-const ALL: [SignatureScheme; 16] = [
-    SignatureScheme::ECDSA_SECP256R1_SHA256,
-    SignatureScheme::ECDSA_SECP384R1_SHA384,
-    SignatureScheme::ECDSA_SECP521R1_SHA512,
-    SignatureScheme::ED25519,
-    SignatureScheme::RSA_PSS_RSAE_SHA256,
-    SignatureScheme::RSA_PSS_RSAE_SHA384,
-    SignatureScheme::RSA_PSS_RSAE_SHA512,
-    SignatureScheme::RSA_PSS_PSS_SHA256,
-    SignatureScheme::RSA_PSS_PSS_SHA384,
-    SignatureScheme::RSA_PSS_PSS_SHA512,
-    SignatureScheme::RSA_PKCS1_SHA256,
-    SignatureScheme::RSA_PKCS1_SHA384,
-    SignatureScheme::RSA_PKCS1_SHA512,
-    SignatureScheme::MLDSA44,
-    SignatureScheme::MLDSA65,
-    SignatureScheme::MLDSA87,
+/// What is known about a signature scheme: its algorithm, the kind of key, and the versions whose
+/// handshakes may use the scheme.
+struct Row(SignatureScheme, SignatureAlgorithm, KeyKind, Versions);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Versions {
+    Both,
+    /// In TLS 1.3, RSASSA-PKCS1-v1_5 is allowed only in certificates. RFC 9846 4.3.3
+    Only12,
+    /// The scheme is undefined in TLS 1.2, both for handshakes and for certificates.
+    Only13,
+}
+
+/// All supported schemes, at most 32. For each kind of key, the most preferred scheme is first.
+static TABLE: [Row; 16] = [
+    Row(SignatureScheme::ECDSA_SECP256R1_SHA256, A::EcdsaSha256, KeyKind::EcdsaP256, Both),
+    Row(SignatureScheme::ECDSA_SECP384R1_SHA384, A::EcdsaSha384, KeyKind::EcdsaP384, Both),
+    Row(SignatureScheme::ECDSA_SECP521R1_SHA512, A::EcdsaSha512, KeyKind::EcdsaP521, Both),
+    Row(SignatureScheme::ED25519, A::Ed25519, KeyKind::Ed25519, Both),
+    Row(SignatureScheme::RSA_PSS_RSAE_SHA256, A::RsaPssSha256, KeyKind::Rsa, Both),
+    Row(SignatureScheme::RSA_PSS_RSAE_SHA384, A::RsaPssSha384, KeyKind::Rsa, Both),
+    Row(SignatureScheme::RSA_PSS_RSAE_SHA512, A::RsaPssSha512, KeyKind::Rsa, Both),
+    Row(SignatureScheme::RSA_PSS_PSS_SHA256, A::RsaPssSha256, KeyKind::RsaPss, Both),
+    Row(SignatureScheme::RSA_PSS_PSS_SHA384, A::RsaPssSha384, KeyKind::RsaPss, Both),
+    Row(SignatureScheme::RSA_PSS_PSS_SHA512, A::RsaPssSha512, KeyKind::RsaPss, Both),
+    Row(SignatureScheme::RSA_PKCS1_SHA256, A::RsaPkcs1Sha256, KeyKind::Rsa, Only12),
+    Row(SignatureScheme::RSA_PKCS1_SHA384, A::RsaPkcs1Sha384, KeyKind::Rsa, Only12),
+    Row(SignatureScheme::RSA_PKCS1_SHA512, A::RsaPkcs1Sha512, KeyKind::Rsa, Only12),
+    Row(SignatureScheme::MLDSA44, A::MlDsa44, KeyKind::MlDsa44, Only13),
+    Row(SignatureScheme::MLDSA65, A::MlDsa65, KeyKind::MlDsa65, Only13),
+    Row(SignatureScheme::MLDSA87, A::MlDsa87, KeyKind::MlDsa87, Only13),
 ];
 
-/// Returns the index of a scheme in [`ALL`] without a search, since a peer's list may be long.
+/// Returns the index of a scheme in [`TABLE`] without a search, since a peer's list may be long.
 fn index(scheme: SignatureScheme) -> Option<u32> {
     Some(match scheme {
         SignatureScheme::ECDSA_SECP256R1_SHA256 => 0,
@@ -77,65 +90,29 @@ fn index(scheme: SignatureScheme) -> Option<u32> {
     })
 }
 
+fn row(scheme: SignatureScheme) -> Option<&'static Row> {
+    TABLE.get(usize::try_from(index(scheme)?).ok()?)
+}
+
 /// Returns the algorithm of a scheme, or `None` if the scheme is not supported.
 pub(crate) fn algorithm(scheme: SignatureScheme) -> Option<SignatureAlgorithm> {
-    Some(match scheme {
-        SignatureScheme::RSA_PKCS1_SHA256 => SignatureAlgorithm::RsaPkcs1Sha256,
-        SignatureScheme::RSA_PKCS1_SHA384 => SignatureAlgorithm::RsaPkcs1Sha384,
-        SignatureScheme::RSA_PKCS1_SHA512 => SignatureAlgorithm::RsaPkcs1Sha512,
-        SignatureScheme::RSA_PSS_RSAE_SHA256 | SignatureScheme::RSA_PSS_PSS_SHA256 => {
-            SignatureAlgorithm::RsaPssSha256
-        }
-        SignatureScheme::RSA_PSS_RSAE_SHA384 | SignatureScheme::RSA_PSS_PSS_SHA384 => {
-            SignatureAlgorithm::RsaPssSha384
-        }
-        SignatureScheme::RSA_PSS_RSAE_SHA512 | SignatureScheme::RSA_PSS_PSS_SHA512 => {
-            SignatureAlgorithm::RsaPssSha512
-        }
-        SignatureScheme::ECDSA_SECP256R1_SHA256 => SignatureAlgorithm::EcdsaSha256,
-        SignatureScheme::ECDSA_SECP384R1_SHA384 => SignatureAlgorithm::EcdsaSha384,
-        SignatureScheme::ECDSA_SECP521R1_SHA512 => SignatureAlgorithm::EcdsaSha512,
-        SignatureScheme::ED25519 => SignatureAlgorithm::Ed25519,
-        SignatureScheme::MLDSA44 => SignatureAlgorithm::MlDsa44,
-        SignatureScheme::MLDSA65 => SignatureAlgorithm::MlDsa65,
-        SignatureScheme::MLDSA87 => SignatureAlgorithm::MlDsa87,
-        _ => return None,
-    })
+    row(scheme).map(|Row(_, algorithm, ..)| *algorithm)
 }
 
 /// Whether a key of `kind` may sign a handshake of `version` with `scheme`.
 pub(crate) fn usable(scheme: SignatureScheme, kind: KeyKind, version: ProtocolVersion) -> bool {
-    let tls13 = version == ProtocolVersion::TLS1_3;
-    match scheme {
-        // In TLS 1.3, RSASSA-PKCS1-v1_5 is allowed only in certificates. RFC 9846 4.3.3
-        SignatureScheme::RSA_PKCS1_SHA256
-        | SignatureScheme::RSA_PKCS1_SHA384
-        | SignatureScheme::RSA_PKCS1_SHA512 => kind == KeyKind::Rsa && !tls13,
-        SignatureScheme::RSA_PSS_RSAE_SHA256
-        | SignatureScheme::RSA_PSS_RSAE_SHA384
-        | SignatureScheme::RSA_PSS_RSAE_SHA512 => kind == KeyKind::Rsa,
-        SignatureScheme::RSA_PSS_PSS_SHA256
-        | SignatureScheme::RSA_PSS_PSS_SHA384
-        | SignatureScheme::RSA_PSS_PSS_SHA512 => kind == KeyKind::RsaPss,
-        SignatureScheme::ED25519 => kind == KeyKind::Ed25519,
-        SignatureScheme::MLDSA44 => kind == KeyKind::MlDsa44 && tls13,
-        SignatureScheme::MLDSA65 => kind == KeyKind::MlDsa65 && tls13,
-        SignatureScheme::MLDSA87 => kind == KeyKind::MlDsa87 && tls13,
-        // In TLS 1.3 the scheme determines the curve; in TLS 1.2 it does not. RFC 9846 4.3.3
-        SignatureScheme::ECDSA_SECP256R1_SHA256 => fits_curve(kind, KeyKind::EcdsaP256, tls13),
-        SignatureScheme::ECDSA_SECP384R1_SHA384 => fits_curve(kind, KeyKind::EcdsaP384, tls13),
-        SignatureScheme::ECDSA_SECP521R1_SHA512 => fits_curve(kind, KeyKind::EcdsaP521, tls13),
-        _ => false,
+    let Some(Row(_, _, wanted, versions)) = row(scheme) else { return false };
+    if version == ProtocolVersion::TLS1_3 {
+        return kind == *wanted && *versions != Only12;
     }
+    // In TLS 1.3 the scheme determines the curve; in TLS 1.2 it does not. RFC 9846 4.3.3
+    let fits = kind == *wanted || (curve(kind).is_some() && curve(*wanted).is_some());
+    fits && *versions != Only13
 }
 
 /// Whether a scheme is undefined in TLS 1.2, both for handshakes and for certificates.
 pub(crate) fn is_for_tls13_only(scheme: SignatureScheme) -> bool {
-    matches!(scheme, SignatureScheme::MLDSA44 | SignatureScheme::MLDSA65 | SignatureScheme::MLDSA87)
-}
-
-fn fits_curve(kind: KeyKind, wanted: KeyKind, tls13: bool) -> bool {
-    kind == wanted || (!tls13 && curve(kind).is_some())
+    row(scheme).is_some_and(|Row(.., versions)| *versions == Only13)
 }
 
 /// Returns the curve of an ECDSA key.
@@ -150,42 +127,21 @@ pub(crate) fn curve(kind: KeyKind) -> Option<NamedGroup> {
 
 /// Returns the schemes with which a key can sign, most preferred first.
 pub(crate) fn for_key(kind: KeyKind) -> Vec<SignatureScheme> {
-    let preferred: &[SignatureScheme] = match kind {
-        KeyKind::Rsa => &[
-            SignatureScheme::RSA_PSS_RSAE_SHA256,
-            SignatureScheme::RSA_PSS_RSAE_SHA384,
-            SignatureScheme::RSA_PSS_RSAE_SHA512,
-            SignatureScheme::RSA_PKCS1_SHA256,
-            SignatureScheme::RSA_PKCS1_SHA384,
-            SignatureScheme::RSA_PKCS1_SHA512,
-        ],
-        KeyKind::RsaPss => &[
-            SignatureScheme::RSA_PSS_PSS_SHA256,
-            SignatureScheme::RSA_PSS_PSS_SHA384,
-            SignatureScheme::RSA_PSS_PSS_SHA512,
-        ],
-        KeyKind::EcdsaP256 => &[
-            SignatureScheme::ECDSA_SECP256R1_SHA256,
-            SignatureScheme::ECDSA_SECP384R1_SHA384,
-            SignatureScheme::ECDSA_SECP521R1_SHA512,
-        ],
-        KeyKind::EcdsaP384 => &[
-            SignatureScheme::ECDSA_SECP384R1_SHA384,
-            SignatureScheme::ECDSA_SECP256R1_SHA256,
-            SignatureScheme::ECDSA_SECP521R1_SHA512,
-        ],
-        KeyKind::EcdsaP521 => &[
-            SignatureScheme::ECDSA_SECP521R1_SHA512,
-            SignatureScheme::ECDSA_SECP384R1_SHA384,
-            SignatureScheme::ECDSA_SECP256R1_SHA256,
-        ],
-        KeyKind::Ed25519 => &[SignatureScheme::ED25519],
-        KeyKind::MlDsa44 => &[SignatureScheme::MLDSA44],
-        KeyKind::MlDsa65 => &[SignatureScheme::MLDSA65],
-        KeyKind::MlDsa87 => &[SignatureScheme::MLDSA87],
+    let first = TABLE.iter().filter(|Row(_, _, wanted, _)| *wanted == kind).map(|row| row.0);
+    // In TLS 1.2 an ECDSA key can also sign with the schemes of other curves.
+    let others: &[SignatureScheme] = match kind {
+        KeyKind::EcdsaP256 => {
+            &[SignatureScheme::ECDSA_SECP384R1_SHA384, SignatureScheme::ECDSA_SECP521R1_SHA512]
+        }
+        KeyKind::EcdsaP384 => {
+            &[SignatureScheme::ECDSA_SECP256R1_SHA256, SignatureScheme::ECDSA_SECP521R1_SHA512]
+        }
+        KeyKind::EcdsaP521 => {
+            &[SignatureScheme::ECDSA_SECP384R1_SHA384, SignatureScheme::ECDSA_SECP256R1_SHA256]
+        }
         _ => &[],
     };
-    preferred.to_vec()
+    first.chain(others.iter().copied()).collect()
 }
 
 /// All schemes that [`tercel_crypto`] can verify, most preferred first.
@@ -213,12 +169,12 @@ mod tests {
     fn a_set_contains_the_supported_schemes_of_its_list() {
         for scheme in SignatureScheme::NAMED {
             let known = algorithm(*scheme).is_some();
-            assert_eq!(ALL.contains(scheme), known, "{scheme}");
+            assert_eq!(TABLE.iter().any(|row| row.0 == *scheme), known, "{scheme}");
             let list = [SignatureScheme(0xfefe), *scheme, *scheme];
             let set = SchemeSet::of(List::new(&list));
             assert_eq!(set.has(*scheme), known, "{scheme}");
             assert!(set.iter().all(|each| each == *scheme), "{scheme}");
-            let expected = ALL.iter().position(|each| each == scheme);
+            let expected = TABLE.iter().position(|row| row.0 == *scheme);
             assert_eq!(index(*scheme).map(|index| index as usize), expected, "{scheme}");
             assert_eq!(set.iter().count(), usize::from(known));
         }

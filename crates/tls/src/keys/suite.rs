@@ -1,6 +1,7 @@
 //! Cipher suites and their parameters.
 
-use tercel_crypto::{AeadAlgorithm, HashAlgorithm};
+use tercel_crypto::AeadAlgorithm::{self, Aes128Gcm, Aes256Gcm, ChaCha20Poly1305};
+use tercel_crypto::HashAlgorithm::{self, Sha256, Sha384};
 use tercel_wire::CipherSuite;
 
 /// The kind of key with which the server authenticates in a TLS 1.2 suite.
@@ -48,71 +49,29 @@ pub(crate) fn index(code: CipherSuite) -> Option<u8> {
     })
 }
 
-const fn suite(
-    code: CipherSuite,
-    aead: AeadAlgorithm,
-    hash: HashAlgorithm,
-    authentication: Option<Authentication>,
-) -> Suite {
-    Suite { code, aead, hash, authentication }
+const fn tls13(code: CipherSuite, aead: AeadAlgorithm, hash: HashAlgorithm) -> Suite {
+    Suite { code, aead, hash, authentication: None }
+}
+
+const fn rsa(code: CipherSuite, aead: AeadAlgorithm, hash: HashAlgorithm) -> Suite {
+    Suite { code, aead, hash, authentication: Some(Authentication::Rsa) }
+}
+
+const fn ecdsa(code: CipherSuite, aead: AeadAlgorithm, hash: HashAlgorithm) -> Suite {
+    Suite { code, aead, hash, authentication: Some(Authentication::Ecdsa) }
 }
 
 /// All supported suites, in the default order of preference.
 pub(crate) static ALL: [Suite; 9] = [
-    suite(
-        CipherSuite::TLS_AES_128_GCM_SHA256,
-        AeadAlgorithm::Aes128Gcm,
-        HashAlgorithm::Sha256,
-        None,
-    ),
-    suite(
-        CipherSuite::TLS_AES_256_GCM_SHA384,
-        AeadAlgorithm::Aes256Gcm,
-        HashAlgorithm::Sha384,
-        None,
-    ),
-    suite(
-        CipherSuite::TLS_CHACHA20_POLY1305_SHA256,
-        AeadAlgorithm::ChaCha20Poly1305,
-        HashAlgorithm::Sha256,
-        None,
-    ),
-    suite(
-        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-        AeadAlgorithm::Aes128Gcm,
-        HashAlgorithm::Sha256,
-        Some(Authentication::Ecdsa),
-    ),
-    suite(
-        CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-        AeadAlgorithm::Aes128Gcm,
-        HashAlgorithm::Sha256,
-        Some(Authentication::Rsa),
-    ),
-    suite(
-        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-        AeadAlgorithm::Aes256Gcm,
-        HashAlgorithm::Sha384,
-        Some(Authentication::Ecdsa),
-    ),
-    suite(
-        CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-        AeadAlgorithm::Aes256Gcm,
-        HashAlgorithm::Sha384,
-        Some(Authentication::Rsa),
-    ),
-    suite(
-        CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
-        AeadAlgorithm::ChaCha20Poly1305,
-        HashAlgorithm::Sha256,
-        Some(Authentication::Ecdsa),
-    ),
-    suite(
-        CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-        AeadAlgorithm::ChaCha20Poly1305,
-        HashAlgorithm::Sha256,
-        Some(Authentication::Rsa),
-    ),
+    tls13(CipherSuite::TLS_AES_128_GCM_SHA256, Aes128Gcm, Sha256),
+    tls13(CipherSuite::TLS_AES_256_GCM_SHA384, Aes256Gcm, Sha384),
+    tls13(CipherSuite::TLS_CHACHA20_POLY1305_SHA256, ChaCha20Poly1305, Sha256),
+    ecdsa(CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, Aes128Gcm, Sha256),
+    rsa(CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, Aes128Gcm, Sha256),
+    ecdsa(CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, Aes256Gcm, Sha384),
+    rsa(CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, Aes256Gcm, Sha384),
+    ecdsa(CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, ChaCha20Poly1305, Sha256),
+    rsa(CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, ChaCha20Poly1305, Sha256),
 ];
 
 #[cfg(test)]

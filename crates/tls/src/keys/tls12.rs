@@ -103,12 +103,7 @@ impl MainSecret12 {
         let (client_key, rest) = filled.split_at(key);
         let (server_key, rest) = rest.split_at(key);
         let (client_iv, server_iv) = rest.split_at(iv);
-        let keys = |key: &[u8], iv: &[u8]| {
-            Keys::Tls12(WriteKey::with(aead, iv.len(), |key_out, iv_out| {
-                key_out.copy_from_slice(key);
-                iv_out.copy_from_slice(iv);
-            }))
-        };
+        let keys = |key, iv| Keys::Tls12(WriteKey::new(aead, key, iv));
         let both =
             KeyBlock { client: keys(client_key, client_iv), server: keys(server_key, server_iv) };
         tercel_crypto::wipe(&mut block);

@@ -10,16 +10,12 @@ pub(crate) struct WriteKey {
 }
 
 impl WriteKey {
-    /// Creates a key and an IV of these lengths, which `write` fills in.
-    pub(crate) fn with(
-        algorithm: AeadAlgorithm,
-        iv_len: usize,
-        write: impl FnOnce(&mut [u8], &mut [u8]),
-    ) -> Self {
-        let length = algorithm.key_len().saturating_add(iv_len);
-        let bytes = ShortSecret::with(length, |bytes| {
-            let (key, iv) = bytes.split_at_mut(algorithm.key_len());
-            write(key, iv);
+    /// Copies a key and an IV.
+    pub(crate) fn new(algorithm: AeadAlgorithm, key: &[u8], iv: &[u8]) -> Self {
+        let bytes = ShortSecret::with(key.len().saturating_add(iv.len()), |bytes| {
+            let (to_key, to_iv) = bytes.split_at_mut(key.len());
+            to_key.copy_from_slice(key);
+            to_iv.copy_from_slice(iv);
         });
         Self { algorithm, bytes }
     }

@@ -189,11 +189,7 @@ fn check(identity: &[u8], key: &[u8], hash: HashAlgorithm) -> Result<(), PreShar
     Ok(())
 }
 
-impl fmt::Debug for PreSharedKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PreSharedKey").field("hash", &self.hash).finish_non_exhaustive()
-    }
-}
+debug_fields!(PreSharedKey: hash);
 
 impl fmt::Display for PreSharedKeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -215,11 +211,7 @@ pub(crate) struct UsedKey {
     pub(crate) fingerprint: [u8; 32],
 }
 
-impl core::fmt::Debug for UsedKey {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("UsedKey { .. }")
-    }
-}
+debug_fields!(UsedKey);
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,5 @@
 //! The interface of a server's external pre-shared key store. RFC 9846 4.3.11
 
-use core::fmt;
 use std::sync::Arc;
 
 use tercel_crypto::HashAlgorithm;
@@ -38,13 +37,7 @@ impl<'a> PreSharedKeyRequest<'a> {
     }
 }
 
-impl fmt::Debug for PreSharedKeyRequest<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("PreSharedKeyRequest");
-        shown.field("hashes", &self.hashes).field("server_name", &self.server_name);
-        shown.field("signature_schemes", &self.signature_schemes).finish_non_exhaustive()
-    }
-}
+debug_fields!(PreSharedKeyRequest<'_>: hashes, server_name, signature_schemes);
 
 /// A server's external pre-shared key store. RFC 9846 4.3.11
 ///

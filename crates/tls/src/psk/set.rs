@@ -1,6 +1,5 @@
 //! A pre-shared key store in memory.
 
-use core::fmt;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -78,9 +77,4 @@ impl FindPreSharedKey for PreSharedKeys {
     }
 }
 
-impl fmt::Debug for PreSharedKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let keys = self.current.load().by_identity.len();
-        f.debug_struct("PreSharedKeys").field("keys", &keys).finish_non_exhaustive()
-    }
-}
+debug_fields!(PreSharedKeys, set: keys = set.current.load().by_identity.len());

@@ -63,9 +63,7 @@ impl Joiner {
         let whole = first_length(fragment)? == Some(fragment.len());
         Ok(whole.then(|| {
             let mut bytes = [0; MAX_INLINE];
-            for (to, from) in bytes.iter_mut().zip(fragment) {
-                *to = *from;
-            }
+            bytes.iter_mut().zip(fragment).for_each(|(to, from)| *to = *from);
             Message(Storage::Inline(bytes, fragment.len()))
         }))
     }

@@ -11,16 +11,22 @@ use crate::error::{Error, PeerError};
 
 /// Opens records with the current key, or reads plaintext records while no key is installed.
 pub(crate) struct Opener {
-    protection: Option<Protection>,
-    version: RecordVersion,
+    /// The current protection, whose key may be freed and restored. `None` before the first key.
+    pub(crate) protection: Option<Protection>,
+    pub(crate) version: RecordVersion,
     /// The number of plaintext bytes that a record may carry: this side's `record_size_limit`.
     /// RFC 8449 4
-    max_plaintext: u16,
-    /// The number of bytes of rejected early data that may still be skipped. RFC 9846 4.3.10
-    skip: Option<u32>,
-    /// Whether an unprotected alert is still accepted, although a key is installed.
-    plain_alert: bool,
-    empty_records: u8,
+    pub(crate) max_plaintext: u16,
+    /// The number of bytes of rejected early data that may still be skipped. With `None`, a record
+    /// that cannot be opened is an error. RFC 9846 4.3.10
+    pub(crate) skip: Option<u32>,
+    /// Whether an unprotected alert is still accepted, although a key is installed: a client that
+    /// cannot read the server's first flight has no key to protect its alert. Such an alert is no
+    /// longer accepted after the next key, or after the first record that can be opened: otherwise
+    /// a network attacker could close the connection. RFC 9846 6.1
+    pub(crate) plain_alert: bool,
+    /// The number of consecutive records without content up to now.
+    pub(crate) empty_records: u8,
 }
 
 /// The content of one record.
@@ -50,70 +56,17 @@ impl Opener {
         }
     }
 
-    pub(crate) fn set_version(&mut self, version: RecordVersion) {
-        self.version = version;
-    }
-
-    pub(crate) fn set_max_plaintext(&mut self, bytes: u16) {
-        self.max_plaintext = bytes;
-    }
-
-    pub(crate) fn max_plaintext(&self) -> u16 {
-        self.max_plaintext
-    }
-
-    /// Returns the number of consecutive records without content up to now.
-    pub(crate) fn empty_records(&self) -> u8 {
-        self.empty_records
-    }
-
-    pub(crate) fn set_empty_records(&mut self, count: u8) {
-        self.empty_records = count;
-    }
-
     pub(crate) fn install(&mut self, protection: Protection) {
         self.protection = Some(protection);
         self.plain_alert = false;
-    }
-
-    /// Replaces the key in place, which avoids moving the expanded key.
-    pub(crate) fn replace(
-        &mut self,
-        with: impl FnOnce(&mut Option<Protection>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.plain_alert = false;
-        with(&mut self.protection)
-    }
-
-    /// Accepts an unprotected alert, although a key is installed: a client that cannot read the
-    /// server's first flight has no key to protect its alert. Such an alert is no longer accepted
-    /// after the next key, or after the first record that can be opened: otherwise a network
-    /// attacker could close the connection. RFC 9846 6.1
-    pub(crate) fn expect_plain_alert(&mut self) {
-        self.plain_alert = true;
     }
 
     pub(crate) fn is_protected(&self) -> bool {
         self.protection.is_some()
     }
 
-    /// Returns the current protection, whose key is to be freed or restored.
-    pub(crate) fn protection_mut(&mut self) -> Option<&mut Protection> {
-        self.protection.as_mut()
-    }
-
     pub(crate) fn sequence(&self) -> u64 {
         self.protection.as_ref().map_or(0, Protection::sequence)
-    }
-
-    /// Skips up to `bytes` bytes of rejected early data.
-    pub(crate) fn skip_early_data(&mut self, bytes: u32) {
-        self.skip = Some(bytes);
-    }
-
-    /// Ends the skipping of early data: a record that cannot be opened is an error again.
-    pub(crate) fn stop_skipping(&mut self) {
-        self.skip = None;
     }
 
     /// Returns the frame of the first record in `bytes`, or `None` if the record is incomplete.

@@ -93,21 +93,9 @@ macro_rules! seal_with {
 }
 
 impl Protection {
-    pub(crate) fn tls13(algorithm: AeadAlgorithm, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
-        Self::new(algorithm, Construction::Tls13, key, iv)
-    }
-
-    /// Creates the protection of TLS 1.2. `fixed_iv` has 4 bytes for GCM (RFC 5288 3), and 12 for
-    /// ChaCha20-Poly1305 (RFC 7905 2).
-    pub(crate) fn tls12(
-        algorithm: AeadAlgorithm,
-        key: &[u8],
-        fixed_iv: &[u8],
-    ) -> Result<Self, Error> {
-        Self::new(algorithm, Construction::tls12(algorithm), key, fixed_iv)
-    }
-
-    fn new(
+    /// Creates protection that starts at sequence number 0. In TLS 1.2, `write_iv` has 4 bytes for
+    /// GCM (RFC 5288 3), and 12 for ChaCha20-Poly1305 (RFC 7905 2).
+    pub(crate) fn new(
         algorithm: AeadAlgorithm,
         construction: Construction,
         key: &[u8],
@@ -317,9 +305,7 @@ const PARKED: Error = Error::Internal(InternalError::Crypto(CryptoError::Invalid
 /// Pads the IV with zeros where TLS 1.2 AES-GCM has the explicit nonce of each record.
 fn padded_iv(write_iv: &[u8]) -> [u8; 12] {
     let mut iv = [0; 12];
-    for (to, from) in iv.iter_mut().zip(write_iv) {
-        *to = *from;
-    }
+    iv.iter_mut().zip(write_iv).for_each(|(to, from)| *to = *from);
     iv
 }
 

@@ -27,29 +27,18 @@ const MAX_PADDING_BLOCK: usize = 4096;
 
 /// Seals records with the current key, or writes plaintext records while no key is installed.
 pub(crate) struct Sealer {
-    protection: Option<Protection>,
+    /// The current protection, whose key may be freed and restored. `None` before the first key.
+    pub(crate) protection: Option<Protection>,
     /// The number of plaintext bytes that a record may carry.
     max_fragment: u16,
-    padding: Padding,
+    pub(crate) padding: Padding,
     /// The version in the header: 3.1 in a first `ClientHello`, 3.3 afterwards. RFC 9846 5.1
-    version: [u8; 2],
+    pub(crate) version: [u8; 2],
 }
 
 impl Sealer {
     pub(crate) fn new() -> Self {
         Self { protection: None, max_fragment: 1 << 14, padding: Padding::None, version: [3, 3] }
-    }
-
-    pub(crate) fn set_header_version(&mut self, version: [u8; 2]) {
-        self.version = version;
-    }
-
-    pub(crate) fn set_padding(&mut self, padding: Padding) {
-        self.padding = padding;
-    }
-
-    pub(crate) fn padding(&self) -> Padding {
-        self.padding
     }
 
     /// Limits the plaintext bytes of later records.
@@ -61,22 +50,6 @@ impl Sealer {
         self.max_fragment
     }
 
-    pub(crate) fn install(&mut self, protection: Protection) {
-        self.protection = Some(protection);
-    }
-
-    /// Replaces the key in place, which avoids moving the expanded key.
-    pub(crate) fn replace(
-        &mut self,
-        with: impl FnOnce(&mut Option<Protection>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        with(&mut self.protection)
-    }
-
-    pub(crate) fn uninstall(&mut self) {
-        self.protection = None;
-    }
-
     /// Whether the key is close to its usage limit and should be updated.
     pub(crate) fn key_nearly_spent(&self) -> bool {
         self.protection.as_ref().is_some_and(Protection::nearly_spent)
@@ -85,11 +58,6 @@ impl Sealer {
     /// Whether a key is installed, not parked, and not close to its usage limit.
     pub(crate) fn is_ready(&self) -> bool {
         self.protection.as_ref().is_some_and(Protection::is_ready)
-    }
-
-    /// Returns the current protection, whose key is to be freed or restored.
-    pub(crate) fn protection_mut(&mut self) -> Option<&mut Protection> {
-        self.protection.as_mut()
     }
 
     pub(crate) fn sequence(&self) -> u64 {
@@ -297,9 +265,9 @@ mod tests {
         const CHACHA: AeadAlgorithm = AeadAlgorithm::ChaCha20Poly1305;
         let protections: [fn() -> Option<Protection>; 4] = [
             || None,
-            || Protection::tls13(GCM, &[1; 16], &[2; 12]).ok(),
-            || Protection::tls12(GCM, &[1; 16], &[2; 4]).ok(),
-            || Protection::tls12(CHACHA, &[1; 32], &[2; 12]).ok(),
+            || Protection::new(GCM, Construction::Tls13, &[1; 16], &[2; 12]).ok(),
+            || Protection::new(GCM, Construction::Tls12Gcm, &[1; 16], &[2; 4]).ok(),
+            || Protection::new(CHACHA, Construction::Tls12ChaCha, &[1; 32], &[2; 12]).ok(),
         ];
         for protection in protections {
             let [mut one, mut other] = [(); 2].map(|()| Sealer {

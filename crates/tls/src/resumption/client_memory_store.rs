@@ -9,11 +9,10 @@ use pki_types::UnixTime;
 use tercel_wire::{DecodeError, Reader, Writer};
 use zeroize::Zeroizing;
 
-use super::encoding::Encoding;
 use super::lru_map::LruMap;
 use super::session::client_session::ClientSession;
 use super::session::client_store::{ClientSessionKey, ClientSessionStore, MAX_SESSIONS_EACH};
-use super::store_entry::StoreEntry;
+use super::store_entry::{Encoding, StoreEntry};
 use crate::sync::lock::{Mutex, MutexGuard};
 
 /// A [`ClientSessionStore`] in memory, which can be saved as bytes.
@@ -62,7 +61,7 @@ impl ClientMemoryStore {
         let non_empty = || servers.iter().filter(|(_, sessions)| !sessions.is_empty());
         let length = non_empty().fold(2, |sum, (key, sessions)| {
             sessions.iter().fold(max_header_length(key).saturating_add(sum), |sum, entry| {
-                sum.saturating_add(entry.session().max_encoded_length()).saturating_add(8 + 3)
+                sum.saturating_add(entry.session.max_encoded_length()).saturating_add(8 + 3)
             })
         });
         // The full capacity is allocated, because growing would leave copies of secrets in freed
@@ -122,7 +121,7 @@ impl ClientMemoryStore {
         if self.sessions_each == 0 || session.max_encoded_length() > MAX_SESSION {
             return;
         }
-        let entry = StoreEntry::new(session, expires);
+        let entry = StoreEntry { session, expires };
         let mut servers = self.lock();
         let Some(sessions) = servers.renew(key) else {
             servers.insert(Arc::new(key.clone()), VecDeque::from([entry]));
@@ -145,7 +144,7 @@ impl ClientMemoryStore {
         while taken.is_none() && !sessions.is_empty() {
             taken = sessions.pop_back().filter(|entry| entry.is_unexpired(now));
         }
-        taken.map(StoreEntry::into_session)
+        taken.map(|entry| entry.session)
     }
 }
 
@@ -180,12 +179,7 @@ impl Default for ClientMemoryStore {
     }
 }
 
-impl fmt::Debug for ClientMemoryStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("ClientMemoryStore");
-        shown.field("sessions_each", &self.sessions_each).finish_non_exhaustive()
-    }
-}
+debug_fields!(ClientMemoryStore: sessions_each);
 
 /// The error of restoring a [`ClientMemoryStore`] from bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,7 +212,7 @@ impl std::error::Error for SavedSessionsError {}
 /// ```
 fn write_server(writer: &mut Writer<'_>, key: &ClientSessionKey, sessions: &Sessions) {
     let bytes = |entry: &StoreEntry<Encoding<ClientSession>>| {
-        Some((entry.session().to_bytes()?, entry.expires()))
+        Some((entry.session.to_bytes()?, entry.expires))
     };
     key.write(writer);
     writer.u8(u8::try_from(sessions.iter().filter_map(bytes).count()).unwrap_or(u8::MAX));

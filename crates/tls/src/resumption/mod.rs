@@ -4,7 +4,6 @@
 pub(crate) mod client_memory_store;
 pub(crate) mod codec;
 pub(crate) mod context_digest;
-mod encoding;
 mod lru_map;
 pub(crate) mod replay_guard;
 pub(crate) mod server_memory_store;

@@ -2,7 +2,6 @@
 //!
 //! Several servers that share ticket keys need a shared replay guard, see `tercel-fleet`.
 
-use core::fmt;
 use core::time::Duration;
 use std::collections::{BTreeMap, HashSet};
 
@@ -122,11 +121,7 @@ fn after_window(now: UnixTime, window: Duration) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(seconds))
 }
 
-impl fmt::Debug for ReplayGuard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReplayGuard").field("capacity", &self.capacity).finish_non_exhaustive()
-    }
-}
+debug_fields!(ReplayGuard: capacity);
 
 struct Shard {
     seen: HashSet<[u8; 32]>,

@@ -1,16 +1,14 @@
 //! A server's session store in memory.
 
-use core::fmt;
 use core::time::Duration;
 
 use pki_types::UnixTime;
 
-use super::encoding::Encoding;
 use super::lru_map::LruMap;
 use super::session::server_session::ServerSession;
 use super::session::store::ServerSessionStore;
 use super::shards::{BuildIdentityHasher, Shards};
-use super::store_entry::StoreEntry;
+use super::store_entry::{Encoding, StoreEntry};
 
 /// A [`ServerSessionStore`] in memory, for one process.
 ///
@@ -49,7 +47,7 @@ impl ServerMemoryStore {
 
     fn insert(&self, id: &[u8], session: Encoding<ServerSession>, expires: UnixTime) {
         let hash = self.shards.hash(id);
-        let entry = StoreEntry::new(IdentifiedSession { id: id.into(), session }, expires);
+        let entry = StoreEntry { session: IdentifiedSession { id: id.into(), session }, expires };
         if let Some(mut shard) = self.shards.lock(hash) {
             shard.insert(hash, entry);
         }
@@ -60,14 +58,14 @@ impl ServerMemoryStore {
     fn copy(&self, id: &[u8], now: UnixTime) -> Option<Encoding<ServerSession>> {
         self.with_shard(id, now, |shard, hash| {
             let entry = shard.get(&hash).filter(|entry| entry.is_unexpired(now))?;
-            Some(entry.session().session.clone())
+            Some(entry.session.session.clone())
         })
     }
 
     /// Removes the session with this ID and returns it, unless it has expired.
     fn take_out(&self, id: &[u8], now: UnixTime) -> Option<Encoding<ServerSession>> {
         let entry = self.with_shard(id, now, |shard, hash| shard.remove(&hash))?;
-        entry.is_unexpired(now).then(|| entry.into_session().session)
+        entry.is_unexpired(now).then_some(entry.session.session)
     }
 
     /// Removes some expired sessions from the shard of this ID, and then runs `action` on the shard
@@ -87,7 +85,7 @@ impl ServerMemoryStore {
             }
             shard.remove_oldest();
         }
-        shard.get(&hash).filter(|entry| *entry.session().id == *id)?;
+        shard.get(&hash).filter(|entry| *entry.session.id == *id)?;
         action(&mut shard, hash)
     }
 }
@@ -132,13 +130,7 @@ impl Default for ServerMemoryStore {
     }
 }
 
-impl fmt::Debug for ServerMemoryStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerMemoryStore")
-            .field("capacity", &self.capacity)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(ServerMemoryStore: capacity);
 
 /// The number of expired sessions removed per access. An access inserts at most one session, so the
 /// number of expired sessions decreases.
@@ -321,7 +313,11 @@ mod tests {
         let hash = store.shards.hash(b"mine");
         let other =
             IdentifiedSession { id: (*b"yours").into(), session: Encoding::bytes(b"s".to_vec()) };
-        store.shards.lock(hash).unwrap().insert(hash, StoreEntry::new(other, at(100)));
+        store
+            .shards
+            .lock(hash)
+            .unwrap()
+            .insert(hash, StoreEntry { session: other, expires: at(100) });
         assert_eq!((store.get(b"mine", at(1)), store.take(b"mine", at(1))), (None, None));
         store.remove(b"mine");
         assert_eq!(count(&store), 1);

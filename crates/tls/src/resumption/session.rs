@@ -332,6 +332,12 @@ impl Session {
     }
 }
 
+/// A session as a value in a store. It zeroizes its secret on drop.
+pub(super) trait SessionValue {
+    fn from_session(session: Session) -> Self;
+    fn session(&self) -> &Session;
+}
+
 /// Computes a checksum against accidental damage. It does not prevent forgery: a party that can
 /// write to the store does not need to forge sessions. SHA-256 would take up to a third of a
 /// client's work for a TLS 1.2 resumption.

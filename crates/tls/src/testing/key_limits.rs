@@ -28,13 +28,13 @@ fn a_spent_key_is_replaced_by(seal: impl Fn(&mut Sender, &mut Vec<u8>)) {
     let spent = limits::AES_GCM_RECORDS_PER_KEY;
     let secret = connection.sender.keys().as_ref().unwrap().traffic_secret().unwrap().duplicate();
     let mut opener = Opener::new();
-    opener.set_version(RecordVersion::Tls13);
+    opener.version = RecordVersion::Tls13;
     let mut protection = secret.protection().unwrap();
     protection.set_sequence(spent);
     opener.install(protection);
 
     let mut out = Vec::new();
-    connection.sender.sealer().unwrap().protection_mut().unwrap().set_sequence(spent);
+    connection.sender.sealer().unwrap().protection.as_mut().unwrap().set_sequence(spent);
     seal(&mut connection.sender, &mut out);
     assert_eq!(connection.sender.sequence(), 1);
 
@@ -50,7 +50,7 @@ fn sequence_numbers_do_not_wrap() {
     for version in [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3] {
         let mut connection = connected(Side::Server, version);
         let sealer = connection.sender.sealer().unwrap();
-        sealer.protection_mut().unwrap().set_sequence(u64::MAX);
+        sealer.protection.as_mut().unwrap().set_sequence(u64::MAX);
         let exhausted = sealer.seal_to(ContentType::APPLICATION_DATA, b"data", &mut Vec::new());
         assert_eq!(exhausted, Err(Error::Internal(InternalError::KeyExhausted)));
     }

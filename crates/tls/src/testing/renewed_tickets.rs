@@ -194,7 +194,7 @@ fn resuming_flight(hello: &[u8], session: &Session, options: ServerOptions<'_>) 
     let (mut sealer, mut out) = (Sealer::new(), Vec::new());
     sealer.seal_to(ContentType::HANDSHAKE, &flight, &mut out).unwrap();
     sealer.seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], &mut out).unwrap();
-    sealer.install(keys.server.protection().unwrap());
+    sealer.protection = Some(keys.server.protection().unwrap());
     let mut finished = Vec::new();
     Finished { verify_data: &verify_data }.encode(&mut finished).unwrap();
     sealer.seal_to(ContentType::HANDSHAKE, &finished, &mut out).unwrap();

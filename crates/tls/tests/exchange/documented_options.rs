@@ -39,10 +39,11 @@ fn options_in_source(builder: &str) -> BTreeSet<String> {
     let mut options = BTreeSet::new();
     for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let Ok(text) = fs::read_to_string(&file) else { continue };
-        let starts = [format!("impl {builder} {{"), "impl $builder {".to_owned()];
+        let starts =
+            [builder, "$builder"].map(|name| [format!("impl {name} {{"), format!("for {name};")]);
         let mut inside = false;
         for line in text.lines() {
-            if starts.iter().any(|start| line.trim_start() == start) {
+            if starts.iter().flatten().any(|start| line.trim_start() == start) {
                 inside = true;
             } else if line.starts_with('}') {
                 inside = false;

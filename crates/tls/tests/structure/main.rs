@@ -80,6 +80,7 @@ const MODULES: [(&str, &[&str]); 9] = [
             "sync",
             "side",
             "policy",
+            "debug",
             "known_values",
             "key_log",
             "record",

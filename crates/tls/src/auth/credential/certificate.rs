@@ -27,13 +27,11 @@ impl<'c> CertificateOptions<'c> {
         hello: &ClientHello<'_>,
         ours: &'c compressed_certificate::Algorithms,
     ) -> Self {
+        let extensions = &hello.extensions;
         Self {
-            ocsp: hello.extensions.status_request.is_some(),
-            timestamps: hello.extensions.signed_certificate_timestamp.is_some(),
-            compression: compressed_certificate::choose(
-                ours,
-                hello.extensions.compress_certificate,
-            ),
+            ocsp: extensions.status_request.is_some(),
+            timestamps: extensions.signed_certificate_timestamp.is_some(),
+            compression: compressed_certificate::choose(ours, extensions.compress_certificate),
         }
     }
 
@@ -42,14 +40,12 @@ impl<'c> CertificateOptions<'c> {
         request: &CertificateRequest<'_>,
         ours: &'c compressed_certificate::Algorithms,
     ) -> Self {
+        let extensions = &request.extensions;
         Self {
             // A client may staple an OCSP response that the server requests. RFC 9846 4.5.1.1
-            ocsp: request.extensions.status_request.is_some(),
-            timestamps: request.extensions.signed_certificate_timestamp.is_some(),
-            compression: compressed_certificate::choose(
-                ours,
-                request.extensions.compress_certificate,
-            ),
+            ocsp: extensions.status_request.is_some(),
+            timestamps: extensions.signed_certificate_timestamp.is_some(),
+            compression: compressed_certificate::choose(ours, extensions.compress_certificate),
         }
     }
 }

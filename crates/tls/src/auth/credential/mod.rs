@@ -7,7 +7,6 @@ mod error;
 pub(crate) mod request;
 mod set;
 
-use core::fmt;
 use std::sync::Arc;
 
 use pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
@@ -342,14 +341,7 @@ impl Credential {
     }
 }
 
-impl fmt::Debug for Credential {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credential")
-            .field("kind", &self.kind)
-            .field("names", &self.names)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(Credential: kind, names);
 
 fn leaf_kind(chain: &[CertificateDer<'_>]) -> Result<KeyKind, CredentialError> {
     if chain.is_empty() {

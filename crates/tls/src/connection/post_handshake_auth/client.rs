@@ -178,13 +178,7 @@ impl UnsignedAuthentication {
     }
 }
 
-impl core::fmt::Debug for UnsignedAuthentication {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("UnsignedAuthentication")
-            .field("scheme", &self.scheme)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(UnsignedAuthentication: scheme);
 
 /// An answer without its Finished, which depends on the traffic secret at the time of sending.
 pub(crate) struct UnfinishedAnswer {

@@ -8,6 +8,7 @@ use crate::config::client_auth::ClientAuth;
 use crate::config::server::ServerConfig;
 use crate::connection::link::Link;
 use crate::error::{Error, Misuse};
+use crate::side::Side;
 
 /// Creates any number of certificate requests of a server after the handshake. RFC 9846 4.7.2
 ///
@@ -44,11 +45,7 @@ impl CertificateRequester {
     }
 }
 
-impl core::fmt::Debug for CertificateRequester {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("CertificateRequester").finish_non_exhaustive()
-    }
-}
+debug_fields!(CertificateRequester);
 
 /// An unanswered certificate request, for [`crate::Receiver::expect`].
 pub struct PendingCertificate(pub(super) Box<Pending>);
@@ -81,14 +78,11 @@ impl PendingCertificate {
     }
 }
 
-impl core::fmt::Debug for PendingCertificate {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("PendingCertificate").field("demand", &self.0.demand).finish_non_exhaustive()
-    }
-}
+debug_fields!(PendingCertificate, pending: demand = pending.0.demand);
 
 impl Pending {
     pub(super) fn expectations(&self) -> CertificateExpectations<'_> {
-        self.context.config.certificate_expectations(self.context.certificate_type)
+        let HandshakeContext { config, certificate_type, .. } = &self.context;
+        config.common.certificate_expectations(Side::Client, *certificate_type)
     }
 }

@@ -66,14 +66,7 @@ impl ClientCertificate {
     }
 }
 
-impl core::fmt::Debug for ClientCertificate {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("ClientCertificate")
-            .field("identity", &self.identity())
-            .field("verified", &self.0.verified)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(ClientCertificate, it: identity = it.identity(), verified = it.0.verified);
 
 /// The state of a server that requested certificates.
 #[derive(Default)]

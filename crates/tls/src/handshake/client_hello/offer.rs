@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use pki_types::UnixTime;
 use tercel_crypto::{HashAlgorithm, KeyExchange};
-use tercel_wire::{
-    ClientHello, ExtensionBlock, ExtensionType, HandshakeMessage, NamedGroup, ProtocolVersion,
-};
+use tercel_wire::{ClientHello, ExtensionBlock, HandshakeMessage, NamedGroup, ProtocolVersion};
 
 use super::offered_key::OfferedKey;
 use crate::config::client::ClientConfig;
@@ -231,18 +229,8 @@ impl Offer {
     }
 
     /// Returns the extensions of the last ClientHello.
-    pub(crate) fn offered(&self) -> OfferedExtensions<'_> {
+    pub(crate) fn offered(&self) -> ExtensionBlock<'_> {
         let body = self.message.get(4..).unwrap_or_default();
-        OfferedExtensions(ClientHello::extension_block(body).unwrap_or_default())
-    }
-}
-
-/// The extensions of a ClientHello that was sent.
-pub(crate) struct OfferedExtensions<'a>(ExtensionBlock<'a>);
-
-impl OfferedExtensions<'_> {
-    /// Whether this extension was sent. GREASE extensions are included.
-    pub(crate) fn has(&self, kind: ExtensionType) -> bool {
-        self.0.contains(kind)
+        ClientHello::extension_block(body).unwrap_or_default()
     }
 }

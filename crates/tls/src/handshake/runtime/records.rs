@@ -78,7 +78,7 @@ impl Records {
         let mut sealer = Sealer::new();
         if side == Side::Client {
             // The record of a first ClientHello has version 3.1, for old servers. RFC 9846 5.1
-            sealer.set_header_version([3, 1]);
+            sealer.version = [3, 1];
         }
         let link = Link::default();
         Self {
@@ -129,11 +129,9 @@ impl Records {
             Command::InstallRead(keys) => self.install_read(keys)?,
             Command::RecordLimits(RecordLimits { read, write }) => {
                 if let Some(bytes) = read {
-                    self.opener.set_max_plaintext(bytes);
+                    self.opener.max_plaintext = bytes;
                 }
-                if let Some(bytes) = write {
-                    sender_mut(&mut self.sender)?.sealer()?.set_max_fragment(bytes);
-                }
+                sender_mut(&mut self.sender)?.sealer()?.set_max_fragment(write);
             }
             Command::ReadEarlyData { limit, info } => {
                 self.early_info = Some(info);
@@ -141,7 +139,7 @@ impl Records {
             }
             Command::WriteEarlyData { secret, limit } => {
                 sender_mut(&mut self.sender)?.install(Keys::Tls13(secret).into())?;
-                sender_mut(&mut self.sender)?.limit_early_data(limit);
+                sender_mut(&mut self.sender)?.allowance = Some(limit);
                 self.window = Window::Early;
             }
             Command::AbandonEarlyData => {
@@ -149,10 +147,10 @@ impl Records {
                 self.window = Window::Nothing;
             }
             Command::HalfRtt => self.window = Window::HalfRtt,
-            Command::SkipEarlyData { limit } => self.opener.skip_early_data(limit),
-            Command::StopSkippingEarlyData => self.opener.stop_skipping(),
+            Command::SkipEarlyData { limit } => self.opener.skip = Some(limit),
+            Command::StopSkippingEarlyData => self.opener.skip = None,
             Command::Padding(padding) => {
-                sender_mut(&mut self.sender)?.sealer()?.set_padding(padding);
+                sender_mut(&mut self.sender)?.sealer()?.padding = padding;
             }
         }
         Ok(())
@@ -180,7 +178,7 @@ impl Records {
         self.check_turn()?;
         let sealer = sender_mut(&mut self.sender)?.sealer()?;
         sealer.finish_record(ContentType::HANDSHAKE, start, &mut self.out)?;
-        sealer.set_header_version([3, 3]);
+        sealer.version = [3, 3];
         Ok(())
     }
 
@@ -190,7 +188,7 @@ impl Records {
         self.check_turn()?;
         let sealer = sender_mut(&mut self.sender)?.sealer()?;
         sealer.seal_to(ContentType::HANDSHAKE, messages, &mut self.out)?;
-        sealer.set_header_version([3, 3]);
+        sealer.version = [3, 3];
         Ok(())
     }
 
@@ -231,7 +229,7 @@ impl Records {
     fn negotiated(&mut self, version: ProtocolVersion) {
         self.version = Some(version);
         let tls13 = version == ProtocolVersion::TLS1_3;
-        self.opener.set_version(if tls13 { RecordVersion::Tls13 } else { RecordVersion::Tls12 });
+        self.opener.version = if tls13 { RecordVersion::Tls13 } else { RecordVersion::Tls12 };
     }
 
     fn install_write(&mut self, keys: NewKeys) -> Result<(), Error> {
@@ -246,12 +244,11 @@ impl Records {
             return Err(PeerError::ExcessHandshakeData.into());
         }
         self.early_data_left = None;
-        self.opener.replace(|place| keys.replace(place))?;
+        keys.replace(&mut self.opener.protection)?;
         let keys = keys.into_keys();
         let place = self.read_keys.as_ref().ok_or(Misuse::HandshakeEnded)?;
-        if keys.is_tls13() && self.side == Side::Server && place.get().is_none() {
-            self.opener.expect_plain_alert();
-        }
+        self.opener.plain_alert =
+            keys.is_tls13() && self.side == Side::Server && place.get().is_none();
         place.put(keys);
         Ok(())
     }
@@ -281,7 +278,7 @@ impl Records {
         let over = Misuse::HandshakeEnded;
         let mut sender = self.sender.take().ok_or(over)?;
         let keys = self.read_keys.take().ok_or(over)?;
-        sender.set_version(version);
+        sender.version = version;
         let link = sender.link();
         let opener = core::mem::replace(&mut self.opener, Opener::new());
         let answering = established.answering.map(|context| {

@@ -23,7 +23,6 @@ use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, PeerError};
 use crate::handshake::client_hello::offer::{Offer, OfferedSession};
 use crate::handshake::identity::PeerCertificate;
-use crate::handshake::question::{RequestSource, request_from_message};
 use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::coroutine::{Completion, Outcome, boxed};
 use crate::handshake::runtime::established::Established;
@@ -35,7 +34,7 @@ use crate::handshake::transcript::Transcript;
 use crate::handshake::{certificate_type_negotiation, client_session, identity, negotiate};
 use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
-use crate::keys::tls12::{Exporter12, KeyBlock, MainSecret12, Randoms, VerifyData};
+use crate::keys::tls12::{Exporter12, KeyBlock, MainSecret12, Randoms};
 use crate::keys::{scheme, suite};
 use crate::record::joiner::Message;
 use crate::resumption::session::Session;
@@ -98,7 +97,7 @@ pub(crate) fn abbreviated_handshake(
         client.log_main_secret(&session);
         let ticket = client.receive_session_ticket().await?;
         let (KeyBlock { client: write_keys, server: read_keys }, expected, verify_data) =
-            client.derive_abbreviated(&session);
+            finished::abbreviated(session.main_secret(), &client.randoms, &mut client.transcript);
         finished::receive(&mut client.flow, read_keys, &expected, None).await?;
         finished::send(&mut client.flow, write_keys, &verify_data, None)?;
         client.complete_resumed(session, ticket)
@@ -219,7 +218,7 @@ impl Client {
             return Err(PeerError::WrongCertificateType.into());
         }
         transcript.add(message.bytes());
-        server.ocsp_requested = config.request_ocsp;
+        server.ocsp_requested = config.common.request_ocsp;
         server.signed_certificate_timestamps = timestamps;
         Ok((server, key))
     }
@@ -300,30 +299,13 @@ impl Client {
         &mut self,
         request: &Message,
     ) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
-        certificate_type_negotiation::check_client(&self.config, &self.info)?;
-        let chosen = self.select_credential(request).await?;
+        let Self { flow, config, transcript, info, .. } = self;
+        certificate_type_negotiation::check_client(config, info)?;
+        let (version, form) = (ProtocolVersion::TLS1_2, info.client_certificate_type);
+        let chosen = identity::select_for_server(flow, config, request, version, form).await?;
         let credential = chosen.as_ref().map(|(credential, _)| credential);
-        auth::send_certificate(&mut self.flow, &mut self.transcript, credential)?;
+        auth::send_certificate(flow, transcript, credential)?;
         Ok(chosen)
-    }
-
-    async fn select_credential(
-        &mut self,
-        message: &Message,
-    ) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
-        let Self { flow, config, info, .. } = self;
-        let Some(policy) = &config.credentials else { return Ok(None) };
-        let version = ProtocolVersion::TLS1_2;
-        let certificate_type = info.client_certificate_type;
-        let request = request_from_message(message.body(), version, certificate_type)
-            .ok_or(PeerError::UnexpectedMessage)?;
-        let source =
-            || RequestSource::Request { message: message.clone(), version, certificate_type };
-        let Some(credential) = identity::select(flow, policy, &request, source).await? else {
-            return Ok(None);
-        };
-        let scheme = request.scheme_for(&credential).ok_or(PeerError::NoCommonSignatureScheme)?;
-        Ok(Some((credential, scheme)))
     }
 
     /// Sends the client's key share, and derives the main secret. RFC 5246 7.4.7, 8.1
@@ -421,12 +403,6 @@ impl Client {
         log.log("CLIENT_RANDOM", session.main_secret().as_bytes());
     }
 
-    /// Derives the keys, and the contents of both Finished messages, the server's first.
-    /// RFC 5246 7.3
-    fn derive_abbreviated(&mut self, session: &Session) -> (KeyBlock, VerifyData, VerifyData) {
-        finished::abbreviated(session.main_secret(), &self.randoms, &mut self.transcript)
-    }
-
     /// Creates the connection, and stores the session again, with a new ticket if there is one.
     fn complete_resumed(self, mut session: Box<Session>, ticket: Option<Ticket>) -> Outcome {
         let Self { mut flow, config, to, mut info, randoms, limits, .. } = self;
@@ -480,7 +456,7 @@ fn resumed_session(
 /// Checks that the server sends only extensions that were offered. RFC 5246 7.4.1.4
 fn check_extensions(hello: &ServerHello<'_>, offer: &Offer) -> Result<(), Error> {
     let offered = offer.offered();
-    let allowed = |kind: ExtensionType| offered.has(kind) && IN_SERVER_HELLO.contains(&kind);
+    let allowed = |kind: ExtensionType| offered.contains(kind) && IN_SERVER_HELLO.contains(&kind);
     if hello.extensions.types().all(allowed) {
         Ok(())
     } else {

@@ -2,10 +2,8 @@
 //! of a new session. RFC 5246 F.1.4, RFC 5077
 
 use pki_types::CertificateDer;
-use tercel_crypto::Secret;
 use tercel_wire::{ClientHello, ProtocolVersion};
 
-use crate::auth::credential_id::CredentialId;
 use crate::config::server::ServerConfig;
 use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, PeerError};
@@ -13,8 +11,6 @@ use crate::handshake::identity::CredentialForHello;
 use crate::handshake::resumption_rules::{FoundSession, SessionId};
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::{negotiate, resumption_rules};
-use crate::keys::suite::Suite;
-use crate::keys::tls12::MainSecret12;
 use crate::policy::Policy;
 use crate::record::limits;
 use crate::resumption::session::Session;
@@ -100,22 +96,6 @@ impl ResumptionMeans {
         tercel_crypto::fill_random(&mut id)?;
         Ok(Self::SessionId(id))
     }
-}
-
-/// Creates the session of a full handshake.
-pub(super) fn new_session(
-    config: &ServerConfig,
-    suite: &'static Suite,
-    main: &MainSecret12,
-    info: &ConnectionInfo,
-    credential: &CredentialId,
-    is_sealed: bool,
-) -> Session {
-    let credential = credential.in_session(info.server_name.is_some());
-    let mut session = resumption_rules::template(config, suite, info, Some(credential), None);
-    session.secret = Secret::new(main.as_bytes());
-    session.lifetime = resumption_rules::lifetime(config, is_sealed);
-    session
 }
 
 /// A new session, and the ID that the ServerHello contains for it.

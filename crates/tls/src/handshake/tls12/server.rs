@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::KeyExchange;
+use tercel_crypto::{KeyExchange, Secret};
 use tercel_wire::{
     CertificateRequestTls12, CertificateStatus, CipherSuite, ClientCertificateType, ClientHello,
     ClientKeyExchange, CompressionMethod, DistinguishedName, EcPointFormat, HandshakeMessage,
@@ -32,7 +32,9 @@ use crate::handshake::runtime::flow::Flow;
 use crate::handshake::runtime::record_limits::{self, RecordLimits, first_limit};
 use crate::handshake::secret_log::SecretLog;
 use crate::handshake::transcript::Transcript;
-use crate::handshake::{certificate_type_negotiation, identity, negotiate, signature};
+use crate::handshake::{
+    certificate_type_negotiation, identity, negotiate, resumption_rules, signature,
+};
 use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
 use crate::keys::tls12::{Exporter12, KeyBlock, MainSecret12, Randoms, VerifyData};
@@ -459,15 +461,14 @@ impl AwaitingClient {
         Ok(Completion::Done)
     }
 
+    /// Creates the session of a full handshake.
     fn new_session(&self, config: &ServerConfig, main: &MainSecret12, is_sealed: bool) -> Session {
-        resumption::new_session(
-            config,
-            self.suite,
-            main,
-            &self.info,
-            self.credential.id(),
-            is_sealed,
-        )
+        let Self { suite, info, credential, .. } = self;
+        let credential = Some(credential.id().in_session(info.server_name.is_some()));
+        let mut session = resumption_rules::template(config, suite, info, credential, None);
+        session.secret = Secret::new(main.as_bytes());
+        session.lifetime = resumption_rules::lifetime(config, is_sealed);
+        session
     }
 }
 

@@ -8,21 +8,19 @@ use std::sync::Arc;
 use tercel_crypto::HashAlgorithm;
 use tercel_wire::{
     CertificateRequest, DecodeError, EncryptedExtensions, EndOfEarlyData, ExtensionType,
-    HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare, SignatureScheme,
+    HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
 };
 
 use super::auth::{CertificateOptions, ReceivedCertificate};
 use super::secrets::{ApplicationKeys, application_keys, handshake_keys};
 use super::server_hello::ReceivedServerHello;
 use super::{auth, server_hello};
-use crate::auth::credential::Credential;
 use crate::config::client::ClientConfig;
 use crate::connection::export::Exporter;
 use crate::connection::info::{ConnectionInfo, EarlyData, EarlyDataRejection};
 use crate::connection::post_handshake_auth::HandshakeContext;
 use crate::error::{Error, PeerError};
 use crate::handshake::client_hello::offer::{Offer, OfferedSession};
-use crate::handshake::question::{RequestSource, request_from_message};
 use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::coroutine::{Completion, Outcome};
 use crate::handshake::runtime::established::Established;
@@ -196,7 +194,7 @@ impl<'a> Client<'a> {
         for kind in extensions.types() {
             // Extensions that were not offered, or that belong in other messages, are refused.
             // RFC 9846 4.3
-            if !offered.has(kind) || !IN_ENCRYPTED_EXTENSIONS.contains(&kind) {
+            if !offered.contains(kind) || !IN_ENCRYPTED_EXTENSIONS.contains(&kind) {
                 return Err(PeerError::UnexpectedExtension.into());
             }
         }
@@ -258,7 +256,8 @@ impl<'a> Client<'a> {
         }
         let (request, certificate) = receive_request(flow, transcript).await?;
         certificate_type_negotiation::check_server(config, info)?;
-        let expectations = config.certificate_expectations(info.server_certificate_type);
+        let expectations =
+            config.common.certificate_expectations(Side::Server, info.server_certificate_type);
         let received = auth::receive(flow, transcript, &certificate, expectations).await?;
         let ReceivedCertificate { certificate, scheme } =
             received.ok_or(PeerError::EmptyCertificate)?;
@@ -297,23 +296,12 @@ impl<'a> Client<'a> {
     async fn authenticate(&mut self, message: Message) -> Result<(), Error> {
         let Self { flow, config, transcript, info, .. } = self;
         certificate_type_negotiation::check_client(config, info)?;
-        let certificate_type = info.client_certificate_type;
-        let version = ProtocolVersion::TLS1_3;
-        let body = message.body();
-        let request = request_from_message(body, version, certificate_type)
-            .ok_or(PeerError::MissingServerExtension)?;
-        let mut chosen: Option<(Arc<Credential>, SignatureScheme)> = None;
-        if let Some(policy) = &config.credentials {
-            let source =
-                || RequestSource::Request { message: message.clone(), version, certificate_type };
-            if let Some(credential) = identity::select(flow, policy, &request, source).await? {
-                let scheme = request.scheme_for(&credential);
-                chosen = Some((credential, scheme.ok_or(PeerError::NoCommonSignatureScheme)?));
-            }
-        }
+        let (version, form) = (ProtocolVersion::TLS1_3, info.client_certificate_type);
+        let chosen = identity::select_for_server(flow, config, &message, version, form).await?;
         let credential = chosen.as_ref().map(|(credential, _)| credential);
         let compression = &config.common.certificate_compression;
-        let options = CertificateOptions::of_server(&CertificateRequest::parse(body)?, compression);
+        let request = CertificateRequest::parse(message.body())?;
+        let options = CertificateOptions::of_server(&request, compression);
         auth::send_certificate(flow, transcript, credential, &[], options)?;
         if let Some((credential, scheme)) = chosen {
             auth::send_verify(flow, transcript, &credential, scheme, Side::Client).await?;

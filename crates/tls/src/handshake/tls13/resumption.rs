@@ -103,7 +103,7 @@ fn check_binder(
     let (early, key) = transcript.add_interleaved(mem::take(partial), |interleaved| {
         EarlySecret::with_binder_key(suite, psk, kind, interleaved)
     });
-    let expected = key.binder(&transcript.digest());
+    let expected = key.verify_data(&transcript.digest());
     if !tercel_crypto::constant_time_eq(&expected, binder.0) {
         return Err(PeerError::BadBinder.into());
     }

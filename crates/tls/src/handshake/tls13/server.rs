@@ -469,7 +469,8 @@ impl AwaitingFinished {
     ) -> Result<(), Error> {
         let Some(verifier) = &config.client_verifier else { return Ok(()) };
         let message = flow.read().await;
-        let expectations = config.certificate_expectations(self.info.client_certificate_type);
+        let expectations =
+            config.common.certificate_expectations(Side::Client, self.info.client_certificate_type);
         match auth::receive(flow, &mut self.transcript, &message, expectations).await? {
             None if config.client_auth == ClientAuth::Required => {
                 Err(PeerError::CertificateRequired.into())

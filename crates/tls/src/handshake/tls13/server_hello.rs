@@ -109,7 +109,7 @@ fn check(
     let allowed = |kind: ExtensionType| match kind {
         ExtensionType::SUPPORTED_VERSIONS | ExtensionType::KEY_SHARE => true,
         ExtensionType::COOKIE => retry,
-        ExtensionType::PRE_SHARED_KEY => !retry && offer.offered().has(kind),
+        ExtensionType::PRE_SHARED_KEY => !retry && offer.offered().contains(kind),
         _ => false,
     };
     if !hello.extensions.types().all(allowed) {

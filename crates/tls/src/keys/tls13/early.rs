@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use tercel_crypto::{Digest, HmacKey, InterleavedHash, Prk, SharedSecret, ShortSecret};
 
 use super::exporter::ExporterSecret;
+use super::finished_key::FinishedKey;
 use super::handshake::HandshakeSecret;
 use super::traffic::TrafficSecret;
 use crate::keys::constants::Constants;
@@ -35,7 +36,7 @@ impl EarlySecret {
         psk: &[u8],
         kind: PskKind,
         interleaved: &mut InterleavedHash<'_>,
-    ) -> (Self, BinderKey) {
+    ) -> (Self, FinishedKey) {
         let (hash, constants) = (suite.hash, Constants::of(suite.hash));
         let empty: &[u8] = &constants.empty;
         let secret: ShortSecret = interleaved.mac(&constants.zeros, &[psk]);
@@ -48,7 +49,7 @@ impl EarlySecret {
         let [finished] = interleaved.keys(hash, [finished.as_bytes()]);
         let early =
             Self { prk: Some(prk), salt: OnceLock::from(salt), suite, for_binder_only: false };
-        (early, BinderKey(finished))
+        (early, FinishedKey(finished))
     }
 
     /// Creates an early secret that is used for a binder only.
@@ -129,16 +130,6 @@ impl EarlySecret {
             }
         };
         HandshakeSecret::new(prk, self.suite)
-    }
-}
-
-/// The HMAC key of a binder. RFC 9846 4.3.11.2
-pub(crate) struct BinderKey(HmacKey);
-
-impl BinderKey {
-    /// Computes the binder over the transcript hash of a ClientHello without its binders.
-    pub(crate) fn binder(&self, transcript_hash: &Digest) -> Digest {
-        self.0.sign(&[transcript_hash])
     }
 }
 

@@ -15,9 +15,7 @@ impl SignedContent {
     pub(crate) fn new(context: &[u8; CONTEXT], transcript_hash: &Digest) -> Self {
         let mut bytes = [0x20; PADDING + CONTEXT + 1 + Digest::MAX_LEN];
         let behind = context.iter().chain(&[0]).chain(transcript_hash.iter());
-        for (to, from) in bytes.iter_mut().skip(PADDING).zip(behind) {
-            *to = *from;
-        }
+        bytes.iter_mut().skip(PADDING).zip(behind).for_each(|(to, from)| *to = *from);
         Self { bytes, length: (PADDING + CONTEXT + 1_usize).saturating_add(transcript_hash.len()) }
     }
 }

@@ -89,7 +89,7 @@ fn walk(suite: &'static Suite, psk: Option<&[u8]>) {
         let made = EarlySecret::with_binder_key(suite, psk?, PskKind::Resumption, &mut interleaved);
         interleaved.finish();
         assert_eq!(running.finish(), over(&[&message]));
-        assert_eq!(*made.1.binder(&hello), *binder);
+        assert_eq!(*made.1.verify_data(&hello), *binder);
         Some(made.0)
     });
     // The second early secret has no derived salt yet, like a client's early secret for an external

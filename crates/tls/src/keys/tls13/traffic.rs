@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::keys::label::{ExpandLabel, Label, derive, expand_labels};
 use crate::keys::suite::Suite;
 use crate::keys::write_key::WriteKey;
-use crate::record::protection::Protection;
+use crate::record::protection::{Construction, Protection};
 
 /// The traffic secret of one direction.
 pub(crate) struct TrafficSecret {
@@ -52,7 +52,7 @@ impl TrafficSecret {
     /// Creates record protection with the key and the IV of [`Self::write_key`].
     pub(crate) fn protection(&self) -> Result<Protection, Error> {
         let made = self.write_key();
-        Protection::tls13(self.aead, made.key(), made.iv())
+        Protection::new(self.aead, Construction::Tls13, made.key(), made.iv())
     }
 
     /// Derives `application_traffic_secret_N+1`. RFC 9846 7.2

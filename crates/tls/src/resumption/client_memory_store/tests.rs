@@ -162,7 +162,7 @@ type Contents = Vec<(ClientSessionKey, Vec<(Vec<u8>, UnixTime)>)>;
 
 fn contents(store: &ClientMemoryStore) -> Contents {
     let bytes = |kept: &StoreEntry<Encoding<ClientSession>>| {
-        (kept.session().to_bytes().unwrap().to_vec(), kept.expires())
+        (kept.session.to_bytes().unwrap().to_vec(), kept.expires)
     };
     let sessions = |sessions: &Sessions| sessions.iter().map(bytes).collect();
     store.lock().iter().map(|(key, kept)| ((**key).clone(), sessions(kept))).collect()

@@ -1,9 +1,6 @@
 //! A client's session as a value, for stores that do not need bytes.
 
-use core::fmt;
-
-use super::Session;
-use crate::resumption::encoding::Value;
+use super::{Session, SessionValue};
 
 /// A client's session for a [`ClientSessionStore`](crate::session::ClientSessionStore). Its secret
 /// is zeroized on drop.
@@ -36,22 +33,14 @@ impl ClientSession {
     }
 }
 
-impl Value for ClientSession {
-    fn max_encoded_length(&self) -> usize {
-        self.0.max_encoded_length()
+impl SessionValue for ClientSession {
+    fn from_session(session: Session) -> Self {
+        Self(Box::new(session))
     }
 
-    fn to_bytes(&self) -> Option<Vec<u8>> {
-        self.to_bytes()
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        Self::from_bytes(bytes)
+    fn session(&self) -> &Session {
+        &self.0
     }
 }
 
-impl fmt::Debug for ClientSession {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientSession").finish_non_exhaustive()
-    }
-}
+debug_fields!(ClientSession);

@@ -1,10 +1,8 @@
 //! A server's session as a value, for stores that do not need bytes.
 
-use core::fmt;
 use std::sync::Arc;
 
-use super::Session;
-use crate::resumption::encoding::Value;
+use super::{Session, SessionValue};
 
 /// A server's session for a [`ServerSessionStore`](crate::session::ServerSessionStore). Clones
 /// share one session, whose secret is zeroized when the last clone is dropped.
@@ -41,22 +39,14 @@ impl ServerSession {
     }
 }
 
-impl Value for ServerSession {
-    fn max_encoded_length(&self) -> usize {
-        self.0.max_encoded_length()
+impl SessionValue for ServerSession {
+    fn from_session(session: Session) -> Self {
+        Self(Arc::new(session))
     }
 
-    fn to_bytes(&self) -> Option<Vec<u8>> {
-        self.to_bytes()
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        Self::from_bytes(bytes)
+    fn session(&self) -> &Session {
+        &self.0
     }
 }
 
-impl fmt::Debug for ServerSession {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerSession").finish_non_exhaustive()
-    }
-}
+debug_fields!(ServerSession);

@@ -2,7 +2,6 @@
 //!
 //! Threads read the keys without a lock and do not wait for a rotation.
 
-use core::fmt;
 use std::process;
 use std::sync::Arc;
 use std::time::Duration;
@@ -155,11 +154,7 @@ impl TicketSealer for RotatingTickets {
     }
 }
 
-impl fmt::Debug for RotatingTickets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RotatingTickets").field("period", &self.period).finish_non_exhaustive()
-    }
-}
+debug_fields!(RotatingTickets: period);
 
 /// The key that seals tickets, and older keys that still open tickets, newest first.
 struct Keys {

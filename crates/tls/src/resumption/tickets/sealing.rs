@@ -9,8 +9,12 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 /// A key with which one process may seal a limited number of tickets.
 pub(super) struct SealingKey {
     key: AeadKey,
-    nonces: NonceCounter,
     process: u32,
+    /// The nonces: `prefix`, then a counter that begins at `start`. Each nonce is returned once.
+    prefix: [u8; 4],
+    start: u64,
+    used: Counter,
+    limit: u64,
 }
 
 impl SealingKey {
@@ -18,19 +22,21 @@ impl SealingKey {
     /// the same nonces. `start` must be random; it hides the number of earlier tickets from
     /// clients.
     pub(super) fn new(key: AeadKey, start: [u8; NONCE], process: u32, limit: u64) -> Self {
-        Self { key, nonces: NonceCounter::new(start, limit), process }
+        let [a, b, c, d, count @ ..] = start;
+        let (prefix, start) = ([a, b, c, d], u64::from_be_bytes(count));
+        Self { key, process, prefix, start, used: Counter(AtomicU64::new(0)), limit }
     }
 
     /// Whether this process may seal another ticket.
     pub(super) fn may_seal(&self, process: u32) -> bool {
-        self.process == process && self.nonces.remain()
+        self.process == process && self.used.0.load(Ordering::Relaxed) < self.limit
     }
 
     /// Creates a ticket with `header` in plaintext and `session` encrypted. Returns `None` if no
     /// nonce is left.
     pub(super) fn seal(&self, header: &[u8], format: &[u8], session: &[u8]) -> Option<Vec<u8>> {
         let length = sealed_length(header, session)?;
-        let nonce = self.nonces.next()?;
+        let nonce = self.next_nonce()?;
         // The session is sealed in place, since copying it costs less than zeroing a buffer.
         let mut ticket = Vec::with_capacity(length);
         ticket.extend_from_slice(header);
@@ -44,6 +50,18 @@ impl SealingKey {
             return None;
         }
         Some(ticket)
+    }
+
+    fn next_nonce(&self) -> Option<[u8; NONCE]> {
+        // `Relaxed` suffices, since the number only has to be unique. It cannot wrap: an exhausted
+        // key is replaced, and counting to 2^64 would take centuries.
+        let used = self.used.0.fetch_add(1, Ordering::Relaxed);
+        if used >= self.limit {
+            return None;
+        }
+        let [a, b, c, d] = self.prefix;
+        let [e, f, g, h, i, j, k, l] = self.start.wrapping_add(used).to_be_bytes();
+        Some([a, b, c, d, e, f, g, h, i, j, k, l])
     }
 
     /// Opens nonce, ciphertext and tag with this key, see [`open`].
@@ -77,42 +95,10 @@ fn sealed_length(header: &[u8], session: &[u8]) -> Option<usize> {
     (length <= MAX_TICKET).then_some(length)
 }
 
-/// A nonce counter that starts at a random value. It returns each nonce once.
-struct NonceCounter {
-    prefix: [u8; 4],
-    start: u64,
-    used: Counter,
-    limit: u64,
-}
-
 /// An atomic counter on its own cache line: each ticket writes it, while all cores read the
 /// adjacent key.
 #[repr(align(64))]
 struct Counter(AtomicU64);
-
-impl NonceCounter {
-    fn new(start: [u8; NONCE], limit: u64) -> Self {
-        let [a, b, c, d, count @ ..] = start;
-        let start = u64::from_be_bytes(count);
-        Self { prefix: [a, b, c, d], start, used: Counter(AtomicU64::new(0)), limit }
-    }
-
-    fn remain(&self) -> bool {
-        self.used.0.load(Ordering::Relaxed) < self.limit
-    }
-
-    fn next(&self) -> Option<[u8; NONCE]> {
-        // `Relaxed` suffices, since the number only has to be unique. It cannot wrap: an exhausted
-        // key is replaced, and counting to 2^64 would take centuries.
-        let used = self.used.0.fetch_add(1, Ordering::Relaxed);
-        if used >= self.limit {
-            return None;
-        }
-        let [a, b, c, d] = self.prefix;
-        let [e, f, g, h, i, j, k, l] = self.start.wrapping_add(used).to_be_bytes();
-        Some([a, b, c, d, e, f, g, h, i, j, k, l])
-    }
-}
 
 /// The number of tickets that a key may seal. If each ticket has 64 blocks, the advantage of a
 /// forger or distinguisher is at most 2^-53.

@@ -133,7 +133,7 @@ impl<'s> ScriptedPeer<'s> {
 
     /// Writes a record without content, which the crate's sealer never writes.
     fn write_empty(&mut self, kind: ContentType, padding: usize, out: &mut Vec<u8>) {
-        let Some(protection) = self.sealer.protection_mut() else {
+        let Some(protection) = self.sealer.protection.as_mut() else {
             return out.extend_from_slice(&[kind.0, 3, 3, 0, 0]);
         };
         let tls13 = protection.construction() == Construction::Tls13;
@@ -224,21 +224,18 @@ impl<'s> ScriptedPeer<'s> {
                 }
                 Command::Negotiated(version) => {
                     let tls13 = version == ProtocolVersion::TLS1_3;
-                    self.opener.set_version(if tls13 {
-                        RecordVersion::Tls13
-                    } else {
-                        RecordVersion::Tls12
-                    });
+                    self.opener.version =
+                        if tls13 { RecordVersion::Tls13 } else { RecordVersion::Tls12 };
                 }
                 Command::InstallWrite(keys) => {
-                    self.sealer.install(keys.keys().protection().unwrap());
+                    self.sealer.protection = Some(keys.keys().protection().unwrap());
                 }
                 Command::InstallRead(keys) => {
                     self.opener.install(keys.keys().protection().unwrap());
                     // A tested side that cannot read the last message sends its alert under older
                     // keys, or in plaintext.
                     if keys.keys().is_tls13() {
-                        self.opener.expect_plain_alert();
+                        self.opener.plain_alert = true;
                     }
                 }
                 // The other commands (sizes, early data) do not affect the order of messages.

@@ -10,7 +10,7 @@ use crate::error::PeerError;
 
 /// An empty record of application data, which the crate's sealer does not make.
 fn empty_data(from: &mut Connection, to: &mut ReceiveBuffer) {
-    let protection = from.sender.sealer().unwrap().protection_mut().unwrap();
+    let protection = from.sender.sealer().unwrap().protection.as_mut().unwrap();
     let length = protection.overhead();
     let [.., high, low] = length.to_be_bytes();
     let mut record = vec![ContentType::APPLICATION_DATA.0, 3, 3, high, low];

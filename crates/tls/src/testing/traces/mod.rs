@@ -93,7 +93,7 @@ impl<'t> Replay<'t> {
         let suite = suite::find(CipherSuite::TLS_AES_128_GCM_SHA256).unwrap();
         let end = || End { sealer: Sealer::new(), opener: Opener::new() };
         let mut client = end();
-        client.sealer.set_header_version([3, 1]);
+        client.sealer.version = [3, 1];
         Self {
             trace,
             psk,
@@ -136,7 +136,7 @@ impl<'t> Replay<'t> {
         assert_eq!((opened.content_type, &record[opened.plaintext]), (content_type, payload));
 
         if content_type == ContentType::HANDSHAKE {
-            self.end(step.side).sealer.set_header_version([3, 3]);
+            self.end(step.side).sealer.version = [3, 3];
             let mut rest = payload;
             while !rest.is_empty() {
                 let length = u32::from_be_bytes([0, rest[1], rest[2], rest[3]]) as usize + 4;
@@ -292,9 +292,9 @@ impl<'t> Replay<'t> {
     /// Sets the protection in one direction for all later records.
     fn protect(&mut self, side: Side, keys: impl Fn(&Self) -> Protection) {
         let (write, read) = (keys(self), keys(self));
-        self.end(side).sealer.install(write);
+        self.end(side).sealer.protection = Some(write);
         let opener = &mut self.end(other(side)).opener;
-        opener.set_version(RecordVersion::Tls13);
+        opener.version = RecordVersion::Tls13;
         opener.install(read);
     }
 

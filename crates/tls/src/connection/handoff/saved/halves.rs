@@ -29,7 +29,7 @@ pub(super) fn write_sender(w: &mut Writer<'_>, sender: &Sender) {
     let Sender { sealer, version: _, keys, updates, state, allowance: _ } = sender;
     write_keys(w, keys.get().as_ref(), sealer.sequence(), *updates);
     w.u16(sealer.max_fragment());
-    w.u16(match sealer.padding() {
+    w.u16(match sealer.padding {
         Padding::None => 0,
         Padding::Block(block) => block,
     });
@@ -46,11 +46,11 @@ pub(super) fn read_sender(
     let (keys, sequence, updates) = read_keys(r, suite)?;
     let mut sealer = Sealer::new();
     sealer.set_max_fragment(read_limit(r)?);
-    sealer.set_padding(match r.u16().ok()? {
+    sealer.padding = match r.u16().ok()? {
         0 => Padding::None,
         block => Padding::Block(block),
-    });
-    sealer.install(keys.parked(sequence));
+    };
+    sealer.protection = Some(keys.parked(sequence));
     let link = Link::from_word(r.u32().ok()?)?;
     let place = WriteKeys::on(&link);
     place.put(keys);
@@ -81,9 +81,9 @@ pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
         warnings_in_a_row,
     } = post_handshake;
     write_keys(w, keys.get().as_ref(), opener.sequence(), *updates);
-    w.u16(opener.max_plaintext());
+    w.u16(opener.max_plaintext);
     w.opaque24(joiner.waiting());
-    w.u8(opener.empty_records());
+    w.u8(opener.empty_records);
     w.u8(*updates_in_a_row);
     w.u8(*warnings_in_a_row);
     w.u8(u8::from(*state == receiver::State::Closed));
@@ -99,8 +99,8 @@ pub(super) fn read_receiver(
 ) -> Option<Receiver> {
     let (keys, sequence, updates) = read_keys(r, suite)?;
     let mut opener = Opener::new();
-    opener.set_version(if suite.is_tls13() { RecordVersion::Tls13 } else { RecordVersion::Tls12 });
-    opener.set_max_plaintext(read_limit(r)?);
+    opener.version = if suite.is_tls13() { RecordVersion::Tls13 } else { RecordVersion::Tls12 };
+    opener.max_plaintext = read_limit(r)?;
     opener.install(keys.parked(sequence));
     let place = ReadKeys::on(link);
     place.put(keys);
@@ -112,7 +112,7 @@ pub(super) fn read_receiver(
     if !matches!(post_handshake.joiner.next(), Ok(None)) {
         return None;
     }
-    opener.set_empty_records(r.u8().ok()?);
+    opener.empty_records = r.u8().ok()?;
     post_handshake.updates_in_a_row = r.u8().ok()?;
     post_handshake.warnings_in_a_row = r.u8().ok()?;
     let mut receiver = Receiver::new(opener, post_handshake);

@@ -107,7 +107,7 @@ impl Offer {
         };
         // Each key pair is used only once.
         self.drop_exchanges();
-        made.map_err(bad_share)
+        made.map_err(group::bad_share)
     }
 
     /// Drops the key exchanges in place, since moving one would leave a copy in memory.
@@ -115,10 +115,6 @@ impl Offer {
         self.exchange = None;
         self.further_exchanges.clear();
     }
-}
-
-fn bad_share(error: tercel_crypto::CryptoError) -> Error {
-    crate::keys::group::bad_share(error)
 }
 
 /// Returns the groups whose shares the first ClientHello contains.

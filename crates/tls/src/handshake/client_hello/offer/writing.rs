@@ -67,7 +67,7 @@ impl Offer {
                 binders: List::new(&binders),
             }),
             server_name: host.map(ServerNameOffer::HostName),
-            status_request: (verifies && config.request_ocsp)
+            status_request: (verifies && config.common.request_ocsp)
                 .then_some(CertificateStatusRequest::OCSP),
             supported_groups: Some(List::new(&groups)),
             ec_point_formats: tls12.then_some(List::new(&[EcPointFormat::UNCOMPRESSED])),
@@ -78,7 +78,8 @@ impl Offer {
                 .filter(|_| verifies)
                 .map(List::new),
             alpn: (!protocols.is_empty()).then_some(List::new(&protocols)),
-            signed_certificate_timestamp: (verifies && config.request_timestamps).then_some(()),
+            signed_certificate_timestamp: (verifies && config.common.request_timestamps)
+                .then_some(()),
             server_padding: server_padding.as_ref().filter(|_| tls13).map(<[u8; 2]>::as_slice),
             compress_certificate: (tls13 && verifies && !compressions.is_empty())
                 .then_some(List::new(&compressions)),

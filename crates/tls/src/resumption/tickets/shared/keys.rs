@@ -68,15 +68,7 @@ impl TicketKey {
     }
 }
 
-impl fmt::Debug for TicketKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("TicketKey");
-        shown
-            .field("name", &self.name)
-            .field("not_before", &self.not_before)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields!(TicketKey: name, not_before);
 
 /// A set of ticket keys: the current key, and optionally the next and the previous one.
 #[derive(Debug)]

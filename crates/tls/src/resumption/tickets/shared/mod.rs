@@ -8,7 +8,6 @@
 pub(crate) mod keys;
 mod subkeys;
 
-use core::fmt;
 use std::process;
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,11 +131,7 @@ impl TicketSealer for SharedTickets {
     }
 }
 
-impl fmt::Debug for SharedTickets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedTickets").field("lifetime", &self.lifetime).finish_non_exhaustive()
-    }
-}
+debug_fields!(SharedTickets: lifetime);
 
 /// The keys, and the subkey with which this process seals tickets. The subkey is generated on first
 /// use.
