@@ -47,6 +47,7 @@ mod error;
 mod list;
 mod reader;
 mod record;
+mod structure;
 mod unique;
 mod writer;
 
