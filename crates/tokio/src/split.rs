@@ -5,7 +5,7 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use tercel::{ConnectionInfo, Exporter, Receiver, Sender};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -113,7 +113,6 @@ pub struct TlsWriteHalf<W> {
     transport: W,
     sender: Sender,
     outgoing: Outgoing,
-    closing: bool,
 }
 
 impl<W> TlsWriteHalf<W> {
@@ -133,8 +132,8 @@ impl<W> TlsWriteHalf<W> {
         self.sender.park();
     }
 
-    pub(crate) fn new(transport: W, sender: Sender, outgoing: Outgoing, closing: bool) -> Self {
-        Self { transport, sender, outgoing, closing }
+    pub(crate) fn new(transport: W, sender: Sender, outgoing: Outgoing) -> Self {
+        Self { transport, sender, outgoing }
     }
 
     /// Updates the sending key with the next flush or write, and asks the peer to do the same if
@@ -153,7 +152,7 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for TlsWriteHalf<W> {
         context: &mut Context<'_>,
         plaintext: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let Self { transport, sender, outgoing, .. } = self.get_mut();
+        let Self { transport, sender, outgoing } = self.get_mut();
         outgoing.poll_write(sender, transport, context, plaintext)
     }
 
@@ -162,7 +161,7 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for TlsWriteHalf<W> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let Self { transport, sender, outgoing, .. } = self.get_mut();
+        let Self { transport, sender, outgoing } = self.get_mut();
         outgoing.poll_write_vectored(sender, transport, context, slices)
     }
 
@@ -171,17 +170,12 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for TlsWriteHalf<W> {
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { transport, sender, outgoing, .. } = self.get_mut();
+        let Self { transport, sender, outgoing } = self.get_mut();
         outgoing.poll_flush_all(sender, transport, context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { transport, sender, outgoing, closing } = self.get_mut();
-        if !*closing {
-            *closing = true;
-            outgoing.close(sender)?;
-        }
-        ready!(outgoing.poll_send(transport, context))?;
-        Pin::new(transport).poll_shutdown(context)
+        let Self { transport, sender, outgoing } = self.get_mut();
+        outgoing.poll_shutdown(sender, transport, context)
     }
 }
