@@ -49,11 +49,11 @@ impl SplitTransport for UnixStream {
 /// The reading half of a [`crate::TlsStream`].
 #[derive(Debug)]
 pub struct TlsReadHalf<R> {
-    transport: R,
-    receiver: Receiver,
-    incoming: Incoming,
-    info: ConnectionInfo,
-    exporter: Exporter,
+    pub(crate) transport: R,
+    pub(crate) receiver: Receiver,
+    pub(crate) incoming: Incoming,
+    pub(crate) info: ConnectionInfo,
+    pub(crate) exporter: Exporter,
 }
 
 impl<R> TlsReadHalf<R> {
@@ -61,16 +61,6 @@ impl<R> TlsReadHalf<R> {
     #[must_use]
     pub fn transport(&self) -> &R {
         &self.transport
-    }
-
-    pub(crate) fn new(
-        transport: R,
-        receiver: Receiver,
-        incoming: Incoming,
-        info: ConnectionInfo,
-        exporter: Exporter,
-    ) -> Self {
-        Self { transport, receiver, incoming, info, exporter }
     }
 
     /// Frees memory that this half does not need while nothing is received: see
@@ -110,9 +100,9 @@ impl<R: AsyncRead + Unpin> AsyncRead for TlsReadHalf<R> {
 /// The writing half of a [`crate::TlsStream`].
 #[derive(Debug)]
 pub struct TlsWriteHalf<W> {
-    transport: W,
-    sender: Sender,
-    outgoing: Outgoing,
+    pub(crate) transport: W,
+    pub(crate) sender: Sender,
+    pub(crate) outgoing: Outgoing,
 }
 
 impl<W> TlsWriteHalf<W> {
@@ -130,10 +120,6 @@ impl<W> TlsWriteHalf<W> {
     /// Frees memory that this half does not need while nothing is sent: see [`Sender::park`].
     pub fn park(&mut self) {
         self.sender.park();
-    }
-
-    pub(crate) fn new(transport: W, sender: Sender, outgoing: Outgoing) -> Self {
-        Self { transport, sender, outgoing }
     }
 
     /// Updates the sending key with the next flush or write, and asks the peer to do the same if

@@ -205,8 +205,8 @@ impl<T> TlsStream<T> {
         let (read, write) = transport.split();
         let Connection { sender, receiver, info, exporter, .. } = connection;
         (
-            TlsReadHalf::new(read, receiver, incoming, info, exporter),
-            TlsWriteHalf::new(write, sender, outgoing),
+            TlsReadHalf { transport: read, receiver, incoming, info, exporter },
+            TlsWriteHalf { transport: write, sender, outgoing },
         )
     }
 }
