@@ -137,11 +137,11 @@ macro_rules! structure {
 
         impl<'a> $crate::Element<'a> for $Structure<'a> {
             fn read(reader: &mut $crate::Reader<'a>) -> Result<Self, $crate::DecodeError> {
-                <$Encoding as $crate::structure::Encoding<'a, $Type>>::read(reader).map(Self)
+                $crate::structure::encoding!(read, $Type, $Encoding)(reader).map(Self)
             }
 
             fn write(&self, w: &mut $crate::Writer<'_>) {
-                <$Encoding as $crate::structure::Encoding<'a, $Type>>::write(&self.0, w);
+                $crate::structure::encoding!(write, $Type, $Encoding)(&self.0, w);
             }
         }
     };

@@ -1,7 +1,9 @@
-//! Extensions, one file each, and the extensions that each message may have.
+//! Extensions, and the extensions that each message may have.
 //!
-//! Each file reads and writes the body of one extension, in the client's and in the server's form.
-//! The caller decides whether the extension was offered, and what a response means.
+//! A table for each message, in `message_extensions`, names the type and the encoding of each body.
+//! An extension with a type, an encoding or a rule of its own has a file, which is for the client's
+//! and the server's form. The caller decides whether the extension was offered, and what a response
+//! means.
 
 mod block;
 mod message_extensions;

@@ -1,4 +1,4 @@
-//! Generates the struct of a message's extensions, with a field for each, and its codec.
+//! Generates the struct of a message's extensions, with a field for each, and its encoding.
 //!
 //! A table for each message lists the message's extensions, and the encoding of each of them.
 
