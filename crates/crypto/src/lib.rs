@@ -56,6 +56,7 @@ mod hkdf;
 mod hmac;
 mod interleaved_hash;
 mod key_exchange;
+mod key_parts;
 pub mod lock;
 mod memory;
 mod prf;

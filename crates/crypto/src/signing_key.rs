@@ -8,16 +8,14 @@ use core::fmt;
 
 use crate::backend::ec::EcKey;
 use crate::backend::ed25519;
-use crate::backend::ml_dsa::MlDsaKey;
 use crate::backend::pkey::{Contents, Pkey};
 use crate::backend::rsa::RsaKey;
 use crate::backend::secret::Secret;
 use crate::der;
 use crate::error::CryptoError;
 use crate::hash::Hash;
-use crate::public_key::of_allowed_size;
-use crate::signature::{KeyKind, SignatureAlgorithm};
-use crate::signature::{Scheme, pss_algorithms};
+use crate::key_parts::KeyParts;
+use crate::signature::{KeyKind, Scheme, SignatureAlgorithm};
 
 /// A signer: a key in memory, a token, or a service.
 pub trait Signer: Send + Sync {
@@ -58,18 +56,12 @@ pub trait Signer: Send + Sync {
 
 /// A private key in memory.
 pub struct SigningKey {
-    inner: Inner,
+    parts: Parts,
     spki: Box<[u8]>,
 }
 
-enum Inner {
-    Rsa(RsaKey),
-    RsaPss(RsaKey, &'static [SignatureAlgorithm]),
-    Ec(EcKey),
-    /// The expanded seed, boxed so that moving the key leaves no copy behind.
-    Ed25519(Box<Secret>),
-    MlDsa(MlDsaKey),
-}
+/// The Ed25519 form is the expanded seed, boxed so that moving the key leaves no copy behind.
+type Parts = KeyParts<Box<Secret>>;
 
 impl SigningKey {
     /// Parses a private key in DER: PKCS#8, PKCS#1 or SEC 1. An ML-DSA key may be given as its
@@ -92,33 +84,19 @@ impl SigningKey {
     /// The kind of the key.
     #[must_use]
     pub fn kind(&self) -> KeyKind {
-        match &self.inner {
-            Inner::Rsa(_) => KeyKind::Rsa,
-            Inner::RsaPss(..) => KeyKind::RsaPss,
-            Inner::Ec(key) => key.curve().into(),
-            Inner::Ed25519(_) => KeyKind::Ed25519,
-            Inner::MlDsa(key) => key.set().into(),
-        }
+        self.parts.kind()
     }
 
     /// The nominal key size in bits: of the modulus, of the field, or of the public key.
     #[must_use]
     pub fn bits(&self) -> usize {
-        match &self.inner {
-            Inner::Rsa(key) | Inner::RsaPss(key, _) => key.bits(),
-            Inner::Ec(key) => key.curve().bits(),
-            Inner::Ed25519(_) => 256,
-            Inner::MlDsa(key) => key.set().public_key_len() * 8,
-        }
+        self.parts.bits()
     }
 
     /// The signature algorithms of the key, best first.
     #[must_use]
     pub fn algorithms(&self) -> &'static [SignatureAlgorithm] {
-        match &self.inner {
-            Inner::RsaPss(_, algorithms) => algorithms,
-            _ => self.kind().algorithms(),
-        }
+        self.parts.algorithms()
     }
 
     /// The public half as a `SubjectPublicKeyInfo` in DER.
@@ -153,47 +131,42 @@ impl SigningKey {
         message: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), CryptoError> {
-        match (&self.inner, algorithm.scheme()) {
-            (Inner::Rsa(key), Scheme::Rsa(padding, hash)) => {
-                key.sign(padding, hash, &Hash::digest(hash, &[message]), out)
-            }
-            (Inner::RsaPss(key, algorithms), Scheme::Rsa(padding, hash))
+        match (&self.parts, algorithm.scheme()) {
+            (Parts::Rsa(key, _, algorithms), Scheme::Rsa(padding, hash))
                 if algorithms.contains(&algorithm) =>
             {
                 key.sign(padding, hash, &Hash::digest(hash, &[message]), out)
             }
-            (Inner::Ec(key), Scheme::Ecdsa(hash)) => key.sign(&Hash::digest(hash, &[message]), out),
-            (Inner::Ed25519(private), Scheme::Ed25519) => {
+            (Parts::Ec(key), Scheme::Ecdsa(hash)) => key.sign(&Hash::digest(hash, &[message]), out),
+            (Parts::Ed25519(private), Scheme::Ed25519) => {
                 let private = private.as_bytes().try_into().map_err(|_| CryptoError::Internal)?;
                 let mut signature = [0; 64];
                 ed25519::sign(private, message, &mut signature)?;
                 out.extend_from_slice(&signature);
                 Ok(())
             }
-            (Inner::MlDsa(key), Scheme::MlDsa(set)) if key.set() == set => key.sign(message, out),
+            (Parts::MlDsa(key), Scheme::MlDsa(set)) if key.set() == set => key.sign(message, out),
             _ => Err(CryptoError::Unsupported),
         }
     }
 
     fn from_contents(contents: Contents, der: &[u8]) -> Result<Self, CryptoError> {
-        let (inner, spki) = match contents {
+        let (parts, spki) = match contents {
             Contents::Rsa(key) => {
-                let key = of_allowed_size(key)?;
                 let spki = der::spki(der::RSA_ENCRYPTION, &key.public_der()?);
-                (Inner::Rsa(key), spki)
+                (Parts::rsa(key)?, spki)
             }
             Contents::RsaPss(key, only) => {
-                let key = of_allowed_size(key)?;
                 // The public key has the same algorithm, including parameters.
                 let algorithm = der::pkcs8_algorithm(der).ok_or(CryptoError::InvalidKey)?;
                 let spki = der::spki(algorithm, &key.public_der()?);
-                (Inner::RsaPss(key, pss_algorithms(only)), spki)
+                (Parts::rsa_pss(key, only)?, spki)
             }
             Contents::Ec(key) => {
                 let mut point = vec![0; key.curve().point_len()];
                 key.write_point(&mut point)?;
                 let spki = der::spki(der::ec_algorithm(key.curve()), &point);
-                (Inner::Ec(key), spki)
+                (Parts::Ec(key), spki)
             }
             Contents::Ed25519(seed) => {
                 let seed = seed.as_bytes().try_into().map_err(|_| CryptoError::InvalidKey)?;
@@ -204,14 +177,14 @@ impl SigningKey {
                 })?);
                 // The second half of the private form is the public key.
                 let spki = der::spki(der::ED25519, &private.as_bytes()[32..]);
-                (Inner::Ed25519(private), spki)
+                (Parts::Ed25519(private), spki)
             }
             Contents::MlDsa(key) => {
                 let spki = der::spki(der::ml_dsa(key.set()), &key.public_bytes()?);
-                (Inner::MlDsa(key), spki)
+                (Parts::MlDsa(key), spki)
             }
         };
-        Ok(Self { inner, spki: spki.into() })
+        Ok(Self { parts, spki: spki.into() })
     }
 }
 

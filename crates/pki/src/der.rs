@@ -65,6 +65,11 @@ impl<'a> Reader<'a> {
         self.expect(tag).map(Some)
     }
 
+    /// The remaining elements, up to the first that is malformed.
+    pub(crate) fn elements(mut self) -> impl Iterator<Item = Element<'a>> {
+        std::iter::from_fn(move || self.element().ok())
+    }
+
     /// Checks that everything was read.
     pub(crate) fn finish(self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed) }

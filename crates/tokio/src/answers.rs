@@ -20,25 +20,79 @@ use crate::error::HandshakeError;
 type BoxFuture<A> = Pin<Box<dyn Future<Output = A> + Send>>;
 type AnswerFn<Q, A> = Arc<dyn Fn(Q) -> BoxFuture<A> + Send + Sync>;
 
-/// Asynchronous functions that answer the questions of handshakes, for configurations with
-/// [`tercel::Policy::Ask`].
-///
-/// ```
-/// use tercel_tokio::Answers;
-/// # async fn sign_in_a_vault(_: &[u8]) -> Option<Vec<u8>> { None }
-/// let answers = Answers::new()
-///     .sign(|question| async move { sign_in_a_vault(question.content()).await });
-/// ```
-#[derive(Clone, Default)]
-pub struct Answers {
-    choose_config: Option<AnswerFn<ChooseConfigQuestion, Option<Arc<ServerConfig>>>>,
-    find_session: Option<AnswerFn<FindSessionQuestion, Option<Vec<u8>>>>,
-    store_session: Option<AnswerFn<NewSession, ()>>,
-    find_pre_shared_key: Option<AnswerFn<FindPreSharedKeyQuestion, Option<Arc<PreSharedKey>>>>,
-    admit_early_data: Option<AnswerFn<AdmitEarlyDataQuestion, bool>>,
-    select_credential: Option<AnswerFn<SelectCredentialQuestion, Option<Arc<Credential>>>>,
-    sign: Option<AnswerFn<SignQuestion, Option<Vec<u8>>>>,
-    verify_peer: Option<AnswerFn<VerifyPeerQuestion, Result<(), Box<Refusal>>>>,
+/// Defines [`Answers`] from a table of `name: Variant(Question) => Answer`, where `Variant` is the
+/// variant of [`Question`]: a function and its setter for each question, and the call of the
+/// function that a question needs.
+macro_rules! answers {
+    ($(#[$meta:meta])* { $(
+        $(#[$doc:meta])* $name:ident: $Variant:ident($Question:ident) => $Answer:ty,
+    )* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Default)]
+        pub struct Answers {
+            $($name: Option<AnswerFn<$Question, $Answer>>,)*
+            store_session: Option<AnswerFn<NewSession, ()>>,
+        }
+
+        impl Answers {
+            $(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $name<F>(
+                    mut self,
+                    answer: impl Fn($Question) -> F + Send + Sync + 'static,
+                ) -> Self
+                where
+                    F: Future<Output = $Answer> + Send + 'static,
+                {
+                    self.$name = Some(boxed(answer));
+                    self
+                }
+            )*
+
+            pub(crate) async fn answer(&self, question: Question) -> Result<Answer, HandshakeError> {
+                match question {
+                    $(Question::$Variant(question) => {
+                        let answer = required(&self.$name, stringify!($Variant))?;
+                        Ok($Question::answer_from(answer(question).await))
+                    })*
+                    _ => Err(HandshakeError::Unanswered("a question of an unknown kind")),
+                }
+            }
+        }
+    };
+}
+
+answers! {
+    /// Asynchronous functions that answer the questions of handshakes, for configurations with
+    /// [`tercel::Policy::Ask`].
+    ///
+    /// ```
+    /// use tercel_tokio::Answers;
+    /// # async fn sign_in_a_vault(_: &[u8]) -> Option<Vec<u8>> { None }
+    /// let answers = Answers::new()
+    ///     .sign(|question| async move { sign_in_a_vault(question.content()).await });
+    /// ```
+    {
+        /// Sets the function that chooses the configuration. `None` refuses the client.
+        choose_config: ChooseConfig(ChooseConfigQuestion) => Option<Arc<ServerConfig>>,
+        /// Sets the function that finds a stored session. A session that [is for single
+        /// use](FindSessionQuestion::is_single_use) has to be removed from the store in the same
+        /// step.
+        find_session: FindSession(FindSessionQuestion) => Option<Vec<u8>>,
+        /// Sets the function that finds the pre-shared key for one of the identities that the
+        /// client offers. It returns `None` if no identity is known.
+        find_pre_shared_key: FindPreSharedKey(FindPreSharedKeyQuestion) => Option<Arc<PreSharedKey>>,
+        /// Sets the function that decides whether early data with a given unique value may be
+        /// accepted. A value must not be accepted twice.
+        admit_early_data: AdmitEarlyData(AdmitEarlyDataQuestion) => bool,
+        /// Sets the function that selects the certificate.
+        select_credential: SelectCredential(SelectCredentialQuestion) => Option<Arc<Credential>>,
+        /// Sets the function that signs. It returns `None` if no signature can be made.
+        sign: Sign(SignQuestion) => Option<Vec<u8>>,
+        /// Sets the function that verifies the peer.
+        verify_peer: VerifyPeer(VerifyPeerQuestion) => Result<(), Box<Refusal>>,
+    }
 }
 
 impl Answers {
@@ -46,47 +100,6 @@ impl Answers {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Sets the function that chooses the configuration. `None` refuses the client.
-    #[must_use]
-    pub fn choose_config<F>(
-        mut self,
-        answer: impl Fn(ChooseConfigQuestion) -> F + Send + Sync + 'static,
-    ) -> Self
-    where
-        F: Future<Output = Option<Arc<ServerConfig>>> + Send + 'static,
-    {
-        self.choose_config = Some(boxed(answer));
-        self
-    }
-
-    /// Sets the function that finds a stored session. A session that [is for single
-    /// use](FindSessionQuestion::is_single_use) has to be removed from the store in the same step.
-    #[must_use]
-    pub fn find_session<F>(
-        mut self,
-        answer: impl Fn(FindSessionQuestion) -> F + Send + Sync + 'static,
-    ) -> Self
-    where
-        F: Future<Output = Option<Vec<u8>>> + Send + 'static,
-    {
-        self.find_session = Some(boxed(answer));
-        self
-    }
-
-    /// Sets the function that finds the pre-shared key for one of the identities that the client
-    /// offers. It returns `None` if no identity is known.
-    #[must_use]
-    pub fn find_pre_shared_key<F>(
-        mut self,
-        answer: impl Fn(FindPreSharedKeyQuestion) -> F + Send + Sync + 'static,
-    ) -> Self
-    where
-        F: Future<Output = Option<Arc<PreSharedKey>>> + Send + 'static,
-    {
-        self.find_pre_shared_key = Some(boxed(answer));
-        self
     }
 
     /// Sets the function that stores a new session. The client receives the session's ticket only
@@ -103,83 +116,6 @@ impl Answers {
     {
         self.store_session = Some(boxed(keep));
         self
-    }
-
-    /// Sets the function that decides whether early data with a given unique value may be accepted.
-    /// A value must not be accepted twice.
-    #[must_use]
-    pub fn admit_early_data<F>(
-        mut self,
-        answer: impl Fn(AdmitEarlyDataQuestion) -> F + Send + Sync + 'static,
-    ) -> Self
-    where
-        F: Future<Output = bool> + Send + 'static,
-    {
-        self.admit_early_data = Some(boxed(answer));
-        self
-    }
-
-    /// Sets the function that selects the certificate.
-    #[must_use]
-    pub fn select_credential<F>(
-        mut self,
-        answer: impl Fn(SelectCredentialQuestion) -> F + Send + Sync + 'static,
-    ) -> Self
-    where
-        F: Future<Output = Option<Arc<Credential>>> + Send + 'static,
-    {
-        self.select_credential = Some(boxed(answer));
-        self
-    }
-
-    /// Sets the function that signs. It returns `None` if no signature can be made.
-    #[must_use]
-    pub fn sign<F>(mut self, answer: impl Fn(SignQuestion) -> F + Send + Sync + 'static) -> Self
-    where
-        F: Future<Output = Option<Vec<u8>>> + Send + 'static,
-    {
-        self.sign = Some(boxed(answer));
-        self
-    }
-
-    /// Sets the function that verifies the peer.
-    #[must_use]
-    pub fn verify_peer<F>(
-        mut self,
-        answer: impl Fn(VerifyPeerQuestion) -> F + Send + Sync + 'static,
-    ) -> Self
-    where
-        F: Future<Output = Result<(), Box<Refusal>>> + Send + 'static,
-    {
-        self.verify_peer = Some(boxed(answer));
-        self
-    }
-
-    pub(crate) async fn answer(&self, question: Question) -> Result<Answer, HandshakeError> {
-        Ok(match question {
-            Question::ChooseConfig(question) => ChooseConfigQuestion::answer_from(
-                required(&self.choose_config, "ChooseConfig")?(question).await,
-            ),
-            Question::FindSession(question) => FindSessionQuestion::answer_from(
-                required(&self.find_session, "FindSession")?(question).await,
-            ),
-            Question::FindPreSharedKey(question) => FindPreSharedKeyQuestion::answer_from(
-                required(&self.find_pre_shared_key, "FindPreSharedKey")?(question).await,
-            ),
-            Question::AdmitEarlyData(question) => AdmitEarlyDataQuestion::answer_from(
-                required(&self.admit_early_data, "AdmitEarlyData")?(question).await,
-            ),
-            Question::SelectCredential(question) => SelectCredentialQuestion::answer_from(
-                required(&self.select_credential, "SelectCredential")?(question).await,
-            ),
-            Question::Sign(question) => {
-                SignQuestion::answer_from(required(&self.sign, "Sign")?(question).await)
-            }
-            Question::VerifyPeer(question) => VerifyPeerQuestion::answer_from(
-                required(&self.verify_peer, "VerifyPeer")?(question).await,
-            ),
-            _ => return Err(HandshakeError::Unanswered("a question of an unknown kind")),
-        })
     }
 
     pub(crate) async fn keep_sessions(

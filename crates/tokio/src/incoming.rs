@@ -99,10 +99,12 @@ impl Incoming {
 
     /// Server: the certificates that have arrived.
     pub(crate) fn take_certificates(&mut self) -> Vec<ClientCertificate> {
-        let post_handshake = self.post_handshake.as_mut();
-        post_handshake
-            .map(|post_handshake| std::mem::take(&mut post_handshake.certificates))
-            .unwrap_or_default()
+        self.take(|post_handshake| &mut post_handshake.certificates)
+    }
+
+    /// Takes a part of the state of post-handshake authentication, if there is such state.
+    fn take<P: Default>(&mut self, part: impl FnOnce(&mut PostHandshakeAuth) -> &mut P) -> P {
+        self.post_handshake.as_deref_mut().map(part).map(std::mem::take).unwrap_or_default()
     }
 
     fn position_of(&self, request: &[u8]) -> Option<usize> {
@@ -123,31 +125,22 @@ impl Incoming {
         loop {
             let mut received = self.received.take().unwrap_or_else(pool::take_received);
             let step = open(self, receiver, &mut received);
-            let post_handshake = self.post_handshake.as_mut();
-            let requests = post_handshake
-                .map(|post_handshake| std::mem::take(&mut post_handshake.requests))
-                .unwrap_or_default();
-            let answered = on_records(transport, context, requests);
-            if let Err(error) = answered {
+            let requests = self.take(|post_handshake| &mut post_handshake.requests);
+            if let Err(error) = on_records(transport, context, requests) {
                 self.post_handshake().failed = Some(error);
             }
-            let failed = self
-                .post_handshake
-                .as_mut()
-                .and_then(|post_handshake| post_handshake.failed.take());
-            match (step, failed) {
-                (Ok(Step::More), None) => {}
-                (Ok(Step::More), Some(error)) | (Err(error), _) => {
-                    self.keep_or_return(received);
-                    return Poll::Ready(Err(error));
+            let ended = match step {
+                Ok(Step::Done) => Some(Ok(())),
+                Ok(Step::More) => self.take(|post_handshake| &mut post_handshake.failed).map(Err),
+                Err(error) => {
+                    // Only one of two errors is reported.
+                    drop(self.take(|post_handshake| &mut post_handshake.failed));
+                    Some(Err(error))
                 }
-                (Ok(Step::Done), failed) => {
-                    if failed.is_some() {
-                        self.post_handshake().failed = failed;
-                    }
-                    self.keep_or_return(received);
-                    return Poll::Ready(Ok(()));
-                }
+            };
+            if let Some(result) = ended {
+                self.keep_or_return(received);
+                return Poll::Ready(result);
             }
             let mut spare = ReadBuf::new(received.spare());
             let polled = Pin::new(&mut *transport).poll_read(context, &mut spare);

@@ -27,6 +27,8 @@ pub(crate) struct Outgoing {
     /// Whether there are records that a read caused, such as an alert. They are flushed by the
     /// read, since the application may not write again.
     urgent: bool,
+    /// Whether close_notify was appended.
+    closing: bool,
     /// The wakers of the reader and of the writer that last waited for the transport.
     waiting: [Option<Waker>; 2],
 }
@@ -107,11 +109,6 @@ impl Outgoing {
         self.append(|out| sender.control(out))
     }
 
-    /// Appends close_notify, once.
-    pub(crate) fn close(&mut self, sender: &mut Sender) -> io::Result<()> {
-        self.append(|out| sender.close(out))
-    }
-
     /// Appends a key update. RFC 9846 4.7.3
     pub(crate) fn update_key(&mut self, sender: &mut Sender, request: bool) -> io::Result<()> {
         self.append(|out| sender.update_key(request, out))
@@ -170,6 +167,21 @@ impl Outgoing {
         ready!(self.poll_send(transport, context))?;
         self.control(sender)?;
         self.poll_flush(transport, context)
+    }
+
+    /// Sends pending records and close_notify, and closes the transport.
+    pub(crate) fn poll_shutdown<T: AsyncWrite + Unpin>(
+        &mut self,
+        sender: &mut Sender,
+        transport: &mut T,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.closing {
+            self.closing = true;
+            self.append(|out| sender.close(out))?;
+        }
+        ready!(self.poll_send(transport, context))?;
+        Pin::new(transport).poll_shutdown(context)
     }
 
     /// Sends records that a read has caused, as far as the transport accepts them. While there are

@@ -5,7 +5,7 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use tercel::{ConnectionInfo, Exporter, Receiver, Sender};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -49,11 +49,11 @@ impl SplitTransport for UnixStream {
 /// The reading half of a [`crate::TlsStream`].
 #[derive(Debug)]
 pub struct TlsReadHalf<R> {
-    transport: R,
-    receiver: Receiver,
-    incoming: Incoming,
-    info: ConnectionInfo,
-    exporter: Exporter,
+    pub(crate) transport: R,
+    pub(crate) receiver: Receiver,
+    pub(crate) incoming: Incoming,
+    pub(crate) info: ConnectionInfo,
+    pub(crate) exporter: Exporter,
 }
 
 impl<R> TlsReadHalf<R> {
@@ -61,16 +61,6 @@ impl<R> TlsReadHalf<R> {
     #[must_use]
     pub fn transport(&self) -> &R {
         &self.transport
-    }
-
-    pub(crate) fn new(
-        transport: R,
-        receiver: Receiver,
-        incoming: Incoming,
-        info: ConnectionInfo,
-        exporter: Exporter,
-    ) -> Self {
-        Self { transport, receiver, incoming, info, exporter }
     }
 
     /// Frees memory that this half does not need while nothing is received: see
@@ -110,10 +100,9 @@ impl<R: AsyncRead + Unpin> AsyncRead for TlsReadHalf<R> {
 /// The writing half of a [`crate::TlsStream`].
 #[derive(Debug)]
 pub struct TlsWriteHalf<W> {
-    transport: W,
-    sender: Sender,
-    outgoing: Outgoing,
-    closing: bool,
+    pub(crate) transport: W,
+    pub(crate) sender: Sender,
+    pub(crate) outgoing: Outgoing,
 }
 
 impl<W> TlsWriteHalf<W> {
@@ -133,10 +122,6 @@ impl<W> TlsWriteHalf<W> {
         self.sender.park();
     }
 
-    pub(crate) fn new(transport: W, sender: Sender, outgoing: Outgoing, closing: bool) -> Self {
-        Self { transport, sender, outgoing, closing }
-    }
-
     /// Updates the sending key with the next flush or write, and asks the peer to do the same if
     /// `request` is set. RFC 9846 4.7.3
     ///
@@ -153,7 +138,7 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for TlsWriteHalf<W> {
         context: &mut Context<'_>,
         plaintext: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let Self { transport, sender, outgoing, .. } = self.get_mut();
+        let Self { transport, sender, outgoing } = self.get_mut();
         outgoing.poll_write(sender, transport, context, plaintext)
     }
 
@@ -162,7 +147,7 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for TlsWriteHalf<W> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let Self { transport, sender, outgoing, .. } = self.get_mut();
+        let Self { transport, sender, outgoing } = self.get_mut();
         outgoing.poll_write_vectored(sender, transport, context, slices)
     }
 
@@ -171,17 +156,12 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for TlsWriteHalf<W> {
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { transport, sender, outgoing, .. } = self.get_mut();
+        let Self { transport, sender, outgoing } = self.get_mut();
         outgoing.poll_flush_all(sender, transport, context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { transport, sender, outgoing, closing } = self.get_mut();
-        if !*closing {
-            *closing = true;
-            outgoing.close(sender)?;
-        }
-        ready!(outgoing.poll_send(transport, context))?;
-        Pin::new(transport).poll_shutdown(context)
+        let Self { transport, sender, outgoing } = self.get_mut();
+        outgoing.poll_shutdown(sender, transport, context)
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use tercel::{
     Connection, ConnectionInfo, ReceiveBuffer,
@@ -46,7 +46,6 @@ pub struct TlsStream<T> {
     incoming: Incoming,
     outgoing: Outgoing,
     early_data: Vec<u8>,
-    closing: bool,
 }
 
 impl<T> TlsStream<T> {
@@ -60,7 +59,6 @@ impl<T> TlsStream<T> {
             incoming: Incoming::new(received),
             outgoing: Outgoing::default(),
             early_data: Vec::new(),
-            closing: false,
         }
     }
 
@@ -203,12 +201,12 @@ impl<T> TlsStream<T> {
     where
         T: SplitTransport,
     {
-        let Self { transport, connection, incoming, outgoing, closing, .. } = self;
+        let Self { transport, connection, incoming, outgoing, .. } = self;
         let (read, write) = transport.split();
         let Connection { sender, receiver, info, exporter, .. } = connection;
         (
-            TlsReadHalf::new(read, receiver, incoming, info, exporter),
-            TlsWriteHalf::new(write, sender, outgoing, closing),
+            TlsReadHalf { transport: read, receiver, incoming, info, exporter },
+            TlsWriteHalf { transport: write, sender, outgoing },
         )
     }
 }
@@ -258,13 +256,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<T> {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { transport, connection, outgoing, closing, .. } = self.get_mut();
-        if !*closing {
-            *closing = true;
-            outgoing.close(&mut connection.sender)?;
-        }
-        ready!(outgoing.poll_send(transport, context))?;
-        Pin::new(transport).poll_shutdown(context)
+        let Self { transport, connection, outgoing, .. } = self.get_mut();
+        outgoing.poll_shutdown(&mut connection.sender, transport, context)
     }
 }
 

@@ -11,7 +11,8 @@
 //! | registered numbers and their names | [`code_points`] |
 //! | records and alerts | [`RecordHeader`], [`Alert`] |
 //! | messages, one file each | [`handshake`], and the trait [`HandshakeMessage`] |
-//! | extensions, one file each | [`extension`] |
+//! | extensions | [`extension`] |
+//! | tables of fields and their encodings | `structure` |
 //!
 //! ```
 //! use tercel_wire::{Finished, HandshakeMessage, MessageHeader};
@@ -47,6 +48,7 @@ mod error;
 mod list;
 mod reader;
 mod record;
+mod structure;
 mod unique;
 mod writer;
 

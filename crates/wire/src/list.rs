@@ -3,44 +3,33 @@
 
 use std::fmt;
 
-use crate::code_points::{
-    AlertDescription, AlertLevel, CertificateCompressionAlgorithm, CertificateStatusType,
-    CertificateType, CipherSuite, ClientCertificateType, CompressionMethod, ContentType,
-    EcCurveType, EcPointFormat, ExtensionType, HandshakeType, KdfIdentifier, KeyUpdateRequest,
-    NamedGroup, ProtocolVersion, PskKeyExchangeMode, ServerNameType, SignatureScheme,
-};
 use crate::error::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
 
-/// An element of a [`List`].
+/// A value with one encoding, such as an element of a [`List`].
 pub trait Element<'a>: Copy {
-    /// Reads one element and advances the reader past it.
+    /// Reads one value and advances the reader past it.
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError>;
 
-    /// Writes one element.
+    /// Writes one value.
     fn write(&self, w: &mut Writer<'_>);
 }
 
-macro_rules! code_point_elements {
-    ($int:ident: $($Type:ident),*) => {$(
-        impl Element<'_> for $Type {
+macro_rules! integer_elements {
+    ($($int:ident),*) => {$(
+        impl Element<'_> for $int {
             fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-                reader.$int().map(Self)
+                reader.$int()
             }
 
             fn write(&self, w: &mut Writer<'_>) {
-                w.$int(self.0);
+                w.$int(*self);
             }
         }
     )*};
 }
-code_point_elements!(u8: AlertDescription, AlertLevel, CertificateStatusType, CertificateType);
-code_point_elements!(u8: ClientCertificateType, CompressionMethod, ContentType, EcCurveType);
-code_point_elements!(u8: EcPointFormat, HandshakeType, KeyUpdateRequest, PskKeyExchangeMode);
-code_point_elements!(u8: ServerNameType);
-code_point_elements!(u16: CertificateCompressionAlgorithm, CipherSuite, ExtensionType);
-code_point_elements!(u16: KdfIdentifier, NamedGroup, ProtocolVersion, SignatureScheme);
+integer_elements!(u8, u16, u32);
 
 /// A borrowed list: received bytes that were checked, or a slice to be sent.
 ///

@@ -112,6 +112,16 @@ impl<'a> Reader<'a> {
         self.take(usize::try_from(length).map_err(|_| DecodeError::Truncated)?)
     }
 
+    /// The contents of a vector with a length of `width` bytes, at most three.
+    #[inline]
+    pub(crate) fn opaque(&mut self, width: usize) -> Result<&'a [u8], DecodeError> {
+        match width {
+            1 => self.opaque8(),
+            2 => self.opaque16(),
+            _ => self.opaque24(),
+        }
+    }
+
     /// Reads a vector with a one-byte length, and returns a reader of its contents.
     pub fn vec8(&mut self) -> Result<Self, DecodeError> {
         self.opaque8().map(Self::new)

@@ -121,7 +121,8 @@ impl<'v> Writer<'v> {
         body(self.out);
     }
 
-    fn prefixed(&mut self, width: usize, body: impl FnOnce(&mut Self)) {
+    /// Writes `body` with a length prefix of `width` bytes.
+    pub(crate) fn prefixed(&mut self, width: usize, body: impl FnOnce(&mut Self)) {
         let prefix_at = self.out.len();
         self.zeros(width);
         let body_at = self.out.len();

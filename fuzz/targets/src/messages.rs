@@ -8,10 +8,10 @@ use std::fmt::Debug;
 use tercel_wire::{
     Alert, Certificate, CertificateRequest, CertificateRequestTls12, CertificateStatus,
     CertificateTls12, CertificateVerify, ClientHello, ClientHelloEncoding, ClientKeyExchange,
-    CompressedCertificate, EncryptedExtensions, EndOfEarlyData, Finished, Grease, HandshakeMessage,
-    HelloRequest, ImportedIdentity, KeyUpdate, MessageHeader, NewSessionTicket,
+    CompressedCertificate, Element, EncryptedExtensions, EndOfEarlyData, Finished, Grease,
+    HandshakeMessage, HelloRequest, ImportedIdentity, KeyUpdate, MessageHeader, NewSessionTicket,
     NewSessionTicketTls12, RecordHeader, ServerHello, ServerHelloDone, ServerKeyExchange,
-    ServerNameOffer,
+    ServerNameOffer, Writer,
 };
 
 /// A message whose fields determine its bytes: encoding it must give the same bytes.
@@ -105,7 +105,7 @@ pub fn certificate_verify_finished(body: &[u8]) -> bool {
 pub fn key_exchange_12(body: &[u8]) -> bool {
     if let Ok(exchange) = ServerKeyExchange::parse(body) {
         let mut signed = Vec::new();
-        exchange.params.write(&mut tercel_wire::Writer::new(&mut signed));
+        exchange.params.write(&mut Writer::new(&mut signed));
         assert_eq!(body.get(exchange.signed_range()), Some(&*signed));
     }
     any(&[exact!(ServerKeyExchange, body), exact!(ClientKeyExchange, body)])

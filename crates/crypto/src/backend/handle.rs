@@ -1,7 +1,7 @@
 //! Owners of AWS-LC's heap objects, which free each object once, with its own function.
 
 use core::ops::Deref;
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 
 use aws_lc_sys as lc;
 
@@ -32,6 +32,17 @@ impl<T: Object> Handle<T> {
     /// The pointer, valid as long as the handle.
     pub(super) fn as_ptr(&self) -> *mut T {
         self.0.as_ptr()
+    }
+}
+
+impl Handle<lc::EVP_PKEY> {
+    /// A context for operations with this key.
+    pub(super) fn context(&self) -> Result<Handle<lc::EVP_PKEY_CTX>, CryptoError> {
+        // SAFETY: the key is valid, and the context takes its own reference; we own the result.
+        unsafe {
+            let context = lc::EVP_PKEY_CTX_new(self.as_ptr(), ptr::null_mut());
+            Handle::new(context, CryptoError::Internal)
+        }
     }
 }
 

@@ -59,9 +59,10 @@ impl Kem {
         ciphertext: &mut [u8],
         secret: &mut [u8],
     ) -> Result<(), CryptoError> {
+        assert!(ciphertext.len() == self.ciphertext_len() && secret.len() == SECRET_LEN);
         let (mut ciphertext_len, mut secret_len) = (ciphertext.len(), secret.len());
         let mut random_len = random.len();
-        let context = self.encapsulation_context(public_key, ciphertext, secret)?;
+        let context = self.public_key(public_key)?.context()?;
         // SAFETY: the context has a public key; both outputs and `random` are passed with their
         // lengths, and AWS-LC refuses lengths other than those of the parameter set.
         let code = unsafe {
@@ -78,24 +79,13 @@ impl Kem {
         check(code, CryptoError::InvalidShare)
     }
 
-    fn encapsulation_context(
-        self,
-        public_key: &[u8],
-        ciphertext: &[u8],
-        secret: &[u8],
-    ) -> Result<Handle<lc::EVP_PKEY_CTX>, CryptoError> {
-        assert!(ciphertext.len() == self.ciphertext_len() && secret.len() == SECRET_LEN);
-        // SAFETY: `public_key` is passed with its length, which AWS-LC compares with that of the
+    fn public_key(self, bytes: &[u8]) -> Result<Handle<lc::EVP_PKEY>, CryptoError> {
+        // SAFETY: `bytes` is passed with its length, which AWS-LC compares with that of the
         // parameter set; we own the result.
-        let key = unsafe {
-            let key = lc::EVP_PKEY_kem_new_raw_public_key(
-                self.nid(),
-                public_key.as_ptr(),
-                public_key.len(),
-            );
-            Handle::new(key, CryptoError::InvalidShare)?
-        };
-        context_for(&key)
+        unsafe {
+            let key = lc::EVP_PKEY_kem_new_raw_public_key(self.nid(), bytes.as_ptr(), bytes.len());
+            Handle::new(key, CryptoError::InvalidShare)
+        }
     }
 }
 
@@ -155,7 +145,7 @@ impl KemKey {
         if ciphertext.len() != self.kem.ciphertext_len() {
             return Err(CryptoError::InvalidShare);
         }
-        let context = context_for(&self.key)?;
+        let context = self.key.context()?;
         let mut len = secret.len();
         // SAFETY: the context has a private key; both slices are passed with their lengths.
         let code = unsafe {
@@ -168,14 +158,6 @@ impl KemKey {
             )
         };
         check(code, CryptoError::InvalidShare)
-    }
-}
-
-fn context_for(key: &Handle<lc::EVP_PKEY>) -> Result<Handle<lc::EVP_PKEY_CTX>, CryptoError> {
-    // SAFETY: the key is valid, and the context takes its own reference; we own the result.
-    unsafe {
-        let context = lc::EVP_PKEY_CTX_new(key.as_ptr(), ptr::null_mut());
-        Handle::new(context, CryptoError::Internal)
     }
 }
 

@@ -3,8 +3,6 @@
 //! A container is parsed into the concrete key inside. `signing_key.rs` and `public_key.rs` above
 //! check whether a key is strong enough.
 
-use core::ptr;
-
 use aws_lc_sys as lc;
 
 use super::check;
@@ -112,11 +110,7 @@ impl Pkey {
     }
 
     fn allows_pss_with(&self, hash: HashAlgorithm) -> Result<(), CryptoError> {
-        // SAFETY: the key is valid, and the context takes its own reference.
-        let context = unsafe {
-            let context = lc::EVP_PKEY_CTX_new(self.0.as_ptr(), ptr::null_mut());
-            Handle::new(context, CryptoError::Internal)?
-        };
+        let context = self.0.context()?;
         // This cannot fail: a salt has at most 64 bytes.
         let salt_len = i32::try_from(hash.output_len()).map_err(|_| CryptoError::Internal)?;
         // SAFETY: the context is valid, and `md` is static.

@@ -59,6 +59,62 @@ pub(crate) fn compress_512(state: &mut [u64; 8], block: &[[u8; 8]; 16]) {
     unsafe { cleanse(&raw mut (*context.0.as_mut_ptr()).h) };
 }
 
+/// Implements [`Context`] for `$Sha`, whose fields have the same names for each hash function:
+/// chaining values `$Chaining`, digests of `$lengths` bytes, blocks of `$block` bits. `finish` is
+/// given, because the functions differ in it.
+macro_rules! context {
+    ($Sha:ident, $Chaining:ty, $lengths:pat, $block:literal, $update:ident, $($finish:tt)*) => {
+        impl Context for $Sha {
+            type Chaining = $Chaining;
+
+            #[inline]
+            fn after_one_block(chaining: &$Chaining, digest_len: u32) -> Self {
+                let mut context = Self(MaybeUninit::uninit());
+                context.restart(chaining, digest_len);
+                context
+            }
+
+            #[inline]
+            fn restart(&mut self, chaining: &$Chaining, digest_len: u32) {
+                assert!(matches!(digest_len, $lengths));
+                let fields = self.0.as_mut_ptr();
+                // SAFETY: the fields are ours; each is written except the block buffer.
+                unsafe {
+                    (*fields).h = *chaining;
+                    (*fields).Nl = $block;
+                    (*fields).Nh = 0;
+                    (*fields).num = 0;
+                    (*fields).md_len = digest_len;
+                }
+            }
+
+            fn chaining(&self) -> $Chaining {
+                // SAFETY: these fields are defined.
+                unsafe {
+                    assert!((*self.0.as_ptr()).num == 0);
+                    (*self.0.as_ptr()).h
+                }
+            }
+
+            #[inline]
+            fn update(&mut self, bytes: &[u8]) {
+                let context = self.0.as_mut_ptr();
+                // SAFETY: the context is started; `bytes` is passed with its length.
+                let code = unsafe { lc::$update(context, bytes.as_ptr().cast(), bytes.len()) };
+                debug_assert_eq!(code, 1);
+            }
+
+            $($finish)*
+
+            #[inline]
+            fn wipe(&mut self) {
+                // SAFETY: the context is plain data, exclusively borrowed; zeros are valid.
+                unsafe { cleanse(self.0.as_mut_ptr()) };
+            }
+        }
+    };
+}
+
 /// A SHA-256 computation in progress.
 #[derive(Clone)]
 pub(crate) struct Sha256(MaybeUninit<lc::SHA256_CTX>);
@@ -74,58 +130,14 @@ impl Sha256 {
     }
 }
 
-impl Context for Sha256 {
-    type Chaining = [u32; 8];
-
-    #[inline]
-    fn after_one_block(chaining: &[u32; 8], digest_len: u32) -> Self {
-        let mut context = Self(MaybeUninit::uninit());
-        context.restart(chaining, digest_len);
-        context
-    }
-
-    #[inline]
-    fn restart(&mut self, chaining: &[u32; 8], digest_len: u32) {
-        assert!(digest_len == 32);
-        let fields = self.0.as_mut_ptr();
-        // SAFETY: the fields are ours; each is written except the block buffer.
-        unsafe {
-            (*fields).h = *chaining;
-            (*fields).Nl = 512; // bits
-            (*fields).Nh = 0;
-            (*fields).num = 0;
-            (*fields).md_len = digest_len;
-        }
-    }
-
-    fn chaining(&self) -> [u32; 8] {
-        // SAFETY: these fields are defined.
-        unsafe {
-            assert!((*self.0.as_ptr()).num == 0);
-            (*self.0.as_ptr()).h
-        }
-    }
-
-    #[inline]
-    fn update(&mut self, bytes: &[u8]) {
-        // SAFETY: the context is started; `bytes` is passed with its length.
-        let code =
-            unsafe { lc::SHA256_Update(self.0.as_mut_ptr(), bytes.as_ptr().cast(), bytes.len()) };
-        debug_assert_eq!(code, 1);
-    }
-
+context! {
+    Sha256, [u32; 8], 32, 512, SHA256_Update,
     #[inline]
     fn finish(&mut self, out: &mut [u8]) {
         assert!(out.len() == 32);
         // SAFETY: the context is started; it writes 32 bytes, the length of `out`.
         let code = unsafe { lc::SHA256_Final(out.as_mut_ptr(), self.0.as_mut_ptr()) };
         debug_assert_eq!(code, 1);
-    }
-
-    #[inline]
-    fn wipe(&mut self) {
-        // SAFETY: the context is plain data, exclusively borrowed; zeros are valid.
-        unsafe { cleanse(self.0.as_mut_ptr()) };
     }
 }
 
@@ -177,46 +189,8 @@ impl Sha512 {
     }
 }
 
-impl Context for Sha512 {
-    type Chaining = [u64; 8];
-
-    #[inline]
-    fn after_one_block(chaining: &[u64; 8], digest_len: u32) -> Self {
-        let mut context = Self(MaybeUninit::uninit());
-        context.restart(chaining, digest_len);
-        context
-    }
-
-    #[inline]
-    fn restart(&mut self, chaining: &[u64; 8], digest_len: u32) {
-        assert!(digest_len == 48 || digest_len == 64);
-        let fields = self.0.as_mut_ptr();
-        // SAFETY: the fields are ours; each is written except the block buffer.
-        unsafe {
-            (*fields).h = *chaining;
-            (*fields).Nl = 1024; // bits
-            (*fields).Nh = 0;
-            (*fields).num = 0;
-            (*fields).md_len = digest_len;
-        }
-    }
-
-    fn chaining(&self) -> [u64; 8] {
-        // SAFETY: these fields are defined.
-        unsafe {
-            assert!((*self.0.as_ptr()).num == 0);
-            (*self.0.as_ptr()).h
-        }
-    }
-
-    #[inline]
-    fn update(&mut self, bytes: &[u8]) {
-        // SAFETY: the context is started; `bytes` is passed with its length.
-        let code =
-            unsafe { lc::SHA512_Update(self.0.as_mut_ptr(), bytes.as_ptr().cast(), bytes.len()) };
-        debug_assert_eq!(code, 1);
-    }
-
+context! {
+    Sha512, [u64; 8], 48 | 64, 1024, SHA512_Update,
     #[inline]
     fn finish(&mut self, out: &mut [u8]) {
         // SAFETY: this field is defined.
@@ -232,11 +206,5 @@ impl Context for Sha512 {
             }
         };
         debug_assert_eq!(code, 1);
-    }
-
-    #[inline]
-    fn wipe(&mut self) {
-        // SAFETY: the context is plain data, exclusively borrowed; zeros are valid.
-        unsafe { cleanse(self.0.as_mut_ptr()) };
     }
 }

@@ -17,7 +17,7 @@ use core::fmt;
 use core::ops::Range;
 
 use keys::ClassicKey;
-use randomness::PrivateRandomness;
+use randomness::{KEY_PAIR, PrivateRandomness, RESPONSE};
 
 use crate::backend::kem::{Kem, KemKey};
 use crate::backend::secret::SharedSecret;
@@ -118,7 +118,7 @@ impl KeyExchange {
         }
         let components = algorithm.components();
         let halves = components.split_mut(share);
-        let mut drawn = PrivateRandomness::for_key_pair(components);
+        let mut drawn = PrivateRandomness::new(components, KEY_PAIR);
         drawn.draw()?;
         let classic = match components.classic {
             Some(classic) => Some(ClassicKey::generate(classic, &drawn, halves.classic)?),
@@ -266,7 +266,7 @@ impl KeyExchange {
         let components = algorithm.components();
         let peer = components.split(client_share, components.kem.map_or(0, Kem::public_key_len))?;
         let own = components.split_mut(share);
-        let mut drawn = PrivateRandomness::for_response(components);
+        let mut drawn = PrivateRandomness::new(components, RESPONSE);
         drawn.draw()?;
         components.shared_secret(|secret| {
             if let Some(classic) = components.classic {

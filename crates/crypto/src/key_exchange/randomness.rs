@@ -17,17 +17,9 @@ pub(super) struct PrivateRandomness {
 }
 
 impl PrivateRandomness {
-    /// The bytes for an initiator: a private key, and `d` and `z` of ML-KEM. FIPS 203 7.1
-    pub(super) fn for_key_pair(components: Components) -> Self {
-        Self::empty(components, KEY_PAIR)
-    }
-
-    /// The bytes for a responder: a private key, and `m` of ML-KEM. FIPS 203 7.2
-    pub(super) fn for_response(components: Components) -> Self {
-        Self::empty(components, RESPONSE)
-    }
-
-    fn empty(components: Components, kem_len: usize) -> Self {
+    /// The bytes for a private key and, if the components have ML-KEM, `kem_len` bytes for it:
+    /// [`KEY_PAIR`] or [`RESPONSE`].
+    pub(super) fn new(components: Components, kem_len: usize) -> Self {
         let classic_len = components.classic.map_or(0, classic_len);
         let len = classic_len + components.kem.map_or(0, |_| kem_len);
         Self { bytes: SecretBytes::with(len, |_| ()), classic_len }
@@ -63,8 +55,12 @@ fn classic_len(classic: Classic) -> usize {
 
 const MOST_CLASSIC: usize =
     if cfg!(any(test, all(feature = "deterministic", debug_assertions))) { 96 } else { 32 };
-const KEY_PAIR: usize = 64;
-const RESPONSE: usize = 32;
+
+/// The bytes of ML-KEM for an initiator: `d` and `z`. FIPS 203 7.1
+pub(super) const KEY_PAIR: usize = 64;
+
+/// The bytes of ML-KEM for a responder: `m`. FIPS 203 7.2
+pub(super) const RESPONSE: usize = 32;
 
 #[cfg(test)]
 mod tests {
@@ -83,8 +79,8 @@ mod tests {
         ] {
             let components = algorithm.components();
             let (pair, response) = (
-                PrivateRandomness::for_key_pair(components),
-                PrivateRandomness::for_response(components),
+                PrivateRandomness::new(components, KEY_PAIR),
+                PrivateRandomness::new(components, RESPONSE),
             );
             assert_eq!(lengths(&pair), (classic, if kem { 64 } else { 0 }));
             assert_eq!(lengths(&response), (classic, if kem { 32 } else { 0 }));
@@ -95,8 +91,8 @@ mod tests {
     fn no_bytes_are_drawn_twice() {
         let components = A::X25519MlKem768.components();
         let mut drawn = [
-            PrivateRandomness::for_key_pair(components),
-            PrivateRandomness::for_key_pair(components),
+            PrivateRandomness::new(components, KEY_PAIR),
+            PrivateRandomness::new(components, KEY_PAIR),
         ];
         drawn.iter_mut().for_each(|drawn| drawn.draw().unwrap());
         let mut all: Vec<_> = drawn

@@ -88,7 +88,6 @@ use tracing::info;
 
 pub(crate) use self::parameters::Parameters;
 use self::store_info::{Replication, StoreInfo};
-use crate::counters::Counters;
 use crate::error::FleetError;
 use crate::hex;
 use crate::store::epoch::Epoch;
@@ -115,7 +114,6 @@ pub(crate) struct StoreReplayGuard {
     saw_other_parameters: AtomicBool,
     /// Whether another guard has taken over.
     retired: AtomicBool,
-    counters: Arc<Counters>,
 }
 
 impl StoreReplayGuard {
@@ -125,23 +123,18 @@ impl StoreReplayGuard {
         parameters: Parameters,
         blind_time: Duration,
         unknown_parameters: Duration,
-        counters: Arc<Counters>,
     ) -> Self {
-        let (prefix, latest) = (format!("{prefix}early:"), AtomicU64::new(0));
-        let (last_admitting, other_guard) = (ArcSwapOption::empty(), ArcSwapOption::empty());
-        let (saw_other_parameters, retired) = (AtomicBool::new(false), AtomicBool::new(false));
         Self {
             store,
-            prefix,
+            prefix: format!("{prefix}early:"),
             parameters,
             blind_time,
             unknown_parameters,
-            last_admitting,
-            latest,
-            other_guard,
-            saw_other_parameters,
-            retired,
-            counters,
+            last_admitting: ArcSwapOption::empty(),
+            latest: AtomicU64::new(0),
+            other_guard: ArcSwapOption::empty(),
+            saw_other_parameters: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
         }
     }
 
@@ -163,10 +156,7 @@ impl StoreReplayGuard {
     }
 
     fn other_guard_may_admit(&self) -> bool {
-        self.other_guard
-            .load()
-            .as_ref()
-            .is_some_and(|other_guard| other_guard.0.elapsed() < other_guard.1)
+        self.other_guard.load().as_ref().is_some_and(|other| other.0.elapsed() < other.1)
     }
 
     /// Whether early data can be admitted now.
@@ -183,9 +173,9 @@ impl StoreReplayGuard {
     pub(crate) async fn admit(&self, unique: &[u8], checked_at: UnixTime) -> bool {
         let verdict = self.run_transaction(unique, checked_at).await;
         match verdict {
-            Some(true) => self.counters.early_data_admitted.add(),
-            Some(false) => self.counters.early_data_replayed.add(),
-            None => self.counters.early_data_unknown.add(),
+            Some(true) => self.store.counters.early_data_admitted.add(),
+            Some(false) => self.store.counters.early_data_replayed.add(),
+            None => self.store.counters.early_data_unknown.add(),
         }
         verdict == Some(true)
     }
@@ -194,10 +184,7 @@ impl StoreReplayGuard {
     /// is unknown.
     async fn run_transaction(&self, unique: &[u8], checked_at: UnixTime) -> Option<bool> {
         let connections = self.store.connections().ok()?;
-        let observed_epoch = connections
-            .observed_epoch
-            .load_full()
-            .filter(|observed_epoch| observed_epoch.admits())?;
+        let observed_epoch = connections.observed_epoch.load_full().filter(|s| s.admits())?;
         if self.is_retired() || self.other_guard_may_admit() {
             return None;
         }
@@ -299,13 +286,8 @@ impl StoreReplayGuard {
         let was = connections.observed_epoch.load_full();
         let admits = was.is_some_and(|was| was.is_of(&epoch, &replication_id) && was.admits());
         if admits {
-            renew
-                .cmd("SET")
-                .arg(&open_key)
-                .arg(&open_value)
-                .arg("PX")
-                .arg(EPOCH_LIFETIME_MS)
-                .ignore();
+            renew.cmd("SET").arg(&open_key).arg(&open_value);
+            renew.arg("PX").arg(EPOCH_LIFETIME_MS).ignore();
         }
         self.store.run_pipeline::<()>(Caller::Background, connections, renew).await?;
         if admits {

@@ -91,7 +91,7 @@ impl Node {
             settings.store.as_ref().map(|s| node.add_store(settings, s)).transpose()?;
         let mut removal_task = None;
         if let Some(sessions) = &node.sessions {
-            let (queue, task) = removal_queue(Arc::clone(sessions), Arc::clone(&node.counters));
+            let (queue, task) = removal_queue(Arc::clone(sessions));
             node.removal_queue = Some(queue);
             removal_task = Some(task);
         }
@@ -118,18 +118,17 @@ impl Node {
         let secrets = SharedSecrets::new(FleetSecrets::read(store_settings, &settings.name)?);
         let shared_secrets = || Arc::clone(&secrets);
         let address = StoreAddress::of(store_settings)?;
-        let counters = || Arc::clone(&self.counters);
         let store = Arc::new(Store::new(
             store_settings.time_limit,
             store_settings.connect_time_limit,
-            counters(),
+            Arc::clone(&self.counters),
         ));
         let shared_store = || Arc::clone(&store);
         // Braces make the name a hash tag: all keys of a fleet map to one slot.
         let prefix = format!("tercel:{{{}}}:", settings.name);
-        self.sessions = settings.sessions.then(|| {
-            Arc::new(Sessions::new(shared_store(), &prefix, shared_secrets(), counters()))
-        });
+        self.sessions = settings
+            .sessions
+            .then(|| Arc::new(Sessions::new(shared_store(), &prefix, shared_secrets())));
         self.guard = (settings.early_data > 0).then(|| {
             let parameters = Parameters {
                 clock_difference: store_settings.clock_difference.as_secs(),
@@ -142,7 +141,6 @@ impl Node {
                 parameters,
                 time,
                 unknown_parameters,
-                counters(),
             ))
         });
         let tickets = self.tickets.as_ref().filter(|_| settings.ticket_keys == TicketKeys::Store);
@@ -155,7 +153,6 @@ impl Node {
                 shared_secrets(),
                 tickets,
                 period,
-                counters(),
             ))
         });
         // If ticket keys are in the store, no check is needed: a node with a different secret
@@ -174,7 +171,6 @@ impl Node {
             keys: self.store_ticket_keys.clone(),
             secret_check,
             probe: format!("{prefix}probe"),
-            counters: counters(),
         })
     }
 }

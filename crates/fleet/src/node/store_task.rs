@@ -15,7 +15,6 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tracing::{debug, info, warn};
 
-use crate::counters::Counters;
 use crate::early_data::StoreReplayGuard;
 use crate::error::FleetError;
 use crate::sessions::secret_check::SecretCheck;
@@ -46,7 +45,6 @@ pub(crate) struct StoreTask {
     pub(crate) secret_check: Option<SecretCheck>,
     /// A key that never exists, for checking that writes are accepted.
     pub(crate) probe: String,
-    pub(crate) counters: Arc<Counters>,
 }
 
 impl StoreTask {
@@ -61,7 +59,7 @@ impl StoreTask {
                     info!("connected to store");
                     let connected_at = Instant::now();
                     let connections = Arc::new(Connections::new(connections, lost));
-                    self.counters.connected.add();
+                    self.store.counters.connected.add();
                     self.maintain(&connections).await;
                     self.store.set_connections(None);
                     logged = connections.unusable().map(str::to_owned);
@@ -167,7 +165,7 @@ impl StoreTask {
                 let reason = error.to_string();
                 if rejection_logged.as_ref() != Some(&reason) {
                     warn!(reason, "ticket keys rejected; keeping the previous ones");
-                    self.counters.ticket_keys_refused.add();
+                    self.store.counters.ticket_keys_refused.add();
                     *rejection_logged = Some(reason);
                 }
             }

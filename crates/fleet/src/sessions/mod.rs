@@ -22,7 +22,6 @@ use std::time::Duration;
 use tercel::pki_types::UnixTime;
 use tercel::{questions::FindSessionQuestion, session::NewSession};
 
-use crate::counters::Counters;
 use crate::error::FleetError;
 use crate::secrets::{SecretKeys, SharedSecrets};
 use crate::store::{Caller, Store};
@@ -32,25 +31,18 @@ pub(crate) struct Sessions {
     store: Arc<Store>,
     prefix: String,
     secrets: Arc<SharedSecrets>,
-    counters: Arc<Counters>,
 }
 
 impl Sessions {
-    pub(crate) fn new(
-        store: Arc<Store>,
-        prefix: &str,
-        secrets: Arc<SharedSecrets>,
-        counters: Arc<Counters>,
-    ) -> Self {
-        let prefix = format!("{prefix}session:");
-        Self { store, prefix, secrets, counters }
+    pub(crate) fn new(store: Arc<Store>, prefix: &str, secrets: Arc<SharedSecrets>) -> Self {
+        Self { store, prefix: format!("{prefix}session:"), secrets }
     }
 
     /// Finds the session of this ID. Any failure counts as not found, which costs a full
     /// handshake.
     pub(crate) async fn find(&self, question: FindSessionQuestion) -> Option<Vec<u8>> {
         let found = self.look_up(question.identity(), question.is_single_use()).await;
-        let counters = &self.counters;
+        let counters = &self.store.counters;
         let count = if found.is_some() { &counters.hits } else { &counters.misses };
         count.add();
         found
@@ -121,7 +113,7 @@ impl Sessions {
         let stored = self.store(&new).await;
         tercel_crypto::wipe(&mut new.session);
         if stored.is_some() {
-            self.counters.kept.add();
+            self.store.counters.kept.add();
         }
     }
 

@@ -13,7 +13,6 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::sleep;
 
 use super::Sessions;
-use crate::counters::Counters;
 use crate::error::FleetError;
 
 /// The sending end of the queue, for connections.
@@ -30,16 +29,12 @@ impl ForgetSession for RemovalQueue {
 pub(crate) struct RemovalTask {
     ids: Receiver<[u8; 32]>,
     sessions: Arc<Sessions>,
-    counters: Arc<Counters>,
 }
 
 /// Makes a queue, and the task that processes it.
-pub(crate) fn removal_queue(
-    sessions: Arc<Sessions>,
-    counters: Arc<Counters>,
-) -> (RemovalQueue, RemovalTask) {
+pub(crate) fn removal_queue(sessions: Arc<Sessions>) -> (RemovalQueue, RemovalTask) {
     let (sender, ids) = channel(CAPACITY);
-    (RemovalQueue(sender), RemovalTask { ids, sessions, counters })
+    (RemovalQueue(sender), RemovalTask { ids, sessions })
 }
 
 impl RemovalTask {
@@ -53,7 +48,7 @@ impl RemovalTask {
                 }
             };
             if matches!(removed, Ok(true)) {
-                self.counters.removed.add();
+                self.sessions.store.counters.removed.add();
             }
         }
     }

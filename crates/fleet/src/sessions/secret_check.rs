@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use redis::Cmd;
+
 use crate::error::FleetError;
 use crate::secrets::{SecretRole, SharedSecrets};
 use crate::store::{Caller, Store};
@@ -29,8 +31,7 @@ impl SecretCheck {
     /// node. The entry is left unchanged.
     pub(crate) async fn run(&self) -> Result<(), FleetError> {
         let secrets = self.secrets.get();
-        let mut get = redis::cmd("GET");
-        get.arg(&self.name);
+        let get = Cmd::get(&self.name);
         let stored: Option<Vec<u8>> = self.store.run_command(Caller::Background, get).await?;
         let found = stored.map(|sealed| {
             secrets.find(|keys| keys.secret_check.open(self.name.as_bytes(), &sealed).map(drop))
@@ -39,8 +40,7 @@ impl SecretCheck {
             Some(None) => return Err(FleetError::SecretMismatch),
             Some(Some((SecretRole::Current, ()))) => {
                 // The entry expires when no node with this secret renews it any more.
-                let mut renew = redis::cmd("PEXPIRE");
-                renew.arg(&self.name).arg(LIFETIME_MS);
+                let renew = Cmd::pexpire(&self.name, LIFETIME_MS);
                 return self.store.run_command::<i64>(Caller::Background, renew).await.map(drop);
             }
             // Nodes that are one step further in the rotation renew the entry.
@@ -58,4 +58,4 @@ impl SecretCheck {
 }
 
 /// Milliseconds after which the entry expires if no node renews it.
-const LIFETIME_MS: u64 = 600_000;
+const LIFETIME_MS: i64 = 600_000;

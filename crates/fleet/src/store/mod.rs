@@ -33,7 +33,7 @@ pub(crate) struct Store {
     /// Time limit of requests from the background thread. A store that does not reply within this
     /// time counts as lost.
     connect_time_limit: Duration,
-    counters: Arc<Counters>,
+    pub(crate) counters: Arc<Counters>,
 }
 
 /// The origin of a request, which determines its time limit.

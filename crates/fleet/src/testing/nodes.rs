@@ -60,7 +60,7 @@ impl Node {
         let shared_secrets = || Arc::clone(&secrets);
         let counters = Arc::new(Counters::default());
         let store = Arc::new(Store::new(LIMIT, 5 * LIMIT, Arc::clone(&counters)));
-        let (shared_store, count) = (|| Arc::clone(&store), || Arc::clone(&counters));
+        let shared_store = || Arc::clone(&store);
         let period = Duration::from_secs(PERIOD);
         let tickets = Arc::new(FleetTicketSealer::new(period));
         let node = Self {
@@ -70,22 +70,20 @@ impl Node {
                 PARAMETERS,
                 BLIND,
                 MAX_PARAMETER_SPREAD,
-                count(),
             ),
-            sessions: Arc::new(Sessions::new(shared_store(), PREFIX, shared_secrets(), count())),
+            sessions: Arc::new(Sessions::new(shared_store(), PREFIX, shared_secrets())),
             keys: StoreTicketKeys::new(
                 shared_store(),
                 PREFIX,
                 shared_secrets(),
                 Arc::clone(&tickets),
                 period,
-                count(),
             ),
             secret_check: SecretCheck::new(shared_store(), PREFIX, shared_secrets()),
             secrets: shared_secrets(),
             tickets,
             store: shared_store(),
-            counters: count(),
+            counters,
             address: StoreAddress::of(&StoreSettings::new(url, "")).unwrap(),
         };
         node.connect().await;
@@ -95,9 +93,8 @@ impl Node {
     /// A node with other parameters.
     pub(super) async fn with_parameters(url: &str, parameters: Parameters) -> Self {
         let mut node = Self::at(url).await;
-        let (store, counters) = (Arc::clone(&node.store), Arc::clone(&node.counters));
-        node.guard =
-            StoreReplayGuard::new(store, PREFIX, parameters, BLIND, MAX_PARAMETER_SPREAD, counters);
+        let store = Arc::clone(&node.store);
+        node.guard = StoreReplayGuard::new(store, PREFIX, parameters, BLIND, MAX_PARAMETER_SPREAD);
         node
     }
 
@@ -119,7 +116,6 @@ impl Node {
             keys: None,
             secret_check: None,
             probe: format!("{PREFIX}probe"),
-            counters: Arc::clone(&self.counters),
         }
     }
 
@@ -135,10 +131,6 @@ impl Node {
 
     pub(super) fn counts(&self) -> Counts {
         self.counters.read()
-    }
-
-    pub(super) fn counters(&self) -> Arc<Counters> {
-        Arc::clone(&self.counters)
     }
 }
 

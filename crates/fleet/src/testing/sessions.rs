@@ -187,7 +187,7 @@ async fn removals_wait_until_the_store_is_back() {
     let (node, other) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
     other.sessions.keep(new(ID, 100)).await;
     node.store.set_connections(None);
-    let (queue, task) = removal_queue(Arc::clone(&node.sessions), node.counters());
+    let (queue, task) = removal_queue(Arc::clone(&node.sessions));
     let running = tokio::spawn(task.run());
     queue.forget_session(&ID);
     tokio::time::sleep(Duration::from_millis(300)).await;

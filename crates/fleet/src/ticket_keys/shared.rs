@@ -31,7 +31,6 @@ use tracing::{info, warn};
 use zeroize::Zeroizing;
 
 use super::FleetTicketSealer;
-use crate::counters::Counters;
 use crate::error::FleetError;
 use crate::secrets::secret::FleetKey;
 use crate::secrets::{FleetSecrets, SecretRole, SharedSecrets};
@@ -46,7 +45,6 @@ pub(crate) struct StoreTicketKeys {
     period: u64,
     /// Locked while keys are refreshed, never in a handshake.
     known: Mutex<Option<KnownSet>>,
-    counters: Arc<Counters>,
 }
 
 /// The set that is in use on this node.
@@ -68,10 +66,9 @@ impl StoreTicketKeys {
         secrets: Arc<SharedSecrets>,
         tickets: Arc<FleetTicketSealer>,
         period: Duration,
-        counters: Arc<Counters>,
     ) -> Self {
         let (name, period) = (format!("{prefix}ticket-keys"), period.as_secs());
-        Self { store, name, secrets, tickets, period, known: Mutex::new(None), counters }
+        Self { store, name, secrets, tickets, period, known: Mutex::new(None) }
     }
 
     /// Synchronises this node with the store, and rotates the keys if their time has come.
@@ -92,8 +89,7 @@ impl StoreTicketKeys {
     /// Makes one read and at most one write. Returns whether the node and the store are in sync.
     async fn sync_once(&self, known: &mut Option<KnownSet>, now: u64) -> Result<bool, FleetError> {
         let secrets = self.secrets.get();
-        let mut get = redis::cmd("GET");
-        get.arg(&self.name);
+        let get = Cmd::get(&self.name);
         let stored: Option<Vec<u8>> = self.store.run_command(Caller::Background, get).await?;
         let Some(sealed) = stored else {
             let first = match &known {
@@ -109,7 +105,7 @@ impl StoreTicketKeys {
         let found = open(&secrets, &sealed)?;
         if let Some(own) = known.as_ref().filter(|own| own.supersedes(&found)) {
             warn!("store has older ticket keys; replacing them with the current ones");
-            self.counters.ticket_keys_refused.add();
+            self.store.counters.ticket_keys_refused.add();
             self.replace(&sealed, &own.resealed(&secrets)?).await?;
             return Ok(false);
         }
@@ -153,7 +149,7 @@ impl StoreTicketKeys {
         if known.as_ref().is_none_or(|known| known.set != found.set) {
             let newest = set.next().unwrap_or(set.current()).not_before().as_secs();
             self.tickets.set(&set, newest.saturating_add(self.period));
-            self.counters.ticket_keys_changed.add();
+            self.store.counters.ticket_keys_changed.add();
             info!(number = found.number, "ticket keys loaded from store");
         }
         Ok(known.insert(found))
@@ -178,10 +174,9 @@ impl StoreTicketKeys {
 
     /// Writes `new` if the store has `old`; an empty `old` stands for no value.
     async fn replace(&self, old: &[u8], new: &[u8]) -> Result<(), FleetError> {
-        self.store
-            .run_command::<i64>(Caller::Background, compare_and_set(&self.name, old, new))
-            .await
-            .map(|_| ())
+        let mut command = redis::cmd("EVAL");
+        command.arg(COMPARE_AND_SET).arg(1).arg(&self.name).arg(old).arg(new);
+        self.store.run_command::<i64>(Caller::Background, command).await.map(drop)
     }
 }
 
@@ -249,12 +244,6 @@ pub(crate) mod any {
 fn generate(begins: u64) -> Result<TicketKey, FleetError> {
     let begins = UnixTime::since_unix_epoch(Duration::from_secs(begins));
     TicketKey::generate(begins).map_err(|_| FleetError::Random)
-}
-
-fn compare_and_set(name: &str, old: &[u8], new: &[u8]) -> Cmd {
-    let mut command = redis::cmd("EVAL");
-    command.arg(COMPARE_AND_SET).arg(1).arg(name).arg(old).arg(new);
-    command
 }
 
 /// Compares and sets in one atomic step.

@@ -26,9 +26,9 @@ pub use summary::CertificateSummary;
 /// ([`RefusalReason::KeyMayNotSign`]) are errors.
 pub fn end_entity_public_key(chain: &[CertificateDer<'_>]) -> Result<PublicKey, RefusalReason> {
     let leaf = chain.first().ok_or(RefusalReason::EmptyChain)?;
-    let leaf = Certificate::parse(leaf).map_err(|Malformed| RefusalReason::BadEncoding)?;
+    let leaf = Certificate::parse_or_refuse(leaf)?;
     // Every supported key exchange is signed, in both versions. RFC 9846 4.5.1, RFC 5246 7.4.2
-    if !leaf.may_sign().map_err(|Malformed| RefusalReason::BadEncoding)? {
+    if !leaf.may_sign().map_err(bad_encoding)? {
         return Err(RefusalReason::KeyMayNotSign);
     }
     PublicKey::from_spki(leaf.subject_public_key_info).map_err(|error| match error {
@@ -41,23 +41,17 @@ pub fn end_entity_public_key(chain: &[CertificateDer<'_>]) -> Result<PublicKey, 
 pub fn subject_public_key_info<'a>(
     certificate: &'a CertificateDer<'_>,
 ) -> Result<&'a [u8], RefusalReason> {
-    Certificate::parse(certificate)
-        .map(|parsed| parsed.subject_public_key_info)
-        .map_err(|Malformed| RefusalReason::BadEncoding)
+    Ok(Certificate::parse_or_refuse(certificate)?.subject_public_key_info)
 }
 
 /// The last moment at which a certificate is valid.
 pub fn not_after(certificate: &CertificateDer<'_>) -> Result<UnixTime, RefusalReason> {
-    Certificate::parse(certificate)
-        .map(|parsed| parsed.not_after)
-        .map_err(|Malformed| RefusalReason::BadEncoding)
+    Ok(Certificate::parse_or_refuse(certificate)?.not_after)
 }
 
 /// The DNS names for which a certificate is valid, wildcards included, as text.
 pub fn dns_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, RefusalReason> {
-    Certificate::parse(certificate)
-        .map(|parsed| parsed.dns_names())
-        .map_err(|Malformed| RefusalReason::BadEncoding)
+    Ok(Certificate::parse_or_refuse(certificate)?.dns_names())
 }
 
 /// The URIs in a certificate's subjectAltName, for instance a SPIFFE ID. RFC 5280 4.2.1.6
@@ -65,9 +59,7 @@ pub fn dns_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, Refusa
 /// The text is not escaped. A name that contains anything except visible ASCII characters is an
 /// error.
 pub fn uri_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, RefusalReason> {
-    Certificate::parse(certificate)
-        .and_then(|parsed| parsed.uri_names())
-        .map_err(|Malformed| RefusalReason::BadEncoding)
+    Certificate::parse_or_refuse(certificate)?.uri_names().map_err(bad_encoding)
 }
 
 /// The e-mail addresses (rfc822Name) in a certificate's subjectAltName. RFC 5280 4.2.1.6
@@ -75,9 +67,7 @@ pub fn uri_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, Refusa
 /// The text is not escaped. A name that contains anything except visible ASCII characters is an
 /// error.
 pub fn email_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, RefusalReason> {
-    Certificate::parse(certificate)
-        .and_then(|parsed| parsed.email_names())
-        .map_err(|Malformed| RefusalReason::BadEncoding)
+    Certificate::parse_or_refuse(certificate)?.email_names().map_err(bad_encoding)
 }
 
 /// The channel binding `tls-server-end-point` of a server's certificate: a digest of the
@@ -89,7 +79,7 @@ pub fn email_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, Refu
 pub fn tls_server_end_point(
     certificate: &CertificateDer<'_>,
 ) -> Result<Option<Vec<u8>>, RefusalReason> {
-    let parsed = Certificate::parse(certificate).map_err(|Malformed| RefusalReason::BadEncoding)?;
+    let parsed = Certificate::parse_or_refuse(certificate)?;
     let hash = identifiers::signature_hash(parsed.signature_algorithm);
     Ok(hash.map(|hash| Hash::digest(hash, &[certificate.as_ref()]).to_vec()))
 }
@@ -100,9 +90,7 @@ pub fn tls_server_end_point(
 pub fn subject_names(
     certificate: &CertificateDer<'_>,
 ) -> Result<Vec<(u8, Vec<u8>)>, RefusalReason> {
-    Certificate::parse(certificate)
-        .map(|parsed| parsed.subject_names())
-        .map_err(|Malformed| RefusalReason::BadEncoding)
+    Ok(Certificate::parse_or_refuse(certificate)?.subject_names())
 }
 
 /// The most specific commonName of the subject. `None` if there is none, or if it contains control
@@ -111,16 +99,12 @@ pub fn subject_names(
 /// The commonName can identify a client, if the authority puts the client's identity there; it
 /// never identifies a server. RFC 5280 4.1.2.6
 pub fn common_name(certificate: &CertificateDer<'_>) -> Result<Option<String>, RefusalReason> {
-    Certificate::parse(certificate)
-        .and_then(|parsed| names::common_name(parsed.subject))
-        .map_err(|Malformed| RefusalReason::BadEncoding)
+    names::common_name(Certificate::parse_or_refuse(certificate)?.subject).map_err(bad_encoding)
 }
 
 /// The issuer's name as DER, tag and length included.
 pub fn issuer(certificate: &CertificateDer<'_>) -> Result<Vec<u8>, RefusalReason> {
-    Certificate::parse(certificate)
-        .map(|parsed| der::sequence(parsed.issuer))
-        .map_err(|Malformed| RefusalReason::BadEncoding)
+    Ok(der::sequence(Certificate::parse_or_refuse(certificate)?.issuer))
 }
 
 /// The signature algorithms of a chain's certificates, in order; `None` for a certificate that
@@ -161,6 +145,13 @@ pub(crate) struct Certificate<'a> {
 }
 
 impl<'a> Certificate<'a> {
+    /// As [`Self::parse`], with the reason to refuse a malformed certificate.
+    pub(crate) fn parse_or_refuse(
+        certificate: &'a CertificateDer<'_>,
+    ) -> Result<Self, RefusalReason> {
+        Self::parse(certificate).map_err(bad_encoding)
+    }
+
     pub(crate) fn parse(certificate: &'a CertificateDer<'_>) -> Result<Self, Malformed> {
         let mut outer = Reader::new(der::single(certificate.as_ref(), der::SEQUENCE)?);
         let mut fields = Reader::new(outer.expect(der::SEQUENCE)?);
@@ -250,6 +241,10 @@ impl<'a> Certificate<'a> {
         }
         Ok(None)
     }
+}
+
+pub(crate) fn bad_encoding(Malformed: Malformed) -> RefusalReason {
+    RefusalReason::BadEncoding
 }
 
 /// id-ce-keyUsage, 2.5.29.15

@@ -74,8 +74,7 @@ impl Certificate<'_> {
             .flatten()
             .and_then(|value| der::single(value, der::SEQUENCE).ok())
             .unwrap_or_default();
-        let mut names = Reader::new(names);
-        std::iter::from_fn(move || names.element().ok())
+        Reader::new(names).elements()
     }
 }
 

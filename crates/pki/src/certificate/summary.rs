@@ -10,7 +10,6 @@ use pki_types::{CertificateDer, UnixTime};
 use super::Certificate;
 use super::identifiers::{key_name, signature_name};
 use super::names::distinguished_name;
-use crate::der::Malformed;
 use crate::reason::RefusalReason;
 use crate::time::ReadableTime;
 
@@ -40,8 +39,7 @@ pub struct CertificateSummary {
 impl CertificateSummary {
     /// Parses a certificate. The only possible error is [`RefusalReason::BadEncoding`].
     pub fn new(certificate: &CertificateDer<'_>) -> Result<Self, RefusalReason> {
-        let fields =
-            Certificate::parse(certificate).map_err(|Malformed| RefusalReason::BadEncoding)?;
+        let fields = Certificate::parse_or_refuse(certificate)?;
         let mut serial_number = String::new();
         for byte in fields.serial_number {
             // Writing to a String cannot fail.

@@ -135,12 +135,13 @@ impl<'a> BasicResponse<'a> {
 
     /// The status of each certificate.
     pub(super) fn responses(&self) -> impl Iterator<Item = SingleResponse<'a>> {
-        elements(self.responses).filter_map(|one| SingleResponse::parse(one.content).ok())
+        let all = Reader::new(self.responses).elements();
+        all.filter_map(|one| SingleResponse::parse(one.content).ok())
     }
 
     /// The attached certificates.
     pub(super) fn certificates(&self) -> impl Iterator<Item = CertificateDer<'a>> {
-        elements(self.certificates).map(|one| CertificateDer::from(one.whole))
+        Reader::new(self.certificates).elements().map(|one| CertificateDer::from(one.whole))
     }
 }
 
@@ -164,15 +165,8 @@ impl<'a> SingleResponse<'a> {
             _ => return Err(Malformed),
         };
         let this_update = moment(&mut fields)?;
-        let next_update = match fields.optional(der::context_constructed(0))? {
-            Some(explicit) => {
-                let mut inner = Reader::new(explicit);
-                let next_update = moment(&mut inner)?;
-                inner.finish()?;
-                Some(next_update)
-            }
-            None => None,
-        };
+        let next_update = fields.optional(der::context_constructed(0))?;
+        let next_update = next_update.map(only_moment).transpose()?;
         check_extensions(&mut fields)?;
         fields.finish()?;
         Ok(Self { certificate, status, this_update, next_update })
@@ -197,12 +191,6 @@ impl<'a> CertificateId<'a> {
     }
 }
 
-/// Iterates over elements that were parsed successfully before.
-fn elements(content: &[u8]) -> impl Iterator<Item = der::Element<'_>> {
-    let mut reader = Reader::new(content);
-    core::iter::from_fn(move || reader.element().ok())
-}
-
 /// Parses a GeneralizedTime, the only form of time in OCSP. RFC 6960 4.2.2.1
 fn moment(reader: &mut Reader<'_>) -> Result<UnixTime, Malformed> {
     let element = reader.element()?;
@@ -210,6 +198,14 @@ fn moment(reader: &mut Reader<'_>) -> Result<UnixTime, Malformed> {
         return Err(Malformed);
     }
     time::from_der(element)
+}
+
+/// Parses a GeneralizedTime that is the only element.
+fn only_moment(bytes: &[u8]) -> Result<UnixTime, Malformed> {
+    let mut reader = Reader::new(bytes);
+    let moment = moment(&mut reader)?;
+    reader.finish()?;
+    Ok(moment)
 }
 
 /// Skips `[1] EXPLICIT Extensions`, because none is needed. A critical extension is refused.

@@ -141,25 +141,22 @@ pub enum RefusalReason {
 
 impl fmt::Display for RefusalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut dated = |text, moment| write!(f, "{text} {}", ReadableTime(moment));
         let text = match *self {
-            Self::Expired { not_after } => {
-                return write!(f, "the certificate expired on {}", ReadableTime(not_after));
+            Self::Expired { not_after: moment } => {
+                return dated("the certificate expired on", moment);
             }
-            Self::NotYetValid { not_before } => {
-                let moment = ReadableTime(not_before);
-                return write!(f, "the certificate is not valid before {moment}");
+            Self::NotYetValid { not_before: moment } => {
+                return dated("the certificate is not valid before", moment);
             }
-            Self::CrlExpired { next_update } => {
-                let moment = ReadableTime(next_update);
-                return write!(f, "the revocation list is out of date since {moment}");
+            Self::CrlExpired { next_update: moment } => {
+                return dated("the revocation list is out of date since", moment);
             }
-            Self::StapleNotYetValid { this_update } => {
-                let moment = ReadableTime(this_update);
-                return write!(f, "the stapled OCSP response is not valid before {moment}");
+            Self::StapleNotYetValid { this_update: moment } => {
+                return dated("the stapled OCSP response is not valid before", moment);
             }
-            Self::StapleExpired { next_update } => {
-                let moment = ReadableTime(next_update);
-                return write!(f, "the stapled OCSP response is out of date since {moment}");
+            Self::StapleExpired { next_update: moment } => {
+                return dated("the stapled OCSP response is out of date since", moment);
             }
             Self::EmptyChain => "no certificate was presented",
             Self::BadEncoding => "a certificate is malformed",

@@ -17,8 +17,8 @@ use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm};
 use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
 
 use crate::algorithms::CertificateAlgorithm;
-use crate::certificate::Certificate;
-use crate::der::{self, Malformed};
+use crate::certificate::{Certificate, bad_encoding};
+use crate::der;
 use crate::ocsp::{self, Issuer, OcspPolicy};
 use crate::reason::RefusalReason;
 use crate::refusal::Refusal;
@@ -230,11 +230,10 @@ impl ChainVerifier {
         ocsp: Option<Staple<'_>>,
         now: UnixTime,
     ) -> Result<(), RefusalReason> {
-        let bad_encoding = |Malformed| RefusalReason::BadEncoding;
         if ocsp.is_none() && self.ocsp != OcspPolicy::Require {
             return Ok(());
         }
-        let leaf = Certificate::parse(leaf).map_err(bad_encoding)?;
+        let leaf = Certificate::parse_or_refuse(leaf)?;
         let required = ocsp.is_some() && leaf.must_staple().map_err(bad_encoding)?;
         match ocsp {
             Some(Staple::Response(response)) if required || self.ocsp != OcspPolicy::Ignore => {
@@ -303,14 +302,12 @@ impl ChainVerifier {
 
 /// Checks the validity of a pinned leaf, for which no path is built. RFC 5280 4.1.2.5
 fn check_validity(leaf: &CertificateDer<'_>, now: UnixTime) -> Result<(), RefusalReason> {
-    let leaf = Certificate::parse(leaf).map_err(|Malformed| RefusalReason::BadEncoding)?;
+    let leaf = Certificate::parse_or_refuse(leaf)?;
     if now < leaf.not_before {
-        let not_before = leaf.not_before;
-        return Err(RefusalReason::NotYetValid { not_before });
+        return Err(RefusalReason::NotYetValid { not_before: leaf.not_before });
     }
     if now > leaf.not_after {
-        let not_after = leaf.not_after;
-        return Err(RefusalReason::Expired { not_after });
+        return Err(RefusalReason::Expired { not_after: leaf.not_after });
     }
     Ok(())
 }

@@ -6,21 +6,27 @@ use crate::code_points::CertificateCompressionAlgorithm;
 use crate::error::DecodeError;
 use crate::list::List;
 use crate::reader::Reader;
+use crate::structure::{Encoding, Vector};
 use crate::unique::first_duplicate;
 use crate::writer::Writer;
 
 type Algorithms<'a> = List<'a, CertificateCompressionAlgorithm>;
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<Algorithms<'a>, DecodeError> {
-    let algorithms = Algorithms::read8(reader)?.not_empty()?;
-    if first_duplicate(algorithms.iter().map(|algorithm| algorithm.0)).is_some() {
-        return Err(DecodeError::DuplicateCompressionAlgorithm);
-    }
-    Ok(algorithms)
-}
+/// The encoding of a list that has each algorithm once.
+pub(super) struct DistinctAlgorithms;
 
-pub(super) fn write(algorithms: &Algorithms<'_>, w: &mut Writer<'_>) {
-    algorithms.write8(w);
+impl<'a> Encoding<'a, Algorithms<'a>> for DistinctAlgorithms {
+    fn read(reader: &mut Reader<'a>) -> Result<Algorithms<'a>, DecodeError> {
+        let algorithms: Algorithms<'_> = Vector::<1, 1>::read(reader)?;
+        if first_duplicate(algorithms.iter().map(|algorithm| algorithm.0)).is_some() {
+            return Err(DecodeError::DuplicateCompressionAlgorithm);
+        }
+        Ok(algorithms)
+    }
+
+    fn write(algorithms: &Algorithms<'a>, w: &mut Writer<'_>) {
+        algorithms.write8(w);
+    }
 }
 
 #[cfg(test)]
@@ -30,10 +36,13 @@ mod tests {
     /// RFC 8879 3
     #[test]
     fn empty_and_duplicate_lists_are_refused() {
-        assert_eq!(Reader::parse_all(&[0], read), Err(DecodeError::EmptyList));
-        assert_eq!(Reader::parse_all(&[1, 0], read), Err(DecodeError::Truncated));
+        assert_eq!(Reader::parse_all(&[0], DistinctAlgorithms::read), Err(DecodeError::EmptyList));
         assert_eq!(
-            Reader::parse_all(&[4, 0, 1, 0, 1], read),
+            Reader::parse_all(&[1, 0], DistinctAlgorithms::read),
+            Err(DecodeError::Truncated)
+        );
+        assert_eq!(
+            Reader::parse_all(&[4, 0, 1, 0, 1], DistinctAlgorithms::read),
             Err(DecodeError::DuplicateCompressionAlgorithm)
         );
     }

@@ -5,16 +5,6 @@
 use crate::code_points::EcPointFormat;
 use crate::error::DecodeError;
 use crate::list::List;
-use crate::reader::Reader;
-use crate::writer::Writer;
-
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<List<'a, EcPointFormat>, DecodeError> {
-    List::read8(reader)?.not_empty()
-}
-
-pub(super) fn write(formats: &List<'_, EcPointFormat>, w: &mut Writer<'_>) {
-    formats.write8(w);
-}
 
 /// Checks that a TLS 1.2 peer that sends the extension supports uncompressed points.
 /// RFC 8422 5.1.2, 5.2
@@ -31,13 +21,18 @@ pub fn check_point_formats(formats: Option<List<'_, EcPointFormat>>) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Reader;
+    use crate::structure::{Encoding, Vector};
+
+    fn read(body: &[u8]) -> Result<List<'_, EcPointFormat>, DecodeError> {
+        Reader::parse_all(body, Vector::<1, 1>::read)
+    }
 
     /// RFC 8422 5.1.2, 5.2
     #[test]
     fn the_uncompressed_format_is_required() {
-        assert_eq!(Reader::parse_all(&[0], read), Err(DecodeError::EmptyList));
-        let check =
-            |body: &'static [u8]| check_point_formats(Some(Reader::parse_all(body, read).unwrap()));
+        assert_eq!(read(&[0]), Err(DecodeError::EmptyList));
+        let check = |body: &'static [u8]| check_point_formats(Some(read(body).unwrap()));
         assert_eq!(check(&[1, 1]), Err(DecodeError::InvalidPointFormats));
         assert_eq!(check(&[2, 1, 0]), Ok(()));
         assert_eq!(check_point_formats(None), Ok(()));

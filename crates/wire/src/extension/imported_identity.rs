@@ -6,20 +6,23 @@
 
 use crate::code_points::{KdfIdentifier, ProtocolVersion};
 use crate::error::{DecodeError, EncodeError};
-use crate::reader::{Reader, not_empty};
+use crate::list::Element;
+use crate::reader::Reader;
+use crate::structure::{Vector, structure};
 use crate::writer::Writer;
 
-/// The parts of an imported key's identity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ImportedIdentity<'a> {
-    /// The identity of the external key; never empty.
-    pub external_identity: &'a [u8],
-    /// The context of the external key, such as the roles of its holders; may be empty.
-    pub context: &'a [u8],
-    /// The protocol for which the key is imported.
-    pub target_protocol: ProtocolVersion,
-    /// The key derivation function for which the key is imported.
-    pub target_kdf: KdfIdentifier,
+structure! {
+    /// The parts of an imported key's identity.
+    ImportedIdentity {
+        /// The identity of the external key; never empty.
+        external_identity: &'a [u8] as Vector<2, 1>,
+        /// The context of the external key, such as the roles of its holders; may be empty.
+        context: &'a [u8] as Vector<2, 0>,
+        /// The protocol for which the key is imported.
+        target_protocol: ProtocolVersion,
+        /// The key derivation function for which the key is imported.
+        target_kdf: KdfIdentifier,
+    }
 }
 
 impl<'a> ImportedIdentity<'a> {
@@ -29,14 +32,7 @@ impl<'a> ImportedIdentity<'a> {
     /// If `identity` does not have this form. Identities of keys that are not imported rarely have
     /// it.
     pub fn parse(identity: &'a [u8]) -> Result<Self, DecodeError> {
-        Reader::parse_all(identity, |reader| {
-            Ok(Self {
-                external_identity: not_empty(reader.opaque16()?)?,
-                context: reader.opaque16()?,
-                target_protocol: ProtocolVersion(reader.u16()?),
-                target_kdf: KdfIdentifier(reader.u16()?),
-            })
-        })
+        Reader::parse_all(identity, Self::read)
     }
 
     /// Appends the structure. On an error, `out` is restored.
@@ -45,10 +41,7 @@ impl<'a> ImportedIdentity<'a> {
     /// If a part is longer than 65535 bytes.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let mut w = Writer::new(out);
-        w.opaque16(self.external_identity);
-        w.opaque16(self.context);
-        w.u16(self.target_protocol.0);
-        w.u16(self.target_kdf.0);
+        self.write(&mut w);
         w.finish()
     }
 }

@@ -1,34 +1,27 @@
-//! Extensions, one file each, and the extensions that each message may have.
+//! Extensions, and the extensions that each message may have.
 //!
-//! Each file reads and writes the body of one extension, in the client's and in the server's form.
-//! The caller decides whether the extension was offered, and what a response means.
+//! A table for each message, in `message_extensions`, names the type and the encoding of each body.
+//! An extension with a type, an encoding or a rule of its own has a file, which is for the client's
+//! and the server's form. The caller decides whether the extension was offered, and what a response
+//! means.
 
 mod block;
-mod generic;
 mod message_extensions;
 mod set_macro;
 
 mod certificate_authorities;
-mod certificate_type;
 mod compress_certificate;
-mod cookie;
-mod early_data;
 mod ec_point_formats;
 mod imported_identity;
 mod key_share;
 mod padding;
 mod pre_shared_key;
 mod protocol_negotiation;
-mod psk_key_exchange_modes;
 mod record_size_limit;
-mod renegotiation_info;
 mod server_name;
 mod server_padding;
-mod signature_algorithms;
 mod signed_certificate_timestamp;
 mod status_request;
-mod supported_groups;
-mod supported_versions;
 mod ticket_request;
 mod tls_flags;
 
@@ -45,7 +38,6 @@ pub use pre_shared_key::{OfferedPsks, PskBinder, PskIdentity};
 pub use protocol_negotiation::ProtocolName;
 pub use server_name::{HostName, ServerNameOffer};
 pub use signed_certificate_timestamp::SerializedSct;
-pub(crate) use status_request::status;
 pub use status_request::{CertificateStatus, CertificateStatusRequest, ResponderId};
 pub use ticket_request::TicketRequest;
 pub use tls_flags::TlsFlags;

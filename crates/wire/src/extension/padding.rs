@@ -4,12 +4,18 @@
 
 use crate::error::DecodeError;
 use crate::reader::Reader;
+use crate::structure::Encoding;
 use crate::writer::Writer;
 
-pub(super) fn read(reader: &mut Reader<'_>) -> Result<u16, DecodeError> {
-    u16::try_from(reader.rest().len()).map_err(|_| DecodeError::InvalidLength)
-}
+/// The encoding of a number of zeros.
+pub(super) struct Padding;
 
-pub(super) fn write(length: &u16, w: &mut Writer<'_>) {
-    w.zeros(usize::from(*length));
+impl Encoding<'_, u16> for Padding {
+    fn read(reader: &mut Reader<'_>) -> Result<u16, DecodeError> {
+        u16::try_from(reader.rest().len()).map_err(|_| DecodeError::InvalidLength)
+    }
+
+    fn write(length: &u16, w: &mut Writer<'_>) {
+        w.zeros(usize::from(*length));
+    }
 }

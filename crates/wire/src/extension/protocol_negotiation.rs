@@ -7,6 +7,7 @@ use std::fmt;
 use crate::error::DecodeError;
 use crate::list::Element;
 use crate::reader::{Reader, not_empty};
+use crate::structure::Encoding;
 use crate::writer::Writer;
 
 /// The name of an application protocol, such as `h2`; never empty.
@@ -29,72 +30,56 @@ impl fmt::Debug for ProtocolName<'_> {
     }
 }
 
-/// The client's protocols, best first.
-pub(super) mod client {
-    use super::ProtocolName;
-    use crate::error::DecodeError;
-    use crate::list::List;
-    use crate::reader::Reader;
-    use crate::writer::Writer;
+/// The encoding of the protocol that the server selected: a list of exactly one.
+pub(super) struct SelectedProtocol;
 
-    pub(in crate::extension) fn read<'a>(
-        reader: &mut Reader<'a>,
-    ) -> Result<List<'a, ProtocolName<'a>>, DecodeError> {
-        List::read16(reader)?.not_empty()
-    }
-
-    pub(in crate::extension) fn write(names: &List<'_, ProtocolName<'_>>, w: &mut Writer<'_>) {
-        names.write16(w);
-    }
-}
-
-/// The protocol that the server selected: a list of exactly one.
-pub(super) mod server {
-    use super::ProtocolName;
-    use crate::error::DecodeError;
-    use crate::list::Element;
-    use crate::reader::Reader;
-    use crate::writer::Writer;
-
-    pub(in crate::extension) fn read<'a>(
-        reader: &mut Reader<'a>,
-    ) -> Result<ProtocolName<'a>, DecodeError> {
+impl<'a> Encoding<'a, ProtocolName<'a>> for SelectedProtocol {
+    fn read(reader: &mut Reader<'a>) -> Result<ProtocolName<'a>, DecodeError> {
         let mut list = reader.vec16()?;
         if list.is_empty() {
             return Err(DecodeError::EmptyList);
         }
-        let name = ProtocolName::read(&mut list)?;
+        let name = Element::read(&mut list)?;
         // The response has exactly one name. RFC 7301 3.1
         if list.is_empty() { Ok(name) } else { Err(DecodeError::InvalidProtocolSelection) }
     }
 
-    pub(in crate::extension) fn write(name: &ProtocolName<'_>, w: &mut Writer<'_>) {
-        w.vec16(|w| name.write(w));
+    fn write(name: &ProtocolName<'a>, w: &mut Writer<'_>) {
+        w.vec16(|w| Element::write(name, w));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::List;
+    use crate::structure::Vector;
+
+    fn offer(body: &[u8]) -> Result<List<'_, ProtocolName<'_>>, DecodeError> {
+        Reader::parse_all(body, Vector::<2, 1>::read)
+    }
 
     #[test]
     fn an_offer_needs_names_that_are_not_empty() {
-        assert_eq!(Reader::parse_all(&[0, 0], client::read), Err(DecodeError::EmptyList));
-        assert_eq!(Reader::parse_all(&[0, 1, 0], client::read), Err(DecodeError::InvalidLength));
-        assert!(Reader::parse_all(&[0, 3, 2, b'h', b'2'], client::read).is_ok());
+        assert_eq!(offer(&[0, 0]), Err(DecodeError::EmptyList));
+        assert_eq!(offer(&[0, 1, 0]), Err(DecodeError::InvalidLength));
+        assert!(offer(&[0, 3, 2, b'h', b'2']).is_ok());
     }
 
     /// RFC 7301 3.1
     #[test]
     fn an_answer_is_exactly_one_name() {
-        assert_eq!(Reader::parse_all(&[0, 0], server::read), Err(DecodeError::EmptyList));
-        assert_eq!(Reader::parse_all(&[0, 1, 0], server::read), Err(DecodeError::InvalidLength));
+        assert_eq!(Reader::parse_all(&[0, 0], SelectedProtocol::read), Err(DecodeError::EmptyList));
         assert_eq!(
-            Reader::parse_all(&[0, 4, 1, b'a', 1, b'b'], server::read),
+            Reader::parse_all(&[0, 1, 0], SelectedProtocol::read),
+            Err(DecodeError::InvalidLength)
+        );
+        assert_eq!(
+            Reader::parse_all(&[0, 4, 1, b'a', 1, b'b'], SelectedProtocol::read),
             Err(DecodeError::InvalidProtocolSelection)
         );
         assert_eq!(
-            Reader::parse_all(&[0, 3, 2, b'h', b'2'], server::read),
+            Reader::parse_all(&[0, 3, 2, b'h', b'2'], SelectedProtocol::read),
             Ok(ProtocolName(b"h2"))
         );
     }

@@ -2,7 +2,11 @@
 
 use std::net::IpAddr;
 
+use crate::code_points::ServerNameType;
 use crate::error::DecodeError;
+use crate::list::Element;
+use crate::reader::{Reader, not_empty};
+use crate::writer::Writer;
 
 /// The contents of a client's server_name extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +26,51 @@ impl<'a> ServerNameOffer<'a> {
             Self::HostName(name) => Some(*name),
             Self::Other => None,
         }
+    }
+}
+
+/// The client's list of names; at most one of each type.
+impl<'a> Element<'a> for ServerNameOffer<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let mut list = reader.vec16()?;
+        if list.is_empty() {
+            return Err(DecodeError::EmptyList);
+        }
+        let mut offer = Self::Other;
+        let mut seen = [false; 256];
+        while !list.is_empty() {
+            let name_type = ServerNameType(list.u8()?);
+            let name = not_empty(list.opaque16()?)?;
+            // There must not be two names of one type. RFC 6066 3
+            let seen = seen.get_mut(usize::from(name_type.0)); // always there: 256 types
+            if seen.is_some_and(|seen| std::mem::replace(seen, true)) {
+                return Err(DecodeError::DuplicateServerName);
+            }
+            if name_type != ServerNameType::HOST_NAME {
+                continue;
+            }
+            // Other libraries also end the handshake if a name is too long, contains zero or ends
+            // with a dot.
+            if name.len() > 255 || name.contains(&0) || name.ends_with(b".") {
+                return Err(DecodeError::InvalidHostName);
+            }
+            // Other libraries accept any other name, even if it is not a DNS name, such as a name
+            // with a port. This library drops such a name, so that control characters do not reach
+            // logs.
+            if let Ok(name) = HostName::new(name) {
+                offer = Self::HostName(name);
+            }
+        }
+        Ok(offer)
+    }
+
+    fn write(&self, w: &mut Writer<'_>) {
+        w.vec16(|w| {
+            if let Some(name) = self.host_name() {
+                w.u8(ServerNameType::HOST_NAME.0);
+                w.opaque16(name.as_str().as_bytes());
+            }
+        });
     }
 }
 
@@ -72,63 +121,9 @@ fn is_dns_name(name: &str) -> bool {
     label > 0 && name.len() <= 253
 }
 
-/// The client's list of names; at most one of each type.
-pub(super) mod client {
-    use super::{HostName, ServerNameOffer};
-    use crate::code_points::ServerNameType;
-    use crate::error::DecodeError;
-    use crate::reader::{Reader, not_empty};
-    use crate::writer::Writer;
-
-    pub(in crate::extension) fn read<'a>(
-        reader: &mut Reader<'a>,
-    ) -> Result<ServerNameOffer<'a>, DecodeError> {
-        let mut list = reader.vec16()?;
-        if list.is_empty() {
-            return Err(DecodeError::EmptyList);
-        }
-        let mut offer = ServerNameOffer::Other;
-        let mut seen = [false; 256];
-        while !list.is_empty() {
-            let name_type = ServerNameType(list.u8()?);
-            let name = not_empty(list.opaque16()?)?;
-            // There must not be two names of one type. RFC 6066 3
-            let seen = seen.get_mut(usize::from(name_type.0)); // always there: 256 types
-            if seen.is_some_and(|seen| std::mem::replace(seen, true)) {
-                return Err(DecodeError::DuplicateServerName);
-            }
-            if name_type != ServerNameType::HOST_NAME {
-                continue;
-            }
-            // Other libraries also end the handshake if a name is too long, contains zero or ends
-            // with a dot.
-            if name.len() > 255 || name.contains(&0) || name.ends_with(b".") {
-                return Err(DecodeError::InvalidHostName);
-            }
-            // Other libraries accept any other name, even if it is not a DNS name, such as a name
-            // with a port. This library drops such a name, so that control characters do not reach
-            // logs.
-            if let Ok(name) = HostName::new(name) {
-                offer = ServerNameOffer::HostName(name);
-            }
-        }
-        Ok(offer)
-    }
-
-    pub(in crate::extension) fn write(offer: &ServerNameOffer<'_>, w: &mut Writer<'_>) {
-        w.vec16(|w| {
-            if let Some(name) = offer.host_name() {
-                w.u8(ServerNameType::HOST_NAME.0);
-                w.opaque16(name.as_str().as_bytes());
-            }
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Reader;
 
     /// RFC 6066 3
     #[test]
@@ -167,7 +162,8 @@ mod tests {
 
     #[test]
     fn a_list_has_names_of_distinct_types() {
-        let read = |bytes: &[u8]| Reader::parse_all(bytes, |r| client::read(r).map(|_| ()));
+        let read =
+            |bytes: &[u8]| Reader::parse_all(bytes, |r| ServerNameOffer::read(r).map(|_| ()));
         assert_eq!(read(&[0, 0]), Err(DecodeError::EmptyList));
         assert_eq!(read(&[0, 3, 0, 0, 0]), Err(DecodeError::InvalidLength));
         assert_eq!(
@@ -188,7 +184,7 @@ mod tests {
             let [list_high, list_low] = u16::try_from(name.len() + 3).unwrap().to_be_bytes();
             let body = [&[list_high, list_low, 0, high, low], name].concat();
             Reader::parse_all(&body, |reader| {
-                client::read(reader).map(|offer| offer.host_name().is_some())
+                ServerNameOffer::read(reader).map(|offer| offer.host_name().is_some())
             })
         };
         assert_eq!(read(b"a.example"), Ok(true));
@@ -205,7 +201,7 @@ mod tests {
 
     #[test]
     fn names_of_unknown_types_are_skipped() {
-        let offer = Reader::parse_all(&[0, 4, 9, 0, 1, 0xff], client::read).unwrap();
+        let offer = Reader::parse_all(&[0, 4, 9, 0, 1, 0xff], ServerNameOffer::read).unwrap();
         assert_eq!(offer, ServerNameOffer::Other);
         assert_eq!(offer.host_name(), None);
     }

@@ -1,13 +1,12 @@
-//! Generates the struct of a message's extensions, with a field for each, and its codec.
+//! Generates the struct of a message's extensions, with a field for each, and its encoding.
 //!
-//! A table for each message lists the message's extensions, and the module that reads and writes
-//! each of them.
+//! A table for each message lists the message's extensions, and the encoding of each of them.
 
-/// Defines the struct for one message's extensions from a table of `field: Type = EXTENSION_TYPE,
-/// codec`, where `codec` is a module with `read` and `write`.
+/// Defines the struct for one message's extensions from a table of `field: Type = EXTENSION_TYPE as
+/// Encoding`, where an element needs no encoding, as in `structure!`.
 macro_rules! extension_set {
     ($(#[$meta:meta])* $Set:ident { $(
-        $(#[$doc:meta])* $field:ident: $Body:ty = $TYPE:ident, $($codec:ident)::+;
+        $(#[$doc:meta])* $field:ident: $Body:ty = $TYPE:ident $(as $Encoding:ty)?;
     )* }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, Default)]
@@ -40,7 +39,8 @@ macro_rules! extension_set {
                 for (extension_type, body) in received.iter() {
                     match extension_type {
                         $(ExtensionType::$TYPE => {
-                            self.$field = Some(Reader::parse_all(body, super::$($codec)::+::read)?);
+                            let read = encoding!(read, $Body $(, $Encoding)?);
+                            self.$field = Some(Reader::parse_all(body, read)?);
                         })*
                         _ => {}
                     }
@@ -72,20 +72,27 @@ macro_rules! extension_set {
                 match extension_type {
                     $(ExtensionType::$TYPE => {
                         if let Some(body) = &self.$field {
-                            w.extension(extension_type, |w| super::$($codec)::+::write(body, w));
+                            let write = encoding!(write, $Body $(, $Encoding)?);
+                            w.extension(extension_type, |w| write(body, w));
                         }
                     })*
                     _ => {}
                 }
             }
+        }
 
-            /// Writes the block with its length: known extensions in the order of the table, then
-            /// the others.
-            #[allow(dead_code, reason = "a ClientHello has an order of its own")]
-            pub(crate) fn write(&self, w: &mut Writer<'_>) {
+        /// A block with its length; the known extensions are written in the order of the table,
+        /// before the others.
+        impl<'a> Element<'a> for $Set<'a> {
+            fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+                Self::parse_block(reader.opaque16()?)
+            }
+
+            fn write(&self, w: &mut Writer<'_>) {
                 w.vec16(|w| {
                     $(if let Some(body) = &self.$field {
-                        w.extension(ExtensionType::$TYPE, |w| super::$($codec)::+::write(body, w));
+                        let write = encoding!(write, $Body $(, $Encoding)?);
+                        w.extension(ExtensionType::$TYPE, |w| write(body, w));
                     })*
                     self.unknown.write(w);
                 });

@@ -3,6 +3,7 @@
 //! The caller checks whether a flag is allowed in a message.
 
 use crate::error::DecodeError;
+use crate::list::Element;
 use crate::reader::Reader;
 use crate::writer::Writer;
 
@@ -26,19 +27,21 @@ impl TlsFlags<'_> {
     }
 }
 
-pub(super) fn read<'a>(reader: &mut Reader<'a>) -> Result<TlsFlags<'a>, DecodeError> {
-    let flags = reader.opaque8()?;
-    match flags.last() {
-        // An empty set must not be sent.
-        None => Err(DecodeError::InvalidLength),
-        // The last byte must not be zero.
-        Some(0) => Err(DecodeError::PaddedFlags),
-        Some(_) => Ok(TlsFlags(flags)),
+impl<'a> Element<'a> for TlsFlags<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let flags = reader.opaque8()?;
+        match flags.last() {
+            // An empty set must not be sent.
+            None => Err(DecodeError::InvalidLength),
+            // The last byte must not be zero.
+            Some(0) => Err(DecodeError::PaddedFlags),
+            Some(_) => Ok(Self(flags)),
+        }
     }
-}
 
-pub(super) fn write(flags: &TlsFlags<'_>, w: &mut Writer<'_>) {
-    w.opaque8(flags.0);
+    fn write(&self, w: &mut Writer<'_>) {
+        w.opaque8(self.0);
+    }
 }
 
 #[cfg(test)]
@@ -48,7 +51,7 @@ mod tests {
 
     #[test]
     fn flags_are_counted_from_the_lowest_bit_of_the_first_byte() {
-        let flags = Reader::parse_all(&[2, 0b0000_0010, 0b1000_0001], read).unwrap();
+        let flags = Reader::parse_all(&[2, 0b0000_0010, 0b1000_0001], TlsFlags::read).unwrap();
         let set: Vec<u16> = (0..2040).filter(|flag| flags.has(*flag)).collect();
         assert_eq!(set, [1, 8, 15]);
         let alone = TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES;
@@ -58,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_set_is_not_empty_and_not_padded() {
-        let alert = |body: &[u8]| Reader::parse_all(body, read).unwrap_err().alert();
+        let alert = |body: &[u8]| Reader::parse_all(body, TlsFlags::read).unwrap_err().alert();
         assert_eq!(alert(&[0]), AlertDescription::DECODE_ERROR);
         assert_eq!(alert(&[2, 1, 0]), AlertDescription::ILLEGAL_PARAMETER);
     }

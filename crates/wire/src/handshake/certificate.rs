@@ -2,21 +2,21 @@
 //!
 //! Certificates are DER and are not parsed here.
 
-use crate::code_points::HandshakeType;
-use crate::error::{DecodeError, EncodeError};
+use crate::error::EncodeError;
 use crate::extension::CertificateEntryExtensions;
 use crate::handshake::HandshakeMessage;
 use crate::list::{Element, List};
-use crate::reader::{Reader, not_empty};
+use crate::structure::{Vector, structure};
 use crate::writer::Writer;
 
-/// A chain of certificates, the end-entity certificate first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Certificate<'a> {
-    /// The context of the request; empty in a server's message.
-    pub certificate_request_context: &'a [u8],
-    /// The chain; empty if a client has no certificate.
-    pub certificate_list: List<'a, CertificateEntry<'a>>,
+structure! {
+    /// A chain of certificates, the end-entity certificate first.
+    Certificate = CERTIFICATE {
+        /// The context of the request; empty in a server's message.
+        certificate_request_context: &'a [u8] as Vector<1, 0>,
+        /// The chain; empty if a client has no certificate.
+        certificate_list: List<'a, CertificateEntry<'a>> as Vector<3, 0>,
+    }
 }
 
 impl<'a> Certificate<'a> {
@@ -47,48 +47,20 @@ impl<'a> Certificate<'a> {
     }
 }
 
-impl<'a> HandshakeMessage<'a> for Certificate<'a> {
-    const TYPE: HandshakeType = HandshakeType::CERTIFICATE;
-
-    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            certificate_request_context: reader.opaque8()?,
-            certificate_list: List::read24(reader)?,
-        })
-    }
-
-    fn write_body(&self, w: &mut Writer<'_>) {
-        w.opaque8(self.certificate_request_context);
-        self.certificate_list.write24(w);
-    }
-}
-
-/// A certificate and its extensions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CertificateEntry<'a> {
-    /// The certificate (or raw public key) in DER; never empty.
-    pub cert_data: &'a [u8],
-    /// The extensions of this certificate.
-    pub extensions: CertificateEntryExtensions<'a>,
-}
-
-impl<'a> Element<'a> for CertificateEntry<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            cert_data: not_empty(reader.opaque24()?)?,
-            extensions: CertificateEntryExtensions::parse_block(reader.opaque16()?)?,
-        })
-    }
-
-    fn write(&self, w: &mut Writer<'_>) {
-        w.opaque24(self.cert_data);
-        self.extensions.write(w);
+structure! {
+    /// A certificate and its extensions.
+    CertificateEntry {
+        /// The certificate (or raw public key) in DER; never empty.
+        cert_data: &'a [u8] as Vector<3, 1>,
+        /// The extensions of this certificate.
+        extensions: CertificateEntryExtensions<'a>,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::DecodeError;
     use crate::{CertificateStatus, ExtensionType};
 
     #[test]

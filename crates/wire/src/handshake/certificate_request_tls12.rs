@@ -1,45 +1,26 @@
 //! CertificateRequest of TLS 1.2. RFC 5246 7.4.4
 
-use crate::code_points::{ClientCertificateType, HandshakeType, SignatureScheme};
-use crate::error::DecodeError;
+use crate::code_points::{ClientCertificateType, SignatureScheme};
 use crate::extension::DistinguishedName;
-use crate::handshake::HandshakeMessage;
 use crate::list::List;
-use crate::reader::Reader;
-use crate::writer::Writer;
+use crate::structure::{Vector, structure};
 
-/// A request for the client's certificate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CertificateRequestTls12<'a> {
-    /// The accepted certificate types; at least one.
-    pub certificate_types: List<'a, ClientCertificateType>,
-    /// The accepted signature schemes; at least one.
-    pub supported_signature_algorithms: List<'a, SignatureScheme>,
-    /// The accepted authorities; an empty list accepts any.
-    pub certificate_authorities: List<'a, DistinguishedName<'a>>,
-}
-
-impl<'a> HandshakeMessage<'a> for CertificateRequestTls12<'a> {
-    const TYPE: HandshakeType = HandshakeType::CERTIFICATE_REQUEST;
-
-    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            certificate_types: List::read8(reader)?.not_empty()?,
-            supported_signature_algorithms: List::read16(reader)?.not_empty()?,
-            certificate_authorities: List::read16(reader)?,
-        })
-    }
-
-    fn write_body(&self, w: &mut Writer<'_>) {
-        self.certificate_types.write8(w);
-        self.supported_signature_algorithms.write16(w);
-        self.certificate_authorities.write16(w);
+structure! {
+    /// A request for the client's certificate.
+    CertificateRequestTls12 = CERTIFICATE_REQUEST {
+        /// The accepted certificate types; at least one.
+        certificate_types: List<'a, ClientCertificateType> as Vector<1, 1>,
+        /// The accepted signature schemes; at least one.
+        supported_signature_algorithms: List<'a, SignatureScheme> as Vector<2, 1>,
+        /// The accepted authorities; an empty list accepts any.
+        certificate_authorities: List<'a, DistinguishedName<'a>> as Vector<2, 0>,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{DecodeError, HandshakeMessage};
 
     #[test]
     fn types_and_algorithms_are_required_and_authorities_are_optional() {

@@ -2,18 +2,18 @@
 //!
 //! Certificates are DER and are not parsed here.
 
-use crate::code_points::HandshakeType;
-use crate::error::{DecodeError, EncodeError};
+use crate::error::EncodeError;
 use crate::handshake::HandshakeMessage;
-use crate::list::{Element, List};
-use crate::reader::{Reader, not_empty};
+use crate::list::List;
+use crate::structure::{Vector, structure};
 use crate::writer::Writer;
 
-/// A chain of certificates, the end-entity certificate first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CertificateTls12<'a> {
-    /// The chain; empty if a client has no certificate.
-    pub certificate_list: List<'a, Asn1Cert<'a>>,
+structure! {
+    /// A chain of certificates, the end-entity certificate first.
+    CertificateTls12 = CERTIFICATE {
+        /// The chain; empty if a client has no certificate.
+        certificate_list: List<'a, Asn1Cert<'a>> as Vector<3, 0>,
+    }
 }
 
 impl<'a> CertificateTls12<'a> {
@@ -32,35 +32,15 @@ impl<'a> CertificateTls12<'a> {
     }
 }
 
-impl<'a> HandshakeMessage<'a> for CertificateTls12<'a> {
-    const TYPE: HandshakeType = HandshakeType::CERTIFICATE;
-
-    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self { certificate_list: List::read24(reader)? })
-    }
-
-    fn write_body(&self, w: &mut Writer<'_>) {
-        self.certificate_list.write24(w);
-    }
-}
-
-/// A certificate in DER; never empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asn1Cert<'a>(pub &'a [u8]);
-
-impl<'a> Element<'a> for Asn1Cert<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self(not_empty(reader.opaque24()?)?))
-    }
-
-    fn write(&self, w: &mut Writer<'_>) {
-        w.opaque24(self.0);
-    }
+structure! {
+    /// A certificate in DER; never empty.
+    Asn1Cert(&'a [u8] as Vector<3, 1>)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::DecodeError;
 
     #[test]
     fn a_chain_may_be_empty_but_no_certificate_is() {

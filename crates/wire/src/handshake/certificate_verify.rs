@@ -3,19 +3,20 @@
 //!
 //! The signature is verified by the caller.
 
-use crate::code_points::{HandshakeType, SignatureScheme};
-use crate::error::{DecodeError, EncodeError};
+use crate::code_points::SignatureScheme;
+use crate::error::EncodeError;
 use crate::handshake::HandshakeMessage;
-use crate::reader::Reader;
-use crate::writer::{Writer, encode_signed};
+use crate::structure::{Vector, structure};
+use crate::writer::encode_signed;
 
-/// A signature over the handshake transcript.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CertificateVerify<'a> {
-    /// The signature scheme.
-    pub algorithm: SignatureScheme,
-    /// The signature.
-    pub signature: &'a [u8],
+structure! {
+    /// A signature over the handshake transcript.
+    CertificateVerify = CERTIFICATE_VERIFY {
+        /// The signature scheme.
+        algorithm: SignatureScheme,
+        /// The signature.
+        signature: &'a [u8] as Vector<2, 0>,
+    }
 }
 
 impl CertificateVerify<'_> {
@@ -33,22 +34,10 @@ impl CertificateVerify<'_> {
     }
 }
 
-impl<'a> HandshakeMessage<'a> for CertificateVerify<'a> {
-    const TYPE: HandshakeType = HandshakeType::CERTIFICATE_VERIFY;
-
-    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self { algorithm: SignatureScheme(reader.u16()?), signature: reader.opaque16()? })
-    }
-
-    fn write_body(&self, w: &mut Writer<'_>) {
-        w.u16(self.algorithm.0);
-        w.opaque16(self.signature);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::DecodeError;
 
     #[test]
     fn a_signature_has_the_declared_length() {

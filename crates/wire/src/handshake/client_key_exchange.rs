@@ -2,34 +2,20 @@
 //!
 //! The key exchange checks whether the point is on the curve.
 
-use crate::code_points::HandshakeType;
-use crate::error::DecodeError;
-use crate::handshake::HandshakeMessage;
-use crate::reader::{Reader, not_empty};
-use crate::writer::Writer;
+use crate::structure::{Vector, structure};
 
-/// The client's public ECDHE point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClientKeyExchange<'a> {
-    /// The public point; never empty.
-    pub ecdh_public: &'a [u8],
-}
-
-impl<'a> HandshakeMessage<'a> for ClientKeyExchange<'a> {
-    const TYPE: HandshakeType = HandshakeType::CLIENT_KEY_EXCHANGE;
-
-    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self { ecdh_public: not_empty(reader.opaque8()?)? })
-    }
-
-    fn write_body(&self, w: &mut Writer<'_>) {
-        w.opaque8(self.ecdh_public);
+structure! {
+    /// The client's public ECDHE point.
+    ClientKeyExchange = CLIENT_KEY_EXCHANGE {
+        /// The public point; never empty.
+        ecdh_public: &'a [u8] as Vector<1, 1>,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{DecodeError, HandshakeMessage};
 
     /// RFC 8422 5.7
     #[test]

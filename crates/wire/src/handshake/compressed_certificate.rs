@@ -2,44 +2,25 @@
 //!
 //! This crate does not decompress. The claimed length must not be trusted when allocating memory.
 
-use crate::code_points::{CertificateCompressionAlgorithm, HandshakeType};
-use crate::error::DecodeError;
-use crate::handshake::HandshakeMessage;
-use crate::reader::{Reader, not_empty};
-use crate::writer::Writer;
+use crate::code_points::CertificateCompressionAlgorithm;
+use crate::structure::{U24, Vector, structure};
 
-/// A compressed Certificate body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompressedCertificate<'a> {
-    /// The compression algorithm.
-    pub algorithm: CertificateCompressionAlgorithm,
-    /// The length of the uncompressed Certificate body as claimed by the sender; under 2^24.
-    pub uncompressed_length: u32,
-    /// The compressed body; never empty.
-    pub compressed_certificate_message: &'a [u8],
-}
-
-impl<'a> HandshakeMessage<'a> for CompressedCertificate<'a> {
-    const TYPE: HandshakeType = HandshakeType::COMPRESSED_CERTIFICATE;
-
-    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            algorithm: CertificateCompressionAlgorithm(reader.u16()?),
-            uncompressed_length: reader.u24()?,
-            compressed_certificate_message: not_empty(reader.opaque24()?)?,
-        })
-    }
-
-    fn write_body(&self, w: &mut Writer<'_>) {
-        w.u16(self.algorithm.0);
-        w.u24(self.uncompressed_length);
-        w.opaque24(self.compressed_certificate_message);
+structure! {
+    /// A compressed Certificate body.
+    CompressedCertificate = COMPRESSED_CERTIFICATE {
+        /// The compression algorithm.
+        algorithm: CertificateCompressionAlgorithm,
+        /// The length of the uncompressed Certificate body as claimed by the sender; under 2^24.
+        uncompressed_length: u32 as U24,
+        /// The compressed body; never empty.
+        compressed_certificate_message: &'a [u8] as Vector<3, 1>,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{DecodeError, HandshakeMessage};
 
     #[test]
     fn an_empty_compressed_message_is_refused() {

@@ -1,9 +1,9 @@
 //! The three messages with an empty body.
 
-use crate::code_points::HandshakeType;
 use crate::error::DecodeError;
-use crate::handshake::HandshakeMessage;
+use crate::list::Element;
 use crate::reader::Reader;
+use crate::structure::message;
 use crate::writer::Writer;
 
 /// EndOfEarlyData: the end of the client's early data. RFC 9846 4.6
@@ -20,14 +20,14 @@ pub struct ServerHelloDone;
 
 macro_rules! empty_message {
     ($Message:ident, $TYPE:ident) => {
-        impl HandshakeMessage<'_> for $Message {
-            const TYPE: HandshakeType = HandshakeType::$TYPE;
+        message! { $Message = $TYPE }
 
-            fn read_body(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        impl Element<'_> for $Message {
+            fn read(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
                 Ok(Self) // `parse` refuses trailing bytes
             }
 
-            fn write_body(&self, _: &mut Writer<'_>) {}
+            fn write(&self, _: &mut Writer<'_>) {}
         }
     };
 }
@@ -38,6 +38,7 @@ empty_message!(ServerHelloDone, SERVER_HELLO_DONE);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HandshakeMessage;
 
     /// RFC 5246 7.4.5
     #[test]

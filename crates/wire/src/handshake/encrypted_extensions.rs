@@ -2,28 +2,15 @@
 //!
 //! The body is a single extension block; its table is in `extension::message_extensions`.
 
-use crate::code_points::HandshakeType;
-use crate::error::DecodeError;
 use crate::extension::EncryptedExtensions;
-use crate::handshake::HandshakeMessage;
-use crate::reader::Reader;
-use crate::writer::Writer;
+use crate::structure::message;
 
-impl<'a> HandshakeMessage<'a> for EncryptedExtensions<'a> {
-    const TYPE: HandshakeType = HandshakeType::ENCRYPTED_EXTENSIONS;
-
-    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        EncryptedExtensions::parse_block(reader.opaque16()?)
-    }
-
-    fn write_body(&self, w: &mut Writer<'_>) {
-        self.write(w);
-    }
-}
+message! { EncryptedExtensions<'a> = ENCRYPTED_EXTENSIONS }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{DecodeError, HandshakeMessage};
 
     /// RFC 9846 4.4.1
     #[test]

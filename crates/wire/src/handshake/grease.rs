@@ -67,61 +67,49 @@ impl Grease {
         w: &mut Writer<'_>,
     ) {
         let share = KeyShareEntry { group: self.group, key_exchange: &[0] };
-        let e = extensions;
+        let (kind, e) = (extension_type, extensions);
         match extension_type {
             ExtensionType::SUPPORTED_GROUPS => {
-                list16(extension_type, self.group, e.supported_groups, w);
+                list::<2, _>(kind, self.group, e.supported_groups, w);
             }
             ExtensionType::SIGNATURE_ALGORITHMS => {
-                list16(extension_type, self.signature_scheme, e.signature_algorithms, w);
+                list::<2, _>(kind, self.signature_scheme, e.signature_algorithms, w);
             }
             ExtensionType::SIGNATURE_ALGORITHMS_CERT => {
-                list16(extension_type, self.signature_scheme, e.signature_algorithms_cert, w);
+                list::<2, _>(kind, self.signature_scheme, e.signature_algorithms_cert, w);
             }
             ExtensionType::APPLICATION_LAYER_PROTOCOL_NEGOTIATION => {
-                list16(extension_type, ProtocolName(&self.protocol), e.alpn, w);
+                list::<2, _>(kind, ProtocolName(&self.protocol), e.alpn, w);
             }
             ExtensionType::KEY_SHARE if self.key_share => {
-                list16(extension_type, share, e.key_share, w);
+                list::<2, _>(kind, share, e.key_share, w);
             }
             ExtensionType::SUPPORTED_VERSIONS => {
-                list8(extension_type, self.version, e.supported_versions, w);
+                list::<1, _>(kind, self.version, e.supported_versions, w);
             }
             ExtensionType::PSK_KEY_EXCHANGE_MODES => {
-                list8(extension_type, self.psk_key_exchange_mode, e.psk_key_exchange_modes, w);
+                list::<1, _>(kind, self.psk_key_exchange_mode, e.psk_key_exchange_modes, w);
             }
             _ => extensions.write_one(extension_type, w),
         }
     }
 }
 
-/// Writes an extension that is a list with a two-byte length, with `first` before the other
+/// Writes an extension that is a list with a length of `WIDTH` bytes, with `first` before the other
 /// elements.
-fn list16<'a, T: Element<'a>>(
+fn list<'a, const WIDTH: usize, T: Element<'a>>(
     extension_type: ExtensionType,
     first: T,
     others: Option<List<'a, T>>,
     w: &mut Writer<'_>,
 ) {
     let Some(others) = others else { return };
-    w.extension(extension_type, |w| w.vec16(|w| write_list(first, others, w)));
-}
-
-/// Writes an extension that is a list with a one-byte length, with `first` before the other
-/// elements.
-fn list8<'a, T: Element<'a>>(
-    extension_type: ExtensionType,
-    first: T,
-    others: Option<List<'a, T>>,
-    w: &mut Writer<'_>,
-) {
-    let Some(others) = others else { return };
-    w.extension(extension_type, |w| w.vec8(|w| write_list(first, others, w)));
-}
-
-fn write_list<'a, T: Element<'a>>(first: T, others: List<'a, T>, w: &mut Writer<'_>) {
-    first.write(w);
-    others.write(w);
+    w.extension(extension_type, |w| {
+        w.prefixed(WIDTH, |w| {
+            first.write(w);
+            others.write(w);
+        });
+    });
 }
 
 impl PskKeyExchangeMode {

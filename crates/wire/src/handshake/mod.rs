@@ -12,7 +12,6 @@ use crate::writer::Writer;
 mod certificate;
 mod certificate_request;
 mod certificate_request_tls12;
-mod certificate_status;
 mod certificate_tls12;
 mod certificate_verify;
 mod client_hello;

@@ -2,53 +2,29 @@
 //!
 //! The caller decides how long a ticket is kept.
 
-use crate::code_points::HandshakeType;
-use crate::error::DecodeError;
 use crate::extension::NewSessionTicketExtensions;
-use crate::handshake::HandshakeMessage;
-use crate::reader::{Reader, not_empty};
-use crate::writer::Writer;
+use crate::structure::{Vector, structure};
 
-/// A TLS 1.3 session ticket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewSessionTicket<'a> {
-    /// The lifetime in seconds; clients use the ticket for seven days at most.
-    pub ticket_lifetime: u32,
-    /// The value to add to the ticket's age when it is used.
-    pub ticket_age_add: u32,
-    /// The nonce, which makes the pre-shared key unique to this ticket.
-    pub ticket_nonce: &'a [u8],
-    /// The ticket, used as the identity of the pre-shared key; never empty.
-    pub ticket: &'a [u8],
-    /// The extensions.
-    pub extensions: NewSessionTicketExtensions<'a>,
-}
-
-impl<'a> HandshakeMessage<'a> for NewSessionTicket<'a> {
-    const TYPE: HandshakeType = HandshakeType::NEW_SESSION_TICKET;
-
-    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            ticket_lifetime: reader.u32()?,
-            ticket_age_add: reader.u32()?,
-            ticket_nonce: reader.opaque8()?,
-            ticket: not_empty(reader.opaque16()?)?,
-            extensions: NewSessionTicketExtensions::parse_block(reader.opaque16()?)?,
-        })
-    }
-
-    fn write_body(&self, w: &mut Writer<'_>) {
-        w.u32(self.ticket_lifetime);
-        w.u32(self.ticket_age_add);
-        w.opaque8(self.ticket_nonce);
-        w.opaque16(self.ticket);
-        self.extensions.write(w);
+structure! {
+    /// A TLS 1.3 session ticket.
+    NewSessionTicket = NEW_SESSION_TICKET {
+        /// The lifetime in seconds; clients use the ticket for seven days at most.
+        ticket_lifetime: u32,
+        /// The value to add to the ticket's age when it is used.
+        ticket_age_add: u32,
+        /// The nonce, which makes the pre-shared key unique to this ticket.
+        ticket_nonce: &'a [u8] as Vector<1, 0>,
+        /// The ticket, used as the identity of the pre-shared key; never empty.
+        ticket: &'a [u8] as Vector<2, 1>,
+        /// The extensions.
+        extensions: NewSessionTicketExtensions<'a>,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{DecodeError, HandshakeMessage};
 
     #[test]
     fn a_ticket_is_not_empty_and_its_extensions_are_not_left_out() {

@@ -2,37 +2,22 @@
 //!
 //! The caller decides how long a ticket is kept.
 
-use crate::code_points::HandshakeType;
-use crate::error::DecodeError;
-use crate::handshake::HandshakeMessage;
-use crate::reader::Reader;
-use crate::writer::Writer;
+use crate::structure::{Vector, structure};
 
-/// A TLS 1.2 session ticket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewSessionTicketTls12<'a> {
-    /// The lifetime in seconds. If it is zero, the client chooses the lifetime.
-    pub ticket_lifetime_hint: u32,
-    /// The ticket; empty if the server does not issue one after all.
-    pub ticket: &'a [u8],
-}
-
-impl<'a> HandshakeMessage<'a> for NewSessionTicketTls12<'a> {
-    const TYPE: HandshakeType = HandshakeType::NEW_SESSION_TICKET;
-
-    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self { ticket_lifetime_hint: reader.u32()?, ticket: reader.opaque16()? })
-    }
-
-    fn write_body(&self, w: &mut Writer<'_>) {
-        w.u32(self.ticket_lifetime_hint);
-        w.opaque16(self.ticket);
+structure! {
+    /// A TLS 1.2 session ticket.
+    NewSessionTicketTls12 = NEW_SESSION_TICKET {
+        /// The lifetime in seconds. If it is zero, the client chooses the lifetime.
+        ticket_lifetime_hint: u32,
+        /// The ticket; empty if the server does not issue one after all.
+        ticket: &'a [u8] as Vector<2, 0>,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{DecodeError, HandshakeMessage};
 
     #[test]
     fn a_ticket_may_be_empty() {

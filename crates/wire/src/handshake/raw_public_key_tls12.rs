@@ -2,34 +2,20 @@
 //!
 //! The key is DER and is not parsed here.
 
-use crate::code_points::HandshakeType;
-use crate::error::DecodeError;
-use crate::handshake::HandshakeMessage;
-use crate::reader::Reader;
-use crate::writer::Writer;
+use crate::structure::{Vector, structure};
 
-/// A Certificate message with a raw public key instead of a chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RawPublicKeyTls12<'a> {
-    /// A SubjectPublicKeyInfo in DER; empty if a client has no key.
-    pub subject_public_key_info: &'a [u8],
-}
-
-impl<'a> HandshakeMessage<'a> for RawPublicKeyTls12<'a> {
-    const TYPE: HandshakeType = HandshakeType::CERTIFICATE;
-
-    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self { subject_public_key_info: reader.opaque24()? })
-    }
-
-    fn write_body(&self, w: &mut Writer<'_>) {
-        w.opaque24(self.subject_public_key_info);
+structure! {
+    /// A Certificate message with a raw public key instead of a chain.
+    RawPublicKeyTls12 = CERTIFICATE {
+        /// A SubjectPublicKeyInfo in DER; empty if a client has no key.
+        subject_public_key_info: &'a [u8] as Vector<3, 0>,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{DecodeError, HandshakeMessage};
 
     #[test]
     fn a_key_is_not_in_a_list() {

@@ -10,6 +10,7 @@ use crate::code_points::{
 use crate::error::DecodeError;
 use crate::extension::{KeyShareEntry, ServerHelloExtensions, ServerKeyShare};
 use crate::handshake::HandshakeMessage;
+use crate::list::Element;
 use crate::reader::Reader;
 use crate::writer::Writer;
 

@@ -4,21 +4,24 @@
 
 use std::ops::Range;
 
-use crate::code_points::{EcCurveType, HandshakeType, NamedGroup, SignatureScheme};
+use crate::code_points::{EcCurveType, NamedGroup, SignatureScheme};
 use crate::error::{DecodeError, EncodeError};
 use crate::handshake::HandshakeMessage;
+use crate::list::Element;
 use crate::reader::{Reader, not_empty};
+use crate::structure::{Vector, structure};
 use crate::writer::{Writer, encode_signed};
 
-/// The server's signed ECDHE parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServerKeyExchange<'a> {
-    /// The curve and public point.
-    pub params: ServerEcdhParams<'a>,
-    /// The signature scheme.
-    pub algorithm: SignatureScheme,
-    /// The signature over both randoms and the params.
-    pub signature: &'a [u8],
+structure! {
+    /// The server's signed ECDHE parameters.
+    ServerKeyExchange = SERVER_KEY_EXCHANGE {
+        /// The curve and public point.
+        params: ServerEcdhParams<'a>,
+        /// The signature scheme.
+        algorithm: SignatureScheme,
+        /// The signature over both randoms and the params.
+        signature: &'a [u8] as Vector<2, 0>,
+    }
 }
 
 impl ServerKeyExchange<'_> {
@@ -48,24 +51,6 @@ impl ServerKeyExchange<'_> {
     }
 }
 
-impl<'a> HandshakeMessage<'a> for ServerKeyExchange<'a> {
-    const TYPE: HandshakeType = HandshakeType::SERVER_KEY_EXCHANGE;
-
-    fn read_body(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            params: ServerEcdhParams::read(reader)?,
-            algorithm: SignatureScheme(reader.u16()?),
-            signature: reader.opaque16()?,
-        })
-    }
-
-    fn write_body(&self, w: &mut Writer<'_>) {
-        self.params.write(w);
-        w.u16(self.algorithm.0);
-        w.opaque16(self.signature);
-    }
-}
-
 /// A named curve and a public point on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerEcdhParams<'a> {
@@ -75,7 +60,7 @@ pub struct ServerEcdhParams<'a> {
     pub public: &'a [u8],
 }
 
-impl<'a> ServerEcdhParams<'a> {
+impl ServerEcdhParams<'_> {
     /// The encoding of the params up to the point: curve type, curve, and the point's length.
     #[must_use]
     pub fn head(&self) -> [u8; 4] {
@@ -85,25 +70,27 @@ impl<'a> ServerEcdhParams<'a> {
         [EcCurveType::NAMED_CURVE.0, high, low, length]
     }
 
-    /// Writes the params as they appear in the message and under the signature.
-    pub fn write(&self, w: &mut Writer<'_>) {
-        w.u8(EcCurveType::NAMED_CURVE.0);
-        w.u16(self.named_curve.0);
-        w.opaque8(self.public);
-    }
-
-    /// The number of bytes that [`ServerEcdhParams::write`] writes.
+    /// The length of the encoded params.
     #[must_use]
     pub const fn encoded_length(&self) -> usize {
         self.public.len().saturating_add(4)
     }
+}
 
+/// The params as they appear in the message and under the signature.
+impl<'a> Element<'a> for ServerEcdhParams<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         // Explicit curves are no longer allowed. RFC 8422 5.4
         if reader.u8()? != EcCurveType::NAMED_CURVE.0 {
             return Err(DecodeError::InvalidCurveType);
         }
         Ok(Self { named_curve: NamedGroup(reader.u16()?), public: not_empty(reader.opaque8()?)? })
+    }
+
+    fn write(&self, w: &mut Writer<'_>) {
+        w.u8(EcCurveType::NAMED_CURVE.0);
+        w.u16(self.named_curve.0);
+        w.opaque8(self.public);
     }
 }
 

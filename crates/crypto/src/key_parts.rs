@@ -1,0 +1,61 @@
+//! What public and private keys have in common: their kinds and sizes.
+//!
+//! See `public_key.rs` and `signing_key.rs`, which parse and use them.
+
+use crate::algorithm::HashAlgorithm;
+use crate::backend::ec::EcKey;
+use crate::backend::ml_dsa::MlDsaKey;
+use crate::backend::rsa::RsaKey;
+use crate::error::CryptoError;
+use crate::signature::{KeyKind, SignatureAlgorithm, pss_algorithms};
+
+/// A public or private key. `Ed` is the form of an Ed25519 key, which differs between the two.
+pub(crate) enum KeyParts<Ed> {
+    /// An RSA key with its kind and the algorithms that it may be used with.
+    Rsa(RsaKey, KeyKind, &'static [SignatureAlgorithm]),
+    Ec(EcKey),
+    Ed25519(Ed),
+    MlDsa(MlDsaKey),
+}
+
+impl<Ed> KeyParts<Ed> {
+    /// An RSA key under rsaEncryption.
+    pub(crate) fn rsa(key: RsaKey) -> Result<Self, CryptoError> {
+        Ok(Self::Rsa(of_allowed_size(key)?, KeyKind::Rsa, KeyKind::Rsa.algorithms()))
+    }
+
+    /// An RSA key under id-RSASSA-PSS, and the only hash that its parameters allow, if any.
+    pub(crate) fn rsa_pss(key: RsaKey, only: Option<HashAlgorithm>) -> Result<Self, CryptoError> {
+        Ok(Self::Rsa(of_allowed_size(key)?, KeyKind::RsaPss, pss_algorithms(only)))
+    }
+
+    pub(crate) fn kind(&self) -> KeyKind {
+        match self {
+            Self::Rsa(_, kind, _) => *kind,
+            Self::Ec(key) => key.curve().into(),
+            Self::Ed25519(_) => KeyKind::Ed25519,
+            Self::MlDsa(key) => key.set().into(),
+        }
+    }
+
+    pub(crate) fn bits(&self) -> usize {
+        match self {
+            Self::Rsa(key, ..) => key.bits(),
+            Self::Ec(key) => key.curve().bits(),
+            Self::Ed25519(_) => 256,
+            Self::MlDsa(key) => key.set().public_key_len() * 8,
+        }
+    }
+
+    pub(crate) fn algorithms(&self) -> &'static [SignatureAlgorithm] {
+        match self {
+            Self::Rsa(_, _, algorithms) => algorithms,
+            _ => self.kind().algorithms(),
+        }
+    }
+}
+
+/// RSA below 2048 bits is weak; above 8192 bits a peer could make each verification slow.
+fn of_allowed_size(key: RsaKey) -> Result<RsaKey, CryptoError> {
+    if (2048..=8192).contains(&key.bits()) { Ok(key) } else { Err(CryptoError::InvalidKey) }
+}
