@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::http::{self, Reader};
+use super::http::{HttpConnection, Requests};
 use super::options::Mode;
 use super::schedule::Schedule;
 use super::statistics::{Negotiated, Statistics};
@@ -26,8 +26,9 @@ pub(crate) struct Workload {
     pub(crate) address: SocketAddr,
     pub(crate) name: ServerName<'static>,
     pub(crate) connector: Connector,
-    /// The request, or the head of the request if content follows.
-    pub(crate) request: Vec<u8>,
+    pub(crate) requests: Requests,
+    /// Whether a server that does not choose HTTP/2 is a failure.
+    pub(crate) needs_http2: bool,
     pub(crate) timeout: Duration,
     pub(crate) statistics: RefCell<Statistics>,
     pub(crate) counters: Arc<LiveCounters>,
@@ -57,8 +58,7 @@ pub(crate) struct Failure {
 /// A loop over connections, one at a time.
 pub(crate) struct ConnectionLoop {
     workload: Rc<Workload>,
-    stream: Option<TlsStream<TcpStream>>,
-    reader: Reader,
+    http: Option<HttpConnection>,
     /// The start time of the current iteration.
     started: Option<Instant>,
 }
@@ -76,6 +76,15 @@ impl Workload {
         let stream = self.within("handshake", handshake).await?;
         self.statistics.borrow_mut().negotiated(Negotiated::of(stream.info()));
         Ok(stream)
+    }
+
+    /// Connects for requests.
+    async fn connect_http(&self) -> Result<HttpConnection, Failure> {
+        let stream = self.connect().await?;
+        if self.needs_http2 && stream.info().alpn.as_deref() != Some(b"h2") {
+            return Err(Failure { stage: "handshake", why: "HTTP/2 not negotiated".to_owned() });
+        }
+        self.within("request", HttpConnection::new(stream)).await
     }
 
     /// Sends close_notify and reads to the end, so that tickets are received. Errors while closing
@@ -103,6 +112,13 @@ impl Workload {
         }
     }
 
+    /// Counts bytes of content.
+    fn count(&self, bytes: u64, window: Window) {
+        if window.contains(Instant::now()) {
+            self.statistics.borrow_mut().bytes += bytes;
+        }
+    }
+
     pub(crate) fn failed(&self, failure: &Failure) {
         self.counters.failed.fetch_add(1, Ordering::Relaxed);
         self.statistics.borrow_mut().error(&format!("{}: {}", failure.stage, failure.why));
@@ -111,7 +127,7 @@ impl Workload {
 
 impl ConnectionLoop {
     pub(crate) fn new(workload: Rc<Workload>) -> Self {
-        Self { workload, stream: None, reader: Reader::new(), started: None }
+        Self { workload, http: None, started: None }
     }
 
     /// Prepares the first iteration: a session to resume, or a connection.
@@ -123,7 +139,7 @@ impl ConnectionLoop {
                 Err(failure) => Err(failure),
             },
             Mode::Bulk | Mode::Upload(_) | Mode::Requests => {
-                self.workload.connect().await.map(|stream| self.stream = Some(stream))
+                self.workload.connect_http().await.map(|http| self.http = Some(http))
             }
         };
         if let Err(failure) = prepared {
@@ -141,8 +157,7 @@ impl ConnectionLoop {
                 self.started = None;
                 if let Err(failure) = iteration {
                     self.workload.failed(&failure);
-                    self.stream = None;
-                    self.reader = Reader::new();
+                    self.http = None;
                     // This pause prevents a flood of connections to an unavailable server.
                     tokio::time::sleep(FAILURE_PAUSE).await;
                 }
@@ -190,36 +205,29 @@ impl ConnectionLoop {
 
     async fn run_request(&mut self, from: Instant, window: Window) -> Result<(), Failure> {
         let workload = Rc::clone(&self.workload);
-        let mut stream = match self.stream.take() {
-            Some(stream) => stream,
-            None => workload.connect().await?,
+        let mut http = match self.http.take() {
+            Some(http) => http,
+            None => workload.connect_http().await?,
         };
-        let count = |bytes: u64| {
-            if window.contains(Instant::now()) {
-                workload.statistics.borrow_mut().bytes += bytes;
+        let is_upload = matches!(workload.mode, Mode::Upload(_));
+        let counting = Rc::clone(&workload);
+        let sent = move |bytes| counting.count(bytes, window);
+        let received = |bytes| {
+            if !is_upload {
+                workload.count(bytes, window)
             }
         };
-        let reader = &mut self.reader;
-        let exchange = async {
-            stream.write_all(&workload.request).await?;
-            if let Mode::Upload(length) = workload.mode {
-                http::send_content(&mut stream, length, count).await?;
-                reader.answer(&mut stream, |_| ()).await
-            } else {
-                reader.answer(&mut stream, count).await
-            }
-        };
+        let exchange = http.exchange(&workload.requests, sent, received);
         let answer = workload.within("request", exchange).await?;
         if !(200..=399).contains(&answer.status) {
             return Err(Failure { stage: "request", why: format!("status {}", answer.status) });
         }
         self.done(from, window);
         if answer.keep_alive {
-            self.stream = Some(stream);
+            self.http = Some(http);
             return Ok(());
         }
-        self.reader = Reader::new();
-        workload.close(stream).await
+        workload.within("close", http.close()).await
     }
 
     fn done(&mut self, from: Instant, window: Window) {

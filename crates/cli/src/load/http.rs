@@ -1,9 +1,22 @@
-//! A minimal HTTP/1.1 client that repeats one request. The length of heads is limited; content is
-//! counted and discarded. RFC 9112
+//! A client that repeats one request over HTTP/1.1 (RFC 9112) or HTTP/2 (RFC 9113). Content is
+//! counted and discarded.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use hyper::client::conn::{http1, http2};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use hyper::http::uri::{Authority, PathAndQuery, Scheme};
+use hyper::{Method, Request, Uri};
+use hyper_util::rt::TokioIo;
+use tercel_tokio::TlsStream;
+use tokio::net::TcpStream;
+
+use super::url::Url;
+use crate::explain;
 
 /// The head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,309 +25,166 @@ pub(crate) struct Answer {
     pub(crate) keep_alive: bool,
 }
 
-/// A request without content.
-pub(crate) fn get(authority: &str, path: &str) -> Vec<u8> {
-    format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: tercel\r\n\r\n").into_bytes()
+/// The heads of a request for both versions, and the length of its content.
+pub(crate) struct Requests {
+    http1: Request<()>,
+    http2: Request<()>,
+    length: Option<u64>,
 }
 
-/// The head of a request with this many bytes of content.
-pub(crate) fn post(authority: &str, path: &str, length: u64) -> Vec<u8> {
-    format!(
-        "POST {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: tercel\r\n\
-         Content-Type: application/octet-stream\r\nContent-Length: {length}\r\n\r\n"
-    )
-    .into_bytes()
-}
-
-/// Sends this many bytes of content; `count` is called for each part that was written.
-pub(crate) async fn send_content(
-    stream: &mut (impl AsyncWrite + Unpin),
-    length: u64,
-    mut count: impl FnMut(u64),
-) -> io::Result<()> {
-    let mut left = length;
-    while left > 0 {
-        let now = usize::try_from(left).unwrap_or(PART).min(PART);
-        let taken = stream.write(ZEROS.get(..now).unwrap_or_default()).await?;
-        if taken == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
+impl Requests {
+    /// A GET request, or a POST request with this many bytes of content.
+    pub(crate) fn new(url: &Url, length: Option<u64>) -> Result<Self, hyper::http::Error> {
+        let mut head = Request::new(());
+        head.headers_mut().insert(USER_AGENT, HeaderValue::from_static("tercel"));
+        if length.is_some() {
+            *head.method_mut() = Method::POST;
+            let kind = HeaderValue::from_static("application/octet-stream");
+            head.headers_mut().insert(CONTENT_TYPE, kind);
         }
-        left -= taken as u64;
-        count(taken as u64);
+        let path: PathAndQuery = url.path.parse()?;
+        let authority: Authority = url.authority.parse()?;
+        let (mut http1, mut http2) = (head.clone(), head);
+        // Only HTTP/1.1 has a Host field. RFC 9112 3.2, RFC 9113 8.3.1
+        http1.headers_mut().insert(HOST, HeaderValue::from_str(authority.as_str())?);
+        *http1.uri_mut() = path.clone().into();
+        *http2.uri_mut() = Uri::builder()
+            .scheme(Scheme::HTTPS)
+            .authority(authority)
+            .path_and_query(path)
+            .build()?;
+        Ok(Self { http1, http2, length })
     }
-    stream.flush().await
 }
 
-/// A buffer of received bytes.
-#[derive(Debug)]
-pub(crate) struct Reader {
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
+/// A connection on which one request at a time is sent.
+pub(crate) struct HttpConnection {
+    sender: RequestSender,
+    /// Sends and receives; `None` when it has ended.
+    driver: Option<Pin<Box<dyn Future<Output = hyper::Result<()>>>>>,
 }
 
-impl Reader {
-    pub(crate) fn new() -> Self {
-        Self { buffer: vec![0; PART], start: 0, end: 0 }
+enum RequestSender {
+    Http1(http1::SendRequest<Content>),
+    Http2(http2::SendRequest<Content>),
+}
+
+impl HttpConnection {
+    /// Begins HTTP of the version that was negotiated.
+    pub(crate) async fn new(stream: TlsStream<TcpStream>) -> io::Result<Self> {
+        let is_http2 = stream.info().alpn.as_deref() == Some(b"h2");
+        let io = TokioIo::new(stream);
+        if is_http2 {
+            let (sender, driver) =
+                http2::handshake(LocalExecutor, io).await.map_err(explain::http)?;
+            let driver = Some(Box::pin(driver) as _);
+            return Ok(Self { sender: RequestSender::Http2(sender), driver });
+        }
+        let (sender, driver) = http1::handshake(io).await.map_err(explain::http)?;
+        Ok(Self { sender: RequestSender::Http1(sender), driver: Some(Box::pin(driver)) })
     }
 
-    /// Reads a whole response; `count` is called for each part of its content.
-    pub(crate) async fn answer(
+    /// Sends a request and reads the whole response. `sent` and `received` are called for each part
+    /// of their content.
+    pub(crate) async fn exchange(
         &mut self,
-        stream: &mut (impl AsyncRead + Unpin),
-        mut count: impl FnMut(u64),
+        requests: &Requests,
+        sent: impl FnMut(u64) + Unpin + 'static,
+        mut received: impl FnMut(u64),
     ) -> io::Result<Answer> {
-        let (answer, content) = loop {
-            match self.head()? {
-                // This is an interim response; the final response follows. RFC 9110 15.2
-                Some((Answer { status: 100..=199, .. }, _)) => {}
-                Some(head) => break head,
-                None => self.fill(stream).await?,
-            }
-        };
-        match content {
-            Content::Length(length) => self.skip(stream, length, &mut count).await?,
-            Content::Chunked => self.chunks(stream, &mut count).await?,
-            Content::UntilClose => loop {
-                count(self.unused().len() as u64);
-                self.start = self.end;
-                match self.fill(stream).await {
-                    Ok(()) => {}
-                    Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
-                    Err(error) => return Err(error),
+        let Self { sender, driver } = self;
+        let content = |left| Content { left, sent: Box::new(sent) };
+        let content = content(requests.length.unwrap_or(0));
+        let exchange = async {
+            let response = match sender {
+                RequestSender::Http1(sender) => {
+                    sender.send_request(requests.http1.clone().map(|()| content)).await
                 }
-            },
-        }
-        Ok(answer)
-    }
-
-    fn head(&mut self) -> io::Result<Option<(Answer, Content)>> {
-        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-        let mut response = httparse::Response::new(&mut headers);
-        let length = match response.parse(self.unused()).map_err(io::Error::other)? {
-            httparse::Status::Complete(length) => length,
-            httparse::Status::Partial => return Ok(None),
-        };
-        let values = |name: &'static str| {
-            let named = |header: &&httparse::Header<'_>| header.name.eq_ignore_ascii_case(name);
-            response.headers.iter().filter(named).map(|header| header.value)
-        };
-        let says = |name, token: &[u8]| {
-            values(name).any(|value| {
-                value
-                    .split(|byte| *byte == b',')
-                    .any(|t| t.trim_ascii().eq_ignore_ascii_case(token))
-            })
-        };
-        let status = response.code.unwrap_or_default();
-        // RFC 9112 6.3
-        let content = if matches!(status, 100..=199 | 204 | 304) {
-            Content::Length(0)
-        } else if says("transfer-encoding", b"chunked") {
-            Content::Chunked
-        } else if let Some(value) = values("content-length").next() {
-            let number = std::str::from_utf8(value).ok().and_then(|text| text.trim().parse().ok());
-            Content::Length(number.ok_or_else(|| io::Error::other("bad Content-Length"))?)
-        } else {
-            Content::UntilClose
-        };
-        let keep_alive = response.version == Some(1)
-            && !says("connection", b"close")
-            && content != Content::UntilClose;
-        self.start += length;
-        Ok(Some((Answer { status, keep_alive }, content)))
-    }
-
-    async fn skip(
-        &mut self,
-        stream: &mut (impl AsyncRead + Unpin),
-        mut left: u64,
-        count: &mut impl FnMut(u64),
-    ) -> io::Result<()> {
-        loop {
-            let here = self.unused().len();
-            let now = usize::try_from(left).unwrap_or(usize::MAX).min(here);
-            self.start += now;
-            left -= now as u64;
-            count(now as u64);
-            if left == 0 {
-                return Ok(());
-            }
-            self.fill(stream).await?;
-        }
-    }
-
-    /// RFC 9112 7.1
-    async fn chunks(
-        &mut self,
-        stream: &mut (impl AsyncRead + Unpin),
-        count: &mut impl FnMut(u64),
-    ) -> io::Result<()> {
-        loop {
-            match httparse::parse_chunk_size(self.unused()) {
-                Ok(httparse::Status::Partial) => self.fill(stream).await?,
-                Ok(httparse::Status::Complete((length, 0))) => {
-                    self.start += length;
-                    return self.trailers(stream).await;
+                RequestSender::Http2(sender) => {
+                    sender.send_request(requests.http2.clone().map(|()| content)).await
                 }
-                Ok(httparse::Status::Complete((length, size))) => {
-                    self.start += length;
-                    self.skip(stream, size, count).await?;
-                    // A line end follows the data of the chunk.
-                    self.skip(stream, 2, &mut |_| ()).await?;
+            }?;
+            let status = response.status().as_u16();
+            let mut body = response.into_body();
+            while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await
+            {
+                if let Some(data) = frame?.data_ref() {
+                    received(data.len() as u64);
                 }
-                Err(_) => return Err(io::Error::other("bad chunk size")),
             }
-        }
-    }
-
-    async fn trailers(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
-        while !self.trailers_are_here()? {
-            self.fill(stream).await?;
-        }
-        Ok(())
-    }
-
-    fn trailers_are_here(&mut self) -> io::Result<bool> {
-        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-        match httparse::parse_headers(self.unused(), &mut headers).map_err(io::Error::other)? {
-            httparse::Status::Complete((length, _)) => {
-                self.start += length;
-                Ok(true)
-            }
-            httparse::Status::Partial => Ok(false),
-        }
-    }
-
-    fn unused(&self) -> &[u8] {
-        self.buffer.get(self.start..self.end).unwrap_or_default()
-    }
-
-    /// Reads more; the end of the stream is an error.
-    async fn fill(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        } else if self.end == self.buffer.len() {
-            if self.start == 0 {
-                return Err(io::Error::other("response head too large"));
-            }
-            self.buffer.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
-        }
-        match stream.read(self.buffer.get_mut(self.end..).unwrap_or_default()).await? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            count => {
-                self.end += count;
-                Ok(())
-            }
-        }
-    }
-}
-
-/// How the end of the content is determined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Content {
-    Length(u64),
-    Chunked,
-    UntilClose,
-}
-
-const MAX_HEADERS: usize = 100;
-
-/// The length of buffers: several records of the largest size.
-const PART: usize = 64 << 10;
-
-static ZEROS: [u8; PART] = [0; PART];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Reads responses that arrive in pieces of this size: status, keep-alive and content length
-    /// of each.
-    fn read(text: &str, piece: usize) -> Vec<Result<(u16, bool, u64), String>> {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(async {
-            let (mut near, mut far) = tokio::io::duplex(piece);
-            let writing = async move {
-                // The reader may stop early.
-                let _ = far.write_all(text.as_bytes()).await;
+            // The sender is closed if the server does not keep the connection.
+            let keep_alive = match sender {
+                RequestSender::Http1(sender) => sender.ready().await.is_ok(),
+                RequestSender::Http2(sender) => sender.ready().await.is_ok(),
             };
-            let reading = async move {
-                let mut reader = Reader::new();
-                let mut all = Vec::new();
-                loop {
-                    let mut content = 0;
-                    match reader.answer(&mut near, |count| content += count).await {
-                        Ok(Answer { status, keep_alive }) => {
-                            all.push(Ok((status, keep_alive, content)));
-                        }
-                        Err(error) => {
-                            let idle = content == 0 && reader.unused().is_empty();
-                            all.push(Err(if idle { "end".to_owned() } else { error.to_string() }));
-                            return all;
-                        }
-                    }
+            Ok(Answer { status, keep_alive })
+        };
+        let mut exchange = pin!(exchange);
+        let exchange = poll_fn(|context| {
+            if let Some(running) = driver {
+                if let Poll::Ready(ended) = running.as_mut().poll(context) {
+                    *driver = None;
+                    ended?;
                 }
-            };
-            tokio::join!(writing, reading).1
-        })
-    }
-
-    /// RFC 9110 15.2, RFC 9112 6.3, 7.1
-    #[test]
-    fn responses_end_where_they_declare() {
-        let text = "HTTP/1.1 100 Continue\r\n\r\n\
-            HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello\
-            HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n\
-            3;x=y\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\nTrailer: x\r\n\r\n\
-            HTTP/1.1 204 No Content\r\nContent-Length: 7\r\n\r\n\
-            HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: x, Close\r\n\r\n\
-            HTTP/1.0 200 OK\r\n\r\nto the end";
-        let expected = [
-            Ok((200, true, 5)),
-            Ok((200, true, 19)),
-            Ok((204, true, 0)),
-            Ok((404, false, 0)),
-            Ok((200, false, 10)),
-            Err("end".to_owned()),
-        ];
-        for piece in [1, 3, 1000] {
-            assert_eq!(read(text, piece), expected, "{piece}");
-        }
-    }
-
-    #[test]
-    fn invalid_responses_are_errors() {
-        for wrong in [
-            "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
-            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort",
-            "SSH-2.0-OpenSSH\r\n",
-        ] {
-            let answers = read(wrong, 1000);
-            let [Err(why)] = answers.as_slice() else { panic!("{wrong}: {answers:?}") };
-            assert_ne!(why, "end", "{wrong}");
-        }
-        let endless = format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(2 * PART));
-        assert_eq!(read(&endless, PART), [Err("response head too large".to_owned())]);
-    }
-
-    #[test]
-    fn content_of_every_length_is_sent_whole() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(async {
-            for length in [1, PART, 3 * PART + 7] {
-                let (mut near, mut far) = tokio::io::duplex(1000);
-                let sending = async move {
-                    let mut counted = 0;
-                    send_content(&mut near, length as u64, |count| counted += count).await.unwrap();
-                    counted
-                };
-                let mut all = Vec::new();
-                let (counted, _) = tokio::join!(sending, far.read_to_end(&mut all));
-                assert_eq!((all.len(), counted), (length, length as u64));
             }
+            exchange.as_mut().poll(context)
         });
+        exchange.await.map_err(explain::http)
+    }
+
+    /// Waits until a connection that is not kept is closed.
+    pub(crate) async fn close(self) -> io::Result<()> {
+        let Self { sender, driver } = self;
+        drop(sender);
+        match driver {
+            Some(driver) => driver.await.map_err(explain::http),
+            None => Ok(()),
+        }
     }
 }
+
+/// The content of a request: zeros, which are counted.
+struct Content {
+    left: u64,
+    sent: Box<dyn FnMut(u64) + Unpin>,
+}
+
+impl Body for Content {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let length = self.left.min(ZEROS.len() as u64);
+        if length == 0 {
+            return Poll::Ready(None);
+        }
+        self.left -= length;
+        (self.sent)(length);
+        let zeros = Bytes::from_static(&ZEROS);
+        Poll::Ready(Some(Ok(Frame::data(zeros.slice(..length as usize)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
+
+/// Runs tasks of a connection on the thread of its loop.
+#[derive(Clone, Copy)]
+struct LocalExecutor;
+
+impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for LocalExecutor {
+    fn execute(&self, task: F) {
+        tokio::task::spawn_local(task);
+    }
+}
+
+/// A part of the content: several records of the largest size.
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];

@@ -14,7 +14,7 @@ use tercel_tokio::Connector;
 use tokio::task::LocalSet;
 
 use super::connection::{ConnectionLoop, LiveCounters, Window, Workload};
-use super::http;
+use super::http::Requests;
 use super::idle;
 use super::options::{Mode, Options};
 use super::progress::Progress;
@@ -79,17 +79,15 @@ impl ThreadPlan<'_> {
     fn prepare(&self, share: &ThreadShare, counters: Arc<LiveCounters>) -> Result<Prepared> {
         let mode = self.options.mode();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let Url { target, authority, path } = self.url;
+        let length = if let Mode::Upload(length) = mode { Some(length) } else { None };
         let workload = Workload {
             mode,
             address: self.address,
-            name: self.options.client.server_name(&target.host)?,
+            name: self.options.client.server_name(&self.url.target.host)?,
             // The connector has no time limit, because the workload applies its own.
             connector: Connector::new(self.config(mode, share)?).time_limit(None),
-            request: match mode {
-                Mode::Upload(length) => http::post(authority, path, length),
-                _ => http::get(authority, path),
-            },
+            requests: Requests::new(self.url, length)?,
+            needs_http2: self.options.http2,
             timeout: self.options.timeout,
             statistics: RefCell::new(Statistics::new()),
             counters,
@@ -108,7 +106,7 @@ impl ThreadPlan<'_> {
             builder = builder.without_resumption();
         }
         if mode.speaks_http() && self.options.client.tls.alpn.is_none() {
-            builder = builder.alpn(&["http/1.1"]);
+            builder = builder.alpn(&[if self.options.http2 { "h2" } else { "http/1.1" }]);
         }
         Ok(builder.build()?)
     }
