@@ -14,7 +14,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::http::{HttpConnection, Requests};
+use super::http1::{self, Reader};
+use super::http2::Http2Connection;
 use super::options::Mode;
 use super::schedule::Schedule;
 use super::statistics::{Negotiated, Statistics};
@@ -26,7 +27,10 @@ pub(crate) struct Workload {
     pub(crate) address: SocketAddr,
     pub(crate) name: ServerName<'static>,
     pub(crate) connector: Connector,
-    pub(crate) requests: Requests,
+    /// The request over HTTP/1.1, or the head of the request if content follows.
+    pub(crate) http1_head: Vec<u8>,
+    /// The head of the request over HTTP/2.
+    pub(crate) http2_head: hyper::Request<()>,
     /// Whether a server that does not choose HTTP/2 is a failure.
     pub(crate) needs_http2: bool,
     pub(crate) timeout: Duration,
@@ -63,6 +67,12 @@ pub(crate) struct ConnectionLoop {
     started: Option<Instant>,
 }
 
+/// A connection for requests, of the version that was negotiated.
+enum HttpConnection {
+    Http1(Box<TlsStream<TcpStream>>, Reader),
+    Http2(Http2Connection),
+}
+
 impl Workload {
     /// Connects and runs the handshake.
     pub(crate) async fn connect(&self) -> Result<TlsStream<TcpStream>, Failure> {
@@ -81,10 +91,14 @@ impl Workload {
     /// Connects for requests.
     async fn connect_http(&self) -> Result<HttpConnection, Failure> {
         let stream = self.connect().await?;
-        if self.needs_http2 && stream.info().alpn.as_deref() != Some(b"h2") {
+        if stream.info().alpn.as_deref() == Some(b"h2") {
+            let begun = self.within("request", Http2Connection::new(stream)).await;
+            return begun.map(HttpConnection::Http2);
+        }
+        if self.needs_http2 {
             return Err(Failure { stage: "handshake", why: "HTTP/2 not negotiated".to_owned() });
         }
-        self.within("request", HttpConnection::new(stream)).await
+        Ok(HttpConnection::Http1(Box::new(stream), Reader::new()))
     }
 
     /// Sends close_notify and reads to the end, so that tickets are received. Errors while closing
@@ -209,15 +223,28 @@ impl ConnectionLoop {
             Some(http) => http,
             None => workload.connect_http().await?,
         };
-        let is_upload = matches!(workload.mode, Mode::Upload(_));
+        let length = if let Mode::Upload(length) = workload.mode { length } else { 0 };
         let counting = Rc::clone(&workload);
         let sent = move |bytes| counting.count(bytes, window);
         let received = |bytes| {
-            if !is_upload {
-                workload.count(bytes, window)
+            if length == 0 {
+                workload.count(bytes, window);
             }
         };
-        let exchange = http.exchange(&workload.requests, sent, received);
+        let exchange = async {
+            match &mut http {
+                HttpConnection::Http1(stream, reader) => {
+                    stream.write_all(&workload.http1_head).await?;
+                    if length > 0 {
+                        http1::send_content(stream, length, sent).await?;
+                    }
+                    reader.answer(stream, received).await
+                }
+                HttpConnection::Http2(http2) => {
+                    http2.exchange(&workload.http2_head, length, sent, received).await
+                }
+            }
+        };
         let answer = workload.within("request", exchange).await?;
         if !(200..=399).contains(&answer.status) {
             return Err(Failure { stage: "request", why: format!("status {}", answer.status) });
@@ -227,7 +254,10 @@ impl ConnectionLoop {
             self.http = Some(http);
             return Ok(());
         }
-        workload.within("close", http.close()).await
+        match http {
+            HttpConnection::Http1(stream, _) => workload.close(*stream).await,
+            HttpConnection::Http2(http2) => workload.within("close", http2.close()).await,
+        }
     }
 
     fn done(&mut self, from: Instant, window: Window) {

@@ -14,7 +14,6 @@ use tercel_tokio::Connector;
 use tokio::task::LocalSet;
 
 use super::connection::{ConnectionLoop, LiveCounters, Window, Workload};
-use super::http::Requests;
 use super::idle;
 use super::options::{Mode, Options};
 use super::progress::Progress;
@@ -23,6 +22,7 @@ use super::sessions::Sessions;
 use super::statistics::Statistics;
 use super::thread_shares::{ThreadShare, thread_shares};
 use super::url::Url;
+use super::{http1, http2};
 
 /// Runs the load on one server, and returns the sum of all results.
 pub(crate) fn run(
@@ -79,14 +79,18 @@ impl ThreadPlan<'_> {
     fn prepare(&self, share: &ThreadShare, counters: Arc<LiveCounters>) -> Result<Prepared> {
         let mode = self.options.mode();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let length = if let Mode::Upload(length) = mode { Some(length) } else { None };
+        let Url { target, authority, path } = self.url;
         let workload = Workload {
             mode,
             address: self.address,
-            name: self.options.client.server_name(&self.url.target.host)?,
+            name: self.options.client.server_name(&target.host)?,
             // The connector has no time limit, because the workload applies its own.
             connector: Connector::new(self.config(mode, share)?).time_limit(None),
-            requests: Requests::new(self.url, length)?,
+            http1_head: match mode {
+                Mode::Upload(length) => http1::post(authority, path, length),
+                _ => http1::get(authority, path),
+            },
+            http2_head: http2::head(self.url, matches!(mode, Mode::Upload(_)))?,
             needs_http2: self.options.http2,
             timeout: self.options.timeout,
             statistics: RefCell::new(Statistics::new()),

@@ -10,7 +10,7 @@ use tercel::{
     Connection, ConnectionInfo, EarlyData, Handshake, ServerConfig,
     server::{ClientAuth, ClientCertificate},
 };
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -72,7 +72,7 @@ impl ConnectionHandler {
         drop(handshake);
         let mut line = summary(&completed.connection.info, completed.early.length);
         let mut client = PostHandshakeClient::default();
-        let ended = self.answer(socket, completed, &mut client).await;
+        let ended = Box::pin(self.answer(socket, completed, &mut client)).await;
         if let Some(subject) = &client.subject {
             line.push_str(&format!(" client={subject}"));
         }
@@ -131,6 +131,9 @@ impl ConnectionHandler {
         let is_http2 = stream.info().alpn.as_deref() == Some(HTTP2.as_bytes());
         let limits = Limits { timeout: self.timeout.0, ending: self.ending.clone() };
         let (read, write) = tokio::io::split(stream);
+        // A TLS stream clears memory before it reads into it, and hyper's buffers are cleared for each
+        // read. This buffer is cleared once.
+        let read = BufReader::with_capacity(READ_BUFFER, read);
         let io = tokio::io::join(io::Cursor::new(early.unanswered).chain(read), write);
         http::serve(io, is_http2, limits, answer).await
     }
@@ -154,7 +157,7 @@ impl TimeLimit {
 async fn linger(socket: &mut TcpStream) {
     let _ = socket.shutdown().await;
     let reading = async {
-        let mut rest = [0; 4096];
+        let mut rest = vec![0; 4096];
         for _ in 0..LINGER_READS {
             if !matches!(socket.read(&mut rest).await, Ok(1..)) {
                 return;
@@ -209,6 +212,9 @@ fn summary(info: &ConnectionInfo, early: usize) -> String {
     }
     line
 }
+
+/// The length of the buffer of requests: more than the largest read of hyper.
+const READ_BUFFER: usize = 32 << 10;
 
 /// The maximum time for which unread data of a closed connection is read.
 const LINGER: Duration = Duration::from_secs(1);

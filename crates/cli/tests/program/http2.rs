@@ -24,7 +24,8 @@ async fn open(server: &Server) -> (SendRequest<String>, JoinHandle<hyper::Result
     let name = "localhost".try_into().unwrap();
     let stream = Connector::new(config.unwrap()).connect(name, socket).await.unwrap();
     assert_eq!(stream.info().alpn.as_deref(), Some(&b"h2"[..]));
-    let (sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    let begun = handshake(TokioExecutor::new(), TokioIo::new(Box::new(stream)));
+    let (sender, connection) = Box::pin(begun).await.unwrap();
     (sender, tokio::spawn(connection))
 }
 
@@ -50,7 +51,7 @@ async fn requests_share_a_connection() {
     folder.write("data.bin", &data);
     folder.write("index.html", "<p>index");
     let server = Server::start(&["--root", &folder.0.display().to_string()]);
-    let (mut sender, _task) = open(&server).await;
+    let (mut sender, _task) = Box::pin(open(&server)).await;
     let large = sender.send_request(request("GET", "/data.bin")).await.unwrap();
     let small = sender.send_request(request("GET", "/?query")).await.unwrap();
     assert_eq!((large.status(), small.status()), (StatusCode::OK, StatusCode::OK));
@@ -70,7 +71,7 @@ async fn other_requests_get_their_status() {
     std::fs::create_dir(folder.file("site")).unwrap();
     folder.write("secret", "secret");
     let server = Server::start(&["--root", &folder.file("site").display().to_string()]);
-    let (mut sender, _task) = open(&server).await;
+    let (mut sender, _task) = Box::pin(open(&server)).await;
     for (method, path, status) in [
         ("GET", "/none", 404),
         ("GET", "/../secret", 403),
@@ -92,7 +93,7 @@ async fn other_requests_get_their_status() {
 async fn a_client_without_requests_is_not_waited_for() {
     let server = Server::start(&["--timeout", "1"]);
     let start = Instant::now();
-    let (mut sender, task) = open(&server).await;
+    let (mut sender, task) = Box::pin(open(&server)).await;
     let page = sender.send_request(request("GET", "/")).await.unwrap();
     assert!(String::from_utf8(content(page).await).unwrap().contains("<td>h2</td>"));
     // The client keeps the connection, and the server ends it.
