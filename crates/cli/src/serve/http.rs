@@ -62,7 +62,7 @@ where
     let io = TokioIo::new(io);
     if is_http2 {
         let mut builder = http2::Builder::new(TokioExecutor::new());
-        builder.max_header_list_size(MAX_HEAD).max_send_buf_size(FILE_PIECE);
+        builder.max_header_list_size(MAX_HEAD).max_send_buf_size(HTTP2_BUFFER);
         let connection = builder.serve_connection(io, service);
         drive(connection, http2::Connection::graceful_shutdown, &progress, limits).await
     } else {
@@ -298,7 +298,8 @@ impl Progress {
 
 const MAX_HEAD: u32 = 16 << 10;
 const MAX_FIELDS: usize = 100;
-const FILE_PIECE: usize = 64 << 10;
+const FILE_PIECE: usize = 256 << 10;
+const HTTP2_BUFFER: usize = 64 << 10;
 
 /// The time for which a connection that ends may send its last responses.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
