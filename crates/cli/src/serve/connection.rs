@@ -131,8 +131,8 @@ impl ConnectionHandler {
         let is_http2 = stream.info().alpn.as_deref() == Some(HTTP2.as_bytes());
         let limits = Limits { timeout: self.timeout.0, ending: self.ending.clone() };
         let (read, write) = tokio::io::split(stream);
-        // A TLS stream clears memory that it reads into. That would be hyper's buffer for each read,
-        // but this buffer is cleared once.
+        // A TLS stream clears memory that it reads into: this buffer once, but a buffer of hyper for
+        // each read.
         let read = BufReader::with_capacity(READ_BUFFER, read);
         let io = tokio::io::join(io::Cursor::new(early.unanswered).chain(read), write);
         http::serve(io, is_http2, limits, answer).await
