@@ -131,8 +131,7 @@ impl ConnectionHandler {
         let is_http2 = stream.info().alpn.as_deref() == Some(HTTP2.as_bytes());
         let limits = Limits { timeout: self.timeout.0, ending: self.ending.clone() };
         let (read, write) = tokio::io::split(stream);
-        // A TLS stream clears memory that it reads into: this buffer once, but a buffer of hyper for
-        // each read.
+        // A TLS stream clears memory that it reads into: this buffer only once.
         let read = BufReader::with_capacity(READ_BUFFER, read);
         let io = tokio::io::join(io::Cursor::new(early.unanswered).chain(read), write);
         http::serve(io, is_http2, limits, answer).await
