@@ -1,5 +1,6 @@
 //! Error messages, and output to standard error.
 
+use std::error::Error as _;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -46,6 +47,19 @@ pub(crate) fn connection(error: &io::Error) -> String {
     match tls_error(error) {
         Some(error) => tls(error),
         None => io_error(error),
+    }
+}
+
+/// The error of the transport, if that was the cause of an error in HTTP.
+pub(crate) fn http(error: hyper::Error) -> io::Error {
+    let Some(cause) = error.source() else { return io::Error::other(error) };
+    let Some(cause) = cause.downcast_ref::<io::Error>() else {
+        return io::Error::other(format!("{error}: {cause}"));
+    };
+    match (tls_error(cause), cause.raw_os_error()) {
+        (Some(error), _) => io::Error::new(cause.kind(), error),
+        (None, Some(number)) => io::Error::from_raw_os_error(number),
+        (None, None) => io::Error::new(cause.kind(), cause.to_string()),
     }
 }
 

@@ -14,7 +14,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::http::{self, Reader};
+use super::http1::{self, Reader};
+use super::http2::Http2Connection;
 use super::options::Mode;
 use super::schedule::Schedule;
 use super::statistics::{Negotiated, Statistics};
@@ -26,8 +27,12 @@ pub(crate) struct Workload {
     pub(crate) address: SocketAddr,
     pub(crate) name: ServerName<'static>,
     pub(crate) connector: Connector,
-    /// The request, or the head of the request if content follows.
-    pub(crate) request: Vec<u8>,
+    /// The request over HTTP/1.1, or the head of the request if content follows.
+    pub(crate) http1_head: Vec<u8>,
+    /// The head of the request over HTTP/2.
+    pub(crate) http2_head: hyper::Request<()>,
+    /// Whether a server that does not choose HTTP/2 is a failure.
+    pub(crate) needs_http2: bool,
     pub(crate) timeout: Duration,
     pub(crate) statistics: RefCell<Statistics>,
     pub(crate) counters: Arc<LiveCounters>,
@@ -57,10 +62,15 @@ pub(crate) struct Failure {
 /// A loop over connections, one at a time.
 pub(crate) struct ConnectionLoop {
     workload: Rc<Workload>,
-    stream: Option<TlsStream<TcpStream>>,
-    reader: Reader,
+    http: Option<HttpConnection>,
     /// The start time of the current iteration.
     started: Option<Instant>,
+}
+
+/// A connection for requests, of the version that was negotiated.
+enum HttpConnection {
+    Http1(Box<TlsStream<TcpStream>>, Reader),
+    Http2(Http2Connection),
 }
 
 impl Workload {
@@ -76,6 +86,19 @@ impl Workload {
         let stream = self.within("handshake", handshake).await?;
         self.statistics.borrow_mut().negotiated(Negotiated::of(stream.info()));
         Ok(stream)
+    }
+
+    /// Connects for requests.
+    async fn connect_http(&self) -> Result<HttpConnection, Failure> {
+        let stream = self.connect().await?;
+        if stream.info().alpn.as_deref() == Some(b"h2") {
+            let begun = self.within("request", Http2Connection::new(stream)).await;
+            return begun.map(HttpConnection::Http2);
+        }
+        if self.needs_http2 {
+            return Err(Failure { stage: "handshake", why: "HTTP/2 not negotiated".to_owned() });
+        }
+        Ok(HttpConnection::Http1(Box::new(stream), Reader::new()))
     }
 
     /// Sends close_notify and reads to the end, so that tickets are received. Errors while closing
@@ -103,6 +126,13 @@ impl Workload {
         }
     }
 
+    /// Counts bytes of content.
+    fn count(&self, bytes: u64, window: Window) {
+        if window.contains(Instant::now()) {
+            self.statistics.borrow_mut().bytes += bytes;
+        }
+    }
+
     pub(crate) fn failed(&self, failure: &Failure) {
         self.counters.failed.fetch_add(1, Ordering::Relaxed);
         self.statistics.borrow_mut().error(&format!("{}: {}", failure.stage, failure.why));
@@ -111,7 +141,7 @@ impl Workload {
 
 impl ConnectionLoop {
     pub(crate) fn new(workload: Rc<Workload>) -> Self {
-        Self { workload, stream: None, reader: Reader::new(), started: None }
+        Self { workload, http: None, started: None }
     }
 
     /// Prepares the first iteration: a session to resume, or a connection.
@@ -123,7 +153,7 @@ impl ConnectionLoop {
                 Err(failure) => Err(failure),
             },
             Mode::Bulk | Mode::Upload(_) | Mode::Requests => {
-                self.workload.connect().await.map(|stream| self.stream = Some(stream))
+                self.workload.connect_http().await.map(|http| self.http = Some(http))
             }
         };
         if let Err(failure) = prepared {
@@ -141,8 +171,7 @@ impl ConnectionLoop {
                 self.started = None;
                 if let Err(failure) = iteration {
                     self.workload.failed(&failure);
-                    self.stream = None;
-                    self.reader = Reader::new();
+                    self.http = None;
                     // This pause prevents a flood of connections to an unavailable server.
                     tokio::time::sleep(FAILURE_PAUSE).await;
                 }
@@ -190,23 +219,30 @@ impl ConnectionLoop {
 
     async fn run_request(&mut self, from: Instant, window: Window) -> Result<(), Failure> {
         let workload = Rc::clone(&self.workload);
-        let mut stream = match self.stream.take() {
-            Some(stream) => stream,
-            None => workload.connect().await?,
+        let mut http = match self.http.take() {
+            Some(http) => http,
+            None => workload.connect_http().await?,
         };
-        let count = |bytes: u64| {
-            if window.contains(Instant::now()) {
-                workload.statistics.borrow_mut().bytes += bytes;
+        let length = if let Mode::Upload(length) = workload.mode { length } else { 0 };
+        let counting = Rc::clone(&workload);
+        let sent = move |bytes| counting.count(bytes, window);
+        let received = |bytes| {
+            if length == 0 {
+                workload.count(bytes, window);
             }
         };
-        let reader = &mut self.reader;
         let exchange = async {
-            stream.write_all(&workload.request).await?;
-            if let Mode::Upload(length) = workload.mode {
-                http::send_content(&mut stream, length, count).await?;
-                reader.answer(&mut stream, |_| ()).await
-            } else {
-                reader.answer(&mut stream, count).await
+            match &mut http {
+                HttpConnection::Http1(stream, reader) => {
+                    stream.write_all(&workload.http1_head).await?;
+                    if length > 0 {
+                        http1::send_content(stream, length, sent).await?;
+                    }
+                    reader.answer(stream, received).await
+                }
+                HttpConnection::Http2(http2) => {
+                    http2.exchange(&workload.http2_head, length, sent, received).await
+                }
             }
         };
         let answer = workload.within("request", exchange).await?;
@@ -215,11 +251,13 @@ impl ConnectionLoop {
         }
         self.done(from, window);
         if answer.keep_alive {
-            self.stream = Some(stream);
+            self.http = Some(http);
             return Ok(());
         }
-        self.reader = Reader::new();
-        workload.close(stream).await
+        match http {
+            HttpConnection::Http1(stream, _) => workload.close(*stream).await,
+            HttpConnection::Http2(http2) => workload.within("close", http2.close()).await,
+        }
     }
 
     fn done(&mut self, from: Instant, window: Window) {

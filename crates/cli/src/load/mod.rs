@@ -1,7 +1,8 @@
 //! `tercel load`: a load generator for TLS servers.
 
 pub(crate) mod connection;
-pub(crate) mod http;
+pub(crate) mod http1;
+pub(crate) mod http2;
 pub(crate) mod idle;
 pub(crate) mod json;
 pub(crate) mod options;

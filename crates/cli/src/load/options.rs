@@ -34,12 +34,11 @@ pub(crate) struct Options {
     #[arg(long, group = "mode")]
     pub(crate) resumed: bool,
 
-    /// Download the path of the URL repeatedly over connections that stay open (HTTP/1.1)
+    /// Download the path of the URL repeatedly over connections that stay open
     #[arg(long, group = "mode")]
     pub(crate) bulk: bool,
 
     /// Request the path of the URL, one request after the other, over connections that stay open
-    /// (HTTP/1.1)
     #[arg(long, group = "mode")]
     pub(crate) requests: bool,
 
@@ -56,6 +55,13 @@ pub(crate) struct Options {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     pub(crate) upload: Option<u64>,
+
+    /// Send requests over HTTP/2 instead of HTTP/1.1; with --alpn, the server chooses
+    #[arg(
+        long,
+        conflicts_with_all = ["full", "resumed", "idle", "alpn"],
+    )]
+    pub(crate) http2: bool,
 
     /// Number of concurrent connections; with --idle, how many are opened concurrently
     #[arg(long, value_name = "N", default_value = "16")]
@@ -168,11 +174,11 @@ impl Options {
         for target in &self.targets {
             self.client.server_name(&target.target.host)?;
         }
-        let other = |name: &String| name != "http/1.1";
+        let other = |name: &String| name != "http/1.1" && name != "h2";
         if self.mode().speaks_http()
             && self.client.tls.alpn.as_ref().is_some_and(|names| names.0.iter().any(other))
         {
-            let message = "--alpn: only http/1.1 is possible in this mode";
+            let message = "--alpn: only h2 and http/1.1 are possible in this mode";
             return Err(UsageError::new(message));
         }
         Ok(())

@@ -14,7 +14,6 @@ use tercel_tokio::Connector;
 use tokio::task::LocalSet;
 
 use super::connection::{ConnectionLoop, LiveCounters, Window, Workload};
-use super::http;
 use super::idle;
 use super::options::{Mode, Options};
 use super::progress::Progress;
@@ -23,6 +22,7 @@ use super::sessions::Sessions;
 use super::statistics::Statistics;
 use super::thread_shares::{ThreadShare, thread_shares};
 use super::url::Url;
+use super::{http1, http2};
 
 /// Runs the load on one server, and returns the sum of all results.
 pub(crate) fn run(
@@ -86,10 +86,12 @@ impl ThreadPlan<'_> {
             name: self.options.client.server_name(&target.host)?,
             // The connector has no time limit, because the workload applies its own.
             connector: Connector::new(self.config(mode, share)?).time_limit(None),
-            request: match mode {
-                Mode::Upload(length) => http::post(authority, path, length),
-                _ => http::get(authority, path),
+            http1_head: match mode {
+                Mode::Upload(length) => http1::post(authority, path, length),
+                _ => http1::get(authority, path),
             },
+            http2_head: http2::head(self.url, matches!(mode, Mode::Upload(_)))?,
+            needs_http2: self.options.http2,
             timeout: self.options.timeout,
             statistics: RefCell::new(Statistics::new()),
             counters,
@@ -108,7 +110,7 @@ impl ThreadPlan<'_> {
             builder = builder.without_resumption();
         }
         if mode.speaks_http() && self.options.client.tls.alpn.is_none() {
-            builder = builder.alpn(&["http/1.1"]);
+            builder = builder.alpn(&[if self.options.http2 { "h2" } else { "http/1.1" }]);
         }
         Ok(builder.build()?)
     }

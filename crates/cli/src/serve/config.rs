@@ -12,7 +12,7 @@ use tercel::{
 };
 
 use super::identity::Identity;
-use super::options::{ClientAuthMode, Options, PROTOCOL, Sessions};
+use super::options::{ClientAuthMode, Options, Sessions};
 use crate::credential_files;
 
 pub(crate) fn config(options: &Options, identity: Identity) -> Result<Arc<ServerConfig>> {
@@ -20,7 +20,7 @@ pub(crate) fn config(options: &Options, identity: Identity) -> Result<Arc<Server
     builder = match &options.tls.alpn {
         Some(protocols) => builder.alpn(&protocols.0),
         None if options.echo => builder,
-        None => builder.alpn(&[PROTOCOL]),
+        None => builder.alpn(options.protocols()),
     };
     for credential in identity.credentials {
         builder = builder.credential(credential);

@@ -1,23 +1,28 @@
 //! One connection of the server: handshake, content, graceful close, and a log line.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tercel::wire::{AlertDescription, ProtocolVersion};
+use hyper::StatusCode;
+use tercel::wire::ProtocolVersion;
 use tercel::{
-    ConnectionInfo, EarlyData, Handshake, ServerConfig,
+    Connection, ConnectionInfo, EarlyData, Handshake, ServerConfig,
     server::{ClientAuth, ClientCertificate},
 };
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::timeout;
 
+use super::echo;
 use super::files::DocumentRoot;
-use super::handshake::{self, TlsStream};
-use super::http::{self, Response, Status};
+use super::handshake::{self, Completed};
+use super::http::{self, Limits, Response};
+use super::options::HTTP2;
 use super::page;
 use crate::explain;
 use crate::negotiated::{peer_subject, printable, subject, version_name};
-use crate::transport::Transport;
 
 /// The settings and credentials that all connections share.
 pub(crate) struct ConnectionHandler {
@@ -25,9 +30,11 @@ pub(crate) struct ConnectionHandler {
     pub(crate) content: Content,
     /// Whether clients are asked for a certificate before their first response.
     pub(crate) post_handshake_auth: bool,
-    pub(crate) timeout: Duration,
+    pub(crate) timeout: TimeLimit,
     /// Whether the keys of both directions are updated before the first response.
     pub(crate) update_key: bool,
+    /// Whether the server ends.
+    pub(crate) ending: watch::Receiver<bool>,
 }
 
 /// The content that the server sends.
@@ -37,35 +44,35 @@ pub(crate) enum Content {
     /// A page with the negotiated parameters.
     Page,
     /// The files of a directory.
-    Files(DocumentRoot),
+    Files(Arc<DocumentRoot>),
 }
+
+type TlsStream<'a> = tercel_tokio::TlsStream<&'a mut TcpStream>;
 
 impl ConnectionHandler {
     /// Serves the connection to its end, and returns the log line.
-    pub(crate) fn run(&self, socket: TcpStream) -> String {
-        let transport = match Transport::new(socket, self.timeout) {
-            Ok(transport) => transport,
-            Err(error) => return explain::io_error(&error),
-        };
-        let line = self.serve_tls(&transport);
-        transport.close_gracefully();
+    pub(crate) async fn run(&self, mut socket: TcpStream) -> String {
+        // Records are written at once, so Nagle's algorithm would only delay them.
+        if let Err(error) = socket.set_nodelay(true) {
+            return explain::io_error(&error);
+        }
+        let line = self.serve_tls(&mut socket).await;
+        linger(&mut socket).await;
         line
     }
 
-    fn serve_tls(&self, transport: &Transport) -> String {
-        transport.set_deadline(Instant::now() + self.timeout);
+    async fn serve_tls(&self, socket: &mut TcpStream) -> String {
         let mut handshake = Handshake::server(Arc::clone(&self.config));
         let echo = matches!(self.content, Content::Echo);
-        let (mut stream, early) = match handshake::complete(&mut handshake, transport, echo) {
+        let completing = handshake::complete(&mut handshake, socket, echo);
+        let completed = match self.timeout.within(completing).await {
             Ok(completed) => completed,
             Err(error) => return explain::handshake(&error, &handshake),
         };
         drop(handshake);
-        let mut line = summary(&stream.connection().info, early.length);
+        let mut line = summary(&completed.connection.info, completed.early.length);
         let mut client = PostHandshakeClient::default();
-        let ended = transport
-            .clear_deadline()
-            .and_then(|()| self.answer(&mut stream, early.unanswered, &mut client));
+        let ended = Box::pin(self.answer(socket, completed, &mut client)).await;
         if let Some(subject) = &client.subject {
             line.push_str(&format!(" client={subject}"));
         }
@@ -75,90 +82,88 @@ impl ConnectionHandler {
         }
     }
 
-    /// Serves the content; `received` is early data with the first requests.
-    fn answer(
+    /// Serves the content.
+    async fn answer(
         &self,
-        stream: &mut TlsStream<'_>,
-        received: Vec<u8>,
+        socket: &mut TcpStream,
+        mut completed: Completed,
         client: &mut PostHandshakeClient,
     ) -> io::Result<()> {
-        if self.update_key && stream.connection().info.version == ProtocolVersion::TLS1_3 {
-            stream.update_key(true)?;
+        let Connection { sender, info, .. } = &mut completed.connection;
+        let mut update = Vec::new();
+        if self.update_key && info.version == ProtocolVersion::TLS1_3 {
+            sender.update_key(true, &mut update).map_err(io::Error::other)?;
+            self.timeout.within(socket.write_all(&update)).await?;
         }
-        match &self.content {
-            Content::Echo => self.echo(stream, client)?,
-            Content::Page => http::serve(stream, received, self.timeout, |stream, path| {
-                self.with_client(stream, client, |stream, client| {
-                    let info = &stream.connection().info;
-                    page::answer(path, || page::render(info, client.subject.as_deref()))
-                })
-            })?,
-            Content::Files(root) => http::serve(stream, received, self.timeout, |stream, path| {
-                self.with_client(stream, client, |_, _| root.answer(path))
-            })?,
+        if let Content::Echo = self.content {
+            let (asks, set) = (self.post_handshake_auth, |answer: &_| client.set(answer));
+            return echo::run(socket, completed, asks, self.timeout, set).await;
         }
-        stream.close()
-    }
-
-    /// Returns the response, after authenticating the client if that is required. Clients that do
-    /// not support authentication after the handshake get status 403.
-    fn with_client(
-        &self,
-        stream: &mut TlsStream<'_>,
-        client: &mut PostHandshakeClient,
-        answer: impl FnOnce(&TlsStream<'_>, &PostHandshakeClient) -> Response,
-    ) -> io::Result<Response> {
-        if self.post_handshake_auth && client.subject.is_none() {
-            match stream.authenticate_client(ClientAuth::Required) {
-                Ok(certificate) => client.set(&certificate),
-                Err(error) if cannot_be_asked(&error) => {
-                    return Ok(Response::status(Status::Forbidden));
-                }
-                Err(error) => return Err(error),
-            }
+        let Completed { connection, received, early } = completed;
+        let mut stream = TlsStream::new(socket, connection, received);
+        // A client that cannot be asked for a certificate gets status 403.
+        let forbidden = self.post_handshake_auth && !stream.info().post_handshake_auth;
+        if self.post_handshake_auth && !forbidden {
+            let asking = stream.authenticate_client(ClientAuth::Required);
+            client.set(&self.timeout.within(asking).await?);
         }
-        Ok(answer(stream, client))
-    }
-
-    fn echo(&self, stream: &mut TlsStream<'_>, client: &mut PostHandshakeClient) -> io::Result<()> {
-        let mut buffer = vec![0; ECHO_BUFFER];
-        let mut asked = !self.post_handshake_auth;
-        loop {
-            let count = stream.read(&mut buffer)?;
-            stream.take_client_certificates().iter().for_each(|answer| client.set(answer));
-            if count == 0 {
-                return Ok(());
-            }
-            if !asked {
-                asked = true;
-                if let Err(error) = stream.request_certificate(ClientAuth::Required) {
-                    return Err(refuse(stream, error));
+        let page = match self.content {
+            Content::Page => page::render(stream.info(), client.subject.as_deref()).into(),
+            Content::Echo | Content::Files(_) => hyper::body::Bytes::new(),
+        };
+        let answer = |path: String| {
+            let page = page.clone();
+            let root = match &self.content {
+                Content::Files(root) => Some(Arc::clone(root)),
+                Content::Echo | Content::Page => None,
+            };
+            async move {
+                match root {
+                    _ if forbidden => Response::status(StatusCode::FORBIDDEN),
+                    // Files are looked up in a thread that may block.
+                    Some(root) => tokio::task::spawn_blocking(move || root.answer(&path))
+                        .await
+                        .unwrap_or_else(|_| Response::status(StatusCode::INTERNAL_SERVER_ERROR)),
+                    None => page::answer(&path, page),
                 }
             }
-            stream.write_all(buffer.get(..count).unwrap_or_default())?;
-        }
+        };
+        let is_http2 = stream.info().alpn.as_deref() == Some(HTTP2.as_bytes());
+        let limits = Limits { timeout: self.timeout.0, ending: self.ending.clone() };
+        let (read, write) = tokio::io::split(stream);
+        // A TLS stream clears memory that it reads into: this buffer only once.
+        let read = BufReader::with_capacity(READ_BUFFER, read);
+        let io = tokio::io::join(io::Cursor::new(early.unanswered).chain(read), write);
+        http::serve(io, is_http2, limits, answer).await
     }
 }
 
-/// Whether the error means that the client did not offer post-handshake authentication, or that the
-/// version does not have it.
-fn cannot_be_asked(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::InvalidInput
+/// A time limit for each step of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeLimit(pub(crate) Duration);
+
+impl TimeLimit {
+    pub(crate) async fn within<T>(
+        self,
+        step: impl Future<Output = io::Result<T>>,
+    ) -> io::Result<T> {
+        timeout(self.0, step).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
 }
 
-/// Sends an alert to a client that does not support post-handshake authentication. Returns the
-/// error to log.
-fn refuse(stream: &mut TlsStream<'_>, error: io::Error) -> io::Error {
-    if !cannot_be_asked(&error) {
-        return error;
-    }
-    let mut alert = Vec::new();
-    let sender = &mut stream.connection_mut().sender;
-    let sealed = sender.abort(AlertDescription::ACCESS_DENIED, &mut alert);
-    let mut transport: &Transport = stream.transport();
-    // A failure to send the alert is not reported, because the first error is more useful.
-    let _ = sealed.map(|()| transport.write_all(&alert));
-    io::Error::other("client does not support post-handshake authentication")
+/// Closes the connection so that the peer receives everything that was sent. Closing with unread
+/// bytes would reset the connection, and an alert or the end of an answer could be lost.
+async fn linger(socket: &mut TcpStream) {
+    let _ = socket.shutdown().await;
+    let reading = async {
+        let mut rest = vec![0; 4096];
+        for _ in 0..LINGER_READS {
+            if !matches!(socket.read(&mut rest).await, Ok(1..)) {
+                return;
+            }
+        }
+    };
+    let _ = timeout(LINGER, reading).await;
 }
 
 /// A client that was authenticated after the handshake.
@@ -207,5 +212,9 @@ fn summary(info: &ConnectionInfo, early: usize) -> String {
     line
 }
 
-/// The length of the echo buffer: one record.
-const ECHO_BUFFER: usize = 1 << 14;
+/// The length of the buffer of requests: more than the largest read of hyper.
+const READ_BUFFER: usize = 32 << 10;
+
+/// The maximum time for which unread data of a closed connection is read.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_READS: usize = 64;

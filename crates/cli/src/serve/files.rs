@@ -8,8 +8,9 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use hyper::StatusCode;
 
-use super::http::{Response, Status};
+use super::http::Response;
 
 /// The directory that is served.
 #[derive(Debug)]
@@ -39,12 +40,12 @@ impl DocumentRoot {
         self.respond(path).unwrap_or_else(Response::status)
     }
 
-    fn respond(&self, path: &str) -> Result<Response, Status> {
+    fn respond(&self, path: &str) -> Result<Response, StatusCode> {
         let file = match self.resolve(path)? {
             Resolved::File(file) => file,
             Resolved::FolderWithoutSlash => {
                 // With several leading slashes the target would name another host.
-                return Ok(Response::redirect(format!("/{}/", path.trim_start_matches('/'))));
+                return Ok(Response::redirect(&format!("/{}/", path.trim_start_matches('/'))));
             }
         };
         let opened = File::open(&file).map_err(|error| status_of(&error))?;
@@ -52,7 +53,7 @@ impl DocumentRoot {
         Ok(Response::file(content_type(&file), opened, length))
     }
 
-    fn resolve(&self, path: &str) -> Result<Resolved, Status> {
+    fn resolve(&self, path: &str) -> Result<Resolved, StatusCode> {
         let mut wanted = self.folder.clone();
         for segment in path.split('/').filter(|segment| !segment.is_empty()) {
             let name = decode(segment)?;
@@ -65,38 +66,38 @@ impl DocumentRoot {
             }
             found = self.within(&found.join("index.html"))?;
         } else if path.ends_with('/') {
-            return Err(Status::NotFound);
+            return Err(StatusCode::NOT_FOUND);
         }
         // Only files are served: opening a pipe would block, and devices must not be read.
-        if found.is_file() { Ok(Resolved::File(found)) } else { Err(Status::Forbidden) }
+        if found.is_file() { Ok(Resolved::File(found)) } else { Err(StatusCode::FORBIDDEN) }
     }
 
     /// Resolves symbolic links, and refuses paths outside of the directory.
-    fn within(&self, wanted: &Path) -> Result<PathBuf, Status> {
+    fn within(&self, wanted: &Path) -> Result<PathBuf, StatusCode> {
         let resolved = fs::canonicalize(wanted).map_err(|error| status_of(&error))?;
-        if resolved.starts_with(&self.folder) { Ok(resolved) } else { Err(Status::Forbidden) }
+        if resolved.starts_with(&self.folder) { Ok(resolved) } else { Err(StatusCode::FORBIDDEN) }
     }
 }
 
 /// Refuses names with a special meaning for the file system: `..`, separators, drive letters.
-fn plain_name(name: &str) -> Result<&str, Status> {
+fn plain_name(name: &str) -> Result<&str, StatusCode> {
     if name.contains(['/', '\\', ':']) {
-        return Err(Status::Forbidden);
+        return Err(StatusCode::FORBIDDEN);
     }
     // File systems have no longer names. They are refused here, because the error of a file system
     // has no stable kind.
     if name.len() > 255 {
-        return Err(Status::NotFound);
+        return Err(StatusCode::NOT_FOUND);
     }
     let mut components = Path::new(name).components();
     match (components.next(), components.next()) {
         (Some(Component::Normal(only)), None) if only == name => Ok(name),
-        _ => Err(Status::Forbidden),
+        _ => Err(StatusCode::FORBIDDEN),
     }
 }
 
 /// Decodes percent-encoding exactly once. RFC 3986 2.1
-fn decode(segment: &str) -> Result<String, Status> {
+fn decode(segment: &str) -> Result<String, StatusCode> {
     let mut decoded = Vec::with_capacity(segment.len());
     let mut bytes = segment.bytes();
     while let Some(byte) = bytes.next() {
@@ -105,20 +106,22 @@ fn decode(segment: &str) -> Result<String, Status> {
             continue;
         }
         let mut digit = || char::from(bytes.next()?).to_digit(16);
-        let (Some(high), Some(low)) = (digit(), digit()) else { return Err(Status::BadRequest) };
-        decoded.push(u8::try_from(high << 4 | low).map_err(|_| Status::BadRequest)?);
+        let (Some(high), Some(low)) = (digit(), digit()) else {
+            return Err(StatusCode::BAD_REQUEST);
+        };
+        decoded.push(u8::try_from(high << 4 | low).map_err(|_| StatusCode::BAD_REQUEST)?);
     }
     match String::from_utf8(decoded) {
         Ok(name) if !name.contains('\0') => Ok(name),
-        _ => Err(Status::BadRequest),
+        _ => Err(StatusCode::BAD_REQUEST),
     }
 }
 
-fn status_of(error: &io::Error) -> Status {
+fn status_of(error: &io::Error) -> StatusCode {
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Status::NotFound,
-        io::ErrorKind::PermissionDenied => Status::Forbidden,
-        _ => Status::Internal,
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => StatusCode::NOT_FOUND,
+        io::ErrorKind::PermissionDenied => StatusCode::FORBIDDEN,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -192,7 +195,7 @@ mod tests {
         }
     }
 
-    fn file(root: &DocumentRoot, name: &str) -> Result<Resolved, Status> {
+    fn file(root: &DocumentRoot, name: &str) -> Result<Resolved, StatusCode> {
         Ok(Resolved::File(root.folder.join(name)))
     }
 
@@ -224,10 +227,10 @@ mod tests {
             "/.",
             "/c:/secret",
         ] {
-            assert_eq!(root.resolve(path), Err(Status::Forbidden), "{path}");
+            assert_eq!(root.resolve(path), Err(StatusCode::FORBIDDEN), "{path}");
         }
         let absolute = format!("/{}", root.folder.with_file_name("secret").display());
-        assert_eq!(root.resolve(&absolute), Err(Status::NotFound));
+        assert_eq!(root.resolve(&absolute), Err(StatusCode::NOT_FOUND));
     }
 
     #[cfg(unix)]
@@ -239,9 +242,9 @@ mod tests {
         symlink("..", root.folder.join("up")).unwrap();
         symlink("index.html", root.folder.join("inside")).unwrap();
         symlink("../../secret", root.folder.join("empty/index.html")).unwrap();
-        assert_eq!(root.resolve("/link"), Err(Status::Forbidden));
-        assert_eq!(root.resolve("/up/secret"), Err(Status::Forbidden));
-        assert_eq!(root.resolve("/empty/"), Err(Status::Forbidden));
+        assert_eq!(root.resolve("/link"), Err(StatusCode::FORBIDDEN));
+        assert_eq!(root.resolve("/up/secret"), Err(StatusCode::FORBIDDEN));
+        assert_eq!(root.resolve("/empty/"), Err(StatusCode::FORBIDDEN));
         assert_eq!(root.resolve("/inside"), file(&root, "index.html"));
     }
 
@@ -251,10 +254,10 @@ mod tests {
         let long = format!("/{}", "x".repeat(300));
         for path in [long.as_str(), "/none", "/empty/", "/index.html/", "/index.html/x", "/secret"]
         {
-            assert_eq!(root.resolve(path), Err(Status::NotFound), "{path}");
+            assert_eq!(root.resolve(path), Err(StatusCode::NOT_FOUND), "{path}");
         }
         for path in ["/%", "/%4", "/%zz", "/%+1", "/%00", "/%ff"] {
-            assert_eq!(root.resolve(path), Err(Status::BadRequest), "{path}");
+            assert_eq!(root.resolve(path), Err(StatusCode::BAD_REQUEST), "{path}");
         }
     }
 

@@ -1,13 +1,13 @@
 //! `tercel serve`: a TLS server for tests.
 //!
-//! Each connection has a thread, and the number of connections is limited. No failure of a
-//! connection ends the server.
+//! Each connection has a task, and the number of connections is limited. No failure of a connection
+//! ends the server. A signal ends it after the responses in progress.
 
 pub(crate) mod announce;
 pub(crate) mod authority;
 pub(crate) mod config;
 pub(crate) mod connection;
-pub(crate) mod connection_limit;
+pub(crate) mod echo;
 pub(crate) mod files;
 pub(crate) mod handshake;
 pub(crate) mod http;
@@ -15,53 +15,77 @@ pub(crate) mod identity;
 pub(crate) mod options;
 pub(crate) mod page;
 
-use std::net::TcpListener;
 use std::sync::Arc;
-use std::thread;
 
 use anyhow::{Context, Result};
 use tercel_tokio::AcceptBackoff;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
 
 use crate::explain;
 use announce::Announcement;
-use connection::{ConnectionHandler, Content};
-use connection_limit::ConnectionLimit;
+use connection::{ConnectionHandler, Content, TimeLimit};
 use files::DocumentRoot;
 use identity::Identity;
 use options::ClientAuthMode;
 pub(crate) use options::Options;
 
-/// Serves until the process ends.
+/// Serves until a signal ends the process.
 pub(crate) fn run(options: &Options) -> Result<()> {
     options.check()?;
     let content = match &options.root {
         _ if options.echo => Content::Echo,
-        Some(folder) => Content::Files(DocumentRoot::open(folder)?),
+        Some(folder) => Content::Files(Arc::new(DocumentRoot::open(folder)?)),
         None => Content::Page,
     };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("cannot create a runtime")?;
+    let served = runtime.block_on(serve(options, content));
+    // A read of a file may take long, and is not waited for.
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve(options: &Options, content: Content) -> Result<()> {
     let listener = TcpListener::bind(options.listen)
+        .await
         .with_context(|| format!("cannot listen on {}", options.listen))?;
     let address = listener.local_addr()?;
     let identity = Identity::new(options, address.ip())?;
     let announcement = Announcement::new(options, address, &identity);
+    let (end, ending) = watch::channel(false);
     let handler = Arc::new(ConnectionHandler {
         config: config::config(options, identity)?,
         content,
         post_handshake_auth: options.client_auth == ClientAuthMode::Later,
-        timeout: options.timeout,
+        timeout: TimeLimit(options.timeout),
         update_key: options.update_key,
+        ending,
     });
+    let permits = Arc::new(Semaphore::new(options.max_connections));
+    let signal = end_signal()?;
     announcement.print();
-    accept(&listener, &handler, options.max_connections)
+    tokio::select! {
+        () = accept(&listener, &handler, &permits) => {}
+        () = signal => {}
+    }
+    drop(listener);
+    end.send_replace(true);
+    let all = u32::try_from(options.max_connections)?;
+    let _ = timeout(http::GRACE, permits.acquire_many(all)).await;
+    Ok(())
 }
 
-fn accept(listener: &TcpListener, handler: &Arc<ConnectionHandler>, limit: usize) -> Result<()> {
-    let limit = ConnectionLimit::new(limit);
+async fn accept(
+    listener: &TcpListener,
+    handler: &Arc<ConnectionHandler>,
+    permits: &Arc<Semaphore>,
+) {
     let mut backoff = AcceptBackoff::new();
-    loop {
-        // At the limit, clients wait in the backlog of the operating system.
-        let permit = limit.take();
-        let (socket, peer) = match listener.accept() {
+    // At the limit, clients wait in the backlog of the operating system.
+    while let Ok(permit) = Arc::clone(permits).acquire_owned().await {
+        let (socket, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
                 // The error is logged once until `accept` succeeds.
@@ -71,19 +95,35 @@ fn accept(listener: &TcpListener, handler: &Arc<ConnectionHandler>, limit: usize
                     ));
                 }
                 // The server has probably no file descriptors left; closing connections free some.
-                thread::sleep(backoff.after(&error));
+                sleep(backoff.after(&error)).await;
                 continue;
             }
         };
         backoff.reset();
         let handler = Arc::clone(handler);
-        let spawned = thread::Builder::new().name(peer.to_string()).spawn(move || {
+        tokio::spawn(async move {
             let _permit = permit;
-            let line = handler.run(socket);
+            let line = handler.run(socket).await;
             explain::print_line(format_args!("{peer}  {line}"));
         });
-        if let Err(error) = spawned {
-            explain::print_line(format_args!("{peer}  cannot start a thread: {error}"));
-        }
     }
+}
+
+/// A future that ends with the first signal to end the process.
+fn end_signal() -> std::io::Result<impl Future<Output = ()>> {
+    #[cfg(unix)]
+    let mut terminate = {
+        use tokio::signal::unix::{SignalKind, signal};
+        signal(SignalKind::terminate())?
+    };
+    #[cfg(unix)]
+    let terminated = async move { terminate.recv().await };
+    #[cfg(not(unix))]
+    let terminated = std::future::pending::<Option<()>>();
+    Ok(async move {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminated => {}
+        }
+    })
 }

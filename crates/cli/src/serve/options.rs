@@ -12,6 +12,8 @@ use crate::psk::PskOptions;
 
 /// Serve HTTPS: a page with the negotiated parameters, files, or an echo
 ///
+/// Clients choose HTTP/2 or HTTP/1.1 with ALPN; without ALPN, HTTP/1.1 is served.
+///
 /// Without --cert, an embedded test authority issues certificates for localhost, and the directory
 /// that contains its certificate is printed. With pre-shared keys and without --cert, the server
 /// has no certificates.
@@ -90,7 +92,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value = "256", value_parser = connections)]
     pub(crate) max_connections: usize,
 
-    /// Time limit for each of: a handshake, the head of a request, waiting for data
+    /// Time limit for each of: a handshake, waiting for a request, waiting for a client to read
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub(crate) timeout: Duration,
 }
@@ -104,7 +106,7 @@ pub(crate) enum ClientAuthMode {
     Optional,
     /// Require a certificate
     Required,
-    /// Require a certificate after the handshake, before the first response (TLS 1.3)
+    /// Require a certificate after the handshake, before the first response (TLS 1.3, HTTP/1.1)
     Later,
 }
 
@@ -154,12 +156,14 @@ impl Options {
         if self.client_keys.is_some() && self.client_auth == ClientAuthMode::None {
             return refuse("--client-keys needs --client-auth");
         }
-        let protocols = self.tls.alpn.iter().flat_map(|protocols| &protocols.0);
+        let served = self.protocols();
+        let names = self.tls.alpn.iter().flat_map(|names| &names.0).map(String::as_str);
         // Only protocols that are served may be negotiated. RFC 7301 3.2
-        let unspoken = protocols.into_iter().find(|name| !self.echo && *name != PROTOCOL);
-        if let Some(name) = unspoken {
+        let other = names.into_iter().find(|name| !self.echo && !served.contains(name));
+        if let Some(name) = other {
+            let served = served.join(" and ");
             return Err(UsageError::new(format!(
-                "--alpn: `{name}` is not supported: only {PROTOCOL} is served, except with --echo"
+                "--alpn: `{name}` is not supported: only {served} can be served with these options"
             )));
         }
         if self.early_data.is_some() && self.sessions == Sessions::None {
@@ -167,10 +171,19 @@ impl Options {
         }
         Ok(())
     }
+
+    /// The protocols of pages and files.
+    pub(crate) fn protocols(&self) -> &'static [&'static str] {
+        match self.client_auth {
+            // A server must not request a certificate in an HTTP/2 connection. RFC 9113 9.2.3
+            ClientAuthMode::Later => &[HTTP1],
+            _ => &[HTTP2, HTTP1],
+        }
+    }
 }
 
-/// The protocol of pages and files.
-pub(crate) const PROTOCOL: &str = "http/1.1";
+pub(crate) const HTTP1: &str = "http/1.1";
+pub(crate) const HTTP2: &str = "h2";
 
 fn connections(text: &str) -> Result<usize, String> {
     match text.parse() {

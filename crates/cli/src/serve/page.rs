@@ -1,8 +1,10 @@
 //! The page with the negotiated parameters. All values from the peer are escaped.
 
+use hyper::StatusCode;
+use hyper::body::Bytes;
 use tercel::{ConnectionInfo, Side};
 
-use super::http::{Response, Status};
+use super::http::Response;
 use crate::negotiated;
 
 /// The page for this connection. `client` is the subject of the certificate with which the client
@@ -17,10 +19,10 @@ pub(crate) fn render(info: &ConnectionInfo, client: Option<&str>) -> String {
 }
 
 /// The response for a path: `/` is the page, and no other path exists.
-pub(crate) fn answer(path: &str, page: impl FnOnce() -> String) -> Response {
+pub(crate) fn answer(path: &str, page: Bytes) -> Response {
     match path {
-        "/" => Response::text(Status::Ok, "text/html; charset=utf-8", page()),
-        _ => Response::status(Status::NotFound),
+        "/" => Response::text(StatusCode::OK, "text/html; charset=utf-8", page),
+        _ => Response::status(StatusCode::NOT_FOUND),
     }
 }
 
@@ -83,7 +85,7 @@ mod tests {
 
     #[test]
     fn only_the_root_is_the_page() {
-        assert_eq!(answer("/", || "x".to_owned()).code(), Status::Ok);
-        assert_eq!(answer("/favicon.ico", || "x".to_owned()).code(), Status::NotFound);
+        assert_eq!(answer("/", "x".into()).code(), StatusCode::OK);
+        assert_eq!(answer("/favicon.ico", "x".into()).code(), StatusCode::NOT_FOUND);
     }
 }

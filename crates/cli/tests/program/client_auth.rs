@@ -10,7 +10,7 @@ fn a_required_certificate_is_presented_and_reported() {
     let server = Server::start(&["--client-auth", "required"]);
     for version in VERSIONS {
         let options = [&refs(&server.client)[..], &[version]].concat();
-        let outcome = server.connect(&options, GET).success();
+        let outcome = server.request(&options, GET).success();
         assert_eq!(outcome.reported("client-signature-scheme"), ["ecdsa_secp256r1_sha256"]);
         let page = outcome.text();
         assert!(
@@ -29,14 +29,14 @@ fn without_a_required_certificate_there_is_an_alert() {
     let old = server.connect(&["--tls1.2"], GET);
     assert!(old.failure().contains("alert"), "{}", old.said);
     // Other clients are still served.
-    server.connect(&refs(&server.client), GET).success();
+    server.request(&refs(&server.client), GET).success();
 }
 
 #[test]
 fn an_optional_certificate_may_be_missing() {
     let server = Server::start(&["--client-auth", "optional"]);
     for version in VERSIONS {
-        let page = server.connect(&[version], GET).success().text();
+        let page = server.request(&[version], GET).success().text();
         assert!(page.contains("<th>client-certificate</th><td>none</td>"), "{page}");
     }
 }
@@ -52,14 +52,14 @@ fn a_certificate_of_another_authority_is_refused() {
 
     let ca = folder.file("other-ca.pem").display().to_string();
     let server = Server::start(&["--client-auth", "required", "--client-ca", &ca]);
-    server.connect(&refs(&other), GET).success();
+    server.request(&refs(&other), GET).success();
 }
 
 #[test]
 fn a_client_may_be_authenticated_after_the_handshake() {
     let server = Server::start(&["--client-auth", "later"]);
     let options = [&refs(&server.client)[..], &["--post-handshake-auth"]].concat();
-    let outcome = server.connect(&options, GET).success();
+    let outcome = server.request(&options, GET).success();
     assert!(outcome.reported("client-signature-scheme").is_empty(), "{}", outcome.said);
     let shown = "certificate shown after the handshake: CN=Tercel test client";
     assert!(outcome.said.contains(shown), "{}", outcome.said);
@@ -74,7 +74,7 @@ fn a_client_without_post_handshake_auth_is_refused() {
     let with_certificate = refs(&server.client);
     for options in [&["--tls1.3"][..], &["--tls1.2", "--post-handshake-auth"]] {
         let options = [&with_certificate[..], options].concat();
-        let answer = server.connect(&options, GET).success().text();
+        let answer = server.request(&options, GET).success().text();
         assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
     }
     let outcome = server.connect(&["--post-handshake-auth"], GET);

@@ -26,7 +26,7 @@ fn files_are_served_whole() {
     assert!(server.get("/sub/?query").ends_with("\r\n\r\n<p>sub"));
     let request = b"GET /data.bin HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     for version in ["--tls1.3", "--tls1.2"] {
-        let answer = server.connect(&[version], request).success().output;
+        let answer = server.request(&[version], request).success().output;
         assert!(answer.ends_with(&data), "{} bytes", answer.len());
     }
 }

@@ -75,6 +75,31 @@ fn requests_go_over_connections_that_stay_open() {
 }
 
 #[test]
+fn requests_and_transfers_over_http2() {
+    let folder = Folder::new();
+    folder.write("big", payload(300_000));
+    let server = Server::start(&["--root", &folder.0.display().to_string()]);
+    for options in [&["--http2"][..], &["--alpn", "h2:http/1.1"]] {
+        let report = load(&server, "/big", &[&["--requests"], options].concat()).success().text();
+        assert!(number(&report, "done") > 4.0, "{report}");
+        assert_eq!(number(&report, "handshakes"), 4.0, "{report}");
+    }
+    let report = load(&server, "/big", &["--bulk", "--http2"]).success().text();
+    let (done, bytes) = (number(&report, "done"), number(&report, "bytes"));
+    assert!(done > 0.0 && (bytes - done * 300_000.0).abs() <= 4.0 * 300_000.0, "{report}");
+    let outcome = load(&server, "/big", &["--bulk", "--http2", "--upload", "100000"]);
+    let report = String::from_utf8_lossy(&outcome.output);
+    assert!(number(&report, "request: status 405") > 0.0, "{report}");
+}
+
+#[test]
+fn a_server_without_http2_is_a_failure() {
+    let server = Server::start(&["--alpn", "http/1.1"]);
+    let outcome = load(&server, "/", &["--requests", "--http2"]);
+    assert!(outcome.failure().contains("no operation succeeded"), "{outcome:?}");
+}
+
+#[test]
 fn a_rate_is_kept() {
     let server = Server::start(&[]);
     let report = load(&server, "/", &["--requests", "--rate", "40"]).success().text();

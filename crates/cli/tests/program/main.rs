@@ -6,6 +6,7 @@
 mod client_auth;
 mod echo;
 mod files;
+mod http2;
 mod limits;
 mod load;
 mod negotiation;

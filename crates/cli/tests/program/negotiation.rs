@@ -16,7 +16,7 @@ fn the_page_and_the_report_agree() {
         ("--tls1.2", "TLS 1.2", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"),
     ] {
         let options = [option, "--suites", suite, "--name", "localhost", "--alpn", "http/1.1"];
-        let outcome = server.connect(&options, GET).success();
+        let outcome = server.request(&options, GET).success();
         for (key, value) in [
             ("version", version),
             ("suite", suite),
@@ -45,23 +45,23 @@ fn every_group_and_suite_can_be_asked_for() {
     let classic = ["secp256r1", "secp384r1", "secp521r1", "x25519"];
     let hybrid = ["X25519MLKEM768", "SecP256r1MLKEM768", "SecP384r1MLKEM1024"];
     for group in classic {
-        let outcome = server.connect(&["--tls1.2", "--groups", group], GET).success();
+        let outcome = server.request(&["--tls1.2", "--groups", group], GET).success();
         assert_eq!(outcome.reported("group"), [group]);
     }
     for group in classic.iter().chain(&hybrid) {
-        let outcome = server.connect(&["--tls1.3", "--groups", group], GET).success();
+        let outcome = server.request(&["--tls1.3", "--groups", group], GET).success();
         assert_eq!(outcome.reported("group"), [*group]);
     }
     for suite in
         ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"]
     {
-        let outcome = server.connect(&["--tls1.3", "--suites", suite], GET).success();
+        let outcome = server.request(&["--tls1.3", "--suites", suite], GET).success();
         assert_eq!(outcome.reported("suite"), [suite]);
     }
     for (kind, leaf) in [("ECDSA", "ECDSA P-256"), ("RSA", "RSA 2048")] {
         for rest in ["AES_128_GCM_SHA256", "AES_256_GCM_SHA384", "CHACHA20_POLY1305_SHA256"] {
             let suite = format!("TLS_ECDHE_{kind}_WITH_{rest}");
-            let outcome = server.connect(&["--tls1.2", "--suites", &suite], GET).success();
+            let outcome = server.request(&["--tls1.2", "--suites", &suite], GET).success();
             assert_eq!(outcome.reported("suite"), [&suite]);
             assert_eq!(outcome.reported("key")[0], leaf);
         }
@@ -71,7 +71,7 @@ fn every_group_and_suite_can_be_asked_for() {
 #[test]
 fn a_group_the_server_lacks_leads_to_a_retry() {
     let server = Server::start(&["--groups", "secp384r1"]);
-    let outcome = server.connect(&["--groups", "x25519:secp384r1"], GET).success();
+    let outcome = server.request(&["--groups", "x25519:secp384r1"], GET).success();
     assert_eq!(outcome.reported("group"), ["secp384r1"]);
     assert_eq!(outcome.reported("retried"), ["yes"]);
     server.wait_for("secp384r1 retried");
@@ -80,7 +80,7 @@ fn a_group_the_server_lacks_leads_to_a_retry() {
 #[test]
 fn the_servers_restrictions_hold() {
     let server = Server::start(&["--tls1.2", "--suites", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]);
-    let outcome = server.connect(&[], GET).success();
+    let outcome = server.request(&[], GET).success();
     assert_eq!(outcome.reported("version"), ["TLS 1.2"]);
     assert_eq!(outcome.reported("suite"), ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]);
 }
@@ -94,16 +94,21 @@ fn protocols_are_the_servers_choice_among_the_clients() {
     assert!(outcome.failure().contains("no_application_protocol"), "{}", outcome.said);
 }
 
-/// A client that prefers HTTP/2 gets a protocol that is served.
+/// A client that prefers HTTP/2 gets a protocol that the options permit.
 #[test]
 fn only_served_protocols_are_negotiated() {
     let server = Server::start(&["--alpn", "http/1.1"]);
-    let outcome = server.connect(&["--alpn", "h2:http/1.1"], GET).success();
+    let outcome = server.request(&["--alpn", "h2:http/1.1"], GET).success();
     assert_eq!(outcome.reported("alpn"), ["http/1.1"]);
-    for protocols in ["h2", "h2,http/1.1", "http/1.1,spdy"] {
-        let outcome = run(tercel().args(["serve", "--alpn", protocols]), b"");
+    for (options, served) in [
+        (&["--alpn", "h3"][..], "only h2 and http/1.1 can be served"),
+        (&["--alpn", "http/1.1,spdy"], "only h2 and http/1.1 can be served"),
+        // RFC 9113 9.2.3
+        (&["--alpn", "h2", "--client-auth", "later"], "only http/1.1 can be served"),
+    ] {
+        let outcome = run(tercel().arg("serve").args(options), b"");
         assert_eq!(outcome.status, Some(2), "{}", outcome.said);
-        assert!(outcome.said.contains("only http/1.1 is served"), "{}", outcome.said);
+        assert!(outcome.said.contains(served), "{}", outcome.said);
     }
 }
 
@@ -138,7 +143,7 @@ fn keys_are_logged_on_request_only_and_privately() {
         [("--tls1.3", &new, "CLIENT_TRAFFIC_SECRET_0 "), ("--tls1.2", &old, "CLIENT_RANDOM ")]
     {
         let file = file.display().to_string();
-        server.connect(&[version, "--key-log", &file], GET).success();
+        server.request(&[version, "--key-log", &file], GET).success();
         let log = std::fs::read_to_string(&file).unwrap();
         assert!(log.lines().any(|line| line.starts_with(label)), "{log}");
         #[cfg(unix)]

@@ -41,6 +41,6 @@ fn a_client_with_a_key_alone_trusts_no_certificate() {
     let server = Server::start(&[]);
     let refused = connect(&server.address, &["--psk", KEY], GET);
     assert!(refused.failure().contains("missing_extension"), "{}", refused.said);
-    let both = server.connect(&["--psk", KEY], GET).success();
+    let both = server.request(&["--psk", KEY], GET).success();
     assert_eq!(both.reported("certificate"), ["1 of 2", "2 of 2"]);
 }

@@ -55,6 +55,14 @@ impl Server {
         connect(&self.address, &[&trust, options].concat(), input)
     }
 
+    /// Like [`Self::connect`], but keeps the input open until the server closes. A TLS 1.2 server
+    /// discards an answer when the client closes before it. RFC 5246 7.2.1
+    pub(crate) fn request(&self, options: &[&str], input: &[u8]) -> Outcome {
+        let mut command = tercel();
+        command.args(["connect", &self.address, "--ca", &self.ca]).args(options);
+        run_with(&mut command, input, Input::StaysOpen)
+    }
+
     /// Requests this path over a new connection, and returns the response with its head.
     pub(crate) fn get(&self, path: &str) -> String {
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -126,14 +134,28 @@ pub(crate) fn connect(address: &str, options: &[&str], input: &[u8]) -> Outcome 
     run(tercel().args(["connect", address]).args(options), input)
 }
 
+/// When the input of a command ends.
+#[derive(PartialEq, Eq)]
+enum Input {
+    Ends,
+    StaysOpen,
+}
+
 /// Runs a command to its end.
 pub(crate) fn run(command: &mut Command, input: &[u8]) -> Outcome {
+    run_with(command, input, Input::Ends)
+}
+
+fn run_with(command: &mut Command, input: &[u8], end: Input) -> Outcome {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
     // A program that exits early does not read all input.
-    let feeding = thread::spawn(move || _ = stdin.write_all(&input));
+    let feeding = thread::spawn(move || {
+        let _ = stdin.write_all(&input);
+        (end == Input::StaysOpen).then_some(stdin)
+    });
     let output = collect(child.stdout.take().unwrap());
     let said = collect(child.stderr.take().unwrap());
     let start = Instant::now();
@@ -148,7 +170,7 @@ pub(crate) fn run(command: &mut Command, input: &[u8]) -> Outcome {
         }
         thread::sleep(Duration::from_millis(2));
     };
-    feeding.join().unwrap();
+    drop(feeding.join().unwrap());
     let said = String::from_utf8(said.join().unwrap()).unwrap();
     Outcome { status: status.code(), output: output.join().unwrap(), said }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tercel::server::ClientAuth;
 use tercel::wire::ProtocolVersion;
 
-use crate::config::address::{self, BackendAddress};
+use crate::config::address;
 use crate::config::error::ConfigError;
 use crate::config::table::{Location, TableReader};
 use crate::config::{CertificateSource, Connect, Listener, OnTruncation, Route, network};
@@ -32,7 +32,7 @@ pub(super) fn parse_listener(mut keys: TableReader) -> Result<Listener, ConfigEr
             proxy_protocol_from.push(network::parse_network(text).map_err(error_for)?);
         }
     }
-    let settings = RouteSettings::default().merge(&mut keys)?;
+    let settings = RouteSettings::new(location.clone()).merge(&mut keys)?;
     let tables = keys.tables("route")?;
     keys.finish()?;
     let mut routes = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn parse_listener(mut keys: TableReader) -> Result<Listener, ConfigEr
     }
     // The settings of the listener itself form the default route.
     let has_default = routes.iter().any(|route| route.names.is_empty());
-    if routes.is_empty() || (!has_default && !settings.to.is_empty()) {
+    if routes.is_empty() || (!has_default && !settings.route.to.is_empty()) {
         routes.push(settings.validate(&location)?);
     }
     Ok(Listener {
@@ -85,25 +85,18 @@ fn parse_names(
 /// Settings that a listener specifies for all its routes. Each route may override them.
 #[derive(Clone)]
 struct RouteSettings {
-    to: Vec<BackendAddress>,
     certificates: Option<CertificateSource>,
-    alpn: Vec<String>,
-    client_auth: ClientAuth,
-    client_ca: Option<PathBuf>,
-    min_version: ProtocolVersion,
-    early_data: u32,
-    early_data_at_once: bool,
-    connect: Connect,
-    on_truncation: OnTruncation,
-    send_proxy_protocol: bool,
-    session_context: Option<String>,
+    /// All other settings.
+    route: Route,
 }
 
-impl Default for RouteSettings {
-    fn default() -> Self {
-        Self {
+impl RouteSettings {
+    fn new(location: Location) -> Self {
+        let route = Route {
+            location,
+            names: Vec::new(),
             to: Vec::new(),
-            certificates: None,
+            certificates: CertificateSource::Folder(PathBuf::new()),
             alpn: Vec::new(),
             client_auth: ClientAuth::None,
             client_ca: None,
@@ -114,23 +107,23 @@ impl Default for RouteSettings {
             on_truncation: OnTruncation::Auto,
             send_proxy_protocol: false,
             session_context: None,
-        }
+        };
+        Self { certificates: None, route }
     }
-}
 
-impl RouteSettings {
     /// Overrides these settings with the settings in the table.
     fn merge(mut self, keys: &mut TableReader) -> Result<Self, ConfigError> {
+        let route = &mut self.route;
         if let Some(list) = keys.strings("to")? {
             if list.is_empty() {
                 return Err(keys.error("to", "is empty"));
             }
-            self.to.clear();
+            route.to.clear();
             for (at, text) in list.iter().enumerate() {
                 let key = if list.len() == 1 { "to".to_owned() } else { format!("to[{at}]") };
                 let backend = address::parse_backend_address(text)
                     .map_err(|reason| keys.error(&key, reason))?;
-                self.to.push(backend);
+                route.to.push(backend);
             }
         }
         if let Some(source) = parse_certificate_source(keys)? {
@@ -143,86 +136,70 @@ impl RouteSettings {
                     return Err(keys.error(&key, "has more than 255 bytes"));
                 }
             }
-            self.alpn = alpn;
+            route.alpn = alpn;
         }
         let words = [
             ("none", ClientAuth::None),
             ("optional", ClientAuth::Optional),
             ("required", ClientAuth::Required),
         ];
-        self.client_auth = keys.keyword("client_auth", &words)?.unwrap_or(self.client_auth);
-        self.client_ca = keys.string("client_ca")?.map(PathBuf::from).or(self.client_ca);
+        route.client_auth = keys.keyword("client_auth", &words)?.unwrap_or(route.client_auth);
+        if let Some(file) = keys.string("client_ca")? {
+            route.client_ca = Some(file.into());
+        }
         let versions = [("1.2", ProtocolVersion::TLS1_2), ("1.3", ProtocolVersion::TLS1_3)];
-        self.min_version = keys.keyword("min_version", &versions)?.unwrap_or(self.min_version);
-        self.early_data = keys.integer("early_data", 0, 65_536)?.unwrap_or(self.early_data);
+        route.min_version = keys.keyword("min_version", &versions)?.unwrap_or(route.min_version);
+        route.early_data = keys.integer("early_data", 0, 65_536)?.unwrap_or(route.early_data);
         let at_once = keys.boolean("early_data_at_once")?;
-        self.early_data_at_once = at_once.unwrap_or(self.early_data_at_once);
+        route.early_data_at_once = at_once.unwrap_or(route.early_data_at_once);
         let words = [
             ("auto", Connect::Auto),
             ("at-once", Connect::AtOnce),
             ("first-byte", Connect::FirstByte),
         ];
-        self.connect = keys.keyword("connect", &words)?.unwrap_or(self.connect);
+        route.connect = keys.keyword("connect", &words)?.unwrap_or(route.connect);
         let words = [
             ("auto", OnTruncation::Auto),
             ("reset", OnTruncation::Reset),
             ("close", OnTruncation::Close),
         ];
-        self.on_truncation = keys.keyword("on_truncation", &words)?.unwrap_or(self.on_truncation);
+        route.on_truncation = keys.keyword("on_truncation", &words)?.unwrap_or(route.on_truncation);
         let send_proxy_protocol = keys.boolean("send_proxy_protocol")?;
-        self.send_proxy_protocol = send_proxy_protocol.unwrap_or(self.send_proxy_protocol);
+        route.send_proxy_protocol = send_proxy_protocol.unwrap_or(route.send_proxy_protocol);
         if let Some(context) = keys.string("session_context")? {
             if context.is_empty() {
                 return Err(keys.error("session_context", "is empty"));
             }
-            self.session_context = Some(context);
+            route.session_context = Some(context);
         }
         Ok(self)
     }
 
     /// Builds a route, if the settings are complete and consistent.
     fn validate(&self, location: &Location) -> Result<Route, ConfigError> {
-        if self.to.is_empty() {
+        let route = &self.route;
+        if route.to.is_empty() {
             return Err(location.error("to", "is missing"));
         }
         let Some(certificates) = self.certificates.clone() else {
             return Err(location.error("certificates", "is missing"));
         };
-        if self.client_auth != ClientAuth::None && self.client_ca.is_none() {
+        if route.client_auth != ClientAuth::None && route.client_ca.is_none() {
             return Err(location
                 .error("client_ca", "is missing: client_auth requires certificate authorities"));
         }
-        if self.client_auth == ClientAuth::None && self.client_ca.is_some() {
+        if route.client_auth == ClientAuth::None && route.client_ca.is_some() {
             return Err(location.error("client_ca", "has no effect with client_auth = \"none\""));
         }
-        if self.early_data_at_once && self.early_data == 0 {
+        if route.early_data_at_once && route.early_data == 0 {
             return Err(location.error("early_data_at_once", "requires early_data"));
         }
         // An intermediary that forwards early data has to mark it. RFC 8470 5.1
-        if self.early_data_at_once && !self.send_proxy_protocol {
+        if route.early_data_at_once && !route.send_proxy_protocol {
             let reason = "requires send_proxy_protocol, which marks early data for backends";
             return Err(location.error("early_data_at_once", reason));
         }
-        Ok(Route { certificates, to: self.to.clone(), ..self.route(location.clone()) })
-    }
-
-    fn route(&self, location: Location) -> Route {
-        Route {
-            location,
-            names: Vec::new(),
-            to: Vec::new(),
-            certificates: CertificateSource::Folder(PathBuf::new()),
-            alpn: self.alpn.clone(),
-            client_auth: self.client_auth,
-            client_ca: self.client_ca.clone(),
-            min_version: self.min_version,
-            early_data: self.early_data,
-            early_data_at_once: self.early_data_at_once,
-            connect: self.connect,
-            on_truncation: self.on_truncation,
-            send_proxy_protocol: self.send_proxy_protocol,
-            session_context: self.session_context.clone(),
-        }
+        Ok(Route { certificates, location: location.clone(), ..route.clone() })
     }
 }
 

@@ -16,12 +16,12 @@ use prometheus_client::registry::{Registry, Unit};
 use tercel::pki_types::UnixTime;
 use tercel::wire::{AlertDescription, CipherSuite, NamedGroup};
 
-use super::histogram::{BOUNDS, Histogram, HistogramTotals};
+use super::histogram::{BOUNDS, Histogram};
 use super::labels::{
     ALERTS, AcceptFailure, BackendFailure, ConnectionRefusal, HandshakeFailure, HandshakeOutcome,
     Reload, VERSIONS, slot_name,
 };
-use super::shard::{FAILURES, HANDSHAKES, HandshakeLabels, Shard};
+use super::shard::{HandshakeLabels, Shard};
 use super::{GlobalMetrics, Metrics, unix_seconds};
 
 impl Metrics {
@@ -37,86 +37,29 @@ impl Metrics {
     }
 }
 
-/// The sums of the counters of all shards.
+/// The values at the time of a scrape.
 #[derive(Debug)]
 struct Totals {
     started: SystemTime,
     global: GlobalMetrics,
     ticket_key_since: Option<UnixTime>,
     open: u64,
-    accepted: u64,
-    received: u64,
-    sent: u64,
-    retried: u64,
-    early_data_rejected: u64,
-    /// Early data forwarded before the handshake was complete, and after it.
-    early_data_forwarded: [u64; 2],
-    early_data_abandoned: u64,
-    refused: Vec<u64>,
-    accept_failed: Vec<u64>,
-    backend_failed: Vec<u64>,
-    handshakes: Vec<u64>,
-    failures: Vec<u64>,
-    handshake_duration: HistogramTotals,
-    backend_connect_duration: HistogramTotals,
+    /// The sum of all shards.
+    sum: Box<Shard>,
 }
 
 impl Totals {
     fn of(metrics: &Metrics) -> Self {
-        let shards = &metrics.shards;
-        let sum = |count: fn(&Shard) -> u64| shards.iter().map(|shard| count(shard)).sum();
-        let durations = |of: fn(&Shard) -> &Histogram| {
-            let mut total = HistogramTotals::default();
-            shards.iter().for_each(|shard| of(shard).add_to(&mut total));
-            total
-        };
+        let sum = Box::<Shard>::default();
+        metrics.shards.iter().for_each(|shard| sum.merge(shard));
         Self {
             started: metrics.started,
             global: metrics.global().clone(),
             ticket_key_since: metrics.ticket_key_since(),
             open: metrics.open_connections(),
-            accepted: sum(|shard| shard.accepted.get()),
-            received: sum(|shard| shard.received.get()),
-            sent: sum(|shard| shard.sent.get()),
-            retried: sum(|shard| shard.retried.get()),
-            early_data_rejected: sum(|shard| shard.early_data_rejected.get()),
-            early_data_forwarded: [
-                sum(|shard| shard.early_data_at_once.get()),
-                sum(|shard| shard.early_data_after_handshake.get()),
-            ],
-            early_data_abandoned: sum(|shard| shard.early_data_abandoned.get()),
-            refused: sum_tables(
-                ConnectionRefusal::ALL.len(),
-                shards.iter().map(|shard| shard.refused.counts()),
-            ),
-            accept_failed: sum_tables(
-                AcceptFailure::ALL.len(),
-                shards.iter().map(|shard| shard.accept_failed.counts()),
-            ),
-            backend_failed: sum_tables(
-                BackendFailure::ALL.len(),
-                shards.iter().map(|shard| shard.backend_failed.counts()),
-            ),
-            handshakes: sum_tables(
-                HANDSHAKES,
-                shards.iter().map(|shard| shard.handshakes.counts()),
-            ),
-            failures: sum_tables(FAILURES, shards.iter().map(|shard| shard.failures.counts())),
-            handshake_duration: durations(|shard| &shard.handshake_duration),
-            backend_connect_duration: durations(|shard| &shard.backend_connect_duration),
+            sum,
         }
     }
-}
-
-/// Adds the tables of all shards, slot by slot, to one table.
-fn sum_tables(slots: usize, tables: impl Iterator<Item = impl Iterator<Item = u64>>) -> Vec<u64> {
-    let mut total = vec![0_u64; slots];
-    for table in tables {
-        for (total, count) in total.iter_mut().zip(table) {
-            *total = total.saturating_add(count);
-        }
-    }
-    total
 }
 
 impl Collector for Totals {
@@ -144,26 +87,32 @@ impl Totals {
     }
 
     fn connections(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        counter(to, "tercel_connections_accepted", "Accepted connections.", None, self.accepted)?;
+        counter(
+            to,
+            "tercel_connections_accepted",
+            "Accepted connections.",
+            None,
+            self.sum.accepted.get(),
+        )?;
         gauge(to, ("tercel_connections_open", "Open connections."), None, &self.open)?;
         let help = "Connections refused before their handshake, by reason.";
         let names = ConnectionRefusal::ALL.iter().map(|refused| refused.name());
-        by_reason(to, ("tercel_connections_refused", help), names, &self.refused)?;
+        by_reason(to, ("tercel_connections_refused", help), names, self.sum.refused.counts())?;
         let help = "Failed accept calls, by reason.";
         let names = AcceptFailure::ALL.iter().map(|failure| failure.name());
-        by_reason(to, ("tercel_accept_errors", help), names, &self.accept_failed)?;
+        by_reason(to, ("tercel_accept_errors", help), names, self.sum.accept_failed.counts())?;
         let (name, help) = ("tercel_client_received", "Plaintext received from clients.");
-        counter(to, name, help, Some(&Unit::Bytes), self.received)?;
+        counter(to, name, help, Some(&Unit::Bytes), self.sum.received.get())?;
         let (name, help) = ("tercel_client_sent", "Plaintext sent to clients.");
-        counter(to, name, help, Some(&Unit::Bytes), self.sent)
+        counter(to, name, help, Some(&Unit::Bytes), self.sum.sent.get())
     }
 
     fn handshakes(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Completed handshakes, by version, suite, group and outcome.";
         let mut metric = counters(to, "tercel_handshakes", help)?;
         let (mut hits, mut misses) = (0_u64, 0_u64);
-        for (combination, &count) in
-            HandshakeLabels::all().zip(&self.handshakes).filter(|(_, count)| **count > 0)
+        for (combination, count) in
+            HandshakeLabels::all().zip(self.sum.handshakes.counts()).filter(|(_, count)| *count > 0)
         {
             let of_kind =
                 if combination.outcome == HandshakeOutcome::Full { &mut misses } else { &mut hits };
@@ -182,7 +131,8 @@ impl Totals {
         labelled(&mut metric, &[("result", "miss")], misses)?;
         let help = "Failed handshakes, by reason and by the alert sent or received.";
         let mut metric = counters(to, "tercel_handshake_failures", help)?;
-        for (slot, &count) in self.failures.iter().enumerate().filter(|(_, count)| **count > 0) {
+        for (slot, count) in self.sum.failures.counts().enumerate().filter(|(_, count)| *count > 0)
+        {
             let (reason, alert) = (slot.checked_div(ALERTS), slot.checked_rem(ALERTS));
             let reason = reason.and_then(|reason| HandshakeFailure::ALL.get(reason));
             let alert = alert.unwrap_or_default();
@@ -193,26 +143,32 @@ impl Totals {
             labelled(&mut metric, &labels, count)?;
         }
         let (name, help) = ("tercel_handshake_retries", "Handshakes with a HelloRetryRequest.");
-        counter(to, name, help, None, self.retried)?;
+        counter(to, name, help, None, self.sum.retried.get())?;
         let (name, help) = ("tercel_early_data_rejected", "Handshakes with rejected early data.");
-        counter(to, name, help, None, self.early_data_rejected)?;
+        counter(to, name, help, None, self.sum.early_data_rejected.get())?;
         let help = "Handshakes whose early data was forwarded to a backend, by time of forwarding.";
         let mut metric = counters(to, "tercel_early_data_handed_on", help)?;
-        let [at_once, after_handshake] = self.early_data_forwarded;
-        labelled(&mut metric, &[("when", "at_once")], at_once)?;
+        let after_handshake = self.sum.early_data_after_handshake.get();
+        labelled(&mut metric, &[("when", "at_once")], self.sum.early_data_at_once.get())?;
         labelled(&mut metric, &[("when", "after_handshake")], after_handshake)?;
         let help = "Handshakes that failed after their early data was forwarded to a backend.";
-        counter(to, "tercel_early_data_abandoned", help, None, self.early_data_abandoned)?;
+        counter(
+            to,
+            "tercel_early_data_abandoned",
+            help,
+            None,
+            self.sum.early_data_abandoned.get(),
+        )?;
         let help = "Time from accept to the end of the handshake.";
-        histogram(to, "tercel_handshake_duration", help, &self.handshake_duration)
+        histogram(to, "tercel_handshake_duration", help, &self.sum.handshake_duration)
     }
 
     fn backends(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Failed backend connections, by reason.";
         let names = BackendFailure::ALL.iter().map(|failure| failure.name());
-        by_reason(to, ("tercel_backend_failures", help), names, &self.backend_failed)?;
+        by_reason(to, ("tercel_backend_failures", help), names, self.sum.backend_failed.counts())?;
         let help = "Time to connect to a backend.";
-        histogram(to, "tercel_backend_connect_duration", help, &self.backend_connect_duration)
+        histogram(to, "tercel_backend_connect_duration", help, &self.sum.backend_connect_duration)
     }
 
     fn files(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -256,10 +212,10 @@ fn by_reason(
     to: &mut DescriptorEncoder<'_>,
     (name, help): (&str, &str),
     reasons: impl Iterator<Item = &'static str>,
-    counts: &[u64],
+    counts: impl Iterator<Item = u64>,
 ) -> fmt::Result {
     let mut metric = counters(to, name, help)?;
-    for (reason, &count) in reasons.zip(counts) {
+    for (reason, count) in reasons.zip(counts) {
         labelled(&mut metric, &[("reason", reason)], count)?;
     }
     Ok(())
@@ -289,12 +245,12 @@ fn histogram(
     to: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
-    observed: &HistogramTotals,
+    observed: &Histogram,
 ) -> fmt::Result {
     let bounds = BOUNDS.iter().map(|(_, seconds)| *seconds).chain([f64::INFINITY]);
-    let buckets: Vec<_> = bounds.zip(observed.buckets).collect();
-    let count = observed.buckets.iter().sum();
-    let sum = std::time::Duration::from_nanos(observed.nanoseconds).as_secs_f64();
+    let buckets: Vec<_> = bounds.zip(observed.buckets()).collect();
+    let count = buckets.iter().map(|(_, count)| count).sum();
+    let sum = observed.sum().as_secs_f64();
     to.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?
         .encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
 }

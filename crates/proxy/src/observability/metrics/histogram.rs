@@ -22,6 +22,11 @@ impl Counter {
         self.add(1);
     }
 
+    /// Adds the count of another counter.
+    pub(super) fn merge(&self, other: &Self) {
+        self.add(other.get());
+    }
+
     pub(super) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -43,6 +48,11 @@ impl<const N: usize> CounterTable<N> {
         if let Some(count) = self.0.get(slot) {
             count.increment();
         }
+    }
+
+    /// Adds the counts of another table, slot by slot.
+    pub(super) fn merge(&self, other: &Self) {
+        self.0.iter().zip(&other.0).for_each(|(total, count)| total.merge(count));
     }
 
     pub(super) fn counts(&self) -> impl Iterator<Item = u64> + '_ {
@@ -69,7 +79,7 @@ pub(super) const BOUNDS: [(u64, f64); 15] = [
     (10_000_000, 10.0),
 ];
 
-pub(super) const BUCKETS: usize = BOUNDS.len() + 1;
+const BUCKETS: usize = BOUNDS.len() + 1;
 
 /// A histogram of durations.
 #[derive(Debug, Default)]
@@ -86,17 +96,19 @@ impl Histogram {
         self.sum.add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    pub(super) fn add_to(&self, total: &mut HistogramTotals) {
-        for (total, count) in total.buckets.iter_mut().zip(self.buckets.counts()) {
-            *total = total.saturating_add(count);
-        }
-        total.nanoseconds = total.nanoseconds.saturating_add(self.sum.get());
+    /// Adds the observations of another histogram.
+    pub(super) fn merge(&self, other: &Self) {
+        self.buckets.merge(&other.buckets);
+        self.sum.merge(&other.sum);
     }
-}
 
-/// The sum of the histograms of all shards.
-#[derive(Debug, Default)]
-pub(super) struct HistogramTotals {
-    pub(super) buckets: [u64; BUCKETS],
-    pub(super) nanoseconds: u64,
+    /// The numbers of observations by bucket.
+    pub(super) fn buckets(&self) -> impl Iterator<Item = u64> + '_ {
+        self.buckets.counts()
+    }
+
+    /// The sum of the durations.
+    pub(super) fn sum(&self) -> Duration {
+        Duration::from_nanos(self.sum.get())
+    }
 }

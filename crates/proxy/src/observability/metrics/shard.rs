@@ -47,6 +47,27 @@ pub struct Shard {
 }
 
 impl Shard {
+    /// Adds the counts of another shard.
+    pub(super) fn merge(&self, other: &Self) {
+        self.received.merge(&other.received);
+        self.sent.merge(&other.sent);
+        self.accepted.merge(&other.accepted);
+        self.opened.merge(&other.opened);
+        self.closed.merge(&other.closed);
+        self.retried.merge(&other.retried);
+        self.early_data_rejected.merge(&other.early_data_rejected);
+        self.early_data_at_once.merge(&other.early_data_at_once);
+        self.early_data_after_handshake.merge(&other.early_data_after_handshake);
+        self.early_data_abandoned.merge(&other.early_data_abandoned);
+        self.refused.merge(&other.refused);
+        self.accept_failed.merge(&other.accept_failed);
+        self.backend_failed.merge(&other.backend_failed);
+        self.handshake_duration.merge(&other.handshake_duration);
+        self.backend_connect_duration.merge(&other.backend_connect_duration);
+        self.handshakes.merge(&other.handshakes);
+        self.failures.merge(&other.failures);
+    }
+
     /// Counts an accepted connection.
     pub fn accepted(&self) {
         self.accepted.increment();

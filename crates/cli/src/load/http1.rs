@@ -1,5 +1,8 @@
 //! A minimal HTTP/1.1 client that repeats one request. The length of heads is limited; content is
 //! counted and discarded. RFC 9112
+//!
+//! hyper, which [`super::http2`] uses, would cost a fifth of the requests and a quarter of the
+//! transfers that a processor can make.
 
 use std::io;
 
