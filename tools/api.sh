@@ -13,6 +13,7 @@ crates=(
     "tercel brotli,hash-lanes,native-roots,webpki-roots,zlib,zstd"
     "tercel-pki native-roots,webpki-roots"
     "tercel-tokio brotli,hash-lanes,native-roots,webpki-roots,zlib,zstd"
+    "tercel-hyper axum,brotli,hash-lanes,native-roots,tonic,webpki-roots,zlib,zstd"
     "tercel-fleet brotli,hash-lanes,zlib"
     "tercel-proxy brotli,hash-lanes,zlib"
 )

@@ -1,0 +1,138 @@
+//! The connector of HTTP clients.
+
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::Uri;
+use http::uri::Scheme;
+use hyper::rt::{Read, Write};
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
+use hyper_util::rt::TokioIo;
+use tercel_tokio::Connector;
+use tercel_tokio::tercel::ClientConfig;
+use tercel_tokio::tercel::pki_types::ServerName;
+use tower_service::Service;
+
+use crate::connector_stream::MaybeHttpsStream;
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Connects hyper's client, or tonic's, to `https` URIs over TLS and to `http` URIs without TLS.
+///
+/// The name in the URI is the name that the server's certificate must have, except with
+/// [`Self::server_name`]. TLS sessions are kept separately for each name and port.
+///
+/// The transport is a connector too, hyper-util's [`HttpConnector`] by default. A connector that
+/// tunnels through a proxy by CONNECT takes its place in [`Self::with_transport`]:
+///
+/// ```
+/// use hyper_util::client::legacy::connect::{HttpConnector, proxy::Tunnel};
+/// use tercel_hyper::{HttpsConnector, tercel::ClientConfig, tercel_tokio::Connector};
+///
+/// # fn connector() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = ClientConfig::builder().native_roots().alpn(&["h2", "http/1.1"]).build()?;
+/// let proxy = Tunnel::new("http://proxy.example:3128".parse()?, HttpConnector::new());
+/// let connector = HttpsConnector::with_transport(proxy, Connector::new(config));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct HttpsConnector<C = HttpConnector> {
+    transport: C,
+    tls: Connector,
+    https_only: bool,
+    server_name: Option<ServerName<'static>>,
+}
+
+impl HttpsConnector {
+    /// A connector over TCP, with a time limit of 15 seconds for a TLS handshake. HTTP/2 is used
+    /// with servers that choose it if the configuration's `alpn` names `h2`.
+    #[must_use]
+    pub fn new(config: Arc<ClientConfig>) -> Self {
+        let mut transport = HttpConnector::new();
+        transport.enforce_http(false);
+        transport.set_nodelay(true);
+        Self::with_transport(transport, Connector::new(config))
+    }
+}
+
+impl<C> HttpsConnector<C> {
+    /// A connector over the connections of `transport`. `tls` sets the time limit of handshakes
+    /// and the asynchronous answers. If `transport` is an [`HttpConnector`], call its
+    /// `enforce_http(false)` before, because otherwise it refuses `https` URIs.
+    #[must_use]
+    pub fn with_transport(transport: C, tls: Connector) -> Self {
+        Self { transport, tls, https_only: false, server_name: None }
+    }
+
+    /// Sets whether `http` URIs are refused. Default: off; they are connected to without TLS.
+    #[must_use]
+    pub fn https_only(mut self, on: bool) -> Self {
+        self.https_only = on;
+        self
+    }
+
+    /// Sets the name that is sent to every server and that its certificate must have, instead of
+    /// the name in the URI.
+    #[must_use]
+    pub fn server_name(mut self, name: ServerName<'static>) -> Self {
+        self.server_name = Some(name);
+        self
+    }
+
+    /// The name and port of the server; `None` without TLS.
+    fn tls_server(&self, uri: &Uri) -> io::Result<Option<(ServerName<'static>, u16)>> {
+        let refused = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
+        if uri.scheme() == Some(&Scheme::HTTP) && !self.https_only {
+            return Ok(None);
+        }
+        if uri.scheme() != Some(&Scheme::HTTPS) {
+            return Err(refused(format!("the scheme of {uri} is not https")));
+        }
+        let host = uri.host().ok_or_else(|| refused(format!("{uri} has no host")))?;
+        // An IPv6 address is in brackets. RFC 3986 3.2.2
+        let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
+        let name = match &self.server_name {
+            Some(name) => name.clone(),
+            None => ServerName::try_from(host.to_owned())
+                .map_err(|error| refused(format!("the host of {uri}: {error}")))?,
+        };
+        Ok(Some((name, uri.port_u16().unwrap_or(443))))
+    }
+}
+
+impl<C> Service<Uri> for HttpsConnector<C>
+where
+    C: Service<Uri>,
+    C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    C::Error: Into<BoxError>,
+    C::Future: Send + 'static,
+{
+    type Response = MaybeHttpsStream<C::Response>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.transport.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let server = match self.tls_server(&uri) {
+            Ok(server) => server,
+            Err(error) => return Box::pin(async move { Err(error.into()) }),
+        };
+        let (connecting, tls) = (self.transport.call(uri), self.tls.clone());
+        Box::pin(async move {
+            let transport = connecting.await.map_err(Into::into)?;
+            let Some((name, port)) = server else {
+                return Ok(MaybeHttpsStream::Http(transport));
+            };
+            let stream = tls.port(port).connect(name, TokioIo::new(transport)).await?;
+            Ok(MaybeHttpsStream::Https(TokioIo::new(stream)))
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! The stream of an HTTP client.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::TokioIo;
+use tercel_tokio::TlsStream;
+
+use crate::info::TlsInfo;
+
+/// A connection to a server, with TLS if the URI's scheme is `https`.
+///
+/// The connection of an `https` URI adds a [`TlsInfo`] to the extensions of its responses.
+// Nearly all connections are `https`, so a box would cost an allocation and save no memory.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum MaybeHttpsStream<T> {
+    /// A transport without TLS.
+    Http(T),
+    /// A TLS connection over a transport.
+    Https(TokioIo<TlsStream<TokioIo<T>>>),
+}
+
+impl<T: Connection + Read + Write + Unpin> Connection for MaybeHttpsStream<T> {
+    fn connected(&self) -> Connected {
+        match self {
+            Self::Http(transport) => transport.connected(),
+            Self::Https(stream) => {
+                let (info, transport) = (stream.inner().info(), stream.inner().transport());
+                let connected = transport.inner().connected().extra(TlsInfo::new(info));
+                match info.alpn.as_deref() {
+                    Some(b"h2") => connected.negotiated_h2(),
+                    _ => connected,
+                }
+            }
+        }
+    }
+}
+
+impl<T: Read + Write + Unpin> Read for MaybeHttpsStream<T> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Http(transport) => Pin::new(transport).poll_read(context, buffer),
+            Self::Https(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl<T: Read + Write + Unpin> MaybeHttpsStream<T> {
+    /// The writing side of either variant.
+    fn writer(self: Pin<&mut Self>) -> Pin<&mut (dyn Write + '_)> {
+        match self.get_mut() {
+            Self::Http(transport) => Pin::<&mut T>::new(transport),
+            Self::Https(stream) => Pin::<&mut TokioIo<_>>::new(stream),
+        }
+    }
+}
+
+impl<T: Read + Write + Unpin> Write for MaybeHttpsStream<T> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.writer().poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.writer().poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.writer().poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Http(transport) => transport.is_write_vectored(),
+            Self::Https(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.writer().poll_write_vectored(context, slices)
+    }
+}

@@ -1,0 +1,85 @@
+//! The listener of HTTP servers.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tercel_tokio::tercel::ServerConfig;
+use tercel_tokio::{Acceptor, Listen, TlsListener, TlsStream};
+use tokio::net::{TcpListener, ToSocketAddrs};
+
+/// Accepts TLS connections for an HTTP server.
+///
+/// It is a [`TlsListener`] in the form that servers expect: with the feature `axum`, a
+/// `axum::serve::Listener`; with the feature `tonic`, a stream for `serve_with_incoming`. For
+/// hyper itself, see [`Self::accept`].
+///
+/// HTTP/2 is used with clients that offer it if the configuration's `alpn` names `h2`. Call
+/// [`Self::new`] with a [`TlsListener`] to set limits or a callback for failures.
+pub struct HttpsListener<L: Listen = TcpListener> {
+    pub(crate) tls: TlsListener<L>,
+}
+
+impl HttpsListener {
+    /// Listens on TCP, with the limits of [`TlsListener`]. Failed handshakes are not reported.
+    ///
+    /// # Errors
+    /// Those of [`TcpListener::bind`].
+    pub async fn bind(address: impl ToSocketAddrs, config: Arc<ServerConfig>) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        Ok(Self::new(TlsListener::new(listener, Acceptor::new(config))))
+    }
+}
+
+impl<L: Listen> HttpsListener<L> {
+    /// A listener on the connections of `tls`.
+    #[must_use]
+    pub fn new(tls: TlsListener<L>) -> Self {
+        Self { tls }
+    }
+
+    /// The next connection whose handshake is complete, with the address of its client.
+    ///
+    /// ```no_run
+    /// use http_body_util::Full;
+    /// use hyper::{Response, body::Bytes, service::service_fn};
+    /// use hyper_util::rt::{TokioExecutor, TokioIo};
+    /// use hyper_util::server::conn::auto::Builder;
+    ///
+    /// # async fn serve(mut listener: tercel_hyper::HttpsListener) {
+    /// loop {
+    ///     let (stream, _) = listener.accept().await;
+    ///     tokio::spawn(async move {
+    ///         let hello = service_fn(async |_| {
+    ///             Ok::<_, std::convert::Infallible>(Response::new(Full::<Bytes>::from("hello\n")))
+    ///         });
+    ///         Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), hello).await
+    ///     });
+    /// }
+    /// # }
+    /// ```
+    pub async fn accept(&mut self) -> (TlsStream<L::Transport>, L::Address) {
+        self.tls.accept().await
+    }
+
+    /// As [`Self::accept`], for implementations of futures and streams.
+    pub fn poll_accept(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<(TlsStream<L::Transport>, L::Address)> {
+        self.tls.poll_accept(context)
+    }
+
+    /// The source of connections, such as the [`TcpListener`].
+    #[must_use]
+    pub fn get_ref(&self) -> &L {
+        self.tls.get_ref()
+    }
+}
+
+impl<L: Listen> fmt::Debug for HttpsListener<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpsListener").finish_non_exhaustive()
+    }
+}

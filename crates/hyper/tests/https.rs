@@ -1,0 +1,301 @@
+//! The connector and the listener: versions of HTTP, certificates, proxies, and what handlers learn
+//! about a connection.
+#![allow(clippy::unwrap_used)]
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::ConnectInfo as Extract;
+use axum::routing::get;
+use http::{StatusCode, Version};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Bytes;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{Connect, HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType};
+use tercel_hyper::tercel::client::ClientConfigBuilder;
+use tercel_hyper::tercel::pki::{Roots, uri_names};
+use tercel_hyper::tercel::pki_types::{CertificateDer, PrivateKeyDer};
+use tercel_hyper::tercel::server::{ClientAuth, ServerConfigBuilder};
+use tercel_hyper::tercel::{ClientConfig, Credential, ServerConfig};
+use tercel_hyper::tercel_tokio::Connector;
+use tercel_hyper::{ConnectInfo, HttpsConnector, HttpsListener, TlsInfo};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+const HTTP: [&str; 2] = ["h2", "http/1.1"];
+const SPIFFE_ID: &str = "spiffe://example.org/client";
+
+/// An authority that signs the certificates of a test.
+struct Authority(Issuer<'static, KeyPair>, CertificateDer<'static>);
+
+impl Authority {
+    fn new() -> Self {
+        Self::named("Authority")
+    }
+
+    fn named(name: &str) -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let root = params.self_signed(&key).unwrap().der().clone();
+        Self(Issuer::new(params, key), root)
+    }
+
+    fn sign(&self, params: &CertificateParams) -> Credential {
+        let key = KeyPair::generate().unwrap();
+        let leaf = params.signed_by(&key, &self.0).unwrap().der().clone();
+        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+        Credential::new(vec![leaf], &key).unwrap()
+    }
+
+    fn roots(&self) -> Roots {
+        let mut roots = Roots::new();
+        roots.add_der(&self.1).unwrap();
+        roots
+    }
+
+    fn server(&self) -> ServerConfigBuilder {
+        let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+        let params = CertificateParams::new(names).unwrap();
+        ServerConfig::builder().credential(self.sign(&params)).alpn(&HTTP)
+    }
+
+    fn client(&self) -> ClientConfigBuilder {
+        ClientConfig::builder().roots(self.roots()).alpn(&HTTP)
+    }
+}
+
+/// Serves an application that says what it learns about its client; returns the port.
+async fn serve(config: Arc<ServerConfig>, address: &str) -> u16 {
+    let listener = HttpsListener::bind(address, config).await.unwrap();
+    let port = listener.get_ref().local_addr().unwrap().port();
+    let app = Router::new().route("/", get(describe));
+    let app = app.into_make_service_with_connect_info::<ConnectInfo<SocketAddr>>();
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    port
+}
+
+async fn describe(Extract(client): Extract<ConnectInfo<SocketAddr>>) -> String {
+    let names = client.tls.peer_chain().first().map(|leaf| uri_names(leaf).unwrap());
+    let name = names.and_then(|names| names.into_iter().next());
+    format!(
+        "{} {} {}",
+        client.peer.ip(),
+        client.tls.server_name().unwrap_or("-"),
+        name.as_deref().unwrap_or("-")
+    )
+}
+
+type HttpClient<C> = Client<C, Empty<Bytes>>;
+
+fn client<C: Connect + Clone>(connector: C) -> HttpClient<C> {
+    Client::builder(TokioExecutor::new()).build(connector)
+}
+
+struct Answer {
+    status: StatusCode,
+    version: Version,
+    tls: Option<TlsInfo>,
+    body: String,
+}
+
+/// Requests this URI; the error is the text of all causes.
+macro_rules! get {
+    ($client:expr, $uri:expr) => {
+        match $client.get($uri.parse().unwrap()).await {
+            Ok(response) => {
+                let (status, version) = (response.status(), response.version());
+                let tls = response.extensions().get::<TlsInfo>().cloned();
+                let body = response.into_body().collect().await.unwrap().to_bytes();
+                let body = String::from_utf8(body.to_vec()).unwrap();
+                Ok(Answer { status, version, tls, body })
+            }
+            Err(error) => Err(causes(&error)),
+        }
+    };
+}
+
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[tokio::test]
+async fn alpn_decides_on_the_version_of_http() {
+    let authority = Authority::new();
+    let port = serve(authority.server().build().unwrap(), "127.0.0.1:0").await;
+    let uri = format!("https://localhost:{port}/");
+    let offers: [(&[&str], Version); 3] =
+        [(&HTTP, Version::HTTP_2), (&["http/1.1"], Version::HTTP_11), (&[], Version::HTTP_11)];
+    for (offer, version) in offers {
+        let config = authority.client().alpn(offer).build().unwrap();
+        let answer: Answer = get!(client(HttpsConnector::new(config)), uri).unwrap();
+        assert_eq!((answer.status, answer.version), (StatusCode::OK, version));
+        assert_eq!(answer.body, "127.0.0.1 localhost -");
+        let alpn = answer.tls.unwrap().alpn().map(<[u8]>::to_vec);
+        assert_eq!(alpn.is_none(), offer.is_empty());
+        assert_eq!(alpn.as_deref() == Some(b"h2"), version == Version::HTTP_2);
+    }
+}
+
+#[tokio::test]
+async fn an_untrusted_certificate_is_refused_with_the_reason() {
+    let port = serve(Authority::new().server().build().unwrap(), "127.0.0.1:0").await;
+    let config = Authority::named("Another").client().build().unwrap();
+    let error = get!(client(HttpsConnector::new(config)), format!("https://localhost:{port}/"));
+    let error = error.map(|answer| answer.body).unwrap_err();
+    assert!(error.contains("the issuer is unknown"), "{error}");
+}
+
+#[tokio::test]
+async fn a_host_that_the_certificate_does_not_name_is_refused_unless_a_name_is_set() {
+    let authority = Authority::new();
+    let names = CertificateParams::new(vec!["service.example".to_owned()]).unwrap();
+    let config = ServerConfig::builder().credential(authority.sign(&names)).build().unwrap();
+    let port = serve(config, "127.0.0.1:0").await;
+    let uri = format!("https://localhost:{port}/");
+    let connector = HttpsConnector::new(authority.client().build().unwrap());
+    let error = get!(client(connector.clone()), uri).map(|answer| answer.body).unwrap_err();
+    assert!(error.contains("service.example"), "{error}");
+    let named = connector.server_name("service.example".try_into().unwrap());
+    assert_eq!(get!(client(named), uri).unwrap().body, "127.0.0.1 service.example -");
+}
+
+#[tokio::test]
+async fn addresses_are_names_too() {
+    let authority = Authority::new();
+    let connector = HttpsConnector::new(authority.client().build().unwrap());
+    for (listen, host) in [("127.0.0.1:0", "127.0.0.1"), ("[::1]:0", "[::1]")] {
+        let port = serve(authority.server().build().unwrap(), listen).await;
+        let answer = get!(client(connector.clone()), format!("https://{host}:{port}/")).unwrap();
+        // RFC 6066 3: an address is not sent as a server name.
+        let ip = host.trim_matches(['[', ']']);
+        assert_eq!(answer.body, format!("{ip} - -"));
+    }
+}
+
+#[tokio::test]
+async fn http_without_tls_is_connected_to_unless_only_https_is_allowed() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let uri = format!("http://localhost:{}/", listener.local_addr().unwrap().port());
+    let app = Router::new().route("/", get(|| async { "plain" }));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let connector = HttpsConnector::new(Authority::new().client().build().unwrap());
+    let answer = get!(client(connector.clone()), uri).unwrap();
+    assert!(answer.tls.is_none() && answer.body == "plain", "{}", answer.body);
+    let error = get!(client(connector.https_only(true)), uri).map(|answer| answer.body);
+    assert!(error.as_ref().is_err_and(|e| e.contains("is not https")), "{error:?}");
+}
+
+#[tokio::test]
+async fn connections_of_one_name_and_port_resume_and_others_do_not() {
+    let authority = Authority::new();
+    let config = authority.server().build().unwrap();
+    let ports = [
+        serve(Arc::clone(&config), "127.0.0.1:0").await,
+        serve(Arc::clone(&config), "127.0.0.1:0").await,
+    ];
+    let connector = HttpsConnector::new(authority.client().build().unwrap());
+    let mut resumed = Vec::new();
+    for port in [ports[0], ports[0], ports[1]] {
+        // A new client has a pool of its own, so each request makes a connection.
+        let answer = get!(client(connector.clone()), format!("https://localhost:{port}/")).unwrap();
+        resumed.push(answer.tls.unwrap().resumed());
+    }
+    assert_eq!(resumed, [false, true, false]);
+}
+
+#[tokio::test]
+async fn one_connection_serves_many_requests() {
+    let authority = Authority::new();
+    let uri = format!(
+        "https://localhost:{}/",
+        serve(authority.server().build().unwrap(), "127.0.0.1:0").await
+    );
+    for offer in [&HTTP[..], &HTTP[1..]] {
+        let config = authority.client().alpn(offer).without_resumption().build().unwrap();
+        let client = client(HttpsConnector::new(config));
+        let first = get!(client, uri).unwrap().tls.unwrap();
+        let second = get!(client, uri).unwrap().tls.unwrap();
+        // The information belongs to the connection: one allocation is shared by all responses.
+        assert!(std::ptr::eq(first.alpn().unwrap(), second.alpn().unwrap()));
+    }
+}
+
+#[tokio::test]
+async fn handlers_learn_the_name_of_an_authenticated_client() {
+    let authority = Authority::new();
+    let server =
+        authority.server().client_auth(ClientAuth::Required, authority.roots()).build().unwrap();
+    let port = serve(server, "127.0.0.1:0").await;
+    let uri = format!("https://localhost:{port}/");
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.subject_alt_names = vec![SanType::URI(SPIFFE_ID.try_into().unwrap())];
+    let config = authority.client().credential(authority.sign(&params)).build().unwrap();
+    let answer = get!(client(HttpsConnector::new(config)), uri).unwrap();
+    assert_eq!(answer.body, format!("127.0.0.1 localhost {SPIFFE_ID}"));
+    let without = authority.client().build().unwrap();
+    assert!(get!(client(HttpsConnector::new(without)), uri).is_err());
+}
+
+#[tokio::test]
+async fn a_proxy_tunnels_by_connect() {
+    let authority = Authority::new();
+    let port = serve(authority.server().build().unwrap(), "127.0.0.1:0").await;
+    let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let proxy_uri = format!("http://{}", proxy.local_addr().unwrap()).parse().unwrap();
+    let tunnel = tokio::spawn(async move { tunnel(proxy.accept().await?.0).await });
+    let config = authority.client().build().unwrap();
+    let connector = HttpsConnector::with_transport(
+        Tunnel::new(proxy_uri, HttpConnector::new()),
+        Connector::new(config),
+    );
+    let client = client(connector);
+    let answer = get!(client, format!("https://localhost:{port}/")).unwrap();
+    assert_eq!((answer.version, answer.body.as_str()), (Version::HTTP_2, "127.0.0.1 localhost -"));
+    drop(client);
+    assert_eq!(tunnel.await.unwrap().unwrap(), format!("CONNECT localhost:{port} HTTP/1.1"));
+}
+
+/// Serves one CONNECT request; returns its first line.
+async fn tunnel(mut client: TcpStream) -> io::Result<String> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(client.read_u8().await?);
+    }
+    let line = String::from_utf8_lossy(&head).lines().next().unwrap_or_default().to_owned();
+    let target = line.split(' ').nth(1).unwrap_or_default();
+    let mut server = TcpStream::connect(target).await?;
+    client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
+    let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+    Ok(line)
+}
+
+#[tokio::test]
+async fn a_silent_server_is_left_after_the_time_limit() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let uri = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
+    let silent = tokio::spawn(async move { listener.accept().await });
+    let config = Authority::new().client().build().unwrap();
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    let tls = Connector::new(config).time_limit(Some(Duration::from_millis(50)));
+    let begin = Instant::now();
+    let error = get!(client(HttpsConnector::with_transport(http, tls)), uri);
+    let error = error.map(|answer| answer.body).unwrap_err();
+    assert!(error.contains("50 ms") || error.contains("50ms"), "{error}");
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    drop(silent.await);
+}
