@@ -46,6 +46,7 @@ pub(crate) mod kem;
 pub(crate) mod lanes;
 pub(crate) mod memory;
 pub(crate) mod ml_dsa;
+pub(crate) mod pkcs12;
 pub(crate) mod pkey;
 pub(crate) mod rsa;
 pub(crate) mod secret;

@@ -39,6 +39,7 @@ const MODULES: [(&str, &[&str]); 9] = [
             "signature",
             "public_key",
             "signing_key",
+            "pkcs12",
             "aead",
         ],
     ),
