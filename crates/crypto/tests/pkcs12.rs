@@ -6,7 +6,7 @@ use std::process::Command;
 use tercel_crypto::{CryptoError, Pkcs12, SigningKey};
 
 /// Forms of encryption: the default of OpenSSL 3 (PBES2 with AES), the default of older versions
-/// (3DES and RC2-40), other ciphers of PBES2, and certificates in the clear.
+/// (3DES and RC2-40), other ciphers of PBES2 (RFC 8018 6.2), and certificates in the clear.
 const FORMS: [&[&str]; 5] = [
     &[],
     &["-legacy"],
@@ -79,6 +79,7 @@ fn a_wrong_password_and_a_changed_file_are_rejected() {
     }
 }
 
+/// RFC 7292 4: a file contains any number of keys and certificates.
 #[test]
 fn a_file_may_contain_no_key() {
     let Some(folder) = folder("pkcs12-no-key") else { return };

@@ -39,9 +39,9 @@
 //! # Transports that would block
 //!
 //! A handshake over a transport that returns [`WouldBlock`](std::io::ErrorKind::WouldBlock) ends
-//! with [`HandshakeError::WouldBlock`], whose [`MidHandshakeTlsStream`] continues it. Reads, writes,
-//! `flush` and [`TlsStream::shutdown`] return such an error too, and can be repeated. `write` takes
-//! the bytes if they are encrypted; `flush`, or the next call, sends the rest.
+//! with [`HandshakeError::WouldBlock`], whose [`MidHandshakeTlsStream`] continues it. `read`,
+//! `write`, `flush` and [`TlsStream::shutdown`] return such an error too, and can be repeated.
+//! `write` takes bytes as soon as they are encrypted; `flush`, or the next call, sends the rest.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
