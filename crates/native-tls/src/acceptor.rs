@@ -53,6 +53,8 @@ impl TlsAcceptorBuilder {
             .credential(self.identity.credential()?)
             .alpn(&self.alpn)
             .ignore_unknown_alpn(true)
+            // As with OpenSSL: many clients close the transport only.
+            .tolerate_truncation(true)
             .build();
         Ok(TlsAcceptor { config: config.map_err(Kind::Config)?, chain: self.identity.chain() })
     }

@@ -119,6 +119,8 @@ impl TlsConnectorBuilder {
             .verifier(Policy::Here(self.verifier()?))
             .alpn(&self.alpn)
             .send_server_name(self.use_sni)
+            // As with OpenSSL: many servers close the transport only.
+            .tolerate_truncation(true)
             // The response would be ignored.
             .request_ocsp(false)
             // As with OpenSSL. Users of `tls_server_end_point` need the current certificate.

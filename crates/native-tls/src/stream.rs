@@ -12,8 +12,9 @@ use crate::error::{Kind, Result};
 
 /// A TLS connection over a transport.
 ///
-/// `read` returns 0 after the peer's close_notify. If the transport ends without a close_notify,
-/// `read` returns [`io::ErrorKind::UnexpectedEof`].
+/// `read` returns 0 after the peer's close_notify, and also if the transport ends without one, as
+/// with native-tls on OpenSSL. An attacker can end the transport early, so the protocol above has
+/// to mark its end. `tercel::Stream` distinguishes both by default. RFC 9846 6.1
 pub struct TlsStream<S> {
     stream: tercel::Stream<S>,
     /// A server's own chain.

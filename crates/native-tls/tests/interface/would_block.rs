@@ -203,12 +203,24 @@ fn the_peers_close_notify_ends_reading() {
     }
 }
 
+/// With or without bytes of a record that is incomplete. RFC 9846 6.1
 #[test]
-fn an_end_without_close_notify_is_an_error() {
-    let (mut client, server) = loopback();
-    drop(server.get_ref().shutdown(std::net::Shutdown::Both));
-    drop(server);
-    assert_eq!(client.read(&mut [0; 9]).unwrap_err().kind(), ErrorKind::UnexpectedEof);
+fn an_end_without_close_notify_is_an_end() {
+    for partial in [&b""[..], &[23, 3, 3]] {
+        let (mut client, mut server) = loopback();
+        server.write_all(b"hello").unwrap();
+        server.get_mut().write_all(partial).unwrap();
+        server.get_ref().shutdown(std::net::Shutdown::Write).unwrap();
+        let mut received = Vec::new();
+        client.read_to_end(&mut received).unwrap();
+        assert_eq!(received, b"hello");
+        assert_eq!(client.read(&mut [0; 9]).unwrap(), 0);
+        client.write_all(b"world").unwrap();
+        client.flush().unwrap();
+        let mut received = [0; 5];
+        server.read_exact(&mut received).unwrap();
+        assert_eq!(&received, b"world");
+    }
 }
 
 #[test]
