@@ -6,12 +6,14 @@ use std::process::Command;
 use tercel_crypto::{CryptoError, Pkcs12, SigningKey};
 
 /// Forms of encryption: the default of OpenSSL 3 (PBES2 with AES), the default of older versions
-/// (3DES and RC2-40), other ciphers of PBES2 (RFC 8018 6.2), and certificates in the clear.
-const FORMS: [&[&str]; 5] = [
+/// (3DES and RC2-40), other ciphers of PBES2 (RFC 8018 6.2), RC4, and certificates in the clear.
+const FORMS: [&[&str]; 7] = [
     &[],
     &["-legacy"],
     &["-keypbe", "AES-128-CBC", "-certpbe", "AES-128-CBC", "-macalg", "sha512"],
     &["-keypbe", "PBE-SHA1-3DES", "-certpbe", "PBE-SHA1-3DES", "-macalg", "sha1"],
+    &["-keypbe", "DES-EDE3-CBC", "-certpbe", "DES-EDE3-CBC"],
+    &["-legacy", "-keypbe", "PBE-SHA1-RC4-128", "-certpbe", "PBE-SHA1-RC4-128"],
     &["-certpbe", "NONE"],
 ];
 
