@@ -25,6 +25,7 @@ check:
     cargo fmt --all --check
     cargo fmt --manifest-path fuzz/Cargo.toml --check
     cargo fmt --manifest-path conformance/peers/Cargo.toml --all --check
+    cargo fmt --manifest-path conformance/rust-users/Cargo.toml --check
     cargo fmt --manifest-path lab/Cargo.toml --all --check
     cargo fmt --manifest-path lab/workers/openssl/Cargo.toml --check
     cargo fmt --manifest-path lab/workers/boringssl/Cargo.toml --check
@@ -99,6 +100,10 @@ fleet *FLAGS="":
 faults *FLAGS="":
     cargo build --release -p tercel-cli
     cargo run --release -p tercel-conformance-faults -- --tercel {{ quote(tercel) }} {{ FLAGS }}
+
+# Run unmodified client libraries that use native-tls on Tercel: conformance/rust-users/README.md.
+rust-users:
+    cargo run --locked --manifest-path conformance/rust-users/Cargo.toml --target-dir {{ quote(build / "rust-users") }}
 
 [private]
 peers FEATURES:

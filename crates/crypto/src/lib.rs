@@ -15,6 +15,7 @@
 //! | derive secrets, TLS 1.2 | [`Tls12Prf`] in `prf.rs` |
 //! | exchange keys | [`KeyExchange`] in `key_exchange/mod.rs` |
 //! | sign | [`SigningKey`], [`Signer`] in `signing_key.rs` |
+//! | read PKCS#12 files | [`Pkcs12`] in `pkcs12.rs` |
 //! | verify signatures | [`PublicKey`] in `public_key.rs` |
 //! | random bytes | [`fill_random`] in `random.rs` |
 //! | share mutable data between threads | [`lock`] |
@@ -59,6 +60,7 @@ mod key_exchange;
 mod key_parts;
 pub mod lock;
 mod memory;
+mod pkcs12;
 mod prf;
 mod public_key;
 mod random;
@@ -80,6 +82,7 @@ pub use hmac::HmacKey;
 pub use interleaved_hash::InterleavedHash;
 pub use key_exchange::{KeyExchange, KeyExchangeAlgorithm};
 pub use memory::{constant_time_eq, wipe};
+pub use pkcs12::Pkcs12;
 pub use prf::{PrfRun, Tls12Prf};
 pub use public_key::PublicKey;
 pub use random::fill_random;

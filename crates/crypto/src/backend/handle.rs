@@ -89,7 +89,7 @@ unsafe impl Send for Handle<lc::RSA> {}
 unsafe impl Sync for Handle<lc::RSA> {}
 
 /// Bytes that AWS-LC has allocated, freed on drop.
-pub(super) struct Bytes {
+pub(crate) struct Bytes {
     start: NonNull<u8>,
     len: usize,
 }

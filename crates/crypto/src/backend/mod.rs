@@ -46,6 +46,7 @@ pub(crate) mod kem;
 pub(crate) mod lanes;
 pub(crate) mod memory;
 pub(crate) mod ml_dsa;
+pub(crate) mod pkcs12;
 pub(crate) mod pkey;
 pub(crate) mod rsa;
 pub(crate) mod secret;
@@ -96,7 +97,7 @@ fn failed(error: CryptoError) -> CryptoError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AeadAlgorithm, AeadKey, KeyKind, PublicKey, SigningKey};
+    use crate::{AeadAlgorithm, AeadKey, KeyKind, Pkcs12, PublicKey, SigningKey};
 
     #[test]
     fn failures_leave_nothing_in_the_error_queue() {
@@ -104,6 +105,7 @@ mod tests {
         assert!(key.open(&[0; 12], b"", &[2; 32], &mut [0; 16]).is_err());
         assert!(SigningKey::from_der(b"no key").is_err());
         assert!(PublicKey::from_spki(b"no key").is_err());
+        assert!(Pkcs12::open(b"no file", "").is_err());
         assert!(PublicKey::from_raw(KeyKind::EcdsaP256, &[4; 65]).is_err());
         // SAFETY: the call only reads the error queue of the calling thread.
         assert_eq!(unsafe { aws_lc_sys::ERR_peek_error() }, 0);

@@ -109,28 +109,6 @@ impl<T: Read + Write> Stream<T> {
         stream
     }
 
-    /// Returns the connection.
-    #[must_use]
-    pub fn connection(&self) -> &Connection {
-        &self.connection
-    }
-
-    /// Returns the connection for modification.
-    pub fn connection_mut(&mut self) -> &mut Connection {
-        &mut self.connection
-    }
-
-    /// Returns the transport.
-    #[must_use]
-    pub fn transport(&self) -> &T {
-        &self.transport
-    }
-
-    /// Returns the transport, to change its settings. It must not be read from or written to.
-    pub fn transport_mut(&mut self) -> &mut T {
-        &mut self.transport
-    }
-
     /// Sends close_notify and flushes. The peer's data can still be read until the peer closes too.
     /// RFC 9846 6.1
     ///
@@ -293,6 +271,52 @@ impl<T: Read + Write> Stream<T> {
             Err(Error::Internal(InternalError::Closed)) => Ok(()),
             other => other,
         }
+    }
+}
+
+impl<T> Stream<T> {
+    /// Returns the connection.
+    #[must_use]
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Returns the connection for modification.
+    pub fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// Returns the transport.
+    #[must_use]
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    /// Returns the transport, to change its settings. It must not be read from or written to.
+    pub fn transport_mut(&mut self) -> &mut T {
+        &mut self.transport
+    }
+
+    /// Returns the stream with the transport that `change` makes of the transport. It must carry
+    /// the same bytes: for instance an owned socket in place of a reference to it.
+    #[must_use]
+    pub fn map_transport<U>(self, change: impl FnOnce(T) -> U) -> Stream<U> {
+        Stream {
+            transport: change(self.transport),
+            connection: self.connection,
+            received: self.received,
+            opened: self.opened,
+            taken: self.taken,
+            sealed: self.sealed,
+            certificates: self.certificates,
+        }
+    }
+
+    /// Returns the number of bytes that can be read without using the transport, because they are
+    /// decrypted already.
+    #[must_use]
+    pub fn buffered(&self) -> usize {
+        self.opened.len().saturating_sub(self.taken)
     }
 }
 

@@ -44,6 +44,31 @@ fn an_echo_over_sockets() {
     }
 }
 
+/// Decrypted bytes that the caller has not read are counted, and belong to the stream when its
+/// transport is replaced.
+#[test]
+fn a_stream_with_another_transport_continues() {
+    for version in BOTH_VERSIONS {
+        let (mut stream, echo) = connect(version, |mut stream| {
+            stream.write_all(b"hello").unwrap();
+            let mut answer = [0; 7];
+            stream.read_exact(&mut answer).unwrap();
+            answer
+        });
+        assert_eq!(stream.buffered(), 0);
+        stream.read_exact(&mut [0; 2]).unwrap();
+        assert_eq!(stream.buffered(), 3);
+        let mut stream = stream.map_transport(Box::new);
+        assert_eq!(stream.buffered(), 3);
+        let mut rest = [0; 3];
+        stream.read_exact(&mut rest).unwrap();
+        assert_eq!((&rest, stream.buffered()), (b"llo", 0));
+        stream.write_all(b"goodbye").unwrap();
+        stream.flush().unwrap();
+        assert_eq!(&echo.join().unwrap(), b"goodbye");
+    }
+}
+
 #[test]
 fn small_reads_get_everything() {
     for version in BOTH_VERSIONS {

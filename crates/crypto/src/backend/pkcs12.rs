@@ -1,0 +1,99 @@
+//! PKCS#12 files.
+
+use core::ffi::{CStr, c_void};
+use core::ptr;
+
+use aws_lc_sys as lc;
+
+use super::failed;
+use super::handle::{Bytes, Handle, Object};
+use crate::error::CryptoError;
+
+/// The contents of a file: the private key, if there is one, as PKCS#8; and the certificates, in
+/// the order of the file.
+pub(crate) struct Contents {
+    pub(crate) key: Option<Bytes>,
+    pub(crate) certificates: Vec<Vec<u8>>,
+}
+
+/// Verifies the MAC of `file` with `password`, and decrypts the contents.
+pub(crate) fn open(file: &[u8], password: &CStr) -> Result<Contents, CryptoError> {
+    // SAFETY: the result is null, or we own it.
+    let stack = unsafe { Handle::new(lc::OPENSSL_sk_new_null(), CryptoError::Internal)? };
+    let mut input = lc::CBS { data: file.as_ptr(), len: file.len() };
+    let mut key = ptr::null_mut();
+    // SAFETY: `input` covers `file`, and `password` ends in NUL. A `STACK_OF(X509)` is an
+    // `OPENSSL_STACK` of pointers to X509, and `stack` is one without elements.
+    let opened = unsafe {
+        let stack = stack.as_ptr().cast();
+        lc::PKCS12_get_key_and_certs(&raw mut key, stack, &raw mut input, password.as_ptr())
+    };
+    if opened != 1 {
+        return Err(reason());
+    }
+    let key = match key.is_null() {
+        true => None,
+        // SAFETY: `key` is a valid object, and we own it.
+        false => Some(to_pkcs8(&unsafe { Handle::new(key, CryptoError::Internal)? })?),
+    };
+    Ok(Contents { key, certificates: certificates(&stack)? })
+}
+
+/// Distinguishes a wrong password from other errors, and clears the error queue.
+fn reason() -> CryptoError {
+    // SAFETY: the call only reads the error queue of the calling thread.
+    let last = unsafe { lc::ERR_peek_last_error() };
+    let code = (lc::ERR_GET_LIB(last), lc::ERR_GET_REASON(last));
+    failed(match code == (lc::ERR_LIB_PKCS12, lc::PKCS12_R_MAC_VERIFY_FAILURE) {
+        true => CryptoError::Rejected,
+        false => CryptoError::InvalidKey,
+    })
+}
+
+fn to_pkcs8(key: &Handle<lc::EVP_PKEY>) -> Result<Bytes, CryptoError> {
+    // SAFETY: a `CBB` is plain data, and zeros are its state before `CBB_init`.
+    let mut builder: lc::CBB = unsafe { core::mem::zeroed() };
+    let (mut start, mut len) = (ptr::null_mut(), 0);
+    // SAFETY: the key is valid; `builder` is initialised first, and not moved. `CBB_cleanup` may
+    // be called on a builder that failed at any point. After `CBB_finish` the block is ours.
+    unsafe {
+        let written = lc::CBB_init(&raw mut builder, 0) == 1
+            && lc::EVP_marshal_private_key(&raw mut builder, key.as_ptr()) == 1
+            && lc::CBB_finish(&raw mut builder, &raw mut start, &raw mut len) == 1;
+        if !written {
+            lc::CBB_cleanup(&raw mut builder);
+            return Err(failed(CryptoError::Internal));
+        }
+        Bytes::new(start, len)
+    }
+}
+
+fn certificates(stack: &Handle<lc::OPENSSL_STACK>) -> Result<Vec<Vec<u8>>, CryptoError> {
+    // SAFETY: the stack is valid.
+    let count = unsafe { lc::OPENSSL_sk_num(stack.as_ptr()) };
+    (0..count)
+        .map(|index| {
+            let mut start = ptr::null_mut();
+            // SAFETY: the stack is valid and contains valid certificates, which it owns. As
+            // `start` is null, the encoding is a new block, which is ours.
+            unsafe {
+                let certificate = lc::OPENSSL_sk_value(stack.as_ptr(), index).cast();
+                let len = lc::i2d_X509(certificate, &raw mut start);
+                let len = usize::try_from(len).map_err(|_| failed(CryptoError::Internal))?;
+                Ok(Bytes::new(start, len)?.to_vec())
+            }
+        })
+        .collect()
+}
+
+/// A stack of certificates.
+impl Object for lc::OPENSSL_STACK {
+    unsafe fn free(object: *mut Self) {
+        unsafe extern "C" fn free_certificate(certificate: *mut c_void) {
+            // SAFETY: the stack owns its certificates.
+            unsafe { lc::X509_free(certificate.cast()) };
+        }
+        // SAFETY: the caller's promise; the elements are certificates.
+        unsafe { lc::sk_pop_free(object, Some(free_certificate)) };
+    }
+}

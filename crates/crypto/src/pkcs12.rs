@@ -1,0 +1,45 @@
+//! PKCS#12 files: a private key and certificates, protected by a password. RFC 7292
+
+use std::ffi::CString;
+
+use crate::backend::pkcs12;
+use crate::error::CryptoError;
+use crate::memory::wipe;
+use crate::signing_key::SigningKey;
+
+/// The contents of a PKCS#12 file.
+pub struct Pkcs12 {
+    /// The private key, if there is one.
+    pub key: Option<SigningKey>,
+    /// The certificates (DER) in the order of the file, which need not be the order of a chain.
+    pub certificates: Vec<Vec<u8>>,
+}
+
+impl Pkcs12 {
+    /// Verifies the MAC of a file (BER) with the password, and decrypts the contents. The
+    /// encryption may be PBES2, or 3DES, RC2-40 and RC4 of older files. RFC 7292 4, RFC 8018 6.2
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::Rejected`] for a wrong password or a modified file,
+    /// [`CryptoError::InvalidKey`] for a malformed file, one without a MAC, one with several
+    /// keys, or one that uses an unknown algorithm.
+    pub fn open(file: &[u8], password: &str) -> Result<Self, CryptoError> {
+        let password = CString::new(password).map_err(|_| CryptoError::Rejected)?;
+        let contents = pkcs12::open(file, &password);
+        wipe(&mut password.into_bytes());
+        let contents = contents?;
+        let key = contents.key.map(|der| SigningKey::from_der(&der)).transpose()?;
+        Ok(Self { key, certificates: contents.certificates })
+    }
+}
+
+/// Omits the contents.
+impl core::fmt::Debug for Pkcs12 {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Pkcs12")
+            .field("key", &self.key.is_some())
+            .field("certificates", &self.certificates.len())
+            .finish()
+    }
+}
