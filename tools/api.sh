@@ -14,6 +14,7 @@ crates=(
     "tercel-pki native-roots,webpki-roots"
     "tercel-tokio brotli,hash-lanes,native-roots,webpki-roots,zlib,zstd"
     "tercel-hyper axum,brotli,hash-lanes,native-roots,tonic,webpki-roots,zlib,zstd"
+    "tercel-postgres brotli,hash-lanes,native-roots,webpki-roots,zlib,zstd"
     "tercel-fleet brotli,hash-lanes,zlib"
     "tercel-native-tls alpn,alpn-accept,vendored"
     "tercel-proxy brotli,hash-lanes,zlib"

@@ -195,7 +195,7 @@ const MODULES: [(&str, &[&str]); 10] = [
 ];
 
 /// Each crate of the workspace, and those on which it may depend.
-const DEPENDENCIES: [(&str, &[&str]); 10] = [
+const DEPENDENCIES: [(&str, &[&str]); 11] = [
     ("tercel-crypto", &[]),
     ("tercel-wire", &[]),
     ("tercel-pki", &["tercel-crypto"]),
@@ -203,6 +203,7 @@ const DEPENDENCIES: [(&str, &[&str]); 10] = [
     ("tercel-tokio", &["tercel-crypto", "tercel"]),
     ("tercel-fleet", &["tercel-crypto", "tercel", "tercel-tokio"]),
     ("tercel-hyper", &["tercel-tokio"]),
+    ("tercel-postgres", &["tercel-tokio"]),
     ("tercel-proxy", &["tercel-crypto", "tercel", "tercel-tokio", "tercel-fleet"]),
     ("tercel-native-tls", &["tercel-crypto", "tercel"]),
     ("tercel-capi", &["tercel"]),
