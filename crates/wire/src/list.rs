@@ -3,6 +3,12 @@
 
 use std::fmt;
 
+use crate::code_points::{
+    AlertDescription, AlertLevel, CertificateCompressionAlgorithm, CertificateStatusType,
+    CertificateType, CipherSuite, ClientCertificateType, CompressionMethod, ContentType,
+    EcCurveType, EcPointFormat, ExtensionType, HandshakeType, KdfIdentifier, KeyUpdateRequest,
+    NamedGroup, ProtocolVersion, PskKeyExchangeMode, ServerNameType, SignatureScheme,
+};
 use crate::error::DecodeError;
 use crate::reader::Reader;
 use crate::writer::Writer;
@@ -30,6 +36,26 @@ macro_rules! integer_elements {
     )*};
 }
 integer_elements!(u8, u16, u32);
+
+macro_rules! code_point_elements {
+    ($int:ident: $($Type:ident),*) => {$(
+        impl Element<'_> for $Type {
+            fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                reader.$int().map(Self)
+            }
+
+            fn write(&self, w: &mut Writer<'_>) {
+                w.$int(self.0);
+            }
+        }
+    )*};
+}
+code_point_elements!(u8: AlertDescription, AlertLevel, CertificateStatusType, CertificateType);
+code_point_elements!(u8: ClientCertificateType, CompressionMethod, ContentType, EcCurveType);
+code_point_elements!(u8: EcPointFormat, HandshakeType, KeyUpdateRequest, PskKeyExchangeMode);
+code_point_elements!(u8: ServerNameType);
+code_point_elements!(u16: CertificateCompressionAlgorithm, CipherSuite, ExtensionType);
+code_point_elements!(u16: KdfIdentifier, NamedGroup, ProtocolVersion, SignatureScheme);
 
 /// A borrowed list: received bytes that were checked, or a slice to be sent.
 ///

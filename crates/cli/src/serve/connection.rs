@@ -21,6 +21,7 @@ use super::handshake::{self, Completed};
 use super::http::{self, Limits, Response};
 use super::options::HTTP2;
 use super::page;
+use super::time_limit::TimeLimit;
 use crate::explain;
 use crate::negotiated::{peer_subject, printable, subject, version_name};
 
@@ -135,19 +136,6 @@ impl ConnectionHandler {
         let read = BufReader::with_capacity(READ_BUFFER, read);
         let io = tokio::io::join(io::Cursor::new(early.unanswered).chain(read), write);
         http::serve(io, is_http2, limits, answer).await
-    }
-}
-
-/// A time limit for each step of a connection.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TimeLimit(pub(crate) Duration);
-
-impl TimeLimit {
-    pub(crate) async fn within<T>(
-        self,
-        step: impl Future<Output = io::Result<T>>,
-    ) -> io::Result<T> {
-        timeout(self.0, step).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 

@@ -11,8 +11,8 @@ use tercel::{Connection, Error, Opened, ReceiveBuffer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::connection::TimeLimit;
 use super::handshake::Completed;
+use super::time_limit::TimeLimit;
 
 /// The result of one record.
 enum Step {

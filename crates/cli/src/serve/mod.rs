@@ -14,6 +14,7 @@ pub(crate) mod http;
 pub(crate) mod identity;
 pub(crate) mod options;
 pub(crate) mod page;
+pub(crate) mod time_limit;
 
 use std::sync::Arc;
 
@@ -25,11 +26,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::explain;
 use announce::Announcement;
-use connection::{ConnectionHandler, Content, TimeLimit};
+use connection::{ConnectionHandler, Content};
 use files::DocumentRoot;
 use identity::Identity;
 use options::ClientAuthMode;
 pub(crate) use options::Options;
+use time_limit::TimeLimit;
 
 /// Serves until a signal ends the process.
 pub(crate) fn run(options: &Options) -> Result<()> {

@@ -37,6 +37,7 @@ const MODULES: [(&str, &[&str]); 10] = [
             "key_exchange",
             "der",
             "signature",
+            "key_parts",
             "public_key",
             "signing_key",
             "pkcs12",

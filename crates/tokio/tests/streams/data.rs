@@ -49,15 +49,39 @@ async fn halves_without_a_lock_in_four_tasks() {
         let ((near_read, near_write), (far_read, far_write)) =
             (near.into_split(), far.into_split());
         let tasks = (
-            tokio::spawn(send(near_write, bytes.clone())),
-            tokio::spawn(send(far_write, bytes.clone())),
-            tokio::spawn(receive(far_read, 50_000)),
-            tokio::spawn(receive(near_read, 7_000)),
+            tokio::spawn(write(near_write, bytes.clone())),
+            tokio::spawn(write(far_write, bytes.clone())),
+            tokio::spawn(read(far_read, 50_000, bytes.len())),
+            tokio::spawn(read(near_read, 7_000, bytes.len())),
         );
-        tasks.0.await.unwrap();
-        tasks.1.await.unwrap();
-        assert!(tasks.2.await.unwrap() == bytes && tasks.3.await.unwrap() == bytes);
+        let (mut near_write, mut far_write) = (tasks.0.await.unwrap(), tasks.1.await.unwrap());
+        let (at_far, far_read) = tasks.2.await.unwrap();
+        let (at_near, near_read) = tasks.3.await.unwrap();
+        assert!(at_far == bytes && at_near == bytes);
+        // RFC 5246 7.2.1: a TLS 1.2 side that receives close_notify discards its pending writes, so
+        // neither side closes before both have received everything.
+        near_write.shutdown().await.unwrap();
+        far_write.shutdown().await.unwrap();
+        assert!(receive(far_read, 10).await.is_empty() && receive(near_read, 10).await.is_empty());
     }
+}
+
+/// Sends `bytes`, and returns the open stream.
+async fn write<W: AsyncWrite + Unpin>(mut stream: W, bytes: Vec<u8>) -> W {
+    stream.write_all(&bytes).await.unwrap();
+    stream.flush().await.unwrap();
+    stream
+}
+
+/// Reads `length` bytes in pieces of this size.
+async fn read<R: AsyncRead + Unpin>(mut stream: R, piece: usize, length: usize) -> (Vec<u8>, R) {
+    let (mut all, mut buffer) = (Vec::new(), vec![0; piece]);
+    while all.len() < length {
+        let count = stream.read(&mut buffer).await.unwrap();
+        assert!(count > 0, "the end after {} bytes", all.len());
+        all.extend_from_slice(&buffer[..count]);
+    }
+    (all, stream)
 }
 
 #[tokio::test]

@@ -46,16 +46,6 @@ macro_rules! code_points {
             }
         }
 
-        impl $crate::Element<'_> for $Type {
-            fn read(reader: &mut $crate::Reader<'_>) -> Result<Self, $crate::DecodeError> {
-                reader.$int().map(Self)
-            }
-
-            fn write(&self, w: &mut $crate::Writer<'_>) {
-                w.$int(self.0);
-            }
-        }
-
         impl std::fmt::Debug for $Type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 match self.name() {
