@@ -53,6 +53,7 @@ const MODULES: [(&str, &[&str]); 10] = [
             "reader",
             "writer",
             "list",
+            "structure",
             "record",
             "alert",
             "extension",
