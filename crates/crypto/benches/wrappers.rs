@@ -134,13 +134,9 @@ fn derivation(bench: &mut Bench) {
     );
 }
 
-/// Measures the gain of hash lanes. Each row compares a call with hash lanes to a call without
-/// them, or to the compression of a single block.
+/// Measures the gain of hash lanes. Each row compares a call with hash lanes to the same call
+/// without them. `just bench-kernels` times the compression functions alone.
 fn side_by_side(bench: &mut Bench) {
-    for (instructions, lanes, mut compress) in bare::lanes() {
-        let name = format!("{lanes} blocks of SHA-512, {instructions:?}, against one");
-        bench.show(&name, &mut compress, &mut bare::sha512_block());
-    }
     let algorithm = HashAlgorithm::Sha384;
     let (message, info) = ([7; 48], [8; 70]);
     let key = HmacKey::new(algorithm, &message);

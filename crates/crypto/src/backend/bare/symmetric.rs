@@ -5,8 +5,6 @@ use core::ptr;
 
 use aws_lc_sys as lc;
 
-use crate::backend::lanes::HashLanes;
-
 use super::md;
 
 /// `EVP_AEAD_CTX` with AES-128-GCM, AES-256-GCM or ChaCha20-Poly1305.
@@ -221,18 +219,4 @@ pub fn tls1_prf(sha384: bool, secret: &[u8], label: &[u8], seed: &[u8], out: &mu
 pub fn random(out: &mut [u8]) {
     // SAFETY: the slice is passed with its length.
     unsafe { lc::RAND_bytes(out.as_mut_ptr(), out.len()) };
-}
-
-/// The kernels of hash lanes: instructions, number of lanes, and the function.
-pub fn lanes() -> impl Iterator<Item = (HashLanes, usize, impl FnMut())> {
-    crate::backend::lanes::each_kernel()
-}
-
-/// Compresses a block into one hash.
-pub fn sha512_block() -> impl FnMut() {
-    let mut context = MaybeUninit::<lc::SHA512_CTX>::uninit();
-    // SAFETY: the context is ours.
-    unsafe { lc::SHA512_Init(context.as_mut_ptr()) };
-    // SAFETY: the context is initialised above; a block has 128 bytes.
-    move || unsafe { lc::SHA512_Transform(context.as_mut_ptr(), [0; 128].as_ptr()) }
 }
