@@ -4,9 +4,8 @@ use core::ptr;
 
 use aws_lc_sys as lc;
 
+use super::owned::Owned;
 use super::{md, sha256};
-use crate::CryptoError::Internal;
-use crate::backend::handle::Handle;
 
 pub fn x25519_keypair() -> ([u8; 32], [u8; 32]) {
     let (mut public, mut private) = ([0; 32], [0; 32]);
@@ -23,7 +22,7 @@ pub fn x25519(private: &[u8; 32], peer: &[u8; 32]) -> [u8; 32] {
 }
 
 /// A key pair on P-256.
-pub struct P256(Handle<lc::EC_KEY>);
+pub struct P256(Owned<lc::EC_KEY>);
 
 impl P256 {
     pub fn generate() -> (Self, [u8; 65]) {
@@ -31,7 +30,7 @@ impl P256 {
         // SAFETY: the key is new and has a group; its point is written into 65 bytes.
         let key = unsafe {
             let key = lc::EC_KEY_new_by_curve_name(lc::NID_X9_62_prime256v1);
-            let key = Handle::new(key, Internal).unwrap();
+            let key = Owned::new(key);
             lc::EC_KEY_generate_key(key.as_ptr());
             lc::EC_POINT_point2oct(
                 lc::EC_group_p256(),
@@ -51,7 +50,7 @@ impl P256 {
         // SAFETY: the objects are valid and of one group; arrays are passed with lengths.
         unsafe {
             let point = lc::EC_POINT_new(lc::EC_group_p256());
-            let point = Handle::new(point, Internal).unwrap();
+            let point = Owned::new(point);
             lc::EC_POINT_oct2point(
                 lc::EC_group_p256(),
                 point.as_ptr(),
@@ -97,7 +96,7 @@ impl P256 {
 }
 
 /// A key pair of ML-KEM-768.
-pub struct MlKem768(Handle<lc::EVP_PKEY>);
+pub struct MlKem768(Owned<lc::EVP_PKEY>);
 
 impl MlKem768 {
     pub fn generate() -> (Self, Vec<u8>) {
@@ -106,12 +105,12 @@ impl MlKem768 {
         // SAFETY: the calls are those of AWS-LC's documentation, in that order.
         let key = unsafe {
             let context = lc::EVP_PKEY_CTX_new_id(lc::EVP_PKEY_KEM, ptr::null_mut());
-            let context = Handle::new(context, Internal).unwrap();
+            let context = Owned::new(context);
             lc::EVP_PKEY_keygen_init(context.as_ptr());
             lc::EVP_PKEY_CTX_kem_set_params(context.as_ptr(), lc::NID_MLKEM768);
             let mut key = ptr::null_mut();
             lc::EVP_PKEY_keygen(context.as_ptr(), &raw mut key);
-            let key = Handle::new(key, Internal).unwrap();
+            let key = Owned::new(key);
             lc::EVP_PKEY_get_raw_public_key(key.as_ptr(), share.as_mut_ptr(), &raw mut len);
             key
         };
@@ -125,9 +124,9 @@ impl MlKem768 {
         unsafe {
             let key =
                 lc::EVP_PKEY_kem_new_raw_public_key(lc::NID_MLKEM768, share.as_ptr(), share.len());
-            let key = Handle::new(key, Internal).unwrap();
+            let key = Owned::new(key);
             let context = lc::EVP_PKEY_CTX_new(key.as_ptr(), ptr::null_mut());
-            let context = Handle::new(context, Internal).unwrap();
+            let context = Owned::new(context);
             lc::EVP_PKEY_encapsulate(
                 context.as_ptr(),
                 ciphertext.as_mut_ptr(),
@@ -144,7 +143,7 @@ impl MlKem768 {
         // SAFETY: the key is valid; both buffers are passed with their lengths.
         unsafe {
             let context = lc::EVP_PKEY_CTX_new(self.0.as_ptr(), ptr::null_mut());
-            let context = Handle::new(context, Internal).unwrap();
+            let context = Owned::new(context);
             lc::EVP_PKEY_decapsulate(
                 context.as_ptr(),
                 secret.as_mut_ptr(),
@@ -158,14 +157,12 @@ impl MlKem768 {
 }
 
 /// An RSA private key of 2048 bits.
-pub struct Rsa2048(Handle<lc::RSA>);
+pub struct Rsa2048(Owned<lc::RSA>);
 
 impl Rsa2048 {
     pub fn from_pkcs1(der: &[u8]) -> Self {
         // SAFETY: `der` is passed with its length.
-        let key = unsafe {
-            Handle::new(lc::RSA_private_key_from_bytes(der.as_ptr(), der.len()), Internal).unwrap()
-        };
+        let key = unsafe { Owned::new(lc::RSA_private_key_from_bytes(der.as_ptr(), der.len())) };
         // SAFETY: the key is valid.
         assert_eq!(unsafe { lc::RSA_size(key.as_ptr()) }, 256);
         Self(key)

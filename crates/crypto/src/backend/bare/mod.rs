@@ -9,6 +9,7 @@
 #![allow(missing_docs, clippy::missing_panics_doc, clippy::new_without_default)]
 
 mod asymmetric;
+mod owned;
 mod symmetric;
 
 pub use asymmetric::*;
