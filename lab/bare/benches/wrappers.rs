@@ -6,7 +6,7 @@
 //! overhead exceeds both 3 % and 10 ns in three measurements. An argument selects the rows whose
 //! name contains it.
 //!
-//! The foreign side of a row is in `src/backend/bare.rs`. Where the wrapper must do more by
+//! The foreign side of a row is the library of this package. Where the wrapper must do more by
 //! design, the foreign side does it too: the key setup rows allocate and wipe a context on both
 //! sides.
 
@@ -14,7 +14,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use tercel_crypto::bare::{self, AeadName};
+use lab_bare::{self as bare, AeadName};
 use tercel_crypto::{
     AeadAlgorithm, AeadKey, Expansion, Hash, HashAlgorithm, HmacKey, KeyExchange,
     KeyExchangeAlgorithm, KeyKind, Mac, Prk, PublicKey, SignatureAlgorithm, SigningKey, Tls12Prf,

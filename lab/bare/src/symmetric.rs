@@ -1,11 +1,11 @@
-//! Bare AEAD, hashes, HMAC, PRF and random bytes; see `mod.rs`.
+//! Bare AEAD, hashes, HMAC, PRF and random bytes; see `lib.rs`.
 
 use core::mem::MaybeUninit;
 use core::ptr;
 
 use aws_lc_sys as lc;
 
-use super::md;
+use crate::md;
 
 /// `EVP_AEAD_CTX` with AES-128-GCM, AES-256-GCM or ChaCha20-Poly1305.
 pub struct Aead(Box<MaybeUninit<lc::EVP_AEAD_CTX>>);

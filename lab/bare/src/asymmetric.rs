@@ -1,11 +1,11 @@
-//! Bare key exchange and signatures; see `mod.rs`.
+//! Bare key exchange and signatures; see `lib.rs`.
 
 use core::ptr;
 
 use aws_lc_sys as lc;
 
-use super::owned::Owned;
-use super::{md, sha256};
+use crate::owned::Owned;
+use crate::{md, sha256};
 
 pub fn x25519_keypair() -> ([u8; 32], [u8; 32]) {
     let (mut public, mut private) = ([0; 32], [0; 32]);
