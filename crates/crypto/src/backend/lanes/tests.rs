@@ -210,8 +210,8 @@ fn faulty_instructions_are_replaced_by_others_or_by_none() {
     }
 }
 
-/// Both sides alternate in short rounds, so that a change of the processor's clock affects both. The
-/// last column is the number of consecutive blocks that take as long as the kernel.
+/// Both sides alternate in short rounds, so that a change of the processor's clock affects both.
+/// The last column is the number of consecutive blocks that take as long as the kernel.
 #[test]
 #[ignore = "prints, for `just bench-kernels`"]
 fn print_times_of_kernels() {
