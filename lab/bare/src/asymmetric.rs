@@ -7,6 +7,7 @@ use aws_lc_sys as lc;
 use crate::owned::Owned;
 use crate::{md, sha256};
 
+/// The public and the private key of a new pair on X25519.
 pub fn x25519_keypair() -> ([u8; 32], [u8; 32]) {
     let (mut public, mut private) = ([0; 32], [0; 32]);
     // SAFETY: the arrays have the documented sizes.
@@ -14,6 +15,7 @@ pub fn x25519_keypair() -> ([u8; 32], [u8; 32]) {
     (public, private)
 }
 
+/// The agreement on X25519.
 pub fn x25519(private: &[u8; 32], peer: &[u8; 32]) -> [u8; 32] {
     let mut out = [0; 32];
     // SAFETY: the arrays have the documented sizes.
@@ -25,6 +27,11 @@ pub fn x25519(private: &[u8; 32], peer: &[u8; 32]) -> [u8; 32] {
 pub struct P256(Owned<lc::EC_KEY>);
 
 impl P256 {
+    /// A new pair, and its public point without compression.
+    ///
+    /// # Panics
+    ///
+    /// If AWS-LC fails to allocate.
     pub fn generate() -> (Self, [u8; 65]) {
         let mut share = [0; 65];
         // SAFETY: the key is new and has a group; its point is written into 65 bytes.
@@ -45,6 +52,11 @@ impl P256 {
         (Self(key), share)
     }
 
+    /// The agreement by ECDH.
+    ///
+    /// # Panics
+    ///
+    /// If AWS-LC fails to allocate.
     pub fn agree(&self, peer: &[u8; 65]) -> [u8; 32] {
         let mut out = [0; 32];
         // SAFETY: the objects are valid and of one group; arrays are passed with lengths.
@@ -69,6 +81,7 @@ impl P256 {
         out
     }
 
+    /// A signature with SHA-256, in the first bytes of the array, and its length.
     pub fn sign(&self, message: &[u8]) -> ([u8; 80], u32) {
         let digest = sha256(message);
         let (mut out, mut len) = ([0; 80], 0);
@@ -79,6 +92,7 @@ impl P256 {
         (out, len)
     }
 
+    /// Whether the signature with SHA-256 is valid.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         let digest = sha256(message);
         // SAFETY: the slices are passed with their lengths.
@@ -99,6 +113,11 @@ impl P256 {
 pub struct MlKem768(Owned<lc::EVP_PKEY>);
 
 impl MlKem768 {
+    /// A new pair, and its encapsulation key.
+    ///
+    /// # Panics
+    ///
+    /// If AWS-LC fails to allocate.
     pub fn generate() -> (Self, Vec<u8>) {
         let mut share = vec![0; 1184];
         let mut len = share.len();
@@ -117,6 +136,11 @@ impl MlKem768 {
         (Self(key), share)
     }
 
+    /// A ciphertext for this encapsulation key, and the shared secret.
+    ///
+    /// # Panics
+    ///
+    /// If the key has another length than ML-KEM-768's.
     pub fn encapsulate(share: &[u8]) -> (Vec<u8>, [u8; 32]) {
         let (mut ciphertext, mut secret) = (vec![0; 1088], [0; 32]);
         let (mut ciphertext_len, mut secret_len) = (1088, 32);
@@ -138,6 +162,11 @@ impl MlKem768 {
         (ciphertext, secret)
     }
 
+    /// The shared secret of a ciphertext.
+    ///
+    /// # Panics
+    ///
+    /// If AWS-LC fails to allocate.
     pub fn decapsulate(&self, ciphertext: &[u8]) -> [u8; 32] {
         let (mut secret, mut len) = ([0; 32], 32);
         // SAFETY: the key is valid; both buffers are passed with their lengths.
@@ -160,6 +189,11 @@ impl MlKem768 {
 pub struct Rsa2048(Owned<lc::RSA>);
 
 impl Rsa2048 {
+    /// Reads the key from its PKCS#1 encoding.
+    ///
+    /// # Panics
+    ///
+    /// If the encoding is invalid, or the key has another size.
     pub fn from_pkcs1(der: &[u8]) -> Self {
         // SAFETY: `der` is passed with its length.
         let key = unsafe { Owned::new(lc::RSA_private_key_from_bytes(der.as_ptr(), der.len())) };
@@ -168,6 +202,7 @@ impl Rsa2048 {
         Self(key)
     }
 
+    /// A PSS signature with SHA-256, and a salt as long as the hash.
     pub fn sign_pss(&self, message: &[u8]) -> [u8; 256] {
         let digest = sha256(message);
         let (mut out, mut len) = ([0; 256], 0);
@@ -188,6 +223,7 @@ impl Rsa2048 {
         out
     }
 
+    /// Whether the PSS signature with SHA-256 is valid.
     pub fn verify_pss(&self, message: &[u8], signature: &[u8]) -> bool {
         let digest = sha256(message);
         // SAFETY: the slices are passed with their lengths.
@@ -206,6 +242,7 @@ impl Rsa2048 {
     }
 }
 
+/// The public and the expanded private key of a seed.
 pub fn ed25519_expand(seed: &[u8; 32]) -> ([u8; 32], [u8; 64]) {
     let (mut public, mut private) = ([0; 32], [0; 64]);
     // SAFETY: the arrays have the documented sizes.
@@ -215,6 +252,7 @@ pub fn ed25519_expand(seed: &[u8; 32]) -> ([u8; 32], [u8; 64]) {
     (public, private)
 }
 
+/// An Ed25519 signature.
 pub fn ed25519_sign(private: &[u8; 64], message: &[u8]) -> [u8; 64] {
     let mut out = [0; 64];
     // SAFETY: the arrays have the documented sizes; `message` is passed with its length.
@@ -224,6 +262,7 @@ pub fn ed25519_sign(private: &[u8; 64], message: &[u8]) -> [u8; 64] {
     out
 }
 
+/// Whether the Ed25519 signature is valid.
 pub fn ed25519_verify(public: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
     // SAFETY: the arrays have the documented sizes; `message` is passed with its length.
     unsafe {

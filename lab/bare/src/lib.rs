@@ -8,8 +8,6 @@
 //! results rather than undefined behaviour if misused. The rules of safety are those of
 //! `crates/crypto/src/backend/mod.rs`.
 
-#![allow(missing_docs, clippy::missing_panics_doc, clippy::new_without_default)]
-
 mod asymmetric;
 mod owned;
 mod symmetric;
