@@ -195,7 +195,7 @@ const MODULES: [(&str, &[&str]); 10] = [
 ];
 
 /// Each crate of the workspace, and those on which it may depend.
-const DEPENDENCIES: [(&str, &[&str]); 11] = [
+const DEPENDENCIES: [(&str, &[&str]); 12] = [
     ("tercel-crypto", &[]),
     ("tercel-wire", &[]),
     ("tercel-pki", &["tercel-crypto"]),
