@@ -156,7 +156,12 @@ lab-page-check:
 
 # Measure the cost of crates/crypto's wrappers over the bare AWS-LC calls.
 bench-crypto:
-    cargo bench -p tercel-crypto --features bench-bare --bench wrappers
+    cargo bench --locked --manifest-path lab/Cargo.toml -p lab-bare --bench wrappers
+
+# Time each kernel of hash lanes against AWS-LC's compression of one block.
+bench-kernels:
+    cargo test --release -p tercel-crypto --lib -- --ignored --nocapture --exact \
+        backend::lanes::tests::print_times_of_kernels
 
 # Check under Valgrind that no branch and no address depends on data in hash lanes.
 constant-time:

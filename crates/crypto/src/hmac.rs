@@ -8,7 +8,7 @@
 //! HMAC hashes a block with the padded key before the message, and another such block before the
 //! inner digest. A key is stored as the two chaining values after those blocks. A MAC starts from
 //! each of them in turn, in one context on the stack, which is then wiped. AWS-LC offers two other
-//! ways. All three were timed in one run of `benches/wrappers.rs` (Xeon with SHA extensions, a busy
+//! ways. All three were timed in one run of `just bench-crypto` (Xeon with SHA extensions, a busy
 //! machine: only the ratios count), for a message as long as the digest:
 //!
 //! | way | kept | SHA-256 | SHA-384 |

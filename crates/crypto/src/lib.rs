@@ -88,8 +88,3 @@ pub use public_key::PublicKey;
 pub use random::fill_random;
 pub use signature::{KeyKind, SignatureAlgorithm};
 pub use signing_key::{Signer, SigningKey};
-
-/// The foreign calls without wrappers, for `benches/wrappers.rs` only.
-#[cfg(feature = "bench-bare")]
-#[doc(hidden)]
-pub use backend::bare;

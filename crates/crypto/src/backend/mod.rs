@@ -37,8 +37,6 @@
 //!    have returned.
 
 pub(crate) mod aead;
-#[cfg(feature = "bench-bare")]
-pub mod bare;
 pub(crate) mod ec;
 pub(crate) mod ed25519;
 pub(crate) mod handle;

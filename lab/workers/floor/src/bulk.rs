@@ -5,8 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use lab_bare::Aead;
 use lab_scenario::{Measurement, Meter, PrepareError, PreparedTask, Result, Row, Span, Version};
-use tercel_crypto::bare::Aead;
 
 use crate::operands::aead_name;
 

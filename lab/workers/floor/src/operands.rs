@@ -5,8 +5,8 @@
 use std::fs;
 use std::hint::black_box;
 
+use lab_bare::{self as bare, Aead, AeadName};
 use lab_scenario::{Files, Result, Row, Scheme, Suite};
-use tercel_crypto::bare::{self, Aead, AeadName};
 use tercel_crypto::{Hash, HashAlgorithm, HmacKey, PublicKey, SignatureAlgorithm, SigningKey};
 use tercel_pki::{load_certs_pem, load_key_pem, subject_public_key_info};
 

@@ -224,7 +224,7 @@ fn kernels(instructions: Instructions) -> &'static [Kernel] {
     }
 }
 
-// The values of `min_lanes` follow from `benches/wrappers.rs`, which times each kernel and one
+// The values of `min_lanes` follow from `just bench-kernels`, which times each kernel and one
 // block by AWS-LC in the same process. On a Zen 5 the four lanes of AVX2 take as long as 2.1
 // blocks, the four lanes of AVX-512 as long as 1.2, and the eight lanes as long as 1.3.
 
@@ -252,15 +252,4 @@ pub(crate) fn available() -> impl Iterator<Item = Instructions> {
         None,
     ];
     found.into_iter().flatten()
-}
-
-/// Each kernel of this processor, for `benches/wrappers.rs` only: its instructions, its number of
-/// lanes, and a function that compresses a block in each lane.
-#[cfg(feature = "bench-bare")]
-pub(crate) fn each_kernel() -> impl Iterator<Item = (HashLanes, usize, impl FnMut())> {
-    let each = |found| kernels(found).iter().map(move |kernel| (found.0, kernel));
-    available().flat_map(each).map(|(name, kernel)| {
-        let mut lanes = vec![Lane::EMPTY; kernel.max_lanes];
-        (name, kernel.max_lanes, move || run(kernel, core::hint::black_box(&mut lanes), None))
-    })
 }

@@ -1,6 +1,9 @@
 //! Compares lanes with AWS-LC, for every supported instruction set and not only the best one.
 
+use core::hint::black_box;
+use core::mem::MaybeUninit;
 use core::ptr;
+use std::time::Instant;
 
 use aws_lc_sys as lc;
 
@@ -205,6 +208,52 @@ fn faulty_instructions_are_replaced_by_others_or_by_none() {
         let passed = self_test::first_that_passes(available(), wrong);
         assert!(passed == all.get(count).copied().unwrap_or(Instructions::NONE));
     }
+}
+
+/// Both sides alternate in short rounds, so that a change of the processor's clock affects both.
+/// The last column is the number of consecutive blocks that take as long as the kernel.
+#[test]
+#[ignore = "prints, for `just bench-kernels`"]
+fn print_times_of_kernels() {
+    let mut context = MaybeUninit::<lc::SHA512_CTX>::uninit();
+    let context = context.as_mut_ptr();
+    // SAFETY: the call initialises the context, which lives to the end of the function.
+    unsafe { lc::SHA512_Init(context) };
+    // Ends the line that the test harness has begun.
+    println!();
+    println!("{:20} {:>10} {:>10} {:>8}", "kernel", "ns", "block ns", "blocks");
+    for instructions in available() {
+        for kernel in kernels(instructions) {
+            let mut lanes = vec![Lane::EMPTY; kernel.max_lanes];
+            let (mut kernel_times, mut block_times) = (vec![], vec![]);
+            for _ in 0..101 {
+                kernel_times.push(time(|| run(kernel, black_box(&mut lanes), None)));
+                // SAFETY: the context is initialised; a block has 128 bytes.
+                block_times.push(time(|| unsafe {
+                    lc::SHA512_Transform(context, black_box(&[0; 128]).as_ptr());
+                }));
+            }
+            let (kernel_time, block_time) = (median(kernel_times), median(block_times));
+            let name = format!("{:?}, {} lanes", instructions.name(), kernel.max_lanes);
+            let ratio = kernel_time / block_time;
+            println!("{name:20} {kernel_time:10.1} {block_time:10.1} {ratio:8.2}");
+        }
+    }
+}
+
+/// The duration of one call in nanoseconds.
+fn time(mut action: impl FnMut()) -> f64 {
+    const CALLS: u32 = 2000;
+    let start = Instant::now();
+    for _ in 0..CALLS {
+        action();
+    }
+    start.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS)
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_unstable_by(f64::total_cmp);
+    times[times.len() / 2]
 }
 
 /// The test must hold for any way to compile the crate: `tools/stack-residue.sh` runs it in builds

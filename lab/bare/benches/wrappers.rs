@@ -6,7 +6,7 @@
 //! overhead exceeds both 3 % and 10 ns in three measurements. An argument selects the rows whose
 //! name contains it.
 //!
-//! The foreign side of a row is in `src/backend/bare.rs`. Where the wrapper must do more by
+//! The foreign side of a row is the library of this package. Where the wrapper must do more by
 //! design, the foreign side does it too: the key setup rows allocate and wipe a context on both
 //! sides.
 
@@ -14,7 +14,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use tercel_crypto::bare::{self, AeadName};
+use lab_bare::{self as bare, AeadName};
 use tercel_crypto::{
     AeadAlgorithm, AeadKey, Expansion, Hash, HashAlgorithm, HmacKey, KeyExchange,
     KeyExchangeAlgorithm, KeyKind, Mac, Prk, PublicKey, SignatureAlgorithm, SigningKey, Tls12Prf,
@@ -134,13 +134,9 @@ fn derivation(bench: &mut Bench) {
     );
 }
 
-/// Measures the gain of hash lanes. Each row compares a call with hash lanes to a call without
-/// them, or to the compression of a single block.
+/// Measures the gain of hash lanes. Each row compares a call with hash lanes to the same call
+/// without them. `just bench-kernels` times the compression functions alone.
 fn side_by_side(bench: &mut Bench) {
-    for (instructions, lanes, mut compress) in bare::lanes() {
-        let name = format!("{lanes} blocks of SHA-512, {instructions:?}, against one");
-        bench.show(&name, &mut compress, &mut bare::sha512_block());
-    }
     let algorithm = HashAlgorithm::Sha384;
     let (message, info) = ([7; 48], [8; 70]);
     let key = HmacKey::new(algorithm, &message);

@@ -1,25 +1,32 @@
-//! Bare AEAD, hashes, HMAC, PRF and random bytes; see `mod.rs`.
+//! Bare AEAD, hashes, HMAC, PRF and random bytes; see `lib.rs`.
 
 use core::mem::MaybeUninit;
 use core::ptr;
 
 use aws_lc_sys as lc;
 
-use crate::backend::lanes::HashLanes;
-
-use super::md;
+use crate::md;
 
 /// `EVP_AEAD_CTX` with AES-128-GCM, AES-256-GCM or ChaCha20-Poly1305.
 pub struct Aead(Box<MaybeUninit<lc::EVP_AEAD_CTX>>);
 
+/// The algorithm of an [`Aead`].
 #[derive(Clone, Copy)]
 pub enum AeadName {
+    /// AES-128-GCM.
     Aes128Gcm,
+    /// AES-256-GCM.
     Aes256Gcm,
+    /// ChaCha20-Poly1305.
     ChaCha20Poly1305,
 }
 
 impl Aead {
+    /// A context with the key of bytes 7.
+    ///
+    /// # Panics
+    ///
+    /// If AWS-LC fails to make the context.
     pub fn new(name: AeadName) -> Self {
         let mut context = Box::new_uninit();
         let key = [7_u8; 32];
@@ -43,6 +50,11 @@ impl Aead {
         Self(context)
     }
 
+    /// Encrypts `input` and `extra` into `out`, which ends with the tag.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has another length than its content.
     pub fn seal(&self, nonce: &[u8; 12], aad: &[u8], input: &[u8], extra: &[u8], out: &mut [u8]) {
         assert!(out.len() == input.len() + extra.len() + 16);
         let (body, tail) = out.split_at_mut(input.len());
@@ -67,6 +79,11 @@ impl Aead {
         }
     }
 
+    /// Decrypts into `out`, which is zero if the tag is wrong.
+    ///
+    /// # Panics
+    ///
+    /// If `sealed` is not 16 bytes longer than `out`.
     pub fn open(&self, nonce: &[u8; 12], aad: &[u8], sealed: &[u8], out: &mut [u8]) {
         assert!(sealed.len() == out.len() + 16);
         let (body, tag) = sealed.split_at(out.len());
@@ -98,6 +115,7 @@ impl Drop for Aead {
     }
 }
 
+/// SHA-256 of a message.
 pub fn sha256(message: &[u8]) -> [u8; 32] {
     let mut out = [0; 32];
     let mut context = MaybeUninit::<lc::SHA256_CTX>::uninit();
@@ -110,6 +128,7 @@ pub fn sha256(message: &[u8]) -> [u8; 32] {
     out
 }
 
+/// SHA-384 of a message.
 pub fn sha384(message: &[u8]) -> [u8; 48] {
     let mut out = [0; 48];
     let mut context = MaybeUninit::<lc::SHA512_CTX>::uninit();
@@ -126,6 +145,11 @@ pub fn sha384(message: &[u8]) -> [u8; 48] {
 pub struct HmacContext(Box<lc::HMAC_CTX>);
 
 impl HmacContext {
+    /// Sets the key, for SHA-384 or SHA-256.
+    ///
+    /// # Panics
+    ///
+    /// If AWS-LC fails to set the key.
     pub fn new(sha384: bool, key: &[u8]) -> Self {
         // SAFETY: the context is made empty, then given a key; the hash is static.
         unsafe {
@@ -144,6 +168,7 @@ impl HmacContext {
         }
     }
 
+    /// The MAC of all parts, in the first bytes of the array.
     pub fn mac(&mut self, parts: &[&[u8]]) -> [u8; 64] {
         let (mut out, mut len) = ([0; 64], 0);
         // SAFETY: the context has a key; at most 64 bytes are written.
@@ -166,6 +191,11 @@ pub struct HmacPrecomputed {
 }
 
 impl HmacPrecomputed {
+    /// Sets the key, for SHA-384 or SHA-256.
+    ///
+    /// # Panics
+    ///
+    /// If AWS-LC fails to set the key.
     pub fn new(sha384: bool, key: &[u8]) -> Self {
         let mut context = HmacContext::new(sha384, key);
         let (mut out, mut len) = ([0; 128], 128);
@@ -179,6 +209,7 @@ impl HmacPrecomputed {
         Self { key: out, len, sha384 }
     }
 
+    /// The MAC, in the first bytes of the array.
     pub fn mac(&self, message: &[u8]) -> [u8; 64] {
         let (mut out, mut len) = ([0; 64], 0);
         let mut context = MaybeUninit::<lc::HMAC_CTX>::uninit();
@@ -199,6 +230,7 @@ impl HmacPrecomputed {
     }
 }
 
+/// Overwrites `out` with the PRF of TLS 1.2, with SHA-384 or SHA-256.
 pub fn tls1_prf(sha384: bool, secret: &[u8], label: &[u8], seed: &[u8], out: &mut [u8]) {
     // SAFETY: the slices are passed with their lengths; `out` is overwritten.
     unsafe {
@@ -218,21 +250,8 @@ pub fn tls1_prf(sha384: bool, secret: &[u8], label: &[u8], seed: &[u8], out: &mu
     }
 }
 
+/// Fills the slice with random bytes.
 pub fn random(out: &mut [u8]) {
     // SAFETY: the slice is passed with its length.
     unsafe { lc::RAND_bytes(out.as_mut_ptr(), out.len()) };
-}
-
-/// The kernels of hash lanes: instructions, number of lanes, and the function.
-pub fn lanes() -> impl Iterator<Item = (HashLanes, usize, impl FnMut())> {
-    crate::backend::lanes::each_kernel()
-}
-
-/// Compresses a block into one hash.
-pub fn sha512_block() -> impl FnMut() {
-    let mut context = MaybeUninit::<lc::SHA512_CTX>::uninit();
-    // SAFETY: the context is ours.
-    unsafe { lc::SHA512_Init(context.as_mut_ptr()) };
-    // SAFETY: the context is initialised above; a block has 128 bytes.
-    move || unsafe { lc::SHA512_Transform(context.as_mut_ptr(), [0; 128].as_ptr()) }
 }
