@@ -94,7 +94,7 @@ impl<C> HttpsConnector<C> {
             return Err(refused(format!("the scheme of {uri} is not https")));
         }
         let host = uri.host().ok_or_else(|| refused(format!("{uri} has no host")))?;
-        // An IPv6 address is in brackets. RFC 3986 3.2.2
+        // An IPv6 address is in brackets.
         let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
         let name = match &self.server_name {
             Some(name) => name.clone(),

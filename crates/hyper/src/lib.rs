@@ -29,7 +29,8 @@
 //! # async fn serve(app: axum::Router) -> Result<(), Box<dyn std::error::Error>> {
 //! use tercel_hyper::{HttpsListener, tercel::{Credential, ServerConfig}};
 //!
-//! let credential = Credential::from_pem(&std::fs::read("chain.pem")?, &std::fs::read("key.pem")?)?;
+//! let (chain, key) = (std::fs::read("chain.pem")?, std::fs::read("key.pem")?);
+//! let credential = Credential::from_pem(&chain, &key)?;
 //! let config = ServerConfig::builder().credential(credential).alpn(&["h2", "http/1.1"]).build()?;
 //! axum::serve(HttpsListener::bind("[::]:8443", config).await?, app).await?;
 //! # Ok(())

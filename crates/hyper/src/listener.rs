@@ -54,7 +54,8 @@ impl<L: Listen> HttpsListener<L> {
     ///         let hello = service_fn(async |_| {
     ///             Ok::<_, std::convert::Infallible>(Response::new(Full::<Bytes>::from("hello\n")))
     ///         });
-    ///         Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), hello).await
+    ///         let server = Builder::new(TokioExecutor::new());
+    ///         server.serve_connection(TokioIo::new(stream), hello).await
     ///     });
     /// }
     /// # }

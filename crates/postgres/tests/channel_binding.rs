@@ -1,5 +1,5 @@
 //! The start of a PostgreSQL connection: TLS, the channel binding of SCRAM, and refusals. The server
-//! is a test that speaks the messages up to the client's proof; `just rust-users` runs a real one.
+//! is a part of the test, up to the client's proof; `just rust-users` runs a real one.
 #![allow(clippy::unwrap_used)]
 
 use std::io;

@@ -100,14 +100,9 @@ impl<'a> Encoding<'a, &'a [u8]> for Rest {
 }
 
 /// Defines a structure with the lifetime `'a` from a table of `field: Type as Encoding`, where an
-/// element needs no encoding; with `= TYPE` after its name, the structure is a handshake message.
-/// A structure of one field without a name is written `Structure(Type as Encoding)`.
+/// element needs no encoding. A structure of one field without a name is written
+/// `Structure(Type as Encoding)`.
 macro_rules! structure {
-    ($(#[$meta:meta])* $Structure:ident = $TYPE:ident $fields:tt) => {
-        $crate::structure::structure! { $(#[$meta])* $Structure $fields }
-
-        $crate::structure::message! { $Structure<'a> = $TYPE }
-    };
     ($(#[$meta:meta])* $Structure:ident { $(
         $(#[$doc:meta])* $field:ident: $Type:ty $(as $Encoding:ty)?,
     )* }) => {
@@ -158,22 +153,3 @@ macro_rules! encoding {
     };
 }
 pub(crate) use encoding;
-
-/// Makes a type with an encoding a handshake message, whose body is the encoding.
-macro_rules! message {
-    ($Message:ty = $TYPE:ident) => {
-        impl<'a> $crate::HandshakeMessage<'a> for $Message {
-            const TYPE: $crate::HandshakeType = $crate::HandshakeType::$TYPE;
-
-            #[inline]
-            fn read_body(reader: &mut $crate::Reader<'a>) -> Result<Self, $crate::DecodeError> {
-                $crate::Element::read(reader)
-            }
-
-            fn write_body(&self, w: &mut $crate::Writer<'_>) {
-                $crate::Element::write(self, w);
-            }
-        }
-    };
-}
-pub(crate) use message;

@@ -7,7 +7,7 @@ use crate::code_points::CertificateStatusType;
 use crate::error::DecodeError;
 use crate::list::{Element, List};
 use crate::reader::{Reader, not_empty};
-use crate::structure::{Vector, message, structure};
+use crate::structure::{Vector, structure};
 use crate::writer::Writer;
 
 /// A client's request for the status of the server's certificate.
@@ -82,8 +82,6 @@ impl<'a> Element<'a> for CertificateStatus<'a> {
         w.opaque24(self.ocsp_response);
     }
 }
-
-message! { CertificateStatus<'a> = CERTIFICATE_STATUS }
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 //!
 //! Certificates are DER and are not parsed here.
 
+use super::message;
 use crate::error::EncodeError;
 use crate::extension::CertificateEntryExtensions;
 use crate::handshake::HandshakeMessage;
@@ -11,13 +12,14 @@ use crate::writer::Writer;
 
 structure! {
     /// A chain of certificates, the end-entity certificate first.
-    Certificate = CERTIFICATE {
+    Certificate {
         /// The context of the request; empty in a server's message.
         certificate_request_context: &'a [u8] as Vector<1, 0>,
         /// The chain; empty if a client has no certificate.
         certificate_list: List<'a, CertificateEntry<'a>> as Vector<3, 0>,
     }
 }
+message! { Certificate<'a> = CERTIFICATE }
 
 impl<'a> Certificate<'a> {
     /// The certificates in DER, none of them empty.

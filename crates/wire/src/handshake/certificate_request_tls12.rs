@@ -1,5 +1,6 @@
 //! CertificateRequest of TLS 1.2. RFC 5246 7.4.4
 
+use super::message;
 use crate::code_points::{ClientCertificateType, SignatureScheme};
 use crate::extension::DistinguishedName;
 use crate::list::List;
@@ -7,7 +8,7 @@ use crate::structure::{Vector, structure};
 
 structure! {
     /// A request for the client's certificate.
-    CertificateRequestTls12 = CERTIFICATE_REQUEST {
+    CertificateRequestTls12 {
         /// The accepted certificate types; at least one.
         certificate_types: List<'a, ClientCertificateType> as Vector<1, 1>,
         /// The accepted signature schemes; at least one.
@@ -16,6 +17,7 @@ structure! {
         certificate_authorities: List<'a, DistinguishedName<'a>> as Vector<2, 0>,
     }
 }
+message! { CertificateRequestTls12<'a> = CERTIFICATE_REQUEST }
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 //!
 //! Certificates are DER and are not parsed here.
 
+use super::message;
 use crate::error::EncodeError;
 use crate::handshake::HandshakeMessage;
 use crate::list::List;
@@ -10,11 +11,12 @@ use crate::writer::Writer;
 
 structure! {
     /// A chain of certificates, the end-entity certificate first.
-    CertificateTls12 = CERTIFICATE {
+    CertificateTls12 {
         /// The chain; empty if a client has no certificate.
         certificate_list: List<'a, Asn1Cert<'a>> as Vector<3, 0>,
     }
 }
+message! { CertificateTls12<'a> = CERTIFICATE }
 
 impl<'a> CertificateTls12<'a> {
     /// The certificates in DER, none of them empty.

@@ -3,6 +3,7 @@
 //!
 //! The signature is verified by the caller.
 
+use super::message;
 use crate::code_points::SignatureScheme;
 use crate::error::EncodeError;
 use crate::handshake::HandshakeMessage;
@@ -11,13 +12,14 @@ use crate::writer::encode_signed;
 
 structure! {
     /// A signature over the handshake transcript.
-    CertificateVerify = CERTIFICATE_VERIFY {
+    CertificateVerify {
         /// The signature scheme.
         algorithm: SignatureScheme,
         /// The signature.
         signature: &'a [u8] as Vector<2, 0>,
     }
 }
+message! { CertificateVerify<'a> = CERTIFICATE_VERIFY }
 
 impl CertificateVerify<'_> {
     /// Appends a message with a signature that `sign` appends in place. On an error, `out` is

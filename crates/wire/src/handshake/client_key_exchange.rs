@@ -2,15 +2,17 @@
 //!
 //! The key exchange checks whether the point is on the curve.
 
+use super::message;
 use crate::structure::{Vector, structure};
 
 structure! {
     /// The client's public ECDHE point.
-    ClientKeyExchange = CLIENT_KEY_EXCHANGE {
+    ClientKeyExchange {
         /// The public point; never empty.
         ecdh_public: &'a [u8] as Vector<1, 1>,
     }
 }
+message! { ClientKeyExchange<'a> = CLIENT_KEY_EXCHANGE }
 
 #[cfg(test)]
 mod tests {

@@ -2,12 +2,13 @@
 //!
 //! This crate does not decompress. The claimed length must not be trusted when allocating memory.
 
+use super::message;
 use crate::code_points::CertificateCompressionAlgorithm;
 use crate::structure::{U24, Vector, structure};
 
 structure! {
     /// A compressed Certificate body.
-    CompressedCertificate = COMPRESSED_CERTIFICATE {
+    CompressedCertificate {
         /// The compression algorithm.
         algorithm: CertificateCompressionAlgorithm,
         /// The length of the uncompressed Certificate body as claimed by the sender; under 2^24.
@@ -16,6 +17,7 @@ structure! {
         compressed_certificate_message: &'a [u8] as Vector<3, 1>,
     }
 }
+message! { CompressedCertificate<'a> = COMPRESSED_CERTIFICATE }
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,9 @@
 //! The three messages with an empty body.
 
+use super::message;
 use crate::error::DecodeError;
 use crate::list::Element;
 use crate::reader::Reader;
-use crate::structure::message;
 use crate::writer::Writer;
 
 /// EndOfEarlyData: the end of the client's early data. RFC 9846 4.6

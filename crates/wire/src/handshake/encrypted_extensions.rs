@@ -2,8 +2,8 @@
 //!
 //! The body is a single extension block; its table is in `extension::message_extensions`.
 
+use super::message;
 use crate::extension::EncryptedExtensions;
-use crate::structure::message;
 
 message! { EncryptedExtensions<'a> = ENCRYPTED_EXTENSIONS }
 

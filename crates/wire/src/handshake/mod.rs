@@ -6,6 +6,7 @@
 
 use crate::code_points::HandshakeType;
 use crate::error::{DecodeError, EncodeError};
+use crate::extension::CertificateStatus;
 use crate::reader::Reader;
 use crate::writer::Writer;
 
@@ -72,3 +73,27 @@ pub trait HandshakeMessage<'a>: Sized {
         w.finish()
     }
 }
+
+/// Makes a type with an encoding a handshake message, whose body is the encoding.
+macro_rules! message {
+    ($Message:ty = $TYPE:ident) => {
+        impl<'a> $crate::handshake::HandshakeMessage<'a> for $Message {
+            const TYPE: $crate::code_points::HandshakeType =
+                $crate::code_points::HandshakeType::$TYPE;
+
+            #[inline]
+            fn read_body(
+                reader: &mut $crate::reader::Reader<'a>,
+            ) -> Result<Self, $crate::error::DecodeError> {
+                $crate::list::Element::read(reader)
+            }
+
+            fn write_body(&self, w: &mut $crate::writer::Writer<'_>) {
+                $crate::list::Element::write(self, w);
+            }
+        }
+    };
+}
+use message;
+
+message! { CertificateStatus<'a> = CERTIFICATE_STATUS }

@@ -2,12 +2,13 @@
 //!
 //! The caller decides how long a ticket is kept.
 
+use super::message;
 use crate::extension::NewSessionTicketExtensions;
 use crate::structure::{Vector, structure};
 
 structure! {
     /// A TLS 1.3 session ticket.
-    NewSessionTicket = NEW_SESSION_TICKET {
+    NewSessionTicket {
         /// The lifetime in seconds; clients use the ticket for seven days at most.
         ticket_lifetime: u32,
         /// The value to add to the ticket's age when it is used.
@@ -20,6 +21,7 @@ structure! {
         extensions: NewSessionTicketExtensions<'a>,
     }
 }
+message! { NewSessionTicket<'a> = NEW_SESSION_TICKET }
 
 #[cfg(test)]
 mod tests {

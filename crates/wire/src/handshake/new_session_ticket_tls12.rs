@@ -2,17 +2,19 @@
 //!
 //! The caller decides how long a ticket is kept.
 
+use super::message;
 use crate::structure::{Vector, structure};
 
 structure! {
     /// A TLS 1.2 session ticket.
-    NewSessionTicketTls12 = NEW_SESSION_TICKET {
+    NewSessionTicketTls12 {
         /// The lifetime in seconds. If it is zero, the client chooses the lifetime.
         ticket_lifetime_hint: u32,
         /// The ticket; empty if the server does not issue one after all.
         ticket: &'a [u8] as Vector<2, 0>,
     }
 }
+message! { NewSessionTicketTls12<'a> = NEW_SESSION_TICKET }
 
 #[cfg(test)]
 mod tests {

@@ -2,15 +2,17 @@
 //!
 //! The key is DER and is not parsed here.
 
+use super::message;
 use crate::structure::{Vector, structure};
 
 structure! {
     /// A Certificate message with a raw public key instead of a chain.
-    RawPublicKeyTls12 = CERTIFICATE {
+    RawPublicKeyTls12 {
         /// A SubjectPublicKeyInfo in DER; empty if a client has no key.
         subject_public_key_info: &'a [u8] as Vector<3, 0>,
     }
 }
+message! { RawPublicKeyTls12<'a> = CERTIFICATE }
 
 #[cfg(test)]
 mod tests {

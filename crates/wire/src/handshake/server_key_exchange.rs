@@ -2,6 +2,7 @@
 //!
 //! The signature is verified by the caller.
 
+use super::message;
 use std::ops::Range;
 
 use crate::code_points::{EcCurveType, NamedGroup, SignatureScheme};
@@ -14,7 +15,7 @@ use crate::writer::{Writer, encode_signed};
 
 structure! {
     /// The server's signed ECDHE parameters.
-    ServerKeyExchange = SERVER_KEY_EXCHANGE {
+    ServerKeyExchange {
         /// The curve and public point.
         params: ServerEcdhParams<'a>,
         /// The signature scheme.
@@ -23,6 +24,7 @@ structure! {
         signature: &'a [u8] as Vector<2, 0>,
     }
 }
+message! { ServerKeyExchange<'a> = SERVER_KEY_EXCHANGE }
 
 impl ServerKeyExchange<'_> {
     /// The range of the signed params in the body.
