@@ -1,5 +1,5 @@
-//! The start of a PostgreSQL connection: TLS, the channel binding of SCRAM, and refusals. The server
-//! is a part of the test, up to the client's proof; `just rust-users` runs a real one.
+//! The start of a PostgreSQL connection: TLS, the channel binding of SCRAM, and refusals. The
+//! server is a part of the test, up to the proof of the client; `just rust-users` runs a real one.
 #![allow(clippy::unwrap_used)]
 
 use std::io;
