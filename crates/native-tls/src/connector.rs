@@ -54,7 +54,7 @@ impl TlsConnectorBuilder {
     }
 
     /// Adds a trusted certificate to those of the operating system: an authority, or a server's
-    /// self-signed certificate.
+    /// self-signed certificate, which is trusted only as itself. Others have no effect.
     pub fn add_root_certificate(&mut self, certificate: Certificate) -> &mut Self {
         self.roots.push(certificate);
         self
@@ -149,7 +149,10 @@ impl TlsConnectorBuilder {
         for Certificate(certificate) in &self.roots {
             let mut one = Roots::new();
             one.add_der(certificate).map_err(Kind::Root)?;
-            roots.add_der(certificate).map_err(Kind::Root)?;
+            // The key of a server must not certify other servers.
+            if pki::is_authority(certificate).map_err(Kind::Certificate)? {
+                roots.add_der(certificate).map_err(Kind::Root)?;
+            }
             // A self-signed certificate may be the server's own, which is no path's end.
             let issuer = pki::issuer(certificate).map_err(Kind::Certificate)?;
             if one.subjects().any(|subject| subject == issuer) {

@@ -57,9 +57,9 @@ mod verifier;
 
 pub use algorithms::CertificateAlgorithm;
 pub use certificate::{
-    CertificateSummary, common_name, dns_names, email_names, end_entity_public_key, issuer,
-    not_after, signature_algorithms, subject_names, subject_public_key_info, tls_server_end_point,
-    uri_names,
+    CertificateSummary, common_name, dns_names, email_names, end_entity_public_key, is_authority,
+    issuer, not_after, signature_algorithms, subject_names, subject_public_key_info,
+    tls_server_end_point, uri_names,
 };
 pub use ocsp::OcspPolicy;
 pub use pem::{PemError, load_certs_pem, load_key_pem};

@@ -2,7 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-use std::error::Error;
+use std::convert::Infallible;
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -48,11 +48,13 @@ where
 {
     type Stream = PostgresStream<S>;
     type TlsConnect = ServerConnector;
-    type Error = Box<dyn Error + Send + Sync>;
+    type Error = Infallible;
 
-    fn make_tls_connect(&mut self, host: &str) -> Result<ServerConnector, Self::Error> {
+    fn make_tls_connect(&mut self, host: &str) -> Result<ServerConnector, Infallible> {
+        // The host is empty for a Unix socket, and the connection may be without TLS, so a host
+        // that is no name is an error only of the handshake.
         let name = ServerName::try_from(host.to_owned())
-            .map_err(|error| format!("the host {host:?}: {error}"))?;
+            .map_err(|error| format!("the host {host:?}: {error}"));
         Ok(ServerConnector { connector: self.connector.clone(), name })
     }
 }
@@ -61,7 +63,8 @@ where
 #[derive(Clone, Debug)]
 pub struct ServerConnector {
     connector: Connector,
-    name: ServerName<'static>,
+    /// The name, or why the host is none.
+    name: Result<ServerName<'static>, String>,
 }
 
 impl<S> TlsConnect<S> for ServerConnector
@@ -73,9 +76,11 @@ where
     type Future = Pin<Box<dyn Future<Output = io::Result<PostgresStream<S>>> + Send>>;
 
     fn connect(self, transport: S) -> Self::Future {
-        Box::pin(
-            async move { self.connector.connect(self.name, transport).await.map(PostgresStream) },
-        )
+        Box::pin(async move {
+            let refused = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
+            let name = self.name.map_err(refused)?;
+            self.connector.connect(name, transport).await.map(PostgresStream)
+        })
     }
 }
 

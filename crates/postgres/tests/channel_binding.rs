@@ -159,3 +159,23 @@ async fn a_certificate_of_another_host_is_refused_although_sslmode_is_require() 
     assert!(login.is_err());
     assert!(error.contains("other.example"), "{error}");
 }
+
+/// A connection without TLS has no name of a server: the host is a directory.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_unix_socket_is_used_without_tls() {
+    let folder = std::env::temp_dir().join(format!("tercel-postgres-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let listener = tokio::net::UnixListener::bind(folder.join(".s.PGSQL.5432")).unwrap();
+    let server = tokio::spawn(async move {
+        let mut transport = listener.accept().await.unwrap().0;
+        transport.read_u32().await.unwrap();
+        transport.read_u32().await.unwrap()
+    });
+    let parameters = format!("host={} user=u dbname=d sslmode=disable", folder.display());
+    let tls = Server::new(&PKCS_ECDSA_P256_SHA256, "localhost").tls();
+    let connected = tokio_postgres::connect(&parameters, tls).await;
+    assert!(connected.is_err(), "the server closes");
+    assert_eq!(server.await.unwrap(), 3 << 16, "the version of a StartupMessage");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

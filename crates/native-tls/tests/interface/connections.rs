@@ -72,6 +72,17 @@ fn an_added_self_signed_certificate_is_accepted_for_its_names() {
     }
 }
 
+/// The key of a server may not certify other servers.
+#[test]
+fn an_added_server_certificate_is_no_authority() {
+    for is_ca in [IsCa::NoCa, IsCa::ExplicitNoCa] {
+        let server = Authority::without_rights("localhost", is_ca);
+        let connector = trusting(&server).build().unwrap();
+        let error = refused(&connector, "other.test", &server.issue("other.test").acceptor());
+        assert!(error.starts_with("certificate refused: "), "{error}");
+    }
+}
+
 #[test]
 fn a_server_without_a_trusted_root_is_refused() {
     let (_, issued) = localhost();

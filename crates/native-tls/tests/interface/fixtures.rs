@@ -39,6 +39,16 @@ impl Authority {
         Self { certificate, issuer: Issuer::new(params, key) }
     }
 
+    /// The key of a server's self-signed certificate, used as if it was that of an authority.
+    pub(crate) fn without_rights(name: &str, is_ca: IsCa) -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = is_ca;
+        let certificate = params.self_signed(&key).unwrap();
+        Self { certificate, issuer: Issuer::new(params, key) }
+    }
+
     /// An authority below this one.
     pub(crate) fn intermediate(&self, name: &str) -> Self {
         let key = KeyPair::generate().unwrap();
@@ -159,11 +169,12 @@ pub(crate) fn exchange(connector: &TlsConnector, domain: &str, acceptor: &TlsAcc
 /// The client's error text of a handshake that both sides report as failed.
 pub(crate) fn refused(connector: &TlsConnector, domain: &str, acceptor: &TlsAcceptor) -> String {
     let Handshakes { client, server } = connect(connector, domain, acceptor);
+    let error = client.unwrap_err().to_string();
     // In TLS 1.3 the alert may arrive after the server's handshake.
     if let Ok(mut server) = server {
         assert!(server.read(&mut [0]).is_err());
     }
-    client.unwrap_err().to_string()
+    error
 }
 
 pub(crate) fn failure<S: Debug>(

@@ -102,6 +102,13 @@ pub fn common_name(certificate: &CertificateDer<'_>) -> Result<Option<String>, R
     names::common_name(Certificate::parse_or_refuse(certificate)?.subject).map_err(bad_encoding)
 }
 
+/// Whether a certificate may certify others: its basicConstraints and, where present, its keyUsage
+/// allow this. A certificate of version 1, which has no extensions, may, as an old root.
+/// RFC 5280 4.2.1.3, 4.2.1.9
+pub fn is_authority(certificate: &CertificateDer<'_>) -> Result<bool, RefusalReason> {
+    Certificate::parse_or_refuse(certificate)?.is_authority().map_err(bad_encoding)
+}
+
 /// The issuer's name as DER, tag and length included.
 pub fn issuer(certificate: &CertificateDer<'_>) -> Result<Vec<u8>, RefusalReason> {
     Ok(der::sequence(Certificate::parse_or_refuse(certificate)?.issuer))
@@ -142,6 +149,7 @@ pub(crate) struct Certificate<'a> {
     pub(crate) subject_public_key_info: &'a [u8],
     /// The content of the SEQUENCE OF Extension; empty when there are none.
     extensions: &'a [u8],
+    is_version_1: bool,
 }
 
 impl<'a> Certificate<'a> {
@@ -159,7 +167,7 @@ impl<'a> Certificate<'a> {
         outer.expect(der::BIT_STRING)?;
         outer.finish()?;
 
-        fields.optional(der::context_constructed(0))?; // version
+        let is_version_1 = fields.optional(der::context_constructed(0))?.is_none();
         let serial_number = fields.expect(der::INTEGER)?;
         let signature_algorithm = fields.expect(der::SEQUENCE)?;
         let issuer = fields.expect(der::SEQUENCE)?;
@@ -189,6 +197,7 @@ impl<'a> Certificate<'a> {
             subject,
             subject_public_key_info: key.whole,
             extensions,
+            is_version_1,
         })
     }
 
@@ -203,11 +212,25 @@ impl<'a> Certificate<'a> {
     /// Whether the keyUsage extension is absent or has digitalSignature, its first bit.
     /// RFC 5280 4.2.1.3
     pub(crate) fn may_sign(&self) -> Result<bool, Malformed> {
+        self.allows_usage(0x80)
+    }
+
+    fn is_authority(&self) -> Result<bool, Malformed> {
+        let Some(value) = self.extension(BASIC_CONSTRAINTS)? else {
+            return Ok(self.is_version_1);
+        };
+        let mut constraints = Reader::new(der::single(value, der::SEQUENCE)?);
+        let is_authority = constraints.optional(der::BOOLEAN)?.is_some_and(|value| value != [0]);
+        Ok(is_authority && self.allows_usage(KEY_CERT_SIGN)?)
+    }
+
+    /// Whether the keyUsage extension is absent or has this bit of its first byte.
+    fn allows_usage(&self, bit: u8) -> Result<bool, Malformed> {
         let Some(value) = self.extension(KEY_USAGE)? else {
             return Ok(true);
         };
         match der::single(value, der::BIT_STRING)? {
-            [_unused_bits, first, ..] => Ok(first & 0x80 != 0),
+            [_unused_bits, first, ..] => Ok(first & bit != 0),
             [_unused_bits] => Ok(false),
             [] => Err(Malformed),
         }
@@ -250,6 +273,12 @@ pub(crate) fn bad_encoding(Malformed: Malformed) -> RefusalReason {
 /// id-ce-keyUsage, 2.5.29.15
 const KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x0f];
 
+/// keyCertSign, the sixth bit of keyUsage.
+const KEY_CERT_SIGN: u8 = 0x04;
+
+/// id-ce-basicConstraints, 2.5.29.19
+const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x13];
+
 /// id-pe-tlsfeature, 1.3.6.1.5.5.7.1.24
 const TLS_FEATURE: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x01, 0x18];
 
@@ -279,6 +308,25 @@ mod tests {
         }
         assert!(agree(certificate.der()));
         assert!(compared > original.len(), "only {compared} variants were read by both");
+    }
+
+    /// RFC 5280 4.2.1.3, 4.2.1.9
+    #[test]
+    fn only_an_authority_may_certify_others() {
+        use rcgen::{BasicConstraints, IsCa, KeyUsagePurpose};
+        let key = rcgen::KeyPair::generate().unwrap();
+        let may = |is_ca, usages| {
+            let mut params = rcgen::CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
+            (params.is_ca, params.key_usages) = (is_ca, usages);
+            is_authority(params.self_signed(&key).unwrap().der()).unwrap()
+        };
+        assert!(!may(IsCa::NoCa, vec![]));
+        assert!(!may(IsCa::ExplicitNoCa, vec![]));
+        let authority = || IsCa::Ca(BasicConstraints::Unconstrained);
+        assert!(may(authority(), vec![]));
+        assert!(may(authority(), vec![KeyUsagePurpose::KeyCertSign]));
+        assert!(!may(authority(), vec![KeyUsagePurpose::DigitalSignature]));
+        assert!(may(IsCa::Ca(BasicConstraints::Constrained(0)), vec![]));
     }
 
     fn agree(der: &CertificateDer<'_>) -> bool {
