@@ -28,6 +28,9 @@ impl Identity {
     /// openssl pkcs12 -export -inkey key.pem -in cert.pem -certfile intermediates.pem -out id.p12
     /// ```
     ///
+    /// Only files of a trusted source should be opened: a file states how much work its decryption
+    /// takes, which may be minutes.
+    ///
     /// # Errors
     /// If the password is wrong, or the file is malformed, is not protected by a password, or lacks
     /// a private key or its certificate.

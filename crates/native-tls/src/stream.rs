@@ -43,7 +43,9 @@ impl<S> TlsStream<S> {
 }
 
 impl<S: Read + Write> TlsStream<S> {
-    /// Returns the number of bytes that can be read without using the transport.
+    /// Returns the number of decrypted bytes, which a read returns without using the transport.
+    /// Records that were received but not decrypted are not counted: before a program waits for the
+    /// transport, it should read until `WouldBlock`.
     ///
     /// # Errors
     /// None; the signature is that of native-tls.

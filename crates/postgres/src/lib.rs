@@ -20,8 +20,10 @@ pub use tercel_tokio::{self, tercel};
 
 /// Makes the TLS connections of `tokio_postgres::connect` and of connection pools on it.
 ///
-/// Sessions are resumed: a pool that opens several connections to a server runs one full
-/// handshake.
+/// PostgreSQL itself resumes no sessions. A terminator before it may; a session contains the
+/// server's certificate, so channel binding fails after this certificate was replaced, until the
+/// session expires. Use
+/// [`without_resumption`](tercel::client::ClientConfigBuilder::without_resumption) there.
 #[derive(Clone, Debug)]
 pub struct MakeTlsConnector {
     connector: Connector,

@@ -63,6 +63,8 @@ where
     if is_http2 {
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder.max_header_list_size(MAX_HEAD).max_send_buf_size(HTTP2_BUFFER);
+        // Each response in progress holds a piece of its file.
+        builder.max_concurrent_streams(MAX_STREAMS);
         let connection = builder.serve_connection(io, service);
         drive(connection, http2::Connection::graceful_shutdown, &progress, limits).await
     } else {
@@ -300,6 +302,8 @@ const MAX_HEAD: u32 = 16 << 10;
 const MAX_FIELDS: usize = 100;
 const FILE_PIECE: usize = 256 << 10;
 const HTTP2_BUFFER: usize = 64 << 10;
+/// The maximum number of requests in progress in an HTTP/2 connection.
+const MAX_STREAMS: u32 = 16;
 
 /// The time for which a connection that ends may send its last responses.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);

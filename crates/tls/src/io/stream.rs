@@ -312,8 +312,9 @@ impl<T> Stream<T> {
         }
     }
 
-    /// Returns the number of bytes that can be read without using the transport, because they are
-    /// decrypted already.
+    /// Returns the number of decrypted bytes, which a read returns without using the transport.
+    /// Records that were received but not decrypted are not counted, so a read after 0 may still
+    /// return data without waiting.
     #[must_use]
     pub fn buffered(&self) -> usize {
         self.opened.len().saturating_sub(self.taken)
