@@ -47,7 +47,7 @@ impl Share {
         self.0.get(kind).map_or(0.0, |&counts| rate(counts))
     }
 
-    /// The share of all kinds together.
+    /// The percentage of offered sessions that were resumed, for all kinds of clients together.
     fn text(&self) -> String {
         let sum = self.0.values().fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
         if sum.1 == 0 { "-".to_owned() } else { format!("{:.0}", rate(sum) * 100.0) }
@@ -79,8 +79,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Makes the line from the outcomes. `killed` is the time from which connections may have been
-    /// cut off.
+    /// Summarizes the outcomes of the requests during an event. If the event killed a node,
+    /// `killed` is the time from which that node's connections may have been cut off.
     pub(crate) fn new(
         name: &str,
         at: Duration,

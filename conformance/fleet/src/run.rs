@@ -131,7 +131,8 @@ impl<'a> Run<'a> {
         let before = Share::of(&self.load.since(begun - SHARE_PERIOD));
         faults.extend(cause(self).with_context(|| name.to_owned())?);
         let ended = Instant::now();
-        // Flights are replayed at once, while all of them are fresh, and again after the recovery.
+        // Flights are replayed immediately after the event, while all of them are fresh, and again
+        // after the recovery.
         let replaying = (early != EarlyDataTest::No).then(|| self.begin_replay(true));
         let during = Share::of(&self.load.since(begun));
         let mut after = Share::default();

@@ -33,7 +33,7 @@ pub(crate) fn rows(info: &ConnectionInfo, own_side: Side) -> Vec<(&'static str, 
         ("server-certificate-type", info.server_certificate_type),
         ("client-certificate-type", info.client_certificate_type),
     ] {
-        // X.509 is the default certificate type, which is not listed. RFC 7250
+        // No row is written for X.509, the default certificate type. RFC 7250
         if form == CertificateType::RAW_PUBLIC_KEY {
             rows.push((key, form.to_string()));
         }

@@ -99,8 +99,8 @@ impl AeadKey {
         Ok(total)
     }
 
-    /// Opens `sealed`, ciphertext and tag, into the start of `out` and returns the plaintext's
-    /// length.
+    /// Decrypts `sealed`, which is the ciphertext followed by the tag, into the start of `out`.
+    /// Returns the length of the plaintext.
     ///
     /// # Errors
     ///
@@ -121,7 +121,8 @@ impl AeadKey {
         Ok(len)
     }
 
-    /// Opens `buffer`, ciphertext and tag, in place and returns the plaintext's length.
+    /// Decrypts `buffer`, which is the ciphertext followed by the tag, in place. Returns the length
+    /// of the plaintext.
     ///
     /// # Errors
     ///

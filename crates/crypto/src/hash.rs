@@ -120,7 +120,8 @@ impl Hash {
         Digest::with(self.algorithm(), |out| fork.finish(out))
     }
 
-    /// The number of bytes that complete the current block; `None` for SHA-256.
+    /// The number of bytes that complete the current block; `None` for SHA-256, which is not
+    /// computed in lanes.
     pub(crate) fn to_boundary(&self) -> Option<usize> {
         match &self.0 {
             Running::Sha256(_) => None,

@@ -233,8 +233,8 @@ fn mac_with<C: Context>(
     for part in groups.iter().copied().flatten() {
         context.update(part);
     }
-    // `out` may have the inner digest temporarily: its owner receives the MAC, so this reveals
-    // nothing more.
+    // `out` contains the inner digest temporarily. Only the caller can read it there, and the
+    // caller receives the MAC anyway.
     context.finish(out);
     // One context is used for both hashes, so that it is wiped only once.
     context.restart(outer, digest_len);

@@ -134,7 +134,8 @@ pub fn ticket_keys_in_file(content: &[u8]) -> Option<tercel::session::TicketKeyS
     ticket_keys::file::parse(content).ok()
 }
 
-/// Test seam. Seals any content as a set of ticket keys in the store, for fuzzing.
+/// Test seam. For fuzzing: encrypts `content`, which need not be a valid set of ticket keys, in the
+/// way in which a set of ticket keys is encrypted for the store.
 #[cfg(all(feature = "testing", debug_assertions))]
 #[must_use]
 pub fn sealed_for_store(secret: &[u8], number: u64, content: &[u8]) -> Option<Vec<u8>> {

@@ -26,8 +26,8 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// The name in the URI is the name that the server's certificate must have, except with
 /// [`Self::server_name`]. TLS sessions are kept separately for each name and port.
 ///
-/// The transport is a connector too, hyper-util's [`HttpConnector`] by default. A connector that
-/// tunnels through a proxy by CONNECT takes its place in [`Self::with_transport`]:
+/// Another connector makes the connections below TLS: hyper-util's [`HttpConnector`] by default.
+/// To tunnel through a proxy by CONNECT, pass such a connector to [`Self::with_transport`]:
 ///
 /// ```
 /// use hyper_util::client::legacy::connect::{HttpConnector, proxy::Tunnel};
@@ -61,9 +61,10 @@ impl HttpsConnector {
 }
 
 impl<C> HttpsConnector<C> {
-    /// A connector over the connections of `transport`. `tls` sets the time limit of handshakes
-    /// and the asynchronous answers. If `transport` is an [`HttpConnector`], call its
-    /// `enforce_http(false)` before, because otherwise it refuses `https` URIs.
+    /// A connector that runs TLS over the connections of `transport`, with the configuration, the
+    /// time limit and the [answers](Connector::answers) of `tls`. If `transport` is an
+    /// [`HttpConnector`], call its `enforce_http(false)` before, because otherwise it refuses
+    /// `https` URIs.
     #[must_use]
     pub fn with_transport(transport: C, tls: Connector) -> Self {
         Self { transport, tls, https_only: false, server_name: None }

@@ -20,10 +20,11 @@ pub use tercel_tokio::{self, tercel};
 
 /// Makes the TLS connections of `tokio_postgres::connect` and of connection pools on it.
 ///
-/// PostgreSQL itself resumes no sessions. A terminator before it may; a session contains the
-/// server's certificate, so channel binding fails after this certificate was replaced, until the
-/// session expires. Use
-/// [`without_resumption`](tercel::client::ClientConfigBuilder::without_resumption) there.
+/// PostgreSQL itself resumes no sessions, but a TLS terminator in front of it may. With a resumed
+/// session, channel binding uses the server's certificate of the original handshake. If the
+/// certificate was replaced since, channel binding fails until the session expires. Configure
+/// [`without_resumption`](tercel::client::ClientConfigBuilder::without_resumption) for servers
+/// behind such a terminator.
 #[derive(Clone, Debug)]
 pub struct MakeTlsConnector {
     connector: Connector,
@@ -38,7 +39,7 @@ impl MakeTlsConnector {
 }
 
 impl From<Connector> for MakeTlsConnector {
-    /// A connector with a time limit, a port or asynchronous answers of its own.
+    /// Uses the time limit, the port and the [answers](Connector::answers) of `connector`.
     fn from(connector: Connector) -> Self {
         Self { connector }
     }

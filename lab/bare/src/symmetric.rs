@@ -22,7 +22,7 @@ pub enum AeadName {
 }
 
 impl Aead {
-    /// A context with the key of bytes 7.
+    /// A context with a fixed key, each byte of which is 7.
     ///
     /// # Panics
     ///

@@ -48,7 +48,8 @@ impl Distribution {
         self.classes.values().sum()
     }
 
-    /// The percentile at `part` in nanoseconds, accurate to half a class; 0 without times.
+    /// The percentile in nanoseconds: `part` is 0.99 for the 99th. The error is at most half the
+    /// width of a class. Returns 0 if there are no times.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn percentile(&self, part: f64) -> f64 {

@@ -60,7 +60,7 @@ impl Files {
         SERVER_NAME
     }
 
-    /// Another file in the directory.
+    /// The path of the file `name` in the directory itself, outside the subdirectories of chains.
     #[must_use]
     pub fn other(&self, name: &str) -> PathBuf {
         self.0.join(name)

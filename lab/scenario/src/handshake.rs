@@ -175,8 +175,8 @@ impl<L: Library> Handshakes<L> {
         let mut pair = ConnectionPair::new(library, row, 0);
         pair.shared = matches!(row.task, Task::Threads | Task::Latency);
         let resumed = row.resumption.is_some();
-        // This handshake gives the client a session. It is not needed if threads share the library:
-        // sessions of other threads may exist, and otherwise the first handshake is a full one.
+        // This handshake gives the client a session. Threads that share the library omit it: the
+        // first handshake of a thread resumes a session of another thread, or else is a full one.
         if resumed && !pair.shared {
             pair.connect(false)?;
         }

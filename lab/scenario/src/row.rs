@@ -63,8 +63,9 @@ pub enum Task {
     Bulk,
     /// Creation and drop of unused connections. The sides are `client` and `server`.
     SetUp,
-    /// Handshakes in several threads that share a configuration. There is a side for each thread
-    /// count: the servers' time per handshake, for all threads together.
+    /// Handshakes in several threads that share a configuration. The row has one side for each
+    /// thread count. Its value is the servers' time per handshake, as computed by
+    /// [`crate::combined_time`].
     Threads,
     /// Latency of handshakes in several threads.
     Latency,

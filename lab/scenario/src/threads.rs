@@ -12,7 +12,7 @@ use crate::protocol::Measurement;
 use crate::row::{self, JUDGED_PERCENTILES, Row, Task};
 use crate::worker::PreparedTask;
 
-/// Prepares the task of a thread in that thread. All threads share the closure.
+/// A closure that each thread calls to prepare its task. All threads share the closure.
 pub type ThreadSetup = Box<dyn Fn() -> Result<Box<dyn PreparedTask>> + Send + Sync>;
 
 /// A row of threads or latency: the same handshakes in several threads.

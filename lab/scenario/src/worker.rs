@@ -40,8 +40,8 @@ pub trait PreparedTask {
     /// If the row fails or a handshake does not have the requested parameters.
     fn measure(&mut self, budget: Duration) -> Result<Measurement>;
 
-    /// Repeats the row, or batches of it. Spans are counted in [`crate::Meter::time`] as usual. The
-    /// result has no values.
+    /// Runs the row `count` times, or `count` batches if it is measured in batches. Spans are
+    /// counted in [`crate::Meter::time`] as usual. The result contains no times.
     ///
     /// # Errors
     /// [`PrepareError::Unsupported`] if the row is not repeated in one thread.

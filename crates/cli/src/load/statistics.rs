@@ -16,7 +16,8 @@ pub(crate) struct Statistics {
     pub(crate) bytes: u64,
     /// Latency of each operation.
     pub(crate) latency: Histogram<u64>,
-    /// Delays of this program's timers, if a connection was free at the time.
+    /// The delay with which a timer of this program started an operation. Operations that were
+    /// already late because their connection was busy are not included.
     pub(crate) timer_lateness: Histogram<u64>,
     /// Operations that were due but had no free connection until the end.
     pub(crate) not_started: u64,

@@ -9,9 +9,9 @@ use core::hint::black_box;
 
 /// Runs `work`, then overwrites with zeros [`DEPTH`] bytes of the stack, starting at the top of
 /// the frame of `work`.
+///
 /// `work` writes its results to memory that it borrows. It must not use more than `DEPTH` bytes
-/// of stack: a test measures its use.
-/// test measures its use.
+/// of stack; a test measures how many it uses.
 #[inline(never)]
 pub(crate) fn wipe_after(work: &mut dyn FnMut()) {
     // `black_box` hides which function this is, so the compiler calls it instead of inlining it,

@@ -35,11 +35,11 @@
 //!   node that began it, and no node admits anything in an epoch with other parameters. An epoch
 //!   expires when no node with its parameters has checked or admitted for [`EPOCH_LIFETIME_MS`], so
 //!   whatever was admitted in it is no longer fresh under any parameters when the next epoch
-//!   begins. A node that has seen an epoch with other parameters is blind for longer
+//!   begins. A node that has seen an epoch with other parameters refuses for longer
 //!   ([`MAX_PARAMETER_SPREAD`]), since the store may lose that epoch early.
 //! - **Different limits, and the store lost the epoch that shows it.** A node that starts then
 //!   cannot know the parameters under which others admitted before. So a node that begins an
-//!   epoch, or finds one in which no node admits yet, is blind for [`MAX_PARAMETER_SPREAD`] more.
+//!   epoch, or finds one in which no node admits yet, refuses for [`MAX_PARAMETER_SPREAD`] more.
 //!   There are two exceptions. First, the epoch is *open*: a node with the same parameters, which
 //!   has waited itself, states under a second name that it admits in this epoch. The store loses
 //!   both names together, and the second value contains the epoch and the replication ID, so it is
@@ -51,7 +51,7 @@
 //! - **Two stores at once**, because one was cut off and a replica was promoted. A store with
 //!   replicas is trusted only if it stops accepting writes when it has lost them
 //!   (`min-replicas-to-write`), which takes as long as `min-replicas-max-lag`. So nodes that use
-//!   the promoted store are blind for a minute more ([`REPLICA_LAG`]), after which the last
+//!   the promoted store refuse for a minute more ([`REPLICA_LAG`]), after which the last
 //!   admissions of the old store are no longer fresh.
 //!   [`StoreSettings::connect_time_limit`](crate::StoreSettings::connect_time_limit), the time for
 //!   which nodes keep their connections to a silent store, is added too: a suspended process
@@ -59,7 +59,7 @@
 //!   replicas while it keeps a replication backlog, one hour by default.
 //! - **Another guard admitted**: the guard of a previous configuration, which used another store or
 //!   only the memory of its process. Connections from before a reload use that guard until their
-//!   handshakes are complete. So this guard is blind until then, and for `blind_time` after that
+//!   handshakes are complete. So this guard refuses until then, and for `blind_time` after that
 //!   ([`Fleet::follow_another_guard`](crate::fleet::Fleet::follow_another_guard)).
 //! - **The store was unavailable.** Nothing was admitted through it meanwhile, but it may have been
 //!   replaced, so nodes refuse for `blind_time`. They do not refuse if the store was only slow and
@@ -342,6 +342,6 @@ const REORDERING: u64 = 1;
 pub(crate) const MAX_PARAMETER_SPREAD: Duration = Duration::from_secs(60 + 60);
 
 /// Milliseconds after which an epoch expires if no node with its parameters renews it. This is much
-/// more than the longest blind time under any parameters, so that two epochs with different
-/// parameters are at least that far apart.
+/// more than the longest `Fleet::blind_time` under any parameters. So when an epoch with other
+/// parameters begins, no early data that was admitted in the expired one is still fresh.
 const EPOCH_LIFETIME_MS: u64 = 600_000;

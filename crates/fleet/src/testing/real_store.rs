@@ -131,7 +131,7 @@ async fn a_session_removed_before_it_arrives_stays_removed() {
     assert_eq!((keys.len(), node.counts().kept), (1, 1));
 }
 
-/// Nodes are blind after `disturb`, and then recover by themselves.
+/// Nodes refuse early data after `disturb`, and then recover by themselves.
 async fn blind_after(disturb: impl AsyncFnOnce(&mut RealStore)) {
     let Some(mut real) = RealStore::start(&[]) else { return };
     let folder = Folder::new();

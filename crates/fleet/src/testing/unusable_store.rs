@@ -80,7 +80,7 @@ async fn an_unusable_store_is_logged_once_with_its_reason() {
         let lines = warnings.0.lock().unwrap().clone();
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].contains(word) && lines[0].contains(&answer[..3]), "{lines:?}");
-        // Addresses and other text of the store are not repeated.
+        // The log does not contain addresses or other text of the store's error message.
         assert!(!lines[0].contains("192.0.2.1"), "{lines:?}");
         *fake.shared.error.lock().unwrap() = None;
         wait_until("connected", || node.store.is_connected()).await;

@@ -42,8 +42,7 @@ pub enum RefusalReason {
     /// No path leads from the leaf to a trust anchor: an unknown authority or a missing
     /// intermediate. Alert: `unknown_ca`.
     UnknownIssuer,
-    /// The leaf is self-signed and not a trust anchor; pinning would accept it. Alert:
-    /// `unknown_ca`.
+    /// The leaf is self-signed and neither a trust anchor nor pinned. Alert: `unknown_ca`.
     SelfSigned,
     /// A certificate's signature does not verify. Alert: `bad_certificate`.
     BadSignature,
@@ -77,10 +76,11 @@ pub enum RefusalReason {
     /// The verifier does not accept the stapled OCSP response. Alert:
     /// `bad_certificate_status_response` (RFC 6066 8).
     StapleRejected,
-    /// The leaf is a CA certificate; pinning would accept it. Alert: `bad_certificate`.
+    /// The leaf is a CA certificate, which is accepted only if it is pinned. Alert:
+    /// `bad_certificate`.
     CaUsedAsEndEntity,
-    /// The leaf is itself a trust anchor, which can only issue other certificates; pinning would
-    /// accept it. Alert: `bad_certificate`.
+    /// The leaf is itself a trust anchor. Trust anchors may only issue other certificates. The leaf
+    /// is accepted only if it is pinned. Alert: `bad_certificate`.
     TrustAnchorAsEndEntity,
     /// The issuer of a certificate is not a CA certificate. Alert: `bad_certificate`.
     EndEntityUsedAsCa,

@@ -99,7 +99,8 @@ pub(crate) fn set_timer_slack() {
 mod tests {
     use super::*;
 
-    /// Reads of 100 bytes at these microseconds; returns which of them request a wait.
+    /// Simulates reads of 100 bytes at these times, in microseconds after `from`. Returns for each
+    /// read whether the coalescer requests a wait.
     fn waits(coalescer: &mut Coalescer, from: Instant, at: &[u64]) -> Vec<bool> {
         let mut piece = |at| coalescer.should_wait(100, from + Duration::from_micros(at));
         at.iter().map(|at| piece(*at)).collect()

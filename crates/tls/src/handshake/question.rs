@@ -318,7 +318,8 @@ impl AdmitEarlyDataQuestion {
         self.freshness_window
     }
 
-    /// Returns the value that must be admitted only once.
+    /// Returns a value that identifies the ClientHello. The guard must admit it only once, because
+    /// a replayed ClientHello has the same value.
     #[must_use]
     pub fn unique(&self) -> &[u8] {
         &self.unique

@@ -285,7 +285,8 @@ fn an_expired_session_from_a_store_is_not_offered() {
     assert!(!client.offers());
 }
 
-/// Renewed tickets do not extend the time since the server was authenticated.
+/// Renewed tickets do not extend a session's lifetime, which begins when the server is
+/// authenticated.
 #[test]
 fn renewed_tickets_do_not_extend_a_session() {
     let client = TestClient::new();

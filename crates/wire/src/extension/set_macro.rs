@@ -14,8 +14,8 @@ macro_rules! extension_set {
             $($(#[$doc])* pub $field: Option<$Body>,)*
             /// The extensions for which there is no field.
             pub unknown: UnknownExtensions<'a>,
-            /// All received extensions in order. They are not written, and there are none in a
-            /// message that is being built.
+            /// All extensions of a received message, in order. Empty if the message is to be sent:
+            /// the encoder does not write this field.
             pub received: ExtensionBlock<'a>,
         }
 

@@ -32,7 +32,7 @@ pub(crate) struct Records {
     explicit_nonce: usize,
     plaintext: Vec<u8>,
     sealed: Vec<u8>,
-    /// The transported bytes, in separate memory.
+    /// The receiver's copy of the sealed records.
     wire: Vec<u8>,
     opened: Vec<u8>,
     writes: usize,

@@ -216,7 +216,7 @@ struct Buffers {
     /// Encrypted application data, and its length.
     sealed: Vec<u8>,
     written: usize,
-    /// The length of the part of `sealed` that was collected.
+    /// The number of bytes of `sealed` that were already copied to the peer's input.
     collected: usize,
     /// Decrypted application data.
     opened: Vec<u8>,

@@ -57,19 +57,21 @@ impl Vector<4> for Four {
 
     #[inline(always)]
     fn store(self, words: &mut [u64; 4]) {
-        // SAFETY: a vector exists; the call writes the 32 bytes of the array at any alignment.
+        // SAFETY: the processor has this instruction, since `self` exists. It writes the 32 bytes
+        // of the array at any alignment.
         unsafe { x86::_mm256_storeu_si256(words.as_mut_ptr().cast(), self.0) };
     }
 
     #[inline(always)]
     fn store_big_endian(self, words: &mut [[u8; 8]; 4]) {
-        // SAFETY: a vector exists; the call writes the 32 bytes of the array at any alignment.
+        // SAFETY: the processor has this instruction, since `self` exists. It writes the 32 bytes
+        // of the array at any alignment.
         unsafe { x86::_mm256_storeu_si256(words.as_mut_ptr().cast(), self.reversed().0) };
     }
 
     #[inline(always)]
     fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         unsafe {
             // The first vector has numbers 0 and 2 of two rows, alternating between the rows; the
             // second has numbers 1 and 3.
@@ -88,26 +90,26 @@ impl Vector<4> for Four {
 
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe { x86::_mm256_add_epi64(self.0, other.0) })
     }
 
     #[inline(always)]
     fn opaque(self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe { opaque(self.0) })
     }
 
     #[inline(always)]
     fn add_constant(self, constant: u64) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe { x86::_mm256_add_epi64(self.0, x86::_mm256_set1_epi64x(constant as i64)) })
     }
 
     #[inline(always)]
     fn rotate<const RIGHT: i32, const LEFT: i32>(self) -> Self {
         const { assert!(RIGHT + LEFT == 64) };
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe {
             x86::_mm256_or_si256(
                 x86::_mm256_srli_epi64::<RIGHT>(self.0),
@@ -118,19 +120,19 @@ impl Vector<4> for Four {
 
     #[inline(always)]
     fn shift<const RIGHT: i32>(self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe { x86::_mm256_srli_epi64::<RIGHT>(self.0) })
     }
 
     #[inline(always)]
     fn xor(self, second: Self, third: Self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe { x86::_mm256_xor_si256(self.0, x86::_mm256_xor_si256(second.0, third.0)) })
     }
 
     #[inline(always)]
     fn choose(self, yes: Self, no: Self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe {
             let differing = x86::_mm256_xor_si256(yes.0, no.0);
             x86::_mm256_xor_si256(no.0, x86::_mm256_and_si256(self.0, differing))
@@ -139,7 +141,7 @@ impl Vector<4> for Four {
 
     #[inline(always)]
     fn majority(self, second: Self, third: Self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe {
             let either = x86::_mm256_or_si256(self.0, second.0);
             let both = x86::_mm256_and_si256(self.0, second.0);
@@ -149,7 +151,7 @@ impl Vector<4> for Four {
 
     #[inline(always)]
     fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]) {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         unsafe { hash(state, schedule) }
     }
 }
@@ -158,7 +160,7 @@ impl Four {
     /// Reverses the bytes of each number.
     #[inline(always)]
     fn reversed(self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe {
             let order = x86::_mm256_set_epi64x(
                 0x0809_0a0b_0c0d_0e0f,

@@ -119,7 +119,7 @@ impl Vector<4> for Four {
 
     #[inline(always)]
     fn opaque(self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(avx2::Four(unsafe { opaque_four(self.0.0) }))
     }
 
@@ -131,7 +131,7 @@ impl Vector<4> for Four {
     #[inline(always)]
     fn rotate<const RIGHT: i32, const LEFT: i32>(self) -> Self {
         const { assert!(RIGHT + LEFT == 64) };
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(avx2::Four(unsafe { x86::_mm256_ror_epi64::<RIGHT>(self.0.0) }))
     }
 
@@ -157,7 +157,7 @@ impl Vector<4> for Four {
 
     #[inline(always)]
     fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]) {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         unsafe { hash_four(state, schedule) }
     }
 }
@@ -166,7 +166,7 @@ impl Four {
     #[inline(always)]
     fn function<const TABLE: i32>(self, second: Self, third: Self) -> Self {
         let (first, second, third) = (self.0.0, second.0.0, third.0.0);
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(avx2::Four(unsafe { x86::_mm256_ternarylogic_epi64::<TABLE>(first, second, third) }))
     }
 }
@@ -197,13 +197,15 @@ impl Vector<8> for Eight {
 
     #[inline(always)]
     fn store(self, words: &mut [u64; 8]) {
-        // SAFETY: a vector exists; the call writes the 64 bytes of the array at any alignment.
+        // SAFETY: the processor has this instruction, since `self` exists. It writes the 64 bytes
+        // of the array at any alignment.
         unsafe { x86::_mm512_storeu_si512(words.as_mut_ptr().cast(), self.0) };
     }
 
     #[inline(always)]
     fn store_big_endian(self, words: &mut [[u8; 8]; 8]) {
-        // SAFETY: a vector exists; the call writes the 64 bytes of the array at any alignment.
+        // SAFETY: the processor has this instruction, since `self` exists. It writes the 64 bytes
+        // of the array at any alignment.
         unsafe { x86::_mm512_storeu_si512(words.as_mut_ptr().cast(), self.reversed().0) };
     }
 
@@ -241,33 +243,33 @@ impl Vector<8> for Eight {
 
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe { x86::_mm512_add_epi64(self.0, other.0) })
     }
 
     #[inline(always)]
     fn opaque(self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe { opaque_eight(self.0) })
     }
 
     #[inline(always)]
     fn add_constant(self, constant: u64) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe { x86::_mm512_add_epi64(self.0, x86::_mm512_set1_epi64(constant as i64)) })
     }
 
     #[inline(always)]
     fn rotate<const RIGHT: i32, const LEFT: i32>(self) -> Self {
         const { assert!(RIGHT + LEFT == 64) };
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe { x86::_mm512_ror_epi64::<RIGHT>(self.0) })
     }
 
     #[inline(always)]
     fn shift<const RIGHT: i32>(self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions. The shift count is a
-        // vector, because the immediate form requires an unsigned number.
+        // SAFETY: a value of this type exists, so the processor has these instructions. The shift
+        // count is a vector, because the immediate form requires an unsigned number.
         Self(unsafe { x86::_mm512_srlv_epi64(self.0, x86::_mm512_set1_epi64(RIGHT as i64)) })
     }
 
@@ -288,7 +290,7 @@ impl Vector<8> for Eight {
 
     #[inline(always)]
     fn hash(state: &mut [Self; 8], schedule: &mut [Self; 16]) {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         unsafe { hash_eight(state, schedule) }
     }
 }
@@ -300,14 +302,14 @@ const ODD: i32 = 0b11_01_11_01;
 impl Eight {
     #[inline(always)]
     fn function<const TABLE: i32>(self, second: Self, third: Self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe { x86::_mm512_ternarylogic_epi64::<TABLE>(self.0, second.0, third.0) })
     }
 
     /// Reverses the bytes of each number.
     #[inline(always)]
     fn reversed(self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe {
             let order = x86::_mm512_set4_epi64(
                 0x0809_0a0b_0c0d_0e0f,
@@ -323,7 +325,7 @@ impl Eight {
     /// places.
     #[inline(always)]
     fn pairs<const IS_ODD: bool>(self, other: Self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe {
             if IS_ODD {
                 x86::_mm512_unpackhi_epi64(self.0, other.0)
@@ -335,7 +337,7 @@ impl Eight {
 
     #[inline(always)]
     fn quarters<const WHICH: i32>(self, other: Self) -> Self {
-        // SAFETY: a vector exists, so the processor has its instructions.
+        // SAFETY: a value of this type exists, so the processor has these instructions.
         Self(unsafe { x86::_mm512_shuffle_i64x2::<WHICH>(self.0, other.0) })
     }
 }

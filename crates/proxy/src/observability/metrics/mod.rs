@@ -79,7 +79,7 @@ struct GlobalMetrics {
     certificates: Vec<Expiry>,
 }
 
-/// The validity of one covered name.
+/// The time at which the certificate for a name expires.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Expiry {
     /// A DNS name of the leaf, or its subject if it has none.

@@ -66,8 +66,8 @@ impl<'k> OfferedKey<'k> {
     /// Computes the binder: a MAC over the transcript up to the ClientHello without its binders.
     /// `transcript` is used if it has the hash of the key. RFC 9846 4.3.11.2
     pub(crate) fn binder(&self, transcript: &mut Transcript, partial_hello: &[u8]) -> Digest {
-        // A key with another hash is offered only in a first ClientHello, before which there is no
-        // message.
+        // A key with another hash is offered only in a first ClientHello. No message precedes it,
+        // so its transcript is the ClientHello alone.
         let digest = if transcript.algorithm() == self.suite.hash {
             transcript.digest()
         } else {

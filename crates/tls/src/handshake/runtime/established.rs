@@ -17,8 +17,8 @@ pub(crate) struct Established {
     pub(crate) tolerate_truncation: bool,
     /// Client, TLS 1.3: processes the tickets that the server will send.
     pub(crate) tickets: Option<Box<TicketHandler>>,
-    /// Client, TLS 1.3: answers the server's requests for a certificate, if it may send any
-    /// requests.
+    /// Client, TLS 1.3: answers the server's requests for a certificate. `None` if the client does
+    /// not offer post-handshake authentication.
     pub(crate) answering: Option<Box<HandshakeContext<ClientConfig>>>,
     /// Server, TLS 1.3: requests the client's certificate, if requests are allowed.
     pub(crate) requesting: Option<Box<HandshakeContext<ServerConfig>>>,

@@ -64,14 +64,15 @@ impl SealingKey {
         Some([a, b, c, d, e, f, g, h, i, j, k, l])
     }
 
-    /// Opens nonce, ciphertext and tag with this key, see [`open`].
+    /// Decrypts `sealed` with this key, see [`open`].
     pub(super) fn open(&self, format: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         open(&self.key, format, sealed)
     }
 }
 
-/// Opens nonce, ciphertext and tag. `format` identifies the layout and is authenticated, so that a
-/// ticket of one layout cannot be interpreted as a ticket of another.
+/// Decrypts `sealed`, which consists of nonce, ciphertext and tag. `format` identifies the layout
+/// and is authenticated, so that a ticket of one layout cannot be interpreted as a ticket of
+/// another.
 pub(super) fn open(key: &AeadKey, format: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
     let (nonce, sealed) = sealed.split_first_chunk()?;
     let mut session = sealed.to_vec();

@@ -244,7 +244,7 @@ fn every_message() -> Vec<Outgoing> {
     kinds.into_iter().map(|kind| Outgoing::message(HandshakeType(kind), &[])).collect()
 }
 
-/// Whether the tested side may expect this type at the position of `due`.
+/// Whether a message of type `wrong` is allowed where the peer would send `due`.
 fn is_allowed_before(case: Case, wrong: Option<HandshakeType>, due: &Outgoing) -> bool {
     let Some(kind) = wrong else { return false };
     let client = case.tested == Side::Client;

@@ -13,7 +13,7 @@ fn at(seconds: u64) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(seconds))
 }
 
-/// Key `number` begins at `number` times a lifetime.
+/// A key whose `not_before` is `number` times [`LIFETIME`].
 fn key(number: u8) -> TicketKey {
     TicketKey::new([number; NAME], &[number; 32], at(u64::from(number) * LIFETIME))
 }
