@@ -3,6 +3,9 @@
 build := absolute_path(env("CARGO_TARGET_DIR", justfile_directory() / "target"))
 tercel := build / "release/tercel"
 peers := build / "peers/release"
+# Crates that forward features of `tercel`, and these features.
+integrations := "-p tercel-tokio -p tercel-hyper -p tercel-postgres -p tercel-native-tls"
+forwarded := "brotli,native-roots,tracing,webpki-roots,zlib,zstd"
 
 # List the recipes.
 default:
@@ -15,6 +18,7 @@ setup:
 # Run every test, including the replay of the fuzz corpus.
 test:
     cargo test --workspace
+    cargo test -p tercel-cli --no-default-features --test program features::
 
 # Check state shared by threads in every interleaving, with loom; MODEL is a part of a model's name.
 loom MODEL="":
@@ -35,7 +39,14 @@ check:
     cargo clippy --workspace --all-targets -- -D warnings
     cargo clippy --workspace --all-targets --all-features -- -D warnings
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
+    cargo clippy {{ integrations }} --no-default-features --features {{ forwarded }} -- -D warnings
+    # By itself, because the dev-dependencies of other members enable features of its dependencies.
+    cargo clippy -p tercel-cli --no-default-features -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features
+
+# Package the crates that users get, inspect the archives and build from them; `--renew` writes tools/package.txt.
+package *FLAGS="":
+    tools/package.sh {{ FLAGS }}
 
 # Check that builds of the workspace contain no test seam.
 seams:
@@ -188,6 +199,24 @@ rotation:
 size:
     cargo test --release -p tercel --lib -- --ignored --nocapture --exact testing::measure::print_future_sizes
     cargo run --release -p tercel --example size
+
+# Print how long `tercel --help` takes; fails at 10 ms.
+startup:
+    cargo build --release --locked -p tercel-cli
+    tools/startup.sh {{ quote(tercel) }}
+
+# Write manual pages, completions and units for packages to `release/package` of the build folder.
+generate:
+    cargo build --release --locked -p tercel-cli
+    tools/generate.sh {{ quote(tercel) }} {{ quote(build / "release/package") }}
+
+# Build the Debian package, with units, manual pages, completions and an example configuration.
+deb:
+    tools/deb.sh {{ quote(build) }}
+
+# Install, start, reload, stop and purge the Debian package in a clean system: see tools/deb-check.sh.
+deb-check: deb
+    tools/deb-check.sh {{ quote(build) }}/debian/*.deb
 
 # Count allocations per handshake and side, then instructions under callgrind, without hash lanes.
 count:

@@ -10,14 +10,14 @@ cd "$(dirname "$0")/.."
 
 # Crates, and the features to list them with: all that are documented, none for tests.
 crates=(
-    "tercel brotli,hash-lanes,native-roots,webpki-roots,zlib,zstd"
+    "tercel brotli,hash-lanes,native-roots,tracing,webpki-roots,zlib,zstd"
     "tercel-pki native-roots,webpki-roots"
-    "tercel-tokio brotli,hash-lanes,native-roots,webpki-roots,zlib,zstd"
-    "tercel-hyper axum,brotli,hash-lanes,native-roots,tonic,webpki-roots,zlib,zstd"
-    "tercel-postgres brotli,hash-lanes,native-roots,webpki-roots,zlib,zstd"
-    "tercel-fleet brotli,hash-lanes,zlib"
-    "tercel-native-tls alpn,alpn-accept,vendored"
-    "tercel-proxy brotli,hash-lanes,zlib"
+    "tercel-tokio brotli,hash-lanes,native-roots,tracing,webpki-roots,zlib,zstd"
+    "tercel-hyper axum,brotli,hash-lanes,native-roots,tonic,tracing,webpki-roots,zlib,zstd"
+    "tercel-postgres brotli,hash-lanes,native-roots,tracing,webpki-roots,zlib,zstd"
+    "tercel-fleet brotli,hash-lanes,redis,zlib"
+    "tercel-native-tls alpn,alpn-accept,brotli,tracing,vendored,zlib,zstd"
+    "tercel-proxy brotli,hash-lanes,redis,zlib"
 )
 folder=docs/api
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Compares figures that do not depend on the machine's load with tools/perf-baseline.txt: instructions per handshake and
-# side, and per record sealed and opened, in Rust functions (without AWS-LC and the C library), heap allocations, sizes
-# of futures, bytes of a connection. More than 2 % above the baseline fails; more than 2 % below requests a new one.
+# side, and per record sealed and opened, in Rust functions (without AWS-LC and the C library), heap allocations, peak
+# bytes of a handshake, sizes of futures, bytes of a connection. More than 2 % above the baseline
+# fails; more than 2 % below requests a new one.
 # usage: tools/perf-check.sh DIRECTORY-OF-THE-EXAMPLES [--renew]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -70,10 +71,12 @@ measure() {
       done
     done
   done
-  "$examples/count" | sed -nE 's/^  (.*[^ ]) +client +([0-9]+) .*server +([0-9]+) .*/\1|\2|\3/p' |
-    while IFS='|' read -r name client server; do
+  local side_figures='([0-9]+) +\( *[0-9]+ +([0-9]+)\)' client_peak server_peak
+  "$examples/count" | sed -nE "s/^  (.*[^ ]) +client +$side_figures +server +$side_figures/\1|\2|\3|\4|\5/p" |
+    while IFS='|' read -r name client client_peak server server_peak; do
       name=$(word <<<"$name")
       printf 'allocations/%s/client %s\nallocations/%s/server %s\n' "$name" "$client" "$name" "$server"
+      printf 'peak/%s/client %s\npeak/%s/server %s\n' "$name" "$client_peak" "$name" "$server_peak"
     done
   { "$tests" --ignored --nocapture --exact testing::measure::print_future_sizes; "$examples/size"; } | awk '
     /^right after/ { part = "connected"; next }

@@ -36,7 +36,12 @@ pub(crate) struct ClientOptions {
     pub(crate) require_ocsp: bool,
 
     /// Server name to send and to verify; default: HOST
-    #[arg(long, value_name = "NAME", value_parser = server_name)]
+    #[arg(
+        long,
+        visible_alias = "server-name",
+        value_name = "NAME",
+        value_parser = server_name
+    )]
     pub(crate) name: Option<ServerName<'static>>,
 
     /// Client certificate chain in PEM, leaf first
@@ -72,7 +77,7 @@ impl ClientOptions {
     /// Warns if the server is not verified.
     pub(crate) fn warn(&self) {
         if self.insecure {
-            explain::print_line(format_args!("warning: server not verified (--insecure)"));
+            explain::warn(format_args!("server not verified (--insecure)"));
         }
     }
 
@@ -131,7 +136,8 @@ impl ClientOptions {
     }
 }
 
-fn server_name(text: &str) -> Result<ServerName<'static>, String> {
+/// A DNS name or an IP address in an argument.
+pub(crate) fn server_name(text: &str) -> Result<ServerName<'static>, String> {
     // Only the resolver uses a final dot; certificates and server_name have none. RFC 6066 3
     let name = text.strip_suffix('.').unwrap_or(text);
     ServerName::try_from(name.to_owned())

@@ -1,44 +1,82 @@
-//! Certificates, keys and key logs in files. Every error names its file.
+//! Certificates, keys and key logs in files. Every error names its file, what was found in it, and
+//! what to do.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
+use tercel::certificates::CredentialError;
 use tercel::crypto::SigningKey;
-use tercel::pki::{Roots, load_certs_pem, load_key_pem};
-use tercel::pki_types::SubjectPublicKeyInfoDer;
+use tercel::pki::{
+    CertificateSummary, FileContent, PemError, ReadableTime, Roots, RootsError, load_certs_pem,
+    load_key_pem,
+};
 use tercel::pki_types::pem::PemObject;
+use tercel::pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer, UnixTime};
 use tercel::{
     Credential,
     key_log::{KeyLog, KeyLogFile},
 };
 
-/// Reads a certificate chain and its private key, both PEM.
+use crate::explain;
+
+/// Reads a certificate chain and its private key, both PEM. Warns if the certificate is not valid
+/// at this time.
 pub(crate) fn credential(certificates: &Path, key: &Path) -> Result<Credential> {
-    let chain = load_certs_pem(&read(certificates)?).with_context(|| display_name(certificates))?;
-    let private = load_key_pem(&read(key)?).with_context(|| display_name(key))?;
-    Credential::new(chain, &private)
-        .with_context(|| format!("{} with {}", display_name(certificates), display_name(key)))
+    let pem = read(certificates)?;
+    let chain =
+        load_certs_pem(&pem).map_err(|error| wrong(certificates, &pem, CERTIFICATE, error))?;
+    let private = private_key(key)?;
+    let credential = Credential::new(chain, &private).map_err(|error| {
+        let files = format!("{} with {}", display_name(certificates), display_name(key));
+        match error {
+            CredentialError::KeyMismatch => anyhow!(
+                "{files}: {error}; the key must be that of the first certificate in the file"
+            ),
+            error => anyhow!("{files}: {error}"),
+        }
+    })?;
+    warn_if_invalid_now(certificates, &credential);
+    Ok(credential)
 }
 
 /// Reads a private key in PEM; its public key is presented instead of a certificate. RFC 7250
 pub(crate) fn raw_public_key(key: &Path) -> Result<Credential> {
-    let private = load_key_pem(&read(key)?).with_context(|| display_name(key))?;
+    let private = private_key(key)?;
     let signer = SigningKey::from_der(private.secret_der()).with_context(|| display_name(key))?;
     let public = SubjectPublicKeyInfoDer::from(signer.public_key_spki());
     Credential::raw_public_key_with_signer(public, Arc::new(signer))
         .with_context(|| display_name(key))
 }
 
+fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>> {
+    let pem = read(file)?;
+    load_key_pem(&pem).map_err(|error| wrong(file, &pem, PRIVATE_KEY, error))
+}
+
+/// A handshake with such a certificate fails on the other side only, so it is reported here.
+fn warn_if_invalid_now(file: &Path, credential: &Credential) {
+    let Some(leaf) = credential.chain().first() else { return };
+    let Ok(summary) = CertificateSummary::new(leaf) else { return };
+    let (now, file) = (UnixTime::now(), display_name(file));
+    if now > summary.not_after {
+        let expired = ReadableTime(summary.not_after);
+        explain::warn(format_args!("{file}: the certificate expired at {expired}; renew it"));
+    } else if now < summary.not_before {
+        let begins = ReadableTime(summary.not_before);
+        explain::warn(format_args!("{file}: the certificate is not valid before {begins}"));
+    }
+}
+
 /// Reads public keys (`SubjectPublicKeyInfo`) from a PEM file, at least one.
 pub(crate) fn public_keys(file: &Path) -> Result<Vec<SubjectPublicKeyInfoDer<'static>>> {
     let pem = read(file)?;
     let keys = SubjectPublicKeyInfoDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
-    let keys = keys.map_err(|_| anyhow!("{}: not valid PEM", display_name(file)))?;
+    let keys = keys.map_err(|_| wrong(file, &pem, PUBLIC_KEY, PemError::Malformed))?;
     if keys.is_empty() {
-        bail!("{}: contains no public key", display_name(file));
+        return Err(wrong(file, &pem, PUBLIC_KEY, PemError::NothingFound));
     }
     Ok(keys)
 }
@@ -47,15 +85,80 @@ pub(crate) fn public_keys(file: &Path) -> Result<Vec<SubjectPublicKeyInfoDer<'st
 pub(crate) fn ocsp_response(file: &Path) -> Result<Vec<u8>> {
     let response = read(file)?;
     // DER starts with a SEQUENCE. A file that does not is probably a PEM file.
-    ensure!(response.first() == Some(&0x30), "{}: not an OCSP response in DER", display_name(file));
+    ensure!(
+        response.first() == Some(&0x30),
+        "{}: contains {}, not an OCSP response in DER",
+        display_name(file),
+        FileContent::of(&response)
+    );
     Ok(response)
 }
 
 /// Reads trust anchors from a PEM file.
 pub(crate) fn roots(file: &Path) -> Result<Roots> {
     let mut roots = Roots::new();
-    roots.add_pem(&read(file)?).with_context(|| display_name(file))?;
-    Ok(roots)
+    let pem = read(file)?;
+    match roots.add_pem(&pem) {
+        Err(RootsError::Pem(error)) => Err(wrong(file, &pem, AUTHORITY, error)),
+        other => other.map(|_| roots).with_context(|| display_name(file)),
+    }
+}
+
+/// What a file should contain.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Wanted {
+    /// With its article.
+    name: &'static str,
+    /// The command of OpenSSL that converts it.
+    converter: &'static str,
+    /// What to ask if the file contains the other part of a pair.
+    question: &'static str,
+}
+
+const SWAPPED: &str = "; are --cert and --key swapped?";
+const CERTIFICATE: Wanted = Wanted { name: "a certificate", converter: "x509", question: SWAPPED };
+const AUTHORITY: Wanted = Wanted { question: "", ..CERTIFICATE };
+const PRIVATE_KEY: Wanted = Wanted { name: "a private key", converter: "pkey", question: SWAPPED };
+const PUBLIC_KEY: Wanted =
+    Wanted { name: "a public key", converter: "pkey -pubin -pubout", question: "" };
+
+/// The error for a file that does not contain what it should: what was found, and what to do.
+fn wrong(file: &Path, pem: &[u8], wanted: Wanted, error: PemError) -> anyhow::Error {
+    let Wanted { name: expected, converter, question } = wanted;
+    let name = display_name(file);
+    let content = FileContent::of(pem);
+    match (content, error) {
+        (FileContent::Empty, _) => anyhow!("{name}: is empty; it must contain {expected} in PEM"),
+        (FileContent::EncryptedPrivateKey, _) | (_, PemError::EncryptedKey)
+            if wanted == PRIVATE_KEY =>
+        {
+            anyhow!(
+                "{name}: contains an encrypted private key; decrypt it: openssl pkey -in {name} \
+                 -out NEW"
+            )
+        }
+        (FileContent::Certificate | FileContent::PrivateKey, PemError::NothingFound) => {
+            anyhow!("{name}: contains {content}, not {expected}{question}")
+        }
+        (FileContent::Der, _) => anyhow!(
+            "{name}: contains {content}; convert it: openssl {converter} -inform DER -in {name} \
+             -out NEW"
+        ),
+        (FileContent::Pkcs12, _) => anyhow!(
+            "{name}: contains {content}, not PEM; convert it: openssl pkcs12 -in {name} -noenc \
+             -out NEW"
+        ),
+        (FileContent::OpenSshKey, _) if wanted == PRIVATE_KEY => anyhow!(
+            "{name}: contains {content}; convert a copy of it: ssh-keygen -p -m PKCS8 -f COPY"
+        ),
+        (_, PemError::NothingFound) => {
+            anyhow!("{name}: contains {content}, not {expected} in PEM")
+        }
+        (_, PemError::Malformed | PemError::NotBase64) => {
+            anyhow!("{name}: {error}; copy the file again, it may be incomplete")
+        }
+        _ => anyhow!("{name}: {error}"),
+    }
 }
 
 /// Opens the key log, if one was requested.
@@ -95,7 +198,8 @@ fn private_options() -> OpenOptions {
 }
 
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
-    fs::read(file).with_context(|| display_name(file))
+    let content = fs::read(file);
+    content.map_err(|error| anyhow!("{}: {}", display_name(file), explain::io_error(&error)))
 }
 
 pub(crate) fn display_name(file: &Path) -> String {

@@ -1,5 +1,5 @@
 //! The `tercel` program. `serve` is a TLS server for tests, `connect` a TLS client, `load` a load
-//! generator, `proxy` a TLS terminator.
+//! generator, `proxy` a TLS terminator, `scan` finds out what a server supports.
 //!
 //! `main` turns errors into one line and an exit status: 0 for success, 1 for failure, 2 for an
 //! invalid command line.
@@ -11,21 +11,27 @@
 //! | module | holds |
 //! |---|---|
 //! | `explain` | error messages, lines on standard error |
+//! | `generate` | completions and manual pages |
+//! | `usage` | errors of the command line as one line |
 //! | `negotiated` | the negotiated parameters as rows of a key and a value |
+//! | `certificates` | descriptions of certificates: text, JSON, PEM |
 //! | `transport` | a TCP connection with time limits |
 //! | `target` | `HOST:PORT`, and a TCP connection to it |
+//! | `starttls` | the change from plaintext to TLS in SMTP, PostgreSQL and others |
 //! | `credential_files` | certificates, keys and key logs in files |
 //! | `options` | options of every subcommand |
 //! | `psk` | options for pre-shared keys |
 //! | `client` | options of the clients `connect` and `load` |
-//! | `connect`, `load`, `serve`, `proxy` | the subcommands, which do not use each other |
+//! | `connect`, `load`, `scan`, `serve`, `proxy` | the subcommands, which do not use each other |
 
 #![forbid(unsafe_code)]
 
+mod certificates;
 mod client;
 mod connect;
 mod credential_files;
 mod explain;
+mod generate;
 mod load;
 
 mod negotiated;
@@ -33,17 +39,20 @@ mod options;
 #[cfg(unix)]
 mod proxy;
 mod psk;
+mod scan;
 mod serve;
+mod starttls;
 mod target;
 mod transport;
+mod usage;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// TLS 1.3 and 1.2 from the command line
 #[derive(Parser)]
-#[command(name = "tercel", version, max_term_width = 100)]
+#[command(name = "tercel", version, max_term_width = 100, styles = explain::HELP)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -54,28 +63,37 @@ enum Command {
     Serve(Box<serve::Options>),
     Connect(Box<connect::Options>),
     Load(Box<load::Options>),
+    Scan(Box<scan::Options>),
     #[cfg(unix)]
     Proxy(Box<proxy::Options>),
+    Completions(generate::CompletionsOptions),
+    #[command(hide = true)]
+    Man(generate::ManOptions),
 }
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let command = match Arguments::try_parse() {
+        Ok(arguments) => arguments.command,
+        Err(error) => return usage::refuse(&error, &Arguments::command()),
+    };
+    let result = match command {
         Command::Serve(options) => serve::run(&options),
         Command::Connect(options) => connect::run(&options),
         Command::Load(options) => load::run(&options),
+        Command::Scan(options) => scan::run(&options),
         #[cfg(unix)]
         Command::Proxy(options) => proxy::run(&options),
+        Command::Completions(options) => generate::completions(&options, Arguments::command()),
+        Command::Man(options) => generate::man(&options, Arguments::command()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is::<explain::UsageError>() => {
-            use clap::CommandFactory;
-            let kind = clap::error::ErrorKind::ArgumentConflict;
-            Arguments::command().error(kind, error).exit()
+            explain::print_error("error:", format_args!("{error}"));
+            ExitCode::from(usage::INVALID)
         }
         Err(error) => {
-            // `{error:#}` prints the error and its causes on one line.
-            explain::print_line(format_args!("tercel: {error:#}"));
+            explain::print_error("tercel:", format_args!("{}", explain::chain(&error)));
             ExitCode::FAILURE
         }
     }
@@ -87,7 +105,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
         Arguments::command().debug_assert();
     }
 

@@ -3,31 +3,65 @@
 //!
 //! The keys are stable: other programs read them.
 
+use std::fmt;
+
+use serde::Serialize;
 use tercel::pki::CertificateSummary;
 use tercel::pki_types::CertificateDer;
 use tercel::wire::{CertificateType, ProtocolVersion};
 use tercel::{ConnectionInfo, EarlyData, Side};
 
-/// The rows, most important first.
+/// The value of a parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Value {
+    Text(String),
+    Flag(bool),
+    Absent,
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text(text) => text,
+            Self::Flag(true) => "yes",
+            Self::Flag(false) => "no",
+            Self::Absent => "none",
+        })
+    }
+}
+
+impl From<Option<String>> for Value {
+    fn from(text: Option<String>) -> Self {
+        text.map_or(Self::Absent, Self::Text)
+    }
+}
+
+/// The rows as text, most important first.
 pub(crate) fn rows(info: &ConnectionInfo, own_side: Side) -> Vec<(&'static str, String)> {
+    values(info, own_side).into_iter().map(|(key, value)| (key, value.to_string())).collect()
+}
+
+/// The parameters, most important first.
+pub(crate) fn values(info: &ConnectionInfo, own_side: Side) -> Vec<(&'static str, Value)> {
     let scheme = |scheme: Option<tercel::wire::SignatureScheme>| scheme.map(|s| s.to_string());
     let (server_scheme, client_scheme) = match own_side {
         Side::Client => (info.peer_signature_scheme, info.own_signature_scheme),
         Side::Server => (info.own_signature_scheme, info.peer_signature_scheme),
     };
     let mut rows = vec![
-        ("version", version_name(info.version)),
-        ("suite", info.cipher_suite.to_string()),
-        ("group", info.group.map_or_else(none, |group| group.to_string())),
-        ("signature-scheme", scheme(server_scheme).unwrap_or_else(none)),
-        ("alpn", info.alpn.as_deref().map_or_else(none, printable)),
-        ("retried", yes_or_no(info.retried)),
-        ("resumed", yes_or_no(info.resumed)),
-        ("early-data", early_data(info.early_data).to_owned()),
-        ("extended-main-secret", yes_or_no(info.extended_main_secret)),
+        ("version", Value::Text(version_name(info.version))),
+        ("suite", Value::Text(info.cipher_suite.to_string())),
+        ("group", info.group.map(|group| group.to_string()).into()),
+        ("signature-scheme", scheme(server_scheme).into()),
+        ("alpn", info.alpn.as_deref().map(printable).into()),
+        ("retried", Value::Flag(info.retried)),
+        ("resumed", Value::Flag(info.resumed)),
+        ("early-data", early_data(info.early_data)),
+        ("extended-main-secret", Value::Flag(info.extended_main_secret)),
     ];
     if let Some(name) = info.pre_shared_key() {
-        rows.push(("pre-shared-key", printable(name)));
+        rows.push(("pre-shared-key", Value::Text(printable(name))));
     }
     for (key, form) in [
         ("server-certificate-type", info.server_certificate_type),
@@ -35,18 +69,18 @@ pub(crate) fn rows(info: &ConnectionInfo, own_side: Side) -> Vec<(&'static str, 
     ] {
         // No row is written for X.509, the default certificate type. RFC 7250
         if form == CertificateType::RAW_PUBLIC_KEY {
-            rows.push((key, form.to_string()));
+            rows.push((key, Value::Text(form.to_string())));
         }
     }
     if let Some(scheme) = scheme(client_scheme) {
-        rows.push(("client-signature-scheme", scheme));
+        rows.push(("client-signature-scheme", Value::Text(scheme)));
     }
     match own_side {
-        Side::Client => rows.push(("ocsp-staple", yes_or_no(info.ocsp_response.is_some()))),
+        Side::Client => rows.push(("ocsp-staple", Value::Flag(info.ocsp_response.is_some()))),
         Side::Server => {
             let name = info.server_name.as_deref();
-            rows.push(("server-name", name.map_or_else(none, |name| printable(name.as_bytes()))));
-            rows.push(("client-certificate", peer_subject(info).unwrap_or_else(none)));
+            rows.push(("server-name", name.map(printable).into()));
+            rows.push(("client-certificate", peer_subject(info).into()));
         }
     }
     rows
@@ -80,18 +114,10 @@ pub(crate) fn printable(bytes: impl AsRef<[u8]>) -> String {
     bytes.as_ref().escape_ascii().to_string()
 }
 
-fn early_data(what: EarlyData) -> &'static str {
+fn early_data(what: EarlyData) -> Value {
     match what {
-        EarlyData::Accepted => "accepted",
-        EarlyData::Rejected => "rejected",
-        _ => "none",
+        EarlyData::Accepted => Value::Text("accepted".to_owned()),
+        EarlyData::Rejected => Value::Text("rejected".to_owned()),
+        _ => Value::Absent,
     }
-}
-
-fn yes_or_no(value: bool) -> String {
-    if value { "yes" } else { "no" }.to_owned()
-}
-
-fn none() -> String {
-    "none".to_owned()
 }

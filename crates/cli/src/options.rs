@@ -3,6 +3,7 @@
 //! The names in the help are those that the library supports, so the help cannot become outdated.
 
 use std::fmt::Debug;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,6 +134,18 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
         _ => Err("must be a whole number of seconds from 1 to 86400".to_owned()),
+    }
+}
+
+/// Parses an address to listen on; `:PORT` means all IPv4 and IPv6 addresses.
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let wrong = || "must be ADDRESS:PORT or :PORT, for example 127.0.0.1:8443 or :8443".to_owned();
+    match text.strip_prefix(':') {
+        Some(port) => {
+            let port = port.parse().map_err(|_| wrong())?;
+            Ok(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)))
+        }
+        None => text.parse().map_err(|_| wrong()),
     }
 }
 
@@ -291,6 +304,15 @@ mod tests {
         assert_eq!(options(true, true).versions(), [new, old]);
         assert_eq!(options(true, false).versions(), [old]);
         assert_eq!(options(false, true).versions(), [new]);
+    }
+
+    #[test]
+    fn a_port_alone_means_all_addresses() {
+        assert_eq!(listen_address(":8443"), Ok("[::]:8443".parse().unwrap()));
+        assert_eq!(listen_address("127.0.0.1:0"), Ok("127.0.0.1:0".parse().unwrap()));
+        for wrong in ["8443", "localhost:8443", ":", ":99999", "127.0.0.1", ""] {
+            assert!(listen_address(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use tercel_proxy::{CommandLineOptions, Config};
 
-use crate::explain::print_line;
+use crate::explain::{print_line, warn};
 
 /// Terminate TLS and forward connections to a backend
 ///
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.check {
         tercel_proxy::check(&config)?;
         for warning in config.warnings() {
-            print_line(format_args!("warning: {warning}"));
+            warn(format_args!("{warning}"));
         }
         print_line(format_args!("configuration is valid"));
         return Ok(());

@@ -1,7 +1,12 @@
 //! The address of a server, and TCP connections to it.
+//!
+//! One parser serves every subcommand: it takes a host, `HOST:PORT`, `[IPV6]`, `[IPV6]:PORT`, an
+//! IPv6 address, or a URL. A host that ends with a dot is resolved as it is; [`crate::client`]
+//! removes the dot from the name that is sent and verified.
 
+use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -16,21 +21,188 @@ pub(crate) struct Target {
     pub(crate) port: u16,
 }
 
-impl FromStr for Target {
+/// A server as written on the command line. The port and the path are optional.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) host: String,
+    pub(crate) port: Option<u16>,
+    /// The scheme, if the address is a URL.
+    pub(crate) scheme: Option<Scheme>,
+    /// The path with the query, if there is one.
+    pub(crate) path: Option<String>,
+}
+
+/// The scheme of a URL: a protocol that begins with a TLS handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    Https,
+    Smtps,
+    Imaps,
+    Pop3s,
+    Ldaps,
+    Ftps,
+}
+
+impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "must be HOST:PORT or [IPV6]:PORT".to_owned();
-        let (host, port) = match text.strip_prefix('[') {
-            Some(rest) => rest.split_once("]:").ok_or_else(wrong)?,
-            None => text.split_once(':').ok_or_else(wrong)?,
+        let (scheme, rest) = match text.split_once("://") {
+            Some((scheme, rest)) => (Some(scheme.parse()?), rest),
+            None => (None, text),
         };
-        let port = port.parse().map_err(|_| wrong())?;
-        if host.is_empty() || port == 0 {
-            return Err(wrong());
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        if path.bytes().any(|byte| !byte.is_ascii_graphic()) {
+            return Err("the path has characters that must be percent-encoded".to_owned());
         }
-        Ok(Self { host: host.to_owned(), port })
+        if path.contains('#') {
+            return Err("remove the fragment (`#` and what follows); it is not sent".to_owned());
+        }
+        let (host, port) = host_and_port(authority)?;
+        let path = match path.as_bytes().first() {
+            None => None,
+            // RFC 9112 3.2.1: an empty path is sent as `/`.
+            Some(b'?') => Some(format!("/{path}")),
+            Some(_) => Some(path.to_owned()),
+        };
+        Ok(Self { host: host.to_owned(), port, scheme, path })
     }
+}
+
+/// Port 443 is the default.
+impl FromStr for Scheme {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|scheme| scheme.name().eq_ignore_ascii_case(text));
+        known.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("`{text}` is not a scheme of a protocol over TLS; known: {names}")
+        })
+    }
+}
+
+impl Scheme {
+    const ALL: [Self; 6] =
+        [Self::Https, Self::Smtps, Self::Imaps, Self::Pop3s, Self::Ldaps, Self::Ftps];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Https => "https",
+            Self::Smtps => "smtps",
+            Self::Imaps => "imaps",
+            Self::Pop3s => "pop3s",
+            Self::Ldaps => "ldaps",
+            Self::Ftps => "ftps",
+        }
+    }
+
+    /// The port in IANA's registry of services.
+    fn port(self) -> u16 {
+        match self {
+            Self::Https => HTTPS_PORT,
+            Self::Smtps => 465,
+            Self::Imaps => 993,
+            Self::Pop3s => 995,
+            Self::Ldaps => 636,
+            Self::Ftps => 990,
+        }
+    }
+}
+
+impl Address {
+    /// The server, at the port of the address, of its scheme, or `default_port`.
+    pub(crate) fn target(&self, default_port: u16) -> Target {
+        let port = self.port.or(self.scheme.map(Scheme::port)).unwrap_or(default_port);
+        Target { host: self.host.clone(), port }
+    }
+
+    /// Parses the address of a server for HTTP.
+    pub(crate) fn parse_https(text: &str) -> Result<Self, String> {
+        let address: Self = text.parse()?;
+        match address.scheme {
+            None | Some(Scheme::Https) => Ok(address),
+            Some(_) => Err("the scheme must be https".to_owned()),
+        }
+    }
+
+    /// The server, at port 443 unless the address says otherwise.
+    pub(crate) fn https_target(&self) -> Target {
+        self.target(HTTPS_PORT)
+    }
+
+    /// The host and the port, if one was given: the value of the Host field. RFC 9112 3.2
+    pub(crate) fn authority(&self) -> String {
+        let host = match self.host.split_once('%') {
+            // The zone of an address has no meaning to the server. RFC 4007 11.2
+            Some((address, _zone)) => address,
+            None => &self.host,
+        };
+        let host = match host.contains(':') {
+            true => format!("[{host}]"),
+            false => host.to_owned(),
+        };
+        match self.port {
+            Some(port) => format!("{host}:{port}"),
+            None => host,
+        }
+    }
+
+    /// The target of an HTTP request. RFC 9112 3.2.1
+    pub(crate) fn request_target(&self) -> &str {
+        self.path.as_deref().unwrap_or("/")
+    }
+}
+
+/// Writes the URL of the server.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = self.scheme.unwrap_or(Scheme::Https).name();
+        write!(f, "{scheme}://{}{}", self.authority(), self.request_target())
+    }
+}
+
+/// Splits `HOST`, `HOST:PORT`, `[IPV6]`, `[IPV6]:PORT` or `IPV6`.
+fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), String> {
+    if authority.contains('@') {
+        return Err("a user name is not supported; write the host only".to_owned());
+    }
+    let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
+        let (host, rest) = rest.split_once(']').ok_or("the closing bracket is missing")?;
+        if !is_ipv6(host) {
+            return Err(format!("`{host}` in brackets is not an IPv6 address"));
+        }
+        match rest.strip_prefix(':') {
+            _ if rest.is_empty() => (host, None),
+            Some(port) => (host, Some(port)),
+            None => return Err("expected `:PORT` after the closing bracket".to_owned()),
+        }
+    } else if is_ipv6(authority) {
+        (authority, None)
+    } else {
+        match authority.split_once(':') {
+            Some((_, rest)) if rest.contains(':') => {
+                return Err("write an IPv6 address with a port as [ADDRESS]:PORT".to_owned());
+            }
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        }
+    };
+    if host.is_empty() {
+        return Err("the host is missing".to_owned());
+    }
+    let port = match port.map(str::parse) {
+        None => None,
+        Some(Ok(port @ 1..)) => Some(port),
+        Some(_) => return Err("the port must be a number from 1 to 65535".to_owned()),
+    };
+    Ok((host, port))
+}
+
+/// Whether this is an IPv6 address, with or without a zone. RFC 4007 11
+fn is_ipv6(text: &str) -> bool {
+    text.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }
 
 impl Target {
@@ -74,19 +246,88 @@ fn connect(address: &SocketAddr, deadline: Instant, left: usize) -> io::Result<T
     TcpStream::connect_timeout(address, share)
 }
 
+const HTTPS_PORT: u16 = 443;
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn parts(text: &str) -> (String, u16, String, String) {
+        let address: Address = text.parse().unwrap_or_else(|why| panic!("{text}: {why}"));
+        let target = address.https_target();
+        (target.host, target.port, address.authority(), address.request_target().to_owned())
+    }
+
+    /// RFC 4007 11, 11.2
     #[test]
-    fn targets_of_every_form() {
-        let target = |text: &str| text.parse::<Target>().map(|t| (t.host, t.port)).ok();
-        assert_eq!(target("localhost:443"), Some(("localhost".to_owned(), 443)));
-        assert_eq!(target("[::1]:8443"), Some(("::1".to_owned(), 8443)));
-        assert_eq!(target("192.0.2.1:1"), Some(("192.0.2.1".to_owned(), 1)));
-        for wrong in ["localhost", "::1:443", ":443", "[]:1", "[::1]", "a:0", "a:70000", "a:b", ""]
-        {
-            assert_eq!(target(wrong), None, "{wrong}");
+    fn servers_of_every_form() {
+        for (text, host, port, authority) in [
+            ("localhost", "localhost", 443, "localhost"),
+            ("localhost:8443", "localhost", 8443, "localhost:8443"),
+            ("a.example.", "a.example.", 443, "a.example."),
+            ("192.0.2.1", "192.0.2.1", 443, "192.0.2.1"),
+            ("192.0.2.1:1", "192.0.2.1", 1, "192.0.2.1:1"),
+            ("::1", "::1", 443, "[::1]"),
+            ("::1:443", "::1:443", 443, "[::1:443]"),
+            ("[::1]", "::1", 443, "[::1]"),
+            ("[::1]:8443", "::1", 8443, "[::1]:8443"),
+            ("fe80::1%eth0", "fe80::1%eth0", 443, "[fe80::1]"),
+        ] {
+            let expected = (host.to_owned(), port, authority.to_owned(), "/".to_owned());
+            assert_eq!(parts(text), expected, "{text}");
+        }
+    }
+
+    /// RFC 9112 3.2.1
+    #[test]
+    fn urls_have_a_path_and_a_default_port() {
+        for (text, port, authority, path) in [
+            ("https://a", 443, "a", "/"),
+            ("HTTPS://a:1/b?c=d", 1, "a:1", "/b?c=d"),
+            ("https://a?c", 443, "a", "/?c"),
+            ("https://[::1]/", 443, "[::1]", "/"),
+            ("[::1]:5/x", 5, "[::1]:5", "/x"),
+            ("a:5/x", 5, "a:5", "/x"),
+            ("smtps://a", 465, "a", "/"),
+            ("imaps://a", 993, "a", "/"),
+            ("ldaps://a:10636", 10636, "a:10636", "/"),
+        ] {
+            let (_, found_port, found_authority, found_path) = parts(text);
+            let found = (found_port, found_authority.as_str(), found_path.as_str());
+            assert_eq!(found, (port, authority, path), "{text}");
+        }
+        let url: Address = "HTTPS://a:1?c".parse().unwrap();
+        assert_eq!(url.to_string(), "https://a:1/?c");
+        assert!(Address::parse_https("https://a").is_ok() && Address::parse_https("a").is_ok());
+        assert!(Address::parse_https("smtps://a").is_err());
+        assert_eq!("a".parse::<Address>().unwrap().target(25).port, 25);
+    }
+
+    #[test]
+    fn other_forms_are_refused_with_a_reason() {
+        for (text, why) in [
+            ("", "host is missing"),
+            (":443", "host is missing"),
+            ("https://", "host is missing"),
+            ("https://:1/", "host is missing"),
+            ("[]:1", "not an IPv6 address"),
+            ("[localhost]:1", "not an IPv6 address"),
+            ("[::1", "bracket"),
+            ("[::1]443", "after the closing bracket"),
+            ("::g:443", "[ADDRESS]:PORT"),
+            ("a:0", "from 1 to 65535"),
+            ("a:70000", "from 1 to 65535"),
+            ("a:b", "from 1 to 65535"),
+            ("a:", "from 1 to 65535"),
+            ("http://a/", "`http` is not a scheme"),
+            ("https://user:secret@a/", "user name"),
+            ("https://user@a/", "user name"),
+            ("a:1/b c", "percent-encoded"),
+            ("a:1/\r\n", "percent-encoded"),
+            ("a:1/#b", "fragment"),
+        ] {
+            let refused = text.parse::<Address>().unwrap_err();
+            assert!(refused.contains(why), "{text:?}: {refused}");
         }
     }
 }

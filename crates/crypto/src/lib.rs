@@ -88,3 +88,8 @@ pub use public_key::PublicKey;
 pub use random::fill_random;
 pub use signature::{KeyKind, SignatureAlgorithm};
 pub use signing_key::{Signer, SigningKey};
+
+/// The program of this crate's README is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Defines [`Counts`], the counters that are read into it, and their reading.
+/// Defines [`Counts`], the atomic counters, and the function that reads the counters into
+/// [`Counts`].
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Event counts since the start. Each one only grows.

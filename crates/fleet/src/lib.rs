@@ -64,6 +64,11 @@
 //!   `PEXPIRE`, `MULTI`, `EXEC`, `EVAL`, and `AUTH` or `SELECT` if the URL has credentials or a
 //!   database, on keys that begin with `tercel:`.
 //!
+//! # Features
+//!
+//! `redis` (default): a store. Without it, [`Settings::store`] is refused, and nodes can share only
+//! ticket keys, in a file.
+//!
 //! # Map
 //!
 //! | to do this | look at |
@@ -116,7 +121,7 @@ mod secrets;
 mod sessions;
 mod settings;
 mod store;
-#[cfg(test)]
+#[cfg(all(test, feature = "redis"))]
 mod testing;
 mod ticket_keys;
 
@@ -158,3 +163,8 @@ pub fn opened_from_store(
         sealed,
     )
 }
+
+/// The program of this crate's README is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -62,3 +62,8 @@ pub use listener::HttpsListener;
 pub use tonic::GrpcStream;
 
 pub use tercel_tokio::{self, tercel};
+
+/// The program of this crate's README is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -20,6 +20,7 @@
 //! | list the signature algorithms of a chain | [`signature_algorithms`] |
 //! | print a certificate | [`CertificateSummary`], [`ReadableTime`] |
 //! | read PEM files | [`load_certs_pem`], [`load_key_pem`] |
+//! | say what a wrong file contains | [`FileContent`] |
 //!
 //! # Example
 //!
@@ -46,6 +47,7 @@
 mod algorithms;
 mod certificate;
 mod der;
+mod file_content;
 mod ocsp;
 mod pem;
 mod reason;
@@ -61,6 +63,7 @@ pub use certificate::{
     issuer, not_after, signature_algorithms, subject_names, subject_public_key_info,
     tls_server_end_point, uri_names,
 };
+pub use file_content::FileContent;
 pub use ocsp::OcspPolicy;
 pub use pem::{PemError, load_certs_pem, load_key_pem};
 pub use reason::RefusalReason;
@@ -72,3 +75,8 @@ pub use roots::NativeRoots;
 pub use roots::{Roots, RootsError};
 pub use time::ReadableTime;
 pub use verifier::{ChainVerifier, ChainVerifierBuilder, NoTrustConfigured, Staple, Trust, Usage};
+
+/// The program of this crate's README is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -70,6 +70,11 @@ pub use config::{
 pub use service::proxy::{BoundProxy, Proxy, check};
 pub use service::run;
 
+/// The program of this crate's README is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// Test seam. For fuzzing: parses a PROXY header and returns its source and destination, if any,
 /// and its length.
 #[cfg(all(feature = "testing", debug_assertions))]

@@ -1,4 +1,5 @@
-//! Counts heap allocations per handshake and side. With arguments `run ROW N` it only performs N
+//! Counts heap allocations per handshake and side, and the most bytes that a side holds at a time.
+//! With arguments `run ROW N` it only performs N
 //! handshakes of a row, for callgrind; with `rows` it prints the names of the rows.
 //!
 //! Hash lanes are disabled: callgrind has no AVX-512, and would count the instructions of AVX2
@@ -58,19 +59,21 @@ fn server_step(step: &mut dyn FnMut()) {
 }
 
 fn allocations() {
-    println!("heap allocations per handshake (count, bytes), AWS-LC's own not included");
+    println!("heap allocations per handshake (count, bytes, peak), AWS-LC's own not included");
     for row in &ROWS {
         let configs = Configs::of(row);
         // The first handshake includes the allocations of values that are initialized only once.
         transfer(&mut configs.connect(), Side::Server);
         let (client, server) = both_sides(row, &configs);
         println!(
-            "  {:<44} client {:>3} ({:>6})   server {:>3} ({:>6})",
+            "  {:<44} client {:>3} ({:>6} {:>6})   server {:>3} ({:>6} {:>6})",
             row.name,
             client.count_total,
             client.bytes_total,
+            client.bytes_max,
             server.count_total,
-            server.bytes_total
+            server.bytes_total,
+            server.bytes_max
         );
     }
 }
@@ -105,7 +108,12 @@ fn read_tickets(row: &Row, ends: &mut Ends, mut meter: impl FnMut(&mut dyn FnMut
     }
 }
 
+/// Adds the allocations of a further step. Its maximum counts from the bytes that are in use before
+/// it.
 fn add(total: &mut AllocationInfo, more: AllocationInfo) {
+    let in_use = u64::try_from(total.bytes_current).unwrap_or_default();
+    total.bytes_max = total.bytes_max.max(in_use + more.bytes_max);
+    total.bytes_current += more.bytes_current;
     total.count_total += more.count_total;
     total.bytes_total += more.bytes_total;
 }

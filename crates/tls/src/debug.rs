@@ -1,8 +1,9 @@
 //! `Debug` for types that show only some of their fields.
 
 /// Implements `Debug` for a type whose other fields are secret, long, or of no use in a log.
-/// `debug_fields!(Type: field)` shows this field. `debug_fields!(Type, value: name = expression)`
-/// shows an expression of the value under this name.
+/// `debug_fields!(Type: field)` shows the field. `debug_fields!(Type, value: name = expression)`
+/// shows the result of `expression` under `name`; `value` is the name of the instance in
+/// `expression`.
 macro_rules! debug_fields {
     ($type:ident $(<$lifetime:lifetime>)? $(: $($field:ident),+)?) => {
         debug_fields!($type $(<$lifetime>)?, value: $($($field = value.$field),+)?);

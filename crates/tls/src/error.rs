@@ -82,7 +82,8 @@ pub enum PeerError {
     /// The server accepted early data but selected other parameters than those of the early data.
     /// RFC 9846 4.3.10
     EarlyDataMismatch,
-    /// The client sent more early data than a server skips after its rejection. RFC 9846 4.3.10
+    /// The client sent more early data than a server skips after it has rejected early data. RFC
+    /// 9846 4.3.10
     TooMuchSkippedEarlyData,
     /// A handshake message that spans a change of keys. RFC 9846 5.1
     ExcessHandshakeData,
@@ -191,8 +192,8 @@ pub enum PeerError {
     /// A certificate type extension that lists only X.509. Such an extension must be omitted.
     /// RFC 7250 4.1
     UnnecessaryCertificateType,
-    /// There is no certificate type in common, or a selected certificate type that was not offered.
-    /// RFC 7250 4.2
+    /// No certificate type in common, or a selected certificate type that was not offered. RFC 7250
+    /// 4.2
     NoCommonCertificateType,
     /// A malformed raw public key, or more than one raw public key. RFC 7250 3, RFC 9846 4.5.1
     BadRawPublicKey,
@@ -257,8 +258,8 @@ pub enum Misuse {
     PartialMessage,
     /// The connection cannot be exported while [`crate::Sender::control`] has something to send.
     ControlPending,
-    /// The connection cannot be exported or saved: a client may receive a post-handshake
-    /// certificate request, or a server has an unanswered request.
+    /// The connection cannot be exported or saved, because this client may still receive a
+    /// post-handshake certificate request, or because this server's request is unanswered.
     CertificatePending,
     /// The connection cannot be exported while a key update requested from the peer is outstanding.
     KeyUpdatePending,
@@ -290,8 +291,8 @@ impl From<Misuse> for Error {
     }
 }
 
-/// Converts cryptographic failures that the peer did not cause. Other failures are converted
-/// explicitly.
+/// Converts a cryptographic failure to an internal error. A failure that the peer's input caused
+/// has to be converted to a [`PeerError`] before.
 impl From<CryptoError> for Error {
     fn from(error: CryptoError) -> Self {
         Self::Internal(InternalError::Crypto(error))

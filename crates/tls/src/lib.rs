@@ -50,7 +50,7 @@
 //! | configure a certificate | [`Credential`], [`certificates::Credentials`] |
 //! | verify the peer differently, check OCSP | [`certificates::ChainPolicy`], [`pki::OcspPolicy`] |
 //! | authenticate without certificates | [`psk`] |
-//! | decide at run time, now or later | [`Policy`], [`Question`] |
+//! | let the application decide, at once or later | [`Policy`], [`Question`] |
 //! | connect without a blocking stream | [`Handshake::advance`] |
 //! | resume sessions | [`session`]: tickets and their keys, stores of both sides |
 //! | accept early data | [`session::ReplayGuard`], [`server::ServerConfigBuilder::early_data`] |
@@ -59,7 +59,35 @@
 //! | hold many idle connections | [`Connection::park`] |
 //! | continue in the kernel or in another process | [`handoff`] |
 //! | understand a failure | [`Error`], [`Handshake::refusal`] |
+//! | log handshakes and their failures | [Events](#events) |
 //! | replace rustls | [`coming_from_rustls`] |
+//!
+//! # Events
+//!
+//! With the feature `tracing`, which is off by default, handshakes emit events for subscribers of
+//! the crate `tracing`. All have the level DEBUG. A filter such as `tercel=debug` selects them.
+//!
+//! | event of the target `tercel::handshake` | fields in addition to `side` and `server_name` |
+//! |---|---|
+//! | handshake done | `version`, `cipher_suite`, `group`, `alpn`, `resumed`, `early_data` |
+//! | handshake refused | `reason`, `certificate`, `alert_sent`, `alert_received` |
+//!
+//! | event of the target `tercel::early_data` | fields in addition to `side` and `server_name` |
+//! |---|---|
+//! | early data accepted | |
+//! | early data rejected | `reason` |
+//!
+//! - `side` is this side: `client` or `server`. `server_name` is the name that the client connects
+//!   to; on a server, the name that the client requested, once the handshake is done or early data
+//!   is rejected.
+//! - `reason` is the text of the [`Error`], or of the [`EarlyDataRejection`]. `certificate` is the
+//!   text of [`Handshake::refusal`].
+//! - `early_data` is `not offered`, `accepted` or `rejected`. Fields that do not apply are absent.
+//! - Nothing is emitted for a handshake that the caller drops, for example after a time limit, or
+//!   for a transport's error: the caller has that error.
+//! - Events contain no keys, no session data and no application data. Spans of the application
+//!   connect them with a connection: they are emitted during [`Handshake::advance`] and
+//!   [`Handshake::end_of_input`].
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -83,6 +111,7 @@ mod auth;
 mod config;
 mod connection;
 pub mod error;
+mod events;
 mod handshake;
 mod io;
 pub mod key_log;
@@ -175,8 +204,9 @@ pub mod session {
 /// Decisions that the application makes while a handshake waits: the contents of a [`Question`].
 pub mod questions {
     pub use crate::handshake::question::{
-        AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, FindPreSharedKeyQuestion,
-        FindSessionQuestion, Question, SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
+        AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, FindClientSessionQuestion,
+        FindPreSharedKeyQuestion, FindSessionQuestion, Question, SelectCredentialQuestion,
+        SignQuestion, VerifyPeerQuestion,
     };
 }
 
@@ -210,11 +240,16 @@ pub mod crypto {
     };
 }
 
-// `tercel-tokio` tests the programs of this document, since one of the programs uses
-// `tercel-tokio`.
+// The examples of this document are doctests of `tercel-tokio`, not of this crate, because one of
+// them uses `tercel-tokio`.
 #[cfg(all(doc, not(doctest)))]
 #[doc = include_str!("../docs/coming-from-rustls.md")]
 pub mod coming_from_rustls {}
+
+/// The program of this crate's README is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// Test seam. Decodes a session from the bytes that a ticket seals, and returns it in the
 /// encoding for stores.

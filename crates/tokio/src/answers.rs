@@ -9,10 +9,11 @@ use tercel::{
     Answer, Credential, Question, ServerConfig,
     psk::PreSharedKey,
     questions::{
-        AdmitEarlyDataQuestion, ChooseConfigQuestion, FindPreSharedKeyQuestion,
-        FindSessionQuestion, SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
+        AdmitEarlyDataQuestion, ChooseConfigQuestion, FindClientSessionQuestion,
+        FindPreSharedKeyQuestion, FindSessionQuestion, SelectCredentialQuestion, SignQuestion,
+        VerifyPeerQuestion,
     },
-    session::NewSession,
+    session::{ClientSession, NewSession},
 };
 
 use crate::error::HandshakeError;
@@ -86,6 +87,9 @@ answers! {
         /// Sets the function that decides whether early data with a given unique value may be
         /// accepted. A value must not be accepted twice.
         admit_early_data: AdmitEarlyData(AdmitEarlyDataQuestion) => bool,
+        /// Sets the function that finds a session to offer to a server. It has to remove the
+        /// session from the store in the same step.
+        find_client_session: FindClientSession(FindClientSessionQuestion) => Option<ClientSession>,
         /// Sets the function that selects the certificate.
         select_credential: SelectCredential(SelectCredentialQuestion) => Option<Arc<Credential>>,
         /// Sets the function that signs. It returns `None` if no signature can be made.

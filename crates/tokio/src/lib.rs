@@ -97,7 +97,12 @@ pub use split::{SplitTransport, TlsReadHalf, TlsWriteHalf};
 pub use stream::TlsStream;
 pub use tercel;
 
-/// The programs of the README are compiled as tests.
+/// The program of this crate's README is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;
+
+/// The programs of the repository's README are compiled as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

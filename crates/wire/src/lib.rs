@@ -61,3 +61,8 @@ pub use list::{Element, Iter, List};
 pub use reader::Reader;
 pub use record::RecordHeader;
 pub use writer::Writer;
+
+/// The program of this crate's README is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

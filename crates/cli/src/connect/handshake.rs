@@ -1,9 +1,10 @@
 //! The handshake of `tercel connect`, with early data.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use tercel::{Connection, EarlyData, Error, Handshake, Next, ReceiveBuffer, Sender};
 
+use crate::explain::FirstBytes;
 use crate::transport::Transport;
 
 /// A connection, the bytes that were received after its handshake, and the data that was not sent
@@ -17,8 +18,18 @@ pub(crate) struct Completed {
 /// Runs the handshake, and sends as much of `early_data` as early data as the session permits.
 pub(crate) fn complete(
     handshake: &mut Handshake,
+    transport: &Transport,
+    early_data: Vec<u8>,
+) -> io::Result<Completed> {
+    let mut first = FirstBytes::default();
+    exchange(handshake, transport, early_data, &mut first).map_err(|error| first.explain(error))
+}
+
+fn exchange(
+    handshake: &mut Handshake,
     mut transport: &Transport,
     mut early_data: Vec<u8>,
+    first: &mut FirstBytes,
 ) -> io::Result<Completed> {
     let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
     let mut sent_early = 0;
@@ -36,7 +47,10 @@ pub(crate) fn complete(
                     transport.write_all(&out)?;
                     out.clear();
                 }
-                if received.read_from(&mut transport)? == 0 {
+                let count = transport.read(received.spare())?;
+                first.record(received.spare().get(..count).unwrap_or_default());
+                received.filled(count);
+                if count == 0 {
                     handshake.end_of_input().map_err(io::Error::other)?;
                 }
             }

@@ -1,28 +1,44 @@
 //! `tercel connect`: a TLS client that reports what was negotiated and then relays standard input
 //! and output.
 
+pub(crate) mod closing;
+pub(crate) mod failure;
 pub(crate) mod handshake;
+pub(crate) mod http;
 pub(crate) mod options;
 pub(crate) mod relay;
 pub(crate) mod report;
 pub(crate) mod session_file;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use tercel::error::Misuse;
+use tercel::pki_types::ServerName;
 use tercel::{ClientConfig, Connection, Handshake};
 
+use crate::certificates::describe_chain;
+use crate::credential_files;
+use crate::starttls::Protocol;
 use crate::transport::Transport;
-use crate::{credential_files, explain};
+use failure::{Failure, Reason};
 use handshake::Completed;
+use http::HttpRequest;
 pub(crate) use options::Options;
-use report::Timings;
+use report::{Report, Timings};
 use session_file::SessionFile;
 
 /// Connects, reports, and relays bytes until the peer closes.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let outcome = run_with_sessions(options);
+    if let (Err(error), true) = (&outcome, options.json) {
+        failure::print_json(error);
+    }
+    outcome
+}
+
+fn run_with_sessions(options: &Options) -> Result<()> {
     options.client.warn();
     // All steps that can fail without the server come before the connection is made.
     let sessions = options.session_file.as_deref().map(SessionFile::open).transpose()?;
@@ -35,29 +51,56 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// Sends `early_data`, then standard input.
 fn run_connection(options: &Options, config: Arc<ClientConfig>, early_data: Vec<u8>) -> Result<()> {
-    let name = options.client.server_name(&options.target.host)?;
+    let (target, method) = (options.target()?, options.method()?);
+    let name = options.client.server_name(&target.host)?;
     let start = Instant::now();
-    let socket = options.target.connect(options.timeout)?;
+    let socket = target.connect(options.timeout);
+    let socket = socket.map_err(|error| Failure::new(Reason::Connect, &format!("{error:#}")))?;
     let tcp_connect = start.elapsed();
     let peer = socket.peer_addr().context("connection lost")?;
 
     let transport = Transport::new(socket, options.timeout)?;
+    let starttls = match options.starttls {
+        Some(protocol) => Some(start_tls(protocol, &transport, &name, options.timeout)?),
+        None => None,
+    };
     let mut handshake = Handshake::client(config, name);
     let start = Instant::now();
     transport.set_deadline(start + options.timeout);
     let completed = handshake::complete(&mut handshake, &transport, early_data);
-    let timings = Timings { tcp_connect, handshake: start.elapsed() };
+    let timings = Timings { tcp_connect, starttls, handshake: start.elapsed() };
     let Completed { mut connection, received, unsent } = match completed {
         Ok(completed) => completed,
         Err(error) => {
-            let why = explain::handshake(&error, &handshake);
+            let failure = Failure::of_handshake(&error, &handshake, starttls.is_some());
             // The alert, if any, must reach the peer.
             transport.close_gracefully();
-            return Err(anyhow!(why));
+            if let Some(refusal) = failure.refusal.as_ref().filter(|_| options.show_certs) {
+                report::print_pem(&describe_chain(&refusal.chain))?;
+            }
+            return Err(failure.into());
         }
     };
+    let report = Report::new(peer, &mut connection.info, timings);
+    if options.json || options.show_certs {
+        let alert = closing::close(&transport, connection, received);
+        if options.json && alert.is_none() {
+            report.print_json()?;
+        } else if !options.json && !options.quiet {
+            report.print(false);
+        }
+        if options.show_certs {
+            report.print_pem()?;
+        }
+        return alert.map_or(Ok(()), |error| Err(Failure::of_alert(error).into()));
+    }
     if !options.quiet {
-        report::print(peer, &mut connection.info, timings);
+        report.print(true);
+    }
+    if let Some(method) = method {
+        let (address, timeout, quiet) = (&options.address, options.timeout, options.quiet);
+        let request = HttpRequest { method, address, timeout, quiet };
+        return request.run(transport.into_socket()?, connection, received);
     }
     let first = first_records(options, &mut connection, &unsent)?;
     let options = relay::RelayOptions {
@@ -68,9 +111,27 @@ fn run_connection(options: &Options, config: Arc<ClientConfig>, early_data: Vec<
     relay::run(transport.into_socket()?, connection, received, first, options)
 }
 
+/// Runs the dialogue before the handshake, and returns its duration.
+fn start_tls(
+    protocol: Protocol,
+    mut transport: &Transport,
+    name: &ServerName<'_>,
+    timeout: Duration,
+) -> Result<Duration> {
+    let start = Instant::now();
+    transport.set_deadline(start + timeout);
+    match protocol.begin(&mut transport, &name.to_str()) {
+        Ok(()) => Ok(start.elapsed()),
+        Err(why) => Err(Failure::new(Reason::Starttls, &why).into()),
+    }
+}
+
 fn config(options: &Options, sessions: Option<&SessionFile>) -> Result<Arc<ClientConfig>> {
     let client = &options.client;
     let mut builder = client.builder()?.post_handshake_auth(options.post_handshake_auth);
+    if (options.get || options.head) && client.tls.alpn.is_none() {
+        builder = builder.alpn(&["h2", "http/1.1"]);
+    }
     if let Some(sessions) = sessions {
         builder = builder
             .session_store(Arc::clone(&sessions.store) as _)

@@ -4,24 +4,36 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use hyper::Method;
 
 use crate::client::ClientOptions;
+use crate::explain::UsageError;
 use crate::options::seconds;
-use crate::target::Target;
+use crate::starttls::{self, Protocol};
+use crate::target::{Address, Scheme, Target};
 
 /// Connect to a TLS server, report what was negotiated, then relay standard input and output
 ///
 /// The report goes to standard error. At the end of standard input, close_notify is sent, and
-/// reading continues until the server closes. The program exits when the server closes. With
-/// pre-shared keys, certificates are accepted only with --ca or --insecure.
+/// reading continues until the server closes. The program exits when the server closes. Nothing is
+/// relayed with --get, --head, --show-certs and --json. With pre-shared keys, certificates are
+/// accepted only with --ca or --insecure.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Server; write IPv6 addresses in brackets
-    #[arg(value_name = "HOST:PORT")]
-    pub(crate) target: Target,
+    /// Server; the default port is 443, or that of --starttls or of the URL's scheme
+    ///
+    /// Write an IPv6 address with a port as [ADDRESS]:PORT.
+    #[arg(value_name = "HOST[:PORT] or URL")]
+    pub(crate) address: Address,
 
     #[command(flatten)]
     pub(crate) client: ClientOptions,
+
+    /// Start TLS by the command of this protocol; the default port is then the protocol's
+    ///
+    /// The time limit --timeout applies to the dialogue before the handshake as well.
+    #[arg(long, value_name = "PROTOCOL")]
+    pub(crate) starttls: Option<Protocol>,
 
     /// Resume the newest session in this file, and save new sessions to it; created if missing
     ///
@@ -36,9 +48,38 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", requires = "session_file")]
     pub(crate) early_data: Option<PathBuf>,
 
-    /// Time limit for each of: connecting, the handshake, and waiting for the server to close
+    /// Time limit for each of: connecting, STARTTLS, the handshake, a response, and waiting for the
+    /// server to close
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub(crate) timeout: Duration,
+
+    /// Request the path of the URL instead of relaying: the head of the response goes to standard
+    /// error, its content to standard output
+    ///
+    /// HTTP/2 and HTTP/1.1 are offered unless --alpn is given. The whole response must arrive
+    /// within --timeout. The exit status does not depend on the status of the response.
+    #[arg(long, conflicts_with_all = NOTHING_IS_SENT, conflicts_with_all = NO_REQUEST)]
+    pub(crate) get: bool,
+
+    /// Like --get, without the content of the response
+    #[arg(long, conflicts_with_all = NOTHING_IS_SENT, conflicts_with_all = NO_REQUEST)]
+    #[arg(conflicts_with = "get")]
+    pub(crate) head: bool,
+
+    /// Print the server's certificates as PEM on standard output, then close the connection
+    ///
+    /// A description precedes each certificate. A refused chain is printed before the error.
+    #[arg(long, conflicts_with_all = NOTHING_IS_SENT)]
+    pub(crate) show_certs: bool,
+
+    /// Print the report with the certificates, or the error, as one JSON object on standard output,
+    /// then close the connection
+    ///
+    /// An error has the keys `error` (the text) and `reason`: usage, configuration, connect,
+    /// starttls, certificate, alert, closed, timed-out, not-tls or handshake. The exit status is
+    /// the same as without --json, and the text is on standard error as well.
+    #[arg(long, conflicts_with_all = NOTHING_IS_SENT, conflicts_with = "show_certs")]
+    pub(crate) json: bool,
 
     /// Print only errors
     #[arg(long)]
@@ -52,4 +93,33 @@ pub(crate) struct Options {
     /// Update the keys of both directions before sending anything (TLS 1.3)
     #[arg(long)]
     pub(crate) update_key: bool,
+}
+
+/// Options that need a connection over which data is sent.
+const NOTHING_IS_SENT: [&str; 3] = ["early_data", "update_key", "post_handshake_auth"];
+
+/// Options with which no request is sent.
+const NO_REQUEST: [&str; 3] = ["starttls", "show_certs", "json"];
+
+impl Options {
+    /// The method of the request, if one is sent.
+    pub(crate) fn method(&self) -> Result<Option<Method>, UsageError> {
+        let method = match (self.get, self.head) {
+            (true, _) => Method::GET,
+            (_, true) => Method::HEAD,
+            _ => return Ok(None),
+        };
+        match self.address.scheme {
+            None | Some(Scheme::Https) => Ok(Some(method)),
+            Some(other) => Err(UsageError::new(format!(
+                "--get and --head need an https URL, not one of {}",
+                other.name()
+            ))),
+        }
+    }
+
+    /// The server, at the default port of the protocol unless the address has a port.
+    pub(crate) fn target(&self) -> Result<Target, UsageError> {
+        starttls::target(&self.address, self.starttls)
+    }
 }

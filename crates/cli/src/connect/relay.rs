@@ -18,6 +18,7 @@ use tercel::{
     error::InternalError,
 };
 
+use super::report::write_error;
 use crate::explain;
 use crate::negotiated::subject;
 
@@ -285,10 +286,6 @@ impl Incoming {
     fn wake_sender(&self) {
         let _ = self.events.try_send(Event::Wake);
     }
-}
-
-fn write_error(error: &io::Error) -> anyhow::Error {
-    anyhow!("cannot write to standard output: {}", explain::io_error(error))
 }
 
 /// Size of reads from standard input: one record.

@@ -1,55 +1,124 @@
-//! The report of a connection: aligned lines of a key and a value on standard error.
+//! The report of a connection: lines of a key and a value on standard error, PEM for --show-certs,
+//! or JSON.
 //!
 //! The keys are stable: other programs read them.
 
 use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tercel::pki::{CertificateSummary, ReadableTime};
-use tercel::pki_types::CertificateDer;
+use anyhow::{Result, anyhow};
+use serde::{Serialize, Serializer};
 use tercel::{ConnectionInfo, Side};
 
-use crate::{explain, negotiated};
+use crate::certificates::{CertificateDescription, PublicKeyDescription, describe_chain};
+use crate::explain;
+use crate::negotiated::{self, Value};
 
 /// Durations of the phases of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timings {
     pub(crate) tcp_connect: Duration,
+    pub(crate) starttls: Option<Duration>,
     pub(crate) handshake: Duration,
 }
 
-/// Prints the report, and frees the peer's certificate chain, which is not needed afterwards.
-pub(crate) fn print(peer: SocketAddr, info: &mut ConnectionInfo, timings: Timings) {
-    let mut rows = vec![("peer", peer.to_string())];
-    rows.extend(negotiated::rows(info, Side::Client));
-    rows.push(("tcp-connect", milliseconds(timings.tcp_connect)));
-    rows.push(("handshake", milliseconds(timings.handshake)));
-    let chain = info.take_peer_chain();
-    for (index, certificate) in chain.iter().enumerate() {
-        rows.push(("certificate", format!("{} of {}", index + 1, chain.len())));
-        describe(certificate, &mut rows);
-    }
-    explain::print_line(format_args!("{}", aligned(&rows)));
+/// The report of a connection. Its JSON is the output of --json.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    peer: SocketAddr,
+    #[serde(flatten, serialize_with = "as_fields")]
+    negotiated: Vec<(&'static str, Value)>,
+    tcp_connect_ms: Milliseconds,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    starttls_ms: Option<Milliseconds>,
+    handshake_ms: Milliseconds,
+    certificates: Vec<CertificateDescription>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw_public_key: Option<PublicKeyDescription>,
 }
 
-/// Adds the rows of one certificate. Its texts were escaped when they were parsed.
-fn describe(certificate: &CertificateDer<'_>, rows: &mut Vec<(&'static str, String)>) {
-    let Ok(summary) = CertificateSummary::new(certificate) else {
-        rows.push(("subject", "unreadable".to_owned()));
-        return;
-    };
-    let addresses = summary.ip_addresses.iter().map(ToString::to_string);
-    let names: Vec<String> = summary.dns_names.iter().cloned().chain(addresses).collect();
-    rows.push(("subject", summary.subject));
-    rows.push(("issuer", summary.issuer));
-    rows.push(("valid-from", ReadableTime(summary.not_before).to_string()));
-    rows.push(("valid-until", ReadableTime(summary.not_after).to_string()));
-    rows.push(("key", summary.key));
-    rows.push(("signed-with", summary.signature_algorithm));
-    if !names.is_empty() {
-        rows.push(("names", names.join(", ")));
+impl Report {
+    /// Takes the peer's certificate chain out of `info`, because it is not needed afterwards.
+    pub(crate) fn new(peer: SocketAddr, info: &mut ConnectionInfo, timings: Timings) -> Self {
+        let raw_public_key = info.peer_raw_public_key.as_ref();
+        Self {
+            peer,
+            negotiated: negotiated::values(info, Side::Client),
+            tcp_connect_ms: Milliseconds(timings.tcp_connect),
+            starttls_ms: timings.starttls.map(Milliseconds),
+            handshake_ms: Milliseconds(timings.handshake),
+            raw_public_key: raw_public_key.map(|key| PublicKeyDescription::new(key)),
+            certificates: describe_chain(&info.take_peer_chain()),
+        }
     }
+
+    /// Prints the report on standard error; the certificates only if `with_certificates` is set.
+    pub(crate) fn print(&self, with_certificates: bool) {
+        let mut rows = vec![("peer", self.peer.to_string())];
+        rows.extend(self.negotiated.iter().map(|(key, value)| (*key, value.to_string())));
+        rows.push(("tcp-connect", self.tcp_connect_ms.text()));
+        rows.extend(self.starttls_ms.map(|duration| ("starttls", duration.text())));
+        rows.push(("handshake", self.handshake_ms.text()));
+        if with_certificates {
+            if let Some(key) = &self.raw_public_key {
+                rows.push(("raw-public-key-sha256", key.sha256.clone()));
+            }
+            rows.extend(certificate_rows(&self.certificates));
+        }
+        explain::print_line(format_args!("{}", aligned(&rows)));
+    }
+
+    /// Prints the certificates, or the raw public key, as PEM on standard output.
+    pub(crate) fn print_pem(&self) -> Result<()> {
+        if let Some(key) = &self.raw_public_key {
+            return print(&format!("sha256  {}\n{}", key.sha256, key.pem));
+        }
+        if self.certificates.is_empty() {
+            explain::print_line(format_args!("the server sent no certificate"));
+        }
+        print_pem(&self.certificates)
+    }
+
+    pub(crate) fn print_json(&self) -> Result<()> {
+        print(&format!("{}\n", serde_json::to_string(self)?))
+    }
+}
+
+/// Prints each certificate on standard output as PEM, after a description. Readers of PEM skip text
+/// outside of the boundaries. RFC 7468 2
+pub(crate) fn print_pem(certificates: &[CertificateDescription]) -> Result<()> {
+    let mut text = String::new();
+    for (index, certificate) in certificates.iter().enumerate() {
+        let mut rows = vec![("certificate", format!("{} of {}", index + 1, certificates.len()))];
+        rows.extend(certificate.rows());
+        text.push_str(&aligned(&rows));
+        text.push('\n');
+        text.push_str(certificate.pem());
+    }
+    print(&text)
+}
+
+/// Writes text to standard output.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut output = io::stdout().lock();
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    written.map_err(|error| write_error(&error))
+}
+
+/// The error of writing to standard output.
+pub(crate) fn write_error(error: &io::Error) -> anyhow::Error {
+    anyhow!("cannot write to standard output: {}", explain::io_error(error))
+}
+
+fn certificate_rows(certificates: &[CertificateDescription]) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    for (index, certificate) in certificates.iter().enumerate() {
+        rows.push(("certificate", format!("{} of {}", index + 1, certificates.len())));
+        rows.extend(certificate.rows());
+    }
+    rows
 }
 
 fn aligned(rows: &[(&str, String)]) -> String {
@@ -63,9 +132,30 @@ fn aligned(rows: &[(&str, String)]) -> String {
     text
 }
 
-fn milliseconds(duration: Duration) -> String {
-    let micros = duration.as_micros();
-    format!("{}.{:03} ms", micros / 1000, micros % 1000)
+/// Writes parameters as fields of a JSON object, with underscores in their keys.
+fn as_fields<S: Serializer>(
+    values: &[(&'static str, Value)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(values.iter().map(|(key, value)| (key.replace('-', "_"), value)))
+}
+
+/// A duration in milliseconds with three decimals.
+#[derive(Clone, Copy, Debug)]
+struct Milliseconds(Duration);
+
+impl Milliseconds {
+    fn text(self) -> String {
+        let micros = self.0.as_micros();
+        format!("{}.{:03} ms", micros / 1000, micros % 1000)
+    }
+}
+
+impl Serialize for Milliseconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let micros = u32::try_from(self.0.as_micros()).unwrap_or(u32::MAX);
+        serializer.serialize_f64(f64::from(micros) / 1000.0)
+    }
 }
 
 #[cfg(test)]
@@ -81,7 +171,9 @@ mod tests {
 
     #[test]
     fn times_are_milliseconds_with_microseconds() {
-        assert_eq!(milliseconds(Duration::from_micros(1_002_003)), "1002.003 ms");
-        assert_eq!(milliseconds(Duration::from_micros(7)), "0.007 ms");
+        let milliseconds = |micros| Milliseconds(Duration::from_micros(micros));
+        assert_eq!(milliseconds(1_002_003).text(), "1002.003 ms");
+        assert_eq!(milliseconds(7).text(), "0.007 ms");
+        assert_eq!(serde_json::to_string(&milliseconds(1_002_003)).unwrap(), "1002.003");
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use tercel::session::ClientMemoryStore;
 
 use crate::credential_files;
@@ -23,7 +23,13 @@ impl SessionFile {
         let store = match fs::read(file) {
             Ok(bytes) => {
                 let store = ClientMemoryStore::from_bytes(&bytes, SERVERS, SESSIONS_EACH);
-                store.with_context(|| credential_files::display_name(file))?
+                store.map_err(|error| {
+                    let name = credential_files::display_name(file);
+                    anyhow!(
+                        "{name}: does not contain sessions of this version: {error}; \
+                         name another file, or remove it"
+                    )
+                })?
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 ClientMemoryStore::new(SERVERS, SESSIONS_EACH)

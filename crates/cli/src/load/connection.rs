@@ -289,6 +289,8 @@ impl Failure {
 fn describe(error: &io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<HandshakeError>());
     match inner {
+        Some(HandshakeError::Protocol { refusal: Some(refusal), .. }) => refusal.to_string(),
+        Some(HandshakeError::Protocol { error, .. }) => explain::tls(*error),
         Some(error) => error.to_string(),
         None => explain::connection(error),
     }

@@ -15,16 +15,16 @@ use tercel_tokio::TlsStream;
 use tokio::net::TcpStream;
 
 use super::http1::Answer;
-use super::url::Url;
 use crate::explain;
+use crate::target::Address;
 
 /// The head of a GET request, or of a POST request if there is content.
-pub(crate) fn head(url: &Url, has_content: bool) -> Result<Request<()>, hyper::http::Error> {
+pub(crate) fn head(url: &Address, has_content: bool) -> Result<Request<()>, hyper::http::Error> {
     let mut head = Request::new(());
     *head.uri_mut() = Uri::builder()
         .scheme(Scheme::HTTPS)
-        .authority(url.authority.as_str())
-        .path_and_query(url.path.as_str())
+        .authority(url.authority())
+        .path_and_query(url.request_target())
         .build()?;
     head.headers_mut().insert(USER_AGENT, HeaderValue::from_static("tercel"));
     if has_content {

@@ -4,16 +4,15 @@ pub(crate) mod connection;
 pub(crate) mod http1;
 pub(crate) mod http2;
 pub(crate) mod idle;
-pub(crate) mod json;
 pub(crate) mod options;
 pub(crate) mod progress;
 pub(crate) mod report;
+pub(crate) mod report_json;
 pub(crate) mod schedule;
 pub(crate) mod sessions;
 pub(crate) mod statistics;
 pub(crate) mod thread_shares;
 pub(crate) mod threads;
-pub(crate) mod url;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -21,9 +20,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use crate::target::Address;
 pub(crate) use options::Options;
 use report::{Run, RunSettings};
-use url::Url;
 
 /// Measures each server in turn, in each round, and prints the report.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -46,7 +45,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     if options.json {
-        print(&format!("{}\n", settings.json(&runs)))?;
+        print(&format!("{}\n", settings.json(&runs)?))?;
     } else if runs.len() > 1 {
         print(&format!("\n{}", settings.summary(&runs)))?;
     }
@@ -54,8 +53,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// The first address that accepts a connection. This is not part of the measurement.
-fn find_address(url: &Url, timeout: Duration) -> Result<SocketAddr> {
-    let socket = url.target.connect(timeout)?;
+fn find_address(url: &Address, timeout: Duration) -> Result<SocketAddr> {
+    let socket = url.https_target().connect(timeout)?;
     socket.peer_addr().context("connection lost")
 }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
-use super::url::Url;
 use crate::client::ClientOptions;
 use crate::explain::UsageError;
 use crate::options::seconds;
+use crate::target::Address;
 
 /// Generate load on TLS servers and report throughput and latency
 ///
@@ -20,8 +20,8 @@ use crate::options::seconds;
 #[command(group = ArgGroup::new("mode").required(true).multiple(false))]
 pub(crate) struct Options {
     /// Servers; several are measured in turn. The default port is 443, the default path /
-    #[arg(value_name = "URL or HOST:PORT", required = true)]
-    pub(crate) targets: Vec<Url>,
+    #[arg(value_name = "URL or HOST[:PORT]", required = true, value_parser = Address::parse_https)]
+    pub(crate) targets: Vec<Address>,
 
     /// Full handshakes; each connection is closed at once
     #[arg(long, group = "mode")]
@@ -172,7 +172,7 @@ impl Options {
     /// Refuses combinations of options that make no sense.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         for target in &self.targets {
-            self.client.server_name(&target.target.host)?;
+            self.client.server_name(&target.host)?;
         }
         let other = |name: &String| name != "http/1.1" && name != "h2";
         if self.mode().speaks_http()

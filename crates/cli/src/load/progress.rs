@@ -8,19 +8,23 @@ use std::time::{Duration, Instant};
 
 use super::connection::LiveCounters;
 use super::options::{Mode, Options};
-use super::url::Url;
 use crate::explain;
+use crate::target::Address;
 
 /// The progress line of one run.
 pub(crate) struct Progress<'a> {
     mode: Mode,
-    url: &'a Url,
+    url: &'a Address,
     counters: &'a [Arc<LiveCounters>],
     shown: bool,
 }
 
 impl<'a> Progress<'a> {
-    pub(crate) fn new(options: &Options, url: &'a Url, counters: &'a [Arc<LiveCounters>]) -> Self {
+    pub(crate) fn new(
+        options: &Options,
+        url: &'a Address,
+        counters: &'a [Arc<LiveCounters>],
+    ) -> Self {
         Self { mode: options.mode(), url, counters, shown: io::stderr().is_terminal() }
     }
 

@@ -1,11 +1,11 @@
-//! The report of a run: text for people, JSON for programs. The keys of the JSON are stable.
+//! The report of a run: text for people. [`super::report_json`] has the JSON for
+//! programs.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use super::json::{self, Object};
 use super::options::{Mode, Options};
 use super::statistics::{Negotiated, Statistics};
 use crate::negotiated::version_name;
@@ -134,46 +134,6 @@ impl RunSettings {
         }
         text
     }
-
-    pub(crate) fn json(&self, runs: &[Run]) -> String {
-        let runs = runs.iter().map(|run| self.json_of(run));
-        let object = Object::new()
-            .text("mode", self.mode.name())
-            .number("seconds", self.seconds.as_secs_f64())
-            .whole("connections", self.connections as u64)
-            .whole("threads", self.threads as u64)
-            .number("rate", self.rate.unwrap_or(f64::NAN));
-        object.raw("runs", &json::list(runs)).end()
-    }
-
-    fn json_of(&self, run: &Run) -> String {
-        let Run { target, round, statistics } = run;
-        let (handshakes, resumed) = statistics.handshakes();
-        let negotiated = statistics.negotiated.iter().map(|(negotiated, count)| {
-            Object::new().text("what", &describe(negotiated)).whole("count", *count).end()
-        });
-        let errors = statistics
-            .errors
-            .iter()
-            .fold(Object::new(), |object, (kind, count)| object.whole(kind, *count));
-        let seconds = self.seconds.as_secs_f64();
-        Object::new()
-            .text("target", target)
-            .whole("round", *round as u64)
-            .whole("done", statistics.done)
-            .number("per_second", to_f64(statistics.done) / seconds)
-            .whole("bytes", statistics.bytes)
-            .number("megabytes_per_second", to_f64(statistics.bytes) / seconds / MEGABYTE)
-            .raw("latency", &percentiles(&statistics.latency))
-            .raw("own_lateness", &percentiles(&statistics.timer_lateness))
-            .whole("never_begun", statistics.not_started)
-            .whole("handshakes", handshakes)
-            .whole("handshakes_resumed", resumed)
-            .raw("agreed", &json::list(negotiated))
-            .whole("failed", statistics.failed())
-            .raw("errors", &errors.end())
-            .end()
-    }
 }
 
 /// Median and range.
@@ -204,20 +164,7 @@ fn times(histogram: &Histogram<u64>) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-fn percentiles(histogram: &Histogram<u64>) -> String {
-    let micros = |value: u64| to_f64(value) / 1000.0;
-    let object = Object::new().whole("count", histogram.len());
-    if histogram.is_empty() {
-        return object.end();
-    }
-    let object = object.number("mean", histogram.mean() / 1000.0);
-    let object = QUANTILES.iter().fold(object, |object, (name, quantile)| {
-        object.number(&name.to_ascii_lowercase(), micros(histogram.value_at_quantile(*quantile)))
-    });
-    object.number("max", micros(histogram.max())).end()
-}
-
-fn describe(negotiated: &Negotiated) -> String {
+pub(crate) fn describe(negotiated: &Negotiated) -> String {
     let Negotiated { version, suite, group, resumed } = negotiated;
     let group = group.map(|group| format!(", {group}")).unwrap_or_default();
     let resumed = if *resumed { ", resumed" } else { "" };
@@ -225,14 +172,14 @@ fn describe(negotiated: &Negotiated) -> String {
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn to_f64(value: u64) -> f64 {
+pub(crate) fn to_f64(value: u64) -> f64 {
     value as f64
 }
 
 const QUANTILES: [(&str, f64); 4] = [("P50", 0.5), ("P90", 0.9), ("P99", 0.99), ("P99.9", 0.999)];
 
 /// A megabyte has 10^6 bytes, as is usual for networks.
-const MEGABYTE: f64 = 1_000_000.0;
+pub(crate) const MEGABYTE: f64 = 1_000_000.0;
 
 #[cfg(test)]
 mod tests {
@@ -288,12 +235,5 @@ mod tests {
         failed.statistics.error("connect: timed out");
         let settings = settings(Mode::Full);
         assert!(settings.text(&failed).contains("1 × connect: timed out"));
-        let json = settings.json(&[failed]);
-        assert!(json.contains(r#""failed":1,"errors":{"connect: timed out":1}"#), "{json}");
-        assert!(
-            json.contains(r#""rate":null"#) && json.contains(r#""p99.9":1.0"#)
-                || json.contains(r#""p99.9":100"#),
-            "{json}"
-        );
     }
 }

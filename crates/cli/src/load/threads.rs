@@ -21,14 +21,14 @@ use super::schedule::Schedule;
 use super::sessions::Sessions;
 use super::statistics::Statistics;
 use super::thread_shares::{ThreadShare, thread_shares};
-use super::url::Url;
 use super::{http1, http2};
+use crate::target::Address;
 
 /// Runs the load on one server, and returns the sum of all results.
 pub(crate) fn run(
     options: &Options,
     builder: &ClientConfigBuilder,
-    url: &Url,
+    url: &Address,
     address: SocketAddr,
 ) -> Result<Statistics> {
     let threads = options.threads();
@@ -65,7 +65,7 @@ pub(crate) fn run(
 struct ThreadPlan<'a> {
     options: &'a Options,
     builder: ClientConfigBuilder,
-    url: &'a Url,
+    url: &'a Address,
     address: SocketAddr,
 }
 
@@ -79,11 +79,11 @@ impl ThreadPlan<'_> {
     fn prepare(&self, share: &ThreadShare, counters: Arc<LiveCounters>) -> Result<Prepared> {
         let mode = self.options.mode();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let Url { target, authority, path } = self.url;
+        let (authority, path) = (&self.url.authority(), self.url.request_target());
         let workload = Workload {
             mode,
             address: self.address,
-            name: self.options.client.server_name(&target.host)?,
+            name: self.options.client.server_name(&self.url.host)?,
             // The connector has no time limit, because the workload applies its own.
             connector: Connector::new(self.config(mode, share)?).time_limit(None),
             http1_head: match mode {

@@ -68,7 +68,7 @@ impl ConnectionHandler {
         let completing = handshake::complete(&mut handshake, socket, echo);
         let completed = match self.timeout.within(completing).await {
             Ok(completed) => completed,
-            Err(error) => return explain::handshake(&error, &handshake),
+            Err(error) => return explain::handshake_with_client(&error, &handshake),
         };
         drop(handshake);
         let mut line = summary(&completed.connection.info, completed.early.length);
@@ -79,7 +79,7 @@ impl ConnectionHandler {
         }
         match ended {
             Ok(()) => line,
-            Err(error) => format!("{line}  {}", explain::connection(&error)),
+            Err(error) => format!("{line}  {}", explain::connection_with_client(&error)),
         }
     }
 

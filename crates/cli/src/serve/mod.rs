@@ -18,7 +18,7 @@ pub(crate) mod time_limit;
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use tercel_tokio::AcceptBackoff;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 async fn serve(options: &Options, content: Content) -> Result<()> {
     let listener = TcpListener::bind(options.listen)
         .await
-        .with_context(|| format!("cannot listen on {}", options.listen))?;
+        .map_err(|error| anyhow!(explain::listen_error(options.listen, &error)))?;
     let address = listener.local_addr()?;
     let identity = Identity::new(options, address.ip())?;
     let announcement = Announcement::new(options, address, &identity);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::explain::UsageError;
-use crate::options::{TlsOptions, seconds};
+use crate::options::{TlsOptions, listen_address, seconds};
 use crate::psk::PskOptions;
 
 /// Serve HTTPS: a page with the negotiated parameters, files, or an echo
@@ -19,8 +19,13 @@ use crate::psk::PskOptions;
 /// has no certificates.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Address to listen on; port 0 selects a free port
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8443")]
+    /// Address to listen on; `:PORT` means all addresses, and port 0 selects a free port
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:8443",
+        value_parser = listen_address
+    )]
     pub(crate) listen: SocketAddr,
 
     /// Certificate chain in PEM, leaf first; may be repeated, each with a --key
@@ -153,8 +158,14 @@ impl Options {
         {
             return refuse("--client-auth with --cert needs --client-ca");
         }
-        if self.client_keys.is_some() && self.client_auth == ClientAuthMode::None {
-            return refuse("--client-keys needs --client-auth");
+        if self.client_auth == ClientAuthMode::None {
+            // Without this check, the server would request no certificate at all.
+            if self.client_ca.is_some() {
+                return refuse("--client-ca needs --client-auth optional, required or later");
+            }
+            if self.client_keys.is_some() {
+                return refuse("--client-keys needs --client-auth");
+            }
         }
         let served = self.protocols();
         let names = self.tls.alpn.iter().flat_map(|names| &names.0).map(String::as_str);

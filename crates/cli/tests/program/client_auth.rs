@@ -26,6 +26,13 @@ fn without_a_required_certificate_there_is_an_alert() {
     let server = Server::start(&["--client-auth", "required"]);
     let new = server.connect(&["--tls1.3"], GET);
     assert!(new.failure().contains("alert certificate_required"), "{}", new.said);
+    // The alert follows the client's handshake, and counts although nothing is relayed.
+    let json = server.connect(&["--tls1.3", "--json"], b"");
+    assert!(json.failure().contains("alert certificate_required"), "{}", json.said);
+    let text = json.text();
+    assert!(text.contains(r#""alert":"certificate_required""#), "{text}");
+    let shown = server.connect(&["--tls1.3", "--show-certs"], b"");
+    assert!(shown.failure().contains("alert certificate_required"), "{}", shown.said);
     let old = server.connect(&["--tls1.2"], GET);
     assert!(old.failure().contains("alert"), "{}", old.said);
     // Other clients are still served.

@@ -1,11 +1,14 @@
-//! The built program, run as users run it: `tercel serve`, `tercel connect`, `tercel load` and
-//! `tercel proxy` on loopback.
+//! The built program, run as users run it: `tercel serve`, `tercel connect`, `tercel load`,
+//! `tercel scan` and `tercel proxy` on loopback.
 //!
 //! Everything has a time limit. [`support`] starts the program; there is one file per topic.
 
 mod client_auth;
+mod colours;
 mod echo;
+mod features;
 mod files;
+mod generated;
 mod http2;
 mod limits;
 mod load;
@@ -16,5 +19,13 @@ mod pre_shared_keys;
 mod proxy;
 mod raw_keys;
 mod refusals;
+mod reports;
+mod requests;
+mod scan;
+mod scan_hostile;
+mod scan_openssl;
+mod server_addresses;
 mod sessions;
+mod starttls;
 mod support;
+mod wrong_input;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,6 +11,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use tercel::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tercel::{Credential, ServerConfig};
 
 /// A time limit that is longer than any test takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -29,9 +32,17 @@ impl Server {
     /// Starts a server with these options. It uses the embedded authority unless the options
     /// contain `--cert`.
     pub(crate) fn start(options: &[&str]) -> Self {
+        Self::listen("127.0.0.1:0", options)
+    }
+
+    /// Like [`Self::start`], on this address.
+    pub(crate) fn listen(address: &str, options: &[&str]) -> Self {
         let state = Folder::new();
         let mut command = tercel();
-        command.args(["serve", "--listen", "127.0.0.1:0"]).args(options);
+        command.arg("serve").args(options);
+        if !options.contains(&"--listen") {
+            command.args(["--listen", address]);
+        }
         if !options.contains(&"--cert") {
             command.arg("--state-dir").arg(&state.0);
         }
@@ -276,6 +287,18 @@ impl Leaf {
         let key = folder.write(&format!("{name}.key"), self.key.serialize_pem());
         ["--cert".to_owned(), certificate, "--key".to_owned(), key]
     }
+}
+
+/// A server that can misbehave in ways in which the program cannot: its configuration, listener and
+/// address.
+pub(crate) fn server_of_ours() -> (Arc<ServerConfig>, TcpListener, String) {
+    let leaf = Leaf::new("localhost", 2099);
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(leaf.key.serialize_der()));
+    let credential = Credential::new(vec![leaf.certificate.der().clone()], &key).unwrap();
+    let config = ServerConfig::builder().credential(credential).build().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    (config, listener, address)
 }
 
 /// Options as string slices.

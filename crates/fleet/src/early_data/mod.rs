@@ -45,8 +45,9 @@
 //!   both names together, and the second value contains the epoch and the replication ID, so it is
 //!   not valid in a later epoch. Second, the node itself admitted under these parameters less than
 //!   [`MAX_PARAMETER_SPREAD`] ago: since then no node with other parameters can have begun an epoch
-//!   and waited as long as required. Nor can a node with other parameters have used this second
-//!   exception, since the epoch in which our node first waited existed for longer than that.
+//!   and waited as long as required. A node with other parameters cannot have used this second
+//!   exception either: the epoch in which our node first waited existed for longer than
+//!   [`MAX_PARAMETER_SPREAD`], and only nodes with our parameters admit in that epoch.
 //! - **Evicted entries**: refused unless the store's policy is `noeviction`, checked every second.
 //! - **Two stores at once**, because one was cut off and a replica was promoted. A store with
 //!   replicas is trusted only if it stops accepting writes when it has lost them
@@ -90,6 +91,7 @@ pub(crate) use self::parameters::Parameters;
 use self::store_info::{Replication, StoreInfo};
 use crate::error::FleetError;
 use crate::hex;
+use crate::store::client::pipe;
 use crate::store::epoch::Epoch;
 use crate::store::{Caller, Connections, Store};
 
@@ -191,7 +193,7 @@ impl StoreReplayGuard {
         let life = self.blind_time.saturating_mul(2).as_millis();
         let digest = Hash::digest(HashAlgorithm::Sha256, &[unique]);
         let key = format!("{}{}", self.prefix, hex::encode(&digest));
-        let mut commands = redis::pipe();
+        let mut commands = pipe();
         commands.cmd("MULTI").ignore().cmd("GET").arg(&observed_epoch.key).ignore();
         // The epoch must outlive every entry created in it.
         commands.cmd("PEXPIRE").arg(&observed_epoch.key).arg(EPOCH_LIFETIME_MS).ignore();
@@ -204,8 +206,8 @@ impl StoreReplayGuard {
             && Replication::read(&replication)
                 .is_ok_and(|now| now.id == observed_epoch.replication_id);
         if !is_same || !self.is_in_time(time.0, checked_at) {
-            // The next check starts a new blind time. If other nodes began a new epoch meanwhile,
-            // they did so before this reply.
+            // The next check starts a new blind time. This is not too early: if other nodes have
+            // begun a new epoch, they did so before this reply.
             connections.observed_epoch.store(None);
             return None;
         }
@@ -246,7 +248,7 @@ impl StoreReplayGuard {
 
     async fn inspect_store(&self, connections: &Arc<Connections>) -> Result<Epoch, FleetError> {
         let observed_at = Instant::now();
-        let mut commands = redis::pipe();
+        let mut commands = pipe();
         for section in ["server", "memory", "replication"] {
             commands.cmd("INFO").arg(section);
         }
@@ -264,7 +266,7 @@ impl StoreReplayGuard {
         let epoch_key = format!("{}epoch:{}", self.prefix, info.run_id);
         let mut random = [0; 16];
         fill_random(&mut random).map_err(|_| FleetError::Random)?;
-        let mut commands = redis::pipe();
+        let mut commands = pipe();
         commands.cmd("SET").arg(&epoch_key).arg(self.parameters.epoch(&random));
         commands.arg("PX").arg(EPOCH_LIFETIME_MS).arg("NX").ignore();
         commands.cmd("GET").arg(&epoch_key);
@@ -281,7 +283,7 @@ impl StoreReplayGuard {
         // admitted through another store.
         let open_value = format!("{epoch} {replication_id}");
         // Only nodes with these parameters renew the epoch.
-        let mut renew = redis::pipe();
+        let mut renew = pipe();
         renew.cmd("PEXPIRE").arg(&epoch_key).arg(EPOCH_LIFETIME_MS).ignore();
         let was = connections.observed_epoch.load_full();
         let admits = was.is_some_and(|was| was.is_of(&epoch, &replication_id) && was.admits());
@@ -336,9 +338,9 @@ const REPLICA_LAG: Duration = Duration::from_secs(60);
 /// The number of seconds by which a reply may be older than an earlier one.
 const REORDERING: u64 = 1;
 
-/// The additional time during which nodes with any other parameters may admit early data, or early
-/// data that they admitted may be fresh: the largest clock difference plus the largest connect time
-/// limit.
+/// The time that is added to the blind time if nodes with any other parameters may have admitted
+/// early data, since that data may be fresh for longer: the largest clock difference plus the
+/// largest connect time limit.
 pub(crate) const MAX_PARAMETER_SPREAD: Duration = Duration::from_secs(60 + 60);
 
 /// Milliseconds after which an epoch expires if no node with its parameters renews it. This is much

@@ -17,7 +17,7 @@ use crate::sessions::removal::{RemovalQueue, RemovalTask, removal_queue};
 use crate::sessions::secret_check::SecretCheck;
 use crate::settings::{Settings, StoreSettings, TicketKeys};
 use crate::store::Store;
-use crate::store::connect::StoreAddress;
+use crate::store::client::StoreAddress;
 use crate::ticket_keys::FleetTicketSealer;
 use crate::ticket_keys::file::TicketKeyFile;
 use crate::ticket_keys::shared::StoreTicketKeys;

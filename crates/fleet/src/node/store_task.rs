@@ -8,7 +8,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
 use tercel::pki_types::UnixTime;
 use tercel_crypto::fill_random;
 use tokio::sync::Notify;
@@ -18,7 +17,7 @@ use tracing::{debug, info, warn};
 use crate::early_data::StoreReplayGuard;
 use crate::error::FleetError;
 use crate::sessions::secret_check::SecretCheck;
-use crate::store::connect::StoreAddress;
+use crate::store::client::{MultiplexedConnection, StoreAddress, cmd};
 use crate::store::{Caller, Connections, Store, probe};
 use crate::ticket_keys::file::TicketKeyFile;
 use crate::ticket_keys::shared::StoreTicketKeys;
@@ -131,8 +130,7 @@ impl StoreTask {
                 self.log_secret_check(&mut mismatch_logged, secret_check.run().await);
             }
             if self.guard.is_none() && self.keys.is_none() && self.secret_check.is_none() {
-                let _ =
-                    self.store.run_command::<String>(Caller::Background, redis::cmd("PING")).await;
+                let _ = self.store.run_command::<String>(Caller::Background, cmd("PING")).await;
             }
         }
     }

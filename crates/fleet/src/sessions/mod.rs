@@ -2,8 +2,8 @@
 //!
 //! The key of an entry is a keyed digest of the session's ID. The value is encrypted,
 //! authenticated together with that key, and contains its own expiry time. So a store can neither
-//! exchange sessions nor extend their lifetime. A store can still return a session twice that is
-//! for single use.
+//! exchange sessions nor extend their lifetime. A store can still return a single-use session
+//! twice.
 //!
 //! A session is written once, and only if there is no entry with its key. If the request to write a
 //! session has timed out, it can still reach the store after the session was removed. So when the
@@ -24,6 +24,7 @@ use tercel::{questions::FindSessionQuestion, session::NewSession};
 
 use crate::error::FleetError;
 use crate::secrets::{SecretKeys, SharedSecrets};
+use crate::store::client::{cmd, pipe};
 use crate::store::{Caller, Store};
 
 /// The sessions of a fleet in the store.
@@ -56,7 +57,7 @@ impl Sessions {
         let secrets = self.secrets.get();
         // The key of an entry depends on the secret with which the session was encrypted.
         let names: Vec<_> = secrets.all().map(|(_, keys)| self.name(keys, id)).collect();
-        let mut commands = redis::pipe();
+        let mut commands = pipe();
         for name in &names {
             if take {
                 // Only one of several concurrent requests gets the session. RFC 9846 8.1
@@ -91,14 +92,14 @@ impl Sessions {
         let secrets = self.secrets.get();
         let names: Vec<_> = secrets.all().map(|(_, keys)| self.name(keys, id)).collect();
         let connections = self.store.connections()?;
-        let mut commands = redis::pipe();
+        let mut commands = pipe();
         names.iter().for_each(|name| _ = commands.cmd("EVAL").arg(TAKE_SESSION).arg(1).arg(name));
         let taken: Vec<Option<Vec<u8>>> =
             self.store.run_pipeline(Caller::Background, &connections, commands).await?;
         if taken.iter().flatten().any(|sealed| !sealed.is_empty()) {
             return Ok(true);
         }
-        let mut commands = redis::pipe();
+        let mut commands = pipe();
         let life = MAX_LIFETIME.as_millis().to_string();
         for name in &names {
             // This overwrites a session that has arrived meanwhile.
@@ -132,7 +133,7 @@ impl Sessions {
         content.extend_from_slice(&new.session);
         let sealed = keys.sessions.seal(name.as_bytes(), &content).ok()?;
         let milliseconds = Duration::from_secs(left).min(MAX_LIFETIME).as_millis();
-        let mut command = redis::cmd("SET");
+        let mut command = cmd("SET");
         // `NX` keeps a tombstone from being overwritten. It never prevents the write of another
         // session, because IDs are unique.
         command.arg(&name).arg(sealed).arg("NX").arg("PX").arg(milliseconds.to_string());

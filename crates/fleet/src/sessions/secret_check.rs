@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use redis::Cmd;
-
 use crate::error::FleetError;
 use crate::secrets::{SecretRole, SharedSecrets};
+use crate::store::client::{Cmd, cmd};
 use crate::store::{Caller, Store};
 
 /// The sealed entry of a fleet, and the secrets of this node.
@@ -45,12 +44,13 @@ impl SecretCheck {
             }
             // Nodes that are one step further in the rotation renew the entry.
             Some(Some((SecretRole::Next, ()))) => return Ok(()),
-            // Only an existing entry is replaced; nodes with one secret may do so in any order.
+            // Only an existing entry is replaced. Several nodes with the same secrets may do this,
+            // in any order.
             Some(Some((SecretRole::Previous, ()))) => &["XX"],
             None => &["NX"],
         };
         let seal = secrets.current().secret_check.seal(self.name.as_bytes(), b"");
-        let mut set = redis::cmd("SET");
+        let mut set = cmd("SET");
         set.arg(&self.name).arg(seal.map_err(|_| FleetError::Random)?);
         set.arg("PX").arg(LIFETIME_MS).arg(condition);
         self.store.run_command::<Option<String>>(Caller::Background, set).await.map(drop)

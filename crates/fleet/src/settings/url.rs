@@ -1,14 +1,23 @@
 //! Parsing of store URLs.
 
+#[cfg(feature = "redis")]
 use redis::IntoConnectionInfo;
 
 /// Whether the URL contains a password.
+#[cfg(feature = "redis")]
 pub(crate) fn has_password(url: &str) -> bool {
     let info = split_tls(url).0.as_str().into_connection_info();
     info.is_ok_and(|info| info.redis_settings().password().is_some())
 }
 
+/// Whether the URL may contain a password.
+#[cfg(not(feature = "redis"))]
+pub(crate) fn has_password(url: &str) -> bool {
+    url.contains('@')
+}
+
 /// The URL in a form that the client library parses, and whether its scheme requires TLS.
+#[cfg(feature = "redis")]
 pub(crate) fn split_tls(url: &str) -> (String, bool) {
     for scheme in ["rediss://", "valkeys://"] {
         if let Some(rest) = url.strip_prefix(scheme) {
@@ -18,7 +27,7 @@ pub(crate) fn split_tls(url: &str) -> (String, bool) {
     (url.to_owned(), false)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "redis"))]
 mod tests {
     use super::*;
 

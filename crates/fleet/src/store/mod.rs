@@ -6,22 +6,22 @@
 //! store: its connections are used again once it replies in time. The thread of the node drives all
 //! connections, so the connections do not depend on the runtime that a request comes from.
 
-pub(crate) mod connect;
+pub(crate) mod client;
 pub(crate) mod epoch;
-mod reply;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use redis::aio::MultiplexedConnection;
-use redis::{Cmd, FromRedisValue, Pipeline, RedisError};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
+use self::client::{
+    Cmd, FromRedisValue, MultiplexedConnection, Pipeline, RedisError, cmd, code, codes,
+    makes_store_unusable, reason,
+};
 use self::epoch::Epoch;
-use self::reply::{code, codes, makes_store_unusable, reason};
 use crate::counters::Counters;
 use crate::error::FleetError;
 
@@ -84,7 +84,7 @@ impl Connections {
         for connection in &self.connections {
             let began = Instant::now();
             let mut connection = connection.clone();
-            redis::cmd("PING").query_async::<String>(&mut connection).await.ok()?;
+            cmd("PING").query_async::<String>(&mut connection).await.ok()?;
             slowest = slowest.max(began.elapsed());
         }
         Some(slowest)
@@ -213,7 +213,7 @@ impl Store {
 /// # Errors
 /// The reason, for the log.
 pub(crate) async fn probe(connection: &mut MultiplexedConnection, key: &str) -> Result<(), String> {
-    let mut set = redis::cmd("SET");
+    let mut set = cmd("SET");
     set.arg(key).arg("").arg("XX");
     match set.query_async::<Option<String>>(connection).await {
         Ok(_) => Ok(()),

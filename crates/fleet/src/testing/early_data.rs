@@ -290,7 +290,7 @@ async fn nodes_with_different_parameters_never_both_admit() {
     advance_clock(10 * BLIND).await;
     assert!(other.observe().await.is_err());
     assert!(!other.guard.admits() && !other.admit(b"binder").await && !other.admit(b"new").await);
-    // The node that came first continues.
+    // The first node continues to admit early data.
     assert!(node.guard.admits() && node.admit(b"another").await);
 }
 
@@ -331,8 +331,8 @@ async fn lost_parameters_still_count() {
     let node = admitting_node(&fake).await;
     let other = Node::with_parameters(&fake.url(), with_difference(1)).await;
     assert!(other.observe().await.is_err());
-    // For longer than an epoch lives, `other` does not check, and so does not see that `node`
-    // continues.
+    // `other` does not check for longer than the lifetime of an epoch, so it does not see that
+    // `node` continues.
     advance_clock(Duration::from_secs(700)).await;
     assert!(node.admit(b"binder").await);
     fake.set_data(Default::default());

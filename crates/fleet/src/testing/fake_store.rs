@@ -27,13 +27,13 @@ pub(super) struct Shared {
     pub(super) info: Mutex<HashMap<&'static str, String>>,
     /// Whether requests are read but not answered.
     pub(super) unresponsive: AtomicBool,
-    /// The error that answers each request, except a `PING` where real servers answer it all the
-    /// same.
+    /// The error with which the store replies to each request. `PING` gets a normal reply if real
+    /// servers reply to it despite this error.
     pub(super) error: Mutex<Option<&'static str>>,
-    /// The error of the clock in milliseconds.
+    /// The offset of the store's clock in milliseconds.
     pub(super) offset: AtomicI64,
     pub(super) requests: AtomicUsize,
-    /// The name of commands that are delayed before they reach the data.
+    /// The name of the commands that are delayed before they are executed.
     held: Mutex<Option<&'static str>>,
     open: Mutex<Vec<TcpStream>>,
 }

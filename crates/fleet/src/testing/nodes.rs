@@ -18,7 +18,7 @@ use crate::secrets::{FleetSecrets, SharedSecrets};
 use crate::sessions::Sessions;
 use crate::sessions::secret_check::SecretCheck;
 use crate::settings::StoreSettings;
-use crate::store::connect::StoreAddress;
+use crate::store::client::StoreAddress;
 use crate::store::{Connections, Store};
 use crate::ticket_keys::FleetTicketSealer;
 use crate::ticket_keys::shared::StoreTicketKeys;

@@ -19,7 +19,7 @@ use super::over_tls::{
 };
 use crate::fleet::Fleet;
 use crate::settings::StoreSettings;
-use crate::store::connect::StoreAddress;
+use crate::store::client::StoreAddress;
 
 /// A server for one test, in a folder of its own.
 struct RealStore {

@@ -118,7 +118,7 @@ async fn nodes_of_different_secrets_never_admit_one_hello_twice() {
         for node in &nodes {
             assert!(!node.admit(&hello).await);
         }
-        // A change of secrets loses no entry and does not make the node blind.
+        // A change of secrets loses no entry and does not start a blind time.
         for secrets in steps() {
             first.secrets.set(secrets);
             assert!(first.guard.admits() && !first.admit(&hello).await);

@@ -71,7 +71,7 @@ async fn every_node_has_a_key_before_it_seals() {
     assert!(opens_at(&a, &b, change) && opens_at(&b, &a, change));
     let after = a.tickets.seal(b"session", at(change)).unwrap();
     assert_ne!(before[..16], after[..16], "another key");
-    // Tickets sealed last under the old key open for one lifetime, on every node.
+    // Every node can open the last tickets of the old key for one more lifetime.
     a.keys.refresh(at(change + PERIOD - 1)).await.unwrap();
     for node in [&a, &b] {
         assert!(node.tickets.open(&before, at(change + PERIOD - 1)).is_some());

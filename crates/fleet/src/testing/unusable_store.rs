@@ -14,7 +14,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use super::fake_store::FakeStore;
 use super::nodes::{Node, wait_until};
 use crate::settings::StoreSettings;
-use crate::store::connect::StoreAddress;
+use crate::store::client::StoreAddress;
 
 const UNUSABLE: [(&str, &str); 6] = [
     ("MOVED 3999 192.0.2.1:6381", "cluster"),

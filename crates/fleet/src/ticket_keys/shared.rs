@@ -21,7 +21,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::Cmd;
 use tercel::crypto::HashAlgorithm;
 use tercel::pki_types::UnixTime;
 use tercel::session::{TicketKey, TicketKeySet};
@@ -34,6 +33,7 @@ use super::FleetTicketSealer;
 use crate::error::FleetError;
 use crate::secrets::secret::FleetKey;
 use crate::secrets::{FleetSecrets, SecretRole, SharedSecrets};
+use crate::store::client::{Cmd, cmd};
 use crate::store::{Caller, Store};
 
 /// The ticket keys in the store, and the set that this node has read last.
@@ -129,7 +129,7 @@ impl StoreTicketKeys {
     /// a time that other nodes do not expect.
     async fn check_clock(&self) -> Result<(), FleetError> {
         let (store_time, _): (u64, u64) =
-            self.store.run_command(Caller::Background, redis::cmd("TIME")).await?;
+            self.store.run_command(Caller::Background, cmd("TIME")).await?;
         if UnixTime::now().as_secs().abs_diff(store_time) > CLOCK_DIFFERENCE {
             return Err(FleetError::Setting(
                 "ticket_keys",
@@ -174,7 +174,7 @@ impl StoreTicketKeys {
 
     /// Writes `new` if the store has `old`; an empty `old` stands for no value.
     async fn replace(&self, old: &[u8], new: &[u8]) -> Result<(), FleetError> {
-        let mut command = redis::cmd("EVAL");
+        let mut command = cmd("EVAL");
         command.arg(COMPARE_AND_SET).arg(1).arg(&self.name).arg(old).arg(new);
         self.store.run_command::<i64>(Caller::Background, command).await.map(drop)
     }

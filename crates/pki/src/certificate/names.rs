@@ -13,8 +13,23 @@ use crate::der::{self, Element, Malformed, Reader};
 impl Certificate<'_> {
     /// The dNSNames of the subjectAltName. RFC 5280 4.2.1.6
     pub(super) fn dns_names(&self) -> Vec<String> {
+        self.printable_names(der::context(2))
+    }
+
+    /// The uniformResourceIdentifiers of the subjectAltName, to print. RFC 5280 4.2.1.6
+    pub(super) fn printable_uris(&self) -> Vec<String> {
+        self.printable_names(der::context(6))
+    }
+
+    /// The rfc822Names of the subjectAltName, to print. RFC 5280 4.2.1.6
+    pub(super) fn printable_email_addresses(&self) -> Vec<String> {
+        self.printable_names(der::context(1))
+    }
+
+    /// The names with this tag, escaped, up to the first that is malformed.
+    fn printable_names(&self, tag: u8) -> Vec<String> {
         self.general_names()
-            .filter(|name| name.tag == der::context(2))
+            .filter(|name| name.tag == tag)
             .map(|name| escape_untrusted(&latin(name.content)))
             .collect()
     }
@@ -202,7 +217,7 @@ pub(crate) fn escape_untrusted(text: &str) -> String {
 fn push_printable(text: &mut String, character: char) {
     let turns_direction = matches!(
         character,
-        '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     );
     if character.is_control() || turns_direction {
         text.extend(character.escape_unicode());

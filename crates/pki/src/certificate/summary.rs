@@ -13,7 +13,7 @@ use super::names::distinguished_name;
 use crate::reason::RefusalReason;
 use crate::time::ReadableTime;
 
-/// A summary of a certificate for people to read.
+/// A summary of a certificate for people to read. Control characters in its texts are escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateSummary {
     /// The subject, as `CN=leaf,O=Example` (RFC 4514); empty if the certificate has none.
@@ -34,6 +34,10 @@ pub struct CertificateSummary {
     pub dns_names: Vec<String>,
     /// The IP addresses of the subjectAltName extension.
     pub ip_addresses: Vec<IpAddr>,
+    /// The URIs of the subjectAltName extension.
+    pub uris: Vec<String>,
+    /// The e-mail addresses of the subjectAltName extension.
+    pub email_addresses: Vec<String>,
 }
 
 impl CertificateSummary {
@@ -55,7 +59,18 @@ impl CertificateSummary {
             signature_algorithm: signature_name(fields.signature_algorithm),
             dns_names: fields.dns_names(),
             ip_addresses: fields.ip_addresses(),
+            uris: fields.printable_uris(),
+            email_addresses: fields.printable_email_addresses(),
         })
+    }
+
+    /// All names of the subjectAltName extension, as text: DNS names, IP addresses, URIs, e-mail
+    /// addresses.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let addresses = self.ip_addresses.iter().map(ToString::to_string);
+        let others = self.uris.iter().chain(&self.email_addresses);
+        self.dns_names.iter().cloned().chain(addresses).chain(others.cloned()).collect()
     }
 }
 
@@ -67,8 +82,7 @@ impl fmt::Display for CertificateSummary {
         let (from, until) = (ReadableTime(self.not_before), ReadableTime(self.not_after));
         writeln!(f, "valid    {from} to {until}")?;
         write!(f, "key      {}, signed {}", self.key, self.signature_algorithm)?;
-        let addresses = self.ip_addresses.iter().map(ToString::to_string);
-        let names: Vec<String> = self.dns_names.iter().cloned().chain(addresses).collect();
+        let names = self.names();
         if !names.is_empty() {
             write!(f, "\nnames    {}", names.join(", "))?;
         }

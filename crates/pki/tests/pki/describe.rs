@@ -1,7 +1,7 @@
 //! Summaries of certificates.
 
 use pki_types::CertificateDer;
-use rcgen::{DnType, SerialNumber, SignatureAlgorithm};
+use rcgen::{DnType, SanType, SerialNumber, SignatureAlgorithm};
 use tercel_pki::{CertificateSummary, RefusalReason, end_entity_public_key};
 
 use crate::support::{Authority, Pki, at, key, leaf_params, service};
@@ -32,6 +32,22 @@ fn a_summary_has_every_field() {
          key      ECDSA P-256, signed ECDSA with SHA-256\n\
          names    service.example, *.b.example, 192.0.2.7, 2001:db8::7"
     );
+}
+
+/// RFC 5280 4.2.1.6
+#[test]
+fn all_names_are_listed_without_control_characters() {
+    let mut leaf = leaf_params(&["service.example", "192.0.2.7"]);
+    let text = |text: &str| text.try_into().unwrap();
+    leaf.subject_alt_names.extend([
+        SanType::URI(text("spiffe://example/\u{1b}[2J")),
+        SanType::Rfc822Name(text("me@example\r\nnames x")),
+    ]);
+    let summary = CertificateSummary::new(&Pki::new().chain(&leaf)[0]).unwrap();
+    assert_eq!(summary.uris, ["spiffe://example/\\u{1b}[2J"]);
+    assert_eq!(summary.email_addresses, ["me@example\\u{d}\\u{a}names x"]);
+    let [uri, address] = [&summary.uris[0], &summary.email_addresses[0]];
+    assert_eq!(summary.names(), ["service.example", "192.0.2.7", uri, address]);
 }
 
 /// RFC 8017 A.1

@@ -44,8 +44,8 @@ pub(crate) struct ActiveConfig {
     pub(crate) listeners: Vec<ActiveListener>,
     pub(crate) certificates: Vec<(CertificateSource, Arc<Certificates>)>,
     resumption: ResumptionState,
-    /// `Some` if another guard than under the previous configuration admits early data. Connections
-    /// that were accepted earlier use the previous guard, and can complete a handshake for at most
+    /// `Some` if this configuration uses another replay guard than the previous configuration.
+    /// Connections that were accepted earlier use the previous guard; their handshakes end at most
     /// this long after activation.
     previous_guard_admits_for: Option<Duration>,
 }
@@ -210,7 +210,7 @@ impl ActiveConfig {
         if let Some(fleet) = &self.resumption.fleet {
             builder = fleet.apply(builder);
         }
-        // The store admits early data for the whole fleet; the maximum size is set per route.
+        // `apply` has set the fleet's maximum size of early data. The route's size replaces it.
         let shared = self.resumption.fleet.is_some() && self.resumption.settings.shared_guard;
         let guard = Arc::clone(&self.resumption.replay_guard);
         let guard = if shared { Policy::Ask } else { Policy::Here(guard as Arc<_>) };

@@ -22,7 +22,7 @@ pub(super) struct ResumptionState {
     /// The fleet secrets to be used from the activation of this configuration.
     pub(super) secrets: Option<FleetSecrets>,
     pub(super) replay_guard: Arc<LocalReplayGuard>,
-    /// Whether early data is admitted by another guard than under the previous configuration.
+    /// Whether the replay guard is another one than that of the previous configuration.
     pub(super) guard_changed: bool,
 }
 

@@ -227,8 +227,9 @@ impl State {
         }
         // An empty folder is treated like an unreadable folder: it is reported, and no certificate
         // is removed.
-        let untold = |folder: &&PathBuf| problems.iter().all(|problem| problem.file != **folder);
-        let empty = source.folder.as_ref().filter(|_| sources.is_empty()).filter(untold);
+        let unreported =
+            |folder: &&PathBuf| problems.iter().all(|problem| problem.file != **folder);
+        let empty = source.folder.as_ref().filter(|_| sources.is_empty()).filter(unreported);
         problems.extend(empty.map(|folder| Problem::new(folder, Reason::Empty)));
         for (id, files) in &sources {
             match self.read_pair(id, files, now, out_of_date, &mut exposed) {

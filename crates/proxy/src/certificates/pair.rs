@@ -80,10 +80,12 @@ impl PairBytes {
 
     pub(super) fn parse(self, files: &Files) -> Result<Pair, Problem> {
         let of_chain = |reason| Problem::new(&files.chain, reason);
-        let chain =
-            load_certs_pem(&self.chain).map_err(|error| of_chain(Reason::Certificate(error)))?;
-        let key = load_key_pem(&self.key.0)
-            .map_err(|error| Problem::new(&files.key, Reason::Key(error)))?;
+        let chain = load_certs_pem(&self.chain).map_err(|error| {
+            Problem::pem(&files.chain, "a certificate", &self.chain, Reason::Certificate(error))
+        })?;
+        let key = load_key_pem(&self.key.0).map_err(|error| {
+            Problem::pem(&files.key, "a private key", &self.key.0, Reason::Key(error))
+        })?;
         let mismatch = |error| of_chain(Reason::Credential { key: files.key.clone(), error });
         let bad_leaf = || mismatch(CredentialError::BadCertificate);
         let leaf =
@@ -123,7 +125,7 @@ impl Pair {
     }
 
     /// The sort order of key types for the same name. The first type that a client can verify is
-    /// used, so a stronger type that is cheaper to sign with comes earlier.
+    /// used, so types that are stronger or cheaper to sign with come first.
     pub(super) fn preference(&self) -> u8 {
         match self.credential.kind() {
             KeyKind::MlDsa44 | KeyKind::MlDsa65 | KeyKind::MlDsa87 => 0,

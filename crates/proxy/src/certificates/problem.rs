@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tercel::certificates::CredentialError;
-use tercel::pki::{PemError, ReadableTime};
+use tercel::pki::{FileContent, PemError, ReadableTime};
 use tercel::pki_types::UnixTime;
 
 /// A file, and the reason why it cannot be used.
@@ -25,6 +25,13 @@ pub enum Reason {
     Unreadable(String),
     /// The file exceeds the maximum size.
     TooLong,
+    /// The file contains something else than a certificate or a private key.
+    WrongContent {
+        /// What it should contain, with an article.
+        expected: &'static str,
+        /// What it contains.
+        found: FileContent,
+    },
     /// The file has no certificate, or the certificate is truncated or malformed.
     Certificate(PemError),
     /// The file has no private key, or the key is truncated, malformed or encrypted.
@@ -55,8 +62,21 @@ impl Problem {
         Self { file: file.to_owned(), reason }
     }
 
+    /// The problem with a file that could not be read as PEM.
+    pub(super) fn pem(file: &Path, expected: &'static str, content: &[u8], other: Reason) -> Self {
+        match other {
+            Reason::Certificate(PemError::NothingFound) | Reason::Key(PemError::NothingFound) => {
+                let found = FileContent::of(content);
+                Self::new(file, Reason::WrongContent { expected, found })
+            }
+            other => Self::new(file, other),
+        }
+    }
+
     pub(super) fn unreadable(file: &Path, error: &io::Error) -> Self {
-        Self::new(file, Reason::Unreadable(error.to_string()))
+        let text = error.to_string();
+        let text = text.split_once(" (os error ").map_or(text.as_str(), |(text, _)| text);
+        Self::new(file, Reason::Unreadable(text.to_owned()))
     }
 }
 
@@ -67,6 +87,15 @@ impl fmt::Display for Problem {
         match &self.reason {
             Reason::Unreadable(error) => write!(f, "{error}"),
             Reason::TooLong => f.write_str("file is too large for a certificate or a key"),
+            Reason::WrongContent { expected, found: FileContent::Empty } => {
+                write!(f, "is empty; it must contain {expected} in PEM")
+            }
+            Reason::WrongContent { found: found @ FileContent::Der, .. } => {
+                write!(f, "contains {found}; convert it to PEM with openssl")
+            }
+            Reason::WrongContent { expected, found } => {
+                write!(f, "contains {found}, not {expected} in PEM")
+            }
             Reason::Certificate(error) => write!(f, "cannot load certificate: {error}"),
             Reason::Key(error) => write!(f, "cannot load private key: {error}"),
             Reason::Credential { key, error } => write!(f, "{error} (private key: {key:?})"),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// An error in a configuration, displayed as `FILE: KEY: REASON` on one line.
+/// An error in a configuration, displayed as `FILE: KEY: REASON (line N)` on one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// The file name, or `command line`.
@@ -12,6 +12,19 @@ pub struct ConfigError {
     pub key: String,
     /// The error, in words.
     pub reason: String,
+    /// The line of the key in the file, from 1, if it is known.
+    pub line: Option<usize>,
+}
+
+impl ConfigError {
+    /// An error without a line.
+    pub(crate) fn new(
+        source: impl Into<String>,
+        key: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Self {
+        Self { source: source.into(), key: key.into(), reason: reason.into(), line: None }
+    }
 }
 
 impl fmt::Display for ConfigError {
@@ -20,7 +33,11 @@ impl fmt::Display for ConfigError {
         if !self.key.is_empty() {
             write!(f, "{}: ", one_line(&self.key))?;
         }
-        f.write_str(&one_line(&self.reason))
+        f.write_str(&one_line(&self.reason))?;
+        match self.line {
+            Some(line) => write!(f, " (line {line})"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -13,6 +13,8 @@ pub(crate) struct TableReader {
     table: Table,
     known: Vec<&'static str>,
     is_empty_table: bool,
+    /// An error that is reported unless there is an unknown key, which may be its cause.
+    deferred: Option<ConfigError>,
 }
 
 /// The location of a table in the configuration, for error messages.
@@ -40,13 +42,25 @@ impl Location {
     pub(crate) fn error(&self, key: &str, reason: impl Into<String>) -> ConfigError {
         let key = format!("{}{key}", self.prefix);
         let key = if self.options { option_name(&key) } else { key };
-        ConfigError { source: self.source.clone(), key, reason: reason.into() }
+        ConfigError::new(&self.source, key, reason)
     }
 
     /// An error about the table as a whole.
     pub(crate) fn table_error(&self, reason: impl Into<String>) -> ConfigError {
         let key = if self.options { "" } else { self.prefix.trim_end_matches('.') };
-        ConfigError { source: self.source.clone(), key: key.to_owned(), reason: reason.into() }
+        ConfigError::new(&self.source, key, reason)
+    }
+
+    /// The table as it is written in the file, such as `[[listener.route]]`.
+    fn header(&self) -> String {
+        let path = self.prefix.trim_end_matches('.');
+        let names = path.split('.').map(|part| part.split('[').next().unwrap_or(part));
+        let name = names.collect::<Vec<_>>().join(".");
+        match path.ends_with(']') {
+            _ if path.is_empty() => "the top level".to_owned(),
+            true => format!("[[{name}]]"),
+            false => format!("[{name}]"),
+        }
     }
 
     fn below(&self, key: &str) -> Self {
@@ -72,7 +86,7 @@ fn option_name(key: &str) -> String {
 impl TableReader {
     pub(crate) fn new(location: Location, table: Table) -> Self {
         let is_empty_table = table.is_empty();
-        Self { location, table, known: Vec::new(), is_empty_table }
+        Self { location, table, known: Vec::new(), is_empty_table, deferred: None }
     }
 
     /// Whether the table has no keys.
@@ -215,11 +229,26 @@ impl TableReader {
         Ok(tables)
     }
 
-    /// Fails if a key has not been read, which means that it is unknown.
+    /// Records that a key is missing. [`Self::finish`] reports it unless there is an unknown key:
+    /// that is probably the missing key, misspelt.
+    pub(crate) fn missing(&mut self, key: &str, reason: &str) {
+        let error = self.error(key, reason);
+        self.deferred.get_or_insert(error);
+    }
+
+    /// Fails if a key has not been read, which means that it is unknown, or if a key is missing.
     pub(crate) fn finish(&self) -> Result<(), ConfigError> {
-        let Some(key) = self.table.keys().next() else { return Ok(()) };
+        let Some(key) = self.table.keys().next() else {
+            return self.deferred.clone().map_or(Ok(()), Err);
+        };
+        let header = self.location.header();
+        let nearest = match nearest(key, &self.known) {
+            Some(known) => format!(" did you mean `{known}`?"),
+            None => String::new(),
+        };
         let known = self.known.join(", ");
-        Err(self.error(key, format!("unknown key; known keys: {known}")))
+        let reason = format!("unknown key in {header};{nearest} known keys: {known}");
+        Err(self.error(key, reason))
     }
 
     fn take(&mut self, key: &'static str) -> Option<Value> {
@@ -230,6 +259,13 @@ impl TableReader {
     fn type_error(&self, key: &str, expected: &str, found: &Value) -> ConfigError {
         self.error(key, format!("must be {}, not {}", without_must_be(expected), type_name(found)))
     }
+}
+
+/// The known key that is most similar to this one, if at least half of it is the same.
+fn nearest(key: &str, known: &[&'static str]) -> Option<&'static str> {
+    let similarity = |known: &str| strsim::normalized_damerau_levenshtein(key, known);
+    let nearest = known.iter().copied().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
+    nearest.filter(|known| similarity(known) >= 0.5)
 }
 
 fn without_must_be(expected: &str) -> &str {

@@ -30,9 +30,10 @@ thread_local! {
 /// The coalescing state of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Coalescer {
-    /// The time of the last read, if it was small and there was no data of only the client since.
+    /// The time of the last read from the backend. `None` if that read filled a record, or if only
+    /// the client has sent data after it.
     last: Option<Instant>,
-    /// Whether a wait was requested after the last read whose result is not known yet.
+    /// Whether a wait was requested after the last read. The next read shows whether it was useful.
     waited: bool,
     /// The number of waits still to be skipped.
     skip: u8,

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use tercel_fleet::Fleet;
 use tokio::sync::{mpsc, watch};
 
+use super::startup::listen_error;
 use super::watchdog::Heartbeats;
 use crate::active_config::ActiveConfig;
 use crate::certificates::Certificates;
@@ -98,7 +99,7 @@ impl BoundProxy {
                     None => socket::bind(address),
                 };
                 let error_for = |error: io::Error| {
-                    anyhow!(listener.location.error("address", format!("{address}: {error}")))
+                    anyhow!(listener.location.error("address", listen_error(address, &error)))
                 };
                 let bound = bound.map_err(error_for)?;
                 address = bound.local_addr()?;

@@ -1,5 +1,6 @@
 //! Startup steps: configuration warnings, open file limit, admin listener.
 
+use std::io;
 use std::net::TcpListener;
 
 use anyhow::{Result, anyhow};
@@ -39,6 +40,23 @@ pub(super) fn bind_admin(
     };
     let bound = bound.and_then(|bound| bound.set_nonblocking(true).map(|()| bound));
     bound.map_err(|error| {
-        anyhow!(config.location.error("admin.address", format!("{address}: {error}")))
+        anyhow!(config.location.error("admin.address", listen_error(address, &error)))
     })
+}
+
+/// Why an address cannot be listened on, and what to do.
+pub(super) fn listen_error(address: std::net::SocketAddr, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("{address}: the port is in use by another program; choose another port")
+        }
+        io::ErrorKind::PermissionDenied => format!(
+            "{address}: permission denied; ports below 1024 need root, CAP_NET_BIND_SERVICE, or a \
+             socket passed by systemd"
+        ),
+        io::ErrorKind::AddrNotAvailable => {
+            format!("{address}: this machine does not have that address")
+        }
+        _ => format!("{address}: {error}"),
+    }
 }

@@ -102,7 +102,8 @@ fn errors_about_global_settings_are_one_line_with_file_key_and_reason() {
         (format!("{GOOD}x = ["), "f.toml: line "),
         (
             format!("worker = 1\n{GOOD}"),
-            "f.toml: worker: unknown key; known keys: workers, hash_lanes, drain",
+            "f.toml: worker: unknown key in the top level; did you mean `workers`? known keys: \
+             workers, hash_lanes, drain",
         ),
         (
             format!("workers = 0\n{GOOD}"),
@@ -193,6 +194,41 @@ fn errors_about_listeners_are_one_line_with_file_key_and_reason() {
             "f.toml: listener[0].accept_proxy_protocol: must be true or false",
         ),
     ]);
+}
+
+/// Without the unknown key, the error would be that a key is missing.
+#[test]
+fn misspelt_keys_are_named_with_their_line_and_the_nearest_key() {
+    let listener = "f.toml: listener[0].adress: unknown key in [[listener]]; did you mean \
+                    `address`? known keys: address, connections, ";
+    assert_errors([
+        (GOOD.replace("address", "adress"), listener),
+        (
+            format!("{}kye = \"k\"\n", GOOD.replace("certificates", "certificate")),
+            "f.toml: listener[0].kye: unknown key in [[listener]]; did you mean `key`?",
+        ),
+        (
+            GOOD.replace("[[listener]]", "[[listner]]"),
+            "f.toml: listner: unknown key in the top level; did you mean `listener`?",
+        ),
+        (
+            route("").replace("names", "name"),
+            "f.toml: listener[0].route[0].name: unknown key in [[listener.route]]; did you mean \
+             `names`?",
+        ),
+        (
+            format!("[resumption.store]\nulr = \"redis://h\"\nsecret = \"s\"\n{GOOD}"),
+            "f.toml: resumption.store.ulr: unknown key in [resumption.store]; did you mean `url`?",
+        ),
+        (
+            format!("{GOOD}zzz = 1\n"),
+            "f.toml: listener[0].zzz: unknown key in [[listener]]; known keys: ",
+        ),
+    ]);
+    let misspelt = line(&GOOD.replace("address", "adress"));
+    assert!(misspelt.ends_with(" (line 2)"), "{misspelt}");
+    let wrong_type = line(&format!("workers = 1\n[log]\nlevel = 3\n{GOOD}"));
+    assert_eq!(wrong_type, "f.toml: log.level: must be a string, not a whole number (line 3)");
 }
 
 #[test]
@@ -340,6 +376,16 @@ fn manual_example_is_valid() {
     assert_eq!(config.drain, plain.drain);
 }
 
+/// The example for systemd is valid, and listens on the address of the socket unit.
+#[test]
+fn example_for_systemd_is_valid() {
+    let example = include_str!("../../examples/systemd/proxy.toml");
+    let config = Config::parse("proxy.toml", example).unwrap();
+    let [listener] = config.listeners.as_slice() else { panic!("{:?}", config.listeners) };
+    let socket = include_str!("../../examples/systemd/tercel-proxy.socket");
+    assert!(socket.contains(&format!("\nListenStream={}\n", listener.address)), "{socket}");
+}
+
 #[test]
 fn command_line_errors_name_the_option() {
     let simple = CommandLineOptions {
@@ -405,6 +451,7 @@ fn manual_documents_every_key() {
     ] {
         let error = line(&text.replace("? =", "unknown ="));
         let (_, known) = error.split_once("known keys: ").unwrap_or_else(|| panic!("{error}"));
+        let known = known.split(" (line ").next().unwrap_or(known);
         for key in known.split(", ") {
             let places = [format!("\n{key} = "), format!("\n# {key} = "), format!("{key}]")];
             assert!(places.iter().any(|place| manual.contains(place)), "{key} of {text}");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tercel_wire::CertificateCompressionAlgorithm;
 
-/// The key of a cached message: everything besides the chain that the message depends on.
+/// The key of a cached message: everything that the message depends on, except the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Variant {
     pub(crate) algorithm: CertificateCompressionAlgorithm,

@@ -86,8 +86,8 @@ macro_rules! common_setters {
 
             /// Sets the algorithms that compress the certificates of this side for peers that
             /// accept them (TLS 1.3), most preferred first. Peers may compress their certificates
-            /// with the same algorithms, if [offered](Self::offer_certificate_compression). A
-            /// certificate is compressed once for each algorithm. RFC 8879
+            /// with the same algorithms if that is [offered](Self::offer_certificate_compression).
+            /// A certificate is compressed once for each algorithm. RFC 8879
             ///
             /// Default: the algorithms that are compiled in, brotli before zstd before zlib. By
             /// default, zlib is used only for the certificates of peers: some clients (Haskell's

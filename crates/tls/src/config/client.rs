@@ -8,7 +8,7 @@ use tercel_pki::Roots;
 use tercel_wire::{CertificateType, NamedGroup};
 
 use super::common::Common;
-use super::resumption::{ClientResumption, fingerprint, unknown};
+use super::resumption::{ClientResumption, fingerprint, replacement_fingerprint};
 use super::usable_psks;
 use crate::auth::certificate_types;
 use crate::auth::credential::{Credential, Credentials, SelectCredential};
@@ -59,15 +59,18 @@ impl ClientConfig {
     /// configuration is not offered by another configuration that trusts fewer servers.
     ///
     /// If the verifier has no fingerprint, or the client has credentials, the session context
-    /// distinguishes configurations; without a session context, no configuration shares sessions.
+    /// distinguishes configurations; without a session context, such a configuration shares no
+    /// sessions.
     fn context_digest(&self) -> Result<[u8; 32], ConfigError> {
         let session_context = &self.resumption.session_context;
         let trusted = fingerprint(&self.verifier);
-        let can_tell = trusted.is_some() && self.credentials.is_none();
-        let unknown = if can_tell { [0; 32] } else { unknown(session_context)? };
+        let fingerprint_suffices = trusted.is_some() && self.credentials.is_none();
+        let replacement =
+            if fingerprint_suffices { [0; 32] } else { replacement_fingerprint(session_context)? };
         let trusted = trusted.unwrap_or_default();
-        // Without a request for a staple, a must-staple certificate is accepted. RFC 7633 4.2.3
-        // A verifier may require timestamps, which are sent only on request. RFC 6962 3.3.1
+        // Both requests affect which certificates are accepted. Without a request for a staple, a
+        // must-staple certificate is accepted (RFC 7633 4.2.3). A verifier may require timestamps,
+        // which are sent only on request (RFC 6962 3.3.1).
         let staples =
             [u8::from(self.common.request_ocsp), u8::from(self.common.request_timestamps)];
         let mut hash = Hash::new(HashAlgorithm::Sha256);
@@ -75,7 +78,7 @@ impl ClientConfig {
             hash.update(&part.len().to_be_bytes());
             hash.update(part);
         };
-        [session_context, &trusted[..], &unknown, &staples].into_iter().for_each(&mut add);
+        [session_context, &trusted[..], &replacement, &staples].into_iter().for_each(&mut add);
         self.common.alpn.iter().for_each(|name| add(name));
         self.pre_shared_keys.iter().for_each(|key| add(&key.fingerprint()));
         Ok(hash.finish().first_chunk().copied().unwrap_or_default())
@@ -228,6 +231,14 @@ setters! {
     pub fn session_store(store: Arc<dyn ClientSessionStore>) =>
         config.resumption.store = Some(store);
 
+    /// Sets whether the caller is asked for a session to offer, with a
+    /// `Question::FindClientSession`, instead of [`ClientSessionStore::take_session`]. Default: no.
+    ///
+    /// This is for stores that answer later, for example over a network. New sessions are passed to
+    /// the [session store](Self::session_store) either way: its methods `put_session` and `remove`
+    /// need no answer, so they can notify a task through a channel.
+    pub fn ask_for_session(on: bool) => config.resumption.ask_for_session = on;
+
     /// Sets whether early data is sent if the offered session allows it. Default: off.
     ///
     /// Early data can be replayed: send only data that the server may safely process twice.
@@ -294,8 +305,8 @@ impl ClientConfigBuilder {
         self
     }
 
-    /// Adds pre-shared keys to offer, most preferred first. They follow a session's ticket if there
-    /// is one. Default: none.
+    /// Adds pre-shared keys to offer, most preferred first. In the ClientHello they follow the
+    /// ticket of a session, if one is offered. Default: none.
     ///
     /// If the configuration has roots or a verifier, a server may authenticate with a certificate
     /// instead. Otherwise a server that selects none of the keys is refused, and only TLS 1.3 is
@@ -316,8 +327,9 @@ impl ClientConfigBuilder {
         let mut config = self.config;
         let common = &mut config.common;
         common.prepare()?;
-        let (verifier, judged) = with_raw_keys(self.raw_keys, self.verifier.transpose()?)?;
-        config.server_certificate_types = self.server_certificate_types.unwrap_or(judged);
+        let (verifier, verifiable_types) =
+            with_raw_keys(self.raw_keys, self.verifier.transpose()?)?;
+        config.server_certificate_types = self.server_certificate_types.unwrap_or(verifiable_types);
         config.client_certificate_types =
             self.client_certificate_types.unwrap_or(certificate_types::DEFAULT.to_vec());
         if !certificate_types::is_valid_list(&config.server_certificate_types)
@@ -352,7 +364,7 @@ impl ClientConfigBuilder {
 pub(super) fn check_authorities(names: &[Vec<u8>]) -> Result<(), ConfigError> {
     let all =
         names.iter().fold(0_usize, |sum, name| sum.saturating_add(name.len()).saturating_add(2));
-    if all > MOST_OF_AUTHORITIES || names.iter().any(Vec::is_empty) {
+    if all > MAX_AUTHORITIES_LENGTH || names.iter().any(Vec::is_empty) {
         return Err(ConfigError::BadAuthorities);
     }
     Ok(())
@@ -360,4 +372,4 @@ pub(super) fn check_authorities(names: &[Vec<u8>]) -> Result<(), ConfigError> {
 
 /// The maximum length of the names: half of the maximum length of all extensions, so that the other
 /// extensions fit too.
-const MOST_OF_AUTHORITIES: usize = 1 << 15;
+const MAX_AUTHORITIES_LENGTH: usize = 1 << 15;

@@ -24,7 +24,8 @@ use crate::side::Side;
 pub(crate) struct Common {
     pub(crate) versions: Vec<ProtocolVersion>,
     pub(crate) suites: Vec<&'static Suite>,
-    /// Whether the application chose the suites. Then their order is never changed.
+    /// Whether the application chose the suites. If not, a server selects ChaCha20 for clients that
+    /// prefer it.
     pub(crate) suites_chosen: bool,
     /// A chosen suite that is not implemented. With it the configuration cannot be built.
     pub(super) unknown_suite: Option<CipherSuite>,

@@ -7,22 +7,22 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Protocols {
     names: Vec<Vec<u8>>,
-    /// The first position of each name in `names`, if there are too many for a linear search.
-    places: HashMap<Vec<u8>, usize>,
+    /// The first position of each name in `names`. Empty if a linear search is faster.
+    positions: HashMap<Vec<u8>, usize>,
 }
 
 /// The largest number of names for which a linear search is faster.
-const FEW: usize = 4;
+const MAX_LINEAR_SEARCH: usize = 4;
 
 impl Protocols {
     pub(crate) fn new(names: Vec<Vec<u8>>) -> Self {
-        let mut places = HashMap::new();
-        if names.len() > FEW {
-            for (place, name) in names.iter().enumerate() {
-                places.entry(name.clone()).or_insert(place);
+        let mut positions = HashMap::new();
+        if names.len() > MAX_LINEAR_SEARCH {
+            for (position, name) in names.iter().enumerate() {
+                positions.entry(name.clone()).or_insert(position);
             }
         }
-        Self { names, places }
+        Self { names, positions }
     }
 
     /// Returns the first configured protocol that is in `offered`. Each offered name is looked up
@@ -30,9 +30,9 @@ impl Protocols {
     pub(crate) fn best<'n>(&self, offered: impl Iterator<Item = &'n [u8]>) -> Option<&[u8]> {
         let mut best: Option<usize> = None;
         for name in offered {
-            best = match (best, self.place(name)) {
-                (Some(best), Some(place)) => Some(best.min(place)),
-                (best, place) => best.or(place),
+            best = match (best, self.position(name)) {
+                (Some(best), Some(position)) => Some(best.min(position)),
+                (best, position) => best.or(position),
             };
             if best == Some(0) {
                 break;
@@ -42,9 +42,9 @@ impl Protocols {
     }
 
     /// Returns the first position of the name.
-    fn place(&self, name: &[u8]) -> Option<usize> {
-        if self.names.len() > FEW {
-            return self.places.get(name).copied();
+    fn position(&self, name: &[u8]) -> Option<usize> {
+        if self.names.len() > MAX_LINEAR_SEARCH {
+            return self.positions.get(name).copied();
         }
         self.names.iter().position(|own| own == name)
     }
@@ -75,7 +75,7 @@ mod tests {
             assert_eq!(best(&["http/1.1", "acme"]), Some(&b"http/1.1"[..]));
             assert_eq!(best(&["h", "h22", "zzz"]), None);
             assert_eq!(best(&[]), None);
-            assert_eq!((ours.place(b"h2"), ours.place(b"h3")), (Some(0), None));
+            assert_eq!((ours.position(b"h2"), ours.position(b"h3")), (Some(0), None));
             assert_eq!(ours.len(), count);
         }
         assert_eq!(Protocols::default().best([&b"h2"[..]].into_iter()), None);

@@ -170,7 +170,7 @@ pub(crate) fn context_digest(
         add(&[u8::from(requests.0), u8::from(requests.1)]);
         add(&match fingerprint(verifier) {
             Some(trusted) => trusted,
-            None => unknown(&resumption.session_context)?,
+            None => replacement_fingerprint(&resumption.session_context)?,
         });
     }
     Ok(ContextDigest::new(&hash.finish().first_chunk().copied().unwrap_or_default(), None))
@@ -178,14 +178,15 @@ pub(crate) fn context_digest(
 
 /// Computes the context digest for sessions of external pre-shared keys. Before a resumption, an
 /// object of the application decides whether the key is still accepted. With [`Policy::Ask`] there
-/// is no such check, so the sessions are bound to this configuration.
+/// is no such check, so the sessions are bound to this configuration, or to its session context if
+/// it has one.
 pub(crate) fn digest_for_psk(
     resumption: &ServerResumption,
     keys: Option<&Policy<dyn FindPreSharedKey>>,
 ) -> Result<ContextDigest, ConfigError> {
     let Some(Policy::Ask) = keys else { return Ok(resumption.context_digest) };
     let digest = resumption.context_digest.first_chunk().copied().unwrap_or_default();
-    Ok(ContextDigest::new(&digest, Some(&unknown(&resumption.session_context)?)))
+    Ok(ContextDigest::new(&digest, Some(&replacement_fingerprint(&resumption.session_context)?)))
 }
 
 /// Returns the fingerprint of a verifier, if it has one.
@@ -199,18 +200,20 @@ pub(super) fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]>
 /// Returns a replacement for an unknown fingerprint. With a session context the replacement is
 /// constant, since contexts distinguish configurations. Without a session context it is random, so
 /// that no other configuration shares sessions.
-pub(super) fn unknown(session_context: &[u8]) -> Result<[u8; 32], ConfigError> {
-    let mut unknown = [0_u8; 32];
+pub(super) fn replacement_fingerprint(session_context: &[u8]) -> Result<[u8; 32], ConfigError> {
+    let mut replacement = [0_u8; 32];
     if session_context.is_empty() {
-        tercel_crypto::fill_random(&mut unknown).map_err(|_| ConfigError::Random)?;
+        tercel_crypto::fill_random(&mut replacement).map_err(|_| ConfigError::Random)?;
     }
-    Ok(unknown)
+    Ok(replacement)
 }
 
 /// The resumption options of a client.
 #[derive(Clone)]
 pub(crate) struct ClientResumption {
     pub(crate) store: Option<Arc<dyn ClientSessionStore>>,
+    /// Whether the application is asked for sessions, which are not taken from the store.
+    pub(crate) ask_for_session: bool,
     pub(crate) early_data: bool,
     /// Whether a server's stored chain is verified again before its session is offered.
     pub(crate) verify_resumed: bool,
@@ -224,6 +227,7 @@ impl ClientResumption {
     pub(crate) fn new() -> Self {
         Self {
             store: None,
+            ask_for_session: false,
             early_data: false,
             verify_resumed: false,
             session_context: Vec::new(),

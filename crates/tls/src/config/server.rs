@@ -219,7 +219,7 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Sets a set of credentials whose content can be replaced while the server runs.
+    /// Sets the credentials: a set whose content can be replaced while the server runs.
     #[must_use]
     pub fn replaceable_credentials(mut self, credentials: Arc<Credentials>) -> Self {
         self.config.credential_set = Some(Arc::clone(&credentials));
@@ -324,10 +324,10 @@ impl ServerConfigBuilder {
         if let (true, Some(set)) = (self.compress_certificates_ahead, &config.credential_set) {
             set.compress_ahead(&common.certificate_compression);
         }
-        let (client_verifier, judged) =
+        let (client_verifier, verifiable_types) =
             with_raw_keys(self.client_raw_keys, self.client_verifier.transpose()?)?;
         config.client_verifier = client_verifier;
-        config.client_certificate_types = self.client_certificate_types.unwrap_or(judged);
+        config.client_certificate_types = self.client_certificate_types.unwrap_or(verifiable_types);
         if !certificate_types::is_valid_list(&config.client_certificate_types) {
             return Err(ConfigError::BadCertificateTypes);
         }

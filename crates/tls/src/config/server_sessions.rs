@@ -44,10 +44,10 @@ setters! {
     /// contexts must mean the same server.
     ///
     /// In addition, a session is resumed only where a full handshake would have authenticated the
-    /// same server. Whether it would have is unknown if [the application selects
-    /// credentials](crate::server::ServerConfigBuilder::credentials): then sessions need a context,
-    /// and without one no tickets are issued. The document `docs/sessions.md` of the repository has
-    /// all rules.
+    /// same server. If [the application selects
+    /// credentials](crate::server::ServerConfigBuilder::credentials), the configuration does not
+    /// know which server that would be. Then sessions need a context, and without one no tickets
+    /// are issued. The document `docs/sessions.md` of the repository has all rules.
     ///
     /// Sessions are also bound to the requirements on client certificates. If clients are not
     /// verified again ([`Self::verify_resumed`]), sessions are bound to the trusted roots, too.

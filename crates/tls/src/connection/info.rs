@@ -8,7 +8,7 @@ use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Sig
 use crate::auth::chain::Chain;
 use crate::auth::peer_certificate::PeerCertificate;
 use crate::keys::suite::Suite;
-use crate::psk::UsedKey;
+use crate::psk::PskReference;
 use crate::resumption::session::Session;
 
 /// The negotiated parameters of a connection, and the peer's certificate.
@@ -77,12 +77,12 @@ pub struct ConnectionInfo {
     pub(crate) cold: Option<Box<ColdInfo>>,
 }
 
-/// Rarely used fields, boxed to save memory in other connections.
+/// Rarely used fields, boxed to save memory in connections that do not use them.
 #[derive(Debug, Default)]
 pub(crate) struct ColdInfo {
     peer_certificate_digest: Option<[u8; 32]>,
     new_sessions: Vec<NewSession>,
-    pre_shared_key: Option<UsedKey>,
+    pre_shared_key: Option<PskReference>,
 }
 
 /// A session that a server's application has to store, if the store of its configuration is
@@ -138,8 +138,8 @@ pub enum EarlyDataRejection {
     HelloRetryRequest,
     /// The session of the early data was not resumed.
     NotResumed,
-    /// The server's configuration or the session allows no early data, or less early data than the
-    /// ticket allows.
+    /// The session or the server's configuration allows no early data, or the configuration allows
+    /// less than the session's ticket promised.
     NotAllowed,
     /// The cipher suite or the application protocol differs from the session's.
     ParametersChanged,
@@ -225,7 +225,7 @@ impl ConnectionInfo {
     /// is the key of the original handshake.
     #[must_use]
     pub fn pre_shared_key(&self) -> Option<&[u8]> {
-        self.used_key().map(|key| key.external_identity.as_slice())
+        self.psk_reference().map(|key| key.external_identity.as_slice())
     }
 
     /// Creates a session from the negotiated parameters and the peer's identity. `now` and
@@ -243,7 +243,7 @@ impl ConnectionInfo {
             server_name: self.server_name.clone(),
             server_raw_key: self.server_certificate_type == CertificateType::RAW_PUBLIC_KEY,
             alpn: self.alpn.clone(),
-            pre_shared_key: self.used_key().cloned(),
+            pre_shared_key: self.psk_reference().cloned(),
             peer_chain: self.peer_chain.clone(),
             peer_raw_public_key: self.peer_raw_public_key.clone(),
             peer_certificate_digest: self.peer_certificate_digest().copied(),
@@ -273,11 +273,11 @@ impl ConnectionInfo {
         self.signed_certificate_timestamps = peer.signed_certificate_timestamps;
     }
 
-    pub(crate) fn used_key(&self) -> Option<&UsedKey> {
+    pub(crate) fn psk_reference(&self) -> Option<&PskReference> {
         self.cold.as_ref()?.pre_shared_key.as_ref()
     }
 
-    pub(crate) fn set_pre_shared_key(&mut self, key: UsedKey) {
+    pub(crate) fn set_pre_shared_key(&mut self, key: PskReference) {
         self.cold.get_or_insert_default().pre_shared_key = Some(key);
     }
 

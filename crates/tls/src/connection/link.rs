@@ -1,9 +1,9 @@
 //! The state that a sender and a receiver share: an atomic word of signals, the keys of both
 //! directions, and a reference to the session in its store.
 //!
-//! The receiver sets bits of the word, and the sender acts on them before its next record. The keys
-//! are in this allocation because it never moves: moving a key would leave a copy in memory. Sender
-//! and receiver each access only their own keys, so the locks are never contended.
+//! The receiver sets most bits of the word, and the sender acts on them before its next record. The
+//! keys are in this allocation because it never moves: moving a key would leave a copy in memory.
+//! Sender and receiver each access only their own keys, so the locks are never contended.
 
 use std::sync::{Arc, PoisonError};
 

@@ -28,7 +28,8 @@ pub(crate) struct PostHandshake {
     pub(super) keys: ReadKeys,
     /// Client: stores tickets, if the configuration has a store.
     pub(super) tickets: Option<Box<TicketHandler>>,
-    /// State of post-handshake authentication, if it is possible.
+    /// State of post-handshake authentication: `Some` on a client that offers it, and on a server
+    /// once it expects an answer.
     pub(super) authentication: Option<Box<Authentication>>,
     pub(super) joiner: Joiner,
     pub(super) updates: u64,
@@ -79,8 +80,8 @@ impl PostHandshake {
         if length > 0 {
             self.updates_in_a_row = 0;
             self.warnings_in_a_row = 0;
-            // Servers send tickets before data. After the first data, a client with a ticket frees
-            // the memory for further tickets.
+            // Servers usually send tickets before data. Therefore a client that has a ticket stores
+            // no more of them after the first data, and frees the memory for that.
             if self.tickets.as_ref().is_some_and(|handler| handler.has_received_ticket()) {
                 self.tickets = None;
             }
@@ -118,8 +119,8 @@ impl PostHandshake {
         }
     }
 
-    /// Checks that post-handshake authentication is neither possible nor in progress, since its
-    /// transcript hash cannot be exported or saved.
+    /// Checks that no certificate request can arrive (client) and that none is unanswered (server),
+    /// since the transcript hash for the answer cannot be exported or saved.
     pub(super) fn check_idle(&self) -> Result<(), Error> {
         match self.authentication.as_deref() {
             None => Ok(()),

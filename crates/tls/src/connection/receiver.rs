@@ -192,8 +192,9 @@ impl Receiver {
 
     /// Reports the end of the transport's input.
     ///
-    /// # Errors [`Error::Truncated`] if no close_notify was received and the configuration does not
-    /// tolerate truncation. RFC 9846 6.1
+    /// # Errors
+    /// [`Error::Truncated`] if no close_notify was received and the configuration does not tolerate
+    /// truncation. RFC 9846 6.1
     pub fn end_of_input(&mut self) -> Result<(), Error> {
         match self.state {
             State::Closed => Ok(()),

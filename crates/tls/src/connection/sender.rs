@@ -271,8 +271,8 @@ impl Sender {
     }
 
     /// Calls `make` with the current traffic secret, and seals the handshake messages that it
-    /// returns. No key update can occur in between. Returns the second value of `make`. `link` has
-    /// to be the link of this connection.
+    /// returns, without a key update in between. Returns the second value of `make`. `link` has to
+    /// be the link of this connection.
     pub(crate) fn seal_messages<T>(
         &mut self,
         link: &Link,

@@ -11,7 +11,7 @@ use crate::record::limits;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_store::{ClientSessionKey, ClientSessionStore};
 
-/// Creates a session from each ticket and stores it.
+/// The handler of a client's tickets: creates a session from each ticket and stores it.
 pub(crate) struct TicketHandler {
     pub(crate) secret: ResumptionSecret,
     pub(crate) template: Session,

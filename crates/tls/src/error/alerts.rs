@@ -51,7 +51,8 @@ impl PeerError {
             | Self::UnsupportedVersion => A::PROTOCOL_VERSION,
             Self::RecordTooLong => A::RECORD_OVERFLOW,
             Self::BadRecordMac => A::BAD_RECORD_MAC,
-            // A length that is out of range is a decode error. RFC 9846 6
+            // A length that is out of range is a decode error. RFC 9846 6. No RFC defines an alert
+            // for too many warnings.
             Self::MessageTooLong | Self::TooManyWarningAlerts | Self::BadAlert => A::DECODE_ERROR,
             Self::WrongVersionChosen
             | Self::Downgrade
@@ -161,7 +162,7 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         | R::UntrustedRawKey
         | R::Other => A::CERTIFICATE_UNKNOWN,
         R::ByVerifier { alert } => chosen_alert(AlertDescription(alert)),
-        // All other reasons, and those that later versions of the crate add, are defects of the
+        // All other reasons, and those that later versions of `tercel-pki` add, are defects of the
         // certificate.
         _ => A::BAD_CERTIFICATE,
     }

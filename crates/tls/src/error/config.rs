@@ -27,7 +27,7 @@ pub enum ConfigError {
     NoSignatureScheme,
     /// `signature_schemes` contains a scheme that cannot be verified.
     UnknownSignatureScheme(SignatureScheme),
-    /// A client has neither `roots` nor `verifier`, `trusted_raw_keys` or `pre_shared_keys`.
+    /// A client has none of `roots`, `verifier`, `trusted_raw_keys` and `pre_shared_keys`.
     NoVerifier,
     /// A set of roots or a list of trusted raw keys is empty.
     NoTrustConfigured,
@@ -48,7 +48,7 @@ pub enum ConfigError {
     /// X.509, raw public key, or both. RFC 7250
     BadCertificateTypes,
     /// `pre_shared_keys` or `find_pre_shared_key` is set, but TLS 1.3 is not enabled or, on a
-    /// client, no enabled cipher suite has the hash of one of the keys.
+    /// client, no enabled cipher suite has the hash of any of the keys.
     UnusablePreSharedKeys,
     /// A client's `pre_shared_keys` contains two equal identities, more than 16 keys, or more than
     /// 32768 bytes of identities.

@@ -97,8 +97,8 @@ pub(crate) fn check_server(config: &ClientConfig, info: &ConnectionInfo) -> Resu
     within(&config.server_certificate_types, info.server_certificate_type)
 }
 
-/// Checks that the client has a certificate of the requested type, which is X.509 if the extension
-/// was absent.
+/// Checks that the client can send a certificate of the selected type, which is X.509 if the
+/// extension was absent.
 pub(crate) fn check_client(config: &ClientConfig, info: &ConnectionInfo) -> Result<(), Error> {
     within(&config.client_certificate_types, info.client_certificate_type)
 }

@@ -7,7 +7,8 @@ use pki_types::ServerName;
 use tercel_wire::ProtocolVersion;
 
 use super::identity;
-use super::runtime::flow::Flow;
+use super::question::{AnswerValue, FindClientSessionQuestion, Question};
+use super::runtime::flow::{Flow, wrong_answer};
 use crate::config::client::ClientConfig;
 use crate::connection::info::ConnectionInfo;
 use crate::connection::tickets::TicketHandler;
@@ -26,28 +27,46 @@ use crate::side::Side;
 pub(crate) async fn offerable(
     flow: &mut Flow,
     config: &ClientConfig,
-    to: &ClientSessionKey,
+    store_key: &ClientSessionKey,
 ) -> Result<Option<Box<Session>>, Error> {
-    let Some(session) = take(config, to) else { return Ok(None) };
-    let elsewhere = session.server_name.as_deref() != Some(&*to.server_name.to_str());
+    let Some(session) = take(flow, config, store_key).await? else { return Ok(None) };
+    let under_other_name = session.server_name.as_deref() != Some(&*store_key.server_name.to_str());
     // Under another name, only a certificate chain can be verified.
-    if elsewhere && (!session.resumption_across_names || session.peer_chain.is_empty()) {
+    if under_other_name && (!session.resumption_across_names || session.peer_chain.is_empty()) {
         return Ok(None);
     }
-    if !(elsewhere || config.resumption.verify_resumed) || !session.has_peer() {
+    if !(under_other_name || config.resumption.verify_resumed) || !session.has_peer() {
         return Ok(Some(session));
     }
-    let (name, now) = (Some(&to.server_name), config.common.clock.now());
+    let (name, now) = (Some(&store_key.server_name), config.common.clock.now());
     let peer = session.peer(Side::Server, name, config.common.request_ocsp, now);
     let result = identity::verify_identity(flow, &config.verifier, &peer).await?;
     Ok(result.is_ok().then_some(session))
 }
 
-/// Takes a stored session that matches the current configuration.
-fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
-    let store = config.resumption.store.as_ref()?;
+/// Takes a session from the store, or asks the application for it. Returns the session if it
+/// matches the current configuration.
+async fn take(
+    flow: &mut Flow,
+    config: &ClientConfig,
+    store_key: &ClientSessionKey,
+) -> Result<Option<Box<Session>>, Error> {
+    let Some(store) = &config.resumption.store else { return Ok(None) };
+    let found = if config.resumption.ask_for_session {
+        let question = FindClientSessionQuestion { key: store_key.clone() };
+        match flow.ask(Question::FindClientSession(question)).await {
+            AnswerValue::ClientSession(session) => session,
+            _ => return Err(wrong_answer()),
+        }
+    } else {
+        store.take_session(store_key, config.common.clock.now())
+    };
+    Ok(found.and_then(|session| usable(config, session.into_inner())))
+}
+
+/// Returns the session if it is valid now and matches the current configuration.
+fn usable(config: &ClientConfig, mut session: Box<Session>) -> Option<Box<Session>> {
     let now = config.common.clock.now();
-    let mut session = store.take_session(to, now)?.into_inner();
     if !session.is_unexpired(now) || !fits_in_hello(&session) {
         return None;
     }
@@ -62,11 +81,13 @@ fn take(config: &ClientConfig, to: &ClientSessionKey) -> Option<Box<Session>> {
             return None;
         }
     }
-    // A full handshake would accept neither another type of certificate nor, if the configuration
-    // requires it, a connection without the extended main secret. RFC 7250, RFC 7627 5.2
-    let takes_form = !session.has_peer()
+    // The session is not offered if a full handshake would refuse its certificate type, or its lack
+    // of the extended main secret. RFC 7250, RFC 7627 5.2
+    let accepts_certificate_type = !session.has_peer()
         || config.server_certificate_types.contains(&session.server_certificate_type());
-    if !takes_form || (config.common.require_extended_main_secret && !session.extended) {
+    if !accepts_certificate_type
+        || (config.common.require_extended_main_secret && !session.extended)
+    {
         return None;
     }
     let offered = config.common.usable_suites().any(|suite| suite == session.suite);
@@ -102,7 +123,7 @@ pub(crate) fn template(
 /// Creates the handler of a TLS 1.3 connection's tickets, if sessions are stored.
 pub(crate) fn ticket_handler(
     config: &ClientConfig,
-    to: &ClientSessionKey,
+    store_key: &ClientSessionKey,
     info: &ConnectionInfo,
     suite: &'static Suite,
     authenticated: Option<u64>,
@@ -111,8 +132,8 @@ pub(crate) fn ticket_handler(
     let store = config.resumption.store.as_ref()?;
     Some(Box::new(TicketHandler {
         secret: secret(),
-        template: template(config, &to.server_name, info, suite, authenticated),
-        key: to.clone(),
+        template: template(config, &store_key.server_name, info, suite, authenticated),
+        key: store_key.clone(),
         store: Arc::clone(store),
         clock: Arc::clone(&config.common.clock),
         left: limits::MAX_TICKETS_RECEIVED,
@@ -124,7 +145,7 @@ pub(crate) const LIFETIME_OF_ID: u32 = 86_400;
 
 /// Returns a TLS 1.2 session with its new ticket. If the lifetime hint is 0, the client chooses the
 /// lifetime. RFC 5077 3.3
-pub(crate) fn under_ticket(
+pub(crate) fn with_ticket(
     config: &ClientConfig,
     mut session: Box<Session>,
     (hint, ticket): (u32, Vec<u8>),
@@ -142,18 +163,18 @@ pub(crate) fn under_ticket(
 
 /// Stores a TLS 1.2 session once its handshake is complete. The session is removed again if the
 /// connection ends with a fatal alert. RFC 5246 7.2.2
-pub(crate) fn keep(
+pub(crate) fn store_session(
     flow: &mut Flow,
     config: &ClientConfig,
-    to: &ClientSessionKey,
+    store_key: &ClientSessionKey,
     session: Option<Box<Session>>,
 ) -> Result<(), Error> {
     let (Some(store), Some(session)) = (&config.resumption.store, session) else { return Ok(()) };
-    let stored = StoredSession::of_client(&session, store, to);
+    let stored = StoredSession::of_client(&session, store, store_key);
     flow.invalidate_on_alert(Arc::clone(&stored))?;
     stored.put_unless_invalidated(|| {
         let expires = session.expires();
-        store.put_session(to, ClientSession::new(session), expires);
+        store.put_session(store_key, ClientSession::new(session), expires);
     });
     Ok(())
 }
@@ -185,22 +206,19 @@ mod tests {
     }
 
     fn is_taken_by(config: &ClientConfig, change: impl FnOnce(&mut Session)) -> bool {
-        let to = ClientSessionKey::new(
+        let store_key = ClientSessionKey::new(
             "server.example".try_into().unwrap(),
             None,
             config.resumption.context_digest,
         );
         let suite = suite::find(OURS).unwrap();
         let info = ConnectionInfo::new(ProtocolVersion::TLS1_2, OURS);
-        let mut session = template(config, &to.server_name, &info, suite, None);
+        let mut session = template(config, &store_key.server_name, &info, suite, None);
         session.secret = Secret::new(&[7; 48]);
         session.lifetime = 100;
         session.identity = vec![1; MAX_SESSION_ID];
         change(&mut session);
-        let expires = session.expires();
-        let store = config.resumption.store.as_ref().unwrap();
-        store.put_session(&to, ClientSession::new(Box::new(session)), expires);
-        take(config, &to).is_some()
+        usable(config, Box::new(session)).is_some()
     }
 
     #[test]

@@ -72,8 +72,8 @@ impl<'h> CredentialForHello<'h> {
     /// Whether a full handshake would authenticate the same server as the session's original
     /// handshake: with the same end-entity certificate, or with a certificate for the session's
     /// server name. If the application selects credentials itself, this cannot be determined in
-    /// advance. Then both configurations need the same session context, which is part of the
-    /// context digest.
+    /// advance. Then the configuration that issued the session and this one need the same session
+    /// context, which is part of the context digest.
     pub(crate) fn authenticates(&mut self, session: &Session) -> bool {
         let Some(set) = &self.config.credential_set else {
             return self.config.resumption.has_session_context();
@@ -96,7 +96,8 @@ impl<'h> CredentialForHello<'h> {
         if credential.id().in_session(has_server_name) == original {
             return true;
         }
-        // A raw public key has no name, so it is unknown whether another key replaces it. RFC 7250
+        // A raw public key has no name, so it is unknown whether two keys belong to the same
+        // server. RFC 7250
         if credential.raw_key().is_some() || session.server_raw_key {
             return config.resumption.has_session_context();
         }

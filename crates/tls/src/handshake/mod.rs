@@ -1,8 +1,8 @@
 //! Handshakes without I/O.
 //!
-//! [`Handshake::advance`] opens records, passes complete messages to a coroutine that follows the
-//! RFC's figure, and carries out the coroutine's commands. Only this module turns an error of a
-//! handshake into an alert.
+//! [`Handshake::advance`] opens records, passes complete messages to a coroutine, and carries out
+//! its commands. The steps of a coroutine have the order of the RFC's figure. Only this module
+//! turns an error of a handshake into an alert.
 
 pub(crate) mod certificate_type_negotiation;
 pub(crate) mod client_hello;
@@ -36,6 +36,7 @@ use crate::connection::buffer::ReceiveBuffer;
 use crate::connection::info::ConnectionInfo;
 use crate::connection::sender::Sender;
 use crate::error::{Error, Misuse};
+use crate::events::Events;
 use crate::resumption::session::client_store::ClientSessionKey;
 use crate::side::Side;
 use driver::Driver;
@@ -74,6 +75,7 @@ pub struct Handshake {
     /// The kind of the unanswered question.
     pending: Option<QuestionKind>,
     refusal: Option<Box<Refusal>>,
+    events: Events,
     /// The state of a call of [`Handshake::complete`] that was interrupted, because the transport
     /// would have blocked.
     pub(crate) interrupted: Option<Box<Transfer>>,
@@ -156,8 +158,8 @@ impl Handshake {
         server: ServerName<'static>,
         port: Option<u16>,
     ) -> Self {
-        let to = ClientSessionKey::new(server, port, config.resumption.context_digest);
-        Self::new(Arguments::Client(config, to))
+        let store_key = ClientSessionKey::new(server, port, config.resumption.context_digest);
+        Self::new(Arguments::Client(config, store_key))
     }
 
     /// Creates a server's handshake. No memory is allocated before the first bytes are received.
@@ -172,7 +174,8 @@ impl Handshake {
             Arguments::Server(_) => Side::Server,
         };
         let (stage, pending) = (Stage::NotStarted(arguments), None);
-        Self { side, stage, pending, refusal: None, interrupted: None }
+        let events = Events::new(side);
+        Self { side, stage, pending, refusal: None, events, interrupted: None }
     }
 
     /// Starts the handshake, which allocates its memory.
@@ -180,7 +183,10 @@ impl Handshake {
         self.stage = match mem::replace(&mut self.stage, Stage::Ended) {
             Stage::NotStarted(arguments) => {
                 let task = match arguments {
-                    Arguments::Client(config, to) => Task::client(config, to),
+                    Arguments::Client(config, store_key) => {
+                        self.events.client_started(&store_key.server_name);
+                        Task::client(config, store_key)
+                    }
                     Arguments::Server(config) => Task::server(config),
                 };
                 Stage::Running(Driver::new(self.side, task))
@@ -220,13 +226,18 @@ impl Handshake {
         };
         let next = driver.advance(received, out);
         match &next {
-            Ok(Next::Receive | Next::EarlyData(_)) => {}
+            Ok(Next::Receive) => {}
+            Ok(Next::EarlyData(_)) => self.events.early_data_accepted(),
             Ok(Next::Answer(question)) => self.pending = Some(question.kind()),
-            Ok(Next::Connected(_)) => self.stage = Stage::Ended,
+            Ok(Next::Connected(connection)) => {
+                self.stage = Stage::Ended;
+                self.events.done(&connection.info);
+            }
             Err(error) => {
                 driver.fail(*error, out);
                 self.refusal = driver.take_refusal();
                 self.stage = Stage::Ended;
+                self.events.refused(*error, self.refusal.as_deref());
             }
         }
         next
@@ -235,7 +246,8 @@ impl Handshake {
     /// Answers the question of [`Next::Answer`].
     ///
     /// # Errors
-    /// [`Misuse::WrongAnswer`] if there is no question, or the answer is of another kind.
+    /// [`Misuse::WrongAnswer`] if there is no question, or the answer is of another kind;
+    /// [`Misuse::HandshakeEnded`] after the end of the handshake.
     pub fn answer(&mut self, answer: Answer) -> Result<(), Error> {
         if matches!(self.stage, Stage::Ended) {
             return Err(Misuse::HandshakeEnded.into());
@@ -258,12 +270,15 @@ impl Handshake {
     pub fn end_of_input(&mut self) -> Result<(), Error> {
         match mem::replace(&mut self.stage, Stage::Ended) {
             Stage::Ended => Err(Misuse::HandshakeEnded.into()),
-            Stage::NotStarted(_) | Stage::Running(_) => Err(Error::Truncated),
+            Stage::NotStarted(_) | Stage::Running(_) => {
+                self.events.refused(Error::Truncated, None);
+                Err(Error::Truncated)
+            }
         }
     }
 
     /// Returns the details of [`Error::Refused`]: the chain and the names. `None` if there was no
-    /// such error, or if the end-entity certificate alone was the reason.
+    /// such error, or if the verifier was not called because the peer's public key cannot be used.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_deref()

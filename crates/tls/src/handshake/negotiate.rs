@@ -40,8 +40,9 @@ pub(crate) fn version(
     let chosen = best.into_iter().find(both);
     let highest = best.into_iter().find(|version| common.has_version(*version));
     let fallback = hello.cipher_suites.contains(CipherSuite::TLS_FALLBACK_SCSV);
-    // A client that fell back supports a higher version that would have been selected. The fallback
-    // is refused even if the version that the client now offers is not supported at all. RFC 7507 3
+    // The signalling suite means that the client supports a higher version than it offers now. The
+    // handshake is refused if the server supports a higher version too, even if it does not support
+    // the offered version. RFC 7507 3
     if fallback && highest != chosen {
         return Err(PeerError::InappropriateFallback.into());
     }
@@ -123,11 +124,12 @@ fn choose_suite(
     chosen.ok_or_else(|| PeerError::NoSharedCipherSuite.into())
 }
 
-/// Selects the group of a TLS 1.3 handshake: the preferred common group, or else the best group of
-/// the same kind (traditional or post-quantum) for which the client sent a key share.
+/// Selects the group of a TLS 1.3 handshake. The preferred common group determines the kind,
+/// traditional or post-quantum. The best common group of this kind with a key share is selected, or
+/// the preferred group if there is none.
 ///
-/// A HelloRetryRequest is sent to get a post-quantum group, but not to get another traditional
-/// group.
+/// So a HelloRetryRequest is sent to change from a traditional to a post-quantum group or vice
+/// versa, but not to get another group of the same kind.
 pub(crate) fn group13(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<NamedGroup, Error> {
     let theirs = hello.extensions.supported_groups.ok_or(PeerError::MissingExtension)?;
     let shares = hello.extensions.key_share.ok_or(PeerError::MissingExtension)?;
@@ -189,8 +191,8 @@ pub(crate) fn alpn<'c>(
     }
 }
 
-/// The application protocol that the server selected, which must be one that the client offered.
-/// RFC 7301 3.2
+/// Returns the application protocol that the server selected. It must be one that the client
+/// offered. RFC 7301 3.2
 pub(crate) fn accept_alpn(
     selected: Option<&ProtocolName<'_>>,
     config: &Common,

@@ -25,6 +25,8 @@ use crate::keys::scheme::SchemeSet;
 use crate::psk::PreSharedKey;
 use crate::psk::request::{FindPreSharedKey, PreSharedKeyRequest};
 use crate::record::joiner::Message;
+use crate::resumption::session::client_session::ClientSession;
+use crate::resumption::session::client_store::ClientSessionKey;
 use crate::side::Side;
 
 /// A decision that the application has to make before the handshake continues.
@@ -55,9 +57,11 @@ pub enum Question {
     FindPreSharedKey(FindPreSharedKeyQuestion),
     /// Server: asks whether early data is admitted.
     AdmitEarlyData(AdmitEarlyDataQuestion),
+    /// Client: asks for a stored session of this server.
+    FindClientSession(FindClientSessionQuestion),
     /// Asks for the credential to authenticate with.
     SelectCredential(SelectCredentialQuestion),
-    /// Asks for a signature by a key that is not in the credential.
+    /// Asks for a signature with a private key that is outside of the process.
     Sign(SignQuestion),
     /// Asks whether the peer is trusted.
     VerifyPeer(VerifyPeerQuestion),
@@ -79,6 +83,7 @@ pub(crate) enum AnswerValue {
     Session(Option<Vec<u8>>),
     PreSharedKey(Option<Arc<PreSharedKey>>),
     EarlyData(bool),
+    ClientSession(Option<ClientSession>),
     Credential(Option<Arc<Credential>>),
     Signature(Option<Vec<u8>>),
     Peer(Result<(), Box<Refusal>>),
@@ -91,6 +96,7 @@ pub(crate) enum QuestionKind {
     FindSession,
     FindPreSharedKey,
     AdmitEarlyData,
+    FindClientSession,
     SelectCredential,
     Sign,
     VerifyPeer,
@@ -103,6 +109,7 @@ impl AnswerValue {
             Self::Session(_) => QuestionKind::FindSession,
             Self::PreSharedKey(_) => QuestionKind::FindPreSharedKey,
             Self::EarlyData(_) => QuestionKind::AdmitEarlyData,
+            Self::ClientSession(_) => QuestionKind::FindClientSession,
             Self::Credential(_) => QuestionKind::SelectCredential,
             Self::Signature(_) => QuestionKind::Sign,
             Self::Peer(_) => QuestionKind::VerifyPeer,
@@ -117,6 +124,7 @@ impl Question {
             Self::FindSession(_) => QuestionKind::FindSession,
             Self::FindPreSharedKey(_) => QuestionKind::FindPreSharedKey,
             Self::AdmitEarlyData(_) => QuestionKind::AdmitEarlyData,
+            Self::FindClientSession(_) => QuestionKind::FindClientSession,
             Self::SelectCredential(_) => QuestionKind::SelectCredential,
             Self::Sign(_) => QuestionKind::Sign,
             Self::VerifyPeer(_) => QuestionKind::VerifyPeer,
@@ -163,6 +171,12 @@ answered_by!(
     "the pre-shared key, or `None` if none of those offered is known."
 );
 answered_by!(AdmitEarlyDataQuestion, EarlyData, bool, "whether early data is admitted.");
+answered_by!(
+    FindClientSessionQuestion,
+    ClientSession,
+    Option<ClientSession>,
+    "the session, which is removed from its store, or `None`."
+);
 answered_by!(
     SelectCredentialQuestion,
     Credential,
@@ -323,6 +337,33 @@ impl AdmitEarlyDataQuestion {
     #[must_use]
     pub fn unique(&self) -> &[u8] {
         &self.unique
+    }
+}
+
+/// Asks for a stored session to offer to the server. See [`Question::FindClientSession`].
+///
+/// ```
+/// # use std::collections::HashMap;
+/// # use tercel::{Error, Handshake, questions::FindClientSessionQuestion};
+/// # use tercel::session::{ClientSession, ClientSessionKey};
+/// # fn run(handshake: &mut Handshake, question: FindClientSessionQuestion,
+/// #     sessions: &mut HashMap<ClientSessionKey, Vec<u8>>) -> Result<(), Error> {
+/// let bytes = sessions.remove(question.key());
+/// let session = bytes.and_then(|bytes| ClientSession::from_bytes(&bytes));
+/// handshake.answer(question.answer(session))?;
+/// # Ok(()) }
+/// ```
+pub struct FindClientSessionQuestion {
+    pub(crate) key: ClientSessionKey,
+}
+
+impl FindClientSessionQuestion {
+    /// Returns the key under which the store received the server's sessions. A session of another
+    /// key must not be the answer. A session has to be removed when it is used, because a second
+    /// use would let observers link the connections. RFC 9846 C.4
+    #[must_use]
+    pub fn key(&self) -> &ClientSessionKey {
+        &self.key
     }
 }
 

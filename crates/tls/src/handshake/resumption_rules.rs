@@ -37,7 +37,7 @@ pub(crate) struct FoundSession {
 
 /// Finds the session that a client requests by a ticket or a session ID, in the ticket itself or in
 /// a store. A single-use session stays in the configuration's store until the caller removes it
-/// with [`claim`]. An application that answers a question removes the session immediately.
+/// with [`claim`]. An application that answers a question has to remove the session itself.
 pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -125,12 +125,15 @@ fn authenticates_client(session: &Session, config: &ServerConfig) -> bool {
     let Some(key) = &session.pre_shared_key else {
         let required = config.client_auth == ClientAuth::Required;
         // A full handshake accepts only the configured certificate types. RFC 7250 4.2
-        let takes = |form| config.client_certificate_types.contains(&form);
-        let form = match &session.peer_raw_public_key {
-            Some(_) => takes(CertificateType::RAW_PUBLIC_KEY),
-            None => !session.has_peer() || takes(CertificateType::X509),
+        let accepts =
+            |certificate_type| config.client_certificate_types.contains(&certificate_type);
+        let accepts_certificate_type = match &session.peer_raw_public_key {
+            Some(_) => accepts(CertificateType::RAW_PUBLIC_KEY),
+            None => !session.has_peer() || accepts(CertificateType::X509),
         };
-        return !config.only_pre_shared_keys && (!required || session.has_peer()) && form;
+        return !config.only_pre_shared_keys
+            && (!required || session.has_peer())
+            && accepts_certificate_type;
     };
     match &config.pre_shared_keys {
         None => false,

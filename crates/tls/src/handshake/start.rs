@@ -54,11 +54,11 @@ fn in_version(
 pub(crate) async fn client(
     mut flow: Flow,
     config: Arc<ClientConfig>,
-    to: ClientSessionKey,
+    store_key: ClientSessionKey,
 ) -> Outcome {
     flow.execute(first_limit(&config.common))?;
-    let session = client_session::offerable(&mut flow, &config, &to).await?;
-    let mut offer = Offer::new(&config, to, session)?;
+    let session = client_session::offerable(&mut flow, &config, &store_key).await?;
+    let mut offer = Offer::new(&config, store_key, session)?;
     offer.send(&mut flow, &config)?;
     let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
     continue_in_version(flow, config, offer, message)
@@ -66,7 +66,7 @@ pub(crate) async fn client(
 
 /// Performs the rest of a client's handshake, in the version that the server selected.
 ///
-/// It is a separate coroutine, which replaces the first. Many handshakes may be waiting for a
+/// The rest is a separate coroutine, which replaces the first. Many handshakes may be waiting for a
 /// ServerHello: the first coroutine needs no memory for later steps, and the second coroutine needs
 /// no memory for the ClientHello.
 fn continue_in_version(

@@ -24,8 +24,8 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    pub(crate) fn client(config: Arc<ClientConfig>, to: ClientSessionKey) -> Self {
-        Self::Running(Coroutine::new(|| start::client(Flow::default(), config, to)))
+    pub(crate) fn client(config: Arc<ClientConfig>, store_key: ClientSessionKey) -> Self {
+        Self::Running(Coroutine::new(|| start::client(Flow::default(), config, store_key)))
     }
 
     pub(crate) fn server(config: Arc<ServerConfig>) -> Self {

@@ -297,8 +297,8 @@ impl<T> Stream<T> {
         &mut self.transport
     }
 
-    /// Returns the stream with the transport that `change` makes of the transport. It must carry
-    /// the same bytes: for instance an owned socket in place of a reference to it.
+    /// Replaces the transport by the result of `change`, which must carry the same byte stream: for
+    /// instance a reference to a socket by the socket itself.
     #[must_use]
     pub fn map_transport<U>(self, change: impl FnOnce(T) -> U) -> Stream<U> {
         Stream {
@@ -313,8 +313,8 @@ impl<T> Stream<T> {
     }
 
     /// Returns the number of decrypted bytes, which a read returns without using the transport.
-    /// Records that were received but not decrypted are not counted, so a read after 0 may still
-    /// return data without waiting.
+    /// Records that were received but not decrypted are not counted. So even if the result is 0, a
+    /// read may return data without waiting.
     #[must_use]
     pub fn buffered(&self) -> usize {
         self.opened.len().saturating_sub(self.taken)
@@ -443,7 +443,7 @@ impl From<Error> for io::Error {
     }
 }
 
-/// Performs the conversion above, as a function for `map_err`.
+/// Converts an [`Error`] to an [`io::Error`], for `map_err`.
 pub(crate) fn to_io(error: Error) -> io::Error {
     error.into()
 }

@@ -86,8 +86,8 @@ impl Keys {
 /// Keys to be installed.
 pub(crate) struct NewKeys {
     keys: Keys,
-    /// Key and IV of the traffic secret, if they were derived together with the key and the IV of
-    /// the other direction.
+    /// Key and IV, if they were already derived from the traffic secret. Both directions are
+    /// derived together.
     write_key: Option<WriteKey>,
 }
 

@@ -4,8 +4,8 @@ use tercel_crypto::{HashAlgorithm, Prk, Secret};
 
 use super::label::expand_label;
 
-/// Derives the imported key with this identity. `hash` belongs to the external key, and `target` is
-/// the hash of the cipher suites with which the imported key is used.
+/// Derives the imported key with this identity. `hash` is the hash of the external key, and
+/// `target` is the hash of the cipher suites with which the imported key is used.
 pub(crate) fn imported_key(
     hash: HashAlgorithm,
     external_key: &[u8],

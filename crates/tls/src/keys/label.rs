@@ -13,31 +13,32 @@ pub(in crate::keys) fn expand_label(prk: &Prk, label: &[u8], context: &[u8], out
 }
 
 /// Computes Derive-Secret with a transcript hash, for a label of any length. RFC 9846 7.1
-pub(in crate::keys) fn derive_secret(prk: &Prk, label: &[u8], transcript: &[u8]) -> Secret {
+pub(in crate::keys) fn derive_secret(prk: &Prk, label: &[u8], transcript_hash: &[u8]) -> Secret {
     Secret::with(prk.hmac().algorithm().output_len(), |out| {
-        expand_label(prk, label, transcript, out);
+        expand_label(prk, label, transcript_hash, out);
     })
 }
 
-/// Computes Derive-Secret for a label of the key schedule.
+/// Computes HKDF-Expand-Label with an output as long as the hash. If `context` is a transcript
+/// hash, this is Derive-Secret.
 pub(super) fn derive<const LENGTH: usize>(
     prk: &Prk,
     label: Label,
-    transcript: &[u8],
+    context: &[u8],
 ) -> SecretBytes<LENGTH> {
     let length = prk.hmac().algorithm().output_len();
-    let label = HkdfLabel::new(length, label, transcript);
+    let label = HkdfLabel::new(length, label, context);
     SecretBytes::with(length, |out| prk.expand(&label.parts(), out))
 }
 
-/// Computes Derive-Secret for several labels and transcript hashes at once.
+/// Computes [`derive`] for several labels and contexts at once.
 pub(super) fn derive_secrets<const LENGTH: usize, const N: usize>(
     prk: &Prk,
-    derived: [(Label, &[u8]); N],
+    inputs: [(Label, &[u8]); N],
 ) -> [SecretBytes<LENGTH>; N] {
     SecretBytes::batch([prk.hmac().algorithm().output_len(); N], |outs| {
         let mut outs = outs.into_iter();
-        let steps = derived.map(|(label, context)| {
+        let steps = inputs.map(|(label, context)| {
             let out = outs.next().unwrap_or_default();
             ExpandLabel { prk, label, context, out }
         });
@@ -49,10 +50,10 @@ pub(super) fn derive_secrets<const LENGTH: usize, const N: usize>(
 pub(super) fn derive_interleaved<const LENGTH: usize, const N: usize>(
     interleaved: &mut InterleavedHash<'_>,
     prk: &Prk,
-    derived: [(Label, &[u8]); N],
+    inputs: [(Label, &[u8]); N],
 ) -> [SecretBytes<LENGTH>; N] {
     let length = prk.hmac().algorithm().output_len();
-    let labels = derived.map(|(label, context)| HkdfLabel::new(length, label, context));
+    let labels = inputs.map(|(label, context)| HkdfLabel::new(length, label, context));
     interleaved.expand(prk, labels.each_ref().map(HkdfLabel::parts))
 }
 
@@ -110,8 +111,8 @@ pub(super) struct Label {
 }
 
 impl Label {
-    /// Creates a label. It is called only for the constants below, so an error occurs at compile
-    /// time.
+    /// Creates a label. Only the constants below call this function, so a label that is too long is
+    /// a compile-time error.
     #[allow(
         clippy::indexing_slicing,
         clippy::arithmetic_side_effects,

@@ -7,7 +7,8 @@ use tercel_wire::{List, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use Versions::{Both, Only12, Only13};
 
-/// A set of supported signature schemes. A peer's list of any length is reduced to it once.
+/// A set of supported signature schemes. A peer's list is converted to a set once, so that later
+/// checks do not depend on its length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SchemeSet(u32);
 
@@ -34,7 +35,7 @@ impl SchemeSet {
     }
 }
 
-/// What is known about a signature scheme: its algorithm, the kind of key, and the versions whose
+/// The properties of a signature scheme: its algorithm, the kind of key, and the versions whose
 /// handshakes may use the scheme.
 struct Row(SignatureScheme, SignatureAlgorithm, KeyKind, Versions);
 

@@ -227,7 +227,7 @@ mod tests {
     /// Compares the results with values computed separately, as RFC 5246 5, 6.3 and 7.4.9 define
     /// them.
     #[test]
-    fn what_is_made_at_once_is_what_is_made_alone() {
+    fn values_derived_at_once_equal_those_derived_separately() {
         let randoms = Randoms { client: [1; 32], server: [2; 32] };
         for suite in suite::ALL.iter().filter(|suite| !suite.is_tls13()) {
             let hash = suite.hash;

@@ -18,8 +18,8 @@ use crate::keys::tls13::PskKind;
 /// An external pre-shared key: a secret that both peers obtained outside of TLS, and its identity.
 ///
 /// The key authenticates both peers, and neither peer presents a certificate. External keys are
-/// supported in TLS 1.3 only, always with a key exchange (psk_dhe_ke), and without early data.
-/// Sessions that follow such a handshake may have early data.
+/// supported in TLS 1.3 only, always with a key exchange (psk_dhe_ke), and without early data. When
+/// a session of such a handshake is resumed, early data is possible.
 ///
 /// Requirements of RFC 9257:
 /// - The key must be random and have at least 16 bytes. A password is not suitable, since an
@@ -93,7 +93,7 @@ impl PreSharedKey {
     /// suites with SHA-384. Add both keys to a configuration. RFC 9258 5.1
     ///
     /// `context` describes the use of the external key, for instance the roles of its holders. Both
-    /// peers have to use the same context. `hash` belongs to the external key; SHA-256 is the
+    /// peers have to use the same context. `hash` is the hash of the external key; SHA-256 is the
     /// default if nothing was agreed.
     ///
     /// # Errors
@@ -170,9 +170,9 @@ impl PreSharedKey {
     }
 
     /// Returns the reference to this key that a session contains.
-    pub(crate) fn used(&self) -> UsedKey {
+    pub(crate) fn reference(&self) -> PskReference {
         let external_identity = self.external_identity().to_vec();
-        UsedKey { external_identity, fingerprint: self.fingerprint() }
+        PskReference { external_identity, fingerprint: self.fingerprint() }
     }
 }
 
@@ -205,13 +205,13 @@ impl std::error::Error for PreSharedKeyError {}
 
 /// A reference to the external pre-shared key with which a session was established.
 #[derive(Clone)]
-pub(crate) struct UsedKey {
+pub(crate) struct PskReference {
     /// The identity, which is never empty.
     pub(crate) external_identity: Vec<u8>,
     pub(crate) fingerprint: [u8; 32],
 }
 
-debug_fields!(UsedKey);
+debug_fields!(PskReference);
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,8 @@ use crate::record::limits;
 #[non_exhaustive]
 pub struct PreSharedKeyRequest<'a> {
     /// The hashes of the common suites, in the server's order of preference. A key with another
-    /// hash cannot be used. A key with a later hash causes a less preferred suite to be selected.
+    /// hash cannot be used. A key whose hash is later in this list causes a less preferred suite to
+    /// be selected.
     pub hashes: &'a [HashAlgorithm],
     /// The server name that the client sent.
     pub server_name: Option<&'a str>,

@@ -10,9 +10,10 @@ use super::request::{FindPreSharedKey, PreSharedKeyRequest};
 
 /// A server's external pre-shared keys in memory, which can be replaced at any time.
 ///
-/// The offered keys are tried in the client's order: first those with the hash of the most
-/// preferred common suite, then those with the hash of another common suite. Sessions of removed
-/// keys are not resumed, even if another key has the same identity now.
+/// A key with the hash of the most preferred common suite is selected before a key with the hash of
+/// another common suite. Among keys with the same hash, the first in the client's order is
+/// selected. Sessions of removed keys are not resumed, even if another key has the same identity
+/// now.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

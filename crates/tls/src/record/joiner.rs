@@ -32,7 +32,7 @@ enum Storage {
     Inline([u8; MAX_INLINE], usize),
 }
 
-/// The longest message stored inline: a Finished with the longest hash.
+/// The longest message stored inline: a Finished with the longest hash of a cipher suite.
 const MAX_INLINE: usize = MESSAGE_HEADER + 48;
 
 /// The number of bytes of a handshake message before its body.

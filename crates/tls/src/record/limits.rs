@@ -46,11 +46,11 @@ pub(crate) const MAX_REMEMBERED_CONTEXTS: usize = 32;
 /// The number of plaintext bytes that a stream buffers while it waits for a client's certificate.
 pub(crate) const MAX_HELD_DATA: usize = 1 << 18;
 
-/// The number of early data bytes (plaintext) that a ticket from another server of the same name
-/// may allow: a server that shares ticket keys, or one that ran other software before. This is
-/// eight times the usual `max_early_data_size`, and equals the largest known default of a TLS
-/// library (NSS). RFC 9846 4.3.10
-pub(crate) const MAX_EARLY_DATA_ELSEWHERE: u32 = 1 << 17;
+/// The number of early data bytes (plaintext) that a ticket of another server is assumed to allow.
+/// The client may have such a ticket from a server that shares ticket keys, or from one that ran
+/// other software under the same name before. This is eight times the usual `max_early_data_size`,
+/// and equals the largest known default of a TLS library (NSS). RFC 9846 4.3.10
+pub(crate) const MAX_EARLY_DATA_OF_OTHER_SERVERS: u32 = 1 << 17;
 
 /// Returns the number of bytes of rejected early data, in whole records, that a server skips before
 /// the handshake fails. `max_early_data` is the number of plaintext bytes that the server's own
@@ -60,7 +60,7 @@ pub(crate) const MAX_EARLY_DATA_ELSEWHERE: u32 = 1 << 17;
 /// bytes suffice if each record carries at least 22 bytes. Skipped records are not stored. Each one
 /// costs the server one attempt at decryption.
 pub(crate) fn skipped_early_data(max_early_data: u32) -> u32 {
-    max_early_data.max(MAX_EARLY_DATA_ELSEWHERE).saturating_mul(2)
+    max_early_data.max(MAX_EARLY_DATA_OF_OTHER_SERVERS).saturating_mul(2)
 }
 
 /// The number of pre-shared key identities in a ClientHello that a server examines.
@@ -70,8 +70,8 @@ pub(crate) const MAX_PSK_IDENTITIES: usize = 32;
 /// more than other checks. A client has no reason to send this many tickets.
 pub(crate) const MAX_TICKETS_TRIED: usize = 4;
 
-/// The maximum freshness window: the largest difference between a ticket's age according to the
-/// client and according to the server with which early data counts as fresh. RFC 9846 8.3
+/// The maximum freshness window. Early data counts as fresh if the ticket ages that the client and
+/// the server compute differ by at most the window. RFC 9846 8.3
 pub(crate) const MAX_FRESHNESS_WINDOW: Duration = Duration::from_secs(60);
 
 /// The minimum freshness window. The server computes ages in whole seconds, so a smaller window

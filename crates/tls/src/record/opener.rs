@@ -22,15 +22,15 @@ pub(crate) struct Opener {
     pub(crate) skip: Option<u32>,
     /// Whether an unprotected alert is still accepted, although a key is installed: a client that
     /// cannot read the server's first flight has no key to protect its alert. Such an alert is no
-    /// longer accepted after the next key, or after the first record that can be opened: otherwise
-    /// a network attacker could close the connection. RFC 9846 6.1
+    /// longer accepted after the next key is installed, or after the first record that can be
+    /// opened: otherwise a network attacker could close the connection. RFC 9846 6.1
     pub(crate) plain_alert: bool,
     /// The number of consecutive records without content up to now.
     pub(crate) empty_records: u8,
 }
 
 /// The content of one record.
-pub(crate) struct Opened {
+pub(crate) struct OpenedRecord {
     pub(crate) content_type: ContentType,
     /// The position of the plaintext in the record.
     pub(crate) plaintext: Range<usize>,
@@ -41,7 +41,7 @@ pub(crate) enum OpenedContent {
     /// The output begins with this many bytes of plaintext of this type.
     Output(ContentType, usize),
     /// The record was not protected: the content is still in the input.
-    Input(Opened),
+    Input(OpenedRecord),
 }
 
 impl Opener {
@@ -80,7 +80,7 @@ impl Opener {
         &mut self,
         frame: Frame,
         record: &mut [u8],
-    ) -> Result<Option<Opened>, Error> {
+    ) -> Result<Option<OpenedRecord>, Error> {
         let Some(construction) = self.construction() else {
             return self.open_plain(frame, record.len());
         };
@@ -100,7 +100,7 @@ impl Opener {
         let (content_type, length) = self.inner_type(construction, frame, plaintext)?;
         self.count_empty(content_type, length)?;
         let end = range.start.saturating_add(length);
-        Ok(Some(Opened { content_type, plaintext: range.start..end }))
+        Ok(Some(OpenedRecord { content_type, plaintext: range.start..end }))
     }
 
     /// Opens `record` into `out`, which must have at least [`Self::room_needed`] bytes.
@@ -142,20 +142,27 @@ impl Opener {
         self.protection.as_ref().map(Protection::construction)
     }
 
-    fn open_plain(&mut self, frame: Frame, total: usize) -> Result<Option<Opened>, Error> {
+    fn open_plain(&mut self, frame: Frame, total: usize) -> Result<Option<OpenedRecord>, Error> {
         if frame.content_type == ContentType::APPLICATION_DATA {
             // This is rejected early data before a second ClientHello. RFC 9846 4.3.10
             return self.skip_record(PeerError::UnexpectedRecord.into(), total).map(|()| None);
         }
         self.count_empty(frame.content_type, total.saturating_sub(limits::HEADER))?;
-        Ok(Some(Opened { content_type: frame.content_type, plaintext: limits::HEADER..total }))
+        Ok(Some(OpenedRecord {
+            content_type: frame.content_type,
+            plaintext: limits::HEADER..total,
+        }))
     }
 
     /// Opens an unprotected record after TLS 1.3 keys were installed. Only two kinds are allowed:
     /// the compatibility change_cipher_spec, and the alert of a client that could not read the
     /// server's first flight. A later unprotected alert could be forged, and a forged close_notify
     /// would truncate the data unnoticed. RFC 9846 6.1
-    fn open_plain_in_tls13(&mut self, frame: Frame, total: usize) -> Result<Option<Opened>, Error> {
+    fn open_plain_in_tls13(
+        &mut self,
+        frame: Frame,
+        total: usize,
+    ) -> Result<Option<OpenedRecord>, Error> {
         match frame.content_type {
             ContentType::APPLICATION_DATA => Ok(None),
             ContentType::CHANGE_CIPHER_SPEC => self.open_plain(frame, total),
@@ -214,7 +221,7 @@ impl Opener {
     /// records in any version. RFC 9846 5.1
     fn count_empty(&mut self, content_type: ContentType, length: usize) -> Result<(), Error> {
         if length > 0 {
-            // An alert makes no progress, either, so it does not reset the count.
+            // An alert does not reset the count, because it carries no data either.
             if content_type != ContentType::ALERT {
                 self.empty_records = 0;
             }

@@ -1,8 +1,9 @@
 //! Record protection in one direction: key, nonce, additional data and sequence number.
 //! RFC 9846 5.2-5.3, RFC 5288, RFC 7905
 //!
-//! No other module constructs nonces. An AEAD that counts nonces itself would be a second form
-//! of [`Protection`]; parking, saving and skipped early data set its sequence number.
+//! No other module constructs nonces. An AEAD that counts nonces itself would need a second form of
+//! [`Protection`]. Its sequence number must be settable, because parking, saving and skipped early
+//! data set it.
 
 use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError};
 use tercel_wire::ContentType;
@@ -142,9 +143,10 @@ impl Protection {
         self.key.is_none()
     }
 
-    /// Restores a parked key from `made_again`, and keeps the sequence number.
-    pub(crate) fn wake(&mut self, made_again: Self) {
-        *self = Self { sequence: self.sequence, ..made_again };
+    /// Takes over key and IV of `recreated`, which was created from the same secret, and keeps the
+    /// sequence number.
+    pub(crate) fn wake(&mut self, recreated: Self) {
+        *self = Self { sequence: self.sequence, ..recreated };
     }
 
     pub(crate) fn construction(&self) -> Construction {
@@ -291,7 +293,7 @@ impl Protection {
         opened.map_err(|_| short)
     }
 
-    /// Removes the last record from the count: it did not authenticate and is skipped.
+    /// Decrements the sequence number, because the last record did not authenticate and is skipped.
     /// RFC 9846 4.3.10
     pub(crate) fn rewind(&mut self) {
         self.sequence = self.sequence.saturating_sub(1);

@@ -168,7 +168,7 @@ impl Sealer {
         protection.saturating_add(limits::HEADER)
     }
 
-    /// Seals one record that fills `record`.
+    /// Seals one record into `record`, which has exactly the length of the record.
     #[inline(always)]
     fn seal_record(
         &mut self,
@@ -199,7 +199,8 @@ impl Sealer {
         seal_padded(protection, content_type, fragment, padding, record)
     }
 
-    /// Seals one unpadded record that fills `record` and already contains the plaintext.
+    /// Seals one unpadded record in place. `record` has exactly the length of the record, and
+    /// already contains the plaintext.
     fn seal_in_place(
         &mut self,
         content_type: ContentType,

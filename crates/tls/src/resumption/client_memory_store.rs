@@ -75,8 +75,8 @@ impl ClientMemoryStore {
         bytes
     }
 
-    /// Creates a store of the given size with the newest sessions in the bytes of
-    /// [`Self::to_bytes`].
+    /// Restores a store from the bytes of [`Self::to_bytes`]. If it exceeds the given size, only
+    /// the newest sessions are kept.
     ///
     /// # Errors
     /// If the bytes have another format version, or are truncated or malformed.
@@ -204,10 +204,11 @@ impl fmt::Display for SavedSessionsError {
 
 impl std::error::Error for SavedSessionsError {}
 
-/// Writes a server's part of the saved bytes:
+/// Writes a server's part of the saved bytes. The number after a field is its length in bytes, and
+/// with `..` the length of its length prefix:
 ///
 /// ```text
-/// version 2 = 0001, then for each server, oldest first:
+/// format version 2 (always 0001), then for each server, oldest first:
 /// key, see [`ClientSessionKey::write`] | count 1 | count * (expires 8 | session 3..)
 /// ```
 fn write_server(writer: &mut Writer<'_>, key: &ClientSessionKey, sessions: &Sessions) {
@@ -229,7 +230,7 @@ fn max_header_length(key: &ClientSessionKey) -> usize {
 
 const VERSION: u16 = 1;
 
-/// The maximum length of a stored session, which is written as three bytes.
+/// The maximum length of a stored session. The length is written as three bytes.
 const MAX_SESSION: usize = 0xff_ffff;
 
 #[cfg(test)]

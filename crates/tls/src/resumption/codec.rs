@@ -5,7 +5,7 @@
 use pki_types::CertificateDer;
 use tercel_wire::{Reader, Writer};
 
-use crate::psk::UsedKey;
+use crate::psk::PskReference;
 
 pub(crate) fn write_chain(w: &mut Writer<'_>, chain: &[CertificateDer<'static>]) {
     w.vec24(|w| chain.iter().for_each(|certificate| w.opaque24(certificate)));
@@ -20,16 +20,17 @@ pub(crate) fn read_chain(r: &mut Reader<'_>) -> Option<Vec<CertificateDer<'stati
     Some(chain)
 }
 
-/// Writes `external identity 2.. | fingerprint 32`, or only an empty identity if there is no key.
-pub(crate) fn write_used_key(w: &mut Writer<'_>, key: Option<&UsedKey>) {
+/// Writes the external identity with a length prefix of two bytes, and the fingerprint. If there is
+/// no key, writes only an empty identity.
+pub(crate) fn write_psk_reference(w: &mut Writer<'_>, key: Option<&PskReference>) {
     w.opaque16(key.map_or(&[], |key| &key.external_identity));
     w.bytes(key.map_or(&[], |key| &key.fingerprint));
 }
 
-pub(crate) fn read_used_key(r: &mut Reader<'_>) -> Option<Option<UsedKey>> {
+pub(crate) fn read_psk_reference(r: &mut Reader<'_>) -> Option<Option<PskReference>> {
     let Some(external_identity) = not_empty(r.opaque16().ok()?) else { return Some(None) };
     let fingerprint = *r.array().ok()?;
-    Some(Some(UsedKey { external_identity, fingerprint }))
+    Some(Some(PskReference { external_identity, fingerprint }))
 }
 
 /// Reads an optional code point. Zero, which is never negotiated, means that it is absent.

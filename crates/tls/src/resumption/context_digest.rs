@@ -15,7 +15,8 @@ impl ContextDigest {
 
     pub(crate) const NONE: Self = Self { bytes: [0; Self::MAX_LENGTH], length: 0 };
 
-    /// Combines the configuration's digest and, optionally, a second digest that restricts it.
+    /// Concatenates the configuration's digest and, optionally, a second digest for sessions that
+    /// fewer configurations may resume.
     pub(crate) fn new(digest: &[u8; 16], restriction: Option<&[u8; 32]>) -> Self {
         let restriction = restriction.map_or(&[][..], <[u8; 32]>::as_slice);
         Self::filled(

@@ -5,7 +5,8 @@ use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash, RandomState};
 
-/// A map whose keys are in the order of insertion or renewal. Each key is stored three times.
+/// A map whose keys are in the order of insertion or renewal. Each key is stored three times: in
+/// `order`, as key of the map, and in its entry.
 pub(super) struct LruMap<K, V, S = RandomState> {
     entries: HashMap<K, Entry<K, V>, S>,
     /// The keys, oldest first. Removed and renewed keys remain for a while as stale items. The
@@ -42,7 +43,7 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
         self.entries.get_mut(key).map(|entry| &mut entry.value)
     }
 
-    /// Inserts `value` as the newest entry, or replaces the old value of the key.
+    /// Inserts `value` as the newest entry. An old value of the key is replaced.
     pub(super) fn insert(&mut self, key: K, value: V) {
         if self.capacity == 0 {
             return;

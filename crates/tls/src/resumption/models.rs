@@ -98,7 +98,7 @@ fn a_session_invalidated_while_it_is_found_is_not_found_again() {
     });
 }
 
-/// A removal may precede or follow a claim or a put under the same ID.
+/// A removal takes effect before or after a claim or put of the same ID, never in the middle.
 #[test]
 fn a_removal_is_atomic_with_a_claim_or_put_of_the_same_id() {
     for puts in [false, true] {
@@ -130,8 +130,8 @@ fn a_removal_is_atomic_with_a_claim_or_put_of_the_same_id() {
     }
 }
 
-/// Both threads remove a session that is stored as bytes. Each caller gets a copy of such a
-/// session.
+/// Both threads remove a session that is stored as bytes, and then look it up. A lookup of such a
+/// session returns a copy.
 #[test]
 fn after_two_concurrent_removals_neither_thread_finds_the_session() {
     loom::model(|| {

@@ -80,10 +80,10 @@ impl ReplayGuard {
     /// Returns the time during which one ClientHello can count as fresh, for a [freshness
     /// window](crate::server::ServerConfigBuilder::freshness_window) of this length.
     ///
-    /// Every guard has to remember a value for this time. A guard that has lost its memory has to
-    /// refuse all values for this time. The time is twice the window, since a ClientHello may
-    /// arrive too early or too late, plus one second, since clocks are read in whole seconds.
-    /// RFC 9846 8.3
+    /// Every guard has to remember a value for this time. A guard that has lost its values, for
+    /// instance in a restart, has to refuse all values for this time. The time is twice the window,
+    /// since a ticket's age may be too small or too large by the window, plus one second, since
+    /// clocks are read in whole seconds. RFC 9846 8.3
     #[must_use]
     pub const fn freshness_period(window: Duration) -> Duration {
         window.saturating_mul(2).saturating_add(Duration::from_secs(1))

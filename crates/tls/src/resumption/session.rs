@@ -21,7 +21,8 @@ use tercel_wire::{
 };
 
 use super::codec::{
-    not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
+    not_empty, read_chain, read_code, read_name, read_psk_reference, write_chain,
+    write_psk_reference,
 };
 use super::context_digest::ContextDigest;
 use crate::auth::chain::Chain;
@@ -29,7 +30,7 @@ use crate::auth::credential_id::SessionCredential;
 use crate::auth::verify_peer::PeerIdentity;
 use crate::keys::suite::{self, Suite};
 use crate::keys::tls12::MainSecret12;
-use crate::psk::UsedKey;
+use crate::psk::PskReference;
 use crate::record::limits;
 use crate::side::Side;
 use invalidation::StoredSession;
@@ -77,7 +78,7 @@ pub(crate) struct Session {
     /// Client, TLS 1.2: whether `identity` is a ticket and not a session ID.
     pub(crate) by_ticket: bool,
     /// The external pre-shared key of the original handshake, which authenticates the peer.
-    pub(crate) pre_shared_key: Option<UsedKey>,
+    pub(crate) pre_shared_key: Option<PskReference>,
     pub(crate) peer_chain: Chain,
     /// Client: the time at which the server's certificate expires, in seconds since the epoch.
     /// `None` if it is not determined yet.
@@ -233,7 +234,7 @@ impl Session {
         w.opaque8(&self.context_digest);
         SessionCredential::write(self.credential.as_ref(), &mut w);
         w.opaque16(&self.identity);
-        write_used_key(&mut w, self.pre_shared_key.as_ref());
+        write_psk_reference(&mut w, self.pre_shared_key.as_ref());
         write_chain(&mut w, &self.peer_chain);
         w.opaque16(self.peer_raw_public_key.as_deref().unwrap_or_default());
         w.opaque8(self.peer_certificate_digest.as_ref().map_or(&[], |digest| digest.as_slice()));
@@ -316,7 +317,7 @@ impl Session {
             context_digest: ContextDigest::read(r.opaque8().ok()?)?,
             credential: SessionCredential::read(&mut r)?,
             identity: r.opaque16().ok()?.to_vec(),
-            pre_shared_key: read_used_key(&mut r)?,
+            pre_shared_key: read_psk_reference(&mut r)?,
             peer_chain: read_chain(&mut r)?.into(),
             chain_expires: None,
             peer_raw_public_key: not_empty(r.opaque16().ok()?).map(Into::into),

@@ -1,4 +1,4 @@
-//! The memory of a handshake while it waits. It may wait on any thread.
+//! Tests of a handshake that waits: its memory is limited, and it can be sent to other threads.
 
 use super::measure::{FUTURE_LIMIT, future_sizes};
 use super::misbehaving_peer::any_case;
@@ -21,8 +21,8 @@ const LIMIT_BEFORE_PEER_DATA: usize = 2048;
 #[test]
 fn a_handshake_future_is_small() {
     let case = any_case();
-    let to = ClientSessionKey::new("localhost".try_into().unwrap(), None, [0; 32]);
-    let client = start::client(Flow::default(), case.client(), to);
+    let store_key = ClientSessionKey::new("localhost".try_into().unwrap(), None, [0; 32]);
+    let client = start::client(Flow::default(), case.client(), store_key);
     let sizes = future_sizes();
     let measured = |name| sizes.iter().find(|(each, _)| *each == name).map(|(_, size)| *size);
     assert_eq!(measured("client"), Some(size_of_val(&client)));

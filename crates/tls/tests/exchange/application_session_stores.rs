@@ -1,17 +1,23 @@
+//! Applications that store sessions themselves, of servers and of clients.
+//!
 //! After a fatal alert a session of TLS 1.2 is discarded. This also holds if an application stores
 //! sessions itself, and if the connection was restored from bytes. RFC 5246 7.2.2
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use tercel::pki_types::UnixTime;
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
     ClientConfig, Connection, Policy, Question, ServerConfig,
-    session::{ClientMemoryStore, ServerMemoryStore},
+    session::{
+        ClientMemoryStore, ClientSession, ClientSessionKey, ClientSessionStore, ServerMemoryStore,
+    },
 };
+use tercel_wire::{ClientHello, HandshakeMessage};
 
 use crate::fixtures::{NAME, client, server};
-use crate::pair::{Ends, Pair};
+use crate::pair::{Ends, Pair, first_message};
 
 /// An application that stores sessions itself.
 #[derive(Clone, Default)]
@@ -56,6 +62,112 @@ fn server_with_questions() -> tercel::server::ServerConfigBuilder {
 fn tls12() -> Arc<ClientConfig> {
     let store = Arc::new(ClientMemoryStore::default());
     client().versions(&[ProtocolVersion::TLS1_2]).session_store(store).build().unwrap()
+}
+
+/// An application that stores a client's sessions, and learns of new ones through its store.
+#[derive(Default)]
+struct ClientSessions(Mutex<HashMap<ClientSessionKey, Vec<Vec<u8>>>>);
+
+impl ClientSessionStore for ClientSessions {
+    fn put(&self, key: &ClientSessionKey, session: Vec<u8>, _: UnixTime) {
+        self.0.lock().unwrap().entry(key.clone()).or_default().push(session);
+    }
+
+    fn take(&self, _: &ClientSessionKey, _: UnixTime) -> Option<Vec<u8>> {
+        panic!("the application is asked instead")
+    }
+
+    fn remove(&self, key: &ClientSessionKey) {
+        self.0.lock().unwrap().remove(key);
+    }
+}
+
+impl ClientSessions {
+    /// Connects twice. Returns whether the second connection was resumed, and the keys for which
+    /// the client asked.
+    fn connect(self: &Arc<Self>, version: ProtocolVersion, answer: Answered) -> (bool, Vec<Key>) {
+        let builder = client().versions(&[version]).session_context(b"clients of this test");
+        let client = builder.session_store(self.clone()).ask_for_session(true).build().unwrap();
+        let server = server().build().unwrap();
+        let (mut asked, mut resumed) = (Vec::new(), Vec::new());
+        for _ in 0..2 {
+            let pair = Pair::new(&client, &server, NAME).answering(|side, question| {
+                let Question::FindClientSession(question) = question else { panic!("{side:?}") };
+                let key = question.key();
+                let name = key.server_name().to_str().into_owned();
+                asked.push((name, key.port(), *key.configuration()));
+                let bytes = self.0.lock().unwrap().get_mut(key).and_then(Vec::pop);
+                question.answer(bytes.and_then(|bytes| match answer {
+                    Answered::Session => ClientSession::from_bytes(&bytes),
+                    Answered::Nothing => None,
+                }))
+            });
+            let mut ends = pair.connect().unwrap();
+            ends.talk();
+            resumed.push(ends.client.connection.info.resumed);
+        }
+        assert!(!resumed[0]);
+        (resumed[1], asked)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Answered {
+    Session,
+    Nothing,
+}
+
+/// The name, port and configuration of a key.
+type Key = (String, Option<u16>, [u8; 32]);
+
+#[test]
+fn a_client_asks_its_application_for_a_session() {
+    for version in [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2] {
+        for (answer, expected) in [(Answered::Session, true), (Answered::Nothing, false)] {
+            let sessions = Arc::new(ClientSessions::default());
+            let (resumed, asked) = sessions.connect(version, answer);
+            assert_eq!(resumed, expected, "{version:?}");
+            assert_eq!(asked.len(), 2);
+            assert_eq!((asked[0].0.as_str(), asked[0].1), (NAME, None));
+            assert_eq!(asked[0], asked[1]);
+            assert_ne!(asked[0].2, [0; 32]);
+        }
+    }
+}
+
+#[test]
+fn a_client_does_not_offer_the_session_of_another_name() {
+    let sessions = Arc::new(ClientSessions::default());
+    assert!(sessions.connect(ProtocolVersion::TLS1_3, Answered::Session).0);
+    let bytes = sessions.0.lock().unwrap().values_mut().next().unwrap().pop().unwrap();
+    let client = client().session_store(sessions).ask_for_session(true).build().unwrap();
+    let server = server().build().unwrap();
+    let offers = |name: &str| {
+        let mut flights = Vec::new();
+        let pair = Pair::new(&client, &server, name).tap_to_server(|flight| {
+            flights.push(flight.clone());
+        });
+        // The certificate is not valid for another name.
+        let connected = pair.answering(|_, question| match question {
+            Question::FindClientSession(question) => {
+                question.answer(ClientSession::from_bytes(&bytes))
+            }
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(connected.connect().is_ok(), name == NAME);
+        let hello = first_message(&flights[0]);
+        ClientHello::parse(&hello).unwrap().extensions.pre_shared_key.is_some()
+    };
+    assert!(!offers("other.example"));
+    assert!(offers(NAME));
+}
+
+#[test]
+fn a_client_without_a_store_asks_for_no_session() {
+    let client = client().without_resumption().ask_for_session(true).build().unwrap();
+    let pair = Pair::new(&client, &server().build().unwrap(), NAME);
+    let ends = pair.answering(|_, question| panic!("{question:?}")).connect().unwrap();
+    assert!(!ends.client.connection.info.resumed);
 }
 
 /// Makes this connection send a fatal alert.

@@ -20,10 +20,10 @@ use crate::fixtures::{NAME, client, server};
 use crate::replay::replay;
 use crate::resumption::ManualClock;
 
-const LIMIT: u32 = 1000;
+pub(crate) const LIMIT: u32 = 1000;
 
 /// Both ends of a connection on which the client offered early data, if a session allowed it.
-struct Visit {
+pub(crate) struct Visit {
     client: Box<Connection>,
     server: Box<Connection>,
     /// The early data that the server read.
@@ -40,7 +40,7 @@ impl Visit {
     }
 }
 
-fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Visit {
+pub(crate) fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Visit {
     intercepted(client, server, |_| {})
 }
 
@@ -93,12 +93,12 @@ fn intercepted(
     Visit { client, server, read }
 }
 
-fn tls13_client() -> Arc<ClientConfig> {
+pub(crate) fn tls13_client() -> Arc<ClientConfig> {
     client().versions(&[ProtocolVersion::TLS1_3]).early_data(true).build().unwrap()
 }
 
 /// Returns a function for builders of servers that share ticket keys.
-fn servers() -> impl Fn() -> ServerConfigBuilder {
+pub(crate) fn servers() -> impl Fn() -> ServerConfigBuilder {
     let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
     move || server().tickets(tickets.clone())
 }
@@ -276,6 +276,6 @@ fn a_restored_connection_knows_the_rejection_and_not_its_reason() {
     }
 }
 
-fn never() -> Policy<dyn AdmitEarlyData> {
+pub(crate) fn never() -> Policy<dyn AdmitEarlyData> {
     Policy::Here(Arc::new(RejectAll))
 }

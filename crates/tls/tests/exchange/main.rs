@@ -21,6 +21,12 @@ mod documented_options;
 mod durations;
 mod early_data;
 mod early_data_rejection;
+// The tests of `tercel-tokio` enable the feature, and with them a test of the whole workspace.
+// Measurements of this crate are made without it.
+#[cfg(feature = "tracing")]
+mod event_collector;
+#[cfg(feature = "tracing")]
+mod events;
 mod fixtures;
 mod forged_sessions;
 mod freshness_window;

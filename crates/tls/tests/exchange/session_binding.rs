@@ -11,14 +11,16 @@ use tercel::pki::Roots;
 use tercel::pki_types::UnixTime;
 use tercel::wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use tercel::{
-    ClientConfig, Credential, Padding, Policy, ServerConfig,
+    ClientConfig, Credential, Padding, Policy, Question, ServerConfig,
     certificates::{AcceptAnyPeer, Credentials, SelectCredential, VerifyPeer},
     client::ClientConfigBuilder,
     clock::SystemClock,
     key_log::KeyLog,
     psk::{PreSharedKey, PreSharedKeys},
     server::{ChooseConfig, ClientAuth, ServerConfigBuilder},
-    session::{ClientMemoryStore, ForgetSession, RotatingTickets, ServerMemoryStore},
+    session::{
+        ClientMemoryStore, ClientSessionStore, ForgetSession, RotatingTickets, ServerMemoryStore,
+    },
 };
 
 use crate::early_data::guard;
@@ -83,7 +85,11 @@ fn plain_server() -> ServerConfigBuilder {
 /// Makes a connection on which tickets arrive, and returns whether it was resumed. `None` if the
 /// handshake failed.
 fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, name: &str) -> Option<bool> {
-    let mut ends = Pair::new(client, server, name).connect().ok()?;
+    complete(Pair::new(client, server, name))
+}
+
+fn complete(pair: Pair<'_>) -> Option<bool> {
+    let mut ends = pair.connect().ok()?;
     ends.talk();
     Some(ends.server.connection.info.resumed)
 }
@@ -498,6 +504,7 @@ pub(crate) fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
         client_option("session_store", true, same, |b| {
             b.session_store(Arc::new(ClientMemoryStore::default()))
         }),
+        client_option("ask_for_session", false, same, |b| b.ask_for_session(true)),
         client_option("without_resumption", true, same, ClientConfigBuilder::without_resumption),
         client_option("early_data", false, same, |b| b.early_data(true)),
         client_option("verify_resumed", false, same, |b| b.verify_resumed(true)),
@@ -549,7 +556,14 @@ fn a_session_is_bound_to_options_of_the_client() {
             let [first, second] =
                 [&entry.first, &entry.second].map(|value| value(base()).build().unwrap());
             check(&entry, *version, |is_second| {
-                visit(if is_second { &second } else { &first }, &server, entry.name)
+                let client = if is_second { &second } else { &first };
+                let pair = Pair::new(client, &server, entry.name);
+                complete(pair.answering(|_, question| match question {
+                    Question::FindClientSession(question) => {
+                        question.answer(store.take_session(question.key(), UnixTime::now()))
+                    }
+                    other => panic!("{other:?}"),
+                }))
             });
         }
     }

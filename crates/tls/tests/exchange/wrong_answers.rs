@@ -5,13 +5,15 @@ use std::sync::Arc;
 use tercel::certificates::ChainPolicy;
 use tercel::crypto::{HashAlgorithm, SigningKey};
 use tercel::error::Misuse;
+use tercel::pki_types::UnixTime;
 use tercel::psk::PreSharedKey;
 use tercel::questions::{
-    AdmitEarlyDataQuestion, ChooseConfigQuestion, FindPreSharedKeyQuestion, FindSessionQuestion,
-    SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
+    AdmitEarlyDataQuestion, ChooseConfigQuestion, FindClientSessionQuestion,
+    FindPreSharedKeyQuestion, FindSessionQuestion, SelectCredentialQuestion, SignQuestion,
+    VerifyPeerQuestion,
 };
 use tercel::server::ClientAuth;
-use tercel::session::NewSession;
+use tercel::session::{ClientMemoryStore, ClientSessionStore, NewSession};
 use tercel::wire::ProtocolVersion;
 use tercel::{
     Answer, ClientConfig, Connection, Credential, Error, Handshake, Next, Opened, Policy, Question,
@@ -25,12 +27,13 @@ const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVe
 const WRONG: Error = Error::Misuse(Misuse::WrongAnswer);
 
 /// An answer of each kind, under the name of its question.
-fn answers() -> [(&'static str, Answer); 7] {
+fn answers() -> [(&'static str, Answer); 8] {
     [
         ("ChooseConfig", ChooseConfigQuestion::answer_from(Some(plain().1))),
         ("FindSession", FindSessionQuestion::answer_from(Some(vec![1; 40]))),
         ("FindPreSharedKey", FindPreSharedKeyQuestion::answer_from(Some(Arc::new(key())))),
         ("AdmitEarlyData", AdmitEarlyDataQuestion::answer_from(true)),
+        ("FindClientSession", FindClientSessionQuestion::answer_from(None)),
         (
             "SelectCredential",
             SelectCredentialQuestion::answer_from(Some(Arc::new(credential(KINDS[4])))),
@@ -204,4 +207,21 @@ fn answers_of_another_kind_do_no_harm_to_sessions_and_keys() {
     let (asked, [client, _]) = visit(&[], Some(&known));
     assert_eq!(asked, ["FindPreSharedKey", "FindSession"]);
     assert_eq!(client.info.pre_shared_key(), Some(&b"key"[..]));
+}
+
+#[test]
+fn answers_of_another_kind_do_no_harm_to_a_clients_session() {
+    let store = Arc::new(ClientMemoryStore::default());
+    let client = client().session_store(store.clone()).ask_for_session(true).build().unwrap();
+    let server = server().build().unwrap();
+    for resumed in [false, true] {
+        let (asked, [client, server]) = connect(&client, &server, |question| match question {
+            Question::FindClientSession(question) => {
+                question.answer(store.take_session(question.key(), UnixTime::now()))
+            }
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(asked, ["FindClientSession"]);
+        assert_eq!((client.info.resumed, server.info.resumed), (resumed, resumed));
+    }
 }

@@ -6,6 +6,7 @@
 
 mod code;
 mod config_errors;
+mod features;
 mod modules;
 mod peer_errors;
 
@@ -66,6 +67,7 @@ const MODULES: [(&str, &[&str]); 10] = [
             "der",
             "time",
             "pem",
+            "file_content",
             "algorithms",
             "reason",
             "certificate",
@@ -93,6 +95,7 @@ const MODULES: [(&str, &[&str]); 10] = [
             "resumption",
             "config",
             "connection",
+            "events",
             "handshake",
             "io",
         ],
@@ -166,15 +169,20 @@ const MODULES: [(&str, &[&str]); 10] = [
         "crates/cli/src",
         &[
             "explain",
+            "generate",
+            "usage",
             "negotiated",
+            "certificates",
             "transport",
             "target",
+            "starttls",
             "credential_files",
             "options",
             "psk",
             "client",
             "connect",
             "load",
+            "scan",
             "serve",
             "proxy",
         ],
@@ -209,7 +217,7 @@ const DEPENDENCIES: [(&str, &[&str]); 12] = [
     ("tercel-proxy", &["tercel-crypto", "tercel", "tercel-tokio", "tercel-fleet"]),
     ("tercel-native-tls", &["tercel-crypto", "tercel"]),
     ("tercel-capi", &["tercel"]),
-    ("tercel-cli", &["tercel-crypto", "tercel", "tercel-tokio", "tercel-proxy"]),
+    ("tercel-cli", &["tercel-crypto", "tercel-wire", "tercel", "tercel-tokio", "tercel-proxy"]),
 ];
 
 /// The only crate of `crates` that may call another cryptographic library, and that library.

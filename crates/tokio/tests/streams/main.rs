@@ -6,6 +6,11 @@ mod cancellation;
 mod data;
 mod early;
 mod early_exchange;
+#[allow(dead_code, reason = "shared with the tests of `tercel`")]
+#[path = "../../../tls/tests/exchange/event_collector.rs"]
+mod event_collector;
+mod events;
+mod examples;
 mod handshakes;
 mod listener;
 mod memory;

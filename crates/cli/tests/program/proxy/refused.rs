@@ -16,7 +16,11 @@ fn a_check_says_what_is_good_and_names_what_is_not() {
     let (certs, to) = (path(&folder, "certs"), to.to_string());
     proxy(&["--listen", ":443", "--to", &to, "--cert-dir", &certs, "--check"]).success();
     for (name, text, expected) in [
-        ("key.toml", "worker = 2\n".to_owned(), "worker: unknown key; known keys: workers"),
+        (
+            "key.toml",
+            "worker = 2\n".to_owned(),
+            "worker: unknown key in the top level; did you mean `workers`?",
+        ),
         ("syntax.toml", "workers = \n".to_owned(), "line 1: "),
         (
             "certificates.toml",

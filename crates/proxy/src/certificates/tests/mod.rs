@@ -167,7 +167,7 @@ fn load_errors_name_the_file() {
         (
             "empty key",
             vec![("x.crt", good.chain.as_str()), ("x.key", "")],
-            "x.key\": cannot load private key: ",
+            "x.key\": is empty; it must contain a private key in PEM",
         ),
         (
             "mismatch",

@@ -1,6 +1,7 @@
 //! Parses `[[listener]]` and `[[listener.route]]`.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use tercel::server::ClientAuth;
@@ -13,11 +14,16 @@ use crate::config::{CertificateSource, Connect, Listener, OnTruncation, Route, n
 
 pub(super) fn parse_listener(mut keys: TableReader) -> Result<Listener, ConfigError> {
     let location = keys.location().clone();
-    let Some(text) = keys.string("address")? else {
-        return Err(keys.error("address", "is missing"));
+    let address = match keys.string("address")? {
+        Some(text) => {
+            address::parse_listen_address(&text).map_err(|reason| keys.error("address", reason))?
+        }
+        None => {
+            keys.missing("address", "is missing");
+            // Not used: `finish` fails below.
+            SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+        }
     };
-    let address =
-        address::parse_listen_address(&text).map_err(|reason| keys.error("address", reason))?;
     let connections = keys.integer("connections", 1, 10_000_000)?;
     let accept_proxy_protocol = keys.boolean("accept_proxy_protocol")?.unwrap_or(false);
     let mut proxy_protocol_from = Vec::new();
@@ -218,7 +224,13 @@ fn parse_certificate_source(
         (Some(_), _, _) => {
             Err(keys.error("certificates", "cannot be combined with certificate and key"))
         }
-        (None, Some(_), None) => Err(keys.error("key", "is missing; certificate requires it")),
-        (None, None, Some(_)) => Err(keys.error("certificate", "is missing; key requires it")),
+        (None, Some(_), None) => {
+            keys.missing("key", "is missing; certificate requires it");
+            Ok(None)
+        }
+        (None, None, Some(_)) => {
+            keys.missing("certificate", "is missing; key requires it");
+            Ok(None)
+        }
     }
 }

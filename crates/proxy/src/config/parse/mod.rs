@@ -1,5 +1,6 @@
 //! Parses a configuration: every key, its default and its range.
 
+mod lines;
 mod listener;
 mod resumption;
 
@@ -27,8 +28,7 @@ impl Config {
     /// The first error in the file.
     pub fn load(file: &Path) -> Result<Self, ConfigError> {
         let name = file.display().to_string();
-        let error_for =
-            |reason: String| ConfigError { source: name.clone(), key: String::new(), reason };
+        let error_for = |reason: String| ConfigError::new(&name, "", reason);
         let read = || {
             let mut file = File::open(file)?;
             // The open file is checked, because the path may refer to another file by now.
@@ -36,7 +36,10 @@ impl Config {
             let mut text = Vec::new();
             file.read_to_end(&mut text).map(|_| (text, is_exposed))
         };
-        let (text, is_exposed) = read().map_err(|error: io::Error| error_for(error.to_string()))?;
+        let (text, is_exposed) = read().map_err(|error: io::Error| {
+            let reason = error.to_string();
+            error_for(reason.split(" (os error ").next().unwrap_or(&reason).to_owned())
+        })?;
         let text = String::from_utf8(text).map_err(|_| error_for("is not UTF-8".to_owned()))?;
         let config = Self::parse(&name, &text)?;
         Ok(Self { file: Some(file.to_owned()), is_exposed, ..config })
@@ -65,6 +68,7 @@ fn parse_file(name: &str, text: &str) -> Result<Config, ConfigError> {
     let location = Location::file(name);
     let table: Table = text.parse().map_err(|error| syntax_error(&location, text, &error))?;
     parse_config(TableReader::new(location, table))
+        .map_err(|error| ConfigError { line: lines::line_of(text, &error.key), ..error })
 }
 
 fn parse_options(options: &CommandLineOptions) -> Result<Config, ConfigError> {

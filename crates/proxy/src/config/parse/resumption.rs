@@ -83,8 +83,14 @@ fn parse_store(mut keys: TableReader) -> Result<Option<StoreSettings>, ConfigErr
     store.certificate = match (keys.string("certificate")?, keys.string("key")?) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some((certificate.into(), key.into())),
-        (Some(_), None) => return Err(keys.error("key", "is missing; certificate requires it")),
-        (None, Some(_)) => return Err(keys.error("certificate", "is missing; key requires it")),
+        (Some(_), None) => {
+            keys.missing("key", "is missing; certificate requires it");
+            None
+        }
+        (None, Some(_)) => {
+            keys.missing("certificate", "is missing; key requires it");
+            None
+        }
     };
     if let Some(connections) = keys.integer("connections", 1, 64)? {
         store.connections = usize::try_from(connections).unwrap_or(1);

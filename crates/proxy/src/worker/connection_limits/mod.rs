@@ -154,9 +154,9 @@ impl Permit {
         let cells = counts.cell(0, first).zip(counts.cell(1, second));
         let Some((first, second)) = cells else { return Ok(()) };
         first.fetch_add(1, Relaxed);
-        // Two threads may increment the rows in different orders, so that each thread sees only its
-        // own connection in one of the rows. So the second row decides: the thread that increments
-        // it later also sees that the other thread has incremented the first row.
+        // Two threads may increment both rows at the same time. The thread that is later in the
+        // second row also sees the other thread's increment of the first row. So at least one of
+        // the two threads counts the other in both rows.
         let before_in_second = second.fetch_add(1, AcqRel);
         let before_in_first = first.load(Relaxed).saturating_sub(1);
         let most_before = before_in_first.min(before_in_second);

@@ -1,4 +1,4 @@
-//! [`CredentialError`].
+//! The reasons why a credential cannot be created.
 
 use core::fmt;
 

@@ -58,7 +58,7 @@ pub struct Credential {
 /// A credential's private key.
 #[derive(Clone)]
 pub(crate) enum Key {
-    /// A key that signs in this process, during the call.
+    /// A signer that is called during the handshake and returns the signature at once.
     Here(Arc<dyn Signer>),
     /// A key outside of the process: each signature is a [`crate::questions::SignQuestion`].
     Remote,
@@ -262,7 +262,7 @@ impl Credential {
         Ok(self)
     }
 
-    /// Sets the schemes to which signatures are restricted, most preferred first.
+    /// Restricts signatures to these schemes, most preferred first.
     #[must_use]
     pub fn signature_schemes(mut self, schemes: Vec<SignatureScheme>) -> Self {
         self.schemes = schemes;

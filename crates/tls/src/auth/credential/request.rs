@@ -1,5 +1,5 @@
-//! [`CredentialRequest`]: the requirements of a peer's message on a credential, and the check
-//! whether a credential meets them.
+//! [`CredentialRequest`]: the requirements on a credential that a peer's message contains, and the
+//! check whether a credential meets them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -57,11 +57,11 @@ pub struct CredentialRequest<'a> {
     pub client_certificate_types: Option<List<'a, ClientCertificateType>>,
     /// The authorities that the peer lists as trusted. RFC 9846 4.3.4
     pub authorities: Option<List<'a, DistinguishedName<'a>>>,
-    /// The known values in the peer's lists above.
+    /// The supported values in the peer's lists above.
     pub(crate) known: PeerLists<'a>,
 }
 
-/// The known values in a peer's lists, for checks that are made for each credential.
+/// The supported values in a peer's lists, for checks that are made for each credential.
 #[derive(Clone, Debug)]
 pub(crate) struct PeerLists<'a> {
     schemes: SchemeSet,

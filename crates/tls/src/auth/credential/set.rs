@@ -42,7 +42,7 @@ use crate::auth::credential_id::SessionCredential;
 pub struct Credentials {
     current: ArcSwap<CredentialList>,
     require_known_name: bool,
-    /// The algorithms with which each credential is compressed before it is used.
+    /// The algorithms with which each credential's Certificate is compressed before it is used.
     compress_ahead: ArcSwap<Vec<Arc<dyn CompressCertificate>>>,
 }
 
@@ -103,8 +103,8 @@ impl Credentials {
         found
     }
 
-    /// Makes the compressed variants of the current credentials now. Later credentials are
-    /// compressed before their use.
+    /// Makes the compressed Certificate messages of the current credentials now. Those of later
+    /// credentials are made before they replace the current ones.
     pub(crate) fn compress_ahead(&self, algorithms: &[Arc<dyn CompressCertificate>]) {
         // Several configurations with different algorithms may share the set.
         self.compress_ahead.rcu(|known| {
@@ -130,9 +130,9 @@ impl Credentials {
         !current.credentials.is_empty() && !current.credentials.iter().any(fits)
     }
 
-    /// Whether the set contains only the credential with which a session was made. Then every
-    /// client gets this credential, whatever authorities it lists. False for a raw public key,
-    /// which is used only for clients that list this certificate type.
+    /// Whether every client would get the credential with which a session was made: the set
+    /// contains only this credential, and it may be used whatever authorities the client lists.
+    /// False for a raw public key, which is used only for clients that list this certificate type.
     pub(crate) fn contains_only(
         &self,
         credential: SessionCredential,

@@ -106,9 +106,9 @@ fn concurrent_signals_are_not_lost() {
 
 /// An empty store that counts removals.
 #[derive(Default)]
-struct Leaving(AtomicUsize);
+struct RemovalCounter(AtomicUsize);
 
-impl ServerSessionStore for Leaving {
+impl ServerSessionStore for RemovalCounter {
     fn put(&self, _: &[u8], _: Vec<u8>, _: UnixTime) {}
 
     fn take(&self, _: &[u8], _: UnixTime) -> Option<Vec<u8>> {
@@ -129,8 +129,8 @@ impl ServerSessionStore for Leaving {
 fn the_session_is_removed_once_if_sender_and_receiver_fail() {
     let suite = suite::find(CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256).unwrap();
     loom::model(move || {
-        let leaving = Arc::new(Leaving::default());
-        let store: Arc<dyn ServerSessionStore> = leaving.clone();
+        let removals = Arc::new(RemovalCounter::default());
+        let store: Arc<dyn ServerSessionStore> = removals.clone();
         let session = Session::new(suite, 1, None);
         let link = Link::default();
         link.invalidate_on_alert(StoredSession::of_server(&session, &store, [1; 32]));
@@ -140,6 +140,6 @@ fn the_session_is_removed_once_if_sender_and_receiver_fail() {
         });
         link.invalidate_session();
         receiver.join().unwrap();
-        assert_eq!(leaving.0.load(Relaxed), 1);
+        assert_eq!(removals.0.load(Relaxed), 1);
     });
 }

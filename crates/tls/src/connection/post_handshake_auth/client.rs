@@ -27,7 +27,7 @@ use crate::side::Side;
 pub struct CertificateRequested(Box<Request>);
 
 struct Request {
-    /// The transcript ends with the request.
+    /// The state of the handshake, with a transcript that ends with the request.
     context: HandshakeContext<ClientConfig>,
     /// The CertificateRequest message with its header.
     message: Vec<u8>,

@@ -33,7 +33,8 @@ pub(crate) struct HandshakeContext<C> {
 }
 
 impl<C> HandshakeContext<C> {
-    /// Creates the state at the end of a handshake, when the connection does not exist yet.
+    /// Creates the state at the end of a handshake. The connection does not exist yet, so
+    /// [`Self::with_link`] sets its link later.
     pub(crate) fn boxed(
         config: &Arc<C>,
         transcript: &Hash,
@@ -43,7 +44,7 @@ impl<C> HandshakeContext<C> {
         Box::new(Self { config, transcript, certificate_type, link: Link::default() })
     }
 
-    /// Sets the connection.
+    /// Sets the link of the connection.
     pub(crate) fn with_link(mut self: Box<Self>, link: &Link) -> Box<Self> {
         self.link = link.clone();
         self

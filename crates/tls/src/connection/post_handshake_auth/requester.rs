@@ -10,7 +10,8 @@ use crate::connection::link::Link;
 use crate::error::{Error, Misuse};
 use crate::side::Side;
 
-/// Creates any number of certificate requests of a server after the handshake. RFC 9846 4.7.2
+/// The part of a server's connection that creates certificate requests after the handshake, any
+/// number of them. RFC 9846 4.7.2
 ///
 /// A connection has a requester if its client offered post-handshake authentication, and the
 /// configuration has a verifier for clients.
@@ -51,7 +52,7 @@ debug_fields!(CertificateRequester);
 pub struct PendingCertificate(pub(super) Box<Pending>);
 
 pub(super) struct Pending {
-    /// The transcript ends with the request.
+    /// The state of the handshake, with a transcript that ends with the request.
     pub(super) context: HandshakeContext<ServerConfig>,
     pub(super) id: [u8; CONTEXT],
     pub(super) demand: ClientAuth,

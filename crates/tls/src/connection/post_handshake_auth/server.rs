@@ -19,10 +19,11 @@ use crate::record::limits;
 ///
 /// The signature was verified, which proves that the client has the private key of its certificate.
 #[derive(PartialEq, Eq)]
-pub struct ClientCertificate(Box<Answer>);
+pub struct ClientCertificate(Box<CertificateAnswer>);
 
+/// The content of [`ClientCertificate`].
 #[derive(PartialEq, Eq)]
-struct Answer {
+struct CertificateAnswer {
     id: [u8; CONTEXT],
     certificate: Option<(PeerCertificate, SignatureScheme)>,
     verified: bool,
@@ -230,7 +231,7 @@ impl Flight {
             }
             _ => false,
         };
-        let answer = Answer { id: request.id, certificate, verified, received };
+        let answer = CertificateAnswer { id: request.id, certificate, verified, received };
         Ok(ClientCertificate(Box::new(answer)))
     }
 }

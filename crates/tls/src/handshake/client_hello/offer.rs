@@ -33,7 +33,7 @@ pub(crate) struct Offer {
     transcript: Option<Box<Transcript>>,
     pub(crate) random: [u8; 32],
     pub(crate) session_id: ShortList<u8, 32>,
-    pub(crate) to: ClientSessionKey,
+    pub(crate) store_key: ClientSessionKey,
     /// The session that is offered for resumption.
     pub(crate) session: Option<OfferedSession>,
     /// The external keys that are offered, after a TLS 1.3 session.
@@ -73,7 +73,7 @@ impl OfferedSession {
 impl Offer {
     pub(crate) fn new(
         config: &ClientConfig,
-        to: ClientSessionKey,
+        store_key: ClientSessionKey,
         session: Option<Box<Session>>,
     ) -> Result<Self, Error> {
         // All public random values are generated in one call, since each call of the generator has
@@ -99,7 +99,7 @@ impl Offer {
             transcript: None,
             random: *random,
             session_id: ShortList::joined(0, &[session_id]),
-            to,
+            store_key,
             session: session.map(OfferedSession::new),
             pre_shared_keys,
             early_data: false,
@@ -190,12 +190,13 @@ impl Offer {
     ) -> Result<(), Error> {
         self.early_data = false;
         self.replaces_shares = group.is_some();
-        // The server cannot choose a key with another hash than the suite's. RFC 9846 4.2.2
+        // The server has selected a suite, and cannot choose a key with another hash than the
+        // suite's. RFC 9846 4.2.2
         if self.session13().is_some_and(|(session, _)| session.suite.hash != before.algorithm()) {
             self.session = None;
         }
         self.pre_shared_keys.retain(|key| key.hash() == before.algorithm());
-        // The ClientHello would offer no key that the server could choose.
+        // The second ClientHello would offer nothing that the server could accept.
         if config.only_pre_shared_keys && self.session.is_none() && self.pre_shared_keys.is_empty()
         {
             return Err(PeerError::PreSharedKeyDeclined.into());

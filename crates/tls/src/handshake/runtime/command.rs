@@ -41,7 +41,8 @@ pub(crate) enum Command {
     HalfRtt,
     /// Server: skip early data that was not accepted, at most `limit` bytes. RFC 9846 4.3.10
     SkipEarlyData { limit: u32 },
-    /// Server: no further early data can arrive.
+    /// Server: no further early data can arrive, so a record that cannot be opened is an error
+    /// again.
     StopSkippingEarlyData,
     /// Apply this padding to further records. RFC 9846 5.4
     Padding(Padding),

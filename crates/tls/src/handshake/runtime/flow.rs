@@ -69,11 +69,11 @@ impl Flow {
         self.send_with(|out| message.encode(out), |bytes| transcript.add(bytes))
     }
 
-    /// Sends the message that `write` appends, and passes the message's bytes to `see`.
+    /// Sends the message that `write` appends, and passes the message's bytes to `on_encoded`.
     pub(crate) fn send_with<E: Into<Error>>(
         &mut self,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-        see: impl FnOnce(&[u8]),
+        on_encoded: impl FnOnce(&[u8]),
     ) -> Result<(), Error> {
         let flight = self.mailbox()?.transport.flight()?;
         let start = flight.len();
@@ -82,7 +82,7 @@ impl Flow {
             flight.truncate(start);
             return Err(error.into());
         }
-        see(flight.get(start..).unwrap_or_default());
+        on_encoded(flight.get(start..).unwrap_or_default());
         Ok(())
     }
 

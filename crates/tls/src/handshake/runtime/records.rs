@@ -98,7 +98,7 @@ impl Records {
         }
     }
 
-    /// Exchanges the output buffer.
+    /// Swaps the output buffer with the caller's.
     pub(crate) fn swap_out(&mut self, out: &mut Vec<u8>) {
         core::mem::swap(&mut self.out, out);
     }

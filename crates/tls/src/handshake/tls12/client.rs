@@ -14,7 +14,7 @@ use tercel_wire::{
 };
 
 use super::key_exchange::Agreement;
-use super::{auth, finished, key_exchange};
+use super::{certificate_messages, finished, key_exchange};
 use crate::auth::certificate_expectations::timestamp_list;
 use crate::auth::certificate_verify::verify_signature;
 use crate::auth::credential::Credential;
@@ -69,7 +69,7 @@ pub(crate) fn full_handshake(
     async move {
         let (mut server, key) = client.receive_certificate(parameters.timestamps).await?;
         let message = client.receive_certificate_status(parameters.status, &mut server).await?;
-        let agreement = client.receive_server_key_exchange(&message, key)?;
+        let agreement = client.receive_server_key_exchange(message, key)?;
         let request = client.receive_request_and_done().await?;
         client.verify_certificate(&server).await?;
         let credential = match &request {
@@ -109,7 +109,7 @@ pub(crate) struct Client {
     flow: Flow,
     config: Arc<ClientConfig>,
     /// The server's name and port, under which sessions are stored.
-    to: ClientSessionKey,
+    store_key: ClientSessionKey,
     suite: &'static Suite,
     randoms: Randoms,
     transcript: Transcript,
@@ -136,7 +136,7 @@ pub(crate) struct FullHandshakeParameters {
     session_id: ShortList<u8, 32>,
 }
 
-/// A ticket, and the number of seconds for which it can be used.
+/// The lifetime hint of a ticket in seconds, and the ticket.
 type Ticket = (u32, Vec<u8>);
 
 impl Client {
@@ -187,7 +187,7 @@ impl Client {
             limits: limits(&config, hello),
             flow,
             config,
-            to: offer.to,
+            store_key: offer.store_key,
             suite,
             randoms: Randoms { client: offer.random, server: *hello.random },
             transcript,
@@ -207,8 +207,9 @@ impl Client {
         let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
         certificate_type_negotiation::check_server(config, info)?;
         let certificate_type = info.server_certificate_type;
-        let mut server = auth::parse_certificate(&message, Side::Server, certificate_type)?
-            .ok_or(PeerError::EmptyCertificate)?;
+        let mut server =
+            certificate_messages::parse_certificate(&message, Side::Server, certificate_type)?
+                .ok_or(PeerError::EmptyCertificate)?;
         let key = server.public_key()?;
         if suite.authentication != Some(key_exchange::authentication_of(key.kind())) {
             return Err(PeerError::WrongCertificateType.into());
@@ -242,10 +243,11 @@ impl Client {
     }
 
     /// Processes the server's key share, and verifies its signature with the key of the server's
-    /// certificate. RFC 5246 7.4.3, RFC 8422 5.4
+    /// certificate. Drops the message, which shares a buffer with the certificates.
+    /// RFC 5246 7.4.3, RFC 8422 5.4
     fn receive_server_key_exchange(
         &mut self,
-        message: &Message,
+        message: Message,
         key: PublicKey,
     ) -> Result<Agreement, Error> {
         let Self { config, randoms, transcript, info, .. } = self;
@@ -263,9 +265,10 @@ impl Client {
             parsed.signature,
         )?;
         let agreement = key_exchange::respond(group, parsed.params.public)?;
-        transcript.add(message.bytes());
         info.group = Some(group);
         info.peer_signature_scheme = Some(parsed.algorithm);
+        transcript.add(message.bytes());
+        drop(message);
         Ok(agreement)
     }
 
@@ -288,9 +291,9 @@ impl Client {
 
     /// Verifies the server's certificate with the verifier of the configuration. RFC 5246 7.4.2
     async fn verify_certificate(&mut self, server: &PeerCertificate) -> Result<(), Error> {
-        let Self { flow, config, to, .. } = self;
+        let Self { flow, config, store_key, .. } = self;
         let now = config.common.clock.now();
-        identity::verify(flow, &config.verifier, server, Some(&to.server_name), now).await
+        identity::verify(flow, &config.verifier, server, Some(&store_key.server_name), now).await
     }
 
     /// Answers the CertificateRequest with a suitable credential or, if there is none, with an
@@ -301,10 +304,11 @@ impl Client {
     ) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
         let Self { flow, config, transcript, info, .. } = self;
         certificate_type_negotiation::check_client(config, info)?;
-        let (version, form) = (ProtocolVersion::TLS1_2, info.client_certificate_type);
-        let chosen = identity::select_for_server(flow, config, request, version, form).await?;
+        let (version, certificate_type) = (ProtocolVersion::TLS1_2, info.client_certificate_type);
+        let chosen =
+            identity::select_for_server(flow, config, request, version, certificate_type).await?;
         let credential = chosen.as_ref().map(|(credential, _)| credential);
-        auth::send_certificate(flow, transcript, credential)?;
+        certificate_messages::send_certificate(flow, transcript, credential)?;
         Ok(chosen)
     }
 
@@ -326,7 +330,7 @@ impl Client {
     ) -> Result<(), Error> {
         let Self { flow, transcript, info, .. } = self;
         info.own_signature_scheme = Some(scheme);
-        auth::send_verify(flow, transcript, &credential, scheme).await
+        certificate_messages::send_verify(flow, transcript, &credential, scheme).await
     }
 
     /// Sends the client's ChangeCipherSpec and Finished. Returns the server's keys.
@@ -353,8 +357,8 @@ impl Client {
     /// Receives the server's ChangeCipherSpec and Finished. RFC 5246 7.1, 7.4.9
     async fn receive_finished(&mut self, keys: Keys, main: &MainSecret12) -> Result<(), Error> {
         let expected = main.server_verify_data(&self.transcript.digest());
-        // The server protects all following records. The limits apply only to protected records.
-        // RFC 8449 4
+        // The limits apply only to protected records. From here on, the server protects its
+        // records. RFC 8449 4
         self.flow.execute(self.limits)?;
         finished::receive(&mut self.flow, keys, &expected, None).await
     }
@@ -369,10 +373,10 @@ impl Client {
     ) -> Outcome {
         self.info.set_peer(server);
         let session = self.new_session(main, session_id, ticket);
-        let Self { mut flow, config, to, info, randoms, .. } = self;
+        let Self { mut flow, config, store_key, info, randoms, .. } = self;
         let exporter = exporter(main, &randoms, &info);
         flow.connect(Established::tls12(info, exporter, &config.common))?;
-        client_session::keep(&mut flow, &config, &to, session)?;
+        client_session::store_session(&mut flow, &config, &store_key, session)?;
         Ok(Completion::Done)
     }
 
@@ -384,13 +388,13 @@ impl Client {
         id: &[u8],
         ticket: Option<Ticket>,
     ) -> Option<Box<Session>> {
-        let Self { config, to, suite, info, .. } = self;
+        let Self { config, store_key, suite, info, .. } = self;
         config.resumption.store.as_ref()?;
-        let name = &to.server_name;
+        let name = &store_key.server_name;
         let mut session = Box::new(client_session::template(config, name, info, suite, None));
         session.secret = Secret::new(main.as_bytes());
         if let Some(ticket) = ticket {
-            return client_session::under_ticket(config, session, ticket);
+            return client_session::with_ticket(config, session, ticket);
         }
         session.identity = id.to_vec();
         session.lifetime = client_session::LIFETIME_OF_ID;
@@ -405,18 +409,18 @@ impl Client {
 
     /// Creates the connection, and stores the session again, with a new ticket if there is one.
     fn complete_resumed(self, mut session: Box<Session>, ticket: Option<Ticket>) -> Outcome {
-        let Self { mut flow, config, to, mut info, randoms, limits, .. } = self;
+        let Self { mut flow, config, store_key, mut info, randoms, limits, .. } = self;
         flow.execute(limits)?;
         let exporter = exporter(session.main_secret(), &randoms, &info);
         info.restore(&session);
         // Only the ticket and the application protocol can change.
         session.alpn.clone_from(&info.alpn);
         let session = match ticket {
-            Some(ticket) => client_session::under_ticket(&config, session, ticket),
+            Some(ticket) => client_session::with_ticket(&config, session, ticket),
             None => Some(session),
         };
         flow.connect(Established::tls12(info, exporter, &config.common))?;
-        client_session::keep(&mut flow, &config, &to, session)?;
+        client_session::store_session(&mut flow, &config, &store_key, session)?;
         Ok(Completion::Done)
     }
 }

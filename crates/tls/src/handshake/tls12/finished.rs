@@ -11,7 +11,7 @@ use crate::keys::tls12::{KeyBlock, MainSecret12, Randoms, VERIFY_DATA, VerifyDat
 
 /// Derives the keys of an abbreviated handshake, and the contents of both Finished messages, the
 /// server's first. The server's Finished covers the messages so far. The client's Finished also
-/// covers the server's Finished, whose content is known before it arrives. RFC 5246 7.3
+/// covers the server's Finished, whose content is computed here in advance. RFC 5246 7.3
 pub(super) fn abbreviated(
     main: &MainSecret12,
     randoms: &Randoms,
@@ -29,8 +29,8 @@ fn message(verify_data: &VerifyData) -> [u8; MessageHeader::LENGTH + VERIFY_DATA
     [HandshakeType::FINISHED.0, 0, 0, length, a, b, c, d, e, f, g, h, i, j, k, l]
 }
 
-/// Sends ChangeCipherSpec, and Finished under the new keys. `transcript` is given if the peer's
-/// Finished follows.
+/// Sends ChangeCipherSpec, and Finished under the new keys. `transcript` is `Some` if the peer's
+/// Finished follows, which covers this one.
 pub(super) fn send(
     flow: &mut Flow,
     keys: Keys,
@@ -50,8 +50,8 @@ pub(super) fn send(
     )
 }
 
-/// Receives ChangeCipherSpec, and Finished under the new keys. `transcript` is given if the
-/// Finished of this side follows.
+/// Receives ChangeCipherSpec, and Finished under the new keys. `transcript` is `Some` if the
+/// Finished of this side follows, which covers the received one.
 pub(super) async fn receive(
     flow: &mut Flow,
     keys: Keys,

@@ -69,8 +69,8 @@ pub(super) fn offered_identity<'h>(
     }
 }
 
-/// The means by which the new session of a full handshake can be resumed. The ServerHello announces
-/// it.
+/// The means by which the client can resume the new session of a full handshake. The ServerHello
+/// announces a ticket, or contains the ID.
 pub(super) enum ResumptionMeans {
     None,
     Ticket,
@@ -82,7 +82,7 @@ impl ResumptionMeans {
     /// there is a store. RFC 5077 3.2
     pub(super) fn plan(config: &ServerConfig, hello: &ClientHello<'_>) -> Result<Self, Error> {
         let resumption = &config.resumption;
-        // A session that would never be resumed is not offered.
+        // A session that would never be resumed is not issued.
         if !config.binds_sessions() {
             return Ok(Self::None);
         }
@@ -127,7 +127,8 @@ impl SessionWithId {
         let Self { id, session } = self;
         let value = session.as_ref().map(ServerSession::inner);
         resumption_rules::invalidate_on_alert(flow, config, value, &id)?;
-        // Such a store limits only the number of sessions, so large sessions are not stored.
+        // A store that is only for session IDs limits the number of sessions and not their size, so
+        // large sessions are not stored there.
         let too_large = config.resumption.only_session_ids
             && session.as_ref().is_some_and(|session| {
                 let length = |der: &CertificateDer<'_>| der.len();

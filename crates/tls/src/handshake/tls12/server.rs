@@ -16,7 +16,7 @@ use tercel_wire::{
 };
 
 use super::resumption::{ResumptionMeans, SessionWithId};
-use super::{auth, finished, key_exchange, resumption};
+use super::{certificate_messages, finished, key_exchange, resumption};
 use crate::auth::credential::Credential;
 use crate::config::client_auth::ClientAuth;
 use crate::config::server::ServerConfig;
@@ -259,7 +259,11 @@ impl FirstFlight<'_> {
 
     /// Sends the server's Certificate. RFC 5246 7.4.2
     fn send_certificate(&mut self) -> Result<(), Error> {
-        auth::send_certificate(self.flow, &mut self.transcript, Some(&self.credential))
+        certificate_messages::send_certificate(
+            self.flow,
+            &mut self.transcript,
+            Some(&self.credential),
+        )
     }
 
     /// Sends the stapled OCSP response, if there is one and the client requests it. RFC 6066 8
@@ -353,7 +357,8 @@ impl AwaitingClient {
         }
         let message = flow.read_expected(HandshakeType::CERTIFICATE).await?;
         let certificate_type = self.info.client_certificate_type;
-        let client = auth::parse_certificate(&message, Side::Client, certificate_type)?;
+        let client =
+            certificate_messages::parse_certificate(&message, Side::Client, certificate_type)?;
         if client.is_none() && config.client_auth == ClientAuth::Required {
             // TLS 1.2 has no alert that is specific to this case. RFC 5246 7.4.6
             return Err(PeerError::CertificateRequiredTls12.into());
@@ -388,7 +393,8 @@ impl AwaitingClient {
     ) -> Result<(), Error> {
         let Self { transcript, info, .. } = self;
         let offered = &config.common.signature_schemes;
-        let scheme = auth::receive_verify(flow, transcript, &client, offered).await?;
+        let scheme =
+            certificate_messages::receive_verify(flow, transcript, &client, offered).await?;
         info.peer_signature_scheme = Some(scheme);
         let verifier = config.client_verifier.as_ref().ok_or(InternalError::NoCredential)?;
         let now = config.common.clock.now();
@@ -548,7 +554,7 @@ impl<'a> AbbreviatedFlight<'a> {
         let main = if self.is_stored {
             session.main_secret()
         } else {
-            // The main secret is expanded for this handshake only: the session of a ticket is not
+            // The main secret is expanded for this handshake only: a session from a ticket is not
             // used again.
             of_ticket = MainSecret12::resumed(session.suite, session.secret.duplicate());
             &of_ticket

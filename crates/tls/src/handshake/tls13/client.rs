@@ -11,10 +11,10 @@ use tercel_wire::{
     HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello, ServerKeyShare,
 };
 
-use super::auth::{CertificateOptions, ReceivedCertificate};
+use super::authentication_messages::{CertificateOptions, ReceivedCertificate};
 use super::secrets::{ApplicationKeys, application_keys, handshake_keys};
 use super::server_hello::ReceivedServerHello;
-use super::{auth, server_hello};
+use super::{authentication_messages, server_hello};
 use crate::config::client::ClientConfig;
 use crate::connection::export::Exporter;
 use crate::connection::info::{ConnectionInfo, EarlyData, EarlyDataRejection};
@@ -50,8 +50,9 @@ pub(crate) fn handshake(
         flow.execute(Command::Negotiated(ProtocolVersion::TLS1_3))?;
         let offered_early_data = offer.early_data;
         let received = server_hello::receive(flow, config, &mut offer, first).await?;
-        let mut client = Client::new(flow, config, &mut offer, received, offered_early_data);
-        let (server, keys) = client.exchange_keys()?;
+        let (mut client, server_hello) =
+            Client::new(flow, config, &mut offer, received, offered_early_data);
+        let (server, keys) = client.exchange_keys(server_hello)?;
         client.receive_encrypted_extensions(&server).await?;
         let authenticated = server.authenticated();
         let request = client.authenticate_server(server).await?;
@@ -60,7 +61,11 @@ pub(crate) fn handshake(
         if let Some(request) = request {
             client.authenticate(request).await?;
         }
-        auth::send_finished(client.flow, &mut client.transcript, &keys.client_finished)?;
+        authentication_messages::send_finished(
+            client.flow,
+            &mut client.transcript,
+            &keys.client_finished,
+        )?;
         client.flow.install_write(write_keys)?;
         client.complete(exporter, &keys.main, authenticated)
     }
@@ -98,7 +103,6 @@ struct Client<'a> {
     flow: &'a mut Flow,
     config: &'a Arc<ClientConfig>,
     offer: &'a mut Offer,
-    server_hello: Message,
     suite: &'static Suite,
     transcript: Transcript,
     info: ConnectionInfo,
@@ -110,13 +114,14 @@ struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
+    /// Returns the client, and the ServerHello, which only the next step needs.
     fn new(
         flow: &'a mut Flow,
         config: &'a Arc<ClientConfig>,
         offer: &'a mut Offer,
         received: ReceivedServerHello,
         offered_early_data: bool,
-    ) -> Self {
+    ) -> (Self, Message) {
         let ReceivedServerHello { message: server_hello, suite, transcript, retried } = received;
         let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_3, suite.code);
         info.retried = retried;
@@ -127,25 +132,25 @@ impl<'a> Client<'a> {
             });
         }
         let log = SecretLog::new(config.common.key_log.clone(), &offer.random);
-        Self {
+        let client = Self {
             flow,
             config,
             offer,
-            server_hello,
             suite,
             transcript,
             info,
             keys_after_early_data: None,
             early_exporter: None,
             log,
-        }
+        };
+        (client, server_hello)
     }
 
     /// Performs the key exchange and installs the handshake keys. While early data may be sent, the
     /// client's keys are kept for later. RFC 9846 4.3.8, 7.1
-    fn exchange_keys(&mut self) -> Result<(ServerAuth, LaterKeys), Error> {
+    fn exchange_keys(&mut self, server_hello: Message) -> Result<(ServerAuth, LaterKeys), Error> {
         let Self { flow, config, offer, suite, transcript, info, log, .. } = self;
-        let hello = ServerHello::parse(self.server_hello.body())?;
+        let hello = ServerHello::parse(server_hello.body())?;
         if config.only_pre_shared_keys && hello.extensions.pre_shared_key.is_none() {
             return Err(PeerError::PreSharedKeyDeclined.into());
         }
@@ -163,10 +168,11 @@ impl<'a> Client<'a> {
                 let secret = early.early_exporter_secret(&digest);
                 self.early_exporter = Some(Box::new(Exporter::tls13(secret)));
             }
-            ServerAuth::External(key) => info.set_pre_shared_key(key.used()),
+            ServerAuth::External(key) => info.set_pre_shared_key(key.reference()),
             ServerAuth::Session(_) | ServerAuth::Certificate => {}
         }
-        transcript.add(self.server_hello.bytes());
+        transcript.add(server_hello.bytes());
+        drop(server_hello);
         let secret = early.into_handshake(&shared);
         // In middlebox compatibility mode, one change_cipher_spec is sent. RFC 9846 E.4
         let sent_early_data = info.early_data != EarlyData::NotOffered;
@@ -198,6 +204,8 @@ impl<'a> Client<'a> {
                 return Err(PeerError::UnexpectedExtension.into());
             }
         }
+        // No later step needs the ClientHello. The largest messages are still to come.
+        offer.message = Vec::new();
         info.alpn = negotiate::accept_alpn(extensions.alpn.as_ref(), &config.common)?;
         let types = (extensions.server_certificate_type, extensions.client_certificate_type);
         certificate_type_negotiation::accept(types, config, info)?;
@@ -258,10 +266,11 @@ impl<'a> Client<'a> {
         certificate_type_negotiation::check_server(config, info)?;
         let expectations =
             config.common.certificate_expectations(Side::Server, info.server_certificate_type);
-        let received = auth::receive(flow, transcript, &certificate, expectations).await?;
+        let received =
+            authentication_messages::receive(flow, transcript, &certificate, expectations).await?;
         let ReceivedCertificate { certificate, scheme } =
             received.ok_or(PeerError::EmptyCertificate)?;
-        let (name, now) = (&offer.to.server_name, config.common.clock.now());
+        let (name, now) = (&offer.store_key.server_name, config.common.clock.now());
         identity::verify(flow, &config.verifier, &certificate, Some(name), now).await?;
         info.peer_signature_scheme = Some(scheme);
         info.set_peer(certificate);
@@ -271,7 +280,7 @@ impl<'a> Client<'a> {
     /// Receives the server's Finished. RFC 9846 4.5.3
     async fn receive_finished(&mut self, key: &FinishedKey) -> Result<(), Error> {
         let finished = self.flow.read_expected(HandshakeType::FINISHED).await?;
-        auth::check_finished(&finished, &mut self.transcript, key)
+        authentication_messages::check_finished(&finished, &mut self.transcript, key)
     }
 
     /// Derives the application keys, installs the keys for receiving, and ends early data. Returns
@@ -296,15 +305,23 @@ impl<'a> Client<'a> {
     async fn authenticate(&mut self, message: Message) -> Result<(), Error> {
         let Self { flow, config, transcript, info, .. } = self;
         certificate_type_negotiation::check_client(config, info)?;
-        let (version, form) = (ProtocolVersion::TLS1_3, info.client_certificate_type);
-        let chosen = identity::select_for_server(flow, config, &message, version, form).await?;
+        let (version, certificate_type) = (ProtocolVersion::TLS1_3, info.client_certificate_type);
+        let chosen =
+            identity::select_for_server(flow, config, &message, version, certificate_type).await?;
         let credential = chosen.as_ref().map(|(credential, _)| credential);
         let compression = &config.common.certificate_compression;
         let request = CertificateRequest::parse(message.body())?;
         let options = CertificateOptions::of_server(&request, compression);
-        auth::send_certificate(flow, transcript, credential, &[], options)?;
+        authentication_messages::send_certificate(flow, transcript, credential, &[], options)?;
         if let Some((credential, scheme)) = chosen {
-            auth::send_verify(flow, transcript, &credential, scheme, Side::Client).await?;
+            authentication_messages::send_verify(
+                flow,
+                transcript,
+                &credential,
+                scheme,
+                Side::Client,
+            )
+            .await?;
             info.own_signature_scheme = Some(scheme);
         }
         Ok(())
@@ -325,8 +342,14 @@ impl<'a> Client<'a> {
             HandshakeContext::boxed(config, transcript.hash(), info.client_certificate_type)
         });
         let secret = || main.resumption_secret(&transcript.digest());
-        let tickets =
-            client_session::ticket_handler(config, &offer.to, &info, suite, authenticated, secret);
+        let tickets = client_session::ticket_handler(
+            config,
+            &offer.store_key,
+            &info,
+            suite,
+            authenticated,
+            secret,
+        );
         let accepted = info.early_data == EarlyData::Accepted;
         flow.connect(Established {
             info,

@@ -48,7 +48,7 @@ impl Parameters {
 
 /// Checks that apply to each ClientHello of TLS 1.3. RFC 9846 4.2.1, 9.2
 pub(super) fn check_hello(hello: &ClientHello<'_>) -> Result<(), Error> {
-    // In TLS 1.3 this field has a fixed value. RFC 9846 4.2.2
+    // In TLS 1.3 legacy_version has a fixed value. RFC 9846 4.2.2
     if hello.legacy_version != ProtocolVersion::TLS1_2 {
         return Err(PeerError::UnsupportedVersion.into());
     }

@@ -40,9 +40,9 @@ pub(crate) struct AcceptedPsk {
 }
 
 /// Selects the first key of the client that is known and usable, and checks the key's binder.
-/// `external` is the external key that was found before; its identity is never interpreted as a
-/// ticket. The binder covers `transcript` and `partial`. For the check, `partial` is added to
-/// `transcript` and then set to empty.
+/// `external` is the external key that was found before the cipher suite was selected; its identity
+/// is never interpreted as a ticket. The binder covers `transcript` and `partial`. For the check,
+/// `partial` is added to `transcript` and then set to empty.
 pub(crate) async fn accept(
     flow: &mut Flow,
     credential: &mut CredentialForHello<'_>,
@@ -189,7 +189,8 @@ fn age_skew(session: &Session, obfuscated: u32, now: UnixTime) -> i64 {
     theirs.saturating_sub(ours)
 }
 
-/// Returns the number of tickets for this client. `shows_certificate` is set in a full handshake.
+/// Returns the number of tickets for this client. `shows_certificate` is true if the server
+/// authenticates with a certificate.
 pub(crate) fn tickets_to_send(
     config: &ServerConfig,
     hello: &ClientHello<'_>,
@@ -218,8 +219,7 @@ pub(crate) fn tickets_to_send(
     }
 }
 
-/// Sends a ticket for each of the prepared values, with the parameters of `template`.
-/// RFC 9846 4.7.1
+/// Sends a ticket for each element of `prepared`, with the parameters of `template`. RFC 9846 4.7.1
 pub(crate) fn send_tickets(
     flow: &mut Flow,
     config: &ServerConfig,

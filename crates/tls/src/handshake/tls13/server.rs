@@ -13,11 +13,11 @@ use tercel_wire::{
     ServerHelloExtensions, ServerKeyShare, SignatureScheme,
 };
 
-use super::auth::{CertificateOptions, ReceivedCertificate};
+use super::authentication_messages::{CertificateOptions, ReceivedCertificate};
 use super::parameters::Parameters;
 use super::secrets::{ApplicationKeys, application_keys, handshake_keys};
 use super::server_random::{ServerRandoms, TicketRandoms};
-use super::{auth, hello_retry_request, resumption};
+use super::{authentication_messages, hello_retry_request, resumption};
 use crate::auth::credential::Credential;
 use crate::config::client_auth::ClientAuth;
 use crate::config::server::ServerConfig;
@@ -55,8 +55,8 @@ pub(crate) async fn handshake(
 ) -> Outcome {
     let (flow, config) = (&mut flow, &config);
     flow.execute(first_limit(&config.common))?;
-    // This future is boxed, because waiting for the client needs only a third of the memory of the
-    // first flight.
+    // This future is boxed, because waiting for the client needs less than half of the memory of
+    // the first flight.
     let mut sent = boxed(|| send_first_flight(flow, config, first)).await?;
     sent.receive_end_of_early_data(flow).await?;
     if sent.method.requests_certificate(config) {
@@ -98,7 +98,7 @@ pub(crate) async fn send_first_flight(
     if let AuthMethod::Certificate { credential, scheme } = &method {
         flight.send_certificate(credential, *scheme).await?;
     }
-    auth::send_finished(flight.flow, &mut flight.transcript, &server_finished)?;
+    authentication_messages::send_finished(flight.flow, &mut flight.transcript, &server_finished)?;
 
     let FirstFlight { flow, mut transcript, info, early_exporter, log, .. } = flight;
     let ApplicationKeys { client: client_keys, server: server_keys, exporter } =
@@ -232,7 +232,7 @@ impl<'a> FirstFlight<'a> {
                         info.resumed = true;
                         info.server_certificate_type = session.server_certificate_type();
                     }
-                    (None, Some(key)) => info.set_pre_shared_key(key.used()),
+                    (None, Some(key)) => info.set_pre_shared_key(key.reference()),
                     (None, None) => {}
                 }
                 (accepted.early, AuthMethod::PreSharedKey { index, session, early_data })
@@ -416,8 +416,15 @@ impl<'a> FirstFlight<'a> {
             )?;
         }
         let options = CertificateOptions::of_client(hello, &config.common.certificate_compression);
-        auth::send_certificate(flow, transcript, Some(credential), &[], options)?;
-        auth::send_verify(flow, transcript, credential, scheme, Side::Server).await
+        authentication_messages::send_certificate(
+            flow,
+            transcript,
+            Some(credential),
+            &[],
+            options,
+        )?;
+        authentication_messages::send_verify(flow, transcript, credential, scheme, Side::Server)
+            .await
     }
 }
 
@@ -471,7 +478,9 @@ impl AwaitingFinished {
         let message = flow.read().await;
         let expectations =
             config.common.certificate_expectations(Side::Client, self.info.client_certificate_type);
-        match auth::receive(flow, &mut self.transcript, &message, expectations).await? {
+        match authentication_messages::receive(flow, &mut self.transcript, &message, expectations)
+            .await?
+        {
             None if config.client_auth == ClientAuth::Required => {
                 Err(PeerError::CertificateRequired.into())
             }
@@ -490,7 +499,11 @@ impl AwaitingFinished {
     /// Receives the client's Finished. RFC 9846 4.5.3
     async fn receive_finished(&mut self, flow: &mut Flow) -> Result<(), Error> {
         let finished = flow.read_expected(HandshakeType::FINISHED).await?;
-        auth::check_finished(&finished, &mut self.transcript, &self.client_finished)
+        authentication_messages::check_finished(
+            &finished,
+            &mut self.transcript,
+            &self.client_finished,
+        )
     }
 
     /// Installs the client's application keys, sends tickets, and creates the connection.

@@ -17,7 +17,7 @@ pub(crate) struct EarlySecret {
     /// `None` without a pre-shared key. Then the early secret is a constant.
     prk: Option<Prk>,
     /// The salt of the handshake secret, if it was derived together with a binder.
-    salt: OnceLock<HmacKey>,
+    handshake_secret_salt: OnceLock<HmacKey>,
     suite: &'static Suite,
     for_binder_only: bool,
 }
@@ -25,12 +25,14 @@ pub(crate) struct EarlySecret {
 impl EarlySecret {
     /// Extracts the early secret. Without a pre-shared key, zeros are used instead. RFC 9846 7.1
     pub(crate) fn new(suite: &'static Suite, psk: Option<&[u8]>) -> Self {
-        let prk = psk.map(|psk| Prk::extract_with(&Constants::of(suite.hash).zeros, psk));
-        Self { prk, salt: OnceLock::new(), suite, for_binder_only: false }
+        let prk =
+            psk.map(|psk| Prk::extract_with(&Constants::of(suite.hash).early_secret_salt, psk));
+        Self { prk, handshake_secret_salt: OnceLock::new(), suite, for_binder_only: false }
     }
 
-    /// Extracts the early secret, and derives the binder key and the salt of the next stage. These
-    /// steps depend on each other, so they are interleaved with the hashing of a ClientHello.
+    /// Extracts the early secret, and derives the binder key and the salt of the next stage. Each
+    /// step needs the result of the previous one, so the steps are interleaved with the hashing of
+    /// a ClientHello instead of with each other.
     pub(crate) fn with_binder_key(
         suite: &'static Suite,
         psk: &[u8],
@@ -38,17 +40,21 @@ impl EarlySecret {
         interleaved: &mut InterleavedHash<'_>,
     ) -> (Self, FinishedKey) {
         let (hash, constants) = (suite.hash, Constants::of(suite.hash));
-        let empty: &[u8] = &constants.empty;
-        let secret: ShortSecret = interleaved.mac(&constants.zeros, &[psk]);
+        let empty_hash: &[u8] = &constants.empty_hash;
+        let secret: ShortSecret = interleaved.mac(&constants.early_secret_salt, &[psk]);
         let [prk] = interleaved.keys(hash, [secret.as_bytes()]).map(Prk::from_key);
-        let labels = [(kind.binder_label(), empty), (Label::DERIVED, empty)];
+        let labels = [(kind.binder_label(), empty_hash), (Label::DERIVED, empty_hash)];
         let [key, salt]: [ShortSecret; 2] = derive_interleaved(interleaved, &prk, labels);
         let [key, salt] = interleaved.keys(hash, [key.as_bytes(), salt.as_bytes()]);
         let [finished]: [ShortSecret; 1] =
             derive_interleaved(interleaved, &Prk::from_key(key), [(Label::FINISHED, &[])]);
         let [finished] = interleaved.keys(hash, [finished.as_bytes()]);
-        let early =
-            Self { prk: Some(prk), salt: OnceLock::from(salt), suite, for_binder_only: false };
+        let early = Self {
+            prk: Some(prk),
+            handshake_secret_salt: OnceLock::from(salt),
+            suite,
+            for_binder_only: false,
+        };
         (early, FinishedKey(finished))
     }
 
@@ -66,8 +72,8 @@ impl EarlySecret {
         self.prk.as_ref().unwrap_or(&Constants::of(self.suite.hash).early_secret)
     }
 
-    /// Computes the binder: an HMAC over the ClientHello without its binders, with which a client
-    /// proves possession of the key. RFC 9846 4.3.11.2
+    /// Computes the binder, with which a client proves possession of the key: an HMAC over the
+    /// transcript, which ends with the ClientHello without its binders. RFC 9846 4.3.11.2
     pub(crate) fn binder(&self, kind: PskKind, transcript_hash: &Digest) -> Digest {
         let finished_key =
             derive::<{ ShortSecret::MAX_LEN }>(&self.binder_key(kind), Label::FINISHED, &[]);
@@ -78,18 +84,18 @@ impl EarlySecret {
     /// depends only on the pre-shared key.
     fn binder_key(&self, kind: PskKind) -> Prk {
         let (hash, prk) = (self.suite.hash, self.prk());
-        let empty: &[u8] = &Constants::of(hash).empty;
+        let empty_hash: &[u8] = &Constants::of(hash).empty_hash;
         let label = kind.binder_label();
-        if self.for_binder_only || self.salt.get().is_some() {
+        if self.for_binder_only || self.handshake_secret_salt.get().is_some() {
             return Prk::from_bytes(
                 hash,
-                derive::<{ ShortSecret::MAX_LEN }>(prk, label, empty).as_bytes(),
+                derive::<{ ShortSecret::MAX_LEN }>(prk, label, empty_hash).as_bytes(),
             );
         }
         let [key, salt]: [ShortSecret; 2] =
-            derive_secrets(prk, [(label, empty), (Label::DERIVED, empty)]);
+            derive_secrets(prk, [(label, empty_hash), (Label::DERIVED, empty_hash)]);
         let [key, salt] = HmacKey::batch(hash, [key.as_bytes(), salt.as_bytes()]);
-        _ = self.salt.set(salt);
+        _ = self.handshake_secret_salt.set(salt);
         Prk::from_key(key)
     }
 
@@ -118,14 +124,14 @@ impl EarlySecret {
     /// Extracts the handshake secret from the (EC)DHE shared secret.
     pub(crate) fn into_handshake(self, shared: &SharedSecret) -> HandshakeSecret {
         let constants = Constants::of(self.suite.hash);
-        let prk = match (self.salt.get(), &self.prk) {
+        let prk = match (self.handshake_secret_salt.get(), &self.prk) {
             (Some(salt), _) => Prk::extract_with(salt, shared.as_bytes()),
-            (None, None) => Prk::extract_with(&constants.derived, shared.as_bytes()),
+            (None, None) => Prk::extract_with(&constants.handshake_secret_salt, shared.as_bytes()),
             // This is a client's external key, whose binder was computed with another
             // `EarlySecret`.
             (None, Some(prk)) => {
                 let salt =
-                    derive::<{ ShortSecret::MAX_LEN }>(prk, Label::DERIVED, &constants.empty);
+                    derive::<{ ShortSecret::MAX_LEN }>(prk, Label::DERIVED, &constants.empty_hash);
                 Prk::extract(self.suite.hash, salt.as_bytes(), shared.as_bytes())
             }
         };

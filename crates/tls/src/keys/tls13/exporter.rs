@@ -45,7 +45,7 @@ impl ExporterSecret {
             return Err(InternalError::Encode.into());
         }
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());
-        let secret = derive_secret(&prk, label, &Constants::of(self.hash).empty);
+        let secret = derive_secret(&prk, label, &Constants::of(self.hash).empty_hash);
         let prk = Prk::from_bytes(self.hash, secret.as_bytes());
         expand_label(&prk, b"exporter", &Hash::digest(self.hash, &[context]), out);
         Ok(())

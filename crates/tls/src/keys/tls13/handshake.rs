@@ -24,13 +24,13 @@ impl HandshakeSecret {
     /// Derives the handshake traffic secrets, and the salt of the main secret, which depends only
     /// on the handshake secret. `transcript_hash` covers ClientHello to ServerHello.
     pub(crate) fn into_traffic_secrets(self, transcript_hash: &Digest) -> HandshakeTrafficSecrets {
-        let empty = &Constants::of(self.suite.hash).empty;
-        let derived: [(Label, &[u8]); 3] = [
+        let empty_hash = &Constants::of(self.suite.hash).empty_hash;
+        let inputs: [(Label, &[u8]); 3] = [
             (Label::CLIENT_HANDSHAKE_TRAFFIC, transcript_hash),
             (Label::SERVER_HANDSHAKE_TRAFFIC, transcript_hash),
-            (Label::DERIVED, empty),
+            (Label::DERIVED, empty_hash),
         ];
-        let [client, server, salt] = derive_secrets(&self.prk, derived);
+        let [client, server, salt] = derive_secrets(&self.prk, inputs);
         HandshakeTrafficSecrets { client, server, salt, suite: self.suite }
     }
 }

@@ -25,8 +25,8 @@ impl MainSecret {
     pub(crate) fn application_secrets(&self, transcript_hash: &Digest) -> ApplicationSecrets {
         let labels =
             [Label::CLIENT_APPLICATION_TRAFFIC, Label::SERVER_APPLICATION_TRAFFIC, Label::EXPORTER];
-        let derived = labels.map(|label| (label, &**transcript_hash));
-        let [client, server, exporter] = derive_secrets(&self.prk, derived);
+        let inputs = labels.map(|label| (label, &**transcript_hash));
+        let [client, server, exporter] = derive_secrets(&self.prk, inputs);
         ApplicationSecrets {
             suite: self.suite,
             client: TrafficSecret::new(self.suite, client),

@@ -13,9 +13,11 @@
 //! | early traffic | `early_secrets` | after early data |
 //! | early exporter | `early_secrets`, `early_exporter_secret` | with the connection |
 //! | Handshake Secret | `into_handshake` | in `into_traffic_secrets` |
-//! | handshake traffic | `into_traffic_secrets` | in `into_keys`; Finished keys at the end |
+//! | handshake traffic | `into_traffic_secrets` | in `into_keys` |
+//! | Finished keys | `into_keys` | after the handshake |
 //! | Main Secret | `into_keys` | after the client's Finished |
-//! | application traffic, exporter | `application_secrets` | at a key update; with the connection |
+//! | application traffic | `application_secrets` | at a key update, or with the connection |
+//! | exporter | `application_secrets` | with the connection |
 //! | resumption | `resumption_secret` | after the tickets |
 //!
 //! Each secret is a type that is zeroized when it is dropped.

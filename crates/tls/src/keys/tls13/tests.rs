@@ -66,8 +66,8 @@ fn walk(suite: &'static Suite, psk: Option<&[u8]>) {
 
     let early = EarlySecret::new(suite, psk);
     if let Some(psk) = psk {
-        // The binder is computed twice, as after a HelloRetryRequest. At the second time, the salt
-        // has been derived already.
+        // The binder is computed twice, as after a HelloRetryRequest. The second time, the salt has
+        // already been derived.
         assert_eq!(*early.binder(PskKind::Resumption, &hello), *binder);
         assert_eq!(*early.binder(PskKind::Resumption, &hello), *binder);
         let alone = EarlySecret::for_binder(suite, psk);

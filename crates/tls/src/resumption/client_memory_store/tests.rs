@@ -79,7 +79,7 @@ fn equal_keys_have_equal_hashes_and_each_field_distinguishes_keys() {
         digest[31] = last;
         digest
     };
-    // The names include some that are longer than one piece.
+    // The second name is longer than [`PIECE`].
     for name in ["a.example", &format!("{0}.{0}.example", "b".repeat(PIECE)), "127.0.0.1", "::1"] {
         let one = key(name, Some(443), of_digest(7));
         let same = key(&name.to_uppercase(), Some(443), of_digest(7));
@@ -227,9 +227,9 @@ fn a_value_and_its_bytes_are_the_same_session() {
 }
 
 /// A store that implements only the methods for bytes.
-struct BytesAlone(ClientMemoryStore);
+struct BytesOnlyStore(ClientMemoryStore);
 
-impl ClientSessionStore for BytesAlone {
+impl ClientSessionStore for BytesOnlyStore {
     fn put(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime) {
         self.0.put(key, session, expires);
     }
@@ -242,7 +242,7 @@ impl ClientSessionStore for BytesAlone {
 #[test]
 fn a_store_without_the_methods_for_values_gets_bytes() {
     let (a, bytes) = (key("a.example"), session(9).to_bytes().unwrap());
-    let store = BytesAlone(ClientMemoryStore::default());
+    let store = BytesOnlyStore(ClientMemoryStore::default());
     store.put_session(&a, session(9), at(100));
     assert_eq!(store.0.take(&a, at(1)), Some(bytes.clone()));
     store.put(&a, bytes.clone(), at(100));

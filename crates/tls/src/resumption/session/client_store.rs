@@ -19,8 +19,8 @@ pub trait ClientSessionStore: Send + Sync {
     ///
     /// By default, the session is stored like any other. A store that knows which names belong
     /// together may return the session for another of these names. The client then verifies the
-    /// server's certificate for that name before it sends anything, and does not use the session if
-    /// the certificate is refused.
+    /// session's certificate for that name before it sends anything, and does not use the session
+    /// if the certificate is refused.
     fn put_across_names(&self, key: &ClientSessionKey, session: Vec<u8>, expires: UnixTime) {
         self.put(key, session, expires);
     }
@@ -32,9 +32,9 @@ pub trait ClientSessionStore: Send + Sync {
     /// Removes all sessions of `key`. This method is called after a fatal alert on a connection of
     /// one of these sessions. RFC 5246 7.2.2
     ///
-    /// It is called only on the store in the connection's configuration. A session that is stored
-    /// as a value ([`ClientSession`]) is not resumed from any other store, either. The application
-    /// has to remove copies as bytes from other stores.
+    /// It is called only on the store in the connection's configuration. If another store contains
+    /// the session as a value ([`ClientSession`]), the session is not resumed from that store
+    /// either. If another store contains it as bytes, the application has to remove it there.
     ///
     /// By default, all sessions are taken one after the other. A store whose [`Self::take`] returns
     /// sessions of other keys has to override this method, because the default would remove those
@@ -84,7 +84,26 @@ impl ClientSessionKey {
         Self { server_name, port, configuration }
     }
 
-    /// Writes `name 1.. | has port 1 | [port 2] | configuration 32`.
+    /// Returns the name by which the client knows the server.
+    #[must_use]
+    pub fn server_name(&self) -> &ServerName<'static> {
+        &self.server_name
+    }
+
+    /// Returns the port, if it distinguishes servers.
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// Returns the digest of the client's configuration.
+    #[must_use]
+    pub fn configuration(&self) -> &[u8; 32] {
+        &self.configuration
+    }
+
+    /// Writes `name 1.. | has port 1 | [port 2] | configuration 32`. The number after a field is
+    /// its length in bytes, and with `..` the length of its length prefix.
     pub(crate) fn write(&self, writer: &mut Writer<'_>) {
         writer.opaque8(self.server_name.to_str().as_bytes());
         writer.u8(u8::from(self.port.is_some()));
@@ -159,5 +178,5 @@ impl Hash for ClientSessionKey {
 /// The number of letters of a name that are hashed in one call.
 pub(crate) const PIECE: usize = 32;
 
-/// The maximum number of sessions per server, which is written as one byte.
+/// The maximum number of sessions per server. The number is written as one byte.
 pub(crate) const MAX_SESSIONS_EACH: usize = 0xff;

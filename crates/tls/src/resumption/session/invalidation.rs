@@ -58,7 +58,8 @@ impl StoredSession {
             {
                 Arc::clone(first)
             }
-            // One store may be a cache of another store, and the cache may be dropped first.
+            // The first reference is to another store or ID. It cannot be used here: the other
+            // store may be a cache of this one, for instance, and may be dropped first.
             _ => Arc::new(Self::of(location(), Some(Arc::clone(first)))),
         }
     }

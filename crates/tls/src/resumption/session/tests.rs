@@ -70,7 +70,7 @@ fn writing_does_not_grow_the_buffer() {
     full.context_digest = ContextDigest::read(&[1; ContextDigest::MAX_LENGTH]).unwrap();
     full.identity = vec![2; 0xffff];
     full.pre_shared_key =
-        Some(UsedKey { external_identity: vec![3; 0xffff], fingerprint: [4; 32] });
+        Some(PskReference { external_identity: vec![3; 0xffff], fingerprint: [4; 32] });
     full.peer_chain = vec![CertificateDer::from(vec![5; 1]); 1000].into();
     full.peer_raw_public_key = Some(vec![6; 0xffff].into());
     full.peer_certificate_digest = Some([7; 32]);
@@ -129,7 +129,7 @@ fn every_two_changed_bits_are_detected_also_in_the_checksum() {
 }
 
 /// The bytes in tickets have no checksum, since sealing detects damage. If damaged bytes can be
-/// decoded nevertheless, they encode to the same bytes again.
+/// decoded nevertheless, the result has the damaged bytes as its encoding.
 #[test]
 fn no_two_encodings_are_one_session() {
     for session in sessions() {

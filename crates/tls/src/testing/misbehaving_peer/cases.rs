@@ -71,8 +71,8 @@ impl Case {
         match self.tested {
             Side::Client => ScriptedPeer::new(Task::server(self.server()), script),
             Side::Server => {
-                let to = ClientSessionKey::new(name(), None, [0; 32]);
-                ScriptedPeer::new(Task::client(self.client(), to), script)
+                let store_key = ClientSessionKey::new(name(), None, [0; 32]);
+                ScriptedPeer::new(Task::client(self.client(), store_key), script)
             }
         }
     }
@@ -81,7 +81,7 @@ impl Case {
     pub(super) fn sequence(&self) -> Vec<Outgoing> {
         let mut peer = self.peer(Box::new(|_, due| vec![due]));
         peer.run(self.tested());
-        peer.said
+        peer.original_records
     }
 
     /// Runs the handshake with this script.

@@ -25,11 +25,11 @@ fn early_data_is_accepted_only_with_the_first_key() {
     let name = ServerName::try_from("localhost").unwrap();
     let client = ClientConfig::builder().pre_shared_keys([key()]).early_data(true).build().unwrap();
     let now = client.common.clock.now();
-    let to = ClientSessionKey::new(name.clone(), None, client.resumption.context_digest);
+    let store_key = ClientSessionKey::new(name.clone(), None, client.resumption.context_digest);
     let session = session(now);
     let expires = session.expires();
     let store = client.resumption.store.as_ref().unwrap();
-    store.put_session(&to, ClientSession::new(Box::new(session)), expires);
+    store.put_session(&store_key, ClientSession::new(Box::new(session)), expires);
 
     let server = ServerConfig::builder().pre_shared_keys([key()]).build().unwrap();
     let script = |_, due: Outgoing| match due.kind() {

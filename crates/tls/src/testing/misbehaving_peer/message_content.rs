@@ -373,7 +373,8 @@ pub(super) fn alter_client_hello(
     })
 }
 
-/// Returns the message, edited if it is the nth of this type; `seen` counts them.
+/// Returns the message, edited if it is the nth of this type. `seen` counts the messages of this
+/// type.
 pub(super) fn changed(
     due: Outgoing,
     kind: Type,

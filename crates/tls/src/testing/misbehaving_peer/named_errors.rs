@@ -1,5 +1,5 @@
-//! Tests of errors that no other test asserts by name. Messages of a real peer provoke each of
-//! them.
+//! Tests of errors that no other test asserts by name. The changed messages of a scripted peer
+//! provoke each of them.
 //!
 //! `tests/structure/peer_errors.rs` checks that each error is asserted in a test.
 
@@ -33,7 +33,7 @@ use crate::resumption::session::client_session::ClientSession;
 use crate::resumption::session::client_store::{ClientSessionKey, ClientSessionStore};
 use crate::side::Side;
 
-/// The cases in which the server has a certificate and each side sends one hello.
+/// The cases in which only the server has a certificate, and each side sends one hello.
 fn plain_cases(tested: Side) -> impl Iterator<Item = Case> {
     cases().filter(move |case| {
         case.tested == tested && !case.client_auth && !case.retry && !case.pre_shared_key
@@ -200,8 +200,9 @@ fn a_client_without_a_protocol_in_common_is_refused() {
     for case in plain_cases(Side::Server) {
         let client = case.client_builder().alpn(&["h2"]).build().unwrap();
         let server = ServerConfig::builder().credential(credential()).alpn(&["http/1.1"]);
-        let to = ClientSessionKey::new(name(), None, [0; 32]);
-        let mut peer = ScriptedPeer::new(Task::client(client, to), Box::new(|_, due| vec![due]));
+        let store_key = ClientSessionKey::new(name(), None, [0; 32]);
+        let mut peer =
+            ScriptedPeer::new(Task::client(client, store_key), Box::new(|_, due| vec![due]));
         let outcome = peer.run(Handshake::server(server.build().unwrap()));
         assert_error(&outcome, PeerError::NoApplicationProtocol, case);
     }
@@ -277,7 +278,7 @@ fn renegotiation_info_is_present_and_empty() {
 fn a_peer_without_the_extended_main_secret_is_refused_if_it_is_required() {
     let case = case(Side::Client, |case| !case.tls13() && !case.client_auth);
     let client = case.client_builder().require_extended_main_secret(true).build().unwrap();
-    let outcome = play_client(&client, case.server(), |due| match due.kind() {
+    let outcome = run_client(&client, case.server(), |due| match due.kind() {
         Some(Type::SERVER_HELLO) => edited(due, |message| {
             let mut hello = ServerHello::parse(&message[4..]).unwrap();
             hello.extensions.extended_master_secret = None;
@@ -297,8 +298,8 @@ fn a_peer_without_the_extended_main_secret_is_refused_if_it_is_required() {
         })],
         _ => vec![due],
     };
-    let to = ClientSessionKey::new(name(), None, [0; 32]);
-    let mut peer = ScriptedPeer::new(Task::client(case.client(), to), Box::new(script));
+    let store_key = ClientSessionKey::new(name(), None, [0; 32]);
+    let mut peer = ScriptedPeer::new(Task::client(case.client(), store_key), Box::new(script));
     let outcome = peer.run(Handshake::server(server));
     assert_error(&outcome, PeerError::ExtendedMainSecretRequired, case);
 }
@@ -309,7 +310,7 @@ fn a_server_chooses_a_protocol_that_was_offered() {
     for case in plain_cases(Side::Client) {
         let client = case.client_builder().alpn(&["h2"]).build().unwrap();
         let other = Some(ProtocolName(b"http/1.1"));
-        let outcome = play_client(&client, case.server(), |due| match due.kind() {
+        let outcome = run_client(&client, case.server(), |due| match due.kind() {
             Some(Type::SERVER_HELLO) if !case.tls13() => edited(due, |message| {
                 let mut hello = ServerHello::parse(&message[4..]).unwrap();
                 hello.extensions.alpn = other;
@@ -363,7 +364,7 @@ fn a_certificate_in_tls12_is_on_a_curve_that_was_offered() {
     // with a P-256 key.
     let server = ServerConfig::builder().credential(ed25519_credential()).build().unwrap();
     let other = case_certificate(case);
-    let outcome = play_client(&client, server, |due| match due.kind() {
+    let outcome = run_client(&client, server, |due| match due.kind() {
         Some(Type::CERTIFICATE) => other.clone(),
         _ => due,
     });
@@ -398,7 +399,7 @@ fn a_ticket_lives_for_seven_days_at_most() {
     }
 }
 
-/// Admits early data every time.
+/// A replay guard that always admits early data.
 struct Admit;
 
 impl AdmitEarlyData for Admit {
@@ -468,8 +469,8 @@ fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>, early: &[u8]) -
     None
 }
 
-/// Plays this client against a server whose messages are changed by `script`.
-fn play_client(
+/// Runs this client against a server whose messages are changed by `script`.
+fn run_client(
     client: &Arc<ClientConfig>,
     server: Arc<ServerConfig>,
     script: impl Fn(Outgoing) -> Outgoing,

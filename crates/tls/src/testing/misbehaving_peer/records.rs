@@ -227,7 +227,7 @@ fn a_sealed_record_with_a_changed_bit_does_not_open() {
         for byte in 5..length {
             let outcome = case.run(|place, due| match due {
                 Outgoing::Sealed(kind, content) if place == last => {
-                    vec![Outgoing::Bent(kind, content, byte)]
+                    vec![Outgoing::Corrupted(kind, content, byte)]
                 }
                 due => vec![due],
             });

@@ -1,5 +1,5 @@
-//! Tests of servers that select a reserved value. A client offers such values so that servers keep
-//! ignoring unknown values. RFC 8701 3.1
+//! Tests of servers that select a reserved value (GREASE). A client offers such values so that
+//! servers keep ignoring unknown values. RFC 8701 3.1
 //!
 //! Every such selection ends the handshake. The tests try all sixteen values, one of which was
 //! offered.

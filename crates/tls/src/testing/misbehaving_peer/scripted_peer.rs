@@ -26,7 +26,7 @@ pub(super) enum Outgoing {
     /// A record of this type without content, padded with this many zeros in TLS 1.3.
     Empty(ContentType, usize),
     /// A record in which one bit of the byte at this position is changed after sealing.
-    Bent(ContentType, Vec<u8>, usize),
+    Corrupted(ContentType, Vec<u8>, usize),
     /// These bytes, unprotected.
     Raw(Vec<u8>),
 }
@@ -45,7 +45,7 @@ pub(super) struct ScriptedPeer<'s> {
     ended: bool,
     change_cipher_spec: bool,
     /// The records that the protocol produces, in order, before the script changes them.
-    pub(super) said: Vec<Outgoing>,
+    pub(super) original_records: Vec<Outgoing>,
     pub(super) alerts: Vec<AlertDescription>,
 }
 
@@ -71,7 +71,7 @@ impl<'s> ScriptedPeer<'s> {
             joiner: Joiner::default(),
             ended: false,
             change_cipher_spec: false,
-            said: Vec::new(),
+            original_records: Vec::new(),
             alerts: Vec::new(),
         }
     }
@@ -97,7 +97,8 @@ impl<'s> ScriptedPeer<'s> {
                 Ok(Next::Receive) => {}
                 Ok(other) => panic!("no question was configured: {other:?}"),
                 Err(error) => {
-                    // The peer may first have to process a flight before it has the alert's keys.
+                    // The peer may have to process a flight before it has the keys under which the
+                    // alert is sent.
                     self.advance(&mut to_peer, &mut Vec::new());
                     self.read(&mut to_peer);
                     let expected = match error {
@@ -121,7 +122,7 @@ impl<'s> ScriptedPeer<'s> {
                 let kind = ContentType::CHANGE_CIPHER_SPEC;
                 Sealer::new().seal_to(kind, content, out).unwrap();
             }
-            Outgoing::Bent(kind, content, byte) => {
+            Outgoing::Corrupted(kind, content, byte) => {
                 let start = out.len();
                 self.sealer.seal_to(*kind, content, out).unwrap();
                 out[start + byte] ^= 1 << (byte % 8);
@@ -252,8 +253,8 @@ impl<'s> ScriptedPeer<'s> {
     }
 
     fn send(&mut self, due: Outgoing, out: &mut Vec<u8>) {
-        let place = self.said.len();
-        self.said.push(due.clone());
+        let place = self.original_records.len();
+        self.original_records.push(due.clone());
         for outgoing in (self.script)(place, due) {
             self.write(&outgoing, out);
         }

@@ -1,5 +1,5 @@
-//! OCSP responses and timestamps in the entries of a Certificate message. Unsolicited responses and
-//! timestamps are refused. Those for CA certificates are ignored.
+//! OCSP responses and timestamps in the entries of a Certificate message. They are refused if they
+//! were not requested, and ignored in the entries of CA certificates otherwise.
 
 use tercel_wire::{
     AlertDescription as Alert, Certificate, CertificateEntry, CertificateEntryExtensions,
@@ -68,8 +68,8 @@ fn unsolicited_certificate_extensions_are_refused() {
 fn a_response_for_an_authority_is_ignored() {
     let client = case(Side::Client, Case::tls13);
     for (number, of_leaf) in [nothing(), response()].into_iter().enumerate() {
-        // The extension is accepted; the handshake fails only because the transcript's signature
-        // does not match.
+        // The extension is accepted. The handshake fails only because the signature in
+        // CertificateVerify covers the unchanged Certificate.
         let outcome = with(client, of_leaf, response());
         assert_alert(&outcome, Alert::DECRYPT_ERROR, number);
     }

@@ -198,7 +198,7 @@ fn secret_of(end: &Connection) -> TrafficSecret {
     end.sender.keys().as_ref().unwrap().traffic_secret().unwrap().duplicate()
 }
 
-/// Returns the first result that is not data. If all results are data, returns the last data.
+/// Returns the first result that is not data, or else whether data arrived.
 fn receive(end: &mut Connection, received: &mut ReceiveBuffer) -> Result<Event, Error> {
     let mut seen = Event::Nothing;
     loop {

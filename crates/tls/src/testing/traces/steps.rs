@@ -1,8 +1,8 @@
 //! Each step of a trace by itself: its results are computed from its inputs.
 //!
-//! This covers values that no interface returns: derived salts, keys and IVs, Finished keys, the
-//! binder. They are computed as in [`crate::keys::tls13`], with the crypto crate; the parent module
-//! checks that the same secrets lead to the same records.
+//! The tests cover values that no interface returns: derived salts, keys and IVs, Finished keys,
+//! the binder. They are computed as in [`crate::keys::tls13`], with the crypto crate; the parent
+//! module checks that the same secrets lead to the same records.
 
 use tercel_crypto::{Hash, HashAlgorithm, HmacKey, Prk, hkdf_extract};
 use tercel_wire::MessageHeader;

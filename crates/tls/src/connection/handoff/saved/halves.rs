@@ -64,8 +64,9 @@ pub(super) fn read_sender(
 }
 
 pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
-    // The sender's encoding contains the link, and tickets are written last. The configuration of
-    // the restored connection determines whether truncation is tolerated.
+    // Not written here: the link, which the sender's encoding contains; the tickets, which are
+    // written later; and whether truncation is tolerated, which the configuration of the restored
+    // connection determines.
     let Receiver { opener, post_handshake, state } = receiver;
     let PostHandshake {
         side: _,

@@ -3,7 +3,7 @@
 //! ```text
 //! group 2 | peer's scheme 2 | own scheme 2 | ALPN 1.. | server name 2.. | flags 1 | early data 1
 //! OCSP response 3.. | timestamps 3.. | certificate types 2 | raw public key 2.. | chain 3.. of 3..
-//! age skew 1.. | digest 1.. | pre-shared key: see `write_used_key`
+//! age skew 1.. | digest 1.. | pre-shared key: see `write_psk_reference`
 //! new sessions 3.. of (id 1.. | session 3.. | expires 8)
 //! ```
 
@@ -16,7 +16,8 @@ use tercel_wire::{
 
 use crate::connection::info::{ConnectionInfo, EarlyData, NewSession};
 use crate::resumption::codec::{
-    not_empty, read_chain, read_code, read_name, read_used_key, write_chain, write_used_key,
+    not_empty, read_chain, read_code, read_name, read_psk_reference, write_chain,
+    write_psk_reference,
 };
 
 /// Returns an upper bound of the number of bytes that [`write()`] writes, except for a small
@@ -91,7 +92,7 @@ pub(super) fn write(w: &mut Writer<'_>, info: &ConnectionInfo) {
     write_chain(w, peer_chain);
     w.opaque8(ticket_age_skew.map(i32::to_be_bytes).as_ref().map_or(&[], |skew| skew.as_slice()));
     w.opaque8(info.peer_certificate_digest().map_or(&[], |digest| digest.as_slice()));
-    write_used_key(w, info.used_key());
+    write_psk_reference(w, info.psk_reference());
     w.vec24(|w| {
         for NewSession { id, session, expires } in info.new_sessions() {
             w.opaque8(id);
@@ -139,7 +140,7 @@ pub(super) fn read(
         [] => None,
         digest => Some(digest.try_into().ok()?),
     });
-    if let Some(key) = read_used_key(r)? {
+    if let Some(key) = read_psk_reference(r)? {
         info.set_pre_shared_key(key);
     }
     let mut sessions = r.vec24().ok()?;

@@ -1,5 +1,6 @@
 //! Saves connections as bytes, to continue them in another process. A number after a field is the
-//! field's length in bytes:
+//! field's length in bytes. `2..` means a field with a length prefix of two bytes, and `3.. of 3..`
+//! a list with a length prefix of three bytes, whose fields have such prefixes too:
 //!
 //! ```text
 //! format 2 (always 0002) | side 1 | version 2 | cipher suite 2

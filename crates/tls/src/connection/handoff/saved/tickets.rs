@@ -1,7 +1,7 @@
 //! Encoding of the state with which a client stores tickets.
 //!
 //! ```text
-//! key: see `resumption/session/client_store.rs` | left 1 | session 3..
+//! key: see `resumption/session/client_store.rs` | tickets left to process 1 | session 3..
 //! ```
 //!
 //! The secret of the session is the resumption secret. The store and the clock are not saved: they
@@ -51,8 +51,8 @@ pub(super) fn read(
         return None;
     }
     let secret = ResumptionSecret::from_bytes(suite, template.secret.as_bytes())?;
-    // The key contains the requirements that the server met. Therefore a configuration with other
-    // requirements does not find the session.
+    // The key contains a digest of the requirements that the server met. Therefore a configuration
+    // with other requirements does not find the session.
     Some(config.resumption.store.as_ref().map(|store| {
         let clock = Arc::clone(&config.common.clock);
         Box::new(TicketHandler { secret, template, key, store: Arc::clone(store), clock, left })

@@ -1,7 +1,8 @@
-//! Shared ticket keys, and the encoding in which one program distributes them to servers:
+//! Shared ticket keys, and the encoding in which one program distributes them to servers. The
+//! number after a field is its length in bytes:
 //!
 //! ```text
-//! version 2 = 0001 | current | has next 1 | [next] | has previous 1 | [previous]
+//! format version 2 (always 0001) | current | has next 1 | [next] | has previous 1 | [previous]
 //! key: name 16 | secret 32 | not_before 8, seconds since the epoch
 //! ```
 

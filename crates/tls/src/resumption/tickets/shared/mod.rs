@@ -122,7 +122,7 @@ impl TicketSealer for SharedTickets {
         let session = sealing::open(&subkey, FORMAT, sealed)?;
         // The subkey is cached only after the ticket was opened, so that invented salts cannot
         // evict subkeys in use.
-        state.keys.opening.keep(id, subkey);
+        state.keys.opening.insert(id, subkey);
         Some(session)
     }
 
@@ -240,8 +240,9 @@ const SUBKEY: &[u8] = b"tercel ticket subkey 1";
 /// and each key in use.
 const MAX_CACHED_SUBKEYS: usize = 1024;
 
-/// The number of attempts to seal a ticket: two for each case in which another thread changes the
-/// state first: to a subkey of an older key, to a subkey of a newer key, or to new keys.
+/// The number of attempts to seal a ticket. With a new subkey, sealing takes two attempts: one
+/// installs the subkey, the other uses it. The rest is for threads that change the state first: to
+/// a subkey of an older key, to a subkey of a newer key, or to new keys.
 const ATTEMPTS: usize = 8;
 
 #[cfg(all(test, loom))]

@@ -40,7 +40,7 @@ impl OpeningSubkeys {
     /// Inserts a subkey that opened a ticket, and evicts the oldest subkey if the cache is full. If
     /// another thread inserts a subkey at the same time, this one is dropped and will be derived
     /// again.
-    pub(super) fn keep(&self, id: &Id, key: AeadKey) {
+    pub(super) fn insert(&self, id: &Id, key: AeadKey) {
         let entries = self.entries.load();
         let Err(mut place) = entries.binary_search_by(|entry| entry.id.cmp(id)) else { return };
         let mut changed = Vec::with_capacity(self.capacity.min(entries.len().saturating_add(1)));
@@ -75,8 +75,8 @@ mod tests {
 
     use super::*;
 
-    fn keep(subkeys: &OpeningSubkeys, first: u8) {
-        subkeys.keep(&id(first), AeadKey::new(AeadAlgorithm::Aes256Gcm, &[first; 32]).unwrap());
+    fn insert(subkeys: &OpeningSubkeys, first: u8) {
+        subkeys.insert(&id(first), AeadKey::new(AeadAlgorithm::Aes256Gcm, &[first; 32]).unwrap());
     }
 
     fn id(first: u8) -> Id {
@@ -89,7 +89,7 @@ mod tests {
     fn each_subkey_is_found_by_its_id() {
         let subkeys = OpeningSubkeys::new(8);
         for first in [5, 1, 7, 3] {
-            keep(&subkeys, first);
+            insert(&subkeys, first);
         }
         for first in [1, 3, 5, 7] {
             let mut sealed = [0; 16];
@@ -106,7 +106,7 @@ mod tests {
         for order in [[1, 5, 9, 3], [9, 5, 1, 3], [5, 1, 9, 3], [5, 1, 9, 11]] {
             let subkeys = OpeningSubkeys::new(3);
             for first in order {
-                keep(&subkeys, first);
+                insert(&subkeys, first);
             }
             assert_eq!(subkeys.len(), 3);
             assert!(subkeys.find(&id(order[0])).is_none(), "{order:?}");
@@ -117,15 +117,15 @@ mod tests {
     #[test]
     fn a_subkey_inserted_twice_is_stored_once() {
         let subkeys = OpeningSubkeys::new(3);
-        keep(&subkeys, 1);
-        keep(&subkeys, 1);
+        insert(&subkeys, 1);
+        insert(&subkeys, 1);
         assert_eq!(subkeys.len(), 1);
     }
 
     #[test]
     fn no_subkey_is_stored_without_capacity() {
         let subkeys = OpeningSubkeys::new(0);
-        keep(&subkeys, 1);
+        insert(&subkeys, 1);
         assert_eq!(subkeys.len(), 0);
     }
 }

@@ -288,7 +288,7 @@ fn no_ticket_is_lost_while_keys_are_set() {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|n| scope.spawn(move || work(n % 2))).collect();
         for number in 3..=LAST {
-            // Ends early only if a thread has panicked, because it lost a ticket.
+            // The loop ends early only if a thread has panicked because it lost a ticket.
             let goal = opened.load(Ordering::SeqCst) + 20;
             while opened.load(Ordering::SeqCst) < goal
                 && !threads.iter().any(ScopedJoinHandle::is_finished)

@@ -23,7 +23,7 @@ pub(crate) fn reason(error: &RedisError) -> String {
 }
 
 /// Whether the error affects the whole store, not one command only.
-pub(super) fn makes_store_unusable(error: &RedisError) -> bool {
+pub(crate) fn makes_store_unusable(error: &RedisError) -> bool {
     let codes = codes(error);
     if codes.is_empty() {
         return error.kind() != ErrorKind::UnexpectedReturnType;
@@ -32,12 +32,12 @@ pub(super) fn makes_store_unusable(error: &RedisError) -> bool {
 }
 
 /// The error code. The rest of the reply is omitted: it may repeat parts of the request.
-pub(super) fn code(error: &RedisError) -> String {
+pub(crate) fn code(error: &RedisError) -> String {
     codes(error).into_iter().next().unwrap_or_else(|| error.category().to_owned())
 }
 
 /// The codes of all errors in one reply.
-pub(super) fn codes(error: &RedisError) -> Vec<String> {
+pub(crate) fn codes(error: &RedisError) -> Vec<String> {
     if let Some(code) = error.code() {
         return vec![code.to_owned()];
     }

@@ -1,8 +1,4 @@
-//! The embedded test certificate authority: a root, an intermediate and leaves, generated when the
-//! server starts.
-//!
-//! The private key of the root is then dropped, so that no certificate can be issued later. Clients
-//! that trust the root trust the user who runs the server, so the authority is for tests only.
+//! Issues the certificates of the embedded authority, and writes its files.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -17,20 +13,8 @@ use rcgen::{
 use tercel::Credential;
 use tercel::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
+use super::Authority;
 use crate::credential_files::write_private;
-
-/// The files for clients.
-#[derive(Debug)]
-pub(crate) struct Authority {
-    /// The directory of the files.
-    pub(crate) folder: PathBuf,
-    /// The root's certificate.
-    pub(crate) ca: PathBuf,
-    /// A client certificate, issued by the root.
-    pub(crate) client_certificate: PathBuf,
-    /// The private key of the client, readable by its owner only.
-    pub(crate) client_key: PathBuf,
-}
 
 /// Creates the authority, writes its files, and returns the credentials of the server: ECDSA, then
 /// RSA.

@@ -1,0 +1,171 @@
+//! The connections of a scan: one at a time, paced, with a limit on their number, on the total time
+//! and on consecutive failures.
+
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::explain;
+use crate::starttls::Protocol;
+use crate::target::Target;
+use crate::transport::Transport;
+
+/// The limits of a scan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) timeout: Duration,
+    pub(crate) interval: Duration,
+    pub(crate) max_connections: u32,
+    pub(crate) max_time: Duration,
+}
+
+/// The source of a scan's connections.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    address: SocketAddr,
+    /// The protocol in which each connection starts TLS, and the name of the server in it.
+    starttls: Option<(Protocol, String)>,
+    limits: Limits,
+    start: Instant,
+    last: Option<Instant>,
+    /// The connection that was made to select the address, until it is used.
+    ready: Option<TcpStream>,
+    made: u32,
+    failures: u32,
+    stopped: Option<String>,
+}
+
+impl Connections {
+    /// Resolves the target and selects the first address that accepts a connection, because the
+    /// addresses of a name may belong to servers of different configurations.
+    pub(crate) fn new(
+        target: &Target,
+        starttls: Option<(Protocol, String)>,
+        limits: Limits,
+    ) -> Result<Self> {
+        let start = Instant::now();
+        let addresses = target.addresses()?;
+        let (mut last, mut made) = (None, 0);
+        for address in addresses.iter().take(MAX_ADDRESSES) {
+            match TcpStream::connect_timeout(address, limits.timeout) {
+                Ok(socket) => {
+                    return Ok(Self {
+                        address: *address,
+                        starttls,
+                        limits,
+                        start,
+                        last: None,
+                        ready: Some(socket),
+                        made,
+                        failures: 0,
+                        stopped: None,
+                    });
+                }
+                Err(error) => last = Some((address, error)),
+            }
+            made += 1;
+        }
+        let (address, error) =
+            last.with_context(|| format!("no address found for {}", target.host))?;
+        Err(anyhow!("cannot connect to {address}: {}", explain::io_error(&error)))
+    }
+
+    /// Opens the next connection. All its reads and writes have a common deadline.
+    pub(crate) fn open(&mut self) -> Result<Transport, String> {
+        self.check_limits()?;
+        if let Some(last) = self.last {
+            thread::sleep(self.limits.interval.saturating_sub(last.elapsed()));
+        }
+        self.made += 1;
+        let connected = self.connect();
+        self.last = Some(Instant::now());
+        connected.inspect_err(|why| self.unanswered(why))
+    }
+
+    /// Records that the server answered the last connection.
+    pub(crate) fn answered(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Records that the last connection failed without an answer. Several of these in a row end the
+    /// scan, because the server is overloaded or blocks this client.
+    pub(crate) fn unanswered(&mut self, why: &str) {
+        self.failures += 1;
+        if self.failures >= MAX_FAILURES && self.stopped.is_none() {
+            self.stopped = Some(format!(
+                "stopped after {MAX_FAILURES} connections in a row without an answer: {why}"
+            ));
+        }
+    }
+
+    /// The reason why the scan ended early, if it did.
+    pub(crate) fn stopped(&self) -> Option<&str> {
+        self.stopped.as_deref()
+    }
+
+    /// The address of the server.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The number of connections so far.
+    pub(crate) fn made(&self) -> u32 {
+        self.made
+    }
+
+    /// The time since the start of the scan.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// The time limit of each connection.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.limits.timeout
+    }
+
+    fn check_limits(&mut self) -> Result<(), String> {
+        let Limits { max_connections, max_time, .. } = self.limits;
+        if self.stopped.is_none() && self.made >= max_connections {
+            self.stopped =
+                Some(format!("stopped after {max_connections} connections (--max-connections)"));
+        }
+        if self.stopped.is_none() && self.start.elapsed() >= max_time {
+            let seconds = max_time.as_secs();
+            self.stopped = Some(format!("stopped after {seconds} s (--max-time)"));
+        }
+        self.stopped.clone().map_or(Ok(()), Err)
+    }
+
+    /// Connects, and starts TLS if the protocol requires a command for it.
+    fn connect(&mut self) -> Result<Transport, String> {
+        let left = self.limits.max_time.saturating_sub(self.start.elapsed());
+        let time = self.limits.timeout.min(left).max(SHORTEST);
+        let deadline = Instant::now() + time;
+        let socket = match self.ready.take() {
+            Some(socket) => socket,
+            None => TcpStream::connect_timeout(&self.address, time)
+                .map_err(|error| cannot_connect(&error))?,
+        };
+        let transport = Transport::new(socket, time).map_err(|error| cannot_connect(&error))?;
+        transport.set_deadline(deadline);
+        if let Some((protocol, host)) = &self.starttls {
+            protocol.begin(&mut &transport, host).map_err(|why| why.to_string())?;
+        }
+        Ok(transport)
+    }
+}
+
+fn cannot_connect(error: &std::io::Error) -> String {
+    format!("cannot connect: {}", explain::io_error(error))
+}
+
+/// The number of addresses of a name that are tried.
+const MAX_ADDRESSES: usize = 4;
+
+/// The number of consecutive connections without an answer that ends a scan.
+const MAX_FAILURES: u32 = 4;
+
+/// The shortest time limit of a connection, near the end of the total time.
+const SHORTEST: Duration = Duration::from_millis(100);

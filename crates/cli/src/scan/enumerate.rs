@@ -1,0 +1,187 @@
+//! Finds every value that a server accepts: all are offered, the chosen one is removed, and the
+//! rest is offered again until the server refuses.
+
+use super::reply::Reply;
+use super::report::Order;
+
+/// The server's choice among the offered values.
+#[derive(Debug)]
+pub(crate) enum Choice<T> {
+    Chosen(T),
+    /// The server accepts none of them.
+    None,
+    /// The answer is unknown; the reason.
+    Unknown(String),
+}
+
+impl<T> Choice<T> {
+    /// The choice that a reply without a ServerHello means.
+    pub(crate) fn refused(reply: &Reply) -> Self {
+        match reply {
+            Reply::Alert(_) | Reply::Closed | Reply::Hello(_) => Self::None,
+            Reply::Invalid(why) | Reply::Unanswered(why) => Self::Unknown(why.clone()),
+        }
+    }
+}
+
+/// The values that a server accepts, in the order in which it chose them.
+#[derive(Debug)]
+pub(crate) struct Found<T> {
+    pub(crate) values: Vec<T>,
+    pub(crate) order: Order,
+    /// The reason why values may be missing.
+    pub(crate) cut: Option<String>,
+}
+
+impl<T> Found<T> {
+    pub(crate) fn nothing() -> Self {
+        Self { values: Vec::new(), order: Order::Unknown, cut: None }
+    }
+}
+
+/// Finds which side's order decides between two of these values, given in the order in which the
+/// server chose them.
+pub(crate) fn order<T: Copy + PartialEq>(
+    values: &[T],
+    mut choose: impl FnMut(&[T]) -> Choice<T>,
+) -> Order {
+    let [first, .., last] = values else { return Order::Unknown };
+    match choose(&[*last, *first]) {
+        Choice::Chosen(value) if value == *first => Order::Server,
+        Choice::Chosen(value) if value == *last => Order::Client,
+        _ => Order::Unknown,
+    }
+}
+
+/// Finds the accepted values among `candidates`. `choose` offers a list of values to the server.
+pub(crate) fn accepted<T: Copy + PartialEq>(
+    candidates: &[T],
+    mut choose: impl FnMut(&[T]) -> Choice<T>,
+) -> Found<T> {
+    let mut found = eliminate(candidates, &mut choose);
+    found.order = order(&found.values, &mut choose);
+    found
+}
+
+/// As [`accepted`], for more candidates than one message should offer. Each group is offered
+/// alone first. If more than one group has accepted values, these are offered again together.
+/// `shows_order` selects the values whose choice shows which side's order decides.
+pub(crate) fn accepted_of_groups<T: Copy + PartialEq>(
+    groups: &[Vec<T>],
+    shows_order: impl Fn(T) -> bool,
+    mut choose: impl FnMut(&[T]) -> Choice<T>,
+) -> Found<T> {
+    let mut found = Found::nothing();
+    let mut productive = 0;
+    for group in groups.iter().filter(|group| !group.is_empty()) {
+        let part = eliminate(group, &mut choose);
+        productive += usize::from(!part.values.is_empty());
+        found.values.extend(part.values);
+        found.cut = found.cut.or(part.cut);
+        if found.cut.is_some() {
+            return found;
+        }
+    }
+    let shown: Vec<T> = found.values.iter().copied().filter(|value| shows_order(*value)).collect();
+    found.order = order(&shown, &mut choose);
+    if productive > 1 && found.order == Order::Server {
+        let again = eliminate(&found.values, &mut choose);
+        if again.values.len() == found.values.len() {
+            found.values = again.values;
+        } else {
+            found.order = Order::Unknown;
+        }
+    }
+    found
+}
+
+fn eliminate<T: Copy + PartialEq>(
+    candidates: &[T],
+    choose: &mut impl FnMut(&[T]) -> Choice<T>,
+) -> Found<T> {
+    let (mut left, mut found) = (candidates.to_vec(), Found::nothing());
+    while !left.is_empty() {
+        match choose(&left) {
+            Choice::Chosen(value) if left.contains(&value) => {
+                left.retain(|candidate| *candidate != value);
+                found.values.push(value);
+            }
+            Choice::Chosen(_) => {
+                found.cut = Some("the server chose a value that was not offered".to_owned());
+                return found;
+            }
+            Choice::None => return found,
+            Choice::Unknown(why) => {
+                found.cut = Some(why);
+                return found;
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that accepts these values in this order of its own.
+    fn by_server(preferred: &[u8]) -> impl FnMut(&[u8]) -> Choice<u8> {
+        move |offer| {
+            let chosen = preferred.iter().find(|value| offer.contains(value));
+            chosen.map_or(Choice::None, |value| Choice::Chosen(*value))
+        }
+    }
+
+    /// A server that accepts these values in the client's order.
+    fn by_client(known: &[u8]) -> impl FnMut(&[u8]) -> Choice<u8> {
+        move |offer| {
+            let chosen = offer.iter().find(|value| known.contains(value));
+            chosen.map_or(Choice::None, |value| Choice::Chosen(*value))
+        }
+    }
+
+    #[test]
+    fn the_server_order_is_found() {
+        let found = accepted(&[1, 2, 3, 4], by_server(&[4, 1, 3]));
+        assert_eq!((found.values, found.order), (vec![4, 1, 3], Order::Server));
+        let found = accepted(&[1, 2, 3, 4], by_client(&[4, 1, 3]));
+        assert_eq!((found.values, found.order), (vec![1, 3, 4], Order::Client));
+        let found = accepted(&[1, 2], by_server(&[2]));
+        assert_eq!((found.values, found.order), (vec![2], Order::Unknown));
+        assert!(accepted(&[1, 2], by_server(&[])).values.is_empty());
+    }
+
+    #[test]
+    fn values_of_several_groups_are_merged_in_the_server_order() {
+        let groups = [vec![1, 2, 3], vec![4, 5], vec![]];
+        let found = accepted_of_groups(&groups, |_| true, by_server(&[5, 3, 4, 1]));
+        assert_eq!((found.values, found.order), (vec![5, 3, 4, 1], Order::Server));
+        let found = accepted_of_groups(&groups, |_| true, by_client(&[5, 3, 1]));
+        assert_eq!((found.values, found.order), (vec![1, 3, 5], Order::Client));
+        // A server may follow the client for one value only.
+        let mut server = by_server(&[1, 2, 3]);
+        let found = accepted_of_groups(
+            &[vec![1, 2, 3]],
+            |value| value != 3,
+            |offer| {
+                if offer.first() == Some(&3) { Choice::Chosen(3) } else { server(offer) }
+            },
+        );
+        assert_eq!((found.values, found.order), (vec![1, 2, 3], Order::Server));
+    }
+
+    #[test]
+    fn a_server_that_fails_or_lies_ends_the_search() {
+        let mut left = 2;
+        let found = accepted(&[1, 2, 3], |offer| match offer.first() {
+            Some(value) if left > 0 => {
+                left -= 1;
+                Choice::Chosen(*value)
+            }
+            _ => Choice::Unknown("timed out".to_owned()),
+        });
+        assert_eq!((found.values, found.cut.as_deref()), (vec![1, 2], Some("timed out")));
+        let found = accepted(&[1, 2], |_| Choice::Chosen(9));
+        assert!(found.values.is_empty() && found.cut.is_some());
+    }
+}

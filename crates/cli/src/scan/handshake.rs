@@ -1,0 +1,54 @@
+//! Complete handshakes with the library's own client. Unlike the prober, the client checks the
+//! server's signature.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use tercel::pki_types::ServerName;
+use tercel::{ClientConfig, Connection, Error, Handshake, Next, ReceiveBuffer};
+
+use crate::explain;
+use crate::transport::Transport;
+
+/// Why a handshake failed.
+pub(crate) enum Failure {
+    /// The server broke a rule of the protocol, or its signature is invalid.
+    Breach(String),
+    /// The server answered, but the sides do not agree.
+    Answered(String),
+    /// The network failed, or the time limit passed.
+    Unanswered(String),
+}
+
+/// Completes a handshake, which the server can do only with the private key of its certificate.
+pub(crate) fn complete(
+    mut transport: &Transport,
+    config: &Arc<ClientConfig>,
+    name: &ServerName<'static>,
+) -> Result<(Connection, ReceiveBuffer), Failure> {
+    let failed = |error: &std::io::Error| Failure::Unanswered(explain::io_error(error));
+    let mut handshake = Handshake::client(Arc::clone(config), name.clone());
+    let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
+    loop {
+        let step = handshake.advance(&mut received, &mut out);
+        let sent = transport.write_all(&out);
+        out.clear();
+        let next = step.map_err(|error| match error {
+            Error::Peer(_) => Failure::Breach(error.to_string()),
+            other => Failure::Answered(other.to_string()),
+        })?;
+        sent.map_err(|error| failed(&error))?;
+        match next {
+            Next::Receive => {
+                let count = received.read_from(&mut transport);
+                if count.map_err(|error| failed(&error))? == 0 {
+                    let why = "the server closed the connection in the handshake";
+                    return Err(Failure::Answered(why.to_owned()));
+                }
+            }
+            Next::Connected(connection) => return Ok((*connection, received)),
+            // The configuration asks no questions.
+            _ => return Err(Failure::Answered("unexpected question in the handshake".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! `tercel scan`: finds out what a TLS server supports.
+//!
+//! Most questions are put by a prober of its own, which sends a ClientHello and reads the server's
+//! first messages. So the scan also sees versions and cipher suites that the library does not
+//! implement.
+//!
+//! # Modules
+//!
+//! Lowest first.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `registry`, `weakness` | the registered cipher suites; the weaknesses of each |
+//! | `connections` | connections with a pause between them, and the limits of a scan |
+//! | `keys`, `records` | record protection of TLS 1.3; records and messages with limits |
+//! | `offer`, `reply`, `probe` | a ClientHello, the server's answer, and the exchange of both |
+//! | `handshake` | complete handshakes with the library's client |
+//! | `report`, `enumerate`, `scanner` | the result; search by elimination; what was seen so far |
+//! | `versions`, `exchange`, `features`, `resumption`, `proof`, `chain` | the steps of a scan |
+//! | `findings`, `table` | conclusions; the table |
+
+mod chain;
+mod connections;
+mod enumerate;
+mod exchange;
+mod features;
+mod findings;
+mod handshake;
+mod keys;
+mod offer;
+mod options;
+mod probe;
+mod proof;
+mod records;
+mod registry;
+mod reply;
+mod report;
+mod resumption;
+mod scanner;
+mod table;
+mod versions;
+mod weakness;
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+use tercel::pki::Roots;
+use tercel::pki_types::UnixTime;
+use tercel_wire::ProtocolVersion;
+
+use crate::client::server_name;
+use crate::credential_files;
+use crate::explain::UsageError;
+use crate::starttls;
+use crate::target::Target;
+use chain::Standard;
+use connections::Connections;
+pub(crate) use options::Options;
+use report::Report;
+use scanner::Scanner;
+
+/// Scans the server and prints the result, or the error as JSON.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let result = run_scan(options);
+    if let (Err(error), true) = (&result, options.json) {
+        // The error is printed on standard error, too, whether this succeeds or not.
+        let _ = print(&format!("{}\n", serde_json::json!({ "error": format!("{error:#}") })));
+    }
+    result
+}
+
+fn run_scan(options: &Options) -> Result<()> {
+    let target = starttls::target(&options.address, options.starttls)?;
+    let standard = standard(options, &target)?;
+    let starttls = options.starttls.map(|protocol| (protocol, standard.name.to_str().into_owned()));
+    let connections = Connections::new(&target, starttls, options.limits())?;
+    let mut scanner = Scanner::new(connections, standard.name.to_str().into_owned());
+    let report = scan(&mut scanner, &target, options, &standard)?;
+    let text = match options.json {
+        true => serde_json::to_string_pretty(&report)? + "\n",
+        false => table::render(&report),
+    };
+    print(&text)
+}
+
+fn print(text: &str) -> Result<()> {
+    io::stdout().lock().write_all(text.as_bytes()).context("cannot write to standard output")
+}
+
+fn standard(options: &Options, target: &Target) -> Result<Standard> {
+    let name = options.name.clone().map_or_else(|| server_name(&target.host), Ok);
+    let name = name.map_err(|why| UsageError::new(format!("{why}; set one with --name")))?;
+    let roots = match (&options.ca, options.insecure) {
+        (_, true) => None,
+        (Some(file), _) => Some(credential_files::roots(file)?),
+        (None, _) => Some(Roots::native()?.roots),
+    };
+    Ok(Standard { roots: roots.map(Arc::new), name, now: UnixTime::now() })
+}
+
+/// Runs the steps. The most important ones come first, because a limit may end the scan.
+fn scan(
+    scanner: &mut Scanner,
+    target: &Target,
+    options: &Options,
+    standard: &Standard,
+) -> Result<Report> {
+    let address = scanner.connections.address();
+    let mut report = Report {
+        host: target.host.clone(),
+        port: target.port,
+        address: address.to_string(),
+        server_name: scanner.host.clone(),
+        ..Report::default()
+    };
+    versions::find_versions(scanner, &mut report).map_err(|why| anyhow!("{address}: {why}"))?;
+    let accepted: Vec<_> = scanner.accepted.iter().map(|(version, _)| *version).collect();
+    let (current, older) = accepted.split_at(accepted.len().min(2));
+    versions::find_suites(scanner, current, &mut report);
+    exchange::find_groups_tls13(scanner, &mut report);
+    exchange::find_curves(scanner, &mut report);
+    exchange::find_schemes(scanner, &mut report);
+    features::find_protocols(scanner, &mut report);
+    resumption::find(scanner, &standard.name, options.early_data, &mut report);
+    features::find(scanner, &mut report);
+    versions::find_suites(scanner, older, &mut report);
+    let proofs = proof::find(scanner, &standard.name);
+    let chains = scanner.observed.chains.iter().zip(&proofs);
+    report.chains = chains.map(|(flight, proof)| standard.judge(flight, proof)).collect();
+    report.findings = findings::find(&report, &scanner.observed.invalid);
+    let stopped = scanner.connections.stopped();
+    let unread = accepted.contains(&ProtocolVersion::TLS1_3) && scanner.readable_offer().is_none();
+    report.complete = stopped.is_none() && !unread;
+    if unread {
+        let why = "TLS 1.3: the prober has no group or no cipher suite of the server, so it could \
+                   not examine certificates, signature schemes and extensions";
+        report.notes.push(why.to_owned());
+    }
+    report.notes.extend(stopped.map(|why| format!("the scan is incomplete: {why}")));
+    report.connections = scanner.connections.made();
+    let elapsed = scanner.connections.elapsed().as_millis();
+    report.milliseconds = u64::try_from(elapsed).unwrap_or(u64::MAX);
+    Ok(report)
+}

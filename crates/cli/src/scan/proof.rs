@@ -1,0 +1,65 @@
+//! Whether the server has the private key of each chain that it sent. The prober does not check
+//! signatures, and any server can send the certificates of another one, which are public.
+
+use std::sync::Arc;
+
+use tercel::certificates::AcceptAnyPeer;
+use tercel::pki_types::ServerName;
+use tercel::{ClientConfig, Policy};
+
+use super::handshake::{self, Failure};
+use super::reply::ServerFlight;
+use super::scanner::Scanner;
+
+/// The result for a chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// A handshake was completed with the end-entity certificate.
+    Proven,
+    /// The handshake failed by the server's fault; the reason.
+    Refuted(String),
+    /// No handshake was completed with it.
+    Unknown,
+}
+
+/// Tries each observed chain whose key was not used in a complete handshake yet.
+pub(crate) fn find(scanner: &mut Scanner, name: &ServerName<'static>) -> Vec<Proof> {
+    let chains = scanner.observed.chains.clone();
+    chains.iter().map(|flight| prove(scanner, flight, name)).collect()
+}
+
+fn prove(scanner: &mut Scanner, flight: &ServerFlight, name: &ServerName<'static>) -> Proof {
+    if scanner.is_proven(flight) {
+        return Proof::Proven;
+    }
+    let Some(config) = config(flight) else { return Proof::Unknown };
+    let Ok(transport) = scanner.connections.open() else { return Proof::Unknown };
+    match handshake::complete(&transport, &config, name) {
+        Ok((connection, _)) => {
+            scanner.note_completed(&connection.info);
+            transport.close_gracefully();
+            if scanner.is_proven(flight) { Proof::Proven } else { Proof::Unknown }
+        }
+        Err(Failure::Breach(why)) => {
+            scanner.connections.answered();
+            Proof::Refuted(why)
+        }
+        Err(other) => {
+            let _ = scanner.note_failure(other);
+            Proof::Unknown
+        }
+    }
+}
+
+/// A configuration with which the server should send the same chain. `None` if the library does not
+/// implement the version or the signature.
+fn config(flight: &ServerFlight) -> Option<Arc<ClientConfig>> {
+    let builder = ClientConfig::builder()
+        .versions(&[flight.version])
+        .signature_schemes(&[flight.scheme?])
+        // The chain is judged elsewhere, and no data is exchanged.
+        .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
+        .require_secure_renegotiation(false)
+        .without_resumption();
+    builder.build().ok()
+}

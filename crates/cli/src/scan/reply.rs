@@ -1,0 +1,106 @@
+//! What a server sent in answer to a ClientHello.
+
+use tercel::pki_types::CertificateDer;
+use tercel_wire::{
+    AlertDescription, CertificateCompressionAlgorithm, CipherSuite, ExtensionType, NamedGroup,
+    ProtocolVersion, ServerHello, SignatureScheme,
+};
+
+/// The answer to a ClientHello.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// A ServerHello or a HelloRetryRequest, and what was read after it.
+    Hello(Box<ServerFlight>),
+    /// A fatal alert.
+    Alert(AlertDescription),
+    /// The server closed the connection without an alert.
+    Closed,
+    /// The answer is not TLS, or breaks its rules; the reason.
+    Invalid(String),
+    /// No answer, because of the network, a time limit or a limit of the scan; the reason.
+    Unanswered(String),
+}
+
+impl Reply {
+    /// The reason why there is no ServerHello.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Hello(flight) => format!("chose {}", version_name(flight.version)),
+            Self::Alert(alert) => format!("alert {alert}"),
+            Self::Closed => "closed the connection".to_owned(),
+            Self::Invalid(why) | Self::Unanswered(why) => why.clone(),
+        }
+    }
+}
+
+/// The server's first messages.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerFlight {
+    pub(crate) version: ProtocolVersion,
+    pub(crate) suite: CipherSuite,
+    pub(crate) random: [u8; 32],
+    /// Whether the message is a HelloRetryRequest.
+    pub(crate) retry: bool,
+    /// The group of the key exchange, or the requested one.
+    pub(crate) group: Option<NamedGroup>,
+    /// The size of the prime of a finite-field key exchange in TLS 1.2.
+    pub(crate) dh_bits: Option<usize>,
+    pub(crate) session_id_length: usize,
+    /// The extensions of ServerHello and EncryptedExtensions.
+    pub(crate) extensions: Vec<ExtensionType>,
+    pub(crate) alpn: Option<Vec<u8>>,
+    pub(crate) record_size_limit: Option<u16>,
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) ocsp_response: Option<Vec<u8>>,
+    /// The number of certificate timestamps in the handshake.
+    pub(crate) timestamps: usize,
+    pub(crate) compression: Option<CertificateCompressionAlgorithm>,
+    pub(crate) scheme: Option<SignatureScheme>,
+    pub(crate) requests_certificate: bool,
+    /// The reason why the messages after the ServerHello were not read to their end.
+    pub(crate) cut: Option<String>,
+    /// The breach of the protocol that ended the reading, if there was one.
+    pub(crate) breach: Option<String>,
+}
+
+impl ServerFlight {
+    pub(crate) fn new(hello: &ServerHello<'_>) -> Self {
+        let extensions = &hello.extensions;
+        Self {
+            version: extensions.supported_versions.unwrap_or(hello.legacy_version),
+            suite: hello.cipher_suite,
+            random: *hello.random,
+            retry: hello.is_hello_retry_request(),
+            group: hello.key_share().map(|share| share.group).or(hello.key_share_group()),
+            dh_bits: None,
+            session_id_length: hello.session_id_echo.len(),
+            extensions: extensions.types().collect(),
+            alpn: extensions.alpn.map(|name| name.0.to_vec()),
+            record_size_limit: extensions.record_size_limit,
+            chain: Vec::new(),
+            ocsp_response: None,
+            timestamps: extensions.signed_certificate_timestamp.map_or(0, |list| list.len()),
+            compression: None,
+            scheme: None,
+            requests_certificate: false,
+            cut: None,
+            breach: None,
+        }
+    }
+
+    pub(crate) fn has(&self, extension: ExtensionType) -> bool {
+        self.extensions.contains(&extension)
+    }
+}
+
+/// The usual name of a version.
+pub(crate) fn version_name(version: ProtocolVersion) -> String {
+    match version {
+        ProtocolVersion::TLS1_3 => "TLS 1.3".to_owned(),
+        ProtocolVersion::TLS1_2 => "TLS 1.2".to_owned(),
+        ProtocolVersion::TLS1_1 => "TLS 1.1".to_owned(),
+        ProtocolVersion::TLS1_0 => "TLS 1.0".to_owned(),
+        ProtocolVersion::SSL3_0 => "SSL 3".to_owned(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,154 @@
+//! The result of a scan. Its fields are those of the JSON output.
+
+use serde::Serialize;
+
+use super::weakness::Severity;
+
+/// The result of a scan.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Report {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// The address that was scanned, with its port.
+    pub(crate) address: String,
+    pub(crate) server_name: String,
+    pub(crate) versions: Vec<Version>,
+    pub(crate) cipher_suites: Vec<Suites>,
+    pub(crate) groups: Vec<Names>,
+    /// The smallest prime of finite-field key exchanges before TLS 1.3, in bits.
+    pub(crate) dh_bits: Option<usize>,
+    pub(crate) signature_schemes: Vec<Names>,
+    pub(crate) alpn: Option<Names>,
+    pub(crate) resumption: Vec<Resumption>,
+    pub(crate) features: Vec<Feature>,
+    pub(crate) chains: Vec<Chain>,
+    pub(crate) findings: Vec<Finding>,
+    /// Whether every step ran. If not, `notes` has the reason.
+    pub(crate) complete: bool,
+    pub(crate) notes: Vec<String>,
+    pub(crate) connections: u32,
+    pub(crate) milliseconds: u64,
+}
+
+impl Report {
+    /// Notes the reason why a list may lack entries.
+    pub(crate) fn note_cut(&mut self, list: &str, cut: Option<&String>) {
+        if let Some(why) = cut {
+            self.notes.push(format!("{list}: the list may be incomplete: {why}"));
+        }
+    }
+}
+
+/// A protocol version, and whether the server accepts it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Version {
+    pub(crate) name: String,
+    pub(crate) accepted: bool,
+    /// The server's answer if the version is not accepted, such as `alert protocol_version`.
+    pub(crate) answer: Option<String>,
+}
+
+/// Which side's order of preference decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Order {
+    Server,
+    Client,
+    /// There are too few choices, or the server did not answer.
+    Unknown,
+}
+
+/// The cipher suites of a version, in the server's order if it has one.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Suites {
+    pub(crate) version: String,
+    pub(crate) order: Order,
+    /// Whether the server refused all remaining suites, so that none can be missing.
+    pub(crate) complete: bool,
+    pub(crate) suites: Vec<Suite>,
+}
+
+/// A cipher suite with the reasons why it is weak.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Suite {
+    pub(crate) name: String,
+    pub(crate) code: String,
+    pub(crate) weak: Vec<&'static str>,
+}
+
+/// Groups, signature schemes or protocols of a version.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Names {
+    pub(crate) version: String,
+    pub(crate) order: Order,
+    pub(crate) complete: bool,
+    pub(crate) names: Vec<String>,
+}
+
+/// Whether sessions of a version can be resumed.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Resumption {
+    pub(crate) version: String,
+    /// The number of tickets after the handshake (TLS 1.3).
+    pub(crate) tickets: Option<usize>,
+    /// Whether the server issues tickets, or session IDs (TLS 1.2).
+    pub(crate) issues_tickets: Option<bool>,
+    pub(crate) issues_session_ids: Option<bool>,
+    /// Whether a second connection resumed the session. `None` if that was not tried.
+    pub(crate) resumed: Option<bool>,
+    /// The number of early data bytes that the ticket allows (TLS 1.3).
+    pub(crate) early_data_bytes: Option<u64>,
+    /// Whether the server accepted early data; tried with --early-data only.
+    pub(crate) early_data_accepted: Option<bool>,
+    /// The reason why something is unknown.
+    pub(crate) note: Option<String>,
+}
+
+/// A feature of the server with its state.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Feature {
+    pub(crate) name: &'static str,
+    /// `None` if the state is unknown or does not apply.
+    pub(crate) supported: Option<bool>,
+    pub(crate) detail: String,
+}
+
+/// A certificate chain as the server sent it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Chain {
+    pub(crate) certificates: Vec<Certificate>,
+    /// Whether the chain is trusted for the server name. `None` with --insecure.
+    pub(crate) trusted: Option<bool>,
+    /// Whether the server proved that it has the key of the end-entity certificate. `None` if no
+    /// handshake was completed with the certificate.
+    pub(crate) key_proven: Option<bool>,
+    pub(crate) ocsp_staple: bool,
+    pub(crate) problems: Vec<Finding>,
+}
+
+/// A certificate.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Certificate {
+    pub(crate) subject: String,
+    pub(crate) issuer: String,
+    pub(crate) serial_number: String,
+    pub(crate) not_before: String,
+    pub(crate) not_after: String,
+    pub(crate) key: String,
+    pub(crate) signature_algorithm: String,
+    pub(crate) names: Vec<String>,
+    pub(crate) sha256: String,
+}
+
+/// A finding in plain language.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Finding {
+    pub(crate) severity: Severity,
+    pub(crate) text: String,
+}
+
+impl Finding {
+    pub(crate) fn new(severity: Severity, text: impl Into<String>) -> Self {
+        Self { severity, text: text.into() }
+    }
+}

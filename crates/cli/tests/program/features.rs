@@ -1,0 +1,37 @@
+//! A build without features says so when an option needs one of them.
+
+#[cfg(all(unix, not(feature = "redis")))]
+#[test]
+fn a_store_needs_redis() {
+    use super::support::{Folder, Leaf, run, tercel};
+
+    let folder = Folder::new();
+    let [_, certificate, _, key] = Leaf::new("localhost", 2099).write(&folder, "one");
+    let secret = folder.write("secret", "0123456789abcdef0123456789abcdef");
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&secret, permissions).unwrap();
+    let text = format!(
+        "[[listener]]\naddress = \"127.0.0.1:0\"\nto = \"127.0.0.1:1\"\ncertificate = \
+         {certificate:?}\nkey = {key:?}\n[resumption]\nsessions = \"shared\"\n\
+         [resumption.store]\nurl = \"redis://127.0.0.1\"\nsecret = {secret:?}\n"
+    );
+    let file = folder.write("proxy.toml", text);
+    let outcome = run(tercel().args(["proxy", "--check", "--config", &file]), b"");
+    let expected = format!(
+        "{file}: resumption.store.url: a store cannot be used: this program was built without the \
+         feature `redis`"
+    );
+    assert_eq!(outcome.failure(), expected);
+}
+
+#[cfg(not(feature = "test-authority"))]
+#[test]
+fn a_server_without_certificates_needs_the_test_authority() {
+    use super::support::{run, tercel};
+
+    let outcome = run(tercel().args(["serve", "--listen", "127.0.0.1:0"]), b"");
+    assert_eq!(outcome.status, Some(2), "{}", outcome.said);
+    let expected = "error: tercel was built without the test authority (feature test-authority): \
+                    give --cert and --key, --raw-key or --psk\n";
+    assert_eq!(outcome.said, expected);
+}
