@@ -24,6 +24,7 @@ packages=(
     "php-cli php"
     "chromium chromium"
     "valgrind valgrind"
+    "ccache ccache"
     "qemu-user qemu-aarch64"
     "redis-server redis-server"
     "postgresql /usr/lib/postgresql/*/bin/postgres"
