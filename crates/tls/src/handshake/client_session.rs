@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use pki_types::ServerName;
 use tercel_wire::ProtocolVersion;
 
 use super::identity;
@@ -61,13 +60,22 @@ async fn take(
     } else {
         store.take_session(store_key, config.common.clock.now())
     };
-    Ok(found.and_then(|session| usable(config, session.into_inner())))
+    Ok(found.and_then(|session| usable(config, store_key, session.into_inner())))
 }
 
 /// Returns the session if it is valid now and matches the current configuration.
-fn usable(config: &ClientConfig, mut session: Box<Session>) -> Option<Box<Session>> {
+fn usable(
+    config: &ClientConfig,
+    store_key: &ClientSessionKey,
+    mut session: Box<Session>,
+) -> Option<Box<Session>> {
     let now = config.common.clock.now();
     if !session.is_unexpired(now) || !fits_in_hello(&session) {
+        return None;
+    }
+    // A store or an application may return the session of another key by mistake. Its server may
+    // have been verified less strictly than this configuration requires.
+    if session.context_digest != store_key.context_digest() {
         return None;
     }
     // The session may have been invalidated through another store. RFC 5246 7.2.2
@@ -107,14 +115,15 @@ const MAX_SESSION_ID: usize = 32;
 /// Creates a session for this handshake. The caller has to set its secret and its ticket.
 pub(crate) fn template(
     config: &ClientConfig,
-    name: &ServerName<'_>,
+    store_key: &ClientSessionKey,
     info: &ConnectionInfo,
     suite: &'static Suite,
     authenticated: Option<u64>,
 ) -> Session {
     let now = config.common.clock.now().as_secs();
     let mut session = info.to_session(suite, now, authenticated);
-    session.server_name = Some(name.to_str().into_owned());
+    session.server_name = Some(store_key.server_name.to_str().into_owned());
+    session.context_digest = store_key.context_digest();
     session.ocsp_response.clone_from(&info.ocsp_response);
     session.signed_certificate_timestamps.clone_from(&info.signed_certificate_timestamps);
     session
@@ -132,7 +141,7 @@ pub(crate) fn ticket_handler(
     let store = config.resumption.store.as_ref()?;
     Some(Box::new(TicketHandler {
         secret: secret(),
-        template: template(config, &store_key.server_name, info, suite, authenticated),
+        template: template(config, store_key, info, suite, authenticated),
         key: store_key.clone(),
         store: Arc::clone(store),
         clock: Arc::clone(&config.common.clock),
@@ -213,12 +222,12 @@ mod tests {
         );
         let suite = suite::find(OURS).unwrap();
         let info = ConnectionInfo::new(ProtocolVersion::TLS1_2, OURS);
-        let mut session = template(config, &store_key.server_name, &info, suite, None);
+        let mut session = template(config, &store_key, &info, suite, None);
         session.secret = Secret::new(&[7; 48]);
         session.lifetime = 100;
         session.identity = vec![1; MAX_SESSION_ID];
         change(&mut session);
-        usable(config, Box::new(session)).is_some()
+        usable(config, &store_key, Box::new(session)).is_some()
     }
 
     #[test]

@@ -359,8 +359,9 @@ pub struct FindClientSessionQuestion {
 
 impl FindClientSessionQuestion {
     /// Returns the key under which the store received the server's sessions. A session of another
-    /// key must not be the answer. A session has to be removed when it is used, because a second
-    /// use would let observers link the connections. RFC 9846 C.4
+    /// configuration or port is not offered, nor one of another name, unless the server allows its
+    /// use under several names. A session has to be removed when it is used, because a second use
+    /// would let observers link the connections. RFC 9846 C.4
     #[must_use]
     pub fn key(&self) -> &ClientSessionKey {
         &self.key

@@ -1,4 +1,4 @@
-//! The context digest, which binds a server's session to the configurations that may resume it.
+//! The context digest, which binds a session to the configurations that may resume it.
 
 use core::ops::Deref;
 
@@ -23,6 +23,14 @@ impl ContextDigest {
             digest.len().saturating_add(restriction.len()),
             digest.iter().chain(restriction),
         )
+    }
+
+    /// Concatenates the digest of a client's configuration and the server's port, if the client
+    /// knows it.
+    pub(crate) fn of_client(digest: &[u8; 32], port: Option<u16>) -> Self {
+        let port = port.map(u16::to_be_bytes);
+        let port = port.as_ref().map_or(&[][..], <[u8; 2]>::as_slice);
+        Self::filled(digest.len().saturating_add(port.len()), digest.iter().chain(port))
     }
 
     /// Returns the context digest with these bytes, or `None` if there are too many bytes.

@@ -9,13 +9,16 @@ use std::sync::{Arc, Mutex};
 use tercel::pki_types::UnixTime;
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
-    ClientConfig, Connection, Policy, Question, ServerConfig,
+    ClientConfig, Connection, EarlyData, Policy, Question, ServerConfig,
+    certificates::AcceptAnyPeer,
+    client::ClientConfigBuilder,
     session::{
         ClientMemoryStore, ClientSession, ClientSessionKey, ClientSessionStore, ServerMemoryStore,
     },
 };
 use tercel_wire::{ClientHello, HandshakeMessage};
 
+use crate::early_data::guard;
 use crate::fixtures::{NAME, client, server};
 use crate::pair::{Ends, Pair, first_message};
 
@@ -140,7 +143,8 @@ fn a_client_does_not_offer_the_session_of_another_name() {
     let sessions = Arc::new(ClientSessions::default());
     assert!(sessions.connect(ProtocolVersion::TLS1_3, Answered::Session).0);
     let bytes = sessions.0.lock().unwrap().values_mut().next().unwrap().pop().unwrap();
-    let client = client().session_store(sessions).ask_for_session(true).build().unwrap();
+    let builder = client().session_context(b"clients of this test");
+    let client = builder.session_store(sessions).ask_for_session(true).build().unwrap();
     let server = server().build().unwrap();
     let offers = |name: &str| {
         let mut flights = Vec::new();
@@ -160,6 +164,67 @@ fn a_client_does_not_offer_the_session_of_another_name() {
     };
     assert!(!offers("other.example"));
     assert!(offers(NAME));
+}
+
+/// A session is bound to the configuration of the handshake that created it, although the
+/// application selects the answer: this one was created without verifying the server.
+#[test]
+fn a_client_does_not_offer_the_session_of_another_configuration() {
+    let server = server().build().unwrap();
+    for (port, other_port) in [(None, None), (None, Some(443)), (Some(443), Some(8443))] {
+        let store = Arc::new(ClientMemoryStore::default());
+        let connect = |config: &Arc<ClientConfig>, port: Option<u16>, key: &ClientSessionKey| {
+            let mut asked = None;
+            let pair = match port {
+                None => Pair::new(config, &server, NAME),
+                Some(port) => Pair::at(config, &server, NAME, port),
+            };
+            let ends = pair.answering(|_, question| match question {
+                Question::FindClientSession(question) => {
+                    asked = Some(question.key().clone());
+                    question.answer(store.take_session(key, UnixTime::now()))
+                }
+                other => panic!("{other:?}"),
+            });
+            let mut ends = ends.connect().unwrap();
+            ends.talk();
+            (ends.client.connection.info.resumed, asked.unwrap())
+        };
+        let asking = |builder: ClientConfigBuilder| {
+            builder.session_store(store.clone()).ask_for_session(true).build().unwrap()
+        };
+        let careless =
+            asking(ClientConfig::builder().verifier(Policy::Here(Arc::new(AcceptAnyPeer))));
+        let none = ClientSessionKey::new(NAME.try_into().unwrap(), None, [0; 32]);
+        let (_, key) = connect(&careless, port, &none);
+        assert!(connect(&careless, port, &key).0, "its own session");
+        if port == other_port {
+            assert!(!connect(&asking(client()), port, &key).0, "of another configuration");
+        } else {
+            assert!(!connect(&careless, other_port, &key).0, "of another port");
+        }
+    }
+}
+
+#[test]
+fn early_data_is_sent_with_a_session_that_the_application_finds() {
+    let store = Arc::new(ClientMemoryStore::default());
+    let builder = client().session_store(store.clone()).ask_for_session(true);
+    let client = builder.early_data(true).build().unwrap();
+    let server = server().early_data(14336, guard()).build().unwrap();
+    for resumed in [false, true] {
+        let pair = Pair::new(&client, &server, NAME);
+        let pair = pair.answering(|_, question| match question {
+            Question::FindClientSession(question) => {
+                question.answer(store.take_session(question.key(), UnixTime::now()))
+            }
+            other => panic!("{other:?}"),
+        });
+        let mut ends = pair.connect().unwrap();
+        ends.talk();
+        let expected = if resumed { EarlyData::Accepted } else { EarlyData::NotOffered };
+        assert_eq!(ends.client.connection.info.early_data, expected);
+    }
 }
 
 #[test]

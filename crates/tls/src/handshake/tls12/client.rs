@@ -390,8 +390,7 @@ impl Client {
     ) -> Option<Box<Session>> {
         let Self { config, store_key, suite, info, .. } = self;
         config.resumption.store.as_ref()?;
-        let name = &store_key.server_name;
-        let mut session = Box::new(client_session::template(config, name, info, suite, None));
+        let mut session = Box::new(client_session::template(config, store_key, info, suite, None));
         session.secret = Secret::new(main.as_bytes());
         if let Some(ticket) = ticket {
             return client_session::with_ticket(config, session, ticket);

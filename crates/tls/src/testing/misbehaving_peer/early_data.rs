@@ -26,7 +26,7 @@ fn early_data_is_accepted_only_with_the_first_key() {
     let client = ClientConfig::builder().pre_shared_keys([key()]).early_data(true).build().unwrap();
     let now = client.common.clock.now();
     let store_key = ClientSessionKey::new(name.clone(), None, client.resumption.context_digest);
-    let session = session(now);
+    let session = Session { context_digest: store_key.context_digest(), ..session(now) };
     let expires = session.expires();
     let store = client.resumption.store.as_ref().unwrap();
     store.put_session(&store_key, ClientSession::new(Box::new(session)), expires);
