@@ -21,11 +21,18 @@ pub(crate) struct Limits {
     pub(crate) max_time: Duration,
 }
 
+impl Limits {
+    /// The time for the next connection, this long after the start of the scan.
+    fn connection_time(&self, elapsed: Duration) -> Duration {
+        self.timeout.min(self.max_time.saturating_sub(elapsed)).max(SHORTEST)
+    }
+}
+
 /// The source of a scan's connections.
 #[derive(Debug)]
 pub(crate) struct Connections {
     address: SocketAddr,
-    /// The protocol in which each connection starts TLS, and the name of the server in it.
+    /// The protocol of --starttls, and the name of the server in its dialogue.
     starttls: Option<(Protocol, String)>,
     limits: Limits,
     start: Instant,
@@ -49,7 +56,7 @@ impl Connections {
         let addresses = target.addresses()?;
         let (mut last, mut made) = (None, 0);
         for address in addresses.iter().take(MAX_ADDRESSES) {
-            match TcpStream::connect_timeout(address, limits.timeout) {
+            match TcpStream::connect_timeout(address, limits.connection_time(start.elapsed())) {
                 Ok(socket) => {
                     return Ok(Self {
                         address: *address,
@@ -76,7 +83,9 @@ impl Connections {
     pub(crate) fn open(&mut self) -> Result<Transport, String> {
         self.check_limits()?;
         if let Some(last) = self.last {
-            thread::sleep(self.limits.interval.saturating_sub(last.elapsed()));
+            let pause = self.limits.interval.saturating_sub(last.elapsed());
+            thread::sleep(pause.min(self.time()));
+            self.check_limits()?;
         }
         self.made += 1;
         let connected = self.connect();
@@ -120,9 +129,9 @@ impl Connections {
         self.start.elapsed()
     }
 
-    /// The time limit of each connection.
-    pub(crate) fn timeout(&self) -> Duration {
-        self.limits.timeout
+    /// The time for a further step of the current connection.
+    pub(crate) fn time(&self) -> Duration {
+        self.limits.connection_time(self.elapsed())
     }
 
     fn check_limits(&mut self) -> Result<(), String> {
@@ -140,8 +149,7 @@ impl Connections {
 
     /// Connects, and starts TLS if the protocol requires a command for it.
     fn connect(&mut self) -> Result<Transport, String> {
-        let left = self.limits.max_time.saturating_sub(self.start.elapsed());
-        let time = self.limits.timeout.min(left).max(SHORTEST);
+        let time = self.time();
         let deadline = Instant::now() + time;
         let socket = match self.ready.take() {
             Some(socket) => socket,
@@ -169,3 +177,32 @@ const MAX_FAILURES: u32 = 4;
 
 /// The shortest time limit of a connection, near the end of the total time.
 const SHORTEST: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_total_time_limits_each_connection() {
+        let seconds = Duration::from_secs;
+        let limits = Limits {
+            timeout: seconds(100),
+            interval: seconds(60),
+            max_connections: 1,
+            max_time: seconds(5),
+        };
+        assert_eq!(limits.connection_time(Duration::ZERO), seconds(5));
+        assert_eq!(limits.connection_time(seconds(4)), seconds(1));
+        assert_eq!(limits.connection_time(seconds(9)), SHORTEST);
+        // The pause before the second connection is longer than the whole scan may take.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let target = Target { host: "127.0.0.1".to_owned(), port };
+        let limits = Limits { max_connections: 3, max_time: seconds(1), ..limits };
+        let mut connections = Connections::new(&target, None, limits).unwrap();
+        assert!(connections.open().is_ok());
+        let before = Instant::now();
+        let _ = connections.open();
+        assert!(before.elapsed() < seconds(10), "{:?}", before.elapsed());
+    }
+}

@@ -15,14 +15,15 @@ use tercel_wire::{ExtensionType, ProtocolVersion};
 
 use super::handshake;
 use super::probe::Depth;
-use super::reply::{Reply, version_name};
+use super::reply::Reply;
 use super::report::{Report, Resumption};
 use super::scanner::Scanner;
 use crate::explain;
+use crate::negotiated::version_name;
 use crate::transport::Transport;
 
-/// Tries resumption in each version that the library implements. `early_data` allows to offer
-/// early data, of which none is sent.
+/// Tries resumption in each version that the library implements. With `early_data`, early data is
+/// offered as well, but none is sent.
 pub(crate) fn find(
     scanner: &mut Scanner,
     name: &ServerName<'static>,
@@ -131,15 +132,15 @@ fn run(
     scanner.note_completed(&connection.info);
     let before = sessions.count();
     if connection.info.version == ProtocolVersion::TLS1_3 {
-        let wait = scanner.connections.timeout().min(TICKET_WAIT);
+        let wait = scanner.connections.time().min(TICKET_WAIT);
         receive_tickets(&transport, &mut connection, &mut received, wait, || {
             sessions.count() > before
         });
     }
     let mut out = Vec::new();
     if connection.sender.close(&mut out).is_ok() {
-        // The time for tickets may have passed.
-        transport.set_deadline(Instant::now() + scanner.connections.timeout());
+        // The deadline for tickets may have passed.
+        transport.set_deadline(Instant::now() + scanner.connections.time());
         let _ = (&transport).write_all(&out);
     }
     // OpenSSL removes a session whose connection was reset or ended without close_notify.
@@ -213,6 +214,6 @@ const TICKET_WAIT: Duration = Duration::from_secs(1);
 /// How long to wait for further tickets.
 const FURTHER_TICKETS: Duration = Duration::from_millis(150);
 
-/// The number of reads in which tickets may arrive, and of the sessions that are kept.
+/// The maximum number of reads while waiting for tickets, and of stored sessions.
 const MAX_READS: usize = 64;
 const MAX_SESSIONS: usize = 32;
