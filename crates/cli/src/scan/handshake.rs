@@ -11,6 +11,7 @@ use crate::explain;
 use crate::transport::Transport;
 
 /// Why a handshake failed.
+#[derive(Debug)]
 pub(crate) enum Failure {
     /// The server broke a rule of the protocol, or its signature is invalid.
     Breach(String),
@@ -18,6 +19,15 @@ pub(crate) enum Failure {
     Answered(String),
     /// The network failed, or the time limit passed.
     Unanswered(String),
+}
+
+impl Failure {
+    fn of_error(error: Error) -> Self {
+        match error {
+            Error::Peer(peer) if !peer.is_disagreement() => Self::Breach(error.to_string()),
+            other => Self::Answered(other.to_string()),
+        }
+    }
 }
 
 /// Completes a handshake, which the server can do only with the private key of its certificate.
@@ -33,10 +43,7 @@ pub(crate) fn complete(
         let step = handshake.advance(&mut received, &mut out);
         let sent = transport.write_all(&out);
         out.clear();
-        let next = step.map_err(|error| match error {
-            Error::Peer(_) => Failure::Breach(error.to_string()),
-            other => Failure::Answered(other.to_string()),
-        })?;
+        let next = step.map_err(Failure::of_error)?;
         sent.map_err(|error| failed(&error))?;
         match next {
             Next::Receive => {
@@ -49,6 +56,22 @@ pub(crate) fn complete(
             Next::Connected(connection) => return Ok((*connection, received)),
             // The configuration asks no questions.
             _ => return Err(Failure::Answered("unexpected question in the handshake".to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tercel::error::PeerError;
+
+    #[test]
+    fn a_disagreement_does_not_break_the_protocol() {
+        let failure = |error: PeerError| Failure::of_error(error.into());
+        assert!(matches!(failure(PeerError::BadSignature), Failure::Breach(_)));
+        // A server may answer the prober, but not this client, with a version that both have.
+        for error in [PeerError::UnsupportedVersion, PeerError::NoCommonSignatureScheme] {
+            assert!(matches!(failure(error), Failure::Answered(_)), "{error:?}");
         }
     }
 }
