@@ -4,11 +4,12 @@ use tercel_wire::{
     AlertDescription, CertificateCompressionAlgorithm, CipherSuite, ExtensionType, ProtocolVersion,
 };
 
-use super::enumerate::{self, Choice};
+use super::enumerate::{self, Choice, Found};
 use super::probe::Depth;
-use super::reply::{Reply, ServerFlight, version_name};
+use super::reply::{Reply, ServerFlight};
 use super::report::{Feature, Names, Report};
-use super::scanner::Scanner;
+use super::scanner::{Observed, Scanner};
+use crate::negotiated::version_name;
 
 /// Finds the application protocols (ALPN), in the highest version whose answer can be read.
 pub(crate) fn find_protocols(scanner: &mut Scanner, report: &mut Report) {
@@ -59,10 +60,8 @@ pub(crate) fn find(scanner: &mut Scanner, report: &mut Report) {
     if let Some((supported, detail)) = certificate_compression(scanner) {
         add("certificate compression", supported, detail);
     }
-    let limit = scanner.observed.flights.iter().chain(&scanner.observed.hellos);
-    let limit = limit.filter_map(|flight| flight.record_size_limit).max();
-    let bytes = limit.map_or_else(String::new, |bytes| format!("{bytes} bytes"));
-    add("record_size_limit", Some(limit.is_some()), bytes);
+    let (supported, bytes) = record_size_limit(&scanner.observed);
+    add("record_size_limit", supported, bytes);
 
     if let Some((version, _)) = scanner.older() {
         let hello = scanner.observed.hellos.iter().find(|flight| flight.version == version);
@@ -101,6 +100,17 @@ fn read_flight(scanner: &mut Scanner) {
     }
 }
 
+/// RFC 8449 4
+fn record_size_limit(observed: &Observed) -> (Option<bool>, String) {
+    let mut known = observed.flights.iter().chain(&observed.hellos).peekable();
+    if known.peek().is_none() {
+        return (None, String::new());
+    }
+    let limit = known.filter_map(|flight| flight.record_size_limit).max();
+    let bytes = limit.map_or_else(String::new, |bytes| format!("{bytes} bytes"));
+    (Some(limit.is_some()), bytes)
+}
+
 /// RFC 8879 3
 fn certificate_compression(scanner: &mut Scanner) -> Option<(Option<bool>, String)> {
     let basis = scanner.readable_offer()?;
@@ -112,11 +122,22 @@ fn certificate_compression(scanner: &mut Scanner) -> Option<(Option<bool>, Strin
             other => Choice::refused(&other),
         }
     });
-    let names: Vec<String> = found.values.iter().map(ToString::to_string).collect();
-    Some((Some(!names.is_empty()), names.join(", ")))
+    Some(compression(&found))
 }
 
-/// Offers a version below the highest one with the signal of a fallback. RFC 7507 3
+/// The accepted algorithms. The reason if there are none because the search ended early.
+fn compression(found: &Found<CertificateCompressionAlgorithm>) -> (Option<bool>, String) {
+    match (&found.values[..], &found.cut) {
+        ([], Some(why)) => (None, why.clone()),
+        ([], None) => (Some(false), String::new()),
+        (names, _) => {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            (Some(true), names.join(", "))
+        }
+    }
+}
+
+/// Offers a version below the highest one with TLS_FALLBACK_SCSV. RFC 7507 3
 fn fallback_scsv(scanner: &mut Scanner) -> Option<(Option<bool>, String)> {
     let (highest, _) = scanner.accepted.first()?;
     let (version, suites) =
@@ -196,3 +217,19 @@ const PROTOCOLS: [&str; 13] = [
     "postgresql",
     "ntske/1",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feature_is_unknown_if_no_answer_shows_it() {
+        assert_eq!(record_size_limit(&Observed::default()).0, None);
+        let mut found = Found::nothing();
+        assert_eq!(compression(&found).0, Some(false));
+        found.cut = Some("stopped".to_owned());
+        assert_eq!(compression(&found), (None, "stopped".to_owned()));
+        found.values.push(CertificateCompressionAlgorithm::ZLIB);
+        assert_eq!(compression(&found), (Some(true), "zlib".to_owned()));
+    }
+}
