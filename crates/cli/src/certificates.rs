@@ -15,22 +15,22 @@ use tercel_crypto::Hash;
 pub(crate) struct CertificateDescription {
     /// `None` if the certificate cannot be parsed.
     #[serde(flatten)]
-    fields: Option<Fields>,
-    sha256: String,
+    pub(crate) fields: Option<Fields>,
+    pub(crate) sha256: String,
     pem: String,
 }
 
 /// The fields of a certificate. Texts from the certificate were escaped when they were parsed.
 #[derive(Clone, Debug, Serialize)]
-struct Fields {
-    subject: String,
-    issuer: String,
-    serial: String,
-    valid_from: String,
-    valid_until: String,
-    key: String,
-    signed_with: String,
-    names: Vec<String>,
+pub(crate) struct Fields {
+    pub(crate) subject: String,
+    pub(crate) issuer: String,
+    pub(crate) serial: String,
+    pub(crate) valid_from: String,
+    pub(crate) valid_until: String,
+    pub(crate) key: String,
+    pub(crate) signed_with: String,
+    pub(crate) names: Vec<String>,
 }
 
 /// The description of a public key that is used without a certificate. RFC 7250

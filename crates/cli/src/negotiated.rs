@@ -88,11 +88,15 @@ pub(crate) fn values(info: &ConnectionInfo, own_side: Side) -> Vec<(&'static str
 
 /// The common name of a version.
 pub(crate) fn version_name(version: ProtocolVersion) -> String {
-    match version {
-        ProtocolVersion::TLS1_3 => "TLS 1.3".to_owned(),
-        ProtocolVersion::TLS1_2 => "TLS 1.2".to_owned(),
-        other => other.to_string(),
-    }
+    let name = match version {
+        ProtocolVersion::TLS1_3 => "TLS 1.3",
+        ProtocolVersion::TLS1_2 => "TLS 1.2",
+        ProtocolVersion::TLS1_1 => "TLS 1.1",
+        ProtocolVersion::TLS1_0 => "TLS 1.0",
+        ProtocolVersion::SSL3_0 => "SSL 3",
+        other => return other.to_string(),
+    };
+    name.to_owned()
 }
 
 /// The subject of the peer's certificate.

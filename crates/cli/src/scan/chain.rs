@@ -1,6 +1,5 @@
 //! Certificate chains and their problems: all of them, not only the first.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +7,12 @@ use tercel::pki::{
     CertificateSummary, ChainVerifier, ReadableTime, RefusalReason, Roots, Staple, Usage,
 };
 use tercel::pki_types::{CertificateDer, ServerName, UnixTime};
-use tercel_crypto::{Hash, HashAlgorithm};
 
 use super::proof::Proof;
 use super::reply::ServerFlight;
-use super::report::{Certificate, Chain, Finding};
+use super::report::{Chain, Finding};
 use super::weakness::Severity;
+use crate::certificates::describe_chain;
 
 /// The standard by which chains are judged.
 #[derive(Debug)]
@@ -44,23 +43,26 @@ impl Standard {
     fn judge_chain(&self, chain: &[CertificateDer<'static>], staple: Option<&[u8]>) -> Chain {
         let mut problems = Vec::new();
         let mut summaries = Vec::new();
-        let mut certificates = Vec::new();
         for (index, der) in chain.iter().enumerate() {
             let place = place(index, chain.len());
             let Ok(summary) = CertificateSummary::new(der) else {
                 problems.push(Finding::new(Severity::Problem, format!("{place} is malformed")));
-                certificates.push(unreadable(der));
                 continue;
             };
             self.judge_one(index, &place, &summary, &mut problems);
-            certificates.push(describe(der, &summary));
             summaries.push(summary);
         }
         self.judge_name(chain, &summaries, &mut problems);
         judge_order(&summaries, &mut problems);
         let trusted = self.judge_path(chain, staple, &summaries, &mut problems);
         problems.sort_by_key(|problem| problem.severity);
-        Chain { certificates, trusted, key_proven: None, ocsp_staple: staple.is_some(), problems }
+        Chain {
+            certificates: describe_chain(chain),
+            trusted,
+            key_proven: None,
+            ocsp_staple: staple.is_some(),
+            problems,
+        }
     }
 
     fn judge_one(
@@ -112,7 +114,7 @@ impl Standard {
         let now = clamp(self.now, summary.not_before, summary.not_after);
         let refused = verifier.verify(Usage::Server, chain, Some(&self.name), None, now).err();
         if refused.is_some_and(|refusal| refusal.reason == RefusalReason::NameMismatch) {
-            let names = names(summary).join(", ");
+            let names = summary.names().join(", ");
             let name = self.name.to_str();
             let text = format!("the certificate is not valid for {name}, only for: {names}");
             problems.push(Finding::new(Severity::Problem, text));
@@ -143,7 +145,7 @@ impl Standard {
         };
         if let Err(refusal) = verify(None, now) {
             let text = match refusal.reason {
-                // These are found for each certificate.
+                // `judge_one` finds these for each certificate.
                 RefusalReason::Expired { .. }
                 | RefusalReason::NotYetValid { .. }
                 | RefusalReason::WeakSignatureAlgorithm
@@ -205,48 +207,6 @@ fn judge_order(summaries: &[CertificateSummary], problems: &mut Vec<Finding>) {
     }
 }
 
-fn describe(der: &CertificateDer<'_>, summary: &CertificateSummary) -> Certificate {
-    Certificate {
-        subject: summary.subject.clone(),
-        issuer: summary.issuer.clone(),
-        serial_number: summary.serial_number.clone(),
-        not_before: ReadableTime(summary.not_before).to_string(),
-        not_after: ReadableTime(summary.not_after).to_string(),
-        key: summary.key.clone(),
-        signature_algorithm: summary.signature_algorithm.clone(),
-        names: names(summary),
-        sha256: sha256(der),
-    }
-}
-
-fn unreadable(der: &CertificateDer<'_>) -> Certificate {
-    Certificate {
-        subject: "unreadable".to_owned(),
-        issuer: String::new(),
-        serial_number: String::new(),
-        not_before: String::new(),
-        not_after: String::new(),
-        key: String::new(),
-        signature_algorithm: String::new(),
-        names: Vec::new(),
-        sha256: sha256(der),
-    }
-}
-
-fn names(summary: &CertificateSummary) -> Vec<String> {
-    let addresses = summary.ip_addresses.iter().map(ToString::to_string);
-    summary.dns_names.iter().cloned().chain(addresses).collect()
-}
-
-fn sha256(der: &CertificateDer<'_>) -> String {
-    let mut text = String::new();
-    for byte in Hash::digest(HashAlgorithm::Sha256, &[der.as_ref()]).iter() {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
 fn place(index: usize, length: usize) -> String {
     match index {
         0 => "the certificate".to_owned(),
@@ -286,7 +246,7 @@ mod tests {
             Self { der: der.unwrap().der().clone(), params, key }
         }
 
-        /// A certificate for `a.example` that is valid until the end of this year.
+        /// A certificate for `a.example` that is valid until the end of `last_year`.
         fn leaf(&self, last_year: i32) -> CertificateDer<'static> {
             let mut params = CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
             params.distinguished_name.push(DnType::CommonName, "leaf");

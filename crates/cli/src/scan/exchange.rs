@@ -7,9 +7,10 @@ use super::keys::key_exchange;
 use super::offer::{CURVES, group_name, scheme_name, schemes_of_tls12, schemes_of_tls13};
 use super::probe::Depth;
 use super::registry;
-use super::reply::{Reply, ServerFlight, version_name};
+use super::reply::{Reply, ServerFlight};
 use super::report::{Names, Order, Report};
 use super::scanner::Scanner;
+use crate::negotiated::version_name;
 
 /// Finds the groups of TLS 1.3. A ClientHello without a key share makes the server request the
 /// share that it prefers. RFC 9846 4.2.4
@@ -80,8 +81,8 @@ fn curves(
         return found;
     };
     // A server may use an ECDSA certificate only if the client lists the certificate's curve
-    // (RFC 8422 5.1), so removing that curve ended the search. The other curves are offered again
-    // before it.
+    // (RFC 8422 5.1), so removing that curve ended the search. The other curves are offered again,
+    // followed by that curve.
     let rest: Vec<_> = CURVES.into_iter().filter(|curve| !found.values.contains(curve)).collect();
     let mut chose_needed = false;
     let more = enumerate::accepted(&rest, |curves| match choose(&[curves, &[needed]].concat()) {

@@ -14,7 +14,8 @@ pub(crate) fn find(report: &Report, breaches: &[String]) -> Vec<Finding> {
     }
     for chain in &report.chains {
         let several = report.chains.len() > 1;
-        let key = chain.certificates.first().map_or("", |leaf| leaf.key.as_str());
+        let leaf = chain.certificates.first().and_then(|leaf| leaf.fields.as_ref());
+        let key = leaf.map_or("", |fields| fields.key.as_str());
         for Finding { severity, text } in &chain.problems {
             let text = if several { format!("{key} chain: {text}") } else { text.clone() };
             add(*severity, text);

@@ -6,6 +6,8 @@ use tercel_wire::{
     ProtocolVersion, ServerHello, SignatureScheme,
 };
 
+use crate::negotiated::version_name;
+
 /// The answer to a ClientHello.
 #[derive(Debug)]
 pub(crate) enum Reply {
@@ -15,9 +17,9 @@ pub(crate) enum Reply {
     Alert(AlertDescription),
     /// The server closed the connection without an alert.
     Closed,
-    /// The answer is not TLS, or breaks its rules; the reason.
+    /// The answer is not TLS, or breaks its rules, for this reason.
     Invalid(String),
-    /// No answer, because of the network, a time limit or a limit of the scan; the reason.
+    /// There is no answer, for this reason: the network, a time limit or a limit of the scan.
     Unanswered(String),
 }
 
@@ -41,9 +43,9 @@ pub(crate) struct ServerFlight {
     pub(crate) random: [u8; 32],
     /// Whether the message is a HelloRetryRequest.
     pub(crate) retry: bool,
-    /// The group of the key exchange, or the requested one.
+    /// The group of the key exchange, or the group that a HelloRetryRequest requests.
     pub(crate) group: Option<NamedGroup>,
-    /// The size of the prime of a finite-field key exchange in TLS 1.2.
+    /// The size of the prime of a finite-field key exchange before TLS 1.3, in bits.
     pub(crate) dh_bits: Option<usize>,
     pub(crate) session_id_length: usize,
     /// The extensions of ServerHello and EncryptedExtensions.
@@ -90,17 +92,5 @@ impl ServerFlight {
 
     pub(crate) fn has(&self, extension: ExtensionType) -> bool {
         self.extensions.contains(&extension)
-    }
-}
-
-/// The usual name of a version.
-pub(crate) fn version_name(version: ProtocolVersion) -> String {
-    match version {
-        ProtocolVersion::TLS1_3 => "TLS 1.3".to_owned(),
-        ProtocolVersion::TLS1_2 => "TLS 1.2".to_owned(),
-        ProtocolVersion::TLS1_1 => "TLS 1.1".to_owned(),
-        ProtocolVersion::TLS1_0 => "TLS 1.0".to_owned(),
-        ProtocolVersion::SSL3_0 => "SSL 3".to_owned(),
-        other => other.to_string(),
     }
 }

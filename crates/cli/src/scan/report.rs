@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::weakness::Severity;
+use crate::certificates::CertificateDescription;
 
 /// The result of a scan.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -116,7 +117,7 @@ pub(crate) struct Feature {
 /// A certificate chain as the server sent it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Chain {
-    pub(crate) certificates: Vec<Certificate>,
+    pub(crate) certificates: Vec<CertificateDescription>,
     /// Whether the chain is trusted for the server name. `None` with --insecure.
     pub(crate) trusted: Option<bool>,
     /// Whether the server proved that it has the key of the end-entity certificate. `None` if no
@@ -124,20 +125,6 @@ pub(crate) struct Chain {
     pub(crate) key_proven: Option<bool>,
     pub(crate) ocsp_staple: bool,
     pub(crate) problems: Vec<Finding>,
-}
-
-/// A certificate.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Certificate {
-    pub(crate) subject: String,
-    pub(crate) issuer: String,
-    pub(crate) serial_number: String,
-    pub(crate) not_before: String,
-    pub(crate) not_after: String,
-    pub(crate) key: String,
-    pub(crate) signature_algorithm: String,
-    pub(crate) names: Vec<String>,
-    pub(crate) sha256: String,
 }
 
 /// A finding in plain language.

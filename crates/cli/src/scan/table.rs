@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::certificates::Fields;
+
 use super::report::{Chain, Names, Order, Report, Resumption};
 
 /// The whole table.
@@ -166,6 +168,17 @@ impl Table {
         }
     }
 
+    fn certificate(&mut self, fields: &Fields) {
+        self.row("subject", &fields.subject);
+        self.row("issuer", &fields.issuer);
+        self.row("valid", &format!("{} to {}", fields.valid_from, fields.valid_until));
+        self.row("key", &format!("{}, signed with {}", fields.key, fields.signed_with));
+        if !fields.names.is_empty() {
+            self.row("names", &fields.names.join(", "));
+        }
+        self.row("serial", &fields.serial);
+    }
+
     fn chain(&mut self, index: usize, count: usize, chain: &Chain) {
         let trusted = match (chain.trusted, chain.key_proven) {
             (Some(true), Some(true)) => "trusted",
@@ -179,16 +192,10 @@ impl Table {
             if index > 0 {
                 self.line("");
             }
-            self.row("subject", &certificate.subject);
-            self.row("issuer", &certificate.issuer);
-            let (from, until) = (&certificate.not_before, &certificate.not_after);
-            self.row("valid", &format!("{from} to {until}"));
-            let signed = &certificate.signature_algorithm;
-            self.row("key", &format!("{}, signed with {signed}", certificate.key));
-            if !certificate.names.is_empty() {
-                self.row("names", &certificate.names.join(", "));
+            match &certificate.fields {
+                Some(fields) => self.certificate(fields),
+                None => self.row("subject", "unreadable"),
             }
-            self.row("serial", &certificate.serial_number);
             self.row("SHA-256", &certificate.sha256);
         }
     }

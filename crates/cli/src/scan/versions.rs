@@ -5,10 +5,11 @@ use tercel_wire::{AlertDescription, CipherSuite, ProtocolVersion};
 use super::enumerate::{self, Choice};
 use super::probe::Depth;
 use super::registry;
-use super::reply::{Reply, version_name};
+use super::reply::Reply;
 use super::report::{Report, Suite, Suites, Version};
 use super::scanner::Scanner;
 use super::weakness::weaknesses;
+use crate::negotiated::version_name;
 
 /// Finds the accepted versions. The error is the reason why the server accepts none.
 pub(crate) fn find_versions(scanner: &mut Scanner, report: &mut Report) -> Result<(), String> {

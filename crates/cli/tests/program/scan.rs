@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::starttls::{dialogue_of, speak};
-use super::support::{Folder, Leaf, Outcome, Server, refs, run, tercel};
+use super::support::{Folder, Leaf, Outcome, Server, connect, refs, run, tercel};
 
 /// Runs `tercel scan`.
 pub(crate) fn scan(address: &str, options: &[&str]) -> Outcome {
@@ -57,6 +57,18 @@ pub(crate) fn findings<'r>(report: &'r Value, severity: &str) -> Vec<&'r str> {
     let all = report["findings"].as_array().unwrap();
     let chosen = all.iter().filter(|finding| finding["severity"] == severity);
     chosen.map(|finding| finding["text"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn certificates_have_the_same_keys_as_in_the_report_of_connect() {
+    let folder = Folder::new();
+    let leaf = Leaf::new("localhost", 2099);
+    let server = Server::start(&refs(&leaf.write(&folder, "leaf")));
+    let report = scan_json(&server.address, &["--insecure"]);
+    let connected = connect(&server.address, &["--insecure", "--json"], b"").success();
+    let connected: Value = serde_json::from_slice(&connected.output).unwrap();
+    assert!(connected["certificates"][0]["valid_until"].is_string(), "{connected}");
+    assert_eq!(report["chains"][0]["certificates"], connected["certificates"]);
 }
 
 /// RFC 5246 E.1
