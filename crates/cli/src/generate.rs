@@ -4,14 +4,14 @@
 //! them for packages.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::explain;
+use crate::{explain, output};
 
 /// Print the completions for a shell
 ///
@@ -35,8 +35,7 @@ pub(crate) struct ManOptions {
 pub(crate) fn completions(options: &CompletionsOptions, mut command: Command) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut command, "tercel", &mut script);
-    let mut out = io::stdout().lock();
-    out.write_all(&script).and_then(|()| out.flush()).context("cannot write to standard output")
+    output::print(script)
 }
 
 /// Writes `tercel.1`, and a page for each subcommand.

@@ -11,6 +11,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `explain` | error messages, lines on standard error |
+//! | `output` | standard output |
 //! | `generate` | completions and manual pages |
 //! | `usage` | errors of the command line as one line |
 //! | `negotiated` | the negotiated parameters as rows of a key and a value |
@@ -33,9 +34,9 @@ mod credential_files;
 mod explain;
 mod generate;
 mod load;
-
 mod negotiated;
 mod options;
+mod output;
 #[cfg(unix)]
 mod proxy;
 mod psk;

@@ -7,9 +7,9 @@ use serde::Serialize;
 use tercel::pki::Refusal;
 use tercel::{Error, Handshake};
 
-use super::report;
 use crate::certificates::{CertificateDescription, describe_chain};
 use crate::explain::{self, Fault, UsageError};
+use crate::output;
 use crate::starttls;
 
 /// A failure with its reason.
@@ -77,8 +77,7 @@ impl Failure {
         Self { reason: Reason::Alert, text: explain::tls(error), alert, refusal: None }
     }
 
-    /// The failure of a handshake, which the server permitted in plaintext if `after_starttls` is
-    /// set.
+    /// The failure of a handshake. `after_starttls` is set if a plaintext dialogue preceded it.
     pub(crate) fn of_handshake(
         error: &io::Error,
         handshake: &Handshake,
@@ -116,7 +115,7 @@ pub(crate) fn print_json(error: &anyhow::Error) {
     let failure = error.downcast_ref::<Failure>();
     let refusal = failure.and_then(|failure| failure.refusal.as_ref());
     let json = JsonFailure {
-        error: format!("{error:#}"),
+        error: explain::chain(error),
         reason: match failure {
             Some(failure) => failure.reason,
             None if error.is::<UsageError>() => Reason::Usage,
@@ -128,7 +127,7 @@ pub(crate) fn print_json(error: &anyhow::Error) {
     };
     if let Ok(text) = serde_json::to_string(&json) {
         // The error itself is printed on standard error, whether this succeeds or not.
-        let _ = report::print(&format!("{text}\n"));
+        let _ = output::print(text + "\n");
     }
 }
 

@@ -18,9 +18,9 @@ use tercel::{Connection, ReceiveBuffer};
 use tercel_tokio::TlsStream;
 use tokio::task::JoinHandle;
 
-use super::report;
 use crate::explain;
 use crate::negotiated::printable;
+use crate::output;
 use crate::target::Address;
 
 /// A request without content.
@@ -52,8 +52,8 @@ impl HttpRequest<'_> {
             let exchange = Box::pin(tokio::time::timeout(self.timeout, self.exchange(stream)));
             match exchange.await {
                 Ok(Ok(driver)) => {
-                    // The connection closes when the request has been dropped. Errors do not
-                    // matter any more.
+                    // The connection closes when the request has been dropped. The response is
+                    // complete, so errors are ignored.
                     let _ = tokio::time::timeout(CLOSE_LIMIT, driver).await;
                     Ok(())
                 }
@@ -83,10 +83,10 @@ impl HttpRequest<'_> {
         while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
             if let Some(data) = frame.map_err(failed)?.data_ref() {
                 let written = io::stdout().lock().write_all(data);
-                written.map_err(|error| report::write_error(&error))?;
+                written.map_err(|error| output::write_error(&error))?;
             }
         }
-        io::stdout().lock().flush().map_err(|error| report::write_error(&error))?;
+        io::stdout().lock().flush().map_err(|error| output::write_error(&error))?;
         Ok(driver)
     }
 

@@ -18,9 +18,9 @@ use tercel::{
     error::InternalError,
 };
 
-use super::report::write_error;
 use crate::explain;
 use crate::negotiated::subject;
+use crate::output::write_error;
 
 /// Options of the relay.
 #[derive(Clone, Copy, Debug)]

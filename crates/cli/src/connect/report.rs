@@ -4,17 +4,17 @@
 //! The keys are stable: other programs read them.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use serde::{Serialize, Serializer};
 use tercel::{ConnectionInfo, Side};
 
 use crate::certificates::{CertificateDescription, PublicKeyDescription, describe_chain};
 use crate::explain;
 use crate::negotiated::{self, Value};
+use crate::output;
 
 /// Durations of the phases of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +73,7 @@ impl Report {
     /// Prints the certificates, or the raw public key, as PEM on standard output.
     pub(crate) fn print_pem(&self) -> Result<()> {
         if let Some(key) = &self.raw_public_key {
-            return print(&format!("sha256  {}\n{}", key.sha256, key.pem));
+            return output::print(format!("sha256  {}\n{}", key.sha256, key.pem));
         }
         if self.certificates.is_empty() {
             explain::print_line(format_args!("the server sent no certificate"));
@@ -82,7 +82,7 @@ impl Report {
     }
 
     pub(crate) fn print_json(&self) -> Result<()> {
-        print(&format!("{}\n", serde_json::to_string(self)?))
+        output::print(serde_json::to_string(self)? + "\n")
     }
 }
 
@@ -97,19 +97,7 @@ pub(crate) fn print_pem(certificates: &[CertificateDescription]) -> Result<()> {
         text.push('\n');
         text.push_str(certificate.pem());
     }
-    print(&text)
-}
-
-/// Writes text to standard output.
-pub(crate) fn print(text: &str) -> Result<()> {
-    let mut output = io::stdout().lock();
-    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
-    written.map_err(|error| write_error(&error))
-}
-
-/// The error of writing to standard output.
-pub(crate) fn write_error(error: &io::Error) -> anyhow::Error {
-    anyhow!("cannot write to standard output: {}", explain::io_error(error))
+    output::print(&text)
 }
 
 fn certificate_rows(certificates: &[CertificateDescription]) -> Vec<(&'static str, String)> {

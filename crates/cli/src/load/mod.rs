@@ -14,12 +14,12 @@ pub(crate) mod statistics;
 pub(crate) mod thread_shares;
 pub(crate) mod threads;
 
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use crate::output;
 use crate::target::Address;
 pub(crate) use options::Options;
 use report::{Run, RunSettings};
@@ -39,15 +39,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             let statistics = threads::run(options, &builder, url, *address)?;
             let run = Run { target: url.to_string(), round, statistics };
             if !options.json {
-                print(&settings.text(&run))?;
+                output::print(settings.text(&run))?;
             }
             runs.push(run);
         }
     }
     if options.json {
-        print(&format!("{}\n", settings.json(&runs)?))?;
+        output::print(settings.json(&runs)? + "\n")?;
     } else if runs.len() > 1 {
-        print(&format!("\n{}", settings.summary(&runs)))?;
+        output::print(format!("\n{}", settings.summary(&runs)))?;
     }
     check_failures(options, &runs)
 }
@@ -67,9 +67,4 @@ fn check_failures(options: &Options, runs: &[Run]) -> Result<()> {
         bail!("{failed} failed; use --allow-errors to exit with 0 all the same");
     }
     Ok(())
-}
-
-fn print(text: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("standard output")
 }

@@ -1,8 +1,7 @@
 //! `tercel scan`: finds out what a TLS server supports.
 //!
-//! Most questions are put by a prober of its own, which sends a ClientHello and reads the server's
-//! first messages. So the scan also sees versions and cipher suites that the library does not
-//! implement.
+//! Most answers come from a prober, which sends a ClientHello and reads the server's first
+//! messages. So the scan also sees versions and cipher suites that the library does not implement.
 //!
 //! # Modules
 //!
@@ -41,17 +40,17 @@ mod table;
 mod versions;
 mod weakness;
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use tercel::pki::Roots;
 use tercel::pki_types::UnixTime;
 use tercel_wire::ProtocolVersion;
 
 use crate::client::server_name;
 use crate::credential_files;
-use crate::explain::UsageError;
+use crate::explain::{self, UsageError};
+use crate::output;
 use crate::starttls;
 use crate::target::Target;
 use chain::Standard;
@@ -65,7 +64,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let result = run_scan(options);
     if let (Err(error), true) = (&result, options.json) {
         // The error is printed on standard error, too, whether this succeeds or not.
-        let _ = print(&format!("{}\n", serde_json::json!({ "error": format!("{error:#}") })));
+        let json = serde_json::json!({ "error": explain::chain(error) });
+        let _ = output::print(format!("{json}\n"));
     }
     result
 }
@@ -81,11 +81,7 @@ fn run_scan(options: &Options) -> Result<()> {
         true => serde_json::to_string_pretty(&report)? + "\n",
         false => table::render(&report),
     };
-    print(&text)
-}
-
-fn print(text: &str) -> Result<()> {
-    io::stdout().lock().write_all(text.as_bytes()).context("cannot write to standard output")
+    output::print(text)
 }
 
 fn standard(options: &Options, target: &Target) -> Result<Standard> {

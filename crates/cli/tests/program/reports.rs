@@ -199,3 +199,15 @@ fn errors_are_json_as_well() {
     assert_eq!(outcome.status, Some(2));
     assert_eq!(json(&outcome)["reason"], "usage");
 }
+
+#[test]
+fn the_error_in_json_is_the_text_on_standard_error() {
+    let folder = Folder::new();
+    let unreadable = folder.file("").display().to_string();
+    for options in [["--session-file", &unreadable], ["--ca", &unreadable]] {
+        let outcome = connect("localhost:1", &[&["--json"], &options[..]].concat(), b"");
+        let text = outcome.failure().to_owned();
+        assert_eq!(json(&outcome)["error"], text);
+        assert!(text.ends_with("is a directory, not a file"), "{text}");
+    }
+}
