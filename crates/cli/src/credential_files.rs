@@ -107,11 +107,11 @@ pub(crate) fn roots(file: &Path) -> Result<Roots> {
 /// What a file should contain.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Wanted {
-    /// With its article.
+    /// The name with its article, such as `a certificate`.
     name: &'static str,
     /// The command of OpenSSL that converts it.
     converter: &'static str,
-    /// What to ask if the file contains the other part of a pair.
+    /// The end of the error if the file contains the other half of a certificate and its key.
     question: &'static str,
 }
 

@@ -70,7 +70,6 @@ impl FromStr for Address {
     }
 }
 
-/// Port 443 is the default.
 impl FromStr for Scheme {
     type Err = String;
 

@@ -98,7 +98,7 @@ pub(crate) struct Options {
 /// Options that need a connection over which data is sent.
 const NOTHING_IS_SENT: [&str; 3] = ["early_data", "update_key", "post_handshake_auth"];
 
-/// Options with which no request is sent.
+/// Options that cannot be combined with a request.
 const NO_REQUEST: [&str; 3] = ["starttls", "show_certs", "json"];
 
 impl Options {

@@ -11,14 +11,14 @@ use tercel::Error;
 pub(crate) struct FirstBytes(Vec<u8>);
 
 impl FirstBytes {
-    /// Adds received bytes, as far as they are among the first.
+    /// Adds received bytes, up to the limit.
     pub(crate) fn record(&mut self, received: &[u8]) {
         let room = LIMIT.saturating_sub(self.0.len());
         self.0.extend(received.iter().take(room));
     }
 
-    /// Replaces the error of a handshake by a better one if the server did not speak TLS, or sent
-    /// nothing.
+    /// Replaces the error of a handshake by a more exact one if the server did not speak TLS, or
+    /// sent nothing.
     pub(crate) fn explain(self, error: io::Error) -> io::Error {
         let fault = match tls_error(&error) {
             Some(Error::Peer(_) | Error::Truncated | Error::ClosedInHandshake)

@@ -10,12 +10,12 @@ pub(crate) enum Choice<T> {
     Chosen(T),
     /// The server accepts none of them.
     None,
-    /// The answer is unknown; the reason.
+    /// The answer is unknown, for this reason.
     Unknown(String),
 }
 
 impl<T> Choice<T> {
-    /// The choice that a reply without a ServerHello means.
+    /// The meaning of a reply that selects none of the offered values.
     pub(crate) fn refused(reply: &Reply) -> Self {
         match reply {
             Reply::Alert(_) | Reply::Closed | Reply::Hello(_) => Self::None,
@@ -39,8 +39,8 @@ impl<T> Found<T> {
     }
 }
 
-/// Finds which side's order decides between two of these values, given in the order in which the
-/// server chose them.
+/// Finds which side's order of preference decides, by offering two of these values in reverse.
+/// `values` has the order in which the server chose them.
 pub(crate) fn order<T: Copy + PartialEq>(
     values: &[T],
     mut choose: impl FnMut(&[T]) -> Choice<T>,
@@ -65,7 +65,7 @@ pub(crate) fn accepted<T: Copy + PartialEq>(
 
 /// As [`accepted`], for more candidates than one message should offer. Each group is offered
 /// alone first. If more than one group has accepted values, these are offered again together.
-/// `shows_order` selects the values whose choice shows which side's order decides.
+/// `shows_order` selects the values with which the order of preference is tested.
 pub(crate) fn accepted_of_groups<T: Copy + PartialEq>(
     groups: &[Vec<T>],
     shows_order: impl Fn(T) -> bool,

@@ -88,7 +88,7 @@ fn exchange(mut transport: &Transport, offer: &Offer, depth: Depth) -> Reply {
     Reply::Hello(Box::new(flight))
 }
 
-/// The message as one record. `None` if it is too long, which no offer of a scan is.
+/// The message as one record. `None` if it is too long for a record, which does not occur.
 fn record(version: ProtocolVersion, message: &[u8]) -> Option<Vec<u8>> {
     // The first record has the oldest version for compatibility. RFC 9846 5.1
     let oldest = version.min(ProtocolVersion::TLS1_0);

@@ -16,13 +16,13 @@ use super::scanner::Scanner;
 pub(crate) enum Proof {
     /// A handshake was completed with the end-entity certificate.
     Proven,
-    /// The handshake failed by the server's fault; the reason.
+    /// The handshake failed because of the server, for this reason.
     Refuted(String),
     /// No handshake was completed with it.
     Unknown,
 }
 
-/// Tries each observed chain whose key was not used in a complete handshake yet.
+/// Tries a handshake for each observed chain with which none was completed yet.
 pub(crate) fn find(scanner: &mut Scanner, name: &ServerName<'static>) -> Vec<Proof> {
     let chains = scanner.observed.chains.clone();
     chains.iter().map(|flight| prove(scanner, flight, name)).collect()

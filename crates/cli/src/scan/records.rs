@@ -15,11 +15,11 @@ pub(crate) enum Part {
     Message(HandshakeType, Vec<u8>),
     Alert(AlertDescription),
     Closed,
-    /// The bytes break the rules of TLS; the reason.
+    /// The bytes break the rules of TLS, for this reason.
     Invalid(String),
-    /// The answer is longer than this reader accepts; the reason.
+    /// The answer exceeds this limit of the reader.
     TooLong(String),
-    /// The transport failed or the time has passed; the reason.
+    /// The transport failed, or the time limit passed, for this reason.
     Failed(String),
 }
 

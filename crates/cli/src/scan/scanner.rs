@@ -25,7 +25,7 @@ pub(crate) struct Scanner {
     pub(crate) observed: Observed,
 }
 
-/// What the server's answers showed, whichever question they answered.
+/// What the server's answers to all offers showed.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
     /// The first complete flight of each version.

@@ -8,11 +8,11 @@ use crate::explain;
 /// The reason why TLS was not started.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The server does not offer TLS; what it offers.
+    /// The server does not offer TLS, but this.
     NotOffered(String),
-    /// The server refused to start TLS; its answer.
+    /// The server refused to start TLS with this answer.
     Refused(String),
-    /// The server's answer is not one of the protocol with this name.
+    /// The server does not speak the protocol with this name, but sent this.
     NotThisProtocol(&'static str, String),
     /// The server sent this plaintext between its permission and the handshake.
     Injected(String),
@@ -27,7 +27,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// An answer that is not one of the protocol, quoted.
+    /// An answer of another protocol, quoted.
     pub(crate) fn not(protocol: &'static str, answer: impl AsRef<[u8]>) -> Self {
         Self::NotThisProtocol(protocol, quote(answer))
     }

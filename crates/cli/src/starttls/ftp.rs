@@ -8,7 +8,7 @@ use super::reply;
 
 pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), Failure> {
     let mut greeting = reply::read(dialogue, FTP)?;
-    // The service is ready in some minutes.
+    // Reply 120 means that the service will be ready in some minutes.
     while greeting.code == 120 {
         greeting = reply::read(dialogue, FTP)?;
     }

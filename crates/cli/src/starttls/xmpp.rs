@@ -74,7 +74,7 @@ struct Tag {
     kind: Kind,
     /// The name without its prefix.
     name: String,
-    /// The tag with its brackets, after the text before it.
+    /// The text before the tag, then the tag with its brackets.
     text: String,
 }
 

@@ -25,7 +25,7 @@ pub enum Reason {
     Unreadable(String),
     /// The file exceeds the maximum size.
     TooLong,
-    /// The file contains something else than a certificate or a private key.
+    /// The file contains something other than the expected certificate or private key.
     WrongContent {
         /// What it should contain, with an article.
         expected: &'static str,

@@ -25,7 +25,7 @@ pub(crate) struct Authority {
     pub(crate) client_key: PathBuf,
 }
 
-/// In a build without the authority: the error that says so.
+/// Returns the error for a build without the authority.
 #[cfg(not(feature = "test-authority"))]
 pub(crate) fn make(
     _: Option<&std::path::Path>,

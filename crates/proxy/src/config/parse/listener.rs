@@ -20,7 +20,7 @@ pub(super) fn parse_listener(mut keys: TableReader) -> Result<Listener, ConfigEr
         }
         None => {
             keys.missing("address", "is missing");
-            // Not used: `finish` fails below.
+            // This address is never used, because `finish` returns the error.
             SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
         }
     };

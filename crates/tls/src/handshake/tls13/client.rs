@@ -204,7 +204,7 @@ impl<'a> Client<'a> {
                 return Err(PeerError::UnexpectedExtension.into());
             }
         }
-        // No later step needs the ClientHello. The largest messages are still to come.
+        // No later step needs the ClientHello, so it is freed before the largest messages arrive.
         offer.message = Vec::new();
         info.alpn = negotiate::accept_alpn(extensions.alpn.as_ref(), &config.common)?;
         let types = (extensions.server_certificate_type, extensions.client_certificate_type);
