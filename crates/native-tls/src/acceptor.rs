@@ -23,14 +23,14 @@ pub struct TlsAcceptorBuilder {
 }
 
 impl TlsAcceptorBuilder {
-    /// Sets the lowest version to use. Default: TLS 1.2, as for `None` and for older versions.
+    /// Sets the lowest version to use. Default: TLS 1.2. `None` and older versions mean the same.
     pub fn min_protocol_version(&mut self, protocol: Option<Protocol>) -> &mut Self {
         self.min_protocol = protocol;
         self
     }
 
-    /// Sets the highest version to use. Default: TLS 1.3, as for `None`. With a version before TLS
-    /// 1.2, [`Self::build`] fails.
+    /// Sets the highest version to use. Default: TLS 1.3. `None` means the same. With a version
+    /// before TLS 1.2, [`Self::build`] fails.
     pub fn max_protocol_version(&mut self, protocol: Option<Protocol>) -> &mut Self {
         self.max_protocol = protocol;
         self

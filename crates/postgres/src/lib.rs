@@ -62,7 +62,7 @@ where
     }
 }
 
-/// Makes one TLS connection to the server of one name.
+/// A connector for the server with one name, which makes one TLS connection.
 #[derive(Clone, Debug)]
 pub struct ServerConnector {
     connector: Connector,

@@ -100,7 +100,7 @@ answers! {
 }
 
 impl Answers {
-    /// A value without functions: every question ends the handshake.
+    /// Creates answers without functions, with which every question fails the handshake.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

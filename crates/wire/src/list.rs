@@ -228,7 +228,7 @@ impl<'a, T: Element<'a>> Iterator for Iter<'a, T> {
 
     fn next(&mut self) -> Option<T> {
         match &mut self.0 {
-            // An error can only mean the end: `from_bytes` has read every element.
+            // `from_bytes` has read every element, so an error means the end of the list.
             Cursor::ReceiveBuffer(reader) => T::read(reader).ok(),
             Cursor::Built(entries) => entries.next().copied(),
         }

@@ -233,7 +233,7 @@ impl Peer {
                     assert_eq!(answered, Ok(()));
                 }
                 Ok(Next::Connected(connection)) => {
-                    // Early data that was rejected is to be sent again.
+                    // The client has to send rejected early data again.
                     let rejected = connection.info.early_data == EarlyData::Rejected;
                     if rejected && self.side == Side::Client {
                         self.sent = 0;

@@ -268,7 +268,7 @@ impl Row {
         }
     }
 
-    /// The unit of a side.
+    /// The unit of a side's results.
     #[must_use]
     pub fn unit(&self, side: &str) -> Unit {
         match self.task {

@@ -138,13 +138,13 @@ setters! {
     /// certificate is valid for the server's name.
     pub fn roots(roots: Roots) => verifier = Some(from_roots(roots));
 
-    /// Sets who verifies servers: an object that is called during the handshake (`Policy::Here`),
-    /// or the caller, who receives a `Question::VerifyPeer` (`Policy::Ask`).
+    /// Sets how servers are verified: by an object that is called during the handshake
+    /// (`Policy::Here`), or by the caller, which receives a `Question::VerifyPeer` (`Policy::Ask`).
     pub fn verifier(verifier: Policy<dyn VerifyPeer>) => verifier = Some(Ok(verifier));
 
-    /// Sets who selects the credential for servers that request client authentication: an object
-    /// that is called during the handshake (`Policy::Here`), or the caller, who receives a
-    /// `Question::SelectCredential` (`Policy::Ask`).
+    /// Sets how the credential is selected for servers that request client authentication: by an
+    /// object that is called during the handshake (`Policy::Here`), or by the caller, which
+    /// receives a `Question::SelectCredential` (`Policy::Ask`).
     pub fn credentials(credentials: Policy<dyn SelectCredential>) =>
         config.credentials = Some(credentials);
 

@@ -135,13 +135,13 @@ pub struct ServerConfigBuilder {
 setters! {
     for ServerConfigBuilder;
 
-    /// Sets who selects the whole configuration according to the ClientHello: an object that is
-    /// called during the handshake (`Policy::Here`), or the caller, who receives a
+    /// Sets how the whole configuration is selected for a ClientHello: by an object that is called
+    /// during the handshake (`Policy::Here`), or by the caller, which receives a
     /// `Question::ChooseConfig` (`Policy::Ask`).
     pub fn choose_config(choose: Policy<dyn ChooseConfig>) => config.choose_config = Some(choose);
 
-    /// Sets who finds pre-shared keys: an object that is called during the handshake
-    /// (`Policy::Here`), or the caller, who receives a `Question::FindPreSharedKey`
+    /// Sets how pre-shared keys are found: by an object that is called during the handshake
+    /// (`Policy::Here`), or by the caller, which receives a `Question::FindPreSharedKey`
     /// (`Policy::Ask`). This is for keys in a database, or for a set of [`PreSharedKeys`] that is
     /// replaced while the server runs.
     ///
@@ -207,8 +207,8 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Sets who selects credentials: an object that is called during the handshake
-    /// (`Policy::Here`), or the caller, who receives a `Question::SelectCredential`
+    /// Sets how credentials are selected: by an object that is called during the handshake
+    /// (`Policy::Here`), or by the caller, which receives a `Question::SelectCredential`
     /// (`Policy::Ask`). Sessions are then resumed only with a
     /// [`session_context`](Self::session_context), because the configuration does not know which
     /// credential a full handshake would use.
@@ -260,10 +260,10 @@ impl ServerConfigBuilder {
         self
     }
 
-    /// Sets whether client certificates are requested or required, and who verifies them: an object
-    /// that is called during the handshake (`Policy::Here`), or the caller, who receives a
-    /// `Question::VerifyPeer` (`Policy::Ask`). The last call of `client_auth`, `client_verifier`
-    /// and `client_raw_keys` decides whether a certificate is required.
+    /// Sets whether client certificates are requested or required, and how they are verified: by an
+    /// object that is called during the handshake (`Policy::Here`), or by the caller, which
+    /// receives a `Question::VerifyPeer` (`Policy::Ask`). The last call of `client_auth`,
+    /// `client_verifier` and `client_raw_keys` decides whether a certificate is required.
     #[must_use]
     pub fn client_verifier(mut self, demand: ClientAuth, verifier: Policy<dyn VerifyPeer>) -> Self {
         self.config.client_auth = demand;

@@ -61,7 +61,7 @@ fn listed<'a, T: tercel_wire::Element<'a>>(list: Option<List<'a, T>>) -> Option<
     list.map(|list| list.iter().collect())
 }
 
-/// The reserved value of a list: the first value, and no other.
+/// Returns the only reserved value of a list, which must be its first value.
 fn first<T: Copy + std::fmt::Debug>(list: &[T], is_reserved: impl Fn(&T) -> bool) -> T {
     let places: Vec<_> = (0..list.len()).filter(|place| is_reserved(&list[*place])).collect();
     assert_eq!(places, [0], "{list:?}");

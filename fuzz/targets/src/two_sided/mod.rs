@@ -53,7 +53,7 @@ pub fn flights(client: usize, server: usize) -> [Vec<u8>; 2] {
 /// The limit of instructions.
 const MAX_STEPS: usize = 300;
 
-/// The limit of unanswered key updates, below which no side refuses them as a flood.
+/// The maximum number of unanswered key updates that no side refuses as a flood.
 const MAX_UPDATES: usize = 15;
 
 /// The limit of rounds without new actions: a handshake takes three, and two may follow.

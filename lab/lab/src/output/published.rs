@@ -29,7 +29,7 @@ const CASES: [(&str, &str); 12] = [
 /// The columns of the published report, in its order. They precede other peers.
 const COLUMNS: [&str; 4] = ["boringssl", "openssl", "rustls", "tercel"];
 
-/// The name of the accounting in capitals.
+/// A heading with the name of the accounting, in capitals.
 #[must_use]
 pub fn heading(report: &Report) -> String {
     format!("{} ACCOUNTING", report.settings.accounting.name().to_uppercase())

@@ -62,7 +62,7 @@ pub struct SideProfile {
     pub purposes: Vec<Part>,
 }
 
-/// The instructions of one purpose.
+/// The instructions that serve one purpose.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {
     /// One of [`PURPOSES`].

@@ -92,7 +92,8 @@ pub(crate) fn min_rounds(row: &Row, settings: &Settings) -> usize {
     }
 }
 
-/// The number of peers that run at the same time. Timed measurements would disturb each other.
+/// The number of peers that run at the same time: one for timed measurements, which would disturb
+/// each other.
 pub(crate) fn parallel_peers(row: &Row) -> usize {
     match row.task {
         Task::Memory => PARALLEL_MEMORY_PEERS,

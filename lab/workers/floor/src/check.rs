@@ -94,7 +94,7 @@ enum Work {
 
 /// The result of one measurement of a side.
 struct Compared {
-    /// The calls with their number and their time.
+    /// Each call, with the number of its repetitions and the time of one.
     calls: Vec<(String, usize, f64)>,
     whole: f64,
 }
