@@ -42,8 +42,12 @@ pub(super) fn refusal(reason: RefusalReason) -> &'static str {
         RefusalReason::UnknownIssuer => {
             "trust a private authority with --ca FILE; --show-certs prints the chain"
         }
-        RefusalReason::SelfSigned | RefusalReason::TrustAnchorAsEndEntity => {
+        RefusalReason::SelfSigned => {
             "--ca FILE trusts the certificate in FILE; --show-certs prints the chain"
+        }
+        RefusalReason::CaUsedAsEndEntity | RefusalReason::TrustAnchorAsEndEntity => {
+            "the server needs a certificate without CA:TRUE in basicConstraints; --show-certs \
+             prints the chain"
         }
         RefusalReason::NameMismatch => {
             "--name NAME verifies another name; --show-certs prints the chain"
@@ -128,6 +132,8 @@ mod tests {
         hints.push(client(PeerError::PreSharedKeyDeclined.into()).unwrap());
         hints.push(client(PeerError::NoCommonCertificateType.into()).unwrap());
         hints.extend([RefusalReason::UnknownIssuer, RefusalReason::NameMismatch].map(refusal));
+        // This certificate is trusted already, so --ca cannot help.
+        assert!(!refusal(RefusalReason::TrustAnchorAsEndEntity).contains("--ca"));
         let command = crate::Arguments::command();
         let connect = command.find_subcommand("connect").unwrap();
         let known: Vec<_> = connect.get_arguments().filter_map(clap::Arg::get_long).collect();
