@@ -8,6 +8,8 @@ use tercel::certificates::CredentialError;
 use tercel::pki::{FileContent, PemError, ReadableTime};
 use tercel::pki_types::UnixTime;
 
+use crate::config::without_number;
+
 /// A file, and the reason why it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -74,9 +76,7 @@ impl Problem {
     }
 
     pub(super) fn unreadable(file: &Path, error: &io::Error) -> Self {
-        let text = error.to_string();
-        let text = text.split_once(" (os error ").map_or(text.as_str(), |(text, _)| text);
-        Self::new(file, Reason::Unreadable(text.to_owned()))
+        Self::new(file, Reason::Unreadable(without_number(error)))
     }
 }
 

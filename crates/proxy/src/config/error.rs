@@ -1,6 +1,7 @@
 //! Configuration errors.
 
 use std::fmt;
+use std::io;
 
 /// An error in a configuration, displayed as `FILE: KEY: REASON (line N)` on one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,12 @@ impl ConfigError {
     ) -> Self {
         Self { source: source.into(), key: key.into(), reason: reason.into(), line: None }
     }
+}
+
+/// The text of an error of the operating system, without its number.
+pub(crate) fn without_number(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error ").next().unwrap_or_default().to_owned()
 }
 
 impl fmt::Display for ConfigError {

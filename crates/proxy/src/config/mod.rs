@@ -19,6 +19,7 @@ use tercel::wire::ProtocolVersion;
 
 pub use address::BackendAddress;
 pub use error::ConfigError;
+pub(crate) use error::without_number;
 pub use network::Network;
 use table::Location;
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use toml::{Table, Value};
 
 use super::address;
-use super::error::ConfigError;
+use super::error::{ConfigError, without_number};
 use super::table::{Location, TableReader};
 use super::{CommandLineOptions, Config, Limits, Listener, Log, Tickets, Timeouts};
 use listener::parse_listener;
@@ -36,10 +36,8 @@ impl Config {
             let mut text = Vec::new();
             file.read_to_end(&mut text).map(|_| (text, is_exposed))
         };
-        let (text, is_exposed) = read().map_err(|error: io::Error| {
-            let reason = error.to_string();
-            error_for(reason.split(" (os error ").next().unwrap_or(&reason).to_owned())
-        })?;
+        let (text, is_exposed) =
+            read().map_err(|error: io::Error| error_for(without_number(&error)))?;
         let text = String::from_utf8(text).map_err(|_| error_for("is not UTF-8".to_owned()))?;
         let config = Self::parse(&name, &text)?;
         Ok(Self { file: Some(file.to_owned()), is_exposed, ..config })
