@@ -106,7 +106,7 @@ pub(crate) fn roots(file: &Path) -> Result<Roots> {
 
 /// What a file should contain.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Wanted {
+struct ExpectedContent {
     /// The name with its article, such as `a certificate`.
     name: &'static str,
     /// The command of OpenSSL that converts it.
@@ -116,15 +116,17 @@ struct Wanted {
 }
 
 const SWAPPED: &str = "; are --cert and --key swapped?";
-const CERTIFICATE: Wanted = Wanted { name: "a certificate", converter: "x509", question: SWAPPED };
-const AUTHORITY: Wanted = Wanted { question: "", ..CERTIFICATE };
-const PRIVATE_KEY: Wanted = Wanted { name: "a private key", converter: "pkey", question: SWAPPED };
-const PUBLIC_KEY: Wanted =
-    Wanted { name: "a public key", converter: "pkey -pubin -pubout", question: "" };
+const CERTIFICATE: ExpectedContent =
+    ExpectedContent { name: "a certificate", converter: "x509", question: SWAPPED };
+const AUTHORITY: ExpectedContent = ExpectedContent { question: "", ..CERTIFICATE };
+const PRIVATE_KEY: ExpectedContent =
+    ExpectedContent { name: "a private key", converter: "pkey", question: SWAPPED };
+const PUBLIC_KEY: ExpectedContent =
+    ExpectedContent { name: "a public key", converter: "pkey -pubin -pubout", question: "" };
 
 /// The error for a file that does not contain what it should: what was found, and what to do.
-fn wrong(file: &Path, pem: &[u8], wanted: Wanted, error: PemError) -> anyhow::Error {
-    let Wanted { name: expected, converter, question } = wanted;
+fn wrong(file: &Path, pem: &[u8], wanted: ExpectedContent, error: PemError) -> anyhow::Error {
+    let ExpectedContent { name: expected, converter, question } = wanted;
     let name = display_name(file);
     let content = FileContent::of(pem);
     match (content, error) {

@@ -86,7 +86,7 @@ impl Failure {
         let inner = error.get_ref();
         let fault = inner.and_then(|inner| inner.downcast_ref::<Fault>());
         if let (Some(Fault::NotTls(answer)), true) = (fault, after_starttls) {
-            return Self::new(Reason::Starttls, &starttls::Failure::injected(answer));
+            return Self::new(Reason::Starttls, &starttls::StarttlsError::injected(answer));
         }
         let (reason, alert) = match (inner.and_then(|inner| inner.downcast_ref::<Error>()), fault) {
             (Some(Error::Refused(_)), _) => (Reason::Certificate, None),

@@ -26,14 +26,14 @@ impl<T> Choice<T> {
 
 /// The values that a server accepts, in the order in which it chose them.
 #[derive(Debug)]
-pub(crate) struct Found<T> {
+pub(crate) struct Enumeration<T> {
     pub(crate) values: Vec<T>,
     pub(crate) order: Order,
     /// The reason why values may be missing.
     pub(crate) cut: Option<String>,
 }
 
-impl<T> Found<T> {
+impl<T> Enumeration<T> {
     pub(crate) fn nothing() -> Self {
         Self { values: Vec::new(), order: Order::Unknown, cut: None }
     }
@@ -57,7 +57,7 @@ pub(crate) fn order<T: Copy + PartialEq>(
 pub(crate) fn accepted<T: Copy + PartialEq>(
     candidates: &[T],
     mut choose: impl FnMut(&[T]) -> Choice<T>,
-) -> Found<T> {
+) -> Enumeration<T> {
     let mut found = eliminate(candidates, &mut choose);
     found.order = order(&found.values, &mut choose);
     found
@@ -70,8 +70,8 @@ pub(crate) fn accepted_of_groups<T: Copy + PartialEq>(
     groups: &[Vec<T>],
     shows_order: impl Fn(T) -> bool,
     mut choose: impl FnMut(&[T]) -> Choice<T>,
-) -> Found<T> {
-    let mut found = Found::nothing();
+) -> Enumeration<T> {
+    let mut found = Enumeration::nothing();
     let mut productive = 0;
     for group in groups.iter().filter(|group| !group.is_empty()) {
         let part = eliminate(group, &mut choose);
@@ -98,8 +98,8 @@ pub(crate) fn accepted_of_groups<T: Copy + PartialEq>(
 fn eliminate<T: Copy + PartialEq>(
     candidates: &[T],
     choose: &mut impl FnMut(&[T]) -> Choice<T>,
-) -> Found<T> {
-    let (mut left, mut found) = (candidates.to_vec(), Found::nothing());
+) -> Enumeration<T> {
+    let (mut left, mut found) = (candidates.to_vec(), Enumeration::nothing());
     while !left.is_empty() {
         match choose(&left) {
             Choice::Chosen(value) if left.contains(&value) => {

@@ -2,7 +2,7 @@
 
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion};
 
-use super::enumerate::{self, Choice, Found};
+use super::enumerate::{self, Choice, Enumeration};
 use super::keys::key_exchange;
 use super::offer::{CURVES, group_name, scheme_name, schemes_of_tls12, schemes_of_tls13};
 use super::probe::Depth;
@@ -69,7 +69,7 @@ fn curves(
     scanner: &mut Scanner,
     version: ProtocolVersion,
     suites: &[CipherSuite],
-) -> Found<NamedGroup> {
+) -> Enumeration<NamedGroup> {
     let mut choose = |curves: &[NamedGroup]| {
         let mut offer = scanner.offer(version, suites);
         offer.groups = curves.to_vec();
@@ -147,7 +147,11 @@ fn choice<T>(reply: &Reply, value: impl FnOnce(&ServerFlight) -> Option<T>) -> C
     }
 }
 
-fn names<T: Copy>(version: ProtocolVersion, found: Found<T>, name: impl Fn(T) -> String) -> Names {
+fn names<T: Copy>(
+    version: ProtocolVersion,
+    found: Enumeration<T>,
+    name: impl Fn(T) -> String,
+) -> Names {
     Names {
         version: version_name(version),
         order: found.order,

@@ -4,11 +4,11 @@ use tercel_wire::{
     AlertDescription, CertificateCompressionAlgorithm, CipherSuite, ExtensionType, ProtocolVersion,
 };
 
-use super::enumerate::{self, Choice, Found};
+use super::enumerate::{self, Choice, Enumeration};
 use super::probe::Depth;
 use super::reply::{Reply, ServerFlight};
 use super::report::{Feature, Names, Report};
-use super::scanner::{Observed, Scanner};
+use super::scanner::{Observations, Scanner};
 use crate::negotiated::version_name;
 
 /// Finds the application protocols (ALPN), in the highest version whose answer can be read.
@@ -101,7 +101,7 @@ fn read_flight(scanner: &mut Scanner) {
 }
 
 /// RFC 8449 4
-fn record_size_limit(observed: &Observed) -> (Option<bool>, String) {
+fn record_size_limit(observed: &Observations) -> (Option<bool>, String) {
     let mut known = observed.flights.iter().chain(&observed.hellos).peekable();
     if known.peek().is_none() {
         return (None, String::new());
@@ -126,7 +126,7 @@ fn certificate_compression(scanner: &mut Scanner) -> Option<(Option<bool>, Strin
 }
 
 /// The accepted algorithms. The reason if there are none because the search ended early.
-fn compression(found: &Found<CertificateCompressionAlgorithm>) -> (Option<bool>, String) {
+fn compression(found: &Enumeration<CertificateCompressionAlgorithm>) -> (Option<bool>, String) {
     match (&found.values[..], &found.cut) {
         ([], Some(why)) => (None, why.clone()),
         ([], None) => (Some(false), String::new()),
@@ -224,8 +224,8 @@ mod tests {
 
     #[test]
     fn a_feature_is_unknown_if_no_answer_shows_it() {
-        assert_eq!(record_size_limit(&Observed::default()).0, None);
-        let mut found = Found::nothing();
+        assert_eq!(record_size_limit(&Observations::default()).0, None);
+        let mut found = Enumeration::nothing();
         assert_eq!(compression(&found).0, Some(false));
         found.cut = Some("stopped".to_owned());
         assert_eq!(compression(&found), (None, "stopped".to_owned()));

@@ -7,7 +7,7 @@ use tercel::certificates::AcceptAnyPeer;
 use tercel::pki_types::ServerName;
 use tercel::{ClientConfig, Policy};
 
-use super::handshake::{self, Failure};
+use super::handshake::{self, HandshakeFailure};
 use super::reply::ServerFlight;
 use super::scanner::Scanner;
 
@@ -40,7 +40,7 @@ fn prove(scanner: &mut Scanner, flight: &ServerFlight, name: &ServerName<'static
             transport.close_gracefully();
             if scanner.is_proven(flight) { Proof::Proven } else { Proof::Unknown }
         }
-        Err(Failure::Breach(why)) => {
+        Err(HandshakeFailure::Breach(why)) => {
             scanner.connections.answered();
             Proof::Refuted(why)
         }

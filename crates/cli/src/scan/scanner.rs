@@ -5,7 +5,7 @@ use tercel::pki_types::CertificateDer;
 use tercel_wire::{CipherSuite, ExtensionType, NamedGroup, ProtocolVersion, ServerHello};
 
 use super::connections::Connections;
-use super::handshake::Failure;
+use super::handshake::HandshakeFailure;
 use super::keys::READABLE;
 use super::offer::Offer;
 use super::probe::{self, Depth};
@@ -22,12 +22,12 @@ pub(crate) struct Scanner {
     pub(crate) accepted: Vec<(ProtocolVersion, Vec<CipherSuite>)>,
     /// A group of TLS 1.3 that the server accepts and whose keys can be derived.
     pub(crate) readable_group: Option<NamedGroup>,
-    pub(crate) observed: Observed,
+    pub(crate) observed: Observations,
 }
 
 /// What the server's answers to all offers showed.
 #[derive(Debug, Default)]
-pub(crate) struct Observed {
+pub(crate) struct Observations {
     /// The first complete flight of each version.
     pub(crate) flights: Vec<ServerFlight>,
     /// Flights with different end-entity certificates.
@@ -46,7 +46,7 @@ pub(crate) struct Observed {
 impl Scanner {
     pub(crate) fn new(connections: Connections, host: String) -> Self {
         let (accepted, readable_group) = (Vec::new(), None);
-        Self { connections, host, accepted, readable_group, observed: Observed::default() }
+        Self { connections, host, accepted, readable_group, observed: Observations::default() }
     }
 
     /// Sends an offer over a new connection, reads the answer, and notes what it shows.
@@ -79,18 +79,18 @@ impl Scanner {
     }
 
     /// Notes that a handshake failed. Returns the reason.
-    pub(crate) fn note_failure(&mut self, failure: Failure) -> String {
+    pub(crate) fn note_failure(&mut self, failure: HandshakeFailure) -> String {
         match failure {
-            Failure::Breach(why) => {
+            HandshakeFailure::Breach(why) => {
                 self.connections.answered();
                 self.observed.note_breach(&format!("does not complete a handshake: {why}"));
                 why
             }
-            Failure::Answered(why) => {
+            HandshakeFailure::Answered(why) => {
                 self.connections.answered();
                 why
             }
-            Failure::Unanswered(why) => {
+            HandshakeFailure::Unanswered(why) => {
                 self.connections.unanswered(&why);
                 why
             }
@@ -131,7 +131,7 @@ impl Scanner {
     }
 }
 
-impl Observed {
+impl Observations {
     fn note(&mut self, flight: &ServerFlight, depth: Depth) {
         let same_version = |noted: &ServerFlight| noted.version == flight.version;
         if flight.version < ProtocolVersion::TLS1_3 {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use super::error::Failure;
+use super::error::StarttlsError;
 
 /// A dialogue in plaintext over a stream.
 pub(super) struct Dialogue<'a, S> {
@@ -18,13 +18,13 @@ impl<'a, S: Read + Write> Dialogue<'a, S> {
         Self { stream, received: Vec::new(), total: 0 }
     }
 
-    pub(super) fn send(&mut self, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+    pub(super) fn send(&mut self, bytes: impl AsRef<[u8]>) -> Result<(), StarttlsError> {
         self.stream.write_all(bytes.as_ref())?;
         Ok(self.stream.flush()?)
     }
 
     /// Reads a line without its CRLF or LF.
-    pub(super) fn line(&mut self) -> Result<Vec<u8>, Failure> {
+    pub(super) fn line(&mut self) -> Result<Vec<u8>, StarttlsError> {
         let mut line = self.take_until(|bytes| {
             bytes.iter().position(|&byte| byte == b'\n').map(|position| position + 1)
         })?;
@@ -36,9 +36,9 @@ impl<'a, S: Read + Write> Dialogue<'a, S> {
     }
 
     /// Reads this many bytes.
-    pub(super) fn bytes(&mut self, count: usize) -> Result<Vec<u8>, Failure> {
+    pub(super) fn bytes(&mut self, count: usize) -> Result<Vec<u8>, StarttlsError> {
         if count > MAX_ANSWER {
-            return Err(Failure::TooLong(MAX_ANSWER));
+            return Err(StarttlsError::TooLong(MAX_ANSWER));
         }
         self.take_until(|bytes| (bytes.len() >= count).then_some(count))
     }
@@ -47,7 +47,7 @@ impl<'a, S: Read + Write> Dialogue<'a, S> {
     pub(super) fn take_until(
         &mut self,
         mut end: impl FnMut(&[u8]) -> Option<usize>,
-    ) -> Result<Vec<u8>, Failure> {
+    ) -> Result<Vec<u8>, StarttlsError> {
         loop {
             let found = end(&self.received).filter(|length| *length <= self.received.len());
             if let Some(length) = found {
@@ -55,23 +55,23 @@ impl<'a, S: Read + Write> Dialogue<'a, S> {
                 return Ok(std::mem::replace(&mut self.received, rest));
             }
             if self.received.len() >= MAX_ANSWER {
-                return Err(Failure::TooLong(MAX_ANSWER));
+                return Err(StarttlsError::TooLong(MAX_ANSWER));
             }
             self.receive()?;
         }
     }
 
     /// Checks that the last answer ended with the last byte that was received.
-    pub(super) fn finish(self) -> Result<(), Failure> {
+    pub(super) fn finish(self) -> Result<(), StarttlsError> {
         if self.received.is_empty() {
             return Ok(());
         }
-        Err(Failure::injected(self.received))
+        Err(StarttlsError::injected(self.received))
     }
 
-    fn receive(&mut self) -> Result<(), Failure> {
+    fn receive(&mut self) -> Result<(), StarttlsError> {
         if self.total >= MAX_DIALOGUE {
-            return Err(Failure::TooMuch(MAX_DIALOGUE));
+            return Err(StarttlsError::TooMuch(MAX_DIALOGUE));
         }
         let mut chunk = [0; CHUNK];
         let count = loop {
@@ -81,7 +81,7 @@ impl<'a, S: Read + Write> Dialogue<'a, S> {
             }
         };
         if count == 0 {
-            return Err(Failure::Closed);
+            return Err(StarttlsError::Closed);
         }
         self.total = self.total.saturating_add(count);
         self.received.extend_from_slice(chunk.get(..count).unwrap_or_default());
@@ -109,19 +109,19 @@ mod tests {
         assert_eq!(dialogue.line().unwrap(), b"one");
         assert_eq!(dialogue.line().unwrap(), b"two");
         assert_eq!(dialogue.bytes(2).unwrap(), b"ab");
-        assert!(matches!(dialogue.bytes(MAX_ANSWER + 1), Err(Failure::TooLong(_))));
-        assert!(matches!(dialogue.finish(), Err(Failure::Injected(rest)) if rest == "`c`"));
+        assert!(matches!(dialogue.bytes(MAX_ANSWER + 1), Err(StarttlsError::TooLong(_))));
+        assert!(matches!(dialogue.finish(), Err(StarttlsError::Injected(rest)) if rest == "`c`"));
     }
 
     #[test]
     fn lengths_are_limited() {
         let mut endless = Cursor::new(vec![b'x'; MAX_DIALOGUE * 2]);
-        assert!(matches!(Dialogue::new(&mut endless).line(), Err(Failure::TooLong(_))));
+        assert!(matches!(Dialogue::new(&mut endless).line(), Err(StarttlsError::TooLong(_))));
         assert!(endless.position() <= (MAX_ANSWER + CHUNK) as u64);
         let mut many = Cursor::new(b"x\n".repeat(MAX_DIALOGUE));
         let mut dialogue = Dialogue::new(&mut many);
         let ended = (0..MAX_DIALOGUE).find_map(|_| dialogue.line().err()).unwrap();
-        assert!(matches!(ended, Failure::TooMuch(_)), "{ended}");
+        assert!(matches!(ended, StarttlsError::TooMuch(_)), "{ended}");
         assert!(many.position() <= (MAX_DIALOGUE + CHUNK) as u64);
     }
 }

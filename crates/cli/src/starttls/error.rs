@@ -7,7 +7,7 @@ use crate::explain;
 
 /// The reason why TLS was not started.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum StarttlsError {
     /// The server does not offer TLS, but this.
     NotOffered(String),
     /// The server refused to start TLS with this answer.
@@ -26,7 +26,7 @@ pub(crate) enum Failure {
     Io(io::Error),
 }
 
-impl Failure {
+impl StarttlsError {
     /// An answer of another protocol, quoted.
     pub(crate) fn not(protocol: &'static str, answer: impl AsRef<[u8]>) -> Self {
         Self::NotThisProtocol(protocol, quote(answer))
@@ -48,7 +48,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for StarttlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotOffered(answer) => {
@@ -80,9 +80,9 @@ impl fmt::Display for Failure {
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for StarttlsError {}
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for StarttlsError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
@@ -106,9 +106,9 @@ mod tests {
 
     #[test]
     fn answers_are_quoted_in_part_and_without_control_characters() {
-        let text = Failure::refused("\x1b[2J454 no\r\n").to_string();
+        let text = StarttlsError::refused("\x1b[2J454 no\r\n").to_string();
         assert!(text.ends_with(r"`\x1b[2J454 no`"), "{text}");
-        let text = Failure::not("SMTP", "x".repeat(100_000)).to_string();
+        let text = StarttlsError::not("SMTP", "x".repeat(100_000)).to_string();
         assert!(text.len() < 300 && text.ends_with("xx...`"), "{text}");
     }
 }

@@ -3,10 +3,10 @@
 use std::io::{Read, Write};
 
 use super::dialogue::Dialogue;
-use super::error::Failure;
+use super::error::StarttlsError;
 use super::reply;
 
-pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), Failure> {
+pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), StarttlsError> {
     let mut greeting = reply::read(dialogue, FTP)?;
     // Reply 120 means that the service will be ready in some minutes.
     while greeting.code == 120 {
@@ -14,13 +14,13 @@ pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(
     }
     match greeting.code {
         220 => {}
-        400..=599 => return Err(Failure::refused(greeting.text())),
-        _ => return Err(Failure::not(FTP, greeting.text())),
+        400..=599 => return Err(StarttlsError::refused(greeting.text())),
+        _ => return Err(StarttlsError::not(FTP, greeting.text())),
     }
     dialogue.send("AUTH TLS\r\n")?;
     match reply::read(dialogue, FTP)? {
         permission if permission.code == 234 => Ok(()),
-        refusal => Err(Failure::refused(refusal.text())),
+        refusal => Err(StarttlsError::refused(refusal.text())),
     }
 }
 

@@ -3,29 +3,29 @@
 use std::io::{Read, Write};
 
 use super::dialogue::Dialogue;
-use super::error::Failure;
+use super::error::StarttlsError;
 
-pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), Failure> {
+pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), StarttlsError> {
     let greeting = dialogue.line()?;
     match status(&greeting, b"*").as_deref() {
         Some(b"OK") => {}
         // TLS cannot be started on a connection that is authenticated already, nor on one that the
         // server closes.
-        Some(b"PREAUTH" | b"BYE") => return Err(Failure::refused(greeting)),
-        _ => return Err(Failure::not(IMAP, greeting)),
+        Some(b"PREAUTH" | b"BYE") => return Err(StarttlsError::refused(greeting)),
+        _ => return Err(StarttlsError::not(IMAP, greeting)),
     }
     dialogue.send("a STARTTLS\r\n")?;
     loop {
         let line = dialogue.line()?;
         match status(&line, b"a").as_deref() {
             Some(b"OK") => return Ok(()),
-            Some(b"NO" | b"BAD") => return Err(Failure::refused(line)),
+            Some(b"NO" | b"BAD") => return Err(StarttlsError::refused(line)),
             _ if status(&line, b"*").as_deref() == Some(b"BYE") => {
-                return Err(Failure::refused(line));
+                return Err(StarttlsError::refused(line));
             }
             // Untagged responses may come at any time, such as CAPABILITY.
             _ if line.starts_with(b"* ") => {}
-            _ => return Err(Failure::not(IMAP, line)),
+            _ => return Err(StarttlsError::not(IMAP, line)),
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 
 use super::dialogue::Dialogue;
-use super::error::Failure;
+use super::error::StarttlsError;
 
-pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), Failure> {
+pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), StarttlsError> {
     dialogue.send(request())?;
     let mut is_ber = true;
     let message = dialogue.take_until(|bytes| match element(bytes) {
@@ -19,9 +19,9 @@ pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(
     match answer(&message).filter(|_| is_ber) {
         Some((0, _)) => Ok(()),
         Some((code, text)) => {
-            Err(Failure::refused([format!("result {code}: ").as_bytes(), text].concat()))
+            Err(StarttlsError::refused([format!("result {code}: ").as_bytes(), text].concat()))
         }
-        None => Err(Failure::not("LDAP", message)),
+        None => Err(StarttlsError::not("LDAP", message)),
     }
 }
 

@@ -29,7 +29,7 @@ use crate::explain::UsageError;
 use crate::target::{Address, Target};
 
 use dialogue::Dialogue;
-pub(crate) use error::Failure;
+pub(crate) use error::StarttlsError;
 
 /// A protocol with a command that starts TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -73,7 +73,11 @@ impl Protocol {
 
     /// Runs the dialogue until the client may send its ClientHello. `host` is the name of the
     /// server, which XMPP sends.
-    pub(crate) fn begin<S: Read + Write>(self, stream: &mut S, host: &str) -> Result<(), Failure> {
+    pub(crate) fn begin<S: Read + Write>(
+        self,
+        stream: &mut S,
+        host: &str,
+    ) -> Result<(), StarttlsError> {
         let mut dialogue = Dialogue::new(stream);
         match self {
             Self::Smtp => smtp::begin(&mut dialogue)?,

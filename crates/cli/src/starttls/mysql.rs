@@ -5,29 +5,29 @@
 use std::io::{Read, Write};
 
 use super::dialogue::Dialogue;
-use super::error::Failure;
+use super::error::StarttlsError;
 
-pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), Failure> {
+pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), StarttlsError> {
     let header = dialogue.bytes(4)?;
     let Some((length, 0)) = read_header(&header) else {
-        return Err(Failure::not(MYSQL, header));
+        return Err(StarttlsError::not(MYSQL, header));
     };
     // A packet of this kind has some hundred bytes. A greater length is text of another protocol.
     if length > MAX_GREETING {
-        return Err(Failure::not(MYSQL, header));
+        return Err(StarttlsError::not(MYSQL, header));
     }
     let greeting = dialogue.bytes(length)?;
     match greeting.split_first() {
         Some((&PROTOCOL_10, rest)) => match capabilities(rest) {
             Some(capabilities) if capabilities & CLIENT_SSL != 0 => {}
-            Some(_) => return Err(Failure::not_offered(server_version(rest))),
-            None => return Err(Failure::not(MYSQL, &greeting)),
+            Some(_) => return Err(StarttlsError::not_offered(server_version(rest))),
+            None => return Err(StarttlsError::not(MYSQL, &greeting)),
         },
         // ERR packet: a code of two bytes and a message.
         Some((0xff, error)) => {
-            return Err(Failure::refused(error.get(2..).unwrap_or_default()));
+            return Err(StarttlsError::refused(error.get(2..).unwrap_or_default()));
         }
-        _ => return Err(Failure::not(MYSQL, &greeting)),
+        _ => return Err(StarttlsError::not(MYSQL, &greeting)),
     }
     dialogue.send(ssl_request())
 }

@@ -3,20 +3,20 @@
 use std::io::{Read, Write};
 
 use super::dialogue::Dialogue;
-use super::error::Failure;
+use super::error::StarttlsError;
 
-pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), Failure> {
+pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), StarttlsError> {
     expect_ok(dialogue)?;
     dialogue.send("STLS\r\n")?;
     expect_ok(dialogue)
 }
 
-fn expect_ok<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), Failure> {
+fn expect_ok<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), StarttlsError> {
     let line = dialogue.line()?;
     match line.split(|&byte| byte == b' ').next() {
         Some(b"+OK") => Ok(()),
-        Some(b"-ERR") => Err(Failure::refused(line)),
-        _ => Err(Failure::not("POP3", line)),
+        Some(b"-ERR") => Err(StarttlsError::refused(line)),
+        _ => Err(StarttlsError::not("POP3", line)),
     }
 }
 

@@ -4,22 +4,24 @@
 use std::io::{Read, Write};
 
 use super::dialogue::Dialogue;
-use super::error::Failure;
+use super::error::StarttlsError;
 
-pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), Failure> {
+pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), StarttlsError> {
     // The length of the message, and the number 80877103 in place of a version.
     dialogue.send([0, 0, 0, 8, 4, 210, 22, 47])?;
     let answer = dialogue.bytes(1)?;
     match answer.as_slice() {
         b"S" => Ok(()),
-        b"N" => Err(Failure::not_offered(answer)),
-        b"E" => Err(Failure::refused(error_message(dialogue)?)),
-        _ => Err(Failure::not("PostgreSQL", answer)),
+        b"N" => Err(StarttlsError::not_offered(answer)),
+        b"E" => Err(StarttlsError::refused(error_message(dialogue)?)),
+        _ => Err(StarttlsError::not("PostgreSQL", answer)),
     }
 }
 
 /// The message field of an ErrorResponse, whose type has been read.
-fn error_message<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<Vec<u8>, Failure> {
+fn error_message<S: Read + Write>(
+    dialogue: &mut Dialogue<'_, S>,
+) -> Result<Vec<u8>, StarttlsError> {
     let length = dialogue.bytes(4)?;
     let length = length.iter().fold(0usize, |length, &byte| length << 8 | usize::from(byte));
     let fields = dialogue.bytes(length.saturating_sub(4))?;

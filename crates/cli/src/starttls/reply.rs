@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use super::dialogue::Dialogue;
-use super::error::Failure;
+use super::error::StarttlsError;
 
 /// A reply of one or more lines.
 #[derive(Debug)]
@@ -25,10 +25,10 @@ impl Reply {
 pub(super) fn read<S: Read + Write>(
     dialogue: &mut Dialogue<'_, S>,
     protocol: &'static str,
-) -> Result<Reply, Failure> {
+) -> Result<Reply, StarttlsError> {
     let first = dialogue.line()?;
     let Some((code, mut is_last, text)) = split(&first) else {
-        return Err(Failure::not(protocol, first));
+        return Err(StarttlsError::not(protocol, first));
     };
     let mut lines = vec![text];
     while !is_last {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use super::{Failure, Protocol};
+use super::{Protocol, StarttlsError};
 
 /// A step of a scripted server.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ impl Write for Script<'_> {
 }
 
 /// Runs a protocol on a script. The whole script has to be used up if the protocol succeeds.
-pub(super) fn run(protocol: Protocol, steps: &[Step<'_>]) -> Result<(), Failure> {
+pub(super) fn run(protocol: Protocol, steps: &[Step<'_>]) -> Result<(), StarttlsError> {
     let mut script = Script::new(steps);
     let result = protocol.begin(&mut script, "a.example");
     if result.is_ok() {
@@ -99,7 +99,7 @@ pub(super) fn check(protocol: Protocol, good: &[Step<'_>]) {
     let mut steps = good.to_vec();
     steps[last_answer] = Step::Send(&injected);
     let refused = run(protocol, &steps).unwrap_err();
-    assert!(matches!(&refused, Failure::Injected(text) if text == "`x`"), "{refused}");
+    assert!(matches!(&refused, StarttlsError::Injected(text) if text == "`x`"), "{refused}");
 
     for (position, step) in good.iter().enumerate() {
         let Step::Send(answer) = step else { continue };
@@ -112,7 +112,7 @@ pub(super) fn check(protocol: Protocol, good: &[Step<'_>]) {
             assert_eq!(silent.to_string(), "timed out before STARTTLS", "{steps:?}");
             let mut closing = Script { closes: true, ..Script::new(&steps) };
             let closed = protocol.begin(&mut closing, "a.example").unwrap_err();
-            assert!(matches!(closed, Failure::Closed), "{closed}");
+            assert!(matches!(closed, StarttlsError::Closed), "{closed}");
         }
         check_noise(protocol, &good[..position]);
     }

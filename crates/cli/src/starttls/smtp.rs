@@ -3,15 +3,15 @@
 use std::io::{Read, Write};
 
 use super::dialogue::Dialogue;
-use super::error::Failure;
+use super::error::StarttlsError;
 use super::reply;
 
-pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), Failure> {
+pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), StarttlsError> {
     let greeting = reply::read(dialogue, SMTP)?;
     match greeting.code {
         220 => {}
-        400..=599 => return Err(Failure::refused(greeting.text())),
-        _ => return Err(Failure::not(SMTP, greeting.text())),
+        400..=599 => return Err(StarttlsError::refused(greeting.text())),
+        _ => return Err(StarttlsError::not(SMTP, greeting.text())),
     }
     // The client's name is an address literal, because a workstation has no name that servers could
     // look up.
@@ -19,18 +19,18 @@ pub(super) fn begin<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(
     let extensions = reply::read(dialogue, SMTP)?;
     match extensions.code {
         250 => {}
-        400..=599 => return Err(Failure::refused(extensions.text())),
-        _ => return Err(Failure::not(SMTP, extensions.text())),
+        400..=599 => return Err(StarttlsError::refused(extensions.text())),
+        _ => return Err(StarttlsError::not(SMTP, extensions.text())),
     }
     // The first line is the greeting of the server.
     let mut keywords = extensions.lines.iter().skip(1);
     if !keywords.any(|keyword| keyword.trim().eq_ignore_ascii_case("STARTTLS")) {
-        return Err(Failure::not_offered(extensions.text()));
+        return Err(StarttlsError::not_offered(extensions.text()));
     }
     dialogue.send("STARTTLS\r\n")?;
     match reply::read(dialogue, SMTP)? {
         permission if permission.code == 220 => Ok(()),
-        refusal => Err(Failure::refused(refusal.text())),
+        refusal => Err(StarttlsError::refused(refusal.text())),
     }
 }
 

@@ -7,12 +7,12 @@
 use std::io::{Read, Write};
 
 use super::dialogue::Dialogue;
-use super::error::Failure;
+use super::error::StarttlsError;
 
 pub(super) fn begin<S: Read + Write>(
     dialogue: &mut Dialogue<'_, S>,
     host: &str,
-) -> Result<(), Failure> {
+) -> Result<(), StarttlsError> {
     dialogue.send(format!(
         "<?xml version='1.0'?><stream:stream to='{}' version='1.0' xmlns='jabber:client' \
          xmlns:stream='http://etherx.jabber.org/streams'>",
@@ -25,43 +25,43 @@ pub(super) fn begin<S: Read + Write>(
         Some(_) => Some(bytes.len()),
     })?;
     if !greeting.is_empty() {
-        return Err(Failure::not(XMPP, greeting));
+        return Err(StarttlsError::not(XMPP, greeting));
     }
     let mut header = Tag::read(dialogue)?;
     if header.text.trim_start().starts_with("<?xml ") {
         header = Tag::read(dialogue)?;
     }
     if !header.is(Kind::Start, "stream") {
-        return Err(Failure::not(XMPP, header.text));
+        return Err(StarttlsError::not(XMPP, header.text));
     }
     read_features(dialogue)?;
     dialogue.send(format!("<starttls xmlns='{NAMESPACE}'/>"))?;
     let answer = Tag::read(dialogue)?;
     if answer.name != "proceed" || !answer.text.contains(NAMESPACE) {
-        return Err(Failure::refused(answer.text));
+        return Err(StarttlsError::refused(answer.text));
     }
     match answer.kind {
         Kind::Empty => Ok(()),
         Kind::Start if Tag::read(dialogue)?.is(Kind::End, "proceed") => Ok(()),
-        _ => Err(Failure::not(XMPP, answer.text)),
+        _ => Err(StarttlsError::not(XMPP, answer.text)),
     }
 }
 
 /// Reads the features of the server up to their end. STARTTLS has to be among them.
-fn read_features<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), Failure> {
+fn read_features<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<(), StarttlsError> {
     let features = Tag::read(dialogue)?;
     match (features.kind, features.name.as_str()) {
         (Kind::Start, "features") => {}
-        (Kind::Empty, "features") => return Err(Failure::not_offered(features.text)),
+        (Kind::Empty, "features") => return Err(StarttlsError::not_offered(features.text)),
         // The first child of an error is its condition. RFC 6120 4.9.2
-        (Kind::Start, "error") => return Err(Failure::refused(Tag::read(dialogue)?.text)),
-        _ => return Err(Failure::not(XMPP, features.text)),
+        (Kind::Start, "error") => return Err(StarttlsError::refused(Tag::read(dialogue)?.text)),
+        _ => return Err(StarttlsError::not(XMPP, features.text)),
     }
     let (mut is_offered, mut offers) = (false, String::new());
     loop {
         let tag = Tag::read(dialogue)?;
         if tag.is(Kind::End, "features") {
-            return if is_offered { Ok(()) } else { Err(Failure::not_offered(offers)) };
+            return if is_offered { Ok(()) } else { Err(StarttlsError::not_offered(offers)) };
         }
         is_offered |= tag.name == "starttls" && tag.text.contains(NAMESPACE);
         offers.push_str(&tag.text);
@@ -86,7 +86,7 @@ enum Kind {
 }
 
 impl Tag {
-    fn read<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<Self, Failure> {
+    fn read<S: Read + Write>(dialogue: &mut Dialogue<'_, S>) -> Result<Self, StarttlsError> {
         let bytes = dialogue.take_until(tag_length)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let tag = text.split_once('<').map_or("", |(_, tag)| tag);
