@@ -3,7 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -177,18 +177,27 @@ pub(crate) fn key_log(file: Option<&Path>) -> Result<Option<Arc<dyn KeyLog>>> {
     Ok(Some(Arc::new(log)))
 }
 
-/// Writes a file that only its owner can read, replacing any earlier one.
+/// Writes a file that only its owner can read. It replaces an earlier one at once, so that neither
+/// another process nor a failure leaves a part of it.
 pub(crate) fn write_private(file: &Path, content: &[u8]) -> Result<()> {
-    // An existing file would keep its permissions, so it is removed first.
-    match fs::remove_file(file) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(error).with_context(|| display_name(file));
-        }
-        _ => {}
-    }
-    let mut created =
-        private_options().create_new(true).open(file).with_context(|| display_name(file))?;
-    created.write_all(content).with_context(|| display_name(file))
+    // An existing file would keep its permissions, so a new file is renamed.
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".{}", random_suffix()?));
+    let new = PathBuf::from(name);
+    let created = private_options().create_new(true).open(&new);
+    let written = created.and_then(|mut created| created.write_all(content));
+    let replaced = written.and_then(|()| fs::rename(&new, file));
+    replaced.map_err(|error| {
+        let _ = fs::remove_file(&new);
+        anyhow!("{}: {}", display_name(file), explain::io_error(&error))
+    })
+}
+
+/// The end of a file name that nobody can predict.
+pub(crate) fn random_suffix() -> Result<String> {
+    let mut random = [0; 8];
+    tercel_crypto::fill_random(&mut random).ok().context("random number generator failed")?;
+    Ok(format!("{:016x}", u64::from_be_bytes(random)))
 }
 
 fn private_options() -> OpenOptions {
@@ -206,4 +215,30 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
 
 pub(crate) fn display_name(file: &Path) -> String {
     file.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn concurrent_writers_leave_one_whole_file() {
+        let folder = std::env::temp_dir().join(format!("tercel-test-{}", random_suffix().unwrap()));
+        fs::create_dir(&folder).unwrap();
+        let file = folder.join("sessions");
+        let both = std::sync::Barrier::new(2);
+        let write = |content: [u8; 4096]| {
+            both.wait();
+            (0..1000).try_for_each(|_| write_private(&file, &content))
+        };
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| write([1; 4096]));
+            write([2; 4096]).unwrap();
+            other.join().unwrap().unwrap();
+        });
+        let content = fs::read(&file).unwrap();
+        assert!(content == [1; 4096] || content == [2; 4096]);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -14,7 +14,7 @@ use tercel::Credential;
 use tercel::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::Authority;
-use crate::credential_files::write_private;
+use crate::credential_files::{random_suffix, write_private};
 
 /// Creates the authority, writes its files, and returns the credentials of the server: ECDSA, then
 /// RSA.
@@ -79,10 +79,7 @@ fn write_public(file: &Path, content: &str) -> Result<()> {
 
 /// Creates a new directory with an unpredictable name.
 fn create_temporary_folder() -> Result<PathBuf> {
-    let mut random = [0; 8];
-    tercel_crypto::fill_random(&mut random).ok().context("random number generator failed")?;
-    let name = format!("tercel-{:016x}", u64::from_be_bytes(random));
-    let folder = std::env::temp_dir().join(name);
+    let folder = std::env::temp_dir().join(format!("tercel-{}", random_suffix()?));
     let builder = &mut fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(builder, 0o700);
