@@ -193,7 +193,7 @@ pub(crate) fn write_private(file: &Path, content: &[u8]) -> Result<()> {
     })
 }
 
-/// The end of a file name that nobody can predict.
+/// An unpredictable end of a file name.
 pub(crate) fn random_suffix() -> Result<String> {
     let mut random = [0; 8];
     tercel_crypto::fill_random(&mut random).ok().context("random number generator failed")?;

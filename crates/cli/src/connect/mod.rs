@@ -64,7 +64,8 @@ fn run_connection(options: &Options, config: Arc<ClientConfig>, early_data: Vec<
         Some(protocol) => Some(start_tls(protocol, &transport, &name, options.timeout)?),
         None => None,
     };
-    let mut handshake = Handshake::client(config, name);
+    // The servers at other ports of this name have other sessions.
+    let mut handshake = Handshake::client_with_port(config, name, target.port);
     let start = Instant::now();
     transport.set_deadline(start + options.timeout);
     let completed = handshake::complete(&mut handshake, &transport, early_data);

@@ -32,6 +32,20 @@ fn a_session_is_resumed_by_a_later_run() {
     }
 }
 
+#[test]
+fn servers_at_two_ports_have_their_own_sessions() {
+    let servers = [Server::start(&["--echo"]), Server::start(&["--echo"])];
+    let file = Folder::new();
+    let name = file.file("sessions").display().to_string();
+    let options = ["--insecure", "--session-file", &name, "--name", "localhost"];
+    for resumed in ["no", "yes"] {
+        for server in &servers {
+            let outcome = connect(&server.address, &options, b"word").success();
+            assert_eq!(outcome.reported("resumed"), [resumed], "{}", server.address);
+        }
+    }
+}
+
 /// curl, Erlang and Bouncy Castle do not support tickets in TLS 1.2. RFC 5246 7.3
 #[test]
 fn clients_without_tickets_resume_by_session_id() {
