@@ -91,8 +91,8 @@ impl TlsInfo {
         &self.0.peer_chain
     }
 
-    /// The SPIFFE ID of the peer, from its certificate: see [`tercel_tokio::tercel::pki::spiffe_id`].
-    /// `None` if the peer sent no certificate, or one without a well-formed SPIFFE ID.
+    /// The SPIFFE ID in the peer's certificate. `None` if the peer sent no certificate, or one
+    /// without a well-formed SPIFFE ID. See [`spiffe_id`](tercel_tokio::tercel::pki::spiffe_id).
     #[must_use]
     pub fn spiffe_id(&self) -> Option<String> {
         spiffe_id(self.peer_chain().first()?).ok()?
