@@ -3,6 +3,7 @@
 build := absolute_path(env("CARGO_TARGET_DIR", justfile_directory() / "target"))
 tercel := build / "release/tercel"
 peers := build / "peers/release"
+rust-users-build := quote(build / "rust-users")
 # Crates that forward features of `tercel`, and these features.
 integrations := "-p tercel-tokio -p tercel-hyper -p tercel-postgres -p tercel-native-tls"
 forwarded := "brotli,native-roots,tracing,webpki-roots,zlib,zstd"
@@ -29,7 +30,9 @@ check:
     cargo fmt --all --check
     cargo fmt --manifest-path fuzz/Cargo.toml --check
     cargo fmt --manifest-path conformance/peers/Cargo.toml --all --check
-    cargo fmt --manifest-path conformance/rust-users/Cargo.toml --check
+    cargo fmt --manifest-path conformance/rust-users/Cargo.toml --all --check
+    cargo fmt --manifest-path conformance/rust-users/compare/openssl/Cargo.toml --check
+    cargo fmt --manifest-path conformance/rust-users/compare/rustls/Cargo.toml --check
     cargo fmt --manifest-path lab/Cargo.toml --all --check
     cargo fmt --manifest-path lab/workers/openssl/Cargo.toml --check
     cargo fmt --manifest-path lab/workers/boringssl/Cargo.toml --check
@@ -114,7 +117,15 @@ faults *FLAGS="":
 
 # Run unmodified client libraries that use native-tls on Tercel: conformance/rust-users/README.md.
 rust-users:
-    cargo run --locked --manifest-path conformance/rust-users/Cargo.toml --target-dir {{ quote(build / "rust-users") }}
+    cargo run --locked --manifest-path conformance/rust-users/Cargo.toml --target-dir {{ rust-users-build }}
+
+# Time programs on Tercel, rustls and OpenSSL, alternately: conformance/rust-users/README.md.
+rust-users-compare: (timed "compare/rustls") (timed "compare/openssl") (timed ".")
+    {{ rust-users-build }}/release/tercel-rust-users compare {{ rust-users-build }}/release/timed-rustls {{ rust-users-build }}/release/timed-openssl
+
+[private]
+timed FOLDER:
+    cargo build --release --locked --manifest-path {{ quote("conformance/rust-users" / FOLDER / "Cargo.toml") }} --target-dir {{ rust-users-build }}
 
 [private]
 peers FEATURES:

@@ -2,6 +2,7 @@
 //! prints a table of what they did. See README.md.
 
 mod certificates;
+mod compare;
 mod programs;
 mod servers;
 
@@ -11,20 +12,51 @@ use std::process::{Command, ExitCode, Output};
 use anyhow::{Context, Result, bail};
 
 use certificates::Certificates;
+use compare::Contender;
 use servers::Servers;
 
 /// Without arguments: runs everything. With the name of a program and a port: runs the program.
+/// `compare` and the programs on rustls and on OpenSSL: compares Tercel with them. `timed` and the
+/// arguments of `timed_programs::run`: runs a program of the comparison.
 #[tokio::main]
 async fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {
         [] => run_all().await,
+        [command, rustls, openssl] if command == "compare" => {
+            compare(rustls, openssl).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+        [command, arguments @ ..] if command == "timed" => {
+            let arguments = arguments.to_vec();
+            // It has a runtime of its own.
+            tokio::task::spawn_blocking(move || timed(&arguments)).await??;
+            Ok(ExitCode::SUCCESS)
+        }
         [program, port] => {
             println!("{}", programs::run(program, port.parse()?).await?);
             Ok(ExitCode::SUCCESS)
         }
         _ => bail!("usage: tercel-rust-users [PROGRAM PORT]"),
     }
+}
+
+async fn compare(rustls: &str, openssl: &str) -> Result<()> {
+    let this = std::env::current_exe()?.to_string_lossy().into_owned();
+    let contender = |name, command| Contender { name, command };
+    compare::run(&[
+        contender("Tercel", vec![this, "timed".to_owned()]),
+        contender("rustls", vec![rustls.to_owned()]),
+        contender("OpenSSL", vec![openssl.to_owned()]),
+    ])
+    .await
+}
+
+fn timed(arguments: &[String]) -> Result<()> {
+    timed_programs::run(arguments, |authority| {
+        let authority = reqwest::Certificate::from_pem(authority)?;
+        reqwest::Client::builder().tls_certs_only([authority]).build()
+    })
 }
 
 async fn run_all() -> Result<ExitCode> {

@@ -11,8 +11,7 @@ use std::{error::Error, net::SocketAddr, sync::Arc};
 use axum::{Router, extract::ConnectInfo, routing::get};
 use tercel_hyper::HttpsListener;
 use tercel_hyper::tercel::certificates::{ChainPolicy, PeerIdentity, VerifyPeer};
-use tercel_hyper::tercel::pki::{Refusal, RefusalReason, Roots, uri_names};
-use tercel_hyper::tercel::pki_types::CertificateDer;
+use tercel_hyper::tercel::pki::{Refusal, RefusalReason, Roots, spiffe_id};
 use tercel_hyper::tercel::{Credential, Policy, ServerConfig, server::ClientAuth};
 
 #[tokio::main]
@@ -44,16 +43,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 type Client = tercel_hyper::ConnectInfo<SocketAddr>;
 
 async fn greet(ConnectInfo(client): ConnectInfo<Client>) -> String {
-    match client.tls.peer_chain().first().and_then(spiffe_id) {
+    match client.tls.spiffe_id() {
         Some(id) => format!("hello {id}\n"),
         None => format!("hello {}, whose certificate has no SPIFFE ID\n", client.peer),
     }
-}
-
-/// The SPIFFE ID of a verified certificate, which is its only URI.
-fn spiffe_id(leaf: &CertificateDer<'_>) -> Option<String> {
-    let [uri] = <[String; 1]>::try_from(uri_names(leaf).ok()?).ok()?;
-    uri.starts_with("spiffe://").then_some(uri)
 }
 
 /// A verifier of chains that accepts only certificates with one of these URIs.
@@ -65,7 +58,7 @@ struct AllowedUris {
 impl VerifyPeer for AllowedUris {
     fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
         self.chains.verify_peer(identity)?;
-        let id = identity.chain.first().and_then(spiffe_id);
+        let id = identity.chain.first().and_then(|leaf| spiffe_id(leaf).ok()?);
         if id.as_ref().is_some_and(|id| self.allowed.contains(id)) {
             return Ok(());
         }

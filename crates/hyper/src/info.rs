@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tercel_tokio::tercel::pki::spiffe_id;
 use tercel_tokio::tercel::pki_types::CertificateDer;
 use tercel_tokio::tercel::wire::{CipherSuite, ProtocolVersion};
 use tercel_tokio::tercel::{ConnectionInfo, EarlyData};
@@ -12,12 +13,13 @@ use tercel_tokio::tercel::{ConnectionInfo, EarlyData};
 /// [`ConnectInfo`].
 ///
 /// ```
-/// use tercel_hyper::{TlsInfo, tercel::pki::uri_names};
+/// use std::net::SocketAddr;
+/// use tercel_hyper::ConnectInfo;
 ///
-/// /// The SPIFFE ID of an authenticated client.
-/// fn spiffe_id(tls: &TlsInfo) -> Option<String> {
-///     let leaf = tls.peer_chain().first()?;
-///     uri_names(leaf).ok()?.into_iter().find(|uri| uri.starts_with("spiffe://"))
+/// /// A handler of axum, for clients with a certificate.
+/// # #[cfg(feature = "axum")]
+/// async fn greet(client: axum::extract::ConnectInfo<ConnectInfo<SocketAddr>>) -> String {
+///     format!("hello {}", client.tls.spiffe_id().unwrap_or_default())
 /// }
 /// ```
 #[derive(Clone, Debug)]
@@ -87,6 +89,13 @@ impl TlsInfo {
     #[must_use]
     pub fn peer_chain(&self) -> &[CertificateDer<'static>] {
         &self.0.peer_chain
+    }
+
+    /// The SPIFFE ID in the peer's certificate. `None` if the peer sent no certificate, or one
+    /// without a well-formed SPIFFE ID. See [`spiffe_id`](tercel_tokio::tercel::pki::spiffe_id).
+    #[must_use]
+    pub fn spiffe_id(&self) -> Option<String> {
+        spiffe_id(self.peer_chain().first()?).ok()?
     }
 }
 

@@ -60,7 +60,7 @@ mod verifier;
 pub use algorithms::CertificateAlgorithm;
 pub use certificate::{
     CertificateSummary, common_name, dns_names, email_names, end_entity_public_key, is_authority,
-    issuer, not_after, signature_algorithms, subject_names, subject_public_key_info,
+    issuer, not_after, signature_algorithms, spiffe_id, subject_names, subject_public_key_info,
     tls_server_end_point, uri_names,
 };
 pub use file_content::FileContent;

@@ -13,6 +13,8 @@ mod tokio_tungstenite;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+// The credentials of the databases.
+pub(crate) use timed_programs::{PASSWORD, USER};
 
 /// Each program and its server.
 pub(crate) const ALL: [(&str, &str); 12] = [
@@ -29,10 +31,6 @@ pub(crate) const ALL: [(&str, &str); 12] = [
     ("rumqttc", "mosquitto"),
     ("hyper-tls", "http"),
 ];
-
-/// The credentials of the databases.
-pub(crate) const USER: &str = "tercel";
-pub(crate) const PASSWORD: &str = "a password";
 
 pub(crate) async fn run(program: &str, port: u16) -> Result<String> {
     let running = async {

@@ -5,6 +5,7 @@
 
 mod identifiers;
 mod names;
+mod spiffe;
 mod summary;
 
 use pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
@@ -16,6 +17,7 @@ use crate::reason::RefusalReason;
 use crate::time;
 
 pub(crate) use names::escape_untrusted;
+use spiffe::is_spiffe_id;
 pub use summary::CertificateSummary;
 
 /// The public key of the leaf, which is the first certificate of a chain. It verifies the signature
@@ -54,7 +56,25 @@ pub fn dns_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, Refusa
     Ok(Certificate::parse_or_refuse(certificate)?.dns_names())
 }
 
-/// The URIs in a certificate's subjectAltName, for instance a SPIFFE ID. RFC 5280 4.2.1.6
+/// The SPIFFE ID in a certificate, such as `spiffe://example.org/ns/shop/sa/cart`: its only URI,
+/// if that is a well-formed SPIFFE ID. X.509-SVID 2, SPIFFE-ID 2
+///
+/// The result identifies a peer only if the certificate's chain was verified, with the authorities
+/// of this trust domain.
+///
+/// ```
+/// use tercel_pki::{RefusalReason, spiffe_id};
+///
+/// fn is_billing(leaf: &pki_types::CertificateDer<'_>) -> Result<bool, RefusalReason> {
+///     Ok(spiffe_id(leaf)?.as_deref() == Some("spiffe://example.org/billing"))
+/// }
+/// ```
+pub fn spiffe_id(certificate: &CertificateDer<'_>) -> Result<Option<String>, RefusalReason> {
+    let Ok([uri]) = <[String; 1]>::try_from(uri_names(certificate)?) else { return Ok(None) };
+    Ok(is_spiffe_id(&uri).then_some(uri))
+}
+
+/// The URIs in a certificate's subjectAltName. For a SPIFFE ID see [`spiffe_id`]. RFC 5280 4.2.1.6
 ///
 /// The text is not escaped. A name that contains anything except visible ASCII characters is an
 /// error.

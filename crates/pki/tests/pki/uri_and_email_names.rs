@@ -2,7 +2,7 @@
 
 use pki_types::CertificateDer;
 use rcgen::{CustomExtension, SanType, string::Ia5String};
-use tercel_pki::{RefusalReason, dns_names, email_names, uri_names};
+use tercel_pki::{RefusalReason, dns_names, email_names, spiffe_id, uri_names};
 
 use crate::support::{P256, der, key, leaf_params};
 
@@ -128,4 +128,48 @@ fn bytes_that_are_no_certificate_are_an_error() {
         assert_eq!(uri_names(&cut), Err(RefusalReason::BadEncoding), "{length}");
         assert_eq!(email_names(&cut), Err(RefusalReason::BadEncoding), "{length}");
     }
+}
+
+/// X.509-SVID 2, SPIFFE-ID 2
+#[test]
+fn a_spiffe_id_is_the_only_uri_and_well_formed() {
+    let with_uris = |uris: &[&str]| {
+        let names = uris.iter().map(|uri| SanType::URI(text(uri))).collect();
+        spiffe_id(&certificate(names)).unwrap()
+    };
+    let longest = format!("spiffe://{}/{}", "a".repeat(255), "b".repeat(2048 - 265));
+    for id in [SPIFFE_ID, "spiffe://example.org", "spiffe://1_a-b.c/A/..a/b.-_9", &longest] {
+        assert_eq!(with_uris(&[id]).as_deref(), Some(id));
+    }
+    let long_domain = format!("spiffe://{}/a", "a".repeat(256));
+    for uri in [
+        "https://example.org/a",
+        "SPIFFE://example.org/a",
+        "spiffe:example.org/a",
+        "spiffe:///a",
+        "spiffe://Example.org/a",
+        "spiffe://example.org:80/a",
+        "spiffe://user@example.org/a",
+        "spiffe://example.org/",
+        "spiffe://example.org/a/",
+        "spiffe://example.org//a",
+        "spiffe://example.org/a/../b",
+        "spiffe://example.org/./b",
+        "spiffe://example.org/a%2fb",
+        "spiffe://example.org/a?b",
+        "spiffe://example.org/a#b",
+        &long_domain,
+        &format!("{longest}b"),
+    ] {
+        assert_eq!(with_uris(&[uri]), None, "{uri}");
+    }
+    assert_eq!(with_uris(&[]), None);
+    assert_eq!(with_uris(&[SPIFFE_ID, SPIFFE_ID]), None);
+    assert_eq!(with_uris(&[SPIFFE_ID, "https://example.org/"]), None);
+    // Other names do not count.
+    let named =
+        certificate(vec![SanType::DnsName(text("a.example")), SanType::URI(text(SPIFFE_ID))]);
+    assert_eq!(spiffe_id(&named).unwrap().as_deref(), Some(SPIFFE_ID));
+    let malformed = with_extension(names(&[(URI, b"spiffe://example.org/\x1b")]));
+    assert_eq!(spiffe_id(&malformed), Err(RefusalReason::BadEncoding));
 }

@@ -33,27 +33,7 @@ pub struct PeerIdentity<'a> {
 impl PeerIdentity<'_> {
     /// Creates a refusal of this peer, which a verifier returns as its error.
     ///
-    /// ```
-    /// use tercel::certificates::{PeerIdentity, VerifyPeer};
-    /// use tercel::pki::{Refusal, RefusalReason};
-    ///
-    /// /// Accepts services of one SPIFFE trust domain; their chain is verified elsewhere.
-    /// struct OneDomain;
-    ///
-    /// impl VerifyPeer for OneDomain {
-    ///     fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
-    ///         let uris = match identity.chain.first() {
-    ///             Some(leaf) => tercel::pki::uri_names(leaf).unwrap_or_default(),
-    ///             None => Vec::new(),
-    ///         };
-    ///         if uris.iter().any(|uri| uri.starts_with("spiffe://example.org/")) {
-    ///             return Ok(());
-    ///         }
-    ///         let refusal = identity.refusal(RefusalReason::NameMismatch);
-    ///         Err(Box::new(refusal.with_explanation("not a service of example.org")))
-    ///     }
-    /// }
-    /// ```
+    /// [`VerifyPeer`] has an example.
     #[must_use]
     pub fn refusal(&self, reason: RefusalReason) -> Refusal {
         Refusal::new(reason, self.chain, self.server_name, self.now)
@@ -74,6 +54,49 @@ impl fmt::Debug for PeerIdentity<'_> {
 }
 
 /// A verifier of peers' identities.
+///
+/// It decides alone whether a peer is trusted, so it has to verify the chain, for instance with a
+/// [`ChainPolicy`](crate::certificates::ChainPolicy) or a [`ChainVerifier`]. This one accepts
+/// servers and clients by their SPIFFE ID, whatever name the client requested:
+///
+/// ```
+/// use tercel::certificates::{PeerIdentity, VerifyPeer};
+/// use tercel::pki::{ChainVerifier, Refusal, RefusalReason, Usage, spiffe_id};
+/// use tercel::{ClientConfig, Policy, Side, error::ConfigError};
+///
+/// struct Service {
+///     chains: ChainVerifier, // ChainVerifier::builder(Arc::new(roots)).build()?
+///     id: &'static str,
+/// }
+///
+/// impl VerifyPeer for Service {
+///     fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
+///         let usage = match identity.side {
+///             Side::Client => Usage::Client,
+///             Side::Server => Usage::Server,
+///         };
+///         // `None` accepts any name.
+///         self.chains.verify(usage, identity.chain, None, None, identity.now)?;
+///         let id = identity.chain.first().and_then(|leaf| spiffe_id(leaf).ok()?);
+///         if id.as_deref() == Some(self.id) {
+///             return Ok(());
+///         }
+///         let refusal = identity.refusal(RefusalReason::NameMismatch);
+///         Err(Box::new(refusal.with_explanation("another SPIFFE ID")))
+///     }
+/// }
+///
+/// fn client(chains: ChainVerifier) -> Result<std::sync::Arc<ClientConfig>, ConfigError> {
+///     let verifier = Service { chains, id: "spiffe://example.org/orders" };
+///     ClientConfig::builder().verifier(Policy::Here(std::sync::Arc::new(verifier))).build()
+/// }
+/// ```
+///
+/// A server passes it to [`client_verifier`](crate::server::ServerConfigBuilder::client_verifier).
+/// Without a [fingerprint](Self::fingerprint), sessions are resumed only among configurations with
+/// the same `session_context`.
+///
+/// [`ChainVerifier`]: crate::pki::ChainVerifier
 pub trait VerifyPeer: Send + Sync {
     /// Verifies that the chain or raw public key is trusted for this name and at this time.
     ///

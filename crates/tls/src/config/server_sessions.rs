@@ -62,9 +62,9 @@ setters! {
     /// server's clocks over a ticket's life, and the difference between the clocks of servers that
     /// share tickets; 10 seconds suffice for most servers. Outside the window, early data is
     /// rejected, but not the handshake. A guard that does not know what was admitted before it
-    /// started has to refuse early data for [twice as
-    /// long](crate::session::ReplayGuard::freshness_period) as the window. Sessions that admit
-    /// early data are not resumed by configurations with another window.
+    /// started has to refuse early data for twice the window and a second, which is the
+    /// [`freshness_period`](crate::session::ReplayGuard::freshness_period): two minutes by default.
+    /// Sessions that admit early data are not resumed by configurations with another window.
     pub fn freshness_window(window: Duration) => config.resumption.freshness_window = window;
 
     /// Sets the object that is notified when a TLS 1.2 session must be removed because a connection

@@ -30,7 +30,10 @@ pub trait AdmitEarlyData: Send + Sync {
 /// be replayed.
 ///
 /// If the guard is full, after a restart, or if the clock is set back, it refuses values that it
-/// may have seen. The rejection of early data costs a round trip.
+/// may have seen. The rejection of early data costs a round trip. After a start with
+/// [`Self::for_early_data`] it refuses everything for two minutes
+/// ([`Self::freshness_period`] of 60 seconds), with
+/// [`EarlyDataRejection::NotAdmitted`](crate::EarlyDataRejection::NotAdmitted).
 ///
 /// ```
 /// use std::sync::Arc;
