@@ -169,6 +169,7 @@ const MODULES: [(&str, &[&str]); 10] = [
         "crates/cli/src",
         &[
             "explain",
+            "output",
             "generate",
             "usage",
             "negotiated",
