@@ -154,7 +154,6 @@ fn parse_global_settings(keys: &mut TableReader) -> Result<Config, ConfigError> 
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let workers = keys.integer("workers", 1, 1024)?;
     let hash_lanes = keys.boolean("hash_lanes")?.unwrap_or(true);
-    let disabled_kernels = parse_kernels(keys.table("kernels")?)?;
     let drain = keys.seconds("drain", 0.0, MAX_SECONDS)?.unwrap_or(Duration::from_secs(30));
     let (user, group) = (keys.string("user")?, keys.string("group")?);
     if user.is_none() && group.is_some() {
@@ -169,6 +168,7 @@ fn parse_global_settings(keys: &mut TableReader) -> Result<Config, ConfigError> 
         ),
     };
     admin_keys.finish()?;
+    let disabled_kernels = parse_kernels(keys.table("kernels")?)?;
     Ok(Config {
         location: keys.location().clone(),
         file: None,
