@@ -102,7 +102,8 @@ fn a_kernel_that_is_not_faster_is_not_used() {
     let equal = Candidate { trials: || vec![trial_of(100, 100)], ..GOOD };
     let slower_once =
         Candidate { trials: || vec![trial_of(50, 100), trial_of(130_000, 120_000)], ..GOOD };
-    for candidate in [slower, equal, slower_once] {
+    let without_trials = Candidate { trials: Vec::new, ..GOOD };
+    for candidate in [slower, equal, slower_once, without_trials] {
         assert_eq!(state_of(&candidate), KernelState::Slower);
     }
 }

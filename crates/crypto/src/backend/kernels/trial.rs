@@ -57,17 +57,20 @@ impl Trial {
 /// scheduler, so that most of them are not interrupted. Noise only adds time; therefore the
 /// minimum of the batches is compared.
 pub(super) fn kernel_is_faster(mut trials: Vec<Trial>, mut now: impl FnMut() -> Instant) -> bool {
-    trials.iter_mut().all(|trial| {
+    let mut is_faster = |trial: &mut Trial| {
         let [kernel, aws_lc] = trial.measure(&mut now);
-        // A kernel must be faster by the margin. Minima of the same work repeat within 2 %, so
-        // that noise does not select a kernel that is as fast as AWS-LC. At equal speed AWS-LC is
-        // preferable, because more people use and verify it. A kernel that is worth its code gains
-        // 10 % and more in each trial, so that noise does not reject it either.
         kernel * 100 < aws_lc * (100 - MARGIN)
-    })
+    };
+    // Without a trial nothing shows that the kernel is faster.
+    !trials.is_empty() && trials.iter_mut().all(&mut is_faster)
 }
 
 /// The percentage of AWS-LC's time that a kernel must save.
+///
+/// Minima of the same work repeat within 2 %, so that noise does not select a kernel that is as
+/// fast as AWS-LC. At equal speed AWS-LC is preferable, because more people use and verify it. A
+/// kernel that is worth its code gains 10 % and more in each trial, so that noise does not reject
+/// it either.
 const MARGIN: u32 = 5;
 
 /// The intended time of a batch: a hundred times the cost of reading the clock.
