@@ -17,7 +17,7 @@
 //! | sign | [`SigningKey`], [`Signer`] in `signing_key.rs` |
 //! | read PKCS#12 files | [`Pkcs12`] in `pkcs12.rs` |
 //! | verify signatures | [`PublicKey`] in `public_key.rs` |
-//! | choose between AWS-LC's primitives and kernels of this crate | [`Kernel`] in `backend/kernels` |
+//! | replace primitives of AWS-LC by faster ones | [`Kernel`] in `backend/kernels` |
 //! | random bytes | [`fill_random`] in `random.rs` |
 //! | share mutable data between threads | [`lock`] |
 //! | store secrets | [`Secret`], [`ShortSecret`] in `backend/secret.rs` |
