@@ -1,4 +1,4 @@
-//! Selects the implementations of `src/backend/lanes` for this build.
+//! Selects the implementations of `src/backend/lanes` and `src/backend/kernels` for this build.
 //!
 //! A build script is needed because the intrinsics of AVX-512 came with Rust 1.89, the crate
 //! builds with 1.85, and `cfg` cannot test the compiler's version.
@@ -6,22 +6,46 @@
 use std::env;
 use std::process::Command;
 
+/// The features that select a kernel, and the `cfg` of each.
+const KERNELS: [(&str, &str); 3] = [
+    ("CARGO_FEATURE_AES_GCM_KERNEL", "kernel_aes_gcm"),
+    ("CARGO_FEATURE_CHACHA20_POLY1305_KERNEL", "kernel_chacha20_poly1305"),
+    ("CARGO_FEATURE_RSA_KERNEL", "kernel_rsa"),
+];
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-check-cfg=cfg(lanes_avx2, lanes_avx512, lanes_large_frames)");
-    let wanted = env::var_os("CARGO_FEATURE_HASH_LANES").is_some();
+    println!("cargo::rustc-check-cfg=cfg(lanes_avx2, lanes_avx512, lanes_large_frames, kernels)");
+    for (_, cfg) in KERNELS {
+        println!("cargo::rustc-check-cfg=cfg({cfg})");
+    }
+    let has = |feature| env::var_os(feature).is_some();
+    let wants_lanes = has("CARGO_FEATURE_HASH_LANES");
+    let wanted: Vec<_> = KERNELS.iter().filter(|(feature, _)| has(feature)).collect();
     let for_x86_64 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|name| name == "x86_64");
     let optimised = env::var("OPT_LEVEL").unwrap_or_default();
     // Without optimisation each vector passes through the stack. A kernel then uses more than
-    // 64 KiB of stack, and lanes are slower than consecutive calls of AWS-LC.
-    if wanted && for_x86_64 && optimised != "0" {
+    // 64 KiB of stack, and lanes and kernels are slower than AWS-LC.
+    let is_wanted = wants_lanes || !wanted.is_empty();
+    if !is_wanted || !for_x86_64 || optimised == "0" {
+        return;
+    }
+    if wants_lanes {
         println!("cargo::rustc-cfg=lanes_avx2");
-        // Stack frames are smallest if the compiler optimises for speed.
-        if !matches!(optimised.as_str(), "2" | "3") {
-            println!("cargo::rustc-cfg=lanes_large_frames");
-        }
-        if version().is_some_and(|said| has_avx512(&said)) {
+    }
+    // Stack frames are smallest if the compiler optimises for speed.
+    if !matches!(optimised.as_str(), "2" | "3") {
+        println!("cargo::rustc-cfg=lanes_large_frames");
+    }
+    if version().is_some_and(|said| has_avx512(&said)) {
+        if wants_lanes {
             println!("cargo::rustc-cfg=lanes_avx512");
+        }
+        if !wanted.is_empty() {
+            println!("cargo::rustc-cfg=kernels");
+        }
+        for (_, cfg) in wanted {
+            println!("cargo::rustc-cfg={cfg}");
         }
     }
 }

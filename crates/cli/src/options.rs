@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use tercel::crypto::Kernel;
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
 use tercel::{
     ClientConfig, Policy,
@@ -59,6 +60,11 @@ pub(crate) struct TlsOptions {
     #[arg(long)]
     pub(crate) no_hash_lanes: bool,
 
+    /// Kernels for AVX-512 not to use: aes-gcm, chacha20-poly1305, rsa-2048, or all; separated by
+    /// `:` or `,`
+    #[arg(long, value_name = "NAMES", value_parser = kernels)]
+    pub(crate) no_kernels: Option<List<Kernel>>,
+
     /// Append TLS secrets to this file, in the NSS key log format
     #[arg(long, value_name = "FILE")]
     pub(crate) key_log: Option<PathBuf>,
@@ -105,6 +111,9 @@ macro_rules! apply {
         let options: &$crate::options::TlsOptions = $options;
         if options.no_hash_lanes {
             tercel::crypto::use_hash_lanes(false);
+        }
+        for kernel in options.no_kernels.iter().flat_map(|list| &list.0) {
+            tercel::crypto::use_kernel(*kernel, false);
         }
         let mut builder = $builder.versions(&options.versions());
         if let Some(groups) = &options.groups {
@@ -193,6 +202,21 @@ fn compressions(text: &str) -> Result<List<Compression>, String> {
     Ok(List(list))
 }
 
+/// Parses names of kernels; `all` means every kernel.
+pub(crate) fn kernels(text: &str) -> Result<List<Kernel>, String> {
+    let mut list = Vec::new();
+    for name in text.split(SEPARATORS).map(str::trim) {
+        let is_meant = |kernel: &Kernel| name == "all" || name == kernel.name();
+        let before = list.len();
+        list.extend(Kernel::ALL.iter().filter(|kernel| is_meant(kernel)));
+        if list.len() == before {
+            let names: Vec<_> = Kernel::ALL.iter().map(|kernel| kernel.name()).collect();
+            return Err(format!("unknown kernel `{name}`; available: {}, all", names.join(", ")));
+        }
+    }
+    Ok(List(list))
+}
+
 /// Parses names that are both registered and implemented. The error for any other name lists all of
 /// these names.
 fn named<T: Copy + PartialEq + Debug>(
@@ -276,6 +300,7 @@ mod tests {
             compressed_certificates: false,
             certificate_compression: None,
             no_hash_lanes: false,
+            no_kernels: None,
             key_log: None,
         }
     }
@@ -295,6 +320,39 @@ mod tests {
         use_hash_lanes(true);
         #[cfg(not(feature = "hash-lanes"))]
         assert_eq!(found, HashLanes::None);
+    }
+
+    #[test]
+    fn kernels_can_be_switched_off() {
+        use tercel::crypto::{KernelState, kernel_state, use_kernel};
+        // Another kernel than those of other tests, which run at the same time.
+        let kernel = Kernel::ChaCha20Poly1305;
+        let found = kernel_state(kernel);
+        let options = TlsOptions {
+            no_kernels: Some(kernels("chacha20-poly1305").unwrap()),
+            ..options(false, false)
+        };
+        let build = || anyhow::Ok(apply!(&options, ClientConfig::builder()));
+        build().unwrap();
+        let off = match found {
+            KernelState::NotBuilt => KernelState::NotBuilt,
+            _ => KernelState::Off,
+        };
+        assert_eq!(kernel_state(kernel), off);
+        use_kernel(kernel, true);
+        #[cfg(not(feature = "chacha20-poly1305-kernel"))]
+        assert_eq!(found, KernelState::NotBuilt);
+    }
+
+    #[test]
+    fn kernels_have_names() {
+        let two = List(vec![Kernel::Rsa2048, Kernel::AesGcm]);
+        assert_eq!(kernels("rsa-2048, aes-gcm"), Ok(two));
+        assert_eq!(kernels("all"), Ok(List(Kernel::ALL.to_vec())));
+        for wrong in ["", "aes", "aes-gcm:", "none"] {
+            let message = kernels(wrong).unwrap_err();
+            assert!(message.ends_with("aes-gcm, chacha20-poly1305, rsa-2048, all"), "{message}");
+        }
     }
 
     #[test]

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use tercel::crypto::Kernel;
 use tercel_proxy::{CommandLineOptions, Config};
 
 use crate::explain::{print_line, warn};
+use crate::options::{self, List};
 
 /// Terminate TLS and forward connections to a backend
 ///
@@ -47,6 +49,11 @@ pub(crate) struct Options {
     #[arg(long)]
     no_hash_lanes: bool,
 
+    /// Kernels for AVX-512 not to use: aes-gcm, chacha20-poly1305, rsa-2048, or all; separated by
+    /// `:` or `,`
+    #[arg(long, value_name = "NAMES", value_parser = options::kernels)]
+    no_kernels: Option<List<Kernel>>,
+
     /// Address to serve /metrics and /healthz on
     #[arg(long, value_name = "ADDRESS:PORT")]
     admin: Option<String>,
@@ -64,8 +71,8 @@ pub(crate) struct Options {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "listen", "to", "cert_dir", "cert", "key", "workers", "no_hash_lanes", "admin", "log",
-            "log_level",
+            "listen", "to", "cert_dir", "cert", "key", "workers", "no_hash_lanes", "no_kernels",
+            "admin", "log", "log_level",
         ]
     )]
     config: Option<PathBuf>,
@@ -101,6 +108,7 @@ impl Options {
             key: self.key.clone(),
             workers: self.workers,
             no_hash_lanes: self.no_hash_lanes,
+            no_kernels: self.no_kernels.iter().flat_map(|list| list.0.clone()).collect(),
             admin: self.admin.clone(),
             log: self.log.clone(),
             log_level: self.log_level.clone(),

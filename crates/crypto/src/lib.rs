@@ -17,6 +17,7 @@
 //! | sign | [`SigningKey`], [`Signer`] in `signing_key.rs` |
 //! | read PKCS#12 files | [`Pkcs12`] in `pkcs12.rs` |
 //! | verify signatures | [`PublicKey`] in `public_key.rs` |
+//! | replace primitives of AWS-LC by faster ones | [`Kernel`] in `backend/kernels` |
 //! | random bytes | [`fill_random`] in `random.rs` |
 //! | share mutable data between threads | [`lock`] |
 //! | store secrets | [`Secret`], [`ShortSecret`] in `backend/secret.rs` |
@@ -71,6 +72,7 @@ mod stack_search;
 
 pub use aead::{AeadKey, has_fast_aes};
 pub use algorithm::{AeadAlgorithm, HashAlgorithm};
+pub use backend::kernels::{Kernel, KernelState, kernel_state, use_kernel};
 pub use backend::lanes::HashLanes;
 pub use backend::secret::{Secret, SecretBytes, SharedSecret, ShortSecret};
 pub use backend::wiped_future::WipedFuture;

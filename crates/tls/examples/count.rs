@@ -16,10 +16,12 @@ use std::hint::black_box;
 use allocation_counter::{AllocationInfo, measure};
 use measured::{Configs, ROWS, Row, transfer};
 use pair::{End, Ends, Pair};
+use tercel::crypto::{Kernel, use_kernel};
 use tercel::{Opened, Side};
 
 fn main() {
     tercel::crypto::use_hash_lanes(false);
+    Kernel::ALL.iter().for_each(|kernel| use_kernel(*kernel, false));
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["run", row, count] => run(row.parse().expect("a row"), count.parse().expect("a number")),

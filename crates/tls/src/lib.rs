@@ -232,11 +232,12 @@ pub mod wire {
     };
 }
 
-/// The cryptographic types of this interface: signers, algorithms, hash lanes.
+/// The cryptographic types of this interface: signers, algorithms, hash lanes, kernels.
 pub mod crypto {
     pub use tercel_crypto::{
-        AeadAlgorithm, CryptoError, HashAlgorithm, HashLanes, KeyKind, SignatureAlgorithm, Signer,
-        SigningKey, hash_lanes, use_hash_lanes,
+        AeadAlgorithm, CryptoError, HashAlgorithm, HashLanes, Kernel, KernelState, KeyKind,
+        SignatureAlgorithm, Signer, SigningKey, hash_lanes, kernel_state, use_hash_lanes,
+        use_kernel,
     };
 }
 

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 
 use lab_bare::{self as bare, AeadName};
 use tercel_crypto::{
-    AeadAlgorithm, AeadKey, Expansion, Hash, HashAlgorithm, HmacKey, KeyExchange,
+    AeadAlgorithm, AeadKey, Expansion, Hash, HashAlgorithm, HmacKey, Kernel, KeyExchange,
     KeyExchangeAlgorithm, KeyKind, Mac, Prk, PublicKey, SignatureAlgorithm, SigningKey, Tls12Prf,
-    expand_batch, fill_random, mac_batch, use_hash_lanes,
+    expand_batch, fill_random, kernel_state, mac_batch, use_hash_lanes, use_kernel,
 };
 
 const ROUNDS: usize = 41;
@@ -26,14 +26,18 @@ const ROUND: Duration = Duration::from_micros(1500);
 
 fn main() -> ExitCode {
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let mut bench = Bench { filter: filter.unwrap_or_default(), too_slow: 0 };
+    let mut bench = Bench { filter: filter.unwrap_or_default(), has_limit: true, too_slow: 0 };
     println!("{:44} {:>10} {:>10} {:>10} {:>8}", "", "bare ns", "ours ns", "over ns", "over %");
+    // The wrappers are compared with the same code of AWS-LC.
+    Kernel::ALL.iter().for_each(|kernel| use_kernel(*kernel, false));
     aead(&mut bench);
     hashes(&mut bench);
     derivation(&mut bench);
     side_by_side(&mut bench);
     key_exchange(&mut bench);
     signatures(&mut bench);
+    Kernel::ALL.iter().for_each(|kernel| use_kernel(*kernel, true));
+    kernels(&mut bench);
     if bench.too_slow == 0 {
         return ExitCode::SUCCESS;
     }
@@ -247,23 +251,7 @@ fn signatures(bench: &mut Bench) {
         || assert!(black_box(key.verify(black_box(&message), signature))),
     );
 
-    let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).unwrap();
-    let ours = SigningKey::from_der(pair.serialized_der()).unwrap();
-    let public = PublicKey::from_spki(&ours.public_key_spki()).unwrap();
-    // The PKCS#8 encoding of an RSA-2048 key has a header of 26 bytes before the PKCS#1 encoding.
-    let theirs = bare::Rsa2048::from_pkcs1(&pair.serialized_der()[26..]);
-    let algorithm = SignatureAlgorithm::RsaPssSha256;
-    let signature = ours.sign(algorithm, &message).unwrap();
-    bench.row(
-        "RSA-2048 PSS sign",
-        || _ = black_box(ours.sign(algorithm, black_box(&message))),
-        || _ = black_box(theirs.sign_pss(black_box(&message))),
-    );
-    bench.row(
-        "RSA-2048 PSS verify",
-        || black_box(public.verify(algorithm, black_box(&message), &signature)).unwrap(),
-        || assert!(black_box(theirs.verify_pss(black_box(&message), &signature))),
-    );
+    rsa(bench);
 
     let (raw, private) = bare::ed25519_expand(&[9; 32]);
     let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
@@ -283,8 +271,41 @@ fn signatures(bench: &mut Bench) {
     );
 }
 
+fn rsa(bench: &mut Bench) {
+    let message = [8; 146];
+    let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).unwrap();
+    let ours = SigningKey::from_der(pair.serialized_der()).unwrap();
+    let public = PublicKey::from_spki(&ours.public_key_spki()).unwrap();
+    // The PKCS#8 encoding of an RSA-2048 key has a header of 26 bytes before the PKCS#1 encoding.
+    let theirs = bare::Rsa2048::from_pkcs1(&pair.serialized_der()[26..]);
+    let algorithm = SignatureAlgorithm::RsaPssSha256;
+    let signature = ours.sign(algorithm, &message).unwrap();
+    bench.row(
+        "RSA-2048 PSS sign",
+        || _ = black_box(ours.sign(algorithm, black_box(&message))),
+        || _ = black_box(theirs.sign_pss(black_box(&message))),
+    );
+    bench.row(
+        "RSA-2048 PSS verify",
+        || black_box(public.verify(algorithm, black_box(&message), &signature)).unwrap(),
+        || assert!(black_box(theirs.verify_pss(black_box(&message), &signature))),
+    );
+}
+
+/// Measures the gain of kernels. Each row compares a key that uses a kernel with AWS-LC.
+fn kernels(bench: &mut Bench) {
+    for kernel in Kernel::ALL {
+        println!("{kernel}: {}", kernel_state(*kernel));
+    }
+    bench.has_limit = false;
+    aead(bench);
+    rsa(bench);
+}
+
 struct Bench {
     filter: String,
+    /// Whether an overhead fails the run.
+    has_limit: bool,
     too_slow: usize,
 }
 
@@ -312,6 +333,9 @@ impl Bench {
     fn row(&mut self, name: &str, mut ours: impl FnMut(), mut bare: impl FnMut()) {
         if !name.contains(&self.filter) {
             return;
+        }
+        if !self.has_limit {
+            return self.show(&format!("kernel: {name}"), &mut ours, &mut bare);
         }
         let mut result = measure(&mut ours, &mut bare);
         // Another program can disturb one measurement, but hardly three. A real overhead appears in

@@ -46,9 +46,10 @@ fn everything_in_a_report_is_on_its_page() {
     assert!(
         noisy > 0 && page.contains(&format!("{noisy} of {} rows are noisy", report.rows.len()))
     );
-    // Two charts for each row of threads and of latency, one for each side of the write sizes.
+    // Two charts for each row of threads and of latency, one for each side of both
+    // sections of write sizes.
     let many = |task| report.rows.iter().filter(|row| row.row.task == task).count();
-    let drawings = 2 * many(Task::Threads) + 2 * many(Task::Latency) + 2;
+    let drawings = 2 * many(Task::Threads) + 2 * many(Task::Latency) + 4;
     assert_eq!(page.matches("<svg class=\"plot\"").count(), drawings);
 }
 

@@ -6,6 +6,8 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use common::{Place, lab, said};
 use lab::report::{Report, RowReport};
 use lab_scenario::row::LOADING_SIDES;
@@ -147,11 +149,13 @@ fn every_row(
     let report = place.report();
     assert!(report.peers.iter().all(|peer| peer.failure.is_none()), "{:?}", report.peers);
     let page = std::fs::read_to_string(place.out().join("report.html")).unwrap();
-    // Two charts for each row of threads and of latency, one for each side of the write sizes.
+    // Two charts for each row of threads and of latency, one for each side of each
+    // section of write sizes.
     let all = rows::for_accounting(accounting);
     let count = |task| all.iter().filter(|row| row.task == task).count();
-    let sweep = usize::from(all.iter().any(|row| row.section == "write sizes"));
-    let plots = 2 * (count(Task::Threads) + count(Task::Latency) + sweep);
+    let sections: BTreeSet<_> = all.iter().map(|row| row.section.as_str()).collect();
+    let sweeps = sections.iter().filter(|section| section.starts_with("write sizes")).count();
+    let plots = 2 * (count(Task::Threads) + count(Task::Latency) + sweeps);
     assert_eq!(page.matches("<svg class=\"plot\"").count(), plots);
     assert!(!page.contains("NaN"), "a figure of nothing");
     assert_eq!(report.rows.iter().map(|row| row.row.id.clone()).collect::<Vec<_>>(), ids);

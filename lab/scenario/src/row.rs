@@ -230,6 +230,10 @@ named!(
         Rsa2048 = "rsa2048",
         /// RSA with 2048 bits in the leaf, 3072 in the intermediate, 4096 in the root.
         RsaMixed = "rsa-mixed",
+        /// RSA with 3072 bits in the server's leaf, 2048 in the others.
+        Rsa3072 = "rsa3072",
+        /// RSA with 4096 bits in the server's leaf, 2048 in the others.
+        Rsa4096 = "rsa4096",
         /// ECDSA on P-256 with SHA-256 in all certificates.
         EcdsaP256 = "ecdsa-p256",
         /// Ed25519 in all certificates.
@@ -238,11 +242,19 @@ named!(
 );
 
 impl Chain {
+    /// Whether the keys are RSA.
+    #[must_use]
+    pub fn is_rsa(self) -> bool {
+        self.scheme() == Scheme::RsaPssRsaeSha256
+    }
+
     /// The signature scheme that is pinned for a leaf of this chain.
     #[must_use]
     pub fn scheme(self) -> Scheme {
         match self {
-            Self::Rsa2048 | Self::RsaMixed => Scheme::RsaPssRsaeSha256,
+            Self::Rsa2048 | Self::RsaMixed | Self::Rsa3072 | Self::Rsa4096 => {
+                Scheme::RsaPssRsaeSha256
+            }
             Self::EcdsaP256 => Scheme::EcdsaSecp256r1Sha256,
             Self::Ed25519 => Scheme::Ed25519,
         }

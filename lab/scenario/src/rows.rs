@@ -91,14 +91,19 @@ fn bulk(rows: &mut Vec<Row>) {
             ..row("bulk", format!("bulk-{name}"), version)
         });
     }
-    for size in WRITE_SIZES {
-        rows.push(Row {
-            quick: size == 1 << 10,
-            task: Task::Bulk,
-            suite: Suite::Aes256GcmSha384,
-            write_size: size,
-            ..row("write sizes", format!("write-{size}"), Version::Tls13)
-        });
+    for (section, name, suite) in [
+        ("write sizes", "write", S::Aes256GcmSha384),
+        ("write sizes, ChaCha20", "write-chacha20", S::ChaCha20Poly1305Sha256),
+    ] {
+        for size in WRITE_SIZES {
+            rows.push(Row {
+                quick: size == 1 << 10,
+                task: Task::Bulk,
+                suite,
+                write_size: size,
+                ..row(section, format!("{name}-{size}"), Version::Tls13)
+            });
+        }
     }
 }
 
@@ -107,6 +112,11 @@ fn full(rows: &mut Vec<Row>) {
         for chain in [Chain::Rsa2048, Chain::EcdsaP256, Chain::Ed25519, Chain::RsaMixed] {
             let quick = group == Group::X25519MlKem768 && chain == Chain::EcdsaP256;
             rows.push(Row { quick, ..authenticated("full", version, group, chain) });
+        }
+    }
+    for (version, group) in [KEY_EXCHANGES[0], KEY_EXCHANGES[2]] {
+        for chain in [Chain::Rsa3072, Chain::Rsa4096] {
+            rows.push(authenticated("full", version, group, chain));
         }
     }
     other_suites(rows);
@@ -321,7 +331,7 @@ const KEY_EXCHANGES: [(Version, Group); 3] = [
 fn authenticated(section: &str, version: Version, group: Group, chain: Chain) -> Row {
     let suite = match (version, chain) {
         (Version::Tls13, _) => Suite::Aes256GcmSha384,
-        (_, Chain::Rsa2048 | Chain::RsaMixed) => Suite::EcdheRsaAes256GcmSha384,
+        (_, chain) if chain.is_rsa() => Suite::EcdheRsaAes256GcmSha384,
         _ => Suite::EcdheEcdsaAes256GcmSha384,
     };
     let id = format!("{section}-{}-{chain}-{}", digits(version), short(group));
@@ -393,7 +403,7 @@ mod tests {
         for row in all() {
             let name = row.suite.name();
             assert_eq!(name.contains("_WITH_"), row.version == Version::Tls12, "{name}");
-            let rsa = matches!(row.chain, Chain::Rsa2048 | Chain::RsaMixed);
+            let rsa = row.chain.is_rsa();
             assert!(row.version == Version::Tls13 || name.contains("_RSA_") == rsa, "{name}");
         }
     }

@@ -1,4 +1,4 @@
-//! The only module with `unsafe`: AWS-LC, wrapped call by call, and hash lanes.
+//! The only module with `unsafe`: AWS-LC, wrapped call by call, hash lanes, and kernels.
 //!
 //! The module turns foreign functions and vector instructions into safe functions, one file for
 //! each family of calls. Decisions that need no `unsafe`, such as which algorithm fits a key, are
@@ -31,8 +31,8 @@
 //!    RSA's lazily cached values are guarded by AWS-LC's own lock.
 //! 7. **Wiping.** AWS-LC's `OPENSSL_free` wipes what it frees. Memory owned by this crate is wiped
 //!    by `OPENSSL_cleanse`, which the compiler cannot see through.
-//! 8. **Vector instructions** are used only in [`lanes`], and run only on processors that report
-//!    them.
+//! 8. **Vector instructions** are used only in [`lanes`] and [`kernels`], and run only on
+//!    processors that report them.
 //! 9. **The stack below a frame** is written only in `stack.rs`, after the functions that used it
 //!    have returned.
 
@@ -41,6 +41,7 @@ pub(crate) mod ec;
 pub(crate) mod ed25519;
 pub(crate) mod handle;
 pub(crate) mod kem;
+pub(crate) mod kernels;
 pub(crate) mod lanes;
 pub(crate) mod memory;
 pub(crate) mod ml_dsa;
@@ -49,7 +50,7 @@ pub(crate) mod pkey;
 pub(crate) mod rsa;
 pub(crate) mod secret;
 pub(crate) mod sha;
-#[cfg(lanes_avx2)]
+#[cfg(any(lanes_avx2, kernels))]
 pub(crate) mod stack;
 pub(crate) mod wiped_future;
 pub(crate) mod x25519;

@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tercel::crypto::Kernel;
 use tercel::server::ClientAuth;
 use tercel::wire::ProtocolVersion;
 
@@ -38,6 +39,9 @@ pub struct Config {
     /// ([`use_hash_lanes`](tercel::crypto::use_hash_lanes)). `false` disables hash lanes for the
     /// whole process.
     pub hash_lanes: bool,
+    /// The kernels that are turned off for the whole process
+    /// ([`use_kernel`](tercel::crypto::use_kernel)).
+    pub disabled_kernels: Vec<Kernel>,
     /// How long connections may continue after a drain has begun.
     pub drain: Duration,
     /// The user to switch to once the listeners are open.
@@ -75,6 +79,8 @@ pub struct CommandLineOptions {
     pub workers: Option<u32>,
     /// Disables parallel hash lanes.
     pub no_hash_lanes: bool,
+    /// Kernels to turn off.
+    pub no_kernels: Vec<Kernel>,
     /// Address of the admin listener.
     pub admin: Option<String>,
     /// `text` or `json`.

@@ -15,6 +15,7 @@ impl Config {
         let kept = [
             ("workers", keep_running(&mut self.workers, &running.workers)),
             ("hash_lanes", keep_running(&mut self.hash_lanes, &running.hash_lanes)),
+            ("kernels", keep_running(&mut self.disabled_kernels, &running.disabled_kernels)),
             ("user", keep_running(&mut self.user, &running.user)),
             ("group", keep_running(&mut self.group, &running.group)),
             ("admin.address", keep_running(&mut self.admin, &running.admin)),

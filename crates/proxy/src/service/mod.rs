@@ -11,6 +11,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
+use tercel::crypto::hash_lanes;
 
 use crate::config::Config;
 use crate::observability::admin::{self, Health};
@@ -20,7 +21,7 @@ use crate::system::{notify, privileges, socket_activation};
 use certificate_watch::{stop_watches, watch};
 use proxy::BoundProxy;
 use reload::Reload;
-use startup::{bind_admin, log_warnings, raise_file_limit};
+use startup::{bind_admin, kernel_states, log_warnings, raise_file_limit};
 use watchdog::Watchdog;
 
 /// Serves until a signal ends the process: SIGTERM or SIGINT begins a drain, and a second such
@@ -76,7 +77,7 @@ async fn supervise(bound: BoundProxy, admin: Option<TcpListener>) -> Result<()> 
     let mut watches = watch(proxy.metrics(), &proxy.certificates());
     let threads = proxy.config().workers;
     health.serving(proxy.addresses().len().saturating_mul(threads));
-    tracing::info!(hash_lanes = ?tercel::crypto::hash_lanes(), "started");
+    tracing::info!(hash_lanes = ?hash_lanes(), kernels = %kernel_states(), "started");
     for address in proxy.addresses() {
         tracing::info!(listener = %address, threads, "listening");
     }

@@ -85,6 +85,9 @@ impl BoundProxy {
         if !config.hash_lanes {
             tercel::crypto::use_hash_lanes(false);
         }
+        for kernel in &config.disabled_kernels {
+            tercel::crypto::use_kernel(*kernel, false);
+        }
         let active = Arc::new(ActiveConfig::new(&config, None)?);
         let mut listeners: Vec<Vec<TcpListener>> = Vec::new();
         listeners.resize_with(config.workers.max(1), Vec::new);

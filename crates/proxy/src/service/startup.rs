@@ -4,6 +4,7 @@ use std::io;
 use std::net::TcpListener;
 
 use anyhow::{Result, anyhow};
+use tercel::crypto::{Kernel, kernel_state};
 
 use crate::config::Config;
 use crate::system::file_limit;
@@ -26,6 +27,12 @@ pub(super) fn raise_file_limit(config: &Config) {
         Ok(_) => {}
         Err(error) => tracing::warn!(%error, "cannot raise the open file limit"),
     }
+}
+
+/// Which kernels are in use, or the reason why not, for the log.
+pub(super) fn kernel_states() -> String {
+    let state = |kernel: &Kernel| format!("{kernel} {}", kernel_state(*kernel));
+    Kernel::ALL.iter().map(state).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn bind_admin(

@@ -111,6 +111,11 @@ fn errors_about_global_settings_are_one_line_with_file_key_and_reason() {
         ),
         (format!("workers = -1\n{GOOD}"), "f.toml: workers: -1 must be a whole number"),
         (format!("hash_lanes = 0\n{GOOD}"), "f.toml: hash_lanes: must be "),
+        (format!("[kernels]\naes-gcm = 1\n{GOOD}"), "f.toml: kernels.aes-gcm: must be "),
+        (
+            format!("[kernels]\naes_gcm = false\n{GOOD}"),
+            "f.toml: kernels.aes_gcm: unknown key in [kernels]; did you mean `aes-gcm`?",
+        ),
         (
             format!("workers = \"2\"\n{GOOD}"),
             "f.toml: workers: must be a whole number from 1 to 1024, not a string",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::HashAlgorithm;
+use tercel_crypto::{HashAlgorithm, Kernel, kernel_state};
 use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::clock::{Clock, SystemClock};
@@ -96,8 +96,10 @@ impl Common {
         // The random generator is started here and not in a handshake, because the start takes
         // long.
         tercel_crypto::fill_random(&mut [0_u8; 1]).map_err(|_| ConfigError::Random)?;
-        // This call performs the self-test of the hash lanes.
+        // These calls perform the self-tests of the hash lanes and of the kernels for records.
         _ = tercel_crypto::hash_lanes();
+        _ = kernel_state(Kernel::AesGcm);
+        _ = kernel_state(Kernel::ChaCha20Poly1305);
         Ok(())
     }
 

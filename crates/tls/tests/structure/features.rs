@@ -12,7 +12,17 @@ const FORWARDING: [(&str, &str, &[&str]); 4] = [
     ("tokio", "tercel", &[]),
     ("hyper", "tercel-tokio", &[]),
     ("postgres", "tercel-tokio", &[]),
-    ("native-tls", "tercel", &["hash-lanes", "native-roots", "webpki-roots"]),
+    ("native-tls", "tercel", &ALWAYS_ON),
+];
+
+/// The public features that `tercel-native-tls` enables or cannot use.
+const ALWAYS_ON: [&str; 6] = [
+    "aes-gcm-kernel",
+    "chacha20-poly1305-kernel",
+    "hash-lanes",
+    "native-roots",
+    "rsa-kernel",
+    "webpki-roots",
 ];
 
 /// Features that are not for users: test seams, and the list of default features.

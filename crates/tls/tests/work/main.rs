@@ -23,6 +23,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::process::Command;
 
+use tercel::crypto::{Kernel, use_kernel};
 use tercel::{Answer, Handshake, Next, Question, ReceiveBuffer};
 
 /// The number of entries in a configuration's lists: credentials, protocols, pre-shared keys.
@@ -189,6 +190,7 @@ fn total(dump: &Path) -> u64 {
 
 fn measure(scales: &[usize]) {
     tercel::crypto::use_hash_lanes(false);
+    Kernel::ALL.iter().for_each(|kernel| use_kernel(*kernel, false));
     for scale in scales {
         for case in hellos::cases(*scale).into_iter().chain(requests::cases(*scale)) {
             if case.halves == 1 && !case.counts_half(*scale) {

@@ -31,10 +31,6 @@ pub(super) fn chains_of(row: &Row) -> impl Iterator<Item = Chain> + use<> {
     [Some(row.chain), row.client_chain].into_iter().flatten()
 }
 
-pub(super) fn is_rsa(chain: Chain) -> bool {
-    matches!(chain, Chain::Rsa2048 | Chain::RsaMixed)
-}
-
 /// The source of all keys of a run.
 pub(super) struct KeySource {
     pub(super) seed: u64,

@@ -78,7 +78,11 @@ fn algorithm(chain: Chain, place: KeyRole) -> Algorithm {
     match (chain, place) {
         (Chain::RsaMixed, KeyRole::Intermediate) => Algorithm::Rsa(3072),
         (Chain::RsaMixed, KeyRole::Root) => Algorithm::Rsa(4096),
-        (Chain::Rsa2048 | Chain::RsaMixed, _) => Algorithm::Rsa(DEFAULT_RSA_BITS),
+        (Chain::Rsa3072, KeyRole::Server) => Algorithm::Rsa(3072),
+        (Chain::Rsa4096, KeyRole::Server) => Algorithm::Rsa(4096),
+        (Chain::Rsa2048 | Chain::RsaMixed | Chain::Rsa3072 | Chain::Rsa4096, _) => {
+            Algorithm::Rsa(DEFAULT_RSA_BITS)
+        }
         (Chain::EcdsaP256, _) => Algorithm::P256,
         (Chain::Ed25519, _) => Algorithm::Ed25519,
     }

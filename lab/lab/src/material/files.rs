@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use lab_scenario::{Chain, Row, Task};
 
-use super::assignment::{DEFAULT_RSA_BITS, KeySource, RoundKeys, chains_of, is_rsa};
+use super::assignment::{DEFAULT_RSA_BITS, KeySource, RoundKeys, chains_of};
 use super::certificates;
 use super::placement::placement;
 
@@ -28,10 +28,11 @@ impl KeyMaterial {
         let (drawn, counted): (Vec<_>, Vec<_>) =
             rows.iter().cloned().partition(has_new_keys_each_round);
         let chains: Vec<_> = drawn.iter().flat_map(chains_of).collect();
+        let has = |larger: Chain| chains.contains(&Chain::RsaMixed) || chains.contains(&larger);
         let sizes = [
-            (DEFAULT_RSA_BITS, chains.iter().any(|chain| is_rsa(*chain))),
-            (3072, chains.contains(&Chain::RsaMixed)),
-            (4096, chains.contains(&Chain::RsaMixed)),
+            (DEFAULT_RSA_BITS, chains.iter().any(|chain| chain.is_rsa())),
+            (3072, has(Chain::Rsa3072)),
+            (4096, has(Chain::Rsa4096)),
         ];
         let wanted = sizes.into_iter().filter(|(_, wanted)| *wanted);
         let numbers =

@@ -23,10 +23,12 @@ use lab_scenario::{
 
 use calls::{Call, Calls};
 use operands::Operands;
+use tercel_crypto::{Kernel, use_kernel};
 
 fn main() -> ExitCode {
     // The floor calls AWS-LC only, one call after the other.
     tercel_crypto::use_hash_lanes(false);
+    Kernel::ALL.iter().for_each(|kernel| use_kernel(*kernel, false));
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let result = match arguments.as_slice() {

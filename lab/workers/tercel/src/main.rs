@@ -17,6 +17,7 @@ use lab_scenario::{
     Outcome, PrepareError, Program, Result, Resumption, Row, Scheme, Sink, Suite, Version,
     locked_version, serve,
 };
+use tercel::crypto::{Kernel, kernel_state};
 use tercel::pki::{ChainVerifier, Roots, load_certs_pem, load_key_pem};
 use tercel::pki_types::{ServerName, UnixTime};
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
@@ -52,10 +53,13 @@ impl Library for Tercel {
 
     fn about() -> About {
         let lock = include_str!("../../../Cargo.lock");
+        let state = |kernel: &Kernel| format!("{kernel} {}", kernel_state(*kernel));
+        let kernels = Kernel::ALL.iter().map(state).collect::<Vec<_>>().join(", ");
+        let aws_lc = locked_version(lock, "aws-lc-sys");
         About {
             library: "Tercel".to_owned(),
             version: locked_version(lock, "tercel").to_owned(),
-            crypto: format!("AWS-LC (aws-lc-sys {})", locked_version(lock, "aws-lc-sys")),
+            crypto: format!("AWS-LC (aws-lc-sys {aws_lc}); kernels: {kernels}"),
             interface: "Handshake::advance, Sender::seal, Receiver::open_into".to_owned(),
             build: "release, thin LTO, one codegen unit".to_owned(),
             ..About::default()

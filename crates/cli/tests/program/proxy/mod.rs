@@ -253,6 +253,32 @@ fn hash_lanes_are_switched_off_by_an_option_or_a_key() {
     }
 }
 
+#[test]
+fn kernels_are_switched_off_by_an_option_or_a_table() {
+    let folder = folder();
+    let to = backend("served").to_string();
+    let certs = path(&folder, "certs");
+    let options = ["--listen", "127.0.0.1:0", "--to", &to, "--cert-dir", &certs];
+    let text = configuration(&folder, to.parse().unwrap(), "");
+    let file = folder.write("proxy.toml", format!("{text}\n[kernels]\nrsa-2048 = false\n"));
+    let with_option = [&options, ["--no-kernels", "aes-gcm:chacha20-poly1305"].as_slice()].concat();
+    for (options, off) in [
+        (&options[..], &[][..]),
+        (&with_option, &["aes-gcm", "chacha20-poly1305"]),
+        (&["--config", &file], &["rsa-2048"]),
+    ] {
+        let proxy = Proxy::start(options);
+        let address = proxy.address("listener");
+        for name in ["aes-gcm", "chacha20-poly1305", "rsa-2048"] {
+            let is_off = proxy.said().contains(&format!("{name} off"));
+            // A kernel that was not built has no switch.
+            let is_built = !proxy.said().contains(&format!("{name} not built"));
+            assert_eq!(is_off, off.contains(&name) && is_built, "{name}: {}", proxy.said());
+        }
+        assert!(get(&folder, &address).ends_with("served"));
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 fn has_avx2() -> bool {
     std::is_x86_feature_detected!("avx2")

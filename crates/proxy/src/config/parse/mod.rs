@@ -11,6 +11,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tercel::crypto::Kernel;
 use toml::{Table, Value};
 
 use super::address;
@@ -89,6 +90,9 @@ fn parse_options(options: &CommandLineOptions) -> Result<Config, ConfigError> {
     if options.no_hash_lanes {
         all.insert("hash_lanes".to_owned(), Value::Boolean(false));
     }
+    let off = |kernel: &Kernel| (kernel.name().to_owned(), Value::Boolean(false));
+    let kernels = options.no_kernels.iter().map(off).collect();
+    all.insert("kernels".to_owned(), Value::Table(kernels));
     let mut log = Table::new();
     log.extend(options.log.as_ref().map(|format| ("format".to_owned(), text(format))));
     log.extend(options.log_level.as_ref().map(|level| ("level".to_owned(), text(level))));
@@ -164,12 +168,14 @@ fn parse_global_settings(keys: &mut TableReader) -> Result<Config, ConfigError> 
         ),
     };
     admin_keys.finish()?;
+    let disabled_kernels = parse_kernels(keys.table("kernels")?)?;
     Ok(Config {
         location: keys.location().clone(),
         file: None,
         is_exposed: false,
         workers: workers.map_or(cores, |number| usize::try_from(number).unwrap_or(1)),
         hash_lanes,
+        disabled_kernels,
         drain,
         user,
         group,
@@ -180,6 +186,18 @@ fn parse_global_settings(keys: &mut TableReader) -> Result<Config, ConfigError> 
         resumption: parse_resumption(keys.table("resumption")?)?,
         listeners: Vec::new(),
     })
+}
+
+/// The kernels whose key is `false`.
+fn parse_kernels(mut keys: TableReader) -> Result<Vec<Kernel>, ConfigError> {
+    let mut disabled = Vec::new();
+    for kernel in Kernel::ALL {
+        if keys.boolean(kernel.name())? == Some(false) {
+            disabled.push(*kernel);
+        }
+    }
+    keys.finish()?;
+    Ok(disabled)
 }
 
 fn parse_log(mut keys: TableReader) -> Result<Log, ConfigError> {
