@@ -144,6 +144,8 @@ fn client(options: &Options, application: &Arc<Application>) -> Result<SideConfi
     let mut builder =
         common!(ClientConfig::builder(), options, &application.sessions, None)
             .alpn(&protocols(&options.advertise_alpn)?)
+            // The runner passes sessions from one configuration to another.
+            .session_context(b"bogo")
             .pre_shared_keys(psk::for_client(options)?)
             .request_ocsp(options.enable_ocsp_stapling)
             .request_signed_certificate_timestamps(options.enable_signed_cert_timestamps)

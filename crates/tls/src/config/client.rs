@@ -1,5 +1,6 @@
 //! The configuration of a client.
 
+use std::iter;
 use std::sync::Arc;
 
 use pki_types::SubjectPublicKeyInfoDer;
@@ -54,14 +55,15 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// Computes the context digest: of the session context, the application protocols, the trusted
-    /// roots, the requests for staples and timestamps, and the pre-shared keys. A session of a
-    /// configuration is not offered by another configuration that trusts fewer servers.
+    /// Computes the digest of all options that decide which servers the client trusts: the session
+    /// context, the trusted roots, the requests for staples and timestamps, and the pre-shared
+    /// keys. A session contains this digest, so that it is offered only by a configuration that
+    /// trusts the same servers.
     ///
     /// If the verifier has no fingerprint, or the client has credentials, the session context
     /// distinguishes configurations; without a session context, such a configuration shares no
     /// sessions.
-    fn context_digest(&self) -> Result<[u8; 32], ConfigError> {
+    fn trust_digest(&self) -> Result<[u8; 32], ConfigError> {
         let session_context = &self.resumption.session_context;
         let trusted = fingerprint(&self.verifier);
         let fingerprint_suffices = trusted.is_some() && self.credentials.is_none();
@@ -73,15 +75,16 @@ impl ClientConfig {
         // which are sent only on request (RFC 6962 3.3.1).
         let staples =
             [u8::from(self.common.request_ocsp), u8::from(self.common.request_timestamps)];
-        let mut hash = Hash::new(HashAlgorithm::Sha256);
-        let mut add = |part: &[u8]| {
-            hash.update(&part.len().to_be_bytes());
-            hash.update(part);
-        };
-        [session_context, &trusted[..], &replacement, &staples].into_iter().for_each(&mut add);
-        self.common.alpn.iter().for_each(|name| add(name));
-        self.pre_shared_keys.iter().for_each(|key| add(&key.fingerprint()));
-        Ok(hash.finish().first_chunk().copied().unwrap_or_default())
+        let fingerprints: Vec<_> =
+            self.pre_shared_keys.iter().map(|key| key.fingerprint()).collect();
+        let parts = [session_context, &trusted[..], &replacement, &staples];
+        Ok(digest(parts.into_iter().chain(fingerprints.iter().map(|bytes| &bytes[..]))))
+    }
+
+    /// Computes the digest in the keys of stored sessions: of [`Self::trust_digest`] and the
+    /// application protocols, because a session is most useful for the protocol it was made with.
+    fn context_digest(&self, trust_digest: &[u8; 32]) -> [u8; 32] {
+        digest(iter::once(&trust_digest[..]).chain(self.common.alpn.iter().map(AsRef::as_ref)))
     }
 
     /// Creates a builder with secure defaults. It needs roots, another verifier, or pre-shared
@@ -356,10 +359,22 @@ impl ClientConfigBuilder {
             }
         }
         if config.resumption.store.is_some() {
-            config.resumption.context_digest = config.context_digest()?;
+            let trust_digest = config.trust_digest()?;
+            config.resumption.context_digest = config.context_digest(&trust_digest);
+            config.resumption.trust_digest = trust_digest;
         }
         Ok(Arc::new(config))
     }
+}
+
+/// Hashes these parts with their lengths.
+fn digest<'a>(parts: impl Iterator<Item = &'a [u8]>) -> [u8; 32] {
+    let mut hash = Hash::new(HashAlgorithm::Sha256);
+    for part in parts {
+        hash.update(&part.len().to_be_bytes());
+        hash.update(part);
+    }
+    hash.finish().first_chunk().copied().unwrap_or_default()
 }
 
 /// Checks the names of the certificate_authorities extension. No name may be empty, and the list

@@ -221,6 +221,8 @@ pub(crate) struct ClientResumption {
     pub(crate) session_context: Vec<u8>,
     /// The part of the key of stored sessions that identifies the configuration.
     pub(crate) context_digest: [u8; 32],
+    /// The digest of what decides which servers are trusted, which sessions contain.
+    pub(crate) trust_digest: [u8; 32],
 }
 
 impl ClientResumption {
@@ -232,6 +234,7 @@ impl ClientResumption {
             verify_resumed: false,
             session_context: Vec::new(),
             context_digest: [0; 32],
+            trust_digest: [0; 32],
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::ResumptionSecret;
 use crate::record::limits;
+use crate::resumption::context_digest::ContextDigest;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_session::ClientSession;
 use crate::resumption::session::client_store::ClientSessionKey;
@@ -73,9 +74,9 @@ fn usable(
     if !session.is_unexpired(now) || !fits_in_hello(&session) {
         return None;
     }
-    // A store or an application may return the session of another key by mistake. Its server may
-    // have been verified less strictly than this configuration requires.
-    if session.context_digest != store_key.context_digest() {
+    // A store or an application may return the session of another configuration by mistake, whose
+    // server was verified less strictly than this configuration requires.
+    if session.context_digest != context_digest(config, store_key) {
         return None;
     }
     // The session may have been invalidated through another store. RFC 5246 7.2.2
@@ -112,6 +113,11 @@ fn fits_in_hello(session: &Session) -> bool {
 /// The maximum length of a session ID: `opaque SessionID<0..32>`. RFC 5246 7.4.1.2
 const MAX_SESSION_ID: usize = 32;
 
+/// The digest to which sessions of this configuration and port are bound.
+pub(crate) fn context_digest(config: &ClientConfig, store_key: &ClientSessionKey) -> ContextDigest {
+    ContextDigest::of_client(&config.resumption.trust_digest, store_key.port())
+}
+
 /// Creates a session for this handshake. The caller has to set its secret and its ticket.
 pub(crate) fn template(
     config: &ClientConfig,
@@ -123,7 +129,7 @@ pub(crate) fn template(
     let now = config.common.clock.now().as_secs();
     let mut session = info.to_session(suite, now, authenticated);
     session.server_name = Some(store_key.server_name.to_str().into_owned());
-    session.context_digest = store_key.context_digest();
+    session.context_digest = context_digest(config, store_key);
     session.ocsp_response.clone_from(&info.ocsp_response);
     session.signed_certificate_timestamps.clone_from(&info.signed_certificate_timestamps);
     session

@@ -358,10 +358,11 @@ pub struct FindClientSessionQuestion {
 }
 
 impl FindClientSessionQuestion {
-    /// Returns the key under which the store received the server's sessions. A session of another
-    /// configuration or port is not offered, nor one of another name, unless the server allows its
-    /// use under several names. A session has to be removed when it is used, because a second use
-    /// would let observers link the connections. RFC 9846 C.4
+    /// Returns the key under which the store received the server's sessions. A session of
+    /// another port, or of a configuration that trusts other servers, is not offered, nor one of
+    /// another name, unless the server allows its use under several names. A session has to be
+    /// removed when it is used, because a second use would let observers link the connections.
+    /// RFC 9846 C.4
     #[must_use]
     pub fn key(&self) -> &ClientSessionKey {
         &self.key

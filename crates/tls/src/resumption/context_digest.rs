@@ -25,12 +25,13 @@ impl ContextDigest {
         )
     }
 
-    /// Concatenates the digest of a client's configuration and the server's port, if the client
-    /// knows it.
-    pub(crate) fn of_client(digest: &[u8; 32], port: Option<u16>) -> Self {
+    /// Concatenates the digest of what decides which servers a client trusts and the server's port,
+    /// if the client knows it.
+    pub(crate) fn of_client(trust_digest: &[u8; 32], port: Option<u16>) -> Self {
         let port = port.map(u16::to_be_bytes);
         let port = port.as_ref().map_or(&[][..], <[u8; 2]>::as_slice);
-        Self::filled(digest.len().saturating_add(port.len()), digest.iter().chain(port))
+        let len = trust_digest.len().saturating_add(port.len());
+        Self::filled(len, trust_digest.iter().chain(port))
     }
 
     /// Returns the context digest with these bytes, or `None` if there are too many bytes.

@@ -8,7 +8,6 @@ use tercel_wire::{Reader, Writer};
 use zeroize::Zeroizing;
 
 use super::client_session::ClientSession;
-use crate::resumption::context_digest::ContextDigest;
 
 /// A client's session store.
 pub trait ClientSessionStore: Send + Sync {
@@ -101,11 +100,6 @@ impl ClientSessionKey {
     #[must_use]
     pub fn configuration(&self) -> &[u8; 32] {
         &self.configuration
-    }
-
-    /// Returns the digest of the key, without the name, to which a session is bound.
-    pub(crate) fn context_digest(&self) -> ContextDigest {
-        ContextDigest::of_client(&self.configuration, self.port)
     }
 
     /// Writes `name 1.. | has port 1 | [port 2] | configuration 32`. The number after a field is

@@ -13,6 +13,7 @@ use crate::config::server::ServerConfig;
 use crate::connection::buffer::ReceiveBuffer;
 use crate::error::PeerError;
 use crate::handshake::Handshake;
+use crate::handshake::client_session::context_digest;
 use crate::handshake::task::Task;
 use crate::keys::suite;
 use crate::psk::PreSharedKey;
@@ -26,7 +27,7 @@ fn early_data_is_accepted_only_with_the_first_key() {
     let client = ClientConfig::builder().pre_shared_keys([key()]).early_data(true).build().unwrap();
     let now = client.common.clock.now();
     let store_key = ClientSessionKey::new(name.clone(), None, client.resumption.context_digest);
-    let session = Session { context_digest: store_key.context_digest(), ..session(now) };
+    let session = Session { context_digest: context_digest(&client, &store_key), ..session(now) };
     let expires = session.expires();
     let store = client.resumption.store.as_ref().unwrap();
     store.put_session(&store_key, ClientSession::new(Box::new(session)), expires);
