@@ -3,11 +3,15 @@
 //! A key has four operations: sealing and opening, each in place or into another buffer. See
 //! `aead.rs` above, which splits the buffers.
 
+#[cfg(kernel_aes_gcm)]
+use core::mem::ManuallyDrop;
 use core::mem::MaybeUninit;
 use core::ptr;
 
 use aws_lc_sys as lc;
 
+#[cfg(kernel_aes_gcm)]
+use super::kernels::{self, Kernel, aes_gcm};
 use super::{check, memory::cleanse};
 use crate::algorithm::AeadAlgorithm;
 use crate::error::CryptoError;
@@ -20,7 +24,7 @@ pub(crate) struct AeadContext(Box<Cell>);
 /// An expanded key, in the form of the implementation that was chosen when the key was made.
 ///
 /// All forms share one place, so that a box can be reused for a key of another form. The first word
-/// tells which form it is ([`Cell::form`]).
+/// indicates the form ([`Cell::form`]).
 #[repr(C)]
 union Cell {
     /// The address of AWS-LC's table of the algorithm, or a number that stands for another form.
@@ -28,13 +32,30 @@ union Cell {
     /// A context on which `EVP_AEAD_CTX_init` has succeeded. It is `MaybeUninit` because an
     /// algorithm defines only the part of the state that it uses.
     aws_lc: MaybeUninit<lc::EVP_AEAD_CTX>,
+    /// A key of the AES-GCM kernel.
+    #[cfg(kernel_aes_gcm)]
+    aes_gcm: ManuallyDrop<KernelKey<aes_gcm::Key>>,
+}
+
+/// A kernel's key, after the word that stands for the kernel.
+#[cfg(kernel_aes_gcm)]
+#[repr(C)]
+struct KernelKey<T> {
+    first_word: usize,
+    key: T,
 }
 
 /// The implementations of a context.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     AwsLc,
+    #[cfg(kernel_aes_gcm)]
+    AesGcm,
 }
+
+/// The first word of a context of the AES-GCM kernel. It is not the address of a table.
+#[cfg(kernel_aes_gcm)]
+const AES_GCM: usize = 1;
 
 const _: () = {
     // `Cell::form` reads this field of AWS-LC's structure, which is never null.
@@ -53,8 +74,36 @@ unsafe impl Sync for Cell {}
 
 impl AeadContext {
     pub(crate) fn new(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        Self::make(|cell| Cell::init(cell, algorithm, key))
+    }
+
+    /// A context that uses AWS-LC, for comparisons.
+    #[cfg(kernel_aes_gcm)]
+    pub(crate) fn by_aws_lc(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        Self::make(|cell| Cell::init_aws_lc(cell, algorithm, key))
+    }
+
+    /// A context that uses a kernel of this crate, even if it is not faster than AWS-LC; for
+    /// comparisons.
+    #[cfg(kernel_aes_gcm)]
+    pub(crate) fn by_kernel(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        Self::make(|cell| match algorithm {
+            AeadAlgorithm::Aes128Gcm | AeadAlgorithm::Aes256Gcm
+                if aes_gcm::is_available() && key.len() == algorithm.key_len() =>
+            {
+                // SAFETY: the instructions are available, and the length is right.
+                unsafe { Cell::init_aes_gcm(cell, key) };
+                Ok(())
+            }
+            _ => Err(CryptoError::Internal),
+        })
+    }
+
+    fn make(
+        init: impl FnOnce(&mut MaybeUninit<Cell>) -> Result<(), CryptoError>,
+    ) -> Result<Self, CryptoError> {
         let mut cell = Box::<Cell>::new_uninit();
-        Cell::init(&mut cell, algorithm, key)?;
+        init(&mut cell)?;
         // SAFETY: `init` succeeded, so the cell is initialised.
         Ok(Self(unsafe { cell.assume_init() }))
     }
@@ -93,6 +142,15 @@ impl AeadContext {
                 // exclusive borrows, so neither overlaps the other or an input.
                 unsafe { self.seal_raw(nonce, aad, from, to, input.len(), extra, tail) }
             }
+            #[cfg(kernel_aes_gcm)]
+            Form::AesGcm => {
+                let (body, tag) = out.split_at_mut(input.len() + extra.len());
+                let (from, to) = (input.as_ptr(), body.as_mut_ptr());
+                let data = aes_gcm::Data { input: from, out: to, len: input.len() };
+                // SAFETY: `body` has room for the input and the extra bytes, and `tag` is what
+                // remains; both are exclusive borrows.
+                unsafe { self.0.aes_gcm().seal(nonce, aad, data, extra, tag.as_mut_ptr()) }
+            }
         }
     }
 
@@ -113,6 +171,13 @@ impl AeadContext {
             Form::AwsLc => unsafe {
                 self.seal_raw(nonce, aad, out.cast_const(), out, len, &[], tag)
             },
+            #[cfg(kernel_aes_gcm)]
+            Form::AesGcm => {
+                let data = aes_gcm::Data { input: out.cast_const(), out, len };
+                // SAFETY: input and output are the same; `tag` has 16 bytes and is a separate
+                // borrow.
+                unsafe { self.0.aes_gcm().seal(nonce, aad, data, &[], tag.as_mut_ptr()) }
+            }
         }
     }
 
@@ -131,6 +196,13 @@ impl AeadContext {
         match self.0.form() {
             // SAFETY: `out` has `body.len()` bytes and is an exclusive borrow.
             Form::AwsLc => unsafe { self.open_raw(nonce, aad, from, to, body.len(), tag) },
+            #[cfg(kernel_aes_gcm)]
+            Form::AesGcm => {
+                let data = aes_gcm::Data { input: from, out: to, len: body.len() };
+                let tag = tag.try_into().map_err(|_| CryptoError::Rejected)?;
+                // SAFETY: as above.
+                unsafe { self.0.aes_gcm().open(nonce, aad, data, tag) }
+            }
         }
     }
 
@@ -147,6 +219,13 @@ impl AeadContext {
         match self.0.form() {
             // SAFETY: input and output are the same, which AWS-LC allows.
             Form::AwsLc => unsafe { self.open_raw(nonce, aad, out.cast_const(), out, len, tag) },
+            #[cfg(kernel_aes_gcm)]
+            Form::AesGcm => {
+                let data = aes_gcm::Data { input: out.cast_const(), out, len };
+                let tag = tag.try_into().map_err(|_| CryptoError::Rejected)?;
+                // SAFETY: input and output are the same.
+                unsafe { self.0.aes_gcm().open(nonce, aad, data, tag) }
+            }
         }
     }
 
@@ -239,7 +318,28 @@ impl Cell {
         if key.len() != algorithm.key_len() {
             return Err(CryptoError::InvalidKey);
         }
+        #[cfg(kernel_aes_gcm)]
+        if matches!(algorithm, AeadAlgorithm::Aes128Gcm | AeadAlgorithm::Aes256Gcm)
+            && kernels::is_in_use(Kernel::AesGcm)
+        {
+            // SAFETY: a kernel is used only if the processor has its instructions.
+            unsafe { Self::init_aes_gcm(cell, key) };
+            return Ok(());
+        }
         Self::init_aws_lc(cell, algorithm, key)
+    }
+
+    /// # Safety
+    ///
+    /// The processor must have the kernel's instructions, and the key 16 or 32 bytes.
+    #[cfg(kernel_aes_gcm)]
+    unsafe fn init_aes_gcm(cell: &mut MaybeUninit<Self>, key: &[u8]) {
+        let place = cell.as_mut_ptr().cast::<KernelKey<MaybeUninit<aes_gcm::Key>>>();
+        // SAFETY: the union has room for this structure, all fields of which become defined.
+        unsafe {
+            (&raw mut (*place).first_word).write(AES_GCM);
+            aes_gcm::Key::expand_in(&mut (*place).key, key);
+        }
     }
 
     fn init_aws_lc(
@@ -268,8 +368,19 @@ impl Cell {
     fn form(&self) -> Form {
         // SAFETY: each form defines the first word.
         match unsafe { self.first_word } {
+            #[cfg(kernel_aes_gcm)]
+            AES_GCM => Form::AesGcm,
             _ => Form::AwsLc,
         }
+    }
+
+    /// The kernel's key, if the form is that of the AES-GCM kernel.
+    #[cfg(kernel_aes_gcm)]
+    #[inline(always)]
+    fn aes_gcm(&self) -> &aes_gcm::Key {
+        debug_assert!(self.form() == Form::AesGcm);
+        // SAFETY: callers have checked the form.
+        unsafe { &self.aes_gcm.key }
     }
 
     /// The context, if the form is AWS-LC's.
@@ -285,6 +396,8 @@ impl Drop for Cell {
         match self.form() {
             // SAFETY: the context is initialised, and not used again after this.
             Form::AwsLc => unsafe { lc::EVP_AEAD_CTX_cleanup((&raw mut self.aws_lc).cast()) },
+            #[cfg(kernel_aes_gcm)]
+            Form::AesGcm => {}
         }
         // AES-GCM's clean-up wipes nothing, so the expanded key is wiped here.
         // SAFETY: the union is exclusively borrowed as a whole, and not used again.
