@@ -185,6 +185,22 @@ bench-kernels:
     cargo test --release -p tercel-crypto --lib -- --ignored --nocapture --exact \
         backend::lanes::tests::print_times_of_kernels
 
+# Time the AES-GCM kernel and AWS-LC alternately; fails if the gain at 16 KiB is too small.
+kernel-ratios:
+    cargo test --release -p tercel-crypto --lib -- --ignored --nocapture --exact \
+        backend::kernels::aes_gcm::tests::ratios::print_ratios
+
+# Compare kernels with AWS-LC at every length up to 20,000 bytes, and forge 100,000 messages.
+kernels-long:
+    cargo test --release -p tercel-crypto --lib -- --ignored --exact \
+        backend::kernels::aes_gcm::tests::each_length_up_to_20000_equals_aws_lc \
+        backend::kernels::aes_gcm::tests::a_hundred_thousand_forgeries_are_rejected
+
+# Inspect the machine code of kernels: no calls, no branches on data.
+kernel-code:
+    tools/kernel-code.sh --self-test
+    tools/kernel-code.sh
+
 # Check under Valgrind that no branch and no address depends on data in hash lanes.
 constant-time:
     tools/constant-time.sh

@@ -28,7 +28,7 @@ impl StackSearch {
     }
 
     /// The number of stack bytes that `work` uses.
-    #[cfg(lanes_avx2)]
+    #[cfg(any(lanes_avx2, lanes_large_frames))]
     pub(crate) fn depth(&mut self, work: impl FnOnce()) -> usize {
         paint();
         work();
@@ -36,7 +36,7 @@ impl StackSearch {
     }
 
     /// The number of bytes below this frame that differ from the painted pattern.
-    #[cfg(lanes_avx2)]
+    #[cfg(any(lanes_avx2, lanes_large_frames))]
     #[inline(never)]
     fn used(&mut self) -> usize {
         let here = ptr::from_ref(&self).addr();
@@ -69,17 +69,17 @@ fn clear() {
     std::hint::black_box(&mut [0_u8; DEPTH]);
 }
 
-#[cfg(lanes_avx2)]
+#[cfg(any(lanes_avx2, lanes_large_frames))]
 #[inline(never)]
 fn paint() {
     std::hint::black_box(&mut [PAINT; DEPTH]);
 }
 
-#[cfg(lanes_avx2)]
+#[cfg(any(lanes_avx2, lanes_large_frames))]
 const PAINT: u8 = 0xa7;
 
 /// The number of adjacent bytes that do not all have the painted value by chance.
-#[cfg(lanes_avx2)]
+#[cfg(any(lanes_avx2, lanes_large_frames))]
 const RUN: usize = 16;
 
 /// The words of these bytes after XOR with `pad`, most significant byte first.

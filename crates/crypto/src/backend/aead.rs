@@ -3,11 +3,15 @@
 //! A key has four operations: sealing and opening, each in place or into another buffer. See
 //! `aead.rs` above, which splits the buffers.
 
+#[cfg(kernel_aes_gcm)]
+use core::mem::ManuallyDrop;
 use core::mem::MaybeUninit;
 use core::ptr;
 
 use aws_lc_sys as lc;
 
+#[cfg(kernel_aes_gcm)]
+use super::kernels::{self, Kernel, aes_gcm};
 use super::{check, memory::cleanse};
 use crate::algorithm::AeadAlgorithm;
 use crate::error::CryptoError;
@@ -17,22 +21,89 @@ const TAG_LEN: usize = AeadAlgorithm::TAG_LEN;
 /// An initialised context at a fixed address.
 pub(crate) struct AeadContext(Box<Cell>);
 
-/// A context on which `EVP_AEAD_CTX_init` has succeeded. It is `MaybeUninit` because an algorithm
-/// defines only the part of the state that it uses.
-#[repr(transparent)]
-struct Cell(MaybeUninit<lc::EVP_AEAD_CTX>);
+/// An expanded key, in the form of the implementation that was chosen when the key was made.
+///
+/// All forms share one place, so that a box can be reused for a key of another form. The first word
+/// indicates the form ([`Cell::form`]).
+#[repr(C)]
+union Cell {
+    /// The address of AWS-LC's table of the algorithm, or a number that stands for another form.
+    first_word: usize,
+    /// A context on which `EVP_AEAD_CTX_init` has succeeded. It is `MaybeUninit` because an
+    /// algorithm defines only the part of the state that it uses.
+    aws_lc: MaybeUninit<lc::EVP_AEAD_CTX>,
+    /// A key of the AES-GCM kernel.
+    #[cfg(kernel_aes_gcm)]
+    aes_gcm: ManuallyDrop<KernelKey<aes_gcm::Key>>,
+}
+
+/// A kernel's key, after the word that stands for the kernel.
+#[cfg(kernel_aes_gcm)]
+#[repr(C)]
+struct KernelKey<T> {
+    first_word: usize,
+    key: T,
+}
+
+/// The implementations of a context.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    AwsLc,
+    #[cfg(kernel_aes_gcm)]
+    AesGcm,
+}
+
+/// The first word of a context of the AES-GCM kernel. It is not the address of a table.
+#[cfg(kernel_aes_gcm)]
+const AES_GCM: usize = 1;
+
+const _: () = {
+    // `Cell::form` reads this field of AWS-LC's structure, which is never null.
+    assert!(core::mem::offset_of!(lc::EVP_AEAD_CTX, aead) == 0);
+    // Other forms add nothing to the size of an idle connection.
+    assert!(size_of::<Cell>() == size_of::<lc::EVP_AEAD_CTX>());
+};
 
 // SAFETY: the context owns everything it points to except the algorithm's table, which is static
 // and immutable. No call below writes to it between `EVP_AEAD_CTX_init` and the clean-up: seal
-// and open take it `const` and AWS-LC documents concurrent use as allowed.
+// and open take it `const` and AWS-LC documents concurrent use as allowed. Other forms are plain
+// bytes, which do not change after their initialisation.
 unsafe impl Send for Cell {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Cell {}
 
 impl AeadContext {
     pub(crate) fn new(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        Self::make(|cell| Cell::init(cell, algorithm, key))
+    }
+
+    /// A context that uses AWS-LC, for comparisons.
+    #[cfg(kernel_aes_gcm)]
+    pub(crate) fn by_aws_lc(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        Self::make(|cell| Cell::init_aws_lc(cell, algorithm, key))
+    }
+
+    /// A context that uses a kernel of this crate, even if it is not faster than AWS-LC; for
+    /// comparisons.
+    #[cfg(kernel_aes_gcm)]
+    pub(crate) fn by_kernel(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        Self::make(|cell| match algorithm {
+            AeadAlgorithm::Aes128Gcm | AeadAlgorithm::Aes256Gcm
+                if aes_gcm::is_available() && key.len() == algorithm.key_len() =>
+            {
+                // SAFETY: the instructions are available, and the length is right.
+                unsafe { Cell::init_aes_gcm(cell, key) };
+                Ok(())
+            }
+            _ => Err(CryptoError::Internal),
+        })
+    }
+
+    fn make(
+        init: impl FnOnce(&mut MaybeUninit<Cell>) -> Result<(), CryptoError>,
+    ) -> Result<Self, CryptoError> {
         let mut cell = Box::<Cell>::new_uninit();
-        Cell::init(&mut cell, algorithm, key)?;
+        init(&mut cell)?;
         // SAFETY: `init` succeeded, so the cell is initialised.
         Ok(Self(unsafe { cell.assume_init() }))
     }
@@ -51,10 +122,9 @@ impl AeadContext {
         Ok(Self(unsafe { cell.assume_init() }))
     }
 
-    /// Encrypts `input` into `out` (equal lengths), then `extra` and the tag into `tail`
-    /// (`extra.len() + TAG_LEN`).
+    /// Encrypts `input` followed by `extra` into `out`, and writes the tag after them
+    /// (`input.len() + extra.len() + TAG_LEN` bytes).
     #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "the parameters of the AEAD interface")]
     pub(crate) fn seal(
         &self,
         nonce: &[u8; 12],
@@ -62,13 +132,25 @@ impl AeadContext {
         input: &[u8],
         extra: &[u8],
         out: &mut [u8],
-        tail: &mut [u8],
     ) -> Result<(), CryptoError> {
-        assert!(out.len() == input.len() && tail.len() == extra.len() + TAG_LEN);
-        // SAFETY: `out` has `input.len()` bytes, and `tail` has its length; both are exclusive
-        // borrows, so neither overlaps the other or an input.
-        unsafe {
-            self.seal_raw(nonce, aad, input.as_ptr(), out.as_mut_ptr(), input.len(), extra, tail)
+        assert!(out.len() == input.len() + extra.len() + TAG_LEN);
+        match self.0.form() {
+            Form::AwsLc => {
+                let (body, tail) = out.split_at_mut(input.len());
+                let (from, to) = (input.as_ptr(), body.as_mut_ptr());
+                // SAFETY: `body` has `input.len()` bytes, and `tail` has its length; both are
+                // exclusive borrows, so neither overlaps the other or an input.
+                unsafe { self.seal_raw(nonce, aad, from, to, input.len(), extra, tail) }
+            }
+            #[cfg(kernel_aes_gcm)]
+            Form::AesGcm => {
+                let (body, tag) = out.split_at_mut(input.len() + extra.len());
+                let (from, to) = (input.as_ptr(), body.as_mut_ptr());
+                let data = aes_gcm::Data { input: from, out: to, len: input.len() };
+                // SAFETY: `body` has room for the input and the extra bytes, and `tag` is what
+                // remains; both are exclusive borrows.
+                unsafe { self.0.aes_gcm().seal(nonce, aad, data, extra, tag.as_mut_ptr()) }
+            }
         }
     }
 
@@ -83,8 +165,20 @@ impl AeadContext {
     ) -> Result<(), CryptoError> {
         assert!(tag.len() == TAG_LEN);
         let (out, len) = (body.as_mut_ptr(), body.len());
-        // SAFETY: input and output are the same, which AWS-LC allows; `tag` is a separate borrow.
-        unsafe { self.seal_raw(nonce, aad, out.cast_const(), out, len, &[], tag) }
+        match self.0.form() {
+            // SAFETY: input and output are the same, which AWS-LC allows; `tag` is a separate
+            // borrow.
+            Form::AwsLc => unsafe {
+                self.seal_raw(nonce, aad, out.cast_const(), out, len, &[], tag)
+            },
+            #[cfg(kernel_aes_gcm)]
+            Form::AesGcm => {
+                let data = aes_gcm::Data { input: out.cast_const(), out, len };
+                // SAFETY: input and output are the same; `tag` has 16 bytes and is a separate
+                // borrow.
+                unsafe { self.0.aes_gcm().seal(nonce, aad, data, &[], tag.as_mut_ptr()) }
+            }
+        }
     }
 
     /// Decrypts `body` into `out` (equal lengths) if the tag is valid, else wipes `out`.
@@ -98,8 +192,18 @@ impl AeadContext {
         out: &mut [u8],
     ) -> Result<(), CryptoError> {
         assert!(out.len() == body.len());
-        // SAFETY: `out` has `body.len()` bytes and is an exclusive borrow.
-        unsafe { self.open_raw(nonce, aad, body.as_ptr(), out.as_mut_ptr(), body.len(), tag) }
+        let (from, to) = (body.as_ptr(), out.as_mut_ptr());
+        match self.0.form() {
+            // SAFETY: `out` has `body.len()` bytes and is an exclusive borrow.
+            Form::AwsLc => unsafe { self.open_raw(nonce, aad, from, to, body.len(), tag) },
+            #[cfg(kernel_aes_gcm)]
+            Form::AesGcm => {
+                let data = aes_gcm::Data { input: from, out: to, len: body.len() };
+                let tag = tag.try_into().map_err(|_| CryptoError::Rejected)?;
+                // SAFETY: as above.
+                unsafe { self.0.aes_gcm().open(nonce, aad, data, tag) }
+            }
+        }
     }
 
     /// Decrypts `body` in place if the tag is valid, else wipes `body`.
@@ -112,12 +216,22 @@ impl AeadContext {
         tag: &[u8],
     ) -> Result<(), CryptoError> {
         let (out, len) = (body.as_mut_ptr(), body.len());
-        // SAFETY: input and output are the same, which AWS-LC allows.
-        unsafe { self.open_raw(nonce, aad, out.cast_const(), out, len, tag) }
+        match self.0.form() {
+            // SAFETY: input and output are the same, which AWS-LC allows.
+            Form::AwsLc => unsafe { self.open_raw(nonce, aad, out.cast_const(), out, len, tag) },
+            #[cfg(kernel_aes_gcm)]
+            Form::AesGcm => {
+                let data = aes_gcm::Data { input: out.cast_const(), out, len };
+                let tag = tag.try_into().map_err(|_| CryptoError::Rejected)?;
+                // SAFETY: input and output are the same.
+                unsafe { self.0.aes_gcm().open(nonce, aad, data, tag) }
+            }
+        }
     }
 
     /// # Safety
     ///
+    /// The context must be AWS-LC's.
     /// `input` must be readable and `out` writable for `len` bytes. They must be at the same
     /// address or not overlap, and neither may overlap `tail`, of `extra.len() + TAG_LEN` bytes.
     #[inline]
@@ -137,7 +251,7 @@ impl AeadContext {
         // the caller's promise); the context is initialised.
         let code = unsafe {
             lc::EVP_AEAD_CTX_seal_scatter(
-                self.0.0.as_ptr(),
+                self.0.aws_lc(),
                 out,
                 tail.as_mut_ptr(),
                 &raw mut written,
@@ -161,6 +275,7 @@ impl AeadContext {
 
     /// # Safety
     ///
+    /// The context must be AWS-LC's.
     /// `input` must be readable and `out` writable for `len` bytes. They must be at the same
     /// address or not overlap.
     #[inline]
@@ -177,7 +292,7 @@ impl AeadContext {
         // SAFETY: as in `seal_raw`. On failure AWS-LC fills all of `out` with zeros.
         let code = unsafe {
             lc::EVP_AEAD_CTX_open_gather(
-                self.0.0.as_ptr(),
+                self.0.aws_lc(),
                 out,
                 nonce.as_ptr(),
                 nonce.len(),
@@ -194,6 +309,7 @@ impl AeadContext {
 }
 
 impl Cell {
+    /// Expands a key, in the form of the implementation that this process uses.
     fn init(
         cell: &mut MaybeUninit<Self>,
         algorithm: AeadAlgorithm,
@@ -202,6 +318,35 @@ impl Cell {
         if key.len() != algorithm.key_len() {
             return Err(CryptoError::InvalidKey);
         }
+        #[cfg(kernel_aes_gcm)]
+        if matches!(algorithm, AeadAlgorithm::Aes128Gcm | AeadAlgorithm::Aes256Gcm)
+            && kernels::is_in_use(Kernel::AesGcm)
+        {
+            // SAFETY: a kernel is used only if the processor has its instructions.
+            unsafe { Self::init_aes_gcm(cell, key) };
+            return Ok(());
+        }
+        Self::init_aws_lc(cell, algorithm, key)
+    }
+
+    /// # Safety
+    ///
+    /// The processor must have the kernel's instructions, and the key 16 or 32 bytes.
+    #[cfg(kernel_aes_gcm)]
+    unsafe fn init_aes_gcm(cell: &mut MaybeUninit<Self>, key: &[u8]) {
+        let place = cell.as_mut_ptr().cast::<KernelKey<MaybeUninit<aes_gcm::Key>>>();
+        // SAFETY: the union has room for this structure, all fields of which become defined.
+        unsafe {
+            (&raw mut (*place).first_word).write(AES_GCM);
+            aes_gcm::Key::expand_in(&mut (*place).key, key);
+        }
+    }
+
+    fn init_aws_lc(
+        cell: &mut MaybeUninit<Self>,
+        algorithm: AeadAlgorithm,
+        key: &[u8],
+    ) -> Result<(), CryptoError> {
         // SAFETY: these functions return pointers to static tables.
         let aead = unsafe {
             match algorithm {
@@ -211,22 +356,52 @@ impl Cell {
             }
         };
         let context = cell.as_mut_ptr().cast::<lc::EVP_AEAD_CTX>();
-        // SAFETY: `Cell` is transparent, so `context` is aligned and large enough; `key` is passed
-        // with its length; there is no engine.
+        // SAFETY: `Cell` is a union with the context, so `context` is aligned and large enough;
+        // `key` is passed with its length; there is no engine.
         let code = unsafe {
             lc::EVP_AEAD_CTX_init(context, aead, key.as_ptr(), key.len(), TAG_LEN, ptr::null_mut())
         };
         check(code, CryptoError::Internal)
     }
+
+    #[inline(always)]
+    fn form(&self) -> Form {
+        // SAFETY: each form defines the first word.
+        match unsafe { self.first_word } {
+            #[cfg(kernel_aes_gcm)]
+            AES_GCM => Form::AesGcm,
+            _ => Form::AwsLc,
+        }
+    }
+
+    /// The kernel's key, if the form is that of the AES-GCM kernel.
+    #[cfg(kernel_aes_gcm)]
+    #[inline(always)]
+    fn aes_gcm(&self) -> &aes_gcm::Key {
+        debug_assert!(self.form() == Form::AesGcm);
+        // SAFETY: callers have checked the form.
+        unsafe { &self.aes_gcm.key }
+    }
+
+    /// The context, if the form is AWS-LC's.
+    #[inline(always)]
+    fn aws_lc(&self) -> *const lc::EVP_AEAD_CTX {
+        debug_assert!(self.form() == Form::AwsLc);
+        (&raw const self.aws_lc).cast()
+    }
 }
 
 impl Drop for Cell {
     fn drop(&mut self) {
+        match self.form() {
+            // SAFETY: the context is initialised, and not used again after this.
+            Form::AwsLc => unsafe { lc::EVP_AEAD_CTX_cleanup((&raw mut self.aws_lc).cast()) },
+            #[cfg(kernel_aes_gcm)]
+            Form::AesGcm => {}
+        }
         // AES-GCM's clean-up wipes nothing, so the expanded key is wiped here.
-        // SAFETY: the context is initialised, and not used again after this.
-        unsafe { lc::EVP_AEAD_CTX_cleanup(self.0.as_mut_ptr()) };
-        // SAFETY: the structure is exclusively borrowed as a whole; zeros are a valid value.
-        unsafe { cleanse(self.0.as_mut_ptr()) };
+        // SAFETY: the union is exclusively borrowed as a whole, and not used again.
+        unsafe { cleanse(&raw mut *self) };
     }
 }
 

@@ -34,6 +34,10 @@
 
 // Kernels require a compiler that has the intrinsics of AVX-512. build.rs checks the version, so
 // their modules have `#[allow(clippy::incompatible_msrv)]`.
+// The module requires a compiler that has the intrinsics of AVX-512. build.rs checks the version.
+#[cfg(kernel_aes_gcm)]
+#[allow(clippy::incompatible_msrv)]
+pub(super) mod aes_gcm;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -76,9 +80,8 @@ macro_rules! candidate {
 
 /// The kernels that this build has.
 const CANDIDATES: &[(Kernel, Candidate)] = &[
-    // One line for each kernel:
-    // #[cfg(kernel_aes_gcm)]
-    // (Kernel::AesGcm, candidate!(aes_gcm)),
+    #[cfg(kernel_aes_gcm)]
+    (Kernel::AesGcm, candidate!(aes_gcm)),
 ];
 
 /// A primitive of this crate that replaces AWS-LC's on processors with AVX-512.
