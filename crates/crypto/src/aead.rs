@@ -71,8 +71,7 @@ impl AeadKey {
             out[..input.len()].copy_from_slice(input);
             return self.seal_in_place(nonce, aad, out, input.len(), extra);
         }
-        let (body, tail) = out[..total].split_at_mut(input.len());
-        self.context.seal(nonce, aad, input, extra, body, tail)?;
+        self.context.seal(nonce, aad, input, extra, &mut out[..total])?;
         Ok(total)
     }
 

@@ -17,14 +17,36 @@ const TAG_LEN: usize = AeadAlgorithm::TAG_LEN;
 /// An initialised context at a fixed address.
 pub(crate) struct AeadContext(Box<Cell>);
 
-/// A context on which `EVP_AEAD_CTX_init` has succeeded. It is `MaybeUninit` because an algorithm
-/// defines only the part of the state that it uses.
-#[repr(transparent)]
-struct Cell(MaybeUninit<lc::EVP_AEAD_CTX>);
+/// An expanded key, in the form of the implementation that was chosen when the key was made.
+///
+/// All forms share one place, so that a box can be reused for a key of another form. The first word
+/// tells which form it is ([`Cell::form`]).
+#[repr(C)]
+union Cell {
+    /// The address of AWS-LC's table of the algorithm, or a number that stands for another form.
+    first_word: usize,
+    /// A context on which `EVP_AEAD_CTX_init` has succeeded. It is `MaybeUninit` because an
+    /// algorithm defines only the part of the state that it uses.
+    aws_lc: MaybeUninit<lc::EVP_AEAD_CTX>,
+}
+
+/// The implementations of a context.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    AwsLc,
+}
+
+const _: () = {
+    // `Cell::form` reads this field of AWS-LC's structure, which is never null.
+    assert!(core::mem::offset_of!(lc::EVP_AEAD_CTX, aead) == 0);
+    // Other forms add nothing to the size of an idle connection.
+    assert!(size_of::<Cell>() == size_of::<lc::EVP_AEAD_CTX>());
+};
 
 // SAFETY: the context owns everything it points to except the algorithm's table, which is static
 // and immutable. No call below writes to it between `EVP_AEAD_CTX_init` and the clean-up: seal
-// and open take it `const` and AWS-LC documents concurrent use as allowed.
+// and open take it `const` and AWS-LC documents concurrent use as allowed. Other forms are plain
+// bytes, which do not change after their initialisation.
 unsafe impl Send for Cell {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Cell {}
@@ -51,10 +73,9 @@ impl AeadContext {
         Ok(Self(unsafe { cell.assume_init() }))
     }
 
-    /// Encrypts `input` into `out` (equal lengths), then `extra` and the tag into `tail`
-    /// (`extra.len() + TAG_LEN`).
+    /// Encrypts `input` followed by `extra` into `out`, and writes the tag after them
+    /// (`input.len() + extra.len() + TAG_LEN` bytes).
     #[inline(always)]
-    #[allow(clippy::too_many_arguments, reason = "the parameters of the AEAD interface")]
     pub(crate) fn seal(
         &self,
         nonce: &[u8; 12],
@@ -62,13 +83,16 @@ impl AeadContext {
         input: &[u8],
         extra: &[u8],
         out: &mut [u8],
-        tail: &mut [u8],
     ) -> Result<(), CryptoError> {
-        assert!(out.len() == input.len() && tail.len() == extra.len() + TAG_LEN);
-        // SAFETY: `out` has `input.len()` bytes, and `tail` has its length; both are exclusive
-        // borrows, so neither overlaps the other or an input.
-        unsafe {
-            self.seal_raw(nonce, aad, input.as_ptr(), out.as_mut_ptr(), input.len(), extra, tail)
+        assert!(out.len() == input.len() + extra.len() + TAG_LEN);
+        match self.0.form() {
+            Form::AwsLc => {
+                let (body, tail) = out.split_at_mut(input.len());
+                let (from, to) = (input.as_ptr(), body.as_mut_ptr());
+                // SAFETY: `body` has `input.len()` bytes, and `tail` has its length; both are
+                // exclusive borrows, so neither overlaps the other or an input.
+                unsafe { self.seal_raw(nonce, aad, from, to, input.len(), extra, tail) }
+            }
         }
     }
 
@@ -83,8 +107,13 @@ impl AeadContext {
     ) -> Result<(), CryptoError> {
         assert!(tag.len() == TAG_LEN);
         let (out, len) = (body.as_mut_ptr(), body.len());
-        // SAFETY: input and output are the same, which AWS-LC allows; `tag` is a separate borrow.
-        unsafe { self.seal_raw(nonce, aad, out.cast_const(), out, len, &[], tag) }
+        match self.0.form() {
+            // SAFETY: input and output are the same, which AWS-LC allows; `tag` is a separate
+            // borrow.
+            Form::AwsLc => unsafe {
+                self.seal_raw(nonce, aad, out.cast_const(), out, len, &[], tag)
+            },
+        }
     }
 
     /// Decrypts `body` into `out` (equal lengths) if the tag is valid, else wipes `out`.
@@ -98,8 +127,11 @@ impl AeadContext {
         out: &mut [u8],
     ) -> Result<(), CryptoError> {
         assert!(out.len() == body.len());
-        // SAFETY: `out` has `body.len()` bytes and is an exclusive borrow.
-        unsafe { self.open_raw(nonce, aad, body.as_ptr(), out.as_mut_ptr(), body.len(), tag) }
+        let (from, to) = (body.as_ptr(), out.as_mut_ptr());
+        match self.0.form() {
+            // SAFETY: `out` has `body.len()` bytes and is an exclusive borrow.
+            Form::AwsLc => unsafe { self.open_raw(nonce, aad, from, to, body.len(), tag) },
+        }
     }
 
     /// Decrypts `body` in place if the tag is valid, else wipes `body`.
@@ -112,12 +144,15 @@ impl AeadContext {
         tag: &[u8],
     ) -> Result<(), CryptoError> {
         let (out, len) = (body.as_mut_ptr(), body.len());
-        // SAFETY: input and output are the same, which AWS-LC allows.
-        unsafe { self.open_raw(nonce, aad, out.cast_const(), out, len, tag) }
+        match self.0.form() {
+            // SAFETY: input and output are the same, which AWS-LC allows.
+            Form::AwsLc => unsafe { self.open_raw(nonce, aad, out.cast_const(), out, len, tag) },
+        }
     }
 
     /// # Safety
     ///
+    /// The context must be AWS-LC's.
     /// `input` must be readable and `out` writable for `len` bytes. They must be at the same
     /// address or not overlap, and neither may overlap `tail`, of `extra.len() + TAG_LEN` bytes.
     #[inline]
@@ -137,7 +172,7 @@ impl AeadContext {
         // the caller's promise); the context is initialised.
         let code = unsafe {
             lc::EVP_AEAD_CTX_seal_scatter(
-                self.0.0.as_ptr(),
+                self.0.aws_lc(),
                 out,
                 tail.as_mut_ptr(),
                 &raw mut written,
@@ -161,6 +196,7 @@ impl AeadContext {
 
     /// # Safety
     ///
+    /// The context must be AWS-LC's.
     /// `input` must be readable and `out` writable for `len` bytes. They must be at the same
     /// address or not overlap.
     #[inline]
@@ -177,7 +213,7 @@ impl AeadContext {
         // SAFETY: as in `seal_raw`. On failure AWS-LC fills all of `out` with zeros.
         let code = unsafe {
             lc::EVP_AEAD_CTX_open_gather(
-                self.0.0.as_ptr(),
+                self.0.aws_lc(),
                 out,
                 nonce.as_ptr(),
                 nonce.len(),
@@ -194,6 +230,7 @@ impl AeadContext {
 }
 
 impl Cell {
+    /// Expands a key, in the form of the implementation that this process uses.
     fn init(
         cell: &mut MaybeUninit<Self>,
         algorithm: AeadAlgorithm,
@@ -202,6 +239,14 @@ impl Cell {
         if key.len() != algorithm.key_len() {
             return Err(CryptoError::InvalidKey);
         }
+        Self::init_aws_lc(cell, algorithm, key)
+    }
+
+    fn init_aws_lc(
+        cell: &mut MaybeUninit<Self>,
+        algorithm: AeadAlgorithm,
+        key: &[u8],
+    ) -> Result<(), CryptoError> {
         // SAFETY: these functions return pointers to static tables.
         let aead = unsafe {
             match algorithm {
@@ -211,22 +256,39 @@ impl Cell {
             }
         };
         let context = cell.as_mut_ptr().cast::<lc::EVP_AEAD_CTX>();
-        // SAFETY: `Cell` is transparent, so `context` is aligned and large enough; `key` is passed
-        // with its length; there is no engine.
+        // SAFETY: `Cell` is a union with the context, so `context` is aligned and large enough;
+        // `key` is passed with its length; there is no engine.
         let code = unsafe {
             lc::EVP_AEAD_CTX_init(context, aead, key.as_ptr(), key.len(), TAG_LEN, ptr::null_mut())
         };
         check(code, CryptoError::Internal)
     }
+
+    #[inline(always)]
+    fn form(&self) -> Form {
+        // SAFETY: each form defines the first word.
+        match unsafe { self.first_word } {
+            _ => Form::AwsLc,
+        }
+    }
+
+    /// The context, if the form is AWS-LC's.
+    #[inline(always)]
+    fn aws_lc(&self) -> *const lc::EVP_AEAD_CTX {
+        debug_assert!(self.form() == Form::AwsLc);
+        (&raw const self.aws_lc).cast()
+    }
 }
 
 impl Drop for Cell {
     fn drop(&mut self) {
+        match self.form() {
+            // SAFETY: the context is initialised, and not used again after this.
+            Form::AwsLc => unsafe { lc::EVP_AEAD_CTX_cleanup((&raw mut self.aws_lc).cast()) },
+        }
         // AES-GCM's clean-up wipes nothing, so the expanded key is wiped here.
-        // SAFETY: the context is initialised, and not used again after this.
-        unsafe { lc::EVP_AEAD_CTX_cleanup(self.0.as_mut_ptr()) };
-        // SAFETY: the structure is exclusively borrowed as a whole; zeros are a valid value.
-        unsafe { cleanse(self.0.as_mut_ptr()) };
+        // SAFETY: the union is exclusively borrowed as a whole, and not used again.
+        unsafe { cleanse(&raw mut *self) };
     }
 }
 
