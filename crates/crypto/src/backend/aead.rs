@@ -3,11 +3,15 @@
 //! A key has four operations: sealing and opening, each in place or into another buffer. See
 //! `aead.rs` above, which splits the buffers.
 
+#[cfg(kernel_chacha20_poly1305)]
+use core::mem::ManuallyDrop;
 use core::mem::MaybeUninit;
 use core::ptr;
 
 use aws_lc_sys as lc;
 
+#[cfg(kernel_chacha20_poly1305)]
+use super::kernels::{self, Kernel, chacha20_poly1305};
 use super::{check, memory::cleanse};
 use crate::algorithm::AeadAlgorithm;
 use crate::error::CryptoError;
@@ -28,13 +32,30 @@ union Cell {
     /// A context on which `EVP_AEAD_CTX_init` has succeeded. It is `MaybeUninit` because an
     /// algorithm defines only the part of the state that it uses.
     aws_lc: MaybeUninit<lc::EVP_AEAD_CTX>,
+    /// A key of the ChaCha20-Poly1305 kernel.
+    #[cfg(kernel_chacha20_poly1305)]
+    chacha20_poly1305: ManuallyDrop<KernelKey<chacha20_poly1305::Key>>,
+}
+
+/// A kernel's key, after the word that stands for the kernel.
+#[cfg(kernel_chacha20_poly1305)]
+#[repr(C)]
+struct KernelKey<T> {
+    first_word: usize,
+    key: T,
 }
 
 /// The implementations of a context.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     AwsLc,
+    #[cfg(kernel_chacha20_poly1305)]
+    ChaCha20Poly1305,
 }
+
+/// The first word of a context of the ChaCha20-Poly1305 kernel. It is not the address of a table.
+#[cfg(kernel_chacha20_poly1305)]
+const CHACHA20_POLY1305: usize = 2;
 
 const _: () = {
     // `Cell::form` reads this field of AWS-LC's structure, which is never null.
@@ -53,8 +74,35 @@ unsafe impl Sync for Cell {}
 
 impl AeadContext {
     pub(crate) fn new(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        Self::make(|cell| Cell::init(cell, algorithm, key))
+    }
+
+    /// A context that uses AWS-LC, for comparisons.
+    #[cfg(kernel_chacha20_poly1305)]
+    pub(crate) fn by_aws_lc(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        Self::make(|cell| Cell::init_aws_lc(cell, algorithm, key))
+    }
+
+    /// A context that uses a kernel of this crate, even if it is not faster than AWS-LC; for
+    /// comparisons.
+    #[cfg(kernel_chacha20_poly1305)]
+    pub(crate) fn by_kernel(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        Self::make(|cell| match algorithm {
+            AeadAlgorithm::ChaCha20Poly1305 if chacha20_poly1305::is_available() => {
+                let key = key.try_into().map_err(|_| CryptoError::InvalidKey)?;
+                // SAFETY: the instructions are available.
+                unsafe { Cell::init_chacha20_poly1305(cell, key) };
+                Ok(())
+            }
+            _ => Err(CryptoError::Internal),
+        })
+    }
+
+    fn make(
+        init: impl FnOnce(&mut MaybeUninit<Cell>) -> Result<(), CryptoError>,
+    ) -> Result<Self, CryptoError> {
         let mut cell = Box::<Cell>::new_uninit();
-        Cell::init(&mut cell, algorithm, key)?;
+        init(&mut cell)?;
         // SAFETY: `init` succeeded, so the cell is initialised.
         Ok(Self(unsafe { cell.assume_init() }))
     }
@@ -71,6 +119,12 @@ impl AeadContext {
         Cell::init(&mut cell, algorithm, key)?;
         // SAFETY: `init` succeeded, so the cell is initialised.
         Ok(Self(unsafe { cell.assume_init() }))
+    }
+
+    /// Whether AWS-LC computes the operations, and no kernel of this crate.
+    #[inline]
+    pub(crate) fn is_by_aws_lc(&self) -> bool {
+        self.0.form() == Form::AwsLc
     }
 
     /// Encrypts `input` followed by `extra` into `out`, and writes the tag after them
@@ -93,6 +147,16 @@ impl AeadContext {
                 // exclusive borrows, so neither overlaps the other or an input.
                 unsafe { self.seal_raw(nonce, aad, from, to, input.len(), extra, tail) }
             }
+            #[cfg(kernel_chacha20_poly1305)]
+            Form::ChaCha20Poly1305 => {
+                let (body, tag) = out.split_at_mut(input.len() + extra.len());
+                let (output, tag) = (body.as_mut_ptr(), tag.as_mut_ptr());
+                let (input, len) = (input.as_ptr(), input.len());
+                let text = chacha20_poly1305::Text { input, len, extra, output };
+                // SAFETY: `body` has room for the input and the extra bytes, and `tag` for the
+                // tag; both are exclusive borrows.
+                unsafe { self.0.chacha20_poly1305().seal(nonce, aad, text, tag) }
+            }
         }
     }
 
@@ -113,6 +177,14 @@ impl AeadContext {
             Form::AwsLc => unsafe {
                 self.seal_raw(nonce, aad, out.cast_const(), out, len, &[], tag)
             },
+            #[cfg(kernel_chacha20_poly1305)]
+            Form::ChaCha20Poly1305 => {
+                let input = out.cast_const();
+                let text = chacha20_poly1305::Text { input, len, extra: &[], output: out };
+                // SAFETY: input and output are the same; `tag` is a separate borrow of the length
+                // of a tag.
+                unsafe { self.0.chacha20_poly1305().seal(nonce, aad, text, tag.as_mut_ptr()) }
+            }
         }
     }
 
@@ -131,6 +203,13 @@ impl AeadContext {
         match self.0.form() {
             // SAFETY: `out` has `body.len()` bytes and is an exclusive borrow.
             Form::AwsLc => unsafe { self.open_raw(nonce, aad, from, to, body.len(), tag) },
+            #[cfg(kernel_chacha20_poly1305)]
+            Form::ChaCha20Poly1305 => {
+                let (input, len, output) = (from, body.len(), to);
+                let text = chacha20_poly1305::Text { input, len, extra: &[], output };
+                // SAFETY: as above.
+                unsafe { self.0.chacha20_poly1305().open(nonce, aad, text, tag) }
+            }
         }
     }
 
@@ -147,6 +226,13 @@ impl AeadContext {
         match self.0.form() {
             // SAFETY: input and output are the same, which AWS-LC allows.
             Form::AwsLc => unsafe { self.open_raw(nonce, aad, out.cast_const(), out, len, tag) },
+            #[cfg(kernel_chacha20_poly1305)]
+            Form::ChaCha20Poly1305 => {
+                let input = out.cast_const();
+                let text = chacha20_poly1305::Text { input, len, extra: &[], output: out };
+                // SAFETY: input and output are the same.
+                unsafe { self.0.chacha20_poly1305().open(nonce, aad, text, tag) }
+            }
         }
     }
 
@@ -239,7 +325,30 @@ impl Cell {
         if key.len() != algorithm.key_len() {
             return Err(CryptoError::InvalidKey);
         }
+        #[cfg(kernel_chacha20_poly1305)]
+        if algorithm == AeadAlgorithm::ChaCha20Poly1305
+            && kernels::is_in_use(Kernel::ChaCha20Poly1305)
+        {
+            let key = key.try_into().map_err(|_| CryptoError::InvalidKey)?;
+            // SAFETY: a kernel is used only if the processor has its instructions.
+            unsafe { Self::init_chacha20_poly1305(cell, key) };
+            return Ok(());
+        }
         Self::init_aws_lc(cell, algorithm, key)
+    }
+
+    /// # Safety
+    ///
+    /// The processor must have the kernel's instructions.
+    #[cfg(kernel_chacha20_poly1305)]
+    unsafe fn init_chacha20_poly1305(cell: &mut MaybeUninit<Self>, key: &[u8; 32]) {
+        type Uninit = KernelKey<MaybeUninit<chacha20_poly1305::Key>>;
+        let place = cell.as_mut_ptr().cast::<Uninit>();
+        // SAFETY: the union has room for this structure, all fields of which become defined.
+        unsafe {
+            (&raw mut (*place).first_word).write(CHACHA20_POLY1305);
+            chacha20_poly1305::Key::write(&mut (*place).key, key);
+        }
     }
 
     fn init_aws_lc(
@@ -268,8 +377,19 @@ impl Cell {
     fn form(&self) -> Form {
         // SAFETY: each form defines the first word.
         match unsafe { self.first_word } {
+            #[cfg(kernel_chacha20_poly1305)]
+            CHACHA20_POLY1305 => Form::ChaCha20Poly1305,
             _ => Form::AwsLc,
         }
+    }
+
+    /// The kernel's key, if the form is that of the ChaCha20-Poly1305 kernel.
+    #[cfg(kernel_chacha20_poly1305)]
+    #[inline(always)]
+    fn chacha20_poly1305(&self) -> &chacha20_poly1305::Key {
+        debug_assert!(self.form() == Form::ChaCha20Poly1305);
+        // SAFETY: callers have checked the form.
+        unsafe { &self.chacha20_poly1305.key }
     }
 
     /// The context, if the form is AWS-LC's.
@@ -285,6 +405,8 @@ impl Drop for Cell {
         match self.form() {
             // SAFETY: the context is initialised, and not used again after this.
             Form::AwsLc => unsafe { lc::EVP_AEAD_CTX_cleanup((&raw mut self.aws_lc).cast()) },
+            #[cfg(kernel_chacha20_poly1305)]
+            Form::ChaCha20Poly1305 => {}
         }
         // AES-GCM's clean-up wipes nothing, so the expanded key is wiped here.
         // SAFETY: the union is exclusively borrowed as a whole, and not used again.

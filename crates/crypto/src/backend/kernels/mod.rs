@@ -34,6 +34,9 @@
 
 // Kernels require a compiler that has the intrinsics of AVX-512. build.rs checks the version, so
 // their modules have `#[allow(clippy::incompatible_msrv)]`.
+#[cfg(kernel_chacha20_poly1305)]
+#[allow(clippy::incompatible_msrv)]
+pub(super) mod chacha20_poly1305;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -77,8 +80,8 @@ macro_rules! candidate {
 /// The kernels that this build has.
 const CANDIDATES: &[(Kernel, Candidate)] = &[
     // One line for each kernel:
-    // #[cfg(kernel_aes_gcm)]
-    // (Kernel::AesGcm, candidate!(aes_gcm)),
+    #[cfg(kernel_chacha20_poly1305)]
+    (Kernel::ChaCha20Poly1305, candidate!(chacha20_poly1305)),
 ];
 
 /// A primitive of this crate that replaces AWS-LC's on processors with AVX-512.

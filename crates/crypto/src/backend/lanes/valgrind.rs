@@ -13,14 +13,14 @@ use crate::{
     mac_batch,
 };
 
-const RUNNING_ON_VALGRIND: usize = 0x1001;
+pub(in crate::backend) const RUNNING_ON_VALGRIND: usize = 0x1001;
 const COUNT_ERRORS: usize = 0x1201;
-const MAKE_UNDEFINED: usize = 0x4d43_0001;
-const MAKE_DEFINED: usize = 0x4d43_0002;
+pub(in crate::backend) const MAKE_UNDEFINED: usize = 0x4d43_0001;
+pub(in crate::backend) const MAKE_DEFINED: usize = 0x4d43_0002;
 
 /// Makes a client request to Valgrind as its manual defines it: rotations that restore `rdi`, and
 /// an exchange without effect. Without Valgrind the result is 0.
-fn ask(request: usize, first: usize, second: usize) -> usize {
+pub(in crate::backend) fn ask(request: usize, first: usize, second: usize) -> usize {
     let arguments = [request, first, second, 0, 0, 0];
     let mut answer = 0;
     // SAFETY: `rdi` and `rbx` keep their values; Valgrind reads six words and writes the answer.
@@ -39,13 +39,13 @@ fn ask(request: usize, first: usize, second: usize) -> usize {
 }
 
 /// Marks these values as undefined or as defined, by `request`.
-fn mark<T>(request: usize, values: &mut [T]) {
+pub(in crate::backend) fn mark<T>(request: usize, values: &mut [T]) {
     // Hides the values from the compiler.
     let values = black_box(values);
     ask(request, values.as_mut_ptr().expose_provenance(), size_of_val(values));
 }
 
-fn errors() -> usize {
+pub(in crate::backend) fn errors() -> usize {
     ask(COUNT_ERRORS, 0, 0)
 }
 
