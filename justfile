@@ -174,11 +174,20 @@ bench-kernels:
     cargo test --release -p tercel-crypto --lib -- --ignored --nocapture --exact \
         backend::lanes::tests::print_times_of_kernels
 
-# Check under Valgrind that no branch and no address depends on data in hash lanes.
+# Compare kernels with AWS-LC for every length to 20,000, and with many forgeries and extreme values.
+kernels-long:
+    cargo test --release -p tercel-crypto --lib backend::kernels -- --include-ignored \
+        --skip valgrind --nocapture
+
+# Time the kernels of AEADs against AWS-LC; with ALGORITHMS, only these.
+bench-aead *ALGORITHMS="":
+    cargo bench -p tercel-crypto --bench kernels -- {{ ALGORITHMS }}
+
+# Check under Valgrind that no branch and no address depends on data in hash lanes and kernels.
 constant-time:
     tools/constant-time.sh
 
-# Search the stack for data left by hash lanes, in builds of many profiles.
+# Search the stack for data left by hash lanes and kernels, in builds of many profiles.
 stack-residue:
     tools/stack-residue.sh
 
