@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs hash lanes and kernels under Valgrind with keys and messages marked as undefined: a branch or an address that
-# depends on them is an error. Valgrind has no AVX-512, so the AVX2 lanes run, which share the source text of the rounds
-# with AVX-512's, and kernels run on their portable vectors. Then, without Valgrind and with all instruction sets,
-# searches the stack for keys from lanes and kernels and for random bytes of a key exchange.
+# depends on them is an error. Valgrind has no AVX-512, so the AVX2 lanes run, and kernels on portable vectors; they
+# share the source text of the algorithms. Then, without Valgrind and with all instruction sets, searches the stack for
+# keys from lanes and kernels, and for random bytes of a key exchange.
 # usage: tools/constant-time.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,8 +23,10 @@ passes() {
 }
 passes backend::lanes::valgrind::nothing_depends_on_what_is_hashed valgrind --quiet
 passes backend::kernels::aes_gcm::tests::valgrind::nothing_depends_on_keys_or_data valgrind --quiet
+passes backend::kernels::chacha20_poly1305::valgrind::nothing_depends_on_keys_or_texts valgrind --quiet
 passes backend::lanes::tests::a_kernel_leaves_neither_schedules_nor_states_on_the_stack
 passes backend::lanes::tests::nothing_of_a_key_is_left_on_the_stack
+passes backend::kernels::chacha20_poly1305::tests::nothing_of_a_key_is_left_on_the_stack
 passes interleaved_hash::tests::nothing_of_a_key_is_left_on_the_stack
 passes key_exchange::randomness::tests::nothing_that_was_drawn_is_left_on_the_stack
 passes key_exchange::keys::tests::no_copy_of_an_x25519_key_is_left_on_the_stack

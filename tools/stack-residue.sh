@@ -9,6 +9,8 @@ tests=(
     backend::lanes::tests::what_is_wiped_is_more_than_a_kernel_uses_of_the_stack
     backend::lanes::tests::a_kernel_leaves_neither_schedules_nor_states_on_the_stack
     backend::lanes::tests::nothing_of_a_key_is_left_on_the_stack
+    backend::kernels::chacha20_poly1305::tests::what_is_wiped_is_more_than_the_kernel_uses_of_the_stack
+    backend::kernels::chacha20_poly1305::tests::nothing_of_a_key_is_left_on_the_stack
     interleaved_hash::tests::nothing_of_a_key_is_left_on_the_stack
     backend::kernels::aes_gcm::tests::residue::nothing_of_a_key_is_left_on_the_stack
     backend::kernels::aes_gcm::tests::residue::nothing_of_a_key_is_left_on_the_stack_by_its_expansion

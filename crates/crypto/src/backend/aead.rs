@@ -3,7 +3,7 @@
 //! A key has four operations: sealing and opening, each in place or into another buffer. See
 //! `aead.rs` above, which splits the buffers.
 
-#[cfg(kernel_aes_gcm)]
+#[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
 use core::mem::ManuallyDrop;
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -11,7 +11,11 @@ use core::ptr;
 use aws_lc_sys as lc;
 
 #[cfg(kernel_aes_gcm)]
-use super::kernels::{self, Kernel, aes_gcm};
+use super::kernels::aes_gcm;
+#[cfg(kernel_chacha20_poly1305)]
+use super::kernels::chacha20_poly1305;
+#[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
+use super::kernels::{self, Kernel};
 use super::{check, memory::cleanse};
 use crate::algorithm::AeadAlgorithm;
 use crate::error::CryptoError;
@@ -35,10 +39,13 @@ union Cell {
     /// A key of the AES-GCM kernel.
     #[cfg(kernel_aes_gcm)]
     aes_gcm: ManuallyDrop<KernelKey<aes_gcm::Key>>,
+    /// A key of the ChaCha20-Poly1305 kernel.
+    #[cfg(kernel_chacha20_poly1305)]
+    chacha20_poly1305: ManuallyDrop<KernelKey<chacha20_poly1305::Key>>,
 }
 
 /// A kernel's key, after the word that stands for the kernel.
-#[cfg(kernel_aes_gcm)]
+#[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
 #[repr(C)]
 struct KernelKey<T> {
     first_word: usize,
@@ -51,11 +58,17 @@ enum Form {
     AwsLc,
     #[cfg(kernel_aes_gcm)]
     AesGcm,
+    #[cfg(kernel_chacha20_poly1305)]
+    ChaCha20Poly1305,
 }
 
 /// The first word of a context of the AES-GCM kernel. It is not the address of a table.
 #[cfg(kernel_aes_gcm)]
 const AES_GCM: usize = 1;
+
+/// The first word of a context of the ChaCha20-Poly1305 kernel. It is not the address of a table.
+#[cfg(kernel_chacha20_poly1305)]
+const CHACHA20_POLY1305: usize = 2;
 
 const _: () = {
     // `Cell::form` reads this field of AWS-LC's structure, which is never null.
@@ -78,21 +91,29 @@ impl AeadContext {
     }
 
     /// A context that uses AWS-LC, for comparisons.
-    #[cfg(kernel_aes_gcm)]
+    #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
     pub(crate) fn by_aws_lc(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
         Self::make(|cell| Cell::init_aws_lc(cell, algorithm, key))
     }
 
     /// A context that uses a kernel of this crate, even if it is not faster than AWS-LC; for
     /// comparisons.
-    #[cfg(kernel_aes_gcm)]
+    #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
     pub(crate) fn by_kernel(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
         Self::make(|cell| match algorithm {
+            #[cfg(kernel_aes_gcm)]
             AeadAlgorithm::Aes128Gcm | AeadAlgorithm::Aes256Gcm
                 if aes_gcm::is_available() && key.len() == algorithm.key_len() =>
             {
                 // SAFETY: the instructions are available, and the length is right.
                 unsafe { Cell::init_aes_gcm(cell, key) };
+                Ok(())
+            }
+            #[cfg(kernel_chacha20_poly1305)]
+            AeadAlgorithm::ChaCha20Poly1305 if chacha20_poly1305::is_available() => {
+                let key = key.try_into().map_err(|_| CryptoError::InvalidKey)?;
+                // SAFETY: the instructions are available.
+                unsafe { Cell::init_chacha20_poly1305(cell, key) };
                 Ok(())
             }
             _ => Err(CryptoError::Internal),
@@ -120,6 +141,12 @@ impl AeadContext {
         Cell::init(&mut cell, algorithm, key)?;
         // SAFETY: `init` succeeded, so the cell is initialised.
         Ok(Self(unsafe { cell.assume_init() }))
+    }
+
+    /// Whether AWS-LC computes the operations, and no kernel of this crate.
+    #[inline]
+    pub(crate) fn is_by_aws_lc(&self) -> bool {
+        self.0.form() == Form::AwsLc
     }
 
     /// Encrypts `input` followed by `extra` into `out`, and writes the tag after them
@@ -151,6 +178,16 @@ impl AeadContext {
                 // remains; both are exclusive borrows.
                 unsafe { self.0.aes_gcm().seal(nonce, aad, data, extra, tag.as_mut_ptr()) }
             }
+            #[cfg(kernel_chacha20_poly1305)]
+            Form::ChaCha20Poly1305 => {
+                let (body, tag) = out.split_at_mut(input.len() + extra.len());
+                let (output, tag) = (body.as_mut_ptr(), tag.as_mut_ptr());
+                let (input, len) = (input.as_ptr(), input.len());
+                let text = chacha20_poly1305::Text { input, len, extra, output };
+                // SAFETY: `body` has room for the input and the extra bytes, and `tag` for the
+                // tag; both are exclusive borrows.
+                unsafe { self.0.chacha20_poly1305().seal(nonce, aad, text, tag) }
+            }
         }
     }
 
@@ -178,6 +215,14 @@ impl AeadContext {
                 // borrow.
                 unsafe { self.0.aes_gcm().seal(nonce, aad, data, &[], tag.as_mut_ptr()) }
             }
+            #[cfg(kernel_chacha20_poly1305)]
+            Form::ChaCha20Poly1305 => {
+                let input = out.cast_const();
+                let text = chacha20_poly1305::Text { input, len, extra: &[], output: out };
+                // SAFETY: input and output are the same; `tag` is a separate borrow of the length
+                // of a tag.
+                unsafe { self.0.chacha20_poly1305().seal(nonce, aad, text, tag.as_mut_ptr()) }
+            }
         }
     }
 
@@ -203,6 +248,13 @@ impl AeadContext {
                 // SAFETY: as above.
                 unsafe { self.0.aes_gcm().open(nonce, aad, data, tag) }
             }
+            #[cfg(kernel_chacha20_poly1305)]
+            Form::ChaCha20Poly1305 => {
+                let (input, len, output) = (from, body.len(), to);
+                let text = chacha20_poly1305::Text { input, len, extra: &[], output };
+                // SAFETY: as above.
+                unsafe { self.0.chacha20_poly1305().open(nonce, aad, text, tag) }
+            }
         }
     }
 
@@ -225,6 +277,13 @@ impl AeadContext {
                 let tag = tag.try_into().map_err(|_| CryptoError::Rejected)?;
                 // SAFETY: input and output are the same.
                 unsafe { self.0.aes_gcm().open(nonce, aad, data, tag) }
+            }
+            #[cfg(kernel_chacha20_poly1305)]
+            Form::ChaCha20Poly1305 => {
+                let input = out.cast_const();
+                let text = chacha20_poly1305::Text { input, len, extra: &[], output: out };
+                // SAFETY: input and output are the same.
+                unsafe { self.0.chacha20_poly1305().open(nonce, aad, text, tag) }
             }
         }
     }
@@ -326,6 +385,15 @@ impl Cell {
             unsafe { Self::init_aes_gcm(cell, key) };
             return Ok(());
         }
+        #[cfg(kernel_chacha20_poly1305)]
+        if algorithm == AeadAlgorithm::ChaCha20Poly1305
+            && kernels::is_in_use(Kernel::ChaCha20Poly1305)
+        {
+            let key = key.try_into().map_err(|_| CryptoError::InvalidKey)?;
+            // SAFETY: a kernel is used only if the processor has its instructions.
+            unsafe { Self::init_chacha20_poly1305(cell, key) };
+            return Ok(());
+        }
         Self::init_aws_lc(cell, algorithm, key)
     }
 
@@ -339,6 +407,20 @@ impl Cell {
         unsafe {
             (&raw mut (*place).first_word).write(AES_GCM);
             aes_gcm::Key::expand_in(&mut (*place).key, key);
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The processor must have the kernel's instructions.
+    #[cfg(kernel_chacha20_poly1305)]
+    unsafe fn init_chacha20_poly1305(cell: &mut MaybeUninit<Self>, key: &[u8; 32]) {
+        type Uninit = KernelKey<MaybeUninit<chacha20_poly1305::Key>>;
+        let place = cell.as_mut_ptr().cast::<Uninit>();
+        // SAFETY: the union has room for this structure, all fields of which become defined.
+        unsafe {
+            (&raw mut (*place).first_word).write(CHACHA20_POLY1305);
+            chacha20_poly1305::Key::write(&mut (*place).key, key);
         }
     }
 
@@ -370,6 +452,8 @@ impl Cell {
         match unsafe { self.first_word } {
             #[cfg(kernel_aes_gcm)]
             AES_GCM => Form::AesGcm,
+            #[cfg(kernel_chacha20_poly1305)]
+            CHACHA20_POLY1305 => Form::ChaCha20Poly1305,
             _ => Form::AwsLc,
         }
     }
@@ -381,6 +465,15 @@ impl Cell {
         debug_assert!(self.form() == Form::AesGcm);
         // SAFETY: callers have checked the form.
         unsafe { &self.aes_gcm.key }
+    }
+
+    /// The kernel's key, if the form is that of the ChaCha20-Poly1305 kernel.
+    #[cfg(kernel_chacha20_poly1305)]
+    #[inline(always)]
+    fn chacha20_poly1305(&self) -> &chacha20_poly1305::Key {
+        debug_assert!(self.form() == Form::ChaCha20Poly1305);
+        // SAFETY: callers have checked the form.
+        unsafe { &self.chacha20_poly1305.key }
     }
 
     /// The context, if the form is AWS-LC's.
@@ -398,6 +491,8 @@ impl Drop for Cell {
             Form::AwsLc => unsafe { lc::EVP_AEAD_CTX_cleanup((&raw mut self.aws_lc).cast()) },
             #[cfg(kernel_aes_gcm)]
             Form::AesGcm => {}
+            #[cfg(kernel_chacha20_poly1305)]
+            Form::ChaCha20Poly1305 => {}
         }
         // AES-GCM's clean-up wipes nothing, so the expanded key is wiped here.
         // SAFETY: the union is exclusively borrowed as a whole, and not used again.

@@ -37,7 +37,7 @@
 //!    have returned.
 
 pub(crate) mod aead;
-#[cfg(all(test, any(lanes_avx2, kernel_aes_gcm)))]
+#[cfg(all(test, any(lanes_avx2, kernels)))]
 mod client_requests;
 pub(crate) mod ec;
 pub(crate) mod ed25519;

@@ -34,10 +34,12 @@
 
 // Kernels require a compiler that has the intrinsics of AVX-512. build.rs checks the version, so
 // their modules have `#[allow(clippy::incompatible_msrv)]`.
-// The module requires a compiler that has the intrinsics of AVX-512. build.rs checks the version.
 #[cfg(kernel_aes_gcm)]
 #[allow(clippy::incompatible_msrv)]
 pub(super) mod aes_gcm;
+#[cfg(kernel_chacha20_poly1305)]
+#[allow(clippy::incompatible_msrv)]
+pub(super) mod chacha20_poly1305;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -82,6 +84,8 @@ macro_rules! candidate {
 const CANDIDATES: &[(Kernel, Candidate)] = &[
     #[cfg(kernel_aes_gcm)]
     (Kernel::AesGcm, candidate!(aes_gcm)),
+    #[cfg(kernel_chacha20_poly1305)]
+    (Kernel::ChaCha20Poly1305, candidate!(chacha20_poly1305)),
 ];
 
 /// A primitive of this crate that replaces AWS-LC's on processors with AVX-512.
