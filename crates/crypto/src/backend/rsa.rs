@@ -1,10 +1,15 @@
 //! RSA: PKCS#1 v1.5 and PSS signatures of a digest.
 //!
-//! Key sizes are checked by the callers, `signing_key.rs` and `public_key.rs` above.
+//! Key sizes are checked by the callers, `signing_key.rs` and `public_key.rs` above. The public-key
+//! operation is that of `kernels/rsa` for keys that it supports, and AWS-LC's for the others.
 
 use aws_lc_sys as lc;
 
 use super::handle::{Bytes, Handle};
+#[cfg(kernel_rsa)]
+use super::kernels::rsa::{KeyKernel, MODULUS_LEN, Recovered};
+#[cfg(kernel_rsa)]
+use super::memory::constant_time_eq;
 use super::{append, check};
 use crate::algorithm::HashAlgorithm;
 use crate::error::CryptoError;
@@ -18,15 +23,27 @@ pub(crate) enum Padding {
 }
 
 /// A public or private RSA key.
-pub(crate) struct RsaKey(pub(super) Handle<lc::RSA>);
+pub(crate) struct RsaKey {
+    key: Handle<lc::RSA>,
+    #[cfg(kernel_rsa)]
+    kernel: KeyKernel,
+}
 
 impl RsaKey {
+    pub(super) fn new(key: Handle<lc::RSA>) -> Self {
+        Self {
+            key,
+            #[cfg(kernel_rsa)]
+            kernel: KeyKernel::new(),
+        }
+    }
+
     /// Parses `der`, which must be exactly an `RSAPublicKey` (RFC 8017 A.1.1).
     pub(crate) fn public_from_der(der: &[u8]) -> Result<Self, CryptoError> {
         // SAFETY: `der` is passed with its length; we own the result. Trailing bytes are refused.
         unsafe {
             let key = lc::RSA_public_key_from_bytes(der.as_ptr(), der.len());
-            Handle::new(key, CryptoError::InvalidKey).map(Self)
+            Handle::new(key, CryptoError::InvalidKey).map(Self::new)
         }
     }
 
@@ -35,7 +52,7 @@ impl RsaKey {
         // SAFETY: `der` is passed with its length; we own the result. Trailing bytes are refused.
         unsafe {
             let key = lc::RSA_private_key_from_bytes(der.as_ptr(), der.len());
-            Handle::new(key, CryptoError::InvalidKey).map(Self)
+            Handle::new(key, CryptoError::InvalidKey).map(Self::new)
         }
     }
 
@@ -45,7 +62,7 @@ impl RsaKey {
         // SAFETY: the key is valid; on success `start` is a block of `len` bytes that this
         // function owns.
         let bytes = unsafe {
-            let code = lc::RSA_public_key_to_bytes(&raw mut start, &raw mut len, self.0.as_ptr());
+            let code = lc::RSA_public_key_to_bytes(&raw mut start, &raw mut len, self.key.as_ptr());
             check(code, CryptoError::Internal)?;
             Bytes::new(start, len)?
         };
@@ -55,7 +72,7 @@ impl RsaKey {
     /// The modulus's length in bits.
     pub(crate) fn bits(&self) -> usize {
         // SAFETY: the key is valid.
-        unsafe { lc::RSA_bits(self.0.as_ptr()) as usize }
+        unsafe { lc::RSA_bits(self.key.as_ptr()) as usize }
     }
 
     pub(crate) fn sign(
@@ -67,7 +84,7 @@ impl RsaKey {
     ) -> Result<(), CryptoError> {
         assert!(digest.len() == hash.output_len());
         // SAFETY: the key is valid.
-        let most = unsafe { lc::RSA_size(self.0.as_ptr()) as usize };
+        let most = unsafe { lc::RSA_size(self.key.as_ptr()) as usize };
         append(out, most, |signature| {
             let (code, len) = match padding {
                 Padding::Pkcs1 => {
@@ -80,7 +97,7 @@ impl RsaKey {
                             digest.len(),
                             signature.as_mut_ptr(),
                             &raw mut len,
-                            self.0.as_ptr(),
+                            self.key.as_ptr(),
                         )
                     };
                     (code, len as usize)
@@ -90,7 +107,7 @@ impl RsaKey {
                     // SAFETY: `digest` and `signature` are passed with lengths; `md` is static.
                     let code = unsafe {
                         lc::RSA_sign_pss_mgf1(
-                            self.0.as_ptr(),
+                            self.key.as_ptr(),
                             &raw mut len,
                             signature.as_mut_ptr(),
                             signature.len(),
@@ -117,6 +134,12 @@ impl RsaKey {
         signature: &[u8],
     ) -> Result<(), CryptoError> {
         assert!(digest.len() == hash.output_len());
+        #[cfg(kernel_rsa)]
+        match self.kernel.recover(signature, || self.modulus_for_kernel()) {
+            Recovered::Block(block) => return self.check_block(padding, hash, digest, &block),
+            Recovered::Refused => return Err(CryptoError::Rejected),
+            Recovered::Unsupported => {}
+        }
         let code = match padding {
             // SAFETY: the key is valid; both inputs are passed with their lengths.
             Padding::Pkcs1 => unsafe {
@@ -126,13 +149,13 @@ impl RsaKey {
                     digest.len(),
                     signature.as_ptr(),
                     signature.len(),
-                    self.0.as_ptr(),
+                    self.key.as_ptr(),
                 )
             },
             // SAFETY: the key is valid; inputs are passed with their lengths; `md` is static.
             Padding::Pss => unsafe {
                 lc::RSA_verify_pss_mgf1(
-                    self.0.as_ptr(),
+                    self.key.as_ptr(),
                     digest.as_ptr(),
                     digest.len(),
                     md(hash),
@@ -147,6 +170,135 @@ impl RsaKey {
     }
 }
 
+#[cfg(kernel_rsa)]
+impl RsaKey {
+    /// The modulus, if the kernel supports the key: it has 2048 bits, and the exponent is 65537.
+    fn modulus_for_kernel(&self) -> Option<[u8; MODULUS_LEN]> {
+        let mut n = [0; MODULUS_LEN];
+        // SAFETY: the key is valid and has a modulus and an exponent; `n` is passed with its
+        // length.
+        let is_supported = unsafe {
+            let key = self.key.as_ptr();
+            lc::RSA_bits(key) as usize == 8 * MODULUS_LEN
+                && lc::BN_is_word(lc::RSA_get0_e(key), EXPONENT) == 1
+                && lc::BN_bn2bin_padded(n.as_mut_ptr(), n.len(), lc::RSA_get0_n(key)) == 1
+        };
+        is_supported.then_some(n)
+    }
+
+    /// Test seam.
+    #[cfg(test)]
+    pub(super) fn uses_kernel_to_verify(&self) -> bool {
+        self.kernel.is_public_key_supported(|| self.modulus_for_kernel())
+    }
+
+    /// Checks that a block recovered from a signature is the encoding of a digest.
+    fn check_block(
+        &self,
+        padding: Padding,
+        hash: HashAlgorithm,
+        digest: &[u8],
+        block: &[u8; MODULUS_LEN],
+    ) -> Result<(), CryptoError> {
+        match padding {
+            // There is one encoding of a digest, so that it can be compared. RFC 8017 8.2.2
+            Padding::Pkcs1 => constant_time_eq(block, &encode_pkcs1(hash, digest))
+                .then_some(())
+                .ok_or(CryptoError::Rejected),
+            Padding::Pss => {
+                // SAFETY: the key is valid, and the block is as long as its modulus; the digest has
+                // the length of the hash, which the caller has checked; `md` is static.
+                let code = unsafe {
+                    lc::RSA_verify_PKCS1_PSS_mgf1(
+                        self.key.as_ptr(),
+                        digest.as_ptr(),
+                        md(hash),
+                        md(hash),
+                        block.as_ptr(),
+                        SALT_LEN_OF_DIGEST,
+                    )
+                };
+                check(code, CryptoError::Rejected)
+            }
+        }
+    }
+}
+
+/// The encoding of a digest by EMSA-PKCS1-v1_5, for a modulus of 2048 bits. RFC 8017 9.2
+#[cfg(kernel_rsa)]
+fn encode_pkcs1(hash: HashAlgorithm, digest: &[u8]) -> [u8; MODULUS_LEN] {
+    // The last arc of the hash's object identifier, under nistAlgorithms.hashAlgs.
+    let arc = match hash {
+        HashAlgorithm::Sha256 => 1,
+        HashAlgorithm::Sha384 => 2,
+        HashAlgorithm::Sha512 => 3,
+    };
+    // A digest has at most 64 bytes.
+    #[allow(clippy::cast_possible_truncation)]
+    let len = digest.len() as u8;
+    // DigestInfo: the algorithm with parameters NULL, then the digest.
+    #[rustfmt::skip]
+    let digest_info = [
+        0x30, 17 + len,
+        0x30, 13, 0x06, 9, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, arc, 0x05, 0,
+        0x04, len,
+    ];
+    let mut block = [0xff; MODULUS_LEN];
+    let (padding, end) = block.split_at_mut(MODULUS_LEN - digest_info.len() - digest.len());
+    padding[..2].copy_from_slice(&[0, 1]);
+    padding[padding.len() - 1] = 0;
+    end[..digest_info.len()].copy_from_slice(&digest_info);
+    end[digest_info.len()..].copy_from_slice(digest);
+    block
+}
+
+/// A public key with the exponent 65537, and AWS-LC's public-key operation, with which the kernel
+/// is compared.
+#[cfg(kernel_rsa)]
+pub(super) struct RawPublicKey(Handle<lc::RSA>);
+
+#[cfg(kernel_rsa)]
+impl RawPublicKey {
+    pub(super) fn new(n: &[u8; MODULUS_LEN]) -> Result<Self, CryptoError> {
+        // SAFETY: `n` is passed with its length; we own the results, and RSA_new_public_key copies
+        // the numbers.
+        unsafe {
+            let n = lc::BN_bin2bn(n.as_ptr(), n.len(), core::ptr::null_mut());
+            let n = Handle::new(n, CryptoError::Internal)?;
+            let e = Handle::new(lc::BN_new(), CryptoError::Internal)?;
+            check(lc::BN_set_word(e.as_ptr(), EXPONENT), CryptoError::Internal)?;
+            let key = lc::RSA_new_public_key(n.as_ptr(), e.as_ptr());
+            Handle::new(key, CryptoError::InvalidKey).map(Self)
+        }
+    }
+
+    /// `signature^65537` modulo `n`, or an error if the signature is not less than `n`.
+    pub(super) fn recover(
+        &self,
+        signature: &[u8; MODULUS_LEN],
+    ) -> Result<[u8; MODULUS_LEN], CryptoError> {
+        let (mut block, mut len) = ([0; MODULUS_LEN], 0);
+        // SAFETY: the key is valid; signature and block are passed with their lengths.
+        let code = unsafe {
+            lc::RSA_verify_raw(
+                self.0.as_ptr(),
+                &raw mut len,
+                block.as_mut_ptr(),
+                block.len(),
+                signature.as_ptr(),
+                signature.len(),
+                lc::RSA_NO_PADDING,
+            )
+        };
+        check(code, CryptoError::Rejected)?;
+        Ok(block)
+    }
+}
+
+/// The public exponent that the kernel supports.
+#[cfg(kernel_rsa)]
+const EXPONENT: u64 = 65537;
+
 /// AWS-LC's static description of a hash.
 pub(super) fn md(hash: HashAlgorithm) -> *const lc::EVP_MD {
     // SAFETY: these functions return pointers to static tables.
@@ -159,7 +311,7 @@ pub(super) fn md(hash: HashAlgorithm) -> *const lc::EVP_MD {
     }
 }
 
-fn nid(hash: HashAlgorithm) -> i32 {
+pub(super) fn nid(hash: HashAlgorithm) -> i32 {
     match hash {
         HashAlgorithm::Sha256 => lc::NID_sha256,
         HashAlgorithm::Sha384 => lc::NID_sha384,

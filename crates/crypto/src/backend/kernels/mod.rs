@@ -34,6 +34,9 @@
 
 // Kernels require a compiler that has the intrinsics of AVX-512. build.rs checks the version, so
 // their modules have `#[allow(clippy::incompatible_msrv)]`.
+#[cfg(kernel_rsa)]
+#[allow(clippy::incompatible_msrv)]
+pub(crate) mod rsa;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -79,6 +82,8 @@ const CANDIDATES: &[(Kernel, Candidate)] = &[
     // One line for each kernel:
     // #[cfg(kernel_aes_gcm)]
     // (Kernel::AesGcm, candidate!(aes_gcm)),
+    #[cfg(kernel_rsa)]
+    (Kernel::Rsa2048, candidate!(rsa)),
 ];
 
 /// A primitive of this crate that replaces AWS-LC's on processors with AVX-512.

@@ -1,0 +1,99 @@
+//! RSA with moduli of 2048 bits: the public-key operation with the exponent 65537.
+//!
+//! | what | where |
+//! |---|---|
+//! | vectors, in AVX-512 and portable | `vector.rs`, `avx512.rs`, `portable.rs` |
+//! | modular multiplication | `montgomery.rs` |
+//! | bytes and limbs | `convert.rs` |
+//! | the public-key operation | `public.rs` |
+//! | comparison with AWS-LC at run time | `self_test.rs` |
+//!
+//! AWS-LC parses and checks keys, and encodes and checks padding: see `backend/rsa.rs`, the caller.
+//!
+//! # Why this is sound
+//!
+//! The instructions may run only on processors that have them. Computations are [`Work`]
+//! (`vector.rs`), which runs only by a proof of the instructions, and only [`Avx512::detect`] makes
+//! the proof of AVX-512. Memory is accessed only through references to arrays.
+//!
+//! [`Work`]: vector::Work
+
+mod avx512;
+mod convert;
+mod montgomery;
+mod operations;
+#[cfg(test)]
+mod portable;
+mod public;
+mod self_test;
+#[cfg(test)]
+mod tests;
+mod vector;
+
+use std::sync::OnceLock;
+
+use avx512::Avx512;
+pub(crate) use convert::MODULUS_LEN;
+use public::PublicKey;
+pub(super) use self_test::{self_test, trials};
+
+use super::{Kernel, is_in_use};
+
+/// Whether the processor has the instructions of the kernel.
+pub(super) fn is_available() -> bool {
+    Avx512::detect().is_some()
+}
+
+/// What the kernel knows of an RSA key. It is computed when it is first needed.
+pub(crate) struct KeyKernel {
+    instructions: Option<Avx512>,
+    public: OnceLock<Option<Box<PublicKey>>>,
+}
+
+impl KeyKernel {
+    /// The kernel of a new key. Later changes of the switch do not affect the key.
+    pub(crate) fn new() -> Self {
+        let instructions = is_in_use(Kernel::Rsa2048).then(Avx512::detect).flatten();
+        Self { instructions, public: OnceLock::new() }
+    }
+
+    /// The public-key operation on a signature. `n` returns the modulus of the key, if the kernel
+    /// can use the key.
+    pub(crate) fn recover(
+        &self,
+        signature: &[u8],
+        n: impl FnOnce() -> Option<[u8; MODULUS_LEN]>,
+    ) -> Recovered {
+        let Some((instructions, key)) = self.public(n) else { return Recovered::Unsupported };
+        let block = signature.try_into().ok().and_then(|bytes| key.recover(instructions, bytes));
+        block.map_or(Recovered::Refused, Recovered::Block)
+    }
+
+    fn public(
+        &self,
+        n: impl FnOnce() -> Option<[u8; MODULUS_LEN]>,
+    ) -> Option<(Avx512, &PublicKey)> {
+        let instructions = self.instructions?;
+        let key = self.public.get_or_init(|| PublicKey::new(instructions, &n()?).map(Box::new));
+        Some((instructions, key.as_deref()?))
+    }
+
+    /// Test seam.
+    #[cfg(test)]
+    pub(crate) fn is_public_key_supported(
+        &self,
+        n: impl FnOnce() -> Option<[u8; MODULUS_LEN]>,
+    ) -> bool {
+        self.public(n).is_some()
+    }
+}
+
+/// The result of the public-key operation.
+pub(crate) enum Recovered {
+    /// The block that was signed.
+    Block([u8; MODULUS_LEN]),
+    /// The signature has a wrong length, or is not less than the modulus.
+    Refused,
+    /// The kernel is not used for this key.
+    Unsupported,
+}
