@@ -1,13 +1,13 @@
 //! RSA: PKCS#1 v1.5 and PSS signatures of a digest.
 //!
-//! Key sizes are checked by the callers, `signing_key.rs` and `public_key.rs` above. The public-key
-//! operation is that of `kernels/rsa` for keys that it supports, and AWS-LC's for the others.
+//! Key sizes are checked by the callers, `signing_key.rs` and `public_key.rs` above. Keys that
+//! `kernels/rsa` supports use its operations, and the others AWS-LC's.
 
 use aws_lc_sys as lc;
 
 use super::handle::{Bytes, Handle};
 #[cfg(kernel_rsa)]
-use super::kernels::rsa::{KeyKernel, MODULUS_LEN, Recovered};
+use super::kernels::rsa::{KeyKernel, KeyParts, MODULUS_LEN, Recovered};
 #[cfg(kernel_rsa)]
 use super::memory::constant_time_eq;
 use super::{append, check};
@@ -83,6 +83,11 @@ impl RsaKey {
         out: &mut Vec<u8>,
     ) -> Result<(), CryptoError> {
         assert!(digest.len() == hash.output_len());
+        #[cfg(kernel_rsa)]
+        if let Some(signature) = self.sign_by_kernel(padding, hash, digest) {
+            out.extend_from_slice(&signature);
+            return Ok(());
+        }
         // SAFETY: the key is valid.
         let most = unsafe { lc::RSA_size(self.key.as_ptr()) as usize };
         append(out, most, |signature| {
@@ -135,7 +140,7 @@ impl RsaKey {
     ) -> Result<(), CryptoError> {
         assert!(digest.len() == hash.output_len());
         #[cfg(kernel_rsa)]
-        match self.kernel.recover(signature, || self.modulus_for_kernel()) {
+        match self.kernel.recover(signature, || modulus_for_kernel(&self.key)) {
             Recovered::Block(block) => return self.check_block(padding, hash, digest, &block),
             Recovered::Refused => return Err(CryptoError::Rejected),
             Recovered::Unsupported => {}
@@ -172,24 +177,50 @@ impl RsaKey {
 
 #[cfg(kernel_rsa)]
 impl RsaKey {
-    /// The modulus, if the kernel supports the key: it has 2048 bits, and the exponent is 65537.
-    fn modulus_for_kernel(&self) -> Option<[u8; MODULUS_LEN]> {
-        let mut n = [0; MODULUS_LEN];
-        // SAFETY: the key is valid and has a modulus and an exponent; `n` is passed with its
-        // length.
-        let is_supported = unsafe {
-            let key = self.key.as_ptr();
-            lc::RSA_bits(key) as usize == 8 * MODULUS_LEN
-                && lc::BN_is_word(lc::RSA_get0_e(key), EXPONENT) == 1
-                && lc::BN_bn2bin_padded(n.as_mut_ptr(), n.len(), lc::RSA_get0_n(key)) == 1
+    /// Signs with the kernel, if it supports the key. A wrong signature is not returned.
+    fn sign_by_kernel(
+        &self,
+        padding: Padding,
+        hash: HashAlgorithm,
+        digest: &[u8],
+    ) -> Option<[u8; MODULUS_LEN]> {
+        let signer = self.kernel.signer(|| parts_for_kernel(&self.key))?;
+        let block = match padding {
+            Padding::Pkcs1 => encode_pkcs1(hash, digest),
+            Padding::Pss => self.encode_pss(hash, digest)?,
         };
-        is_supported.then_some(n)
+        signer.sign(&block)
+    }
+
+    /// The encoding of a digest by EMSA-PSS, for a modulus of 2048 bits. RFC 8017 9.1.1
+    fn encode_pss(&self, hash: HashAlgorithm, digest: &[u8]) -> Option<[u8; MODULUS_LEN]> {
+        let mut block = [0; MODULUS_LEN];
+        // SAFETY: the key is valid, and the block is as long as its modulus; the digest has the
+        // length of the hash, which the caller has checked; `md` is static.
+        let code = unsafe {
+            lc::RSA_padding_add_PKCS1_PSS_mgf1(
+                self.key.as_ptr(),
+                block.as_mut_ptr(),
+                digest.as_ptr(),
+                md(hash),
+                md(hash),
+                SALT_LEN_OF_DIGEST,
+            )
+        };
+        check(code, CryptoError::Internal).ok()?;
+        Some(block)
+    }
+
+    /// Test seam.
+    #[cfg(test)]
+    pub(super) fn uses_kernel_to_sign(&self) -> bool {
+        self.kernel.signer(|| parts_for_kernel(&self.key)).is_some()
     }
 
     /// Test seam.
     #[cfg(test)]
     pub(super) fn uses_kernel_to_verify(&self) -> bool {
-        self.kernel.is_public_key_supported(|| self.modulus_for_kernel())
+        self.kernel.is_public_key_supported(|| modulus_for_kernel(&self.key))
     }
 
     /// Checks that a block recovered from a signature is the encoding of a digest.
@@ -252,24 +283,108 @@ fn encode_pkcs1(hash: HashAlgorithm, digest: &[u8]) -> [u8; MODULUS_LEN] {
     block
 }
 
-/// A public key with the exponent 65537, and AWS-LC's public-key operation, with which the kernel
-/// is compared.
+/// The modulus of a key, if the kernel supports the key: it has 2048 bits, and the exponent is
+/// 65537.
 #[cfg(kernel_rsa)]
-pub(super) struct RawPublicKey(Handle<lc::RSA>);
+fn modulus_for_kernel(key: &Handle<lc::RSA>) -> Option<[u8; MODULUS_LEN]> {
+    let (key, mut n) = (key.as_ptr(), [0; MODULUS_LEN]);
+    // SAFETY: the key is valid and has a modulus and an exponent; `n` is passed with its length.
+    let is_supported = unsafe {
+        lc::RSA_bits(key) as usize == 8 * MODULUS_LEN
+            && lc::BN_is_word(lc::RSA_get0_e(key), EXPONENT) == 1
+            && lc::BN_bn2bin_padded(n.as_mut_ptr(), n.len(), lc::RSA_get0_n(key)) == 1
+    };
+    is_supported.then_some(n)
+}
+
+/// The modulus and the other parts of a private key, if the kernel supports the key: it also has
+/// two primes of at most 1024 bits.
+#[cfg(kernel_rsa)]
+fn parts_for_kernel(key: &Handle<lc::RSA>) -> Option<([u8; MODULUS_LEN], Box<KeyParts>)> {
+    let n = modulus_for_kernel(key)?;
+    let (key, mut parts) = (key.as_ptr(), KeyParts::zeros());
+    // SAFETY: the key is valid; the numbers belong to it, or are null if it lacks them.
+    let numbers = unsafe {
+        [
+            (lc::RSA_get0_p(key), &mut parts.p),
+            (lc::RSA_get0_q(key), &mut parts.q),
+            (lc::RSA_get0_dmp1(key), &mut parts.d_p),
+            (lc::RSA_get0_dmq1(key), &mut parts.d_q),
+            (lc::RSA_get0_iqmp(key), &mut parts.q_inverse),
+        ]
+    };
+    for (number, bytes) in numbers {
+        if number.is_null() {
+            return None;
+        }
+        // SAFETY: the number is valid; the bytes are passed with their length.
+        let code = unsafe { lc::BN_bn2bin_padded(bytes.as_mut_ptr(), bytes.len(), number) };
+        check(code, CryptoError::Internal).ok()?;
+    }
+    Some((n, parts))
+}
+
+/// A key that uses AWS-LC only, with which the kernel is compared. Its exponent is 65537.
+#[cfg(kernel_rsa)]
+pub(super) struct RawKey(Handle<lc::RSA>);
 
 #[cfg(kernel_rsa)]
-impl RawPublicKey {
-    pub(super) fn new(n: &[u8; MODULUS_LEN]) -> Result<Self, CryptoError> {
-        // SAFETY: `n` is passed with its length; we own the results, and RSA_new_public_key copies
-        // the numbers.
+impl RawKey {
+    /// A public key.
+    pub(super) fn public(n: &[u8; MODULUS_LEN]) -> Result<Self, CryptoError> {
+        let (n, e) = (big(n)?, big(&[1, 0, 1])?);
+        // SAFETY: the numbers are valid, and are copied; we own the result.
         unsafe {
-            let n = lc::BN_bin2bn(n.as_ptr(), n.len(), core::ptr::null_mut());
-            let n = Handle::new(n, CryptoError::Internal)?;
-            let e = Handle::new(lc::BN_new(), CryptoError::Internal)?;
-            check(lc::BN_set_word(e.as_ptr(), EXPONENT), CryptoError::Internal)?;
             let key = lc::RSA_new_public_key(n.as_ptr(), e.as_ptr());
             Handle::new(key, CryptoError::InvalidKey).map(Self)
         }
+    }
+
+    /// The private key with these primes.
+    pub(super) fn private(
+        p: &[u8; MODULUS_LEN / 2],
+        q: &[u8; MODULUS_LEN / 2],
+    ) -> Result<Self, CryptoError> {
+        let (p, q, e) = (big(p)?, big(q)?, big(&[1, 0, 1])?);
+        let [n, p_less_1, q_less_1, d_p, d_q, d] =
+            [big(&[])?, big(&[])?, big(&[])?, big(&[])?, big(&[])?, big(&[])?];
+        let q_inverse = big(&[])?;
+        let one = big(&[1])?;
+        // SAFETY: the numbers and the context are valid; RSA_new_private_key copies its arguments,
+        // and we own the result.
+        unsafe {
+            let context = Handle::new(lc::BN_CTX_new(), CryptoError::Internal)?;
+            let context = context.as_ptr();
+            let (p, q, e) = (p.as_ptr(), q.as_ptr(), e.as_ptr());
+            let check = |code| check(code, CryptoError::Internal);
+            let inverse = |out: &Handle<lc::BIGNUM>, of: *mut lc::BIGNUM, modulus| {
+                check(i32::from(!lc::BN_mod_inverse(out.as_ptr(), of, modulus, context).is_null()))
+            };
+            check(lc::BN_sub(p_less_1.as_ptr(), p, one.as_ptr()))?;
+            check(lc::BN_sub(q_less_1.as_ptr(), q, one.as_ptr()))?;
+            check(lc::BN_mul(n.as_ptr(), p_less_1.as_ptr(), q_less_1.as_ptr(), context))?;
+            inverse(&d, e, n.as_ptr())?;
+            inverse(&d_p, e, p_less_1.as_ptr())?;
+            inverse(&d_q, e, q_less_1.as_ptr())?;
+            inverse(&q_inverse, q, p)?;
+            check(lc::BN_mul(n.as_ptr(), p, q, context))?;
+            let key = lc::RSA_new_private_key(
+                n.as_ptr(),
+                e,
+                d.as_ptr(),
+                p,
+                q,
+                d_p.as_ptr(),
+                d_q.as_ptr(),
+                q_inverse.as_ptr(),
+            );
+            Handle::new(key, CryptoError::InvalidKey).map(Self)
+        }
+    }
+
+    /// The modulus and the other parts, if the kernel supports the key.
+    pub(super) fn parts(&self) -> Option<([u8; MODULUS_LEN], Box<KeyParts>)> {
+        parts_for_kernel(&self.0)
     }
 
     /// `signature^65537` modulo `n`, or an error if the signature is not less than `n`.
@@ -277,21 +392,49 @@ impl RawPublicKey {
         &self,
         signature: &[u8; MODULUS_LEN],
     ) -> Result<[u8; MODULUS_LEN], CryptoError> {
-        let (mut block, mut len) = ([0; MODULUS_LEN], 0);
-        // SAFETY: the key is valid; signature and block are passed with their lengths.
+        self.transform(lc::RSA_verify_raw, signature)
+    }
+
+    /// `block^d` modulo `n`, or an error if the block is not less than `n`.
+    pub(super) fn sign(&self, block: &[u8; MODULUS_LEN]) -> Result<[u8; MODULUS_LEN], CryptoError> {
+        self.transform(lc::RSA_sign_raw, block)
+    }
+
+    fn transform(
+        &self,
+        operation: RawOperation,
+        input: &[u8; MODULUS_LEN],
+    ) -> Result<[u8; MODULUS_LEN], CryptoError> {
+        let (mut output, mut len) = ([0; MODULUS_LEN], 0);
+        // SAFETY: the key is valid; input and output are passed with their lengths.
         let code = unsafe {
-            lc::RSA_verify_raw(
+            operation(
                 self.0.as_ptr(),
                 &raw mut len,
-                block.as_mut_ptr(),
-                block.len(),
-                signature.as_ptr(),
-                signature.len(),
+                output.as_mut_ptr(),
+                output.len(),
+                input.as_ptr(),
+                input.len(),
                 lc::RSA_NO_PADDING,
             )
         };
         check(code, CryptoError::Rejected)?;
-        Ok(block)
+        Ok(output)
+    }
+}
+
+/// The type of RSA_sign_raw and RSA_verify_raw.
+#[cfg(kernel_rsa)]
+type RawOperation =
+    unsafe extern "C" fn(*mut lc::RSA, *mut usize, *mut u8, usize, *const u8, usize, i32) -> i32;
+
+/// The number with these big-endian bytes.
+#[cfg(kernel_rsa)]
+fn big(bytes: &[u8]) -> Result<Handle<lc::BIGNUM>, CryptoError> {
+    // SAFETY: the bytes are passed with their length; we own the result.
+    unsafe {
+        let number = lc::BN_bin2bn(bytes.as_ptr(), bytes.len(), core::ptr::null_mut());
+        Handle::new(number, CryptoError::Internal)
     }
 }
 

@@ -173,6 +173,17 @@ pub fn use_kernel(kernel: Kernel, wanted: bool) {
     kernel.entry().is_allowed.store(wanted, Ordering::Relaxed);
 }
 
+/// The number of RSA signatures of this process that the kernel computed wrongly. They were verified
+/// and not used; AWS-LC computed others. On a sound machine the number is zero.
+#[must_use]
+pub fn rejected_rsa_signatures() -> u64 {
+    #[cfg(kernel_rsa)]
+    let count = rsa::rejected_signatures();
+    #[cfg(not(kernel_rsa))]
+    let count = 0;
+    count
+}
+
 /// Whether to use the kernel for a new key.
 #[allow(dead_code, reason = "a build may have no kernels")]
 #[inline]

@@ -79,11 +79,6 @@ impl Vector for Zmm {
     }
 
     #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        zmm!(x86::_mm512_sub_epi64(self.0, other.0))
-    }
-
-    #[inline(always)]
     fn and(self, other: Self) -> Self {
         zmm!(x86::_mm512_and_si512(self.0, other.0))
     }
@@ -121,11 +116,6 @@ impl Vector for Zmm {
     #[inline(always)]
     fn lanes_up(self, lanes: u8) -> Self {
         zmm!(x86::_mm512_maskz_alignr_epi64::<7>(lanes, self.0, self.0))
-    }
-
-    #[inline(always)]
-    fn only(self, lanes: u8) -> Self {
-        zmm!(x86::_mm512_maskz_mov_epi64(lanes, self.0))
     }
 
     #[inline(always)]

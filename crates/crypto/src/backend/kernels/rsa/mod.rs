@@ -1,11 +1,14 @@
-//! RSA with moduli of 2048 bits: the public-key operation with the exponent 65537.
+//! RSA with moduli of 2048 bits and the exponent 65537.
 //!
 //! | what | where |
 //! |---|---|
 //! | vectors, in AVX-512 and portable | `vector.rs`, `avx512.rs`, `portable.rs` |
 //! | modular multiplication | `montgomery.rs` |
 //! | bytes and limbs | `convert.rs` |
+//! | single multiplications | `operations.rs` |
 //! | the public-key operation | `public.rs` |
+//! | the private-key operation | `private.rs`, over `exponentiation.rs` and `blinding.rs` |
+//! | faults that tests plant | `seams.rs` |
 //! | comparison with AWS-LC at run time | `self_test.rs` |
 //!
 //! AWS-LC parses and checks keys, and encodes and checks padding: see `backend/rsa.rs`, the caller.
@@ -19,12 +22,16 @@
 //! [`Work`]: vector::Work
 
 mod avx512;
+mod blinding;
 mod convert;
+mod exponentiation;
 mod montgomery;
 mod operations;
 #[cfg(test)]
 mod portable;
+mod private;
 mod public;
+mod seams;
 mod self_test;
 #[cfg(test)]
 mod tests;
@@ -34,6 +41,9 @@ use std::sync::OnceLock;
 
 use avx512::Avx512;
 pub(crate) use convert::MODULUS_LEN;
+pub(crate) use private::KeyParts;
+use private::PrivateKey;
+pub(super) use private::rejected_signatures;
 use public::PublicKey;
 pub(super) use self_test::{self_test, trials};
 
@@ -48,13 +58,14 @@ pub(super) fn is_available() -> bool {
 pub(crate) struct KeyKernel {
     instructions: Option<Avx512>,
     public: OnceLock<Option<Box<PublicKey>>>,
+    private: OnceLock<Option<Box<PrivateKey>>>,
 }
 
 impl KeyKernel {
     /// The kernel of a new key. Later changes of the switch do not affect the key.
     pub(crate) fn new() -> Self {
         let instructions = is_in_use(Kernel::Rsa2048).then(Avx512::detect).flatten();
-        Self { instructions, public: OnceLock::new() }
+        Self { instructions, public: OnceLock::new(), private: OnceLock::new() }
     }
 
     /// The public-key operation on a signature. `n` returns the modulus of the key, if the kernel
@@ -78,6 +89,19 @@ impl KeyKernel {
         Some((instructions, key.as_deref()?))
     }
 
+    /// The private key, if the kernel can use it. `parts` returns the modulus and the other parts.
+    pub(crate) fn signer(
+        &self,
+        parts: impl FnOnce() -> Option<([u8; MODULUS_LEN], Box<KeyParts>)>,
+    ) -> Option<Signer<'_>> {
+        let instructions = self.instructions?;
+        let key = self.private.get_or_init(|| {
+            let (n, parts) = parts()?;
+            PrivateKey::new(instructions, &n, &parts)
+        });
+        Some(Signer { instructions, key: key.as_deref()? })
+    }
+
     /// Test seam.
     #[cfg(test)]
     pub(crate) fn is_public_key_supported(
@@ -85,6 +109,20 @@ impl KeyKernel {
         n: impl FnOnce() -> Option<[u8; MODULUS_LEN]>,
     ) -> bool {
         self.public(n).is_some()
+    }
+}
+
+/// A private key that the kernel can use.
+pub(crate) struct Signer<'a> {
+    instructions: Avx512,
+    key: &'a PrivateKey,
+}
+
+impl Signer<'_> {
+    /// The private-key operation on a block, which must be less than the modulus. The result is
+    /// verified. Nothing is returned if it was wrong; AWS-LC must sign instead.
+    pub(crate) fn sign(&self, block: &[u8; MODULUS_LEN]) -> Option<[u8; MODULUS_LEN]> {
+        self.key.sign(self.instructions, block)
     }
 }
 

@@ -47,6 +47,11 @@ impl Words {
     fn each(number: impl FnMut(usize) -> u64) -> Self {
         Self(core::array::from_fn(number))
     }
+
+    /// The numbers of these lanes; zero in the others.
+    fn only(self, lanes: u8) -> Self {
+        Self::each(|lane| self.0[lane] & mask(lanes, lane))
+    }
 }
 
 impl Vector for Words {
@@ -64,10 +69,6 @@ impl Vector for Words {
 
     fn add_in(self, lanes: u8, other: Self) -> Self {
         self.add(other.only(lanes))
-    }
-
-    fn sub(self, other: Self) -> Self {
-        Self::each(|lane| self.0[lane].wrapping_sub(other.0[lane]))
     }
 
     fn and(self, other: Self) -> Self {
@@ -104,10 +105,6 @@ impl Vector for Words {
 
     fn lanes_up(self, lanes: u8) -> Self {
         Self::each(|lane| self.0[(lane + LANES - 1) % LANES]).only(lanes)
-    }
-
-    fn only(self, lanes: u8) -> Self {
-        Self::each(|lane| self.0[lane] & mask(lanes, lane))
     }
 
     fn replace_in(self, lanes: u8, other: Self) -> Self {

@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod keys;
+mod private;
 mod public;
 mod verification;
 

@@ -48,9 +48,6 @@ pub(super) trait Vector: Word {
     /// The sum modulo 2^64 in these lanes; the other lanes are unchanged.
     fn add_in(self, lanes: u8, other: Self) -> Self;
 
-    /// The difference modulo 2^64.
-    fn sub(self, other: Self) -> Self;
-
     /// Bitwise AND.
     fn and(self, other: Self) -> Self;
 
@@ -74,9 +71,6 @@ pub(super) trait Vector: Word {
 
     /// The number of lane `l - 1` in each lane `l` of this set; zero in the others.
     fn lanes_up(self, lanes: u8) -> Self;
-
-    /// The numbers of these lanes; zero in the others.
-    fn only(self, lanes: u8) -> Self;
 
     /// The numbers of `other` in these lanes, and of this vector in the others.
     fn replace_in(self, lanes: u8, other: Self) -> Self;

@@ -4,7 +4,7 @@ use super::super::convert::MODULUS_LEN;
 use super::super::self_test::Bytes;
 use super::*;
 use crate::algorithm::HashAlgorithm;
-use crate::backend::rsa::{Padding, md, nid};
+use crate::backend::rsa::{Padding, RawKey, md, nid};
 
 pub(super) struct TestKey {
     pub(super) rsa: *mut lc::RSA,
@@ -35,6 +35,19 @@ impl TestKey {
             assert_eq!(code, 1);
         }
         Self { rsa, n }
+    }
+
+    /// The key of the comparison with the kernel.
+    pub(super) fn raw(&self) -> RawKey {
+        let part = |get: unsafe extern "C" fn(*const lc::RSA) -> *const lc::BIGNUM| {
+            let mut bytes = [0; MODULUS_LEN / 2];
+            // SAFETY: the key is valid, and the bytes are passed with their length.
+            let code =
+                unsafe { lc::BN_bn2bin_padded(bytes.as_mut_ptr(), bytes.len(), get(self.rsa)) };
+            assert_eq!(code, 1);
+            bytes
+        };
+        RawKey::private(&part(lc::RSA_get0_p), &part(lc::RSA_get0_q)).unwrap()
     }
 
     pub(super) fn public_der(&self) -> Vec<u8> {
@@ -125,14 +138,14 @@ impl TestKey {
     }
 
     pub(super) fn sign_raw_by_aws_lc(&self, block: &Bytes) -> Bytes {
-        self.raw(lc::RSA_sign_raw, block)
+        self.transform(lc::RSA_sign_raw, block)
     }
 
     pub(super) fn recover_by_aws_lc(&self, signature: &[u8]) -> Bytes {
-        self.raw(lc::RSA_verify_raw, signature.try_into().unwrap())
+        self.transform(lc::RSA_verify_raw, signature.try_into().unwrap())
     }
 
-    fn raw(
+    fn transform(
         &self,
         operation: unsafe extern "C" fn(
             *mut lc::RSA,

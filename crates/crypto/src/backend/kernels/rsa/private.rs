@@ -1,0 +1,443 @@
+//! The private-key operation: `block^d` modulo a number of 2048 bits, by its two primes.
+//!
+//! The exponentiations modulo both primes run side by side in the lanes of one vector. The base is
+//! blinded. Every result is verified with the public key before it is returned. See
+//! `exponentiation.rs` for the exponentiation, and `blinding.rs` for blinding factors.
+//!
+//! No branch and no address depends on a secret.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::blinding::{Blinding, draw_below};
+use super::convert::{
+    LIMBS, MODULUS_LEN, PRIME_LEN, PRIME_LIMBS, read_bytes, reduce, subtract_unless_less,
+    write_bytes,
+};
+use super::exponentiation::{Exponentiate, Exponents, FillTable, TABLE_LEN};
+use super::montgomery::{Modulus, Number};
+use super::operations::{Product, Square};
+use super::public::{Power, PublicKey};
+use super::seams::{Place, TABLE_ENTRY, fault_at, publish};
+use super::vector::{Instructions, LANES, LIMB_BITS, LIMB_MASK};
+use crate::backend::memory::{Word, constant_time_eq, wipe, wipe_words};
+use crate::backend::stack;
+use crate::lock::Mutex;
+
+/// The lanes of a prime.
+pub(super) const HALF: usize = LANES / 2;
+
+/// The parts of a private key, big-endian. They are wiped on drop.
+pub(crate) struct KeyParts {
+    pub(crate) p: [u8; PRIME_LEN],
+    pub(crate) q: [u8; PRIME_LEN],
+    /// `d` modulo `p - 1`.
+    pub(crate) d_p: [u8; PRIME_LEN],
+    /// `d` modulo `q - 1`.
+    pub(crate) d_q: [u8; PRIME_LEN],
+    /// `1 / q` modulo `p`.
+    pub(crate) q_inverse: [u8; PRIME_LEN],
+}
+
+impl KeyParts {
+    pub(crate) fn zeros() -> Box<Self> {
+        let zeros = [0; PRIME_LEN];
+        Box::new(Self { p: zeros, q: zeros, d_p: zeros, d_q: zeros, q_inverse: zeros })
+    }
+}
+
+impl Drop for KeyParts {
+    fn drop(&mut self) {
+        for part in [&mut self.p, &mut self.q, &mut self.d_p, &mut self.d_q, &mut self.q_inverse] {
+            wipe(part);
+        }
+    }
+}
+
+/// A private key with the constants of its multiplications. It is always in a box, so that moves
+/// leave no copies.
+pub(crate) struct PrivateKey {
+    pub(super) public: PublicKey,
+    secret: SecretNumbers,
+    blindings: Mutex<Vec<Box<Blinding>>>,
+}
+
+/// Numbers from which the primes can be computed. R is 2^1040 with the primes, 2^2080 with `n`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct SecretNumbers {
+    /// `p` and `q`.
+    primes: Modulus,
+    /// `R^2` modulo both primes.
+    r_squared: Number,
+    /// `R^3` modulo both primes.
+    r_cubed: Number,
+    /// `d` modulo `p - 1` and `q - 1`.
+    exponents: Exponents,
+    /// `p - 2` and `q - 2`: the exponents of inverses.
+    inverse_exponents: Exponents,
+    /// `R / q` modulo `p`, and zero.
+    q_inverse: Number,
+    /// `q R` modulo `n`.
+    q: Number,
+    /// A multiple of `p` with limbs greater than those of any number below `3 q`, and zeros.
+    multiple_of_p: Number,
+}
+
+// SAFETY: these are only integers without padding, for which zeros are valid.
+unsafe impl Word for SecretNumbers {}
+
+impl SecretNumbers {
+    const ZERO: Self = Self {
+        primes: Modulus::ZERO,
+        r_squared: Number::ZERO,
+        r_cubed: Number::ZERO,
+        exponents: Exponents::ZERO,
+        inverse_exponents: Exponents::ZERO,
+        q_inverse: Number::ZERO,
+        q: Number::ZERO,
+        multiple_of_p: Number::ZERO,
+    };
+}
+
+impl Drop for PrivateKey {
+    fn drop(&mut self) {
+        wipe_words(core::slice::from_mut(&mut self.secret));
+    }
+}
+
+/// Memory for the intermediate values of one operation, in a box, and wiped on drop.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Scratch {
+    pub(super) table: [Number; TABLE_LEN],
+    low: Number,
+    high: Number,
+    pub(super) base: Number,
+    result: Number,
+    pub(super) other: Number,
+}
+
+// SAFETY: these are only integers without padding, for which zeros are valid.
+unsafe impl Word for Scratch {}
+
+pub(super) struct ScratchBox(Box<Scratch>);
+
+impl ScratchBox {
+    pub(super) fn new() -> Self {
+        let zero = Number::ZERO;
+        Self(Box::new(Scratch {
+            table: [zero; TABLE_LEN],
+            low: zero,
+            high: zero,
+            base: zero,
+            result: zero,
+            other: zero,
+        }))
+    }
+}
+
+impl Drop for ScratchBox {
+    fn drop(&mut self) {
+        wipe_words(core::slice::from_mut(&mut *self.0));
+    }
+}
+
+impl core::ops::Deref for ScratchBox {
+    type Target = Scratch;
+
+    fn deref(&self) -> &Scratch {
+        &self.0
+    }
+}
+
+impl core::ops::DerefMut for ScratchBox {
+    fn deref_mut(&mut self) -> &mut Scratch {
+        &mut self.0
+    }
+}
+
+/// The number of results that were not signatures, in this process.
+static REJECTED: AtomicU64 = AtomicU64::new(0);
+
+/// See [`rejected_rsa_signatures`](super::super::rejected_rsa_signatures).
+pub(in super::super) fn rejected_signatures() -> u64 {
+    REJECTED.load(Ordering::Relaxed)
+}
+
+impl PrivateKey {
+    /// Computes the constants of a key, if the modulus has exactly 2048 bits and the primes have
+    /// exactly 1024. AWS-LC has checked that the parts belong together.
+    pub(super) fn new(
+        run: impl Instructions,
+        n: &[u8; MODULUS_LEN],
+        parts: &KeyParts,
+    ) -> Option<Box<Self>> {
+        let is_prime_size =
+            |prime: &[u8; PRIME_LEN]| prime[0] >= 0x80 && prime[PRIME_LEN - 1] % 2 == 1;
+        if !is_prime_size(&parts.p) || !is_prime_size(&parts.q) {
+            return None;
+        }
+        let mut key = Box::new(Self {
+            public: PublicKey::new(run, n)?,
+            secret: SecretNumbers::ZERO,
+            blindings: Mutex::new(Vec::new()),
+        });
+        let Self { public, secret, .. } = &mut *key;
+        stack::wipe_after(&mut || secret.fill(run, public, parts));
+        Some(key)
+    }
+
+    /// `block^d` modulo `n`, or nothing if the result is not a signature of the block, or if the
+    /// system has no randomness. The block must be less than `n`.
+    pub(super) fn sign(
+        &self,
+        run: impl Instructions,
+        block: &[u8; MODULUS_LEN],
+    ) -> Option<[u8; MODULUS_LEN]> {
+        let mut signature = [0; MODULUS_LEN];
+        let mut is_signed = false;
+        let mut scratch = ScratchBox::new();
+        let mut blinding = self.take_blinding(run, &mut scratch)?;
+        stack::wipe_after(&mut || {
+            is_signed = self.sign_with(run, &blinding, block, &mut scratch, &mut signature);
+        });
+        if is_signed {
+            blinding.was_used();
+            self.store_blinding(blinding);
+            Some(signature)
+        } else {
+            // The factors are not used again, because they may be the cause.
+            wipe(&mut signature);
+            REJECTED.fetch_add(1, Ordering::Relaxed);
+            None
+        }
+    }
+
+    /// Computes and verifies a signature. If this returns false, `signature` is not one.
+    #[inline(never)]
+    pub(super) fn sign_with(
+        &self,
+        run: impl Instructions,
+        blinding: &Blinding,
+        block: &[u8; MODULUS_LEN],
+        scratch: &mut Scratch,
+        signature: &mut [u8; MODULUS_LEN],
+    ) -> bool {
+        let modulus = &self.public.modulus;
+        read_bytes(&mut scratch.other, 0, block);
+        let Scratch { other, base, .. } = scratch;
+        run.run(Product::<LANES>::new(modulus, other, &blinding.factor, base));
+        fault_at(Place::Blinded, &mut scratch.base);
+        self.power_by_primes(run, &self.secret.exponents, scratch);
+        let Scratch { other, result, .. } = scratch;
+        run.run(Product::<LANES>::new(modulus, other, &blinding.inverse, result));
+        fault_at(Place::Signature, &mut scratch.result);
+        reduce(&mut scratch.result, &modulus.n);
+        write_bytes(&scratch.result, signature);
+
+        publish(signature);
+        read_bytes(&mut scratch.result, 0, signature);
+        run.run(Power { key: &self.public, number: &mut scratch.result });
+        let mut found = [0; MODULUS_LEN];
+        write_bytes(&scratch.result, &mut found);
+        constant_time_eq(&found, block)
+    }
+
+    /// `scratch.base`, less than `3 n`, to the power of `d` or of another exponent for each prime,
+    /// modulo `n`. The result is `scratch.other`, and less than `3 n`.
+    pub(super) fn power_by_primes(
+        &self,
+        run: impl Instructions,
+        exponents: &Exponents,
+        scratch: &mut Scratch,
+    ) {
+        let secret = &self.secret;
+        // The base is `low + high R`. Modulo a prime, multiplied by R, it is the sum of the
+        // products of `low` and `R^2` and of `high` and `R^3`.
+        let Scratch { table, low, high, base, result, other } = scratch;
+        for place in 0..PRIME_LIMBS {
+            for start in [0, PRIME_LIMBS] {
+                *low.limb_mut(start + place) = base.limb(place);
+                *high.limb_mut(start + place) = base.limb(PRIME_LIMBS + place);
+            }
+        }
+        run.run(Product::<HALF>::new(&secret.primes, low, &secret.r_squared, result));
+        run.run(Product::<HALF>::new(&secret.primes, high, &secret.r_cubed, base));
+        for start in [0, PRIME_LIMBS] {
+            add(base, start, result);
+        }
+        fault_at(Place::Base, base);
+
+        let (primes, r_squared) = (&secret.primes, &secret.r_squared);
+        run.run(FillTable { primes, r_squared, base, table });
+        fault_at(Place::Table, &mut table[TABLE_ENTRY]);
+        run.run(Exponentiate { primes, exponents, table, result });
+        fault_at(Place::Power, result);
+        // Multiplying by 1 divides by R.
+        run.run(Product::<HALF>::new(primes, result, &Number::TWO_ONES, base));
+
+        // The results are `a` modulo `p` and `b` modulo `q`. The result modulo `n` is
+        // `b + q h`, where `h` is `(a - b) / q` modulo `p`.
+        self.subtract(base, low);
+        run.run(Product::<HALF>::new(primes, low, &secret.q_inverse, high));
+        fault_at(Place::Quotient, high);
+        run.run(Product::<LANES>::new(&self.public.modulus, high, &secret.q, other));
+        let mut carry = 0;
+        for place in 0..LIMBS {
+            let b = if place < PRIME_LIMBS { base.limb(PRIME_LIMBS + place) } else { 0 };
+            let sum = other.limb(place) + b + carry;
+            *other.limb_mut(place) = sum & LIMB_MASK;
+            carry = sum >> LIMB_BITS;
+        }
+        fault_at(Place::Recombined, other);
+    }
+
+    /// The difference of the two numbers in `pair`, modulo `p`, and zero.
+    fn subtract(&self, pair: &Number, difference: &mut Number) {
+        let mut carry = 0;
+        for place in 0..PRIME_LIMBS {
+            let sum = pair.limb(place) + self.secret.multiple_of_p.limb(place) + carry
+                - pair.limb(PRIME_LIMBS + place);
+            *difference.limb_mut(place) = sum & LIMB_MASK;
+            *difference.limb_mut(PRIME_LIMBS + place) = 0;
+            carry = sum >> LIMB_BITS;
+        }
+    }
+
+    /// Blinding factors that no other operation uses at the same time.
+    fn take_blinding(
+        &self,
+        run: impl Instructions,
+        scratch: &mut Scratch,
+    ) -> Option<Box<Blinding>> {
+        let stored = self.blindings.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(mut blinding) = stored.filter(|blinding| blinding.is_usable()) {
+            stack::wipe_after(&mut || blinding.square(run, &self.public.modulus));
+            return Some(blinding);
+        }
+        let mut blinding = Blinding::zeros();
+        if !draw_below(&self.public.modulus.n, &mut scratch.base) {
+            return None;
+        }
+        stack::wipe_after(&mut || blinding.compute(run, self, scratch));
+        Some(blinding)
+    }
+
+    fn store_blinding(&self, blinding: Box<Blinding>) {
+        let mut stored = self.blindings.lock().unwrap_or_else(PoisonError::into_inner);
+        if stored.len() < MAX_BLINDINGS {
+            stored.push(blinding);
+        }
+    }
+
+    pub(super) fn inverse_exponents(&self) -> &Exponents {
+        &self.secret.inverse_exponents
+    }
+}
+
+#[cfg(test)]
+impl PrivateKey {
+    /// The blinding factors of the last signature.
+    pub(super) fn stored_blinding(&self) -> [Number; 2] {
+        let stored = self.blindings.lock().unwrap();
+        let last = stored.last().unwrap();
+        [last.factor, last.inverse]
+    }
+
+    /// The numbers that are wiped.
+    pub(super) fn secret_words(&self) -> &[u64] {
+        let start = (&raw const self.secret).cast();
+        // SAFETY: the numbers are words without padding.
+        unsafe { core::slice::from_raw_parts(start, size_of::<SecretNumbers>() / 8) }
+    }
+
+    /// Memory with a random number for blinding factors.
+    pub(super) fn drawn(&self) -> ScratchBox {
+        let mut scratch = ScratchBox::new();
+        assert!(draw_below(&self.public.modulus.n, &mut scratch.base));
+        scratch
+    }
+
+    /// Signs without wiping the stack, so that a test can measure its use.
+    pub(super) fn sign_without_wiping(
+        &self,
+        run: impl Instructions,
+        block: &[u8; MODULUS_LEN],
+        scratch: &mut Scratch,
+    ) {
+        let mut blinding = Blinding::zeros();
+        blinding.compute(run, self, scratch);
+        blinding.square(run, &self.public.modulus);
+        let mut signature = [0; MODULUS_LEN];
+        assert!(self.sign_with(run, &blinding, block, scratch, &mut signature));
+    }
+}
+
+/// The maximum number of unused pairs of blinding factors: as many threads sign at the same time
+/// without drawing factors for each signature.
+const MAX_BLINDINGS: usize = 64;
+
+impl SecretNumbers {
+    #[inline(never)]
+    fn fill(&mut self, run: impl Instructions, public: &PublicKey, parts: &KeyParts) {
+        for (prime, start) in [(&parts.p, 0), (&parts.q, PRIME_LIMBS)] {
+            read_bytes(&mut self.primes.n, start, prime);
+        }
+        self.primes.set_constants::<HALF>();
+        self.exponents.read([&parts.d_p, &parts.d_q]);
+        self.inverse_exponents.read([&parts.p, &parts.q]);
+        self.inverse_exponents.subtract(2);
+
+        // 2^1023 is less than the primes. It is doubled to `R 2^65`, and four squarings make it
+        // `R 2^1040`.
+        for start in [0, PRIME_LIMBS] {
+            *self.r_squared.limb_mut(start + 1023 / LIMB_BITS) = 1 << (1023 % LIMB_BITS);
+            for _ in 1023..1040 + 65 {
+                double(&mut self.r_squared, start, &self.primes.n);
+            }
+        }
+        let primes = &self.primes;
+        run.run(Square::<HALF> { modulus: primes, times: 4, number: &mut self.r_squared });
+        let r_squared = &self.r_squared;
+        run.run(Product::<HALF>::new(primes, r_squared, r_squared, &mut self.r_cubed));
+
+        // `multiple_of_p` is used for intermediate values before it is computed.
+        let number = &mut self.multiple_of_p;
+        read_bytes(number, 0, &parts.q_inverse);
+        run.run(Product::<HALF>::new(primes, number, r_squared, &mut self.q_inverse));
+        read_bytes(number, 0, &parts.q);
+        run.run(Product::<LANES>::new(&public.modulus, number, &public.r_squared, &mut self.q));
+
+        // 8 p, where each limb borrows 2 from the next.
+        let mut carry = 0;
+        for place in 0..PRIME_LIMBS {
+            let sum = (primes.n.limb(place) << 3) + carry;
+            carry = sum >> LIMB_BITS;
+            let limb =
+                if place + 1 < PRIME_LIMBS { (sum & LIMB_MASK) + (2 << LIMB_BITS) } else { sum };
+            *number.limb_mut(place) = if place > 0 { limb - 2 } else { limb };
+        }
+    }
+}
+
+/// Adds a number of a pair, at `start`, to the same number of another pair.
+fn add(pair: &mut Number, start: usize, other: &Number) {
+    let mut carry = 0;
+    for place in start..start + PRIME_LIMBS {
+        let sum = pair.limb(place) + other.limb(place) + carry;
+        *pair.limb_mut(place) = sum & LIMB_MASK;
+        carry = sum >> LIMB_BITS;
+    }
+}
+
+/// Doubles a number of a pair, at `start`, modulo the prime at the same places.
+fn double(pair: &mut Number, start: usize, primes: &Number) {
+    let mut carry = 0;
+    for place in start..start + PRIME_LIMBS {
+        let sum = (pair.limb(place) << 1) + carry;
+        *pair.limb_mut(place) = sum & LIMB_MASK;
+        carry = sum >> LIMB_BITS;
+    }
+    subtract_unless_less(pair, primes, start..start + PRIME_LIMBS);
+}
