@@ -37,6 +37,8 @@
 //!    have returned.
 
 pub(crate) mod aead;
+#[cfg(all(test, any(lanes_avx2, kernels)))]
+mod client_requests;
 pub(crate) mod ec;
 pub(crate) mod ed25519;
 pub(crate) mod handle;

@@ -4,55 +4,21 @@
 //! memcheck counts the uses of undefined values in branches and addresses. Valgrind supports AVX2
 //! but not AVX-512; both use the same `rounds.rs`. `tests.rs` checks the results.
 
-use core::arch::asm;
 use core::hint::black_box;
 
 use super::{Lane, Outer, available, kernels, run};
+use crate::backend::client_requests::{
+    MAKE_DEFINED, MAKE_UNDEFINED, assert_that_leaks_are_detected, errors, mark, runs_under_valgrind,
+};
 use crate::{
     Expansion, Hash, HashAlgorithm, HmacKey, InterleavedHash, Mac, Prk, Tls12Prf, expand_batch,
     mac_batch,
 };
 
-const RUNNING_ON_VALGRIND: usize = 0x1001;
-const COUNT_ERRORS: usize = 0x1201;
-const MAKE_UNDEFINED: usize = 0x4d43_0001;
-const MAKE_DEFINED: usize = 0x4d43_0002;
-
-/// Makes a client request to Valgrind as its manual defines it: rotations that restore `rdi`, and
-/// an exchange without effect. Without Valgrind the result is 0.
-fn ask(request: usize, first: usize, second: usize) -> usize {
-    let arguments = [request, first, second, 0, 0, 0];
-    let mut answer = 0;
-    // SAFETY: `rdi` and `rbx` keep their values; Valgrind reads six words and writes the answer.
-    unsafe {
-        asm!(
-            "rol rdi, 3",
-            "rol rdi, 13",
-            "rol rdi, 61",
-            "rol rdi, 51",
-            "xchg rbx, rbx",
-            in("rax") arguments.as_ptr(),
-            inout("rdx") answer,
-        );
-    }
-    answer
-}
-
-/// Marks these values as undefined or as defined, by `request`.
-fn mark<T>(request: usize, values: &mut [T]) {
-    // Hides the values from the compiler.
-    let values = black_box(values);
-    ask(request, values.as_mut_ptr().expose_provenance(), size_of_val(values));
-}
-
-fn errors() -> usize {
-    ask(COUNT_ERRORS, 0, 0)
-}
-
 #[test]
 #[ignore = "for tools/constant-time.sh, which runs it under Valgrind"]
 fn nothing_depends_on_what_is_hashed() {
-    assert_ne!(ask(RUNNING_ON_VALGRIND, 0, 0), 0, "this runs under Valgrind");
+    assert!(runs_under_valgrind(), "this runs under Valgrind");
     assert_eq!(errors(), 0);
     let mut kernels_seen = 0;
     for kernel in available().flat_map(kernels) {
@@ -109,11 +75,5 @@ fn nothing_depends_on_what_is_hashed() {
         mark(MAKE_DEFINED, &mut out);
     }
 
-    // Checks that a leak would have been detected.
-    let mut secret = [black_box(1_u64)];
-    mark(MAKE_UNDEFINED, &mut secret);
-    if black_box(&secret)[0] == 1 {
-        black_box(());
-    }
-    assert_ne!(errors(), 0, "Valgrind has not seen a branch that depends on a secret");
+    assert_that_leaks_are_detected();
 }

@@ -20,6 +20,12 @@ pub(super) const LIMBS: usize = 40;
 /// The number of limbs of a prime.
 pub(super) const PRIME_LIMBS: usize = LIMBS / 2;
 
+/// The low 64 bits.
+#[allow(clippy::cast_possible_truncation)]
+pub(super) fn low_word(number: u128) -> u64 {
+    number as u64
+}
+
 /// Reads a big-endian number into limbs, starting at this place. The number of bytes must be that
 /// of a modulus or of a prime.
 pub(super) fn read_bytes(number: &mut Number, start: usize, bytes: &[u8]) {

@@ -28,12 +28,14 @@ mod exponentiation;
 mod montgomery;
 mod operations;
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation)]
 mod portable;
 mod private;
 mod public;
 mod seams;
 mod self_test;
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
 mod tests;
 mod vector;
 
@@ -127,6 +129,7 @@ impl Signer<'_> {
 }
 
 /// The result of the public-key operation.
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum Recovered {
     /// The block that was signed.
     Block([u8; MODULUS_LEN]),

@@ -27,7 +27,8 @@
 //!
 //! No branch and no address depends on a limb.
 
-use super::vector::{LANES, LIMB_BITS, LIMB_MASK, Lanes, Vector};
+use super::convert::low_word;
+use super::vector::{LANES, LIMB_BITS, LIMB_MASK, LIMB_SHIFT, Lanes, Vector};
 use crate::backend::memory::Word;
 
 /// The number of vectors of a number.
@@ -127,11 +128,11 @@ impl Modulus {
             for limb in 0..VECTORS * W {
                 sum += u128::from(self.n.limb(place + limb)) * u128::from(inverse);
                 if limb > 0 {
-                    *self.shift.limb_mut(place + limb - 1) = sum as u64 & LIMB_MASK;
+                    *self.shift.limb_mut(place + limb - 1) = low_word(sum) & LIMB_MASK;
                 }
                 sum >>= LIMB_BITS;
             }
-            *self.shift.limb_mut(place + VECTORS * W - 1) = sum as u64;
+            *self.shift.limb_mut(place + VECTORS * W - 1) = low_word(sum);
         }
     }
 }
@@ -251,16 +252,15 @@ impl<V: Vector, const W: usize> Field<V, W> {
     /// number must have room for its carry.
     #[inline(always)]
     pub(super) fn carry(&self, limbs: &[V; VECTORS]) -> [V; VECTORS] {
-        const BITS: u32 = LIMB_BITS as u32;
         let mask = self.limb_mask;
         let [mut a, mut b, mut c, mut d, mut e] = *limbs;
         // Carries in each lane, then from each lane to the next. Only vector 0 can exceed 52 bits
         // after this, and its carry is 0 or 1.
-        b = b.add(a.shift::<BITS>());
-        c = c.add(b.shift::<BITS>());
-        d = d.add(c.shift::<BITS>());
-        e = e.add(d.shift::<BITS>());
-        a = a.and(mask).add(e.shift::<BITS>().lanes_up(Width::<W>::NOT_FIRST));
+        b = b.add(a.shift::<LIMB_SHIFT>());
+        c = c.add(b.shift::<LIMB_SHIFT>());
+        d = d.add(c.shift::<LIMB_SHIFT>());
+        e = e.add(d.shift::<LIMB_SHIFT>());
+        a = a.and(mask).add(e.shift::<LIMB_SHIFT>().lanes_up(Width::<W>::NOT_FIRST));
         [b, c, d, e] = [b.and(mask), c.and(mask), d.and(mask), e.and(mask)];
 
         // A carry of 1 passes through limbs with only ones. Bit `l` of these sets is lane `l`.
@@ -276,7 +276,7 @@ impl<V: Vector, const W: usize> Field<V, W> {
         let to_d = is_full[2] & to_c;
         let to_e = is_full[3] & to_d;
 
-        let one = mask.shift::<{ BITS - 1 }>();
+        let one = mask.shift::<{ LIMB_SHIFT - 1 }>();
         [
             a.add_in(to_a, one).and(mask),
             b.add_in(to_b, one).and(mask),
@@ -300,7 +300,7 @@ struct Doubled<V> {
 impl<V: Vector> Doubled<V> {
     #[inline(always)]
     fn new(a: &[V; VECTORS], mask: V) -> Self {
-        const TOP: u32 = LIMB_BITS as u32 - 1;
+        const TOP: u32 = LIMB_SHIFT - 1;
         let low = [
             a[0].add(a[0]).and(mask),
             a[1].add(a[1]).and(mask),
@@ -397,7 +397,7 @@ impl<V: Vector> Sums<V> {
     fn shift<const W: usize, const STEP: usize>(&mut self, field: &Field<V, W>) -> (V, V) {
         let before = (STEP + LAST_STEP) % VECTORS;
         let lowest = self.low[before];
-        let carry = lowest.shift_in::<{ LIMB_BITS as u32 }>(Width::<W>::FIRST);
+        let carry = lowest.shift_in::<LIMB_SHIFT>(Width::<W>::FIRST);
         self.low[before] = lowest.lanes_down(Width::<W>::NOT_LAST);
         let carry = carry.add(self.high[STEP]);
         self.high[STEP] = field.zero;

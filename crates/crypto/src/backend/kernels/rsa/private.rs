@@ -59,6 +59,8 @@ impl Drop for KeyParts {
 pub(crate) struct PrivateKey {
     pub(super) public: PublicKey,
     secret: SecretNumbers,
+    /// Pairs that no thread uses. Boxes keep them in their places.
+    #[allow(clippy::vec_box)]
     blindings: Mutex<Vec<Box<Blinding>>>,
 }
 
@@ -337,12 +339,29 @@ impl PrivateKey {
 }
 
 #[cfg(test)]
+impl Scratch {
+    /// Fills the table with the powers of any base.
+    pub(super) fn fill_table(&mut self, run: impl Instructions, primes: &Modulus) {
+        let Self { table, base, .. } = self;
+        run.run(FillTable { primes, r_squared: base, base, table });
+    }
+}
+
+#[cfg(test)]
 impl PrivateKey {
     /// The blinding factors of the last signature.
     pub(super) fn stored_blinding(&self) -> [Number; 2] {
         let stored = self.blindings.lock().unwrap();
         let last = stored.last().unwrap();
         [last.factor, last.inverse]
+    }
+
+    pub(super) fn primes(&self) -> &Modulus {
+        &self.secret.primes
+    }
+
+    pub(super) fn blinding_for_test(&self, run: impl Instructions) -> Box<Blinding> {
+        self.take_blinding(run, &mut ScratchBox::new()).unwrap()
     }
 
     /// The numbers that are wiped.

@@ -3,7 +3,7 @@
 //! Nothing here is secret, except that `private.rs` also uses it on a signature before that is
 //! known to be right. See `montgomery.rs` for the arithmetic.
 
-use super::convert::{LIMBS, MODULUS_LEN, is_less, read_bytes, reduce, write_bytes};
+use super::convert::{LIMBS, MODULUS_LEN, is_less, low_word, read_bytes, reduce, write_bytes};
 use super::montgomery::{Field, Modulus, Number};
 use super::operations::Square;
 use super::vector::{Instructions, LANES, LIMB_BITS, LIMB_MASK, Vector, Work};
@@ -96,7 +96,7 @@ fn power_of_two(n: &[u8; MODULUS_LEN]) -> Number {
         let (word, bit) = (place * LIMB_BITS / 64, place * LIMB_BITS % 64);
         let above = rest.get(word + 1).copied().unwrap_or_default();
         let both = u128::from(rest[word]) | u128::from(above) << 64;
-        *number.limb_mut(place) = (both >> bit) as u64 & LIMB_MASK;
+        *number.limb_mut(place) = low_word(both >> bit) & LIMB_MASK;
     }
     number
 }
@@ -114,12 +114,12 @@ fn shift_modulo(rest: &mut [u64; WORDS], bits: u32, n: &[u64; WORDS]) {
 
     // The estimate is at most 2 more than the quotient, because it ignores the lower words of n.
     let highest = u128::from(top) << 64 | u128::from(rest[WORDS - 1]);
-    let quotient = (highest / u128::from(n[WORDS - 1])) as u64;
+    let quotient = low_word(highest / u128::from(n[WORDS - 1]));
     let (mut carry, mut borrow) = (0, false);
     for (rest, n) in rest.iter_mut().zip(n) {
         let product = u128::from(*n) * u128::from(quotient) + u128::from(carry);
-        carry = (product >> 64) as u64;
-        (*rest, borrow) = sub(*rest, product as u64, borrow);
+        carry = low_word(product >> 64);
+        (*rest, borrow) = sub(*rest, low_word(product), borrow);
     }
     top = top.wrapping_sub(carry).wrapping_sub(u64::from(borrow));
     while top != 0 {

@@ -54,6 +54,9 @@ thread_local! {
         const { core::cell::Cell::new(None) };
 
     /// The function that marks bytes as public.
-    pub(super) static PUBLISH: core::cell::Cell<Option<fn(&mut [u8])>> =
+    pub(super) static PUBLISH: core::cell::Cell<Option<Mark>> =
         const { core::cell::Cell::new(None) };
 }
+
+#[cfg(test)]
+type Mark = fn(&mut [u8]);

@@ -1,6 +1,7 @@
 //! Tests of the kernel against AWS-LC's big integers, on all vectors of this machine.
 
 mod arithmetic;
+mod constant_time;
 mod keys;
 mod private;
 mod public;

@@ -11,6 +11,9 @@ pub(super) const LANES: usize = 8;
 /// The number of bits of a limb.
 pub(super) const LIMB_BITS: usize = 52;
 
+/// As [`LIMB_BITS`], for shifts of vectors.
+pub(super) const LIMB_SHIFT: u32 = 52;
+
 /// The largest limb.
 pub(super) const LIMB_MASK: u64 = (1 << LIMB_BITS) - 1;
 
