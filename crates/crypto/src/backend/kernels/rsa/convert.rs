@@ -2,6 +2,7 @@
 //!
 //! The time of these functions does not depend on the numbers.
 
+use core::hint::black_box;
 use core::ops::Range;
 
 use super::montgomery::Number;
@@ -67,8 +68,9 @@ pub(super) fn reduce(number: &mut Number, n: &Number) {
 
 /// Subtracts `n` from the number at these places, unless the number is less.
 pub(super) fn subtract_unless_less(number: &mut Number, n: &Number, places: Range<usize>) {
-    // Zero if the number is less, else all ones.
-    let mask = borrow(number, n, places.clone()).wrapping_sub(1);
+    // Zero if the number is less, else all ones. The compiler must not know that there are only
+    // these two masks, or it makes a branch for each.
+    let mask = black_box(borrow(number, n, places.clone()).wrapping_sub(1));
     let mut borrow = 0;
     for place in places {
         let taken = n.limb(place) & mask;

@@ -3,6 +3,8 @@
 //! The source text of the kernel also runs where AVX-512 does not: in Miri, in Valgrind, and on
 //! other processors. See `vector.rs` for what the operations do.
 
+use core::hint::black_box;
+
 use super::vector::{Instructions, LANES, LIMB_BITS, LIMB_MASK, Lanes, Vector, Work};
 use crate::backend::memory::Word;
 
@@ -24,9 +26,10 @@ struct Words(Lanes);
 // SAFETY: the vector has only numbers, for which zeros are valid.
 unsafe impl Word for Words {}
 
-/// All ones if the lane is in this set, else zero. There is no branch.
+/// All ones if the lane is in this set, else zero. The compiler must not know that there are only
+/// these two masks, or it makes branches.
 fn mask(lanes: u8, lane: usize) -> u64 {
-    (u64::from(lanes) >> lane & 1).wrapping_neg()
+    black_box((u64::from(lanes) >> lane & 1).wrapping_neg())
 }
 
 /// 1 if the value is zero, else 0. There is no branch.

@@ -126,8 +126,10 @@ fn check_key(raw: &RawKey, signatures: usize) {
             match at {
                 1 => block = [[0; MODULUS_LEN - 1].as_slice(), &[2]].concat().try_into().unwrap(),
                 2 => {
-                    block = n;
-                    block[MODULUS_LEN - 1] -= 3;
+                    let below = Big::from_bytes(&n);
+                    // SAFETY: the number is valid.
+                    unsafe { assert_eq!(lc::BN_sub_word(below.0, 3), 1) };
+                    block = below.to_bytes();
                 }
                 _ => {}
             }
