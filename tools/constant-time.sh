@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs hash lanes under Valgrind with keys and messages marked as undefined: a branch or an address that depends on them
-# is an error. Valgrind has no AVX-512, so the AVX2 lanes run; both share the source text of the rounds. Then, without
+# Runs hash lanes and the RSA kernel under Valgrind with keys and messages marked as undefined: a branch or an address
+# that depends on them is an error. Valgrind has no AVX-512, so the AVX2 lanes run, and portable vectors of the RSA
+# kernel; they share the source text of the arithmetic. Then, without
 # Valgrind and with all instruction sets, searches the stack for keys from lanes and for random bytes of a key exchange.
 # usage: tools/constant-time.sh
 set -euo pipefail
@@ -21,6 +22,8 @@ passes() {
         grep -q '^test result: ok. 1 passed' <<<"$said"
 }
 passes backend::lanes::valgrind::nothing_depends_on_what_is_hashed valgrind --quiet
+passes backend::kernels::rsa::tests::constant_time::nothing_depends_on_a_private_key valgrind --quiet
+passes backend::kernels::rsa::tests::private::nothing_of_a_private_key_is_left_on_the_stack
 passes backend::lanes::tests::a_kernel_leaves_neither_schedules_nor_states_on_the_stack
 passes backend::lanes::tests::nothing_of_a_key_is_left_on_the_stack
 passes interleaved_hash::tests::nothing_of_a_key_is_left_on_the_stack
