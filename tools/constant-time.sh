@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs hash lanes and the RSA kernel under Valgrind with keys and messages marked as undefined: a branch or an address
 # that depends on them is an error. Valgrind has no AVX-512, so the AVX2 lanes run, and portable vectors of the RSA
-# kernel; they share the source text of the arithmetic. Then, without
-# Valgrind and with all instruction sets, searches the stack for keys from lanes and for random bytes of a key exchange.
+# kernel; they share the source text of the arithmetic. Then, without Valgrind and with all instruction sets, searches
+# the stack for keys from lanes, for private RSA keys, and for random bytes of a key exchange.
 # usage: tools/constant-time.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."

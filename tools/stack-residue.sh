@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Searches the stack for residue of hash lanes and of the RSA kernel, in builds of common profiles: which vectors the compiler spills to the
-# stack depends on its options. Runs the tests that search the stack, with all instruction sets of this machine.
+# Searches the stack for residue of hash lanes and of the RSA kernel, in builds of common profiles: which vectors the
+# compiler spills to the stack depends on its options. Runs the tests that search the stack, with all instruction sets of
+# this machine.
 # usage: tools/stack-residue.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."

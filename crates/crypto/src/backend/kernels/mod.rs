@@ -173,8 +173,8 @@ pub fn use_kernel(kernel: Kernel, wanted: bool) {
     kernel.entry().is_allowed.store(wanted, Ordering::Relaxed);
 }
 
-/// The number of RSA signatures of this process that the kernel computed wrongly. They were verified
-/// and not used; AWS-LC computed others. On a sound machine the number is zero.
+/// The number of RSA signatures that the kernel computed wrongly in this process. They were
+/// detected and not used; AWS-LC signed instead. On a sound machine the number is zero.
 #[must_use]
 pub fn rejected_rsa_signatures() -> u64 {
     #[cfg(kernel_rsa)]

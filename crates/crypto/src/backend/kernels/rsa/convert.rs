@@ -68,8 +68,8 @@ pub(super) fn reduce(number: &mut Number, n: &Number) {
 
 /// Subtracts `n` from the number at these places, unless the number is less.
 pub(super) fn subtract_unless_less(number: &mut Number, n: &Number, places: Range<usize>) {
-    // Zero if the number is less, else all ones. The compiler must not know that there are only
-    // these two masks, or it makes a branch for each.
+    // Zero if the number is less, else all ones. If the compiler knew that there are only these two
+    // masks, it would make a branch for each.
     let mask = black_box(borrow(number, n, places.clone()).wrapping_sub(1));
     let mut borrow = 0;
     for place in places {

@@ -26,8 +26,8 @@ struct Words(Lanes);
 // SAFETY: the vector has only numbers, for which zeros are valid.
 unsafe impl Word for Words {}
 
-/// All ones if the lane is in this set, else zero. The compiler must not know that there are only
-/// these two masks, or it makes branches.
+/// All ones if the lane is in this set, else zero. If the compiler knew that there are only these
+/// two masks, it would make branches.
 fn mask(lanes: u8, lane: usize) -> u64 {
     black_box((u64::from(lanes) >> lane & 1).wrapping_neg())
 }

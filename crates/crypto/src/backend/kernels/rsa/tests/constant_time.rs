@@ -93,7 +93,7 @@ fn t_value(calls: usize, mut call: impl FnMut(bool, usize)) -> f64 {
 }
 
 #[test]
-#[ignore = "takes two minutes of a quiet machine, for `just kernel-timing`"]
+#[ignore = "takes three minutes, for `just kernel-timing`"]
 fn time_does_not_depend_on_keys_or_blocks() {
     let Some(run) = Avx512::detect() else { return };
     let (n, parts) = TestKey::generate().raw().parts().unwrap();
@@ -148,5 +148,5 @@ fn time_does_not_depend_on_keys_or_blocks() {
     assert!(by_exponents.abs() < 4.5 && by_blocks.abs() < 4.5);
 }
 
-/// The number of timed calls of each test, some 150 µs each.
+/// The number of timed calls of each class of secrets, about 150 µs each.
 const CALLS: usize = 300_000;
