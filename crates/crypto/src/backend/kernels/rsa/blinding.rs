@@ -9,7 +9,8 @@ use core::slice::from_mut;
 use super::convert::{MODULUS_LEN, is_less, read_bytes};
 use super::montgomery::{Modulus, Number};
 use super::operations::{Product, Square};
-use super::private::{PrivateKey, Scratch};
+use super::private::PrivateKey;
+use super::scratch::Scratch;
 use super::vector::{Instructions, LANES};
 use crate::backend::memory::{fill_random, wipe, wipe_words};
 

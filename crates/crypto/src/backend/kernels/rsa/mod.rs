@@ -8,8 +8,9 @@
 //! | single multiplications | `operations.rs` |
 //! | the public-key operation | `public.rs` |
 //! | the private-key operation | `private.rs`, over `exponentiation.rs` and `blinding.rs` |
+//! | its numbers and its memory | `private_numbers.rs`, `scratch.rs` |
 //! | faults that tests plant | `seams.rs` |
-//! | comparison with AWS-LC at run time | `self_test.rs` |
+//! | comparison with AWS-LC at run time | `self_test.rs`, with `raw_key.rs` |
 //!
 //! AWS-LC parses and checks keys, and encodes and checks padding: see `backend/rsa.rs`, the caller.
 //!
@@ -31,7 +32,10 @@ mod operations;
 #[allow(clippy::cast_possible_truncation)]
 mod portable;
 mod private;
+mod private_numbers;
 mod public;
+mod raw_key;
+mod scratch;
 mod seams;
 mod self_test;
 #[cfg(test)]

@@ -10,17 +10,18 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blinding::{Blinding, draw_below};
-use super::convert::{
-    LIMBS, MODULUS_LEN, PRIME_LEN, PRIME_LIMBS, read_bytes, reduce, subtract_unless_less,
-    write_bytes,
-};
-use super::exponentiation::{Exponentiate, Exponents, FillTable, TABLE_LEN};
-use super::montgomery::{Modulus, Number};
-use super::operations::{Product, Square};
+use super::convert::{LIMBS, MODULUS_LEN, PRIME_LEN, PRIME_LIMBS, read_bytes, reduce, write_bytes};
+use super::exponentiation::{Exponentiate, Exponents, FillTable};
+#[cfg(test)]
+use super::montgomery::Modulus;
+use super::montgomery::Number;
+use super::operations::Product;
+use super::private_numbers::{PrivateNumbers, add};
 use super::public::{Power, PublicKey};
+use super::scratch::{Scratch, ScratchBox};
 use super::seams::{Place, TABLE_ENTRY, fault_at, publish};
 use super::vector::{Instructions, LANES, LIMB_BITS, LIMB_MASK};
-use crate::backend::memory::{Word, constant_time_eq, wipe, wipe_words};
+use crate::backend::memory::{constant_time_eq, wipe, wipe_words};
 use crate::backend::stack;
 use crate::lock::Mutex;
 
@@ -58,104 +59,15 @@ impl Drop for KeyParts {
 /// leave no copies.
 pub(crate) struct PrivateKey {
     pub(super) public: PublicKey,
-    secret: SecretNumbers,
+    secret: PrivateNumbers,
     /// Pairs that no thread uses. Boxes keep them in their places.
     #[allow(clippy::vec_box)]
     blindings: Mutex<Vec<Box<Blinding>>>,
 }
 
-/// Numbers from which the primes can be computed. R is 2^1040 with the primes, 2^2080 with `n`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct SecretNumbers {
-    /// `p` and `q`.
-    primes: Modulus,
-    /// `R^2` modulo both primes.
-    r_squared: Number,
-    /// `R^3` modulo both primes.
-    r_cubed: Number,
-    /// `d` modulo `p - 1` and `q - 1`.
-    exponents: Exponents,
-    /// `p - 2` and `q - 2`: the exponents of inverses.
-    inverse_exponents: Exponents,
-    /// `R / q` modulo `p`, and zero.
-    q_inverse: Number,
-    /// `q R` modulo `n`.
-    q: Number,
-    /// A multiple of `p` with limbs greater than those of any number below `3 q`, and zeros.
-    multiple_of_p: Number,
-}
-
-// SAFETY: these are only integers without padding, for which zeros are valid.
-unsafe impl Word for SecretNumbers {}
-
-impl SecretNumbers {
-    const ZERO: Self = Self {
-        primes: Modulus::ZERO,
-        r_squared: Number::ZERO,
-        r_cubed: Number::ZERO,
-        exponents: Exponents::ZERO,
-        inverse_exponents: Exponents::ZERO,
-        q_inverse: Number::ZERO,
-        q: Number::ZERO,
-        multiple_of_p: Number::ZERO,
-    };
-}
-
 impl Drop for PrivateKey {
     fn drop(&mut self) {
         wipe_words(core::slice::from_mut(&mut self.secret));
-    }
-}
-
-/// Memory for the intermediate values of one operation, in a box, and wiped on drop.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(super) struct Scratch {
-    pub(super) table: [Number; TABLE_LEN],
-    low: Number,
-    high: Number,
-    pub(super) base: Number,
-    result: Number,
-    pub(super) other: Number,
-}
-
-// SAFETY: these are only integers without padding, for which zeros are valid.
-unsafe impl Word for Scratch {}
-
-pub(super) struct ScratchBox(Box<Scratch>);
-
-impl ScratchBox {
-    pub(super) fn new() -> Self {
-        let zero = Number::ZERO;
-        Self(Box::new(Scratch {
-            table: [zero; TABLE_LEN],
-            low: zero,
-            high: zero,
-            base: zero,
-            result: zero,
-            other: zero,
-        }))
-    }
-}
-
-impl Drop for ScratchBox {
-    fn drop(&mut self) {
-        wipe_words(core::slice::from_mut(&mut *self.0));
-    }
-}
-
-impl core::ops::Deref for ScratchBox {
-    type Target = Scratch;
-
-    fn deref(&self) -> &Scratch {
-        &self.0
-    }
-}
-
-impl core::ops::DerefMut for ScratchBox {
-    fn deref_mut(&mut self) -> &mut Scratch {
-        &mut self.0
     }
 }
 
@@ -182,7 +94,7 @@ impl PrivateKey {
         }
         let mut key = Box::new(Self {
             public: PublicKey::new(run, n)?,
-            secret: SecretNumbers::ZERO,
+            secret: PrivateNumbers::ZERO,
             blindings: Mutex::new(Vec::new()),
         });
         let Self { public, secret, .. } = &mut *key;
@@ -339,15 +251,6 @@ impl PrivateKey {
 }
 
 #[cfg(test)]
-impl Scratch {
-    /// Fills the table with the powers of any base.
-    pub(super) fn fill_table(&mut self, run: impl Instructions, primes: &Modulus) {
-        let Self { table, base, .. } = self;
-        run.run(FillTable { primes, r_squared: base, base, table });
-    }
-}
-
-#[cfg(test)]
 impl PrivateKey {
     /// The blinding factors of the last signature.
     pub(super) fn stored_blinding(&self) -> [Number; 2] {
@@ -368,7 +271,7 @@ impl PrivateKey {
     pub(super) fn secret_words(&self) -> &[u64] {
         let start = (&raw const self.secret).cast();
         // SAFETY: the numbers are words without padding.
-        unsafe { core::slice::from_raw_parts(start, size_of::<SecretNumbers>() / 8) }
+        unsafe { core::slice::from_raw_parts(start, size_of::<PrivateNumbers>() / 8) }
     }
 
     /// Memory with a random number for blinding factors.
@@ -379,6 +282,7 @@ impl PrivateKey {
     }
 
     /// Signs without wiping the stack, so that a test can measure its use.
+    #[cfg(lanes_avx2)]
     pub(super) fn sign_without_wiping(
         &self,
         run: impl Instructions,
@@ -396,67 +300,3 @@ impl PrivateKey {
 /// The maximum number of unused pairs of blinding factors: as many threads sign at the same time
 /// without drawing factors for each signature.
 const MAX_BLINDINGS: usize = 64;
-
-impl SecretNumbers {
-    #[inline(never)]
-    fn fill(&mut self, run: impl Instructions, public: &PublicKey, parts: &KeyParts) {
-        for (prime, start) in [(&parts.p, 0), (&parts.q, PRIME_LIMBS)] {
-            read_bytes(&mut self.primes.n, start, prime);
-        }
-        self.primes.set_constants::<HALF>();
-        self.exponents.read([&parts.d_p, &parts.d_q]);
-        self.inverse_exponents.read([&parts.p, &parts.q]);
-        self.inverse_exponents.subtract(2);
-
-        // 2^1023 is less than the primes. It is doubled to `R 2^65`, and four squarings make it
-        // `R 2^1040`.
-        for start in [0, PRIME_LIMBS] {
-            *self.r_squared.limb_mut(start + 1023 / LIMB_BITS) = 1 << (1023 % LIMB_BITS);
-            for _ in 1023..1040 + 65 {
-                double(&mut self.r_squared, start, &self.primes.n);
-            }
-        }
-        let primes = &self.primes;
-        run.run(Square::<HALF> { modulus: primes, times: 4, number: &mut self.r_squared });
-        let r_squared = &self.r_squared;
-        run.run(Product::<HALF>::new(primes, r_squared, r_squared, &mut self.r_cubed));
-
-        // `multiple_of_p` is used for intermediate values before it is computed.
-        let number = &mut self.multiple_of_p;
-        read_bytes(number, 0, &parts.q_inverse);
-        run.run(Product::<HALF>::new(primes, number, r_squared, &mut self.q_inverse));
-        read_bytes(number, 0, &parts.q);
-        run.run(Product::<LANES>::new(&public.modulus, number, &public.r_squared, &mut self.q));
-
-        // 8 p, where each limb borrows 2 from the next.
-        let mut carry = 0;
-        for place in 0..PRIME_LIMBS {
-            let sum = (primes.n.limb(place) << 3) + carry;
-            carry = sum >> LIMB_BITS;
-            let limb =
-                if place + 1 < PRIME_LIMBS { (sum & LIMB_MASK) + (2 << LIMB_BITS) } else { sum };
-            *number.limb_mut(place) = if place > 0 { limb - 2 } else { limb };
-        }
-    }
-}
-
-/// Adds a number of a pair, at `start`, to the same number of another pair.
-fn add(pair: &mut Number, start: usize, other: &Number) {
-    let mut carry = 0;
-    for place in start..start + PRIME_LIMBS {
-        let sum = pair.limb(place) + other.limb(place) + carry;
-        *pair.limb_mut(place) = sum & LIMB_MASK;
-        carry = sum >> LIMB_BITS;
-    }
-}
-
-/// Doubles a number of a pair, at `start`, modulo the prime at the same places.
-fn double(pair: &mut Number, start: usize, primes: &Number) {
-    let mut carry = 0;
-    for place in start..start + PRIME_LIMBS {
-        let sum = (pair.limb(place) << 1) + carry;
-        *pair.limb_mut(place) = sum & LIMB_MASK;
-        carry = sum >> LIMB_BITS;
-    }
-    subtract_unless_less(pair, primes, start..start + PRIME_LIMBS);
-}

@@ -9,8 +9,8 @@ use super::avx512::Avx512;
 use super::convert::{MODULUS_LEN, PRIME_LEN};
 use super::private::PrivateKey;
 use super::public::PublicKey;
+use super::raw_key::RawKey;
 use crate::backend::memory::fill_random;
-use crate::backend::rsa::RawKey;
 
 pub(super) type Bytes = [u8; MODULUS_LEN];
 

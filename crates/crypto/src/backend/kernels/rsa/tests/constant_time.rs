@@ -149,4 +149,4 @@ fn time_does_not_depend_on_keys_or_blocks() {
 }
 
 /// The number of timed calls of each class of secrets, about 150 µs each.
-const CALLS: usize = 300_000;
+const CALLS: usize = 150_000;

@@ -1,10 +1,11 @@
 //! Random keys of AWS-LC, and its operations on them.
 
 use super::super::convert::MODULUS_LEN;
+use super::super::raw_key::RawKey;
 use super::super::self_test::Bytes;
 use super::*;
 use crate::algorithm::HashAlgorithm;
-use crate::backend::rsa::{Padding, RawKey, md, nid};
+use crate::backend::rsa::{Padding, md, nid};
 
 pub(super) struct TestKey {
     pub(super) rsa: *mut lc::RSA,

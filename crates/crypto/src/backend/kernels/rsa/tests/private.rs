@@ -7,12 +7,13 @@ use super::super::convert::{MODULUS_LEN, PRIME_LEN};
 use super::super::exponentiation::{Exponentiate, Exponents, FillTable, TABLE_LEN};
 use super::super::montgomery::Modulus;
 use super::super::private::{HALF, KeyParts, PrivateKey, rejected_signatures};
+use super::super::raw_key::RawKey;
 use super::super::seams::{PLANTED, Place, TABLE_ENTRY};
 use super::super::self_test::{self, Bytes};
 use super::keys::TestKey;
 use super::*;
 use crate::algorithm::HashAlgorithm;
-use crate::backend::rsa::{Padding, RawKey, RsaKey};
+use crate::backend::rsa::{Padding, RsaKey};
 use crate::hash::Hash;
 
 /// A block that is less than any modulus.
@@ -382,7 +383,7 @@ fn a_dropped_key_is_wiped() {
 
 /// What is left on the stack after signing, in any build that users have: see
 /// `tools/stack-residue.sh`.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", lanes_avx2))]
 #[test]
 fn nothing_of_a_private_key_is_left_on_the_stack() {
     use crate::backend::stack::DEPTH;
