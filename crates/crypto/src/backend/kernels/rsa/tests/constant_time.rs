@@ -66,16 +66,23 @@ fn exponentiate_with_leak(
     }
 }
 
-/// Welch's t for the times of two classes of calls, `call(class, number)`, in random order. The
-/// slowest tenth is ignored, which contains the interruptions.
-fn t_value(calls: usize, mut call: impl FnMut(bool, usize)) -> f64 {
+/// Welch's t for the times of `call` with inputs of two classes, in random order. `input` returns
+/// the input of a class and a number; it is copied to the same place for both classes, so that both
+/// are equally cached. The slowest tenth is ignored, which contains the interruptions.
+fn t_value<T: Copy>(
+    calls: usize,
+    input: impl Fn(bool, usize) -> T,
+    mut call: impl FnMut(&T),
+) -> f64 {
+    let mut place = Box::new(input(false, 0));
     let mut choices = vec![0; calls];
     crate::fill_random(&mut choices).unwrap();
     let mut times: Vec<(f64, bool)> = Vec::with_capacity(calls);
     for (number, choice) in choices.iter().enumerate() {
         let class = choice & 1 == 1;
+        *place = input(class, number);
         let start = Instant::now();
-        call(class, number);
+        call(black_box(&place));
         times.push((start.elapsed().as_secs_f64() * 1e9, class));
     }
     times.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
@@ -113,10 +120,10 @@ fn time_does_not_depend_on_keys_or_blocks() {
     scratch.fill_table(run, primes);
 
     let mut result = Number::ZERO;
-    let by_exponents = t_value(CALLS, |class, number| {
-        let exponents = if class { &sparse } else { &random[number % random.len()] };
+    let input = |class, number: usize| if class { sparse } else { random[number % random.len()] };
+    let by_exponents = t_value(CALLS, input, |exponents| {
         let (table, result) = (&scratch.table, &mut result);
-        run.run(Exponentiate { primes, exponents: black_box(exponents), table, result });
+        run.run(Exponentiate { primes, exponents, table, result });
     });
 
     let mut blocks = [[0x17; MODULUS_LEN]; 64];
@@ -124,21 +131,21 @@ fn time_does_not_depend_on_keys_or_blocks() {
         crate::fill_random(block).unwrap();
         block[0] &= 0x7f;
     }
-    // The factors are squared, and drawn again, between the timed calls.
+    // The factors are squared in each call, as in a signature.
     let mut blinding = key.blinding_for_test(run);
     let mut signature = [0; MODULUS_LEN];
-    let by_blocks = t_value(CALLS, |class, number| {
-        let block = if class { &blocks[0] } else { &blocks[1 + number % 63] };
-        let block = black_box(block);
+    let input = |class, number: usize| blocks[if class { 0 } else { 1 + number % 63 }];
+    let by_blocks = t_value(CALLS, input, |block| {
         assert!(key.sign_with(run, &blinding, block, &mut scratch, &mut signature));
         blinding.square(run, &key.public.modulus);
     });
 
     // The same test must find a leak.
-    let windows = [[0; 204], core::array::from_fn(|at| at * 7 % 32)];
+    let windows = [core::array::from_fn(|at| at * 7 % 32), [0; 204]];
     let mut other = Number::ZERO;
-    let with_leak = t_value(CALLS / 10, |class, _| {
-        let (windows, numbers) = (&windows[usize::from(!class)], [&mut result, &mut other]);
+    let input = |class, _| windows[usize::from(class)];
+    let with_leak = t_value(CALLS / 10, input, |windows| {
+        let numbers = [&mut result, &mut other];
         exponentiate_with_leak(run, primes, windows, &scratch.table, numbers);
     });
     println!(
