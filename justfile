@@ -204,7 +204,16 @@ kernel-code:
 bench-aead *ALGORITHMS="":
     cargo bench -p tercel-crypto --bench kernels -- {{ ALGORITHMS }}
 
-# Check under Valgrind that no branch and no address depends on data in hash lanes and kernels.
+# Time RSA-2048 by the kernel and by AWS-LC.
+bench-rsa:
+    cargo bench -p tercel-crypto --bench rsa
+
+# Test that the time of signing does not depend on keys and messages. It takes some three minutes.
+kernel-timing:
+    cargo test --release -p tercel-crypto --lib -- --ignored --nocapture --exact \
+        backend::kernels::rsa::tests::constant_time::time_does_not_depend_on_keys_or_blocks
+
+# Check under Valgrind that no branch and no address depends on data in hash lanes and kernels, or on private RSA keys.
 constant-time:
     tools/constant-time.sh
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Searches the stack for residue of hash lanes and kernels, in builds of common profiles: which vectors the compiler spills to the
-# stack depends on its options. Runs the tests that search the stack, with all instruction sets of this machine.
+# Searches the stack for residue of hash lanes and kernels, in builds of common profiles: which vectors the compiler
+# spills to the stack depends on its options. Runs the tests that search the stack, with all instruction sets of this
+# machine.
 # usage: tools/stack-residue.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 tests=(
+    backend::kernels::rsa::tests::private::nothing_of_a_private_key_is_left_on_the_stack
     backend::lanes::tests::what_is_wiped_is_more_than_a_kernel_uses_of_the_stack
     backend::lanes::tests::a_kernel_leaves_neither_schedules_nor_states_on_the_stack
     backend::lanes::tests::nothing_of_a_key_is_left_on_the_stack

@@ -72,7 +72,9 @@ mod stack_search;
 
 pub use aead::{AeadKey, has_fast_aes};
 pub use algorithm::{AeadAlgorithm, HashAlgorithm};
-pub use backend::kernels::{Kernel, KernelState, kernel_state, use_kernel};
+pub use backend::kernels::{
+    Kernel, KernelState, kernel_state, rejected_rsa_signatures, use_kernel,
+};
 pub use backend::lanes::HashLanes;
 pub use backend::secret::{Secret, SecretBytes, SharedSecret, ShortSecret};
 pub use backend::wiped_future::WipedFuture;

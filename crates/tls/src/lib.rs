@@ -236,8 +236,8 @@ pub mod wire {
 pub mod crypto {
     pub use tercel_crypto::{
         AeadAlgorithm, CryptoError, HashAlgorithm, HashLanes, Kernel, KernelState, KeyKind,
-        SignatureAlgorithm, Signer, SigningKey, hash_lanes, kernel_state, use_hash_lanes,
-        use_kernel,
+        SignatureAlgorithm, Signer, SigningKey, hash_lanes, kernel_state, rejected_rsa_signatures,
+        use_hash_lanes, use_kernel,
     };
 }
 

@@ -66,6 +66,7 @@ macro_rules! objects {
 
 objects! {
     BIGNUM BN_clear_free,
+    BN_CTX BN_CTX_free,
     EC_KEY EC_KEY_free,
     EC_POINT EC_POINT_free,
     EVP_MD_CTX EVP_MD_CTX_free,

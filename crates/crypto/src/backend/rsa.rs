@@ -1,10 +1,15 @@
 //! RSA: PKCS#1 v1.5 and PSS signatures of a digest.
 //!
-//! Key sizes are checked by the callers, `signing_key.rs` and `public_key.rs` above.
+//! Key sizes are checked by the callers, `signing_key.rs` and `public_key.rs` above. Keys that
+//! `kernels/rsa` supports use its operations, and the others AWS-LC's.
 
 use aws_lc_sys as lc;
 
 use super::handle::{Bytes, Handle};
+#[cfg(kernel_rsa)]
+use super::kernels::rsa::{KeyKernel, KeyParts, MODULUS_LEN, Recovered};
+#[cfg(kernel_rsa)]
+use super::memory::constant_time_eq;
 use super::{append, check};
 use crate::algorithm::HashAlgorithm;
 use crate::error::CryptoError;
@@ -18,15 +23,27 @@ pub(crate) enum Padding {
 }
 
 /// A public or private RSA key.
-pub(crate) struct RsaKey(pub(super) Handle<lc::RSA>);
+pub(crate) struct RsaKey {
+    key: Handle<lc::RSA>,
+    #[cfg(kernel_rsa)]
+    kernel: KeyKernel,
+}
 
 impl RsaKey {
+    pub(super) fn new(key: Handle<lc::RSA>) -> Self {
+        Self {
+            key,
+            #[cfg(kernel_rsa)]
+            kernel: KeyKernel::new(),
+        }
+    }
+
     /// Parses `der`, which must be exactly an `RSAPublicKey` (RFC 8017 A.1.1).
     pub(crate) fn public_from_der(der: &[u8]) -> Result<Self, CryptoError> {
         // SAFETY: `der` is passed with its length; we own the result. Trailing bytes are refused.
         unsafe {
             let key = lc::RSA_public_key_from_bytes(der.as_ptr(), der.len());
-            Handle::new(key, CryptoError::InvalidKey).map(Self)
+            Handle::new(key, CryptoError::InvalidKey).map(Self::new)
         }
     }
 
@@ -35,7 +52,7 @@ impl RsaKey {
         // SAFETY: `der` is passed with its length; we own the result. Trailing bytes are refused.
         unsafe {
             let key = lc::RSA_private_key_from_bytes(der.as_ptr(), der.len());
-            Handle::new(key, CryptoError::InvalidKey).map(Self)
+            Handle::new(key, CryptoError::InvalidKey).map(Self::new)
         }
     }
 
@@ -45,7 +62,7 @@ impl RsaKey {
         // SAFETY: the key is valid; on success `start` is a block of `len` bytes that this
         // function owns.
         let bytes = unsafe {
-            let code = lc::RSA_public_key_to_bytes(&raw mut start, &raw mut len, self.0.as_ptr());
+            let code = lc::RSA_public_key_to_bytes(&raw mut start, &raw mut len, self.key.as_ptr());
             check(code, CryptoError::Internal)?;
             Bytes::new(start, len)?
         };
@@ -55,7 +72,7 @@ impl RsaKey {
     /// The modulus's length in bits.
     pub(crate) fn bits(&self) -> usize {
         // SAFETY: the key is valid.
-        unsafe { lc::RSA_bits(self.0.as_ptr()) as usize }
+        unsafe { lc::RSA_bits(self.key.as_ptr()) as usize }
     }
 
     pub(crate) fn sign(
@@ -66,8 +83,13 @@ impl RsaKey {
         out: &mut Vec<u8>,
     ) -> Result<(), CryptoError> {
         assert!(digest.len() == hash.output_len());
+        #[cfg(kernel_rsa)]
+        if let Some(signature) = self.sign_by_kernel(padding, hash, digest) {
+            out.extend_from_slice(&signature);
+            return Ok(());
+        }
         // SAFETY: the key is valid.
-        let most = unsafe { lc::RSA_size(self.0.as_ptr()) as usize };
+        let most = unsafe { lc::RSA_size(self.key.as_ptr()) as usize };
         append(out, most, |signature| {
             let (code, len) = match padding {
                 Padding::Pkcs1 => {
@@ -80,7 +102,7 @@ impl RsaKey {
                             digest.len(),
                             signature.as_mut_ptr(),
                             &raw mut len,
-                            self.0.as_ptr(),
+                            self.key.as_ptr(),
                         )
                     };
                     (code, len as usize)
@@ -90,7 +112,7 @@ impl RsaKey {
                     // SAFETY: `digest` and `signature` are passed with lengths; `md` is static.
                     let code = unsafe {
                         lc::RSA_sign_pss_mgf1(
-                            self.0.as_ptr(),
+                            self.key.as_ptr(),
                             &raw mut len,
                             signature.as_mut_ptr(),
                             signature.len(),
@@ -117,6 +139,12 @@ impl RsaKey {
         signature: &[u8],
     ) -> Result<(), CryptoError> {
         assert!(digest.len() == hash.output_len());
+        #[cfg(kernel_rsa)]
+        match self.kernel.recover(signature, || modulus_for_kernel(&self.key)) {
+            Recovered::Block(block) => return self.check_block(padding, hash, digest, &block),
+            Recovered::Refused => return Err(CryptoError::Rejected),
+            Recovered::Unsupported => {}
+        }
         let code = match padding {
             // SAFETY: the key is valid; both inputs are passed with their lengths.
             Padding::Pkcs1 => unsafe {
@@ -126,13 +154,13 @@ impl RsaKey {
                     digest.len(),
                     signature.as_ptr(),
                     signature.len(),
-                    self.0.as_ptr(),
+                    self.key.as_ptr(),
                 )
             },
             // SAFETY: the key is valid; inputs are passed with their lengths; `md` is static.
             Padding::Pss => unsafe {
                 lc::RSA_verify_pss_mgf1(
-                    self.0.as_ptr(),
+                    self.key.as_ptr(),
                     digest.as_ptr(),
                     digest.len(),
                     md(hash),
@@ -147,6 +175,161 @@ impl RsaKey {
     }
 }
 
+#[cfg(kernel_rsa)]
+impl RsaKey {
+    /// Signs with the kernel, if it supports the key. A wrong signature is not returned.
+    fn sign_by_kernel(
+        &self,
+        padding: Padding,
+        hash: HashAlgorithm,
+        digest: &[u8],
+    ) -> Option<[u8; MODULUS_LEN]> {
+        let signer = self.kernel.signer(|| parts_for_kernel(&self.key))?;
+        let block = match padding {
+            Padding::Pkcs1 => encode_pkcs1(hash, digest),
+            Padding::Pss => self.encode_pss(hash, digest)?,
+        };
+        signer.sign(&block)
+    }
+
+    /// The encoding of a digest by EMSA-PSS, for a modulus of 2048 bits. RFC 8017 9.1.1
+    fn encode_pss(&self, hash: HashAlgorithm, digest: &[u8]) -> Option<[u8; MODULUS_LEN]> {
+        let mut block = [0; MODULUS_LEN];
+        // SAFETY: the key is valid, and the block is as long as its modulus; the digest has the
+        // length of the hash, which the caller has checked; `md` is static.
+        let code = unsafe {
+            lc::RSA_padding_add_PKCS1_PSS_mgf1(
+                self.key.as_ptr(),
+                block.as_mut_ptr(),
+                digest.as_ptr(),
+                md(hash),
+                md(hash),
+                SALT_LEN_OF_DIGEST,
+            )
+        };
+        check(code, CryptoError::Internal).ok()?;
+        Some(block)
+    }
+
+    /// Test seam.
+    #[cfg(test)]
+    pub(super) fn uses_kernel_to_sign(&self) -> bool {
+        self.kernel.signer(|| parts_for_kernel(&self.key)).is_some()
+    }
+
+    /// Test seam.
+    #[cfg(test)]
+    pub(super) fn uses_kernel_to_verify(&self) -> bool {
+        self.kernel.is_public_key_supported(|| modulus_for_kernel(&self.key))
+    }
+
+    /// Checks that a block recovered from a signature is the encoding of a digest.
+    fn check_block(
+        &self,
+        padding: Padding,
+        hash: HashAlgorithm,
+        digest: &[u8],
+        block: &[u8; MODULUS_LEN],
+    ) -> Result<(), CryptoError> {
+        match padding {
+            // There is one encoding of a digest, so that it can be compared. RFC 8017 8.2.2
+            Padding::Pkcs1 => constant_time_eq(block, &encode_pkcs1(hash, digest))
+                .then_some(())
+                .ok_or(CryptoError::Rejected),
+            Padding::Pss => {
+                // SAFETY: the key is valid, and the block is as long as its modulus; the digest has
+                // the length of the hash, which the caller has checked; `md` is static.
+                let code = unsafe {
+                    lc::RSA_verify_PKCS1_PSS_mgf1(
+                        self.key.as_ptr(),
+                        digest.as_ptr(),
+                        md(hash),
+                        md(hash),
+                        block.as_ptr(),
+                        SALT_LEN_OF_DIGEST,
+                    )
+                };
+                check(code, CryptoError::Rejected)
+            }
+        }
+    }
+}
+
+/// The encoding of a digest by EMSA-PKCS1-v1_5, for a modulus of 2048 bits. RFC 8017 9.2
+#[cfg(kernel_rsa)]
+fn encode_pkcs1(hash: HashAlgorithm, digest: &[u8]) -> [u8; MODULUS_LEN] {
+    // The last arc of the hash's object identifier, under nistAlgorithms.hashAlgs.
+    let arc = match hash {
+        HashAlgorithm::Sha256 => 1,
+        HashAlgorithm::Sha384 => 2,
+        HashAlgorithm::Sha512 => 3,
+    };
+    // A digest has at most 64 bytes.
+    #[allow(clippy::cast_possible_truncation)]
+    let len = digest.len() as u8;
+    // DigestInfo: the algorithm with parameters NULL, then the digest.
+    #[rustfmt::skip]
+    let digest_info = [
+        0x30, 17 + len,
+        0x30, 13, 0x06, 9, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, arc, 0x05, 0,
+        0x04, len,
+    ];
+    let mut block = [0xff; MODULUS_LEN];
+    let (padding, end) = block.split_at_mut(MODULUS_LEN - digest_info.len() - digest.len());
+    padding[..2].copy_from_slice(&[0, 1]);
+    padding[padding.len() - 1] = 0;
+    end[..digest_info.len()].copy_from_slice(&digest_info);
+    end[digest_info.len()..].copy_from_slice(digest);
+    block
+}
+
+/// The modulus of a key, if the kernel supports the key: it has 2048 bits, and the exponent is
+/// 65537.
+#[cfg(kernel_rsa)]
+fn modulus_for_kernel(key: &Handle<lc::RSA>) -> Option<[u8; MODULUS_LEN]> {
+    let (key, mut n) = (key.as_ptr(), [0; MODULUS_LEN]);
+    // SAFETY: the key is valid and has a modulus and an exponent; `n` is passed with its length.
+    let is_supported = unsafe {
+        lc::RSA_bits(key) as usize == 8 * MODULUS_LEN
+            && lc::BN_is_word(lc::RSA_get0_e(key), EXPONENT) == 1
+            && lc::BN_bn2bin_padded(n.as_mut_ptr(), n.len(), lc::RSA_get0_n(key)) == 1
+    };
+    is_supported.then_some(n)
+}
+
+/// The modulus and the other parts of a private key, if the kernel supports the key: it also has
+/// two primes of at most 1024 bits.
+#[cfg(kernel_rsa)]
+pub(super) fn parts_for_kernel(
+    key: &Handle<lc::RSA>,
+) -> Option<([u8; MODULUS_LEN], Box<KeyParts>)> {
+    let n = modulus_for_kernel(key)?;
+    let (key, mut parts) = (key.as_ptr(), KeyParts::zeros());
+    // SAFETY: the key is valid; the numbers belong to it, or are null if it lacks them.
+    let numbers = unsafe {
+        [
+            (lc::RSA_get0_p(key), &mut parts.p),
+            (lc::RSA_get0_q(key), &mut parts.q),
+            (lc::RSA_get0_dmp1(key), &mut parts.d_p),
+            (lc::RSA_get0_dmq1(key), &mut parts.d_q),
+            (lc::RSA_get0_iqmp(key), &mut parts.q_inverse),
+        ]
+    };
+    for (number, bytes) in numbers {
+        if number.is_null() {
+            return None;
+        }
+        // SAFETY: the number is valid; the bytes are passed with their length.
+        let code = unsafe { lc::BN_bn2bin_padded(bytes.as_mut_ptr(), bytes.len(), number) };
+        check(code, CryptoError::Internal).ok()?;
+    }
+    Some((n, parts))
+}
+
+/// The public exponent that the kernel supports.
+#[cfg(kernel_rsa)]
+const EXPONENT: u64 = 65537;
+
 /// AWS-LC's static description of a hash.
 pub(super) fn md(hash: HashAlgorithm) -> *const lc::EVP_MD {
     // SAFETY: these functions return pointers to static tables.
@@ -159,7 +342,7 @@ pub(super) fn md(hash: HashAlgorithm) -> *const lc::EVP_MD {
     }
 }
 
-fn nid(hash: HashAlgorithm) -> i32 {
+pub(super) fn nid(hash: HashAlgorithm) -> i32 {
     match hash {
         HashAlgorithm::Sha256 => lc::NID_sha256,
         HashAlgorithm::Sha384 => lc::NID_sha384,

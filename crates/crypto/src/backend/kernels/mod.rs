@@ -40,6 +40,9 @@ pub(super) mod aes_gcm;
 #[cfg(kernel_chacha20_poly1305)]
 #[allow(clippy::incompatible_msrv)]
 pub(super) mod chacha20_poly1305;
+#[cfg(kernel_rsa)]
+#[allow(clippy::incompatible_msrv)]
+pub(crate) mod rsa;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -86,6 +89,8 @@ const CANDIDATES: &[(Kernel, Candidate)] = &[
     (Kernel::AesGcm, candidate!(aes_gcm)),
     #[cfg(kernel_chacha20_poly1305)]
     (Kernel::ChaCha20Poly1305, candidate!(chacha20_poly1305)),
+    #[cfg(kernel_rsa)]
+    (Kernel::Rsa2048, candidate!(rsa)),
 ];
 
 /// A primitive of this crate that replaces AWS-LC's on processors with AVX-512.
@@ -173,6 +178,17 @@ pub fn kernel_state(kernel: Kernel) -> KernelState {
 /// loaded later. Existing keys keep their implementation.
 pub fn use_kernel(kernel: Kernel, wanted: bool) {
     kernel.entry().is_allowed.store(wanted, Ordering::Relaxed);
+}
+
+/// The number of RSA signatures that the kernel computed wrongly in this process. They were
+/// detected and not used; AWS-LC signed instead. On a sound machine the number is zero.
+#[must_use]
+pub fn rejected_rsa_signatures() -> u64 {
+    #[cfg(kernel_rsa)]
+    let count = rsa::rejected_signatures();
+    #[cfg(not(kernel_rsa))]
+    let count = 0;
+    count
 }
 
 /// Whether to use the kernel for a new key.

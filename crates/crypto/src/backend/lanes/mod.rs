@@ -28,7 +28,7 @@ mod self_test;
 #[cfg(test)]
 mod tests;
 #[cfg(all(test, lanes_avx2))]
-pub(super) mod valgrind;
+mod valgrind;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,0 +1,302 @@
+//! The private-key operation: `block^d` modulo a number of 2048 bits, by its two primes.
+//!
+//! The exponentiations modulo both primes run side by side in the lanes of one vector. The base is
+//! blinded. Every result is verified with the public key before it is returned. See
+//! `exponentiation.rs` for the exponentiation, and `blinding.rs` for blinding factors.
+//!
+//! No branch and no address depends on a secret.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::blinding::{Blinding, draw_below};
+use super::convert::{LIMBS, MODULUS_LEN, PRIME_LEN, PRIME_LIMBS, read_bytes, reduce, write_bytes};
+use super::exponentiation::{Exponentiate, Exponents, FillTable};
+#[cfg(test)]
+use super::montgomery::Modulus;
+use super::montgomery::Number;
+use super::operations::Product;
+use super::private_numbers::{PrivateNumbers, add};
+use super::public::{Power, PublicKey};
+use super::scratch::{Scratch, ScratchBox};
+use super::seams::{Place, TABLE_ENTRY, fault_at, publish};
+use super::vector::{Instructions, LANES, LIMB_BITS, LIMB_MASK};
+use crate::backend::memory::{constant_time_eq, wipe, wipe_words};
+use crate::backend::stack;
+use crate::lock::Mutex;
+
+/// The lanes of a prime.
+pub(super) const HALF: usize = LANES / 2;
+
+/// The parts of a private key, big-endian. They are wiped on drop.
+pub(crate) struct KeyParts {
+    pub(crate) p: [u8; PRIME_LEN],
+    pub(crate) q: [u8; PRIME_LEN],
+    /// `d` modulo `p - 1`.
+    pub(crate) d_p: [u8; PRIME_LEN],
+    /// `d` modulo `q - 1`.
+    pub(crate) d_q: [u8; PRIME_LEN],
+    /// `1 / q` modulo `p`.
+    pub(crate) q_inverse: [u8; PRIME_LEN],
+}
+
+impl KeyParts {
+    pub(crate) fn zeros() -> Box<Self> {
+        let zeros = [0; PRIME_LEN];
+        Box::new(Self { p: zeros, q: zeros, d_p: zeros, d_q: zeros, q_inverse: zeros })
+    }
+}
+
+impl Drop for KeyParts {
+    fn drop(&mut self) {
+        for part in [&mut self.p, &mut self.q, &mut self.d_p, &mut self.d_q, &mut self.q_inverse] {
+            wipe(part);
+        }
+    }
+}
+
+/// A private key with the constants of its multiplications. It is always in a box, so that moves
+/// leave no copies.
+pub(crate) struct PrivateKey {
+    pub(super) public: PublicKey,
+    secret: PrivateNumbers,
+    /// Pairs that no thread uses. Boxes keep them in their places.
+    #[allow(clippy::vec_box)]
+    blindings: Mutex<Vec<Box<Blinding>>>,
+}
+
+impl Drop for PrivateKey {
+    fn drop(&mut self) {
+        wipe_words(core::slice::from_mut(&mut self.secret));
+    }
+}
+
+/// The number of results that were not signatures, in this process.
+static REJECTED: AtomicU64 = AtomicU64::new(0);
+
+/// See [`rejected_rsa_signatures`](super::super::rejected_rsa_signatures).
+pub(in super::super) fn rejected_signatures() -> u64 {
+    REJECTED.load(Ordering::Relaxed)
+}
+
+impl PrivateKey {
+    /// Computes the constants of a key, if the modulus has exactly 2048 bits and the primes have
+    /// exactly 1024. AWS-LC has checked that the parts belong together.
+    pub(super) fn new(
+        run: impl Instructions,
+        n: &[u8; MODULUS_LEN],
+        parts: &KeyParts,
+    ) -> Option<Box<Self>> {
+        let is_prime_size =
+            |prime: &[u8; PRIME_LEN]| prime[0] >= 0x80 && prime[PRIME_LEN - 1] % 2 == 1;
+        if !is_prime_size(&parts.p) || !is_prime_size(&parts.q) {
+            return None;
+        }
+        let mut key = Box::new(Self {
+            public: PublicKey::new(run, n)?,
+            secret: PrivateNumbers::ZERO,
+            blindings: Mutex::new(Vec::new()),
+        });
+        let Self { public, secret, .. } = &mut *key;
+        stack::wipe_after(&mut || secret.fill(run, public, parts));
+        Some(key)
+    }
+
+    /// `block^d` modulo `n`, or nothing if the result is not a signature of the block, or if the
+    /// system has no randomness. The block must be less than `n`.
+    pub(super) fn sign(
+        &self,
+        run: impl Instructions,
+        block: &[u8; MODULUS_LEN],
+    ) -> Option<[u8; MODULUS_LEN]> {
+        let mut signature = [0; MODULUS_LEN];
+        let mut is_signed = false;
+        let mut scratch = ScratchBox::new();
+        let mut blinding = self.take_blinding(run, &mut scratch)?;
+        stack::wipe_after(&mut || {
+            is_signed = self.sign_with(run, &blinding, block, &mut scratch, &mut signature);
+        });
+        if is_signed {
+            blinding.was_used();
+            self.store_blinding(blinding);
+            Some(signature)
+        } else {
+            // The factors are not used again, because they may be the cause.
+            wipe(&mut signature);
+            REJECTED.fetch_add(1, Ordering::Relaxed);
+            None
+        }
+    }
+
+    /// Computes and verifies a signature. If this returns false, `signature` is not one.
+    #[inline(never)]
+    pub(super) fn sign_with(
+        &self,
+        run: impl Instructions,
+        blinding: &Blinding,
+        block: &[u8; MODULUS_LEN],
+        scratch: &mut Scratch,
+        signature: &mut [u8; MODULUS_LEN],
+    ) -> bool {
+        let modulus = &self.public.modulus;
+        read_bytes(&mut scratch.other, 0, block);
+        let Scratch { other, base, .. } = scratch;
+        run.run(Product::<LANES>::new(modulus, other, &blinding.factor, base));
+        fault_at(Place::Blinded, &mut scratch.base);
+        self.power_by_primes(run, &self.secret.exponents, scratch);
+        let Scratch { other, result, .. } = scratch;
+        run.run(Product::<LANES>::new(modulus, other, &blinding.inverse, result));
+        fault_at(Place::Signature, &mut scratch.result);
+        reduce(&mut scratch.result, &modulus.n);
+        write_bytes(&scratch.result, signature);
+
+        publish(signature);
+        read_bytes(&mut scratch.result, 0, signature);
+        run.run(Power { key: &self.public, number: &mut scratch.result });
+        let mut found = [0; MODULUS_LEN];
+        write_bytes(&scratch.result, &mut found);
+        constant_time_eq(&found, block)
+    }
+
+    /// `scratch.base`, less than `3 n`, to the power of `d` or of another exponent for each prime,
+    /// modulo `n`. The result is `scratch.other`, and less than `3 n`.
+    pub(super) fn power_by_primes(
+        &self,
+        run: impl Instructions,
+        exponents: &Exponents,
+        scratch: &mut Scratch,
+    ) {
+        let secret = &self.secret;
+        // The base is `low + high R`. Modulo a prime, multiplied by R, it is the sum of the
+        // products of `low` and `R^2` and of `high` and `R^3`.
+        let Scratch { table, low, high, base, result, other } = scratch;
+        for place in 0..PRIME_LIMBS {
+            for start in [0, PRIME_LIMBS] {
+                *low.limb_mut(start + place) = base.limb(place);
+                *high.limb_mut(start + place) = base.limb(PRIME_LIMBS + place);
+            }
+        }
+        run.run(Product::<HALF>::new(&secret.primes, low, &secret.r_squared, result));
+        run.run(Product::<HALF>::new(&secret.primes, high, &secret.r_cubed, base));
+        for start in [0, PRIME_LIMBS] {
+            add(base, start, result);
+        }
+        fault_at(Place::Base, base);
+
+        let (primes, r_squared) = (&secret.primes, &secret.r_squared);
+        run.run(FillTable { primes, r_squared, base, table });
+        fault_at(Place::Table, &mut table[TABLE_ENTRY]);
+        run.run(Exponentiate { primes, exponents, table, result });
+        fault_at(Place::Power, result);
+        // Multiplying by 1 divides by R.
+        run.run(Product::<HALF>::new(primes, result, &Number::TWO_ONES, base));
+
+        // The results are `a` modulo `p` and `b` modulo `q`. The result modulo `n` is
+        // `b + q h`, where `h` is `(a - b) / q` modulo `p`.
+        self.subtract(base, low);
+        run.run(Product::<HALF>::new(primes, low, &secret.q_inverse, high));
+        fault_at(Place::Quotient, high);
+        run.run(Product::<LANES>::new(&self.public.modulus, high, &secret.q, other));
+        let mut carry = 0;
+        for place in 0..LIMBS {
+            let b = if place < PRIME_LIMBS { base.limb(PRIME_LIMBS + place) } else { 0 };
+            let sum = other.limb(place) + b + carry;
+            *other.limb_mut(place) = sum & LIMB_MASK;
+            carry = sum >> LIMB_BITS;
+        }
+        fault_at(Place::Recombined, other);
+    }
+
+    /// The difference of the two numbers in `pair`, modulo `p`, and zero.
+    fn subtract(&self, pair: &Number, difference: &mut Number) {
+        let mut carry = 0;
+        for place in 0..PRIME_LIMBS {
+            let sum = pair.limb(place) + self.secret.multiple_of_p.limb(place) + carry
+                - pair.limb(PRIME_LIMBS + place);
+            *difference.limb_mut(place) = sum & LIMB_MASK;
+            *difference.limb_mut(PRIME_LIMBS + place) = 0;
+            carry = sum >> LIMB_BITS;
+        }
+    }
+
+    /// Blinding factors that no other operation uses at the same time.
+    fn take_blinding(
+        &self,
+        run: impl Instructions,
+        scratch: &mut Scratch,
+    ) -> Option<Box<Blinding>> {
+        let stored = self.blindings.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(mut blinding) = stored.filter(|blinding| blinding.is_usable()) {
+            stack::wipe_after(&mut || blinding.square(run, &self.public.modulus));
+            return Some(blinding);
+        }
+        let mut blinding = Blinding::zeros();
+        if !draw_below(&self.public.modulus.n, &mut scratch.base) {
+            return None;
+        }
+        stack::wipe_after(&mut || blinding.compute(run, self, scratch));
+        Some(blinding)
+    }
+
+    fn store_blinding(&self, blinding: Box<Blinding>) {
+        let mut stored = self.blindings.lock().unwrap_or_else(PoisonError::into_inner);
+        if stored.len() < MAX_BLINDINGS {
+            stored.push(blinding);
+        }
+    }
+
+    pub(super) fn inverse_exponents(&self) -> &Exponents {
+        &self.secret.inverse_exponents
+    }
+}
+
+#[cfg(test)]
+impl PrivateKey {
+    /// The blinding factors of the last signature.
+    pub(super) fn stored_blinding(&self) -> [Number; 2] {
+        let stored = self.blindings.lock().unwrap();
+        let last = stored.last().unwrap();
+        [last.factor, last.inverse]
+    }
+
+    pub(super) fn primes(&self) -> &Modulus {
+        &self.secret.primes
+    }
+
+    pub(super) fn blinding_for_test(&self, run: impl Instructions) -> Box<Blinding> {
+        self.take_blinding(run, &mut ScratchBox::new()).unwrap()
+    }
+
+    /// The numbers that are wiped.
+    pub(super) fn secret_words(&self) -> &[u64] {
+        let start = (&raw const self.secret).cast();
+        // SAFETY: the numbers are words without padding.
+        unsafe { core::slice::from_raw_parts(start, size_of::<PrivateNumbers>() / 8) }
+    }
+
+    /// Memory with a random number for blinding factors.
+    pub(super) fn drawn(&self) -> ScratchBox {
+        let mut scratch = ScratchBox::new();
+        assert!(draw_below(&self.public.modulus.n, &mut scratch.base));
+        scratch
+    }
+
+    /// Signs without wiping the stack, so that a test can measure its use.
+    #[cfg(lanes_avx2)]
+    pub(super) fn sign_without_wiping(
+        &self,
+        run: impl Instructions,
+        block: &[u8; MODULUS_LEN],
+        scratch: &mut Scratch,
+    ) {
+        let mut blinding = Blinding::zeros();
+        blinding.compute(run, self, scratch);
+        blinding.square(run, &self.public.modulus);
+        let mut signature = [0; MODULUS_LEN];
+        assert!(self.sign_with(run, &blinding, block, scratch, &mut signature));
+    }
+}
+
+/// The maximum number of unused pairs of blinding factors: as many threads sign at the same time
+/// without drawing factors for each signature.
+const MAX_BLINDINGS: usize = 64;
