@@ -4,8 +4,9 @@ build := absolute_path(env("CARGO_TARGET_DIR", justfile_directory() / "target"))
 tercel := build / "release/tercel"
 peers := build / "peers/release"
 rust-users-build := quote(build / "rust-users")
-# Crates that forward features of `tercel`, and these features.
+# Crates that forward features of `tercel`, and these features; the features of kernels.
 integrations := "-p tercel-tokio -p tercel-hyper -p tercel-postgres -p tercel-native-tls"
+kernels := "aes-gcm-kernel,chacha20-poly1305-kernel,rsa-kernel"
 forwarded := "brotli,native-roots,tracing,webpki-roots,zlib,zstd"
 
 # List the recipes.
@@ -20,6 +21,10 @@ setup:
 test:
     cargo test --workspace
     cargo test -p tercel-cli --no-default-features --test program features::
+
+# Run the tests of cryptography and of handshakes with kernels, which are not default features.
+test-kernels:
+    cargo test -p tercel-crypto -p tercel --lib --tests --features {{ replace("tercel/" + kernels, ",", ",tercel/") }}
 
 # Check state shared by threads in every interleaving, with loom; MODEL is a part of a model's name.
 loom MODEL="":
@@ -187,12 +192,12 @@ bench-kernels:
 
 # Time the AES-GCM kernel and AWS-LC alternately; fails if the gain at 16 KiB is too small.
 kernel-ratios:
-    cargo test --release -p tercel-crypto --lib -- --ignored --nocapture --exact \
+    cargo test --release -p tercel-crypto --features {{ kernels }} --lib -- --ignored --nocapture --exact \
         backend::kernels::aes_gcm::tests::ratios::print_ratios
 
 # Compare kernels with AWS-LC for every length to 20,000, and with many forgeries and extreme values.
 kernels-long:
-    cargo test --release -p tercel-crypto --lib backend::kernels -- --include-ignored --nocapture \
+    cargo test --release -p tercel-crypto --features {{ kernels }} --lib backend::kernels -- --include-ignored --nocapture \
         --skip valgrind --skip ratios
 
 # Inspect the machine code of kernels: no calls, no branches on data.
@@ -202,15 +207,15 @@ kernel-code:
 
 # Time the kernels of AEADs against AWS-LC; with ALGORITHMS, only these.
 bench-aead *ALGORITHMS="":
-    cargo bench -p tercel-crypto --bench kernels -- {{ ALGORITHMS }}
+    cargo bench -p tercel-crypto --features {{ kernels }} --bench kernels -- {{ ALGORITHMS }}
 
 # Time RSA-2048 by the kernel and by AWS-LC.
 bench-rsa:
-    cargo bench -p tercel-crypto --bench rsa
+    cargo bench -p tercel-crypto --features {{ kernels }} --bench rsa
 
 # Test that the time of signing does not depend on keys and messages. It takes some three minutes.
 kernel-timing:
-    cargo test --release -p tercel-crypto --lib -- --ignored --nocapture --exact \
+    cargo test --release -p tercel-crypto --features {{ kernels }} --lib -- --ignored --nocapture --exact \
         backend::kernels::rsa::tests::constant_time::time_does_not_depend_on_keys_or_blocks
 
 # Check under Valgrind that no branch and no address depends on data in hash lanes and kernels, or on private RSA keys.

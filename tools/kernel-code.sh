@@ -59,7 +59,8 @@ fi
 
 program=${1-}
 if [ -z "$program" ]; then
-    program=$(cargo test --release -p tercel-crypto --lib --no-run --message-format=json |
+    program=$(cargo test --release -p tercel-crypto --features aes-gcm-kernel,chacha20-poly1305-kernel,rsa-kernel --lib \
+    --no-run --message-format=json |
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
 fi
 [ -n "$program" ] || { echo "no test program" >&2; exit 1; }
