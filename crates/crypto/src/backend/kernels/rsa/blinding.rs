@@ -6,8 +6,9 @@
 
 use core::slice::from_mut;
 
-use super::convert::{MODULUS_LEN, is_less, read_bytes};
-use super::montgomery::{Modulus, Number};
+use super::convert::{is_less, read_bytes};
+use super::montgomery::Modulus;
+use super::number::{MODULUS_LEN, Number};
 use super::operations::{Product, Square};
 use super::private::PrivateKey;
 use super::scratch::Scratch;

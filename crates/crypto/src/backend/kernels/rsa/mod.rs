@@ -3,6 +3,7 @@
 //! | what | where |
 //! |---|---|
 //! | vectors, in AVX-512 and portable | `vector.rs`, `avx512.rs`, `portable.rs` |
+//! | numbers of limbs | `number.rs` |
 //! | modular multiplication | `montgomery.rs` |
 //! | bytes and limbs | `convert.rs` |
 //! | single multiplications | `operations.rs` |
@@ -27,6 +28,7 @@ mod blinding;
 mod convert;
 mod exponentiation;
 mod montgomery;
+mod number;
 mod operations;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation)]
@@ -46,7 +48,7 @@ mod vector;
 use std::sync::OnceLock;
 
 use avx512::Avx512;
-pub(crate) use convert::MODULUS_LEN;
+pub(crate) use number::MODULUS_LEN;
 pub(crate) use private::KeyParts;
 use private::PrivateKey;
 pub(super) use private::rejected_signatures;

@@ -10,11 +10,11 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blinding::{Blinding, draw_below};
-use super::convert::{LIMBS, MODULUS_LEN, PRIME_LEN, PRIME_LIMBS, read_bytes, reduce, write_bytes};
+use super::convert::{read_bytes, reduce, write_bytes};
 use super::exponentiation::{Exponentiate, Exponents, FillTable};
 #[cfg(test)]
 use super::montgomery::Modulus;
-use super::montgomery::Number;
+use super::number::{HALF, LIMBS, MODULUS_LEN, Number, PRIME_LEN, PRIME_LIMBS};
 use super::operations::Product;
 use super::private_numbers::{PrivateNumbers, add};
 use super::public::{Power, PublicKey};
@@ -24,9 +24,6 @@ use super::vector::{Instructions, LANES, LIMB_BITS, LIMB_MASK};
 use crate::backend::memory::{constant_time_eq, wipe, wipe_words};
 use crate::backend::stack;
 use crate::lock::Mutex;
-
-/// The lanes of a prime.
-pub(super) const HALF: usize = LANES / 2;
 
 /// The parts of a private key, big-endian. They are wiped on drop.
 pub(crate) struct KeyParts {

@@ -2,11 +2,12 @@
 //!
 //! The time of these functions does not depend on the numbers.
 
-use super::convert::{PRIME_LIMBS, read_bytes, subtract_unless_less};
+use super::convert::{read_bytes, subtract_unless_less};
 use super::exponentiation::Exponents;
-use super::montgomery::{Modulus, Number};
+use super::montgomery::Modulus;
+use super::number::{HALF, Number, PRIME_LIMBS};
 use super::operations::{Product, Square};
-use super::private::{HALF, KeyParts};
+use super::private::KeyParts;
 use super::public::PublicKey;
 use super::vector::{Instructions, LANES, LIMB_BITS, LIMB_MASK};
 use crate::backend::memory::Word;

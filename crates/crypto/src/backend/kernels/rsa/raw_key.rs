@@ -4,7 +4,7 @@
 
 use aws_lc_sys as lc;
 
-use super::convert::MODULUS_LEN;
+use super::number::MODULUS_LEN;
 use super::private::KeyParts;
 use crate::backend::check;
 use crate::backend::handle::Handle;
