@@ -10,6 +10,7 @@
 //! | the public-key operation | `public.rs` |
 //! | the private-key operation | `private.rs`, over `exponentiation.rs` and `blinding.rs` |
 //! | its numbers and its memory | `private_numbers.rs`, `scratch.rs` |
+//! | the parts of AWS-LC's keys | `key_parts.rs` |
 //! | faults that tests plant | `seams.rs` |
 //! | comparison with AWS-LC at run time | `self_test.rs`, with `raw_key.rs` |
 //!
@@ -27,6 +28,7 @@ mod avx512;
 mod blinding;
 mod convert;
 mod exponentiation;
+mod key_parts;
 mod montgomery;
 mod number;
 mod operations;
@@ -48,8 +50,9 @@ mod vector;
 use std::sync::OnceLock;
 
 use avx512::Avx512;
+use key_parts::KeyParts;
+pub(in crate::backend) use key_parts::{modulus_for_kernel, parts_for_kernel};
 pub(crate) use number::MODULUS_LEN;
-pub(crate) use private::KeyParts;
 use private::PrivateKey;
 pub(super) use private::rejected_signatures;
 use public::PublicKey;

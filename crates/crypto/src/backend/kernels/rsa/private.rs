@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::blinding::{Blinding, draw_below};
 use super::convert::{read_bytes, reduce, write_bytes};
 use super::exponentiation::{Exponentiate, Exponents, FillTable};
+use super::key_parts::KeyParts;
 #[cfg(test)]
 use super::montgomery::Modulus;
 use super::number::{HALF, LIMBS, MODULUS_LEN, Number, PRIME_LEN, PRIME_LIMBS};
@@ -24,33 +25,6 @@ use super::vector::{Instructions, LANES, LIMB_BITS, LIMB_MASK};
 use crate::backend::memory::{constant_time_eq, wipe, wipe_words};
 use crate::backend::stack;
 use crate::lock::Mutex;
-
-/// The parts of a private key, big-endian. They are wiped on drop.
-pub(crate) struct KeyParts {
-    pub(crate) p: [u8; PRIME_LEN],
-    pub(crate) q: [u8; PRIME_LEN],
-    /// `d` modulo `p - 1`.
-    pub(crate) d_p: [u8; PRIME_LEN],
-    /// `d` modulo `q - 1`.
-    pub(crate) d_q: [u8; PRIME_LEN],
-    /// `1 / q` modulo `p`.
-    pub(crate) q_inverse: [u8; PRIME_LEN],
-}
-
-impl KeyParts {
-    pub(crate) fn zeros() -> Box<Self> {
-        let zeros = [0; PRIME_LEN];
-        Box::new(Self { p: zeros, q: zeros, d_p: zeros, d_q: zeros, q_inverse: zeros })
-    }
-}
-
-impl Drop for KeyParts {
-    fn drop(&mut self) {
-        for part in [&mut self.p, &mut self.q, &mut self.d_p, &mut self.d_q, &mut self.q_inverse] {
-            wipe(part);
-        }
-    }
-}
 
 /// A private key with the constants of its multiplications. It is always in a box, so that moves
 /// leave no copies.

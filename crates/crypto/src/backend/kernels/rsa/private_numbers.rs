@@ -4,10 +4,10 @@
 
 use super::convert::{read_bytes, subtract_unless_less};
 use super::exponentiation::Exponents;
+use super::key_parts::KeyParts;
 use super::montgomery::Modulus;
 use super::number::{HALF, Number, PRIME_LIMBS};
 use super::operations::{Product, Square};
-use super::private::KeyParts;
 use super::public::PublicKey;
 use super::vector::{Instructions, LANES, LIMB_BITS, LIMB_MASK};
 use crate::backend::memory::Word;

@@ -4,9 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use super::super::exponentiation::{Exponentiate, Exponents, FillTable, TABLE_LEN};
+use super::super::key_parts::KeyParts;
 use super::super::montgomery::Modulus;
 use super::super::number::{HALF, MODULUS_LEN, PRIME_LEN};
-use super::super::private::{KeyParts, PrivateKey, rejected_signatures};
+use super::super::private::{PrivateKey, rejected_signatures};
 use super::super::raw_key::RawKey;
 use super::super::seams::{PLANTED, Place, TABLE_ENTRY};
 use super::super::self_test::{self, Bytes};
