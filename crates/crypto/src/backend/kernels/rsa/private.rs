@@ -114,7 +114,7 @@ impl PrivateKey {
         let Scratch { other, base, .. } = scratch;
         run.run(Product::<LANES>::new(modulus, other, &blinding.factor, base));
         fault_at(Place::Blinded, &mut scratch.base);
-        self.power_by_primes(run, &self.secret.exponents, scratch);
+        self.secret.power_by_primes(run, &self.public, &self.secret.exponents, scratch);
         let Scratch { other, result, .. } = scratch;
         run.run(Product::<LANES>::new(modulus, other, &blinding.inverse, result));
         fault_at(Place::Signature, &mut scratch.result);
@@ -128,16 +128,18 @@ impl PrivateKey {
         write_bytes(&scratch.result, &mut found);
         constant_time_eq(&found, block)
     }
+}
 
+impl PrivateNumbers {
     /// `scratch.base`, less than `3 n`, to the power of `d` or of another exponent for each prime,
     /// modulo `n`. The result is `scratch.other`, and less than `3 n`.
     pub(super) fn power_by_primes(
         &self,
         run: impl Instructions,
+        public: &PublicKey,
         exponents: &Exponents,
         scratch: &mut Scratch,
     ) {
-        let secret = &self.secret;
         // The base is `low + high R`. Modulo a prime, multiplied by R, it is the sum of the
         // products of `low` and `R^2` and of `high` and `R^3`.
         let Scratch { table, low, high, base, result, other } = scratch;
@@ -147,14 +149,14 @@ impl PrivateKey {
                 *high.limb_mut(start + place) = base.limb(PRIME_LIMBS + place);
             }
         }
-        run.run(Product::<HALF>::new(&secret.primes, low, &secret.r_squared, result));
-        run.run(Product::<HALF>::new(&secret.primes, high, &secret.r_cubed, base));
+        run.run(Product::<HALF>::new(&self.primes, low, &self.r_squared, result));
+        run.run(Product::<HALF>::new(&self.primes, high, &self.r_cubed, base));
         for start in [0, PRIME_LIMBS] {
             add(base, start, result);
         }
         fault_at(Place::Base, base);
 
-        let (primes, r_squared) = (&secret.primes, &secret.r_squared);
+        let (primes, r_squared) = (&self.primes, &self.r_squared);
         run.run(FillTable { primes, r_squared, base, table });
         fault_at(Place::Table, &mut table[TABLE_ENTRY]);
         run.run(Exponentiate { primes, exponents, table, result });
@@ -165,9 +167,9 @@ impl PrivateKey {
         // The results are `a` modulo `p` and `b` modulo `q`. The result modulo `n` is
         // `b + q h`, where `h` is `(a - b) / q` modulo `p`.
         self.subtract(base, low);
-        run.run(Product::<HALF>::new(primes, low, &secret.q_inverse, high));
+        run.run(Product::<HALF>::new(primes, low, &self.q_inverse, high));
         fault_at(Place::Quotient, high);
-        run.run(Product::<LANES>::new(&self.public.modulus, high, &secret.q, other));
+        run.run(Product::<LANES>::new(&public.modulus, high, &self.q, other));
         let mut carry = 0;
         for place in 0..LIMBS {
             let b = if place < PRIME_LIMBS { base.limb(PRIME_LIMBS + place) } else { 0 };
@@ -182,14 +184,16 @@ impl PrivateKey {
     fn subtract(&self, pair: &Number, difference: &mut Number) {
         let mut carry = 0;
         for place in 0..PRIME_LIMBS {
-            let sum = pair.limb(place) + self.secret.multiple_of_p.limb(place) + carry
+            let sum = pair.limb(place) + self.multiple_of_p.limb(place) + carry
                 - pair.limb(PRIME_LIMBS + place);
             *difference.limb_mut(place) = sum & LIMB_MASK;
             *difference.limb_mut(PRIME_LIMBS + place) = 0;
             carry = sum >> LIMB_BITS;
         }
     }
+}
 
+impl PrivateKey {
     /// Blinding factors that no other operation uses at the same time.
     fn take_blinding(
         &self,
@@ -205,7 +209,7 @@ impl PrivateKey {
         if !draw_below(&self.public.modulus.n, &mut scratch.base) {
             return None;
         }
-        stack::wipe_after(&mut || blinding.compute(run, self, scratch));
+        stack::wipe_after(&mut || blinding.compute(run, &self.public, &self.secret, scratch));
         Some(blinding)
     }
 
@@ -214,10 +218,6 @@ impl PrivateKey {
         if stored.len() < MAX_BLINDINGS {
             stored.push(blinding);
         }
-    }
-
-    pub(super) fn inverse_exponents(&self) -> &Exponents {
-        &self.secret.inverse_exponents
     }
 }
 
@@ -261,7 +261,7 @@ impl PrivateKey {
         scratch: &mut Scratch,
     ) {
         let mut blinding = Blinding::zeros();
-        blinding.compute(run, self, scratch);
+        blinding.compute(run, &self.public, &self.secret, scratch);
         blinding.square(run, &self.public.modulus);
         let mut signature = [0; MODULUS_LEN];
         assert!(self.sign_with(run, &blinding, block, scratch, &mut signature));
