@@ -8,8 +8,9 @@
 //! | bytes and limbs | `convert.rs` |
 //! | single multiplications | `operations.rs` |
 //! | the public-key operation | `public.rs` |
-//! | the private-key operation | `private.rs`, over `exponentiation.rs` and `blinding.rs` |
-//! | its numbers and its memory | `private_numbers.rs`, `scratch.rs` |
+//! | the private-key operation | `private.rs`, over `blinding.rs` |
+//! | its numbers and powers | `private_numbers.rs`, over `exponentiation.rs` |
+//! | its memory | `scratch.rs` |
 //! | the parts of AWS-LC's keys | `key_parts.rs` |
 //! | faults that tests plant | `seams.rs` |
 //! | comparison with AWS-LC at run time | `self_test.rs`, with `raw_key.rs` |

@@ -2,7 +2,7 @@
 //!
 //! The exponentiations modulo both primes run side by side in the lanes of one vector. The base is
 //! blinded. Every result is verified with the public key before it is returned. See
-//! `exponentiation.rs` for the exponentiation, and `blinding.rs` for blinding factors.
+//! `private_numbers.rs` for the power, and `blinding.rs` for blinding factors.
 //!
 //! No branch and no address depends on a secret.
 
@@ -11,17 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blinding::{Blinding, draw_below};
 use super::convert::{read_bytes, reduce, write_bytes};
-use super::exponentiation::{Exponentiate, Exponents, FillTable};
 use super::key_parts::KeyParts;
 #[cfg(test)]
 use super::montgomery::Modulus;
-use super::number::{HALF, LIMBS, MODULUS_LEN, Number, PRIME_LEN, PRIME_LIMBS};
+#[cfg(test)]
+use super::number::Number;
+use super::number::{MODULUS_LEN, PRIME_LEN};
 use super::operations::Product;
-use super::private_numbers::{PrivateNumbers, add};
+use super::private_numbers::PrivateNumbers;
 use super::public::{Power, PublicKey};
 use super::scratch::{Scratch, ScratchBox};
-use super::seams::{Place, TABLE_ENTRY, fault_at, publish};
-use super::vector::{Instructions, LANES, LIMB_BITS, LIMB_MASK};
+use super::seams::{Place, fault_at, publish};
+use super::vector::{Instructions, LANES};
 use crate::backend::memory::{constant_time_eq, wipe, wipe_words};
 use crate::backend::stack;
 use crate::lock::Mutex;
@@ -128,72 +129,7 @@ impl PrivateKey {
         write_bytes(&scratch.result, &mut found);
         constant_time_eq(&found, block)
     }
-}
 
-impl PrivateNumbers {
-    /// `scratch.base`, less than `3 n`, to the power of `d` or of another exponent for each prime,
-    /// modulo `n`. The result is `scratch.other`, and less than `3 n`.
-    pub(super) fn power_by_primes(
-        &self,
-        run: impl Instructions,
-        public: &PublicKey,
-        exponents: &Exponents,
-        scratch: &mut Scratch,
-    ) {
-        // The base is `low + high R`. Modulo a prime, multiplied by R, it is the sum of the
-        // products of `low` and `R^2` and of `high` and `R^3`.
-        let Scratch { table, low, high, base, result, other } = scratch;
-        for place in 0..PRIME_LIMBS {
-            for start in [0, PRIME_LIMBS] {
-                *low.limb_mut(start + place) = base.limb(place);
-                *high.limb_mut(start + place) = base.limb(PRIME_LIMBS + place);
-            }
-        }
-        run.run(Product::<HALF>::new(&self.primes, low, &self.r_squared, result));
-        run.run(Product::<HALF>::new(&self.primes, high, &self.r_cubed, base));
-        for start in [0, PRIME_LIMBS] {
-            add(base, start, result);
-        }
-        fault_at(Place::Base, base);
-
-        let (primes, r_squared) = (&self.primes, &self.r_squared);
-        run.run(FillTable { primes, r_squared, base, table });
-        fault_at(Place::Table, &mut table[TABLE_ENTRY]);
-        run.run(Exponentiate { primes, exponents, table, result });
-        fault_at(Place::Power, result);
-        // Multiplying by 1 divides by R.
-        run.run(Product::<HALF>::new(primes, result, &Number::TWO_ONES, base));
-
-        // The results are `a` modulo `p` and `b` modulo `q`. The result modulo `n` is
-        // `b + q h`, where `h` is `(a - b) / q` modulo `p`.
-        self.subtract(base, low);
-        run.run(Product::<HALF>::new(primes, low, &self.q_inverse, high));
-        fault_at(Place::Quotient, high);
-        run.run(Product::<LANES>::new(&public.modulus, high, &self.q, other));
-        let mut carry = 0;
-        for place in 0..LIMBS {
-            let b = if place < PRIME_LIMBS { base.limb(PRIME_LIMBS + place) } else { 0 };
-            let sum = other.limb(place) + b + carry;
-            *other.limb_mut(place) = sum & LIMB_MASK;
-            carry = sum >> LIMB_BITS;
-        }
-        fault_at(Place::Recombined, other);
-    }
-
-    /// The difference of the two numbers in `pair`, modulo `p`, and zero.
-    fn subtract(&self, pair: &Number, difference: &mut Number) {
-        let mut carry = 0;
-        for place in 0..PRIME_LIMBS {
-            let sum = pair.limb(place) + self.multiple_of_p.limb(place) + carry
-                - pair.limb(PRIME_LIMBS + place);
-            *difference.limb_mut(place) = sum & LIMB_MASK;
-            *difference.limb_mut(PRIME_LIMBS + place) = 0;
-            carry = sum >> LIMB_BITS;
-        }
-    }
-}
-
-impl PrivateKey {
     /// Blinding factors that no other operation uses at the same time.
     fn take_blinding(
         &self,
