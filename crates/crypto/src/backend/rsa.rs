@@ -7,7 +7,9 @@ use aws_lc_sys as lc;
 
 use super::handle::{Bytes, Handle};
 #[cfg(kernel_rsa)]
-use super::kernels::rsa::{KeyKernel, KeyParts, MODULUS_LEN, Recovered};
+use super::kernels::rsa::{
+    KeyKernel, MODULUS_LEN, Recovered, modulus_for_kernel, parts_for_kernel,
+};
 #[cfg(kernel_rsa)]
 use super::memory::constant_time_eq;
 use super::{append, check};
@@ -282,53 +284,6 @@ fn encode_pkcs1(hash: HashAlgorithm, digest: &[u8]) -> [u8; MODULUS_LEN] {
     end[digest_info.len()..].copy_from_slice(digest);
     block
 }
-
-/// The modulus of a key, if the kernel supports the key: it has 2048 bits, and the exponent is
-/// 65537.
-#[cfg(kernel_rsa)]
-fn modulus_for_kernel(key: &Handle<lc::RSA>) -> Option<[u8; MODULUS_LEN]> {
-    let (key, mut n) = (key.as_ptr(), [0; MODULUS_LEN]);
-    // SAFETY: the key is valid and has a modulus and an exponent; `n` is passed with its length.
-    let is_supported = unsafe {
-        lc::RSA_bits(key) as usize == 8 * MODULUS_LEN
-            && lc::BN_is_word(lc::RSA_get0_e(key), EXPONENT) == 1
-            && lc::BN_bn2bin_padded(n.as_mut_ptr(), n.len(), lc::RSA_get0_n(key)) == 1
-    };
-    is_supported.then_some(n)
-}
-
-/// The modulus and the other parts of a private key, if the kernel supports the key: it also has
-/// two primes of at most 1024 bits.
-#[cfg(kernel_rsa)]
-pub(super) fn parts_for_kernel(
-    key: &Handle<lc::RSA>,
-) -> Option<([u8; MODULUS_LEN], Box<KeyParts>)> {
-    let n = modulus_for_kernel(key)?;
-    let (key, mut parts) = (key.as_ptr(), KeyParts::zeros());
-    // SAFETY: the key is valid; the numbers belong to it, or are null if it lacks them.
-    let numbers = unsafe {
-        [
-            (lc::RSA_get0_p(key), &mut parts.p),
-            (lc::RSA_get0_q(key), &mut parts.q),
-            (lc::RSA_get0_dmp1(key), &mut parts.d_p),
-            (lc::RSA_get0_dmq1(key), &mut parts.d_q),
-            (lc::RSA_get0_iqmp(key), &mut parts.q_inverse),
-        ]
-    };
-    for (number, bytes) in numbers {
-        if number.is_null() {
-            return None;
-        }
-        // SAFETY: the number is valid; the bytes are passed with their length.
-        let code = unsafe { lc::BN_bn2bin_padded(bytes.as_mut_ptr(), bytes.len(), number) };
-        check(code, CryptoError::Internal).ok()?;
-    }
-    Some((n, parts))
-}
-
-/// The public exponent that the kernel supports.
-#[cfg(kernel_rsa)]
-const EXPONENT: u64 = 65537;
 
 /// AWS-LC's static description of a hash.
 pub(super) fn md(hash: HashAlgorithm) -> *const lc::EVP_MD {

@@ -6,10 +6,12 @@
 
 use core::slice::from_mut;
 
-use super::convert::{MODULUS_LEN, is_less, read_bytes};
-use super::montgomery::{Modulus, Number};
+use super::convert::{is_less, read_bytes};
+use super::montgomery::Modulus;
+use super::number::{MODULUS_LEN, Number};
 use super::operations::{Product, Square};
-use super::private::PrivateKey;
+use super::private_numbers::PrivateNumbers;
+use super::public::PublicKey;
 use super::scratch::Scratch;
 use super::vector::{Instructions, LANES};
 use crate::backend::memory::{fill_random, wipe, wipe_words};
@@ -36,10 +38,10 @@ impl Blinding {
     pub(super) fn compute(
         &mut self,
         run: impl Instructions,
-        key: &PrivateKey,
+        public: &PublicKey,
+        secret: &PrivateNumbers,
         scratch: &mut Scratch,
     ) {
-        let public = &key.public;
         let (r, r_squared) = (&scratch.base, &public.r_squared);
         run.run(Product::<LANES>::new(&public.modulus, r, r_squared, &mut self.inverse));
         self.factor = self.inverse;
@@ -51,7 +53,7 @@ impl Blinding {
 
         // By Fermat's little theorem. A number that is a multiple of a prime has no inverse, but
         // such a number would factor the modulus. Its signature would be rejected.
-        key.power_by_primes(run, key.inverse_exponents(), scratch);
+        secret.power_by_primes(run, public, &secret.inverse_exponents, scratch);
         let (inverse, result) = (&scratch.other, &mut self.inverse);
         run.run(Product::<LANES>::new(&public.modulus, inverse, r_squared, result));
         (self.uses, self.process) = (0, std::process::id());

@@ -5,27 +5,9 @@
 use core::hint::black_box;
 use core::ops::Range;
 
-use super::montgomery::Number;
+use super::number::{LIMBS, MODULUS_LEN, Number};
 use super::vector::{LIMB_BITS, LIMB_MASK};
 use crate::backend::memory::wipe;
-
-/// The length of a modulus in bytes.
-pub(crate) const MODULUS_LEN: usize = 256;
-
-/// The length of a prime in bytes.
-pub(super) const PRIME_LEN: usize = MODULUS_LEN / 2;
-
-/// The number of limbs of a modulus.
-pub(super) const LIMBS: usize = 40;
-
-/// The number of limbs of a prime.
-pub(super) const PRIME_LIMBS: usize = LIMBS / 2;
-
-/// The low 64 bits.
-#[allow(clippy::cast_possible_truncation)]
-pub(super) fn low_word(number: u128) -> u64 {
-    number as u64
-}
 
 /// Reads a big-endian number into limbs, starting at this place. The number of bytes must be that
 /// of a modulus or of a prime.

@@ -4,9 +4,8 @@
 //! Each access reads the whole table, and each lane keeps the entry that it needs. So neither
 //! branches nor addresses depend on the exponents.
 
-use super::convert::PRIME_LEN;
-use super::montgomery::{Field, Modulus, Number, VECTORS};
-use super::private::HALF;
+use super::montgomery::{Field, Modulus};
+use super::number::{HALF, Number, PRIME_LEN, VECTORS};
 use super::vector::{LANES, Lanes, Vector, Work};
 use crate::backend::memory::Word;
 

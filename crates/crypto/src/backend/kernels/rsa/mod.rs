@@ -3,12 +3,15 @@
 //! | what | where |
 //! |---|---|
 //! | vectors, in AVX-512 and portable | `vector.rs`, `avx512.rs`, `portable.rs` |
+//! | numbers of limbs | `number.rs` |
 //! | modular multiplication | `montgomery.rs` |
 //! | bytes and limbs | `convert.rs` |
 //! | single multiplications | `operations.rs` |
 //! | the public-key operation | `public.rs` |
-//! | the private-key operation | `private.rs`, over `exponentiation.rs` and `blinding.rs` |
-//! | its numbers and its memory | `private_numbers.rs`, `scratch.rs` |
+//! | the private-key operation | `private.rs`, over `blinding.rs` |
+//! | its numbers and powers | `private_numbers.rs`, over `exponentiation.rs` |
+//! | its memory | `scratch.rs` |
+//! | the parts of AWS-LC's keys | `key_parts.rs` |
 //! | faults that tests plant | `seams.rs` |
 //! | comparison with AWS-LC at run time | `self_test.rs`, with `raw_key.rs` |
 //!
@@ -26,7 +29,9 @@ mod avx512;
 mod blinding;
 mod convert;
 mod exponentiation;
+mod key_parts;
 mod montgomery;
+mod number;
 mod operations;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation)]
@@ -46,8 +51,9 @@ mod vector;
 use std::sync::OnceLock;
 
 use avx512::Avx512;
-pub(crate) use convert::MODULUS_LEN;
-pub(crate) use private::KeyParts;
+use key_parts::KeyParts;
+pub(in crate::backend) use key_parts::{modulus_for_kernel, parts_for_kernel};
+pub(crate) use number::MODULUS_LEN;
 use private::PrivateKey;
 pub(super) use private::rejected_signatures;
 use public::PublicKey;

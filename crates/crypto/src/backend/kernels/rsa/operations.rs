@@ -3,7 +3,8 @@
 //! Each is compiled once. Loading and storing numbers takes little time compared with a product, so
 //! only exponentiations keep numbers in vectors.
 
-use super::montgomery::{Field, Modulus, Number};
+use super::montgomery::{Field, Modulus};
+use super::number::Number;
 use super::vector::{Vector, Work};
 
 /// Computes `a b / R` modulo `n`, or two such products modulo two moduli.

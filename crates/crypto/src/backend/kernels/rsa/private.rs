@@ -2,7 +2,7 @@
 //!
 //! The exponentiations modulo both primes run side by side in the lanes of one vector. The base is
 //! blinded. Every result is verified with the public key before it is returned. See
-//! `exponentiation.rs` for the exponentiation, and `blinding.rs` for blinding factors.
+//! `private_numbers.rs` for the power, and `blinding.rs` for blinding factors.
 //!
 //! No branch and no address depends on a secret.
 
@@ -10,50 +10,22 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blinding::{Blinding, draw_below};
-use super::convert::{LIMBS, MODULUS_LEN, PRIME_LEN, PRIME_LIMBS, read_bytes, reduce, write_bytes};
-use super::exponentiation::{Exponentiate, Exponents, FillTable};
+use super::convert::{read_bytes, reduce, write_bytes};
+use super::key_parts::KeyParts;
 #[cfg(test)]
 use super::montgomery::Modulus;
-use super::montgomery::Number;
+#[cfg(test)]
+use super::number::Number;
+use super::number::{MODULUS_LEN, PRIME_LEN};
 use super::operations::Product;
-use super::private_numbers::{PrivateNumbers, add};
+use super::private_numbers::PrivateNumbers;
 use super::public::{Power, PublicKey};
 use super::scratch::{Scratch, ScratchBox};
-use super::seams::{Place, TABLE_ENTRY, fault_at, publish};
-use super::vector::{Instructions, LANES, LIMB_BITS, LIMB_MASK};
+use super::seams::{Place, fault_at, publish};
+use super::vector::{Instructions, LANES};
 use crate::backend::memory::{constant_time_eq, wipe, wipe_words};
 use crate::backend::stack;
 use crate::lock::Mutex;
-
-/// The lanes of a prime.
-pub(super) const HALF: usize = LANES / 2;
-
-/// The parts of a private key, big-endian. They are wiped on drop.
-pub(crate) struct KeyParts {
-    pub(crate) p: [u8; PRIME_LEN],
-    pub(crate) q: [u8; PRIME_LEN],
-    /// `d` modulo `p - 1`.
-    pub(crate) d_p: [u8; PRIME_LEN],
-    /// `d` modulo `q - 1`.
-    pub(crate) d_q: [u8; PRIME_LEN],
-    /// `1 / q` modulo `p`.
-    pub(crate) q_inverse: [u8; PRIME_LEN],
-}
-
-impl KeyParts {
-    pub(crate) fn zeros() -> Box<Self> {
-        let zeros = [0; PRIME_LEN];
-        Box::new(Self { p: zeros, q: zeros, d_p: zeros, d_q: zeros, q_inverse: zeros })
-    }
-}
-
-impl Drop for KeyParts {
-    fn drop(&mut self) {
-        for part in [&mut self.p, &mut self.q, &mut self.d_p, &mut self.d_q, &mut self.q_inverse] {
-            wipe(part);
-        }
-    }
-}
 
 /// A private key with the constants of its multiplications. It is always in a box, so that moves
 /// leave no copies.
@@ -143,7 +115,7 @@ impl PrivateKey {
         let Scratch { other, base, .. } = scratch;
         run.run(Product::<LANES>::new(modulus, other, &blinding.factor, base));
         fault_at(Place::Blinded, &mut scratch.base);
-        self.power_by_primes(run, &self.secret.exponents, scratch);
+        self.secret.power_by_primes(run, &self.public, &self.secret.exponents, scratch);
         let Scratch { other, result, .. } = scratch;
         run.run(Product::<LANES>::new(modulus, other, &blinding.inverse, result));
         fault_at(Place::Signature, &mut scratch.result);
@@ -156,67 +128,6 @@ impl PrivateKey {
         let mut found = [0; MODULUS_LEN];
         write_bytes(&scratch.result, &mut found);
         constant_time_eq(&found, block)
-    }
-
-    /// `scratch.base`, less than `3 n`, to the power of `d` or of another exponent for each prime,
-    /// modulo `n`. The result is `scratch.other`, and less than `3 n`.
-    pub(super) fn power_by_primes(
-        &self,
-        run: impl Instructions,
-        exponents: &Exponents,
-        scratch: &mut Scratch,
-    ) {
-        let secret = &self.secret;
-        // The base is `low + high R`. Modulo a prime, multiplied by R, it is the sum of the
-        // products of `low` and `R^2` and of `high` and `R^3`.
-        let Scratch { table, low, high, base, result, other } = scratch;
-        for place in 0..PRIME_LIMBS {
-            for start in [0, PRIME_LIMBS] {
-                *low.limb_mut(start + place) = base.limb(place);
-                *high.limb_mut(start + place) = base.limb(PRIME_LIMBS + place);
-            }
-        }
-        run.run(Product::<HALF>::new(&secret.primes, low, &secret.r_squared, result));
-        run.run(Product::<HALF>::new(&secret.primes, high, &secret.r_cubed, base));
-        for start in [0, PRIME_LIMBS] {
-            add(base, start, result);
-        }
-        fault_at(Place::Base, base);
-
-        let (primes, r_squared) = (&secret.primes, &secret.r_squared);
-        run.run(FillTable { primes, r_squared, base, table });
-        fault_at(Place::Table, &mut table[TABLE_ENTRY]);
-        run.run(Exponentiate { primes, exponents, table, result });
-        fault_at(Place::Power, result);
-        // Multiplying by 1 divides by R.
-        run.run(Product::<HALF>::new(primes, result, &Number::TWO_ONES, base));
-
-        // The results are `a` modulo `p` and `b` modulo `q`. The result modulo `n` is
-        // `b + q h`, where `h` is `(a - b) / q` modulo `p`.
-        self.subtract(base, low);
-        run.run(Product::<HALF>::new(primes, low, &secret.q_inverse, high));
-        fault_at(Place::Quotient, high);
-        run.run(Product::<LANES>::new(&self.public.modulus, high, &secret.q, other));
-        let mut carry = 0;
-        for place in 0..LIMBS {
-            let b = if place < PRIME_LIMBS { base.limb(PRIME_LIMBS + place) } else { 0 };
-            let sum = other.limb(place) + b + carry;
-            *other.limb_mut(place) = sum & LIMB_MASK;
-            carry = sum >> LIMB_BITS;
-        }
-        fault_at(Place::Recombined, other);
-    }
-
-    /// The difference of the two numbers in `pair`, modulo `p`, and zero.
-    fn subtract(&self, pair: &Number, difference: &mut Number) {
-        let mut carry = 0;
-        for place in 0..PRIME_LIMBS {
-            let sum = pair.limb(place) + self.secret.multiple_of_p.limb(place) + carry
-                - pair.limb(PRIME_LIMBS + place);
-            *difference.limb_mut(place) = sum & LIMB_MASK;
-            *difference.limb_mut(PRIME_LIMBS + place) = 0;
-            carry = sum >> LIMB_BITS;
-        }
     }
 
     /// Blinding factors that no other operation uses at the same time.
@@ -234,7 +145,7 @@ impl PrivateKey {
         if !draw_below(&self.public.modulus.n, &mut scratch.base) {
             return None;
         }
-        stack::wipe_after(&mut || blinding.compute(run, self, scratch));
+        stack::wipe_after(&mut || blinding.compute(run, &self.public, &self.secret, scratch));
         Some(blinding)
     }
 
@@ -243,10 +154,6 @@ impl PrivateKey {
         if stored.len() < MAX_BLINDINGS {
             stored.push(blinding);
         }
-    }
-
-    pub(super) fn inverse_exponents(&self) -> &Exponents {
-        &self.secret.inverse_exponents
     }
 }
 
@@ -290,7 +197,7 @@ impl PrivateKey {
         scratch: &mut Scratch,
     ) {
         let mut blinding = Blinding::zeros();
-        blinding.compute(run, self, scratch);
+        blinding.compute(run, &self.public, &self.secret, scratch);
         blinding.square(run, &self.public.modulus);
         let mut signature = [0; MODULUS_LEN];
         assert!(self.sign_with(run, &blinding, block, scratch, &mut signature));

@@ -1,13 +1,16 @@
-//! The numbers of a private key that the kernel uses.
+//! The numbers of a private key that the kernel uses, and powers by its primes.
 //!
 //! The time of these functions does not depend on the numbers.
 
-use super::convert::{PRIME_LIMBS, read_bytes, subtract_unless_less};
-use super::exponentiation::Exponents;
-use super::montgomery::{Modulus, Number};
+use super::convert::{read_bytes, subtract_unless_less};
+use super::exponentiation::{Exponentiate, Exponents, FillTable};
+use super::key_parts::KeyParts;
+use super::montgomery::Modulus;
+use super::number::{HALF, LIMBS, Number, PRIME_LIMBS};
 use super::operations::{Product, Square};
-use super::private::{HALF, KeyParts};
 use super::public::PublicKey;
+use super::scratch::Scratch;
+use super::seams::{Place, TABLE_ENTRY, fault_at};
 use super::vector::{Instructions, LANES, LIMB_BITS, LIMB_MASK};
 use crate::backend::memory::Word;
 
@@ -90,10 +93,71 @@ impl PrivateNumbers {
             *number.limb_mut(place) = if place > 0 { limb - 2 } else { limb };
         }
     }
+
+    /// `scratch.base`, less than `3 n`, to the power of `d` or of another exponent for each prime,
+    /// modulo `n`. The result is `scratch.other`, and less than `3 n`.
+    pub(super) fn power_by_primes(
+        &self,
+        run: impl Instructions,
+        public: &PublicKey,
+        exponents: &Exponents,
+        scratch: &mut Scratch,
+    ) {
+        // The base is `low + high R`. Modulo a prime, multiplied by R, it is the sum of the
+        // products of `low` and `R^2` and of `high` and `R^3`.
+        let Scratch { table, low, high, base, result, other } = scratch;
+        for place in 0..PRIME_LIMBS {
+            for start in [0, PRIME_LIMBS] {
+                *low.limb_mut(start + place) = base.limb(place);
+                *high.limb_mut(start + place) = base.limb(PRIME_LIMBS + place);
+            }
+        }
+        run.run(Product::<HALF>::new(&self.primes, low, &self.r_squared, result));
+        run.run(Product::<HALF>::new(&self.primes, high, &self.r_cubed, base));
+        for start in [0, PRIME_LIMBS] {
+            add(base, start, result);
+        }
+        fault_at(Place::Base, base);
+
+        let (primes, r_squared) = (&self.primes, &self.r_squared);
+        run.run(FillTable { primes, r_squared, base, table });
+        fault_at(Place::Table, &mut table[TABLE_ENTRY]);
+        run.run(Exponentiate { primes, exponents, table, result });
+        fault_at(Place::Power, result);
+        // Multiplying by 1 divides by R.
+        run.run(Product::<HALF>::new(primes, result, &Number::TWO_ONES, base));
+
+        // The results are `a` modulo `p` and `b` modulo `q`. The result modulo `n` is
+        // `b + q h`, where `h` is `(a - b) / q` modulo `p`.
+        self.subtract(base, low);
+        run.run(Product::<HALF>::new(primes, low, &self.q_inverse, high));
+        fault_at(Place::Quotient, high);
+        run.run(Product::<LANES>::new(&public.modulus, high, &self.q, other));
+        let mut carry = 0;
+        for place in 0..LIMBS {
+            let b = if place < PRIME_LIMBS { base.limb(PRIME_LIMBS + place) } else { 0 };
+            let sum = other.limb(place) + b + carry;
+            *other.limb_mut(place) = sum & LIMB_MASK;
+            carry = sum >> LIMB_BITS;
+        }
+        fault_at(Place::Recombined, other);
+    }
+
+    /// The difference of the two numbers in `pair`, modulo `p`, and zero.
+    fn subtract(&self, pair: &Number, difference: &mut Number) {
+        let mut carry = 0;
+        for place in 0..PRIME_LIMBS {
+            let sum = pair.limb(place) + self.multiple_of_p.limb(place) + carry
+                - pair.limb(PRIME_LIMBS + place);
+            *difference.limb_mut(place) = sum & LIMB_MASK;
+            *difference.limb_mut(PRIME_LIMBS + place) = 0;
+            carry = sum >> LIMB_BITS;
+        }
+    }
 }
 
 /// Adds a number of a pair, at `start`, to the same number of another pair.
-pub(super) fn add(pair: &mut Number, start: usize, other: &Number) {
+fn add(pair: &mut Number, start: usize, other: &Number) {
     let mut carry = 0;
     for place in start..start + PRIME_LIMBS {
         let sum = pair.limb(place) + other.limb(place) + carry;

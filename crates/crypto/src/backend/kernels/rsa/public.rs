@@ -3,8 +3,9 @@
 //! Nothing here is secret, except that `private.rs` also uses it on a signature before that is
 //! known to be right. See `montgomery.rs` for the arithmetic.
 
-use super::convert::{LIMBS, MODULUS_LEN, is_less, low_word, read_bytes, reduce, write_bytes};
-use super::montgomery::{Field, Modulus, Number};
+use super::convert::{is_less, read_bytes, reduce, write_bytes};
+use super::montgomery::{Field, Modulus};
+use super::number::{LIMBS, MODULUS_LEN, Number, low_word};
 use super::operations::Square;
 use super::vector::{Instructions, LANES, LIMB_BITS, LIMB_MASK, Vector, Work};
 

@@ -4,11 +4,10 @@
 
 use aws_lc_sys as lc;
 
-use super::convert::MODULUS_LEN;
-use super::private::KeyParts;
+use super::key_parts::{KeyParts, parts_for_kernel};
+use super::number::MODULUS_LEN;
 use crate::backend::check;
 use crate::backend::handle::Handle;
-use crate::backend::rsa::parts_for_kernel;
 use crate::error::CryptoError;
 
 /// A key that uses AWS-LC only, with which the kernel is compared. Its exponent is 65537.

@@ -7,7 +7,7 @@ use super::exponentiation::FillTable;
 use super::exponentiation::TABLE_LEN;
 #[cfg(test)]
 use super::montgomery::Modulus;
-use super::montgomery::Number;
+use super::number::Number;
 #[cfg(test)]
 use super::vector::Instructions;
 use crate::backend::memory::{Word, wipe_words};

@@ -1,7 +1,7 @@
 //! Test seams of the private-key operation: planted faults, which show that no wrong signature is
 //! returned, and marks of what is public, for the check of constant time. Other builds have none.
 
-use super::montgomery::Number;
+use super::number::Number;
 
 /// The intermediate values of a private-key operation, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use core::hint::black_box;
 
 use super::super::trial::Trial;
 use super::avx512::Avx512;
-use super::convert::{MODULUS_LEN, PRIME_LEN};
+use super::number::{MODULUS_LEN, PRIME_LEN};
 use super::private::PrivateKey;
 use super::public::PublicKey;
 use super::raw_key::RawKey;

@@ -12,7 +12,7 @@ use core::ptr;
 use aws_lc_sys as lc;
 
 use super::avx512::Avx512;
-use super::montgomery::Number;
+use super::number::Number;
 use super::portable::Portable;
 use super::vector::{Instructions, LIMB_BITS};
 

@@ -1,7 +1,8 @@
 //! Carries, products, conversions and reductions.
 
-use super::super::convert::{LIMBS, MODULUS_LEN, read_bytes, reduce, write_bytes};
-use super::super::montgomery::{Field, Modulus, Number};
+use super::super::convert::{read_bytes, reduce, write_bytes};
+use super::super::montgomery::{Field, Modulus};
+use super::super::number::{LIMBS, MODULUS_LEN, Number};
 use super::super::vector::{LANES, LIMB_MASK, Vector, Work};
 use super::*;
 

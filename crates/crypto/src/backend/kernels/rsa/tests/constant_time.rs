@@ -7,11 +7,11 @@
 use core::hint::black_box;
 use std::time::Instant;
 
-use super::super::convert::{MODULUS_LEN, PRIME_LEN};
 use super::super::exponentiation::{Exponentiate, Exponents, TABLE_LEN};
 use super::super::montgomery::Modulus;
+use super::super::number::{HALF, MODULUS_LEN, PRIME_LEN};
 use super::super::operations::{Product, Square};
-use super::super::private::{HALF, PrivateKey};
+use super::super::private::PrivateKey;
 use super::super::seams::PUBLISH;
 use super::keys::TestKey;
 use super::*;

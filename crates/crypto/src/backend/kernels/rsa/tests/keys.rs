@@ -1,6 +1,6 @@
 //! Random keys of AWS-LC, and its operations on them.
 
-use super::super::convert::MODULUS_LEN;
+use super::super::number::MODULUS_LEN;
 use super::super::raw_key::RawKey;
 use super::super::self_test::Bytes;
 use super::*;

@@ -3,10 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use super::super::convert::{MODULUS_LEN, PRIME_LEN};
 use super::super::exponentiation::{Exponentiate, Exponents, FillTable, TABLE_LEN};
+use super::super::key_parts::KeyParts;
 use super::super::montgomery::Modulus;
-use super::super::private::{HALF, KeyParts, PrivateKey, rejected_signatures};
+use super::super::number::{HALF, MODULUS_LEN, PRIME_LEN};
+use super::super::private::{PrivateKey, rejected_signatures};
 use super::super::raw_key::RawKey;
 use super::super::seams::{PLANTED, Place, TABLE_ENTRY};
 use super::super::self_test::{self, Bytes};

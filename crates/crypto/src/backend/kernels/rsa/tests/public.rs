@@ -1,6 +1,6 @@
 //! The public-key operation and its constants.
 
-use super::super::convert::MODULUS_LEN;
+use super::super::number::MODULUS_LEN;
 use super::super::public::PublicKey;
 use super::super::self_test::{self, Bytes};
 use super::*;

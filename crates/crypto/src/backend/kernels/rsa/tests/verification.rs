@@ -1,7 +1,7 @@
 //! Verification with the kernel: wrong signatures of every kind are refused, and every answer is
 //! AWS-LC's.
 
-use super::super::convert::MODULUS_LEN;
+use super::super::number::MODULUS_LEN;
 use super::super::self_test::Bytes;
 use super::keys::TestKey;
 use super::*;
