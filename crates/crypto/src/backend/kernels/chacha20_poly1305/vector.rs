@@ -121,9 +121,11 @@ pub(super) trait Vector: Copy {
 
     /// The sum of the eight words.
     fn sum64(self) -> u64;
+}
 
-    // The functions below are compiled as functions of their own, with the vector's instructions.
-
+/// The parts of ChaCha20 and Poly1305 that are compiled as functions of their own, with the
+/// vector's instructions.
+pub(super) trait Subroutines: Vector {
     /// [`chacha20::rows`](super::chacha20::rows) for one to eight sets.
     fn rows(
         proof: Self::Proof,
