@@ -7,7 +7,8 @@ use super::TAG_LEN;
 use super::chacha20::{self, Block, Start};
 use super::message::{self, Stream, Text};
 use super::poly1305::{Lanes, Powers};
-use super::vector::{Subroutines, Vector};
+use super::subroutines::Subroutines;
+use super::vector::Vector;
 
 /// Whether the processor has the instructions, and VBMI: processors without it lower their clock
 /// for vectors of 512 bits.

@@ -13,7 +13,8 @@ use super::TAG_LEN;
 use super::chacha20::{self, Block, CHUNK, Start};
 use super::poly1305::{BLOCK, GROUP, Lanes};
 use super::scalar::{self, OneTimeKey};
-use super::vector::{Subroutines, Vector};
+use super::subroutines::Subroutines;
+use super::vector::Vector;
 
 /// The bytes of a block of key stream.
 const STREAM: usize = size_of::<Block>();

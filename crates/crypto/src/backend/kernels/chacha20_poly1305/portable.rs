@@ -7,7 +7,8 @@ use core::mem::MaybeUninit;
 
 use super::chacha20::{self, Block, Start};
 use super::poly1305::{Lanes, Powers};
-use super::vector::{Subroutines, Vector};
+use super::subroutines::Subroutines;
+use super::vector::Vector;
 
 /// Eight words of 64 bits.
 #[derive(Clone, Copy)]

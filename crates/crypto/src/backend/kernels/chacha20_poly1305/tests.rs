@@ -9,7 +9,7 @@ use super::poly1305::{BLOCK, GROUP, Lanes};
 use super::portable::Portable;
 use super::scalar::{self, OneTimeKey};
 use super::self_test::{Input, LENGTHS, matches_aws_lc};
-use super::vector::Subroutines;
+use super::subroutines::Subroutines;
 use super::*;
 use crate::backend::aead::AeadContext;
 use crate::backend::kernels::chacha20_poly1305::avx512::Zmm;
