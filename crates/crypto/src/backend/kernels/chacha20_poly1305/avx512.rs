@@ -7,6 +7,7 @@ use super::TAG_LEN;
 use super::chacha20::{self, Block, Start};
 use super::message::{self, Stream, Text};
 use super::poly1305::{Lanes, Powers};
+use super::subroutines::Subroutines;
 use super::vector::Vector;
 
 /// Whether the processor has the instructions, and VBMI: processors without it lower their clock
@@ -333,7 +334,9 @@ impl Vector for Zmm {
         // SAFETY: see above.
         unsafe { x86::_mm512_reduce_add_epi64(self.0) }.cast_unsigned()
     }
+}
 
+impl Subroutines for Zmm {
     #[inline(always)]
     fn rows(
         proof: Available,

@@ -13,6 +13,7 @@ use super::TAG_LEN;
 use super::chacha20::{self, Block, CHUNK, Start};
 use super::poly1305::{BLOCK, GROUP, Lanes};
 use super::scalar::{self, OneTimeKey};
+use super::subroutines::Subroutines;
 use super::vector::Vector;
 
 /// The bytes of a block of key stream.
@@ -143,7 +144,7 @@ unsafe fn blocks(memory: &mut [MaybeUninit<Block>], count: usize) -> &mut [Block
 ///
 /// The memory of the text must be as [`Text`] requires.
 #[inline(always)]
-pub(super) unsafe fn short<V: Vector, const SEAL: bool>(
+pub(super) unsafe fn short<V: Subroutines, const SEAL: bool>(
     proof: V::Proof,
     start: Start<'_>,
     aad: &[u8],
@@ -182,7 +183,7 @@ pub(super) unsafe fn short<V: Vector, const SEAL: bool>(
 ///
 /// The memory of the text must be as [`Text`] requires.
 #[inline(always)]
-pub(super) unsafe fn long<V: Vector, const SEAL: bool>(
+pub(super) unsafe fn long<V: Subroutines, const SEAL: bool>(
     proof: V::Proof,
     start: Start<'_>,
     aad: &[u8],

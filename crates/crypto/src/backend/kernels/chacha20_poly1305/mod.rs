@@ -1,8 +1,9 @@
 //! ChaCha20-Poly1305, RFC 8439 2.8, with AVX-512.
 //!
 //! See `message.rs` for the AEAD, `chacha20.rs`, `poly1305.rs` and `scalar.rs` for its parts,
-//! `vector.rs` for the operations that they use, and `avx512.rs` for the instructions. The
-//! algorithms are generic over the vector: tests run the same text without vector instructions.
+//! `vector.rs` for the operations that they use, `subroutines.rs` for what is not inlined into the
+//! AEAD, and `avx512.rs` for the instructions. The algorithms are generic over the vector: tests
+//! run the same text without vector instructions.
 //!
 //! # Why this is sound
 //!
@@ -29,6 +30,7 @@ mod poly1305;
 mod portable;
 mod scalar;
 mod self_test;
+mod subroutines;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "takes parts of words")]
 mod tests;

@@ -7,6 +7,7 @@ use core::mem::MaybeUninit;
 
 use super::chacha20::{self, Block, Start};
 use super::poly1305::{Lanes, Powers};
+use super::subroutines::Subroutines;
 use super::vector::Vector;
 
 /// Eight words of 64 bits.
@@ -196,7 +197,9 @@ impl Vector for Portable {
     fn sum64(self) -> u64 {
         self.0.into_iter().fold(0, u64::wrapping_add)
     }
+}
 
+impl Subroutines for Portable {
     fn rows(
         (): (),
         sets: usize,

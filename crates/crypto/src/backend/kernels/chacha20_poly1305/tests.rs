@@ -9,7 +9,7 @@ use super::poly1305::{BLOCK, GROUP, Lanes};
 use super::portable::Portable;
 use super::scalar::{self, OneTimeKey};
 use super::self_test::{Input, LENGTHS, matches_aws_lc};
-use super::vector::Vector;
+use super::subroutines::Subroutines;
 use super::*;
 use crate::backend::aead::AeadContext;
 use crate::backend::kernels::chacha20_poly1305::avx512::Zmm;
@@ -277,7 +277,7 @@ fn portable_vectors_give_the_same_results_as_avx_512() {
 /// Rows and chunks whose counters go from the highest number to zero, as no text does.
 #[test]
 fn counters_wrap() {
-    fn check<V: Vector>(proof: V::Proof) {
+    fn check<V: Subroutines>(proof: V::Proof) {
         let (nonce, zeros) = ([3; 12], [0; message::CHUNK_LEN]);
         let start = Start { key: &SECRET, nonce: &nonce };
         let block = |counter| definition::block(&SECRET, counter, &nonce);
@@ -315,7 +315,7 @@ fn scalar_tag(key: &[u8; 32], message: &[u8]) -> [u8; 16] {
 }
 
 /// Poly1305 of whole blocks, at least one, in lanes. The first `begin` blocks are absorbed before.
-fn tag_in_lanes<V: Vector>(
+fn tag_in_lanes<V: Subroutines>(
     proof: V::Proof,
     key: &[u8; 32],
     message: &[u8],

@@ -3,11 +3,6 @@
 //! See `avx512.rs` for the instructions, and `portable.rs` for an implementation without vector
 //! instructions, with which Miri and Valgrind run the same algorithms.
 
-use core::mem::MaybeUninit;
-
-use super::chacha20::{Block, Start};
-use super::poly1305::{Lanes, Powers};
-
 /// 512 bits: sixteen words of 32 bits, eight words of 64 bits, or four quarters of four words.
 /// All words are little-endian.
 pub(super) trait Vector: Copy {
@@ -121,50 +116,6 @@ pub(super) trait Vector: Copy {
 
     /// The sum of the eight words.
     fn sum64(self) -> u64;
-
-    // The functions below are compiled as functions of their own, with the vector's instructions.
-
-    /// [`chacha20::rows`](super::chacha20::rows) for one to eight sets.
-    fn rows(
-        proof: Self::Proof,
-        sets: usize,
-        start: Start<'_>,
-        counters: [u32; 2],
-        out: &mut [MaybeUninit<Block>],
-    );
-
-    /// [`chacha20::chunk`](super::chacha20::chunk).
-    ///
-    /// # Safety
-    ///
-    /// As there.
-    unsafe fn chunk(
-        proof: Self::Proof,
-        start: Start<'_>,
-        counter: u32,
-        input: *const u8,
-        output: *mut u8,
-    );
-
-    /// [`Powers::write`].
-    fn powers(
-        place: &mut MaybeUninit<Powers<Self>>,
-        proof: Self::Proof,
-        r: [u64; 2],
-        groups: usize,
-    ) -> &Powers<Self>;
-
-    /// [`Lanes::absorb`].
-    ///
-    /// # Safety
-    ///
-    /// As there.
-    unsafe fn absorb(
-        lanes: &mut Lanes<Self>,
-        powers: &Powers<Self>,
-        from: *const u8,
-        groups: usize,
-    );
 }
 
 // For `rotate_row`: two bits for the source of each word, the lowest bits for the first word.
