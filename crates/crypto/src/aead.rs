@@ -2,7 +2,8 @@
 //!
 //! Each operation writes its result to the caller's buffer. Only [`AeadKey::seal`] copies its input
 //! to that buffer first, if there are extra bytes and AWS-LC computes ChaCha20-Poly1305. The
-//! caller must never use a nonce twice with one key. See `backend/aead.rs` for the calls of AWS-LC.
+//! caller must never use a nonce twice with one key. See `backend/evp_aead.rs` for the calls of
+//! AWS-LC.
 
 use core::fmt;
 

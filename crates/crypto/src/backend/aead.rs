@@ -1,22 +1,21 @@
-//! `EVP_AEAD_CTX`: one expanded key, created in its box and never moved.
+//! AEAD: one expanded key, of AWS-LC or of a kernel, created in its box and never moved.
 //!
 //! A key has four operations: sealing and opening, each in place or into another buffer. See
 //! `aead.rs` above, which splits the buffers.
 
-#[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
-use core::mem::ManuallyDrop;
-use core::mem::MaybeUninit;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr;
 
 use aws_lc_sys as lc;
 
+use super::evp_aead;
 #[cfg(kernel_aes_gcm)]
 use super::kernels::aes_gcm;
 #[cfg(kernel_chacha20_poly1305)]
 use super::kernels::chacha20_poly1305;
 #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
 use super::kernels::{self, Kernel};
-use super::{check, memory::cleanse};
+use super::memory::cleanse;
 use crate::algorithm::AeadAlgorithm;
 use crate::error::CryptoError;
 
@@ -33,9 +32,8 @@ pub(crate) struct AeadContext(Box<Cell>);
 union Cell {
     /// The address of AWS-LC's table of the algorithm, or a number that stands for another form.
     first_word: usize,
-    /// A context on which `EVP_AEAD_CTX_init` has succeeded. It is `MaybeUninit` because an
-    /// algorithm defines only the part of the state that it uses.
-    aws_lc: MaybeUninit<lc::EVP_AEAD_CTX>,
+    /// A context of AWS-LC.
+    aws_lc: ManuallyDrop<evp_aead::Context>,
     /// A key of the AES-GCM kernel.
     #[cfg(kernel_aes_gcm)]
     aes_gcm: ManuallyDrop<KernelKey<aes_gcm::Key>>,
@@ -77,43 +75,27 @@ const _: () = {
     assert!(size_of::<Cell>() == size_of::<lc::EVP_AEAD_CTX>());
 };
 
-// SAFETY: the context owns everything it points to except the algorithm's table, which is static
-// and immutable. No call below writes to it between `EVP_AEAD_CTX_init` and the clean-up: seal
-// and open take it `const` and AWS-LC documents concurrent use as allowed. Other forms are plain
-// bytes, which do not change after their initialisation.
-unsafe impl Send for Cell {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Cell {}
-
 impl AeadContext {
     pub(crate) fn new(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
         Self::make(|cell| Cell::init(cell, algorithm, key))
     }
 
     /// A context that uses AWS-LC, for comparisons.
-    #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
+    #[cfg(all(test, any(kernel_aes_gcm, kernel_chacha20_poly1305)))]
     pub(crate) fn by_aws_lc(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
         Self::make(|cell| Cell::init_aws_lc(cell, algorithm, key))
     }
 
-    /// A context that uses a kernel of this crate, even if it is not faster than AWS-LC; for
+    /// A context that uses the AES-GCM kernel, even if it is not faster than AWS-LC; for
     /// comparisons.
-    #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
+    #[cfg(all(test, kernel_aes_gcm))]
     pub(crate) fn by_kernel(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
         Self::make(|cell| match algorithm {
-            #[cfg(kernel_aes_gcm)]
             AeadAlgorithm::Aes128Gcm | AeadAlgorithm::Aes256Gcm
                 if aes_gcm::is_available() && key.len() == algorithm.key_len() =>
             {
                 // SAFETY: the instructions are available, and the length is right.
                 unsafe { Cell::init_aes_gcm(cell, key) };
-                Ok(())
-            }
-            #[cfg(kernel_chacha20_poly1305)]
-            AeadAlgorithm::ChaCha20Poly1305 if chacha20_poly1305::is_available() => {
-                let key = key.try_into().map_err(|_| CryptoError::InvalidKey)?;
-                // SAFETY: the instructions are available.
-                unsafe { Cell::init_chacha20_poly1305(cell, key) };
                 Ok(())
             }
             _ => Err(CryptoError::Internal),
@@ -162,13 +144,7 @@ impl AeadContext {
     ) -> Result<(), CryptoError> {
         assert!(out.len() == input.len() + extra.len() + TAG_LEN);
         match self.0.form() {
-            Form::AwsLc => {
-                let (body, tail) = out.split_at_mut(input.len());
-                let (from, to) = (input.as_ptr(), body.as_mut_ptr());
-                // SAFETY: `body` has `input.len()` bytes, and `tail` has its length; both are
-                // exclusive borrows, so neither overlaps the other or an input.
-                unsafe { self.seal_raw(nonce, aad, from, to, input.len(), extra, tail) }
-            }
+            Form::AwsLc => self.0.aws_lc().seal(nonce, aad, input, extra, out),
             #[cfg(kernel_aes_gcm)]
             Form::AesGcm => {
                 let (body, tag) = out.split_at_mut(input.len() + extra.len());
@@ -201,15 +177,11 @@ impl AeadContext {
         tag: &mut [u8],
     ) -> Result<(), CryptoError> {
         assert!(tag.len() == TAG_LEN);
-        let (out, len) = (body.as_mut_ptr(), body.len());
         match self.0.form() {
-            // SAFETY: input and output are the same, which AWS-LC allows; `tag` is a separate
-            // borrow.
-            Form::AwsLc => unsafe {
-                self.seal_raw(nonce, aad, out.cast_const(), out, len, &[], tag)
-            },
+            Form::AwsLc => self.0.aws_lc().seal_in_place(nonce, aad, body, tag),
             #[cfg(kernel_aes_gcm)]
             Form::AesGcm => {
+                let (out, len) = (body.as_mut_ptr(), body.len());
                 let data = aes_gcm::Data { input: out.cast_const(), out, len };
                 // SAFETY: input and output are the same; `tag` has 16 bytes and is a separate
                 // borrow.
@@ -217,8 +189,9 @@ impl AeadContext {
             }
             #[cfg(kernel_chacha20_poly1305)]
             Form::ChaCha20Poly1305 => {
-                let input = out.cast_const();
-                let text = chacha20_poly1305::Text { input, len, extra: &[], output: out };
+                let (output, len) = (body.as_mut_ptr(), body.len());
+                let input = output.cast_const();
+                let text = chacha20_poly1305::Text { input, len, extra: &[], output };
                 // SAFETY: input and output are the same; `tag` is a separate borrow of the length
                 // of a tag.
                 unsafe { self.0.chacha20_poly1305().seal(nonce, aad, text, tag.as_mut_ptr()) }
@@ -237,22 +210,21 @@ impl AeadContext {
         out: &mut [u8],
     ) -> Result<(), CryptoError> {
         assert!(out.len() == body.len());
-        let (from, to) = (body.as_ptr(), out.as_mut_ptr());
         match self.0.form() {
-            // SAFETY: `out` has `body.len()` bytes and is an exclusive borrow.
-            Form::AwsLc => unsafe { self.open_raw(nonce, aad, from, to, body.len(), tag) },
+            Form::AwsLc => self.0.aws_lc().open(nonce, aad, body, tag, out),
             #[cfg(kernel_aes_gcm)]
             Form::AesGcm => {
-                let data = aes_gcm::Data { input: from, out: to, len: body.len() };
+                let (input, out, len) = (body.as_ptr(), out.as_mut_ptr(), body.len());
+                let data = aes_gcm::Data { input, out, len };
                 let tag = tag.try_into().map_err(|_| CryptoError::Rejected)?;
-                // SAFETY: as above.
+                // SAFETY: `out` has `body.len()` bytes and is an exclusive borrow.
                 unsafe { self.0.aes_gcm().open(nonce, aad, data, tag) }
             }
             #[cfg(kernel_chacha20_poly1305)]
             Form::ChaCha20Poly1305 => {
-                let (input, len, output) = (from, body.len(), to);
+                let (input, output, len) = (body.as_ptr(), out.as_mut_ptr(), body.len());
                 let text = chacha20_poly1305::Text { input, len, extra: &[], output };
-                // SAFETY: as above.
+                // SAFETY: `out` has `body.len()` bytes and is an exclusive borrow.
                 unsafe { self.0.chacha20_poly1305().open(nonce, aad, text, tag) }
             }
         }
@@ -267,12 +239,11 @@ impl AeadContext {
         body: &mut [u8],
         tag: &[u8],
     ) -> Result<(), CryptoError> {
-        let (out, len) = (body.as_mut_ptr(), body.len());
         match self.0.form() {
-            // SAFETY: input and output are the same, which AWS-LC allows.
-            Form::AwsLc => unsafe { self.open_raw(nonce, aad, out.cast_const(), out, len, tag) },
+            Form::AwsLc => self.0.aws_lc().open_in_place(nonce, aad, body, tag),
             #[cfg(kernel_aes_gcm)]
             Form::AesGcm => {
+                let (out, len) = (body.as_mut_ptr(), body.len());
                 let data = aes_gcm::Data { input: out.cast_const(), out, len };
                 let tag = tag.try_into().map_err(|_| CryptoError::Rejected)?;
                 // SAFETY: input and output are the same.
@@ -280,90 +251,13 @@ impl AeadContext {
             }
             #[cfg(kernel_chacha20_poly1305)]
             Form::ChaCha20Poly1305 => {
-                let input = out.cast_const();
-                let text = chacha20_poly1305::Text { input, len, extra: &[], output: out };
+                let (output, len) = (body.as_mut_ptr(), body.len());
+                let input = output.cast_const();
+                let text = chacha20_poly1305::Text { input, len, extra: &[], output };
                 // SAFETY: input and output are the same.
                 unsafe { self.0.chacha20_poly1305().open(nonce, aad, text, tag) }
             }
         }
-    }
-
-    /// # Safety
-    ///
-    /// The context must be AWS-LC's.
-    /// `input` must be readable and `out` writable for `len` bytes. They must be at the same
-    /// address or not overlap, and neither may overlap `tail`, of `extra.len() + TAG_LEN` bytes.
-    #[inline]
-    #[allow(clippy::too_many_arguments, reason = "the parameters of the AEAD interface")]
-    unsafe fn seal_raw(
-        &self,
-        nonce: &[u8; 12],
-        aad: &[u8],
-        input: *const u8,
-        out: *mut u8,
-        len: usize,
-        extra: &[u8],
-        tail: &mut [u8],
-    ) -> Result<(), CryptoError> {
-        let mut written = 0;
-        // SAFETY: every pointer is passed with the length of its slice (for `input` and `out` by
-        // the caller's promise); the context is initialised.
-        let code = unsafe {
-            lc::EVP_AEAD_CTX_seal_scatter(
-                self.0.aws_lc(),
-                out,
-                tail.as_mut_ptr(),
-                &raw mut written,
-                tail.len(),
-                nonce.as_ptr(),
-                nonce.len(),
-                input,
-                len,
-                extra.as_ptr(),
-                extra.len(),
-                aad.as_ptr(),
-                aad.len(),
-            )
-        };
-        // The lengths and aliasing are checked above, so the only remaining failure is the
-        // algorithm's limit.
-        check(code, CryptoError::LimitExceeded)?;
-        debug_assert_eq!(written, tail.len());
-        Ok(())
-    }
-
-    /// # Safety
-    ///
-    /// The context must be AWS-LC's.
-    /// `input` must be readable and `out` writable for `len` bytes. They must be at the same
-    /// address or not overlap.
-    #[inline]
-    #[allow(clippy::too_many_arguments, reason = "the parameters of the AEAD interface")]
-    unsafe fn open_raw(
-        &self,
-        nonce: &[u8; 12],
-        aad: &[u8],
-        input: *const u8,
-        out: *mut u8,
-        len: usize,
-        tag: &[u8],
-    ) -> Result<(), CryptoError> {
-        // SAFETY: as in `seal_raw`. On failure AWS-LC fills all of `out` with zeros.
-        let code = unsafe {
-            lc::EVP_AEAD_CTX_open_gather(
-                self.0.aws_lc(),
-                out,
-                nonce.as_ptr(),
-                nonce.len(),
-                input,
-                len,
-                tag.as_ptr(),
-                tag.len(),
-                aad.as_ptr(),
-                aad.len(),
-            )
-        };
-        check(code, CryptoError::Rejected)
     }
 }
 
@@ -429,21 +323,10 @@ impl Cell {
         algorithm: AeadAlgorithm,
         key: &[u8],
     ) -> Result<(), CryptoError> {
-        // SAFETY: these functions return pointers to static tables.
-        let aead = unsafe {
-            match algorithm {
-                AeadAlgorithm::Aes128Gcm => lc::EVP_aead_aes_128_gcm(),
-                AeadAlgorithm::Aes256Gcm => lc::EVP_aead_aes_256_gcm(),
-                AeadAlgorithm::ChaCha20Poly1305 => lc::EVP_aead_chacha20_poly1305(),
-            }
-        };
-        let context = cell.as_mut_ptr().cast::<lc::EVP_AEAD_CTX>();
-        // SAFETY: `Cell` is a union with the context, so `context` is aligned and large enough;
-        // `key` is passed with its length; there is no engine.
-        let code = unsafe {
-            lc::EVP_AEAD_CTX_init(context, aead, key.as_ptr(), key.len(), TAG_LEN, ptr::null_mut())
-        };
-        check(code, CryptoError::Internal)
+        // SAFETY: `Cell` is a union with the context, so the place is aligned and large enough, and
+        // it is exclusively borrowed.
+        let place = unsafe { &mut *cell.as_mut_ptr().cast::<MaybeUninit<evp_aead::Context>>() };
+        evp_aead::Context::init(place, algorithm, key)
     }
 
     #[inline(always)]
@@ -478,17 +361,18 @@ impl Cell {
 
     /// The context, if the form is AWS-LC's.
     #[inline(always)]
-    fn aws_lc(&self) -> *const lc::EVP_AEAD_CTX {
+    fn aws_lc(&self) -> &evp_aead::Context {
         debug_assert!(self.form() == Form::AwsLc);
-        (&raw const self.aws_lc).cast()
+        // SAFETY: callers have checked the form.
+        unsafe { &self.aws_lc }
     }
 }
 
 impl Drop for Cell {
     fn drop(&mut self) {
         match self.form() {
-            // SAFETY: the context is initialised, and not used again after this.
-            Form::AwsLc => unsafe { lc::EVP_AEAD_CTX_cleanup((&raw mut self.aws_lc).cast()) },
+            // SAFETY: the form is AWS-LC's, and the context is not used again after this.
+            Form::AwsLc => unsafe { (*self.aws_lc).clean_up() },
             #[cfg(kernel_aes_gcm)]
             Form::AesGcm => {}
             #[cfg(kernel_chacha20_poly1305)]

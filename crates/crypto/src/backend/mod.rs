@@ -41,6 +41,7 @@ pub(crate) mod aead;
 mod client_requests;
 pub(crate) mod ec;
 pub(crate) mod ed25519;
+mod evp_aead;
 pub(crate) mod handle;
 pub(crate) mod kem;
 pub(crate) mod kernels;

@@ -4,7 +4,8 @@
 use core::arch::{asm, x86_64 as x86};
 
 use super::key::Key;
-use super::message::{self, Message};
+use super::message;
+use super::parameters::Message;
 use super::vector::Vector;
 
 /// Whether the processor has the instructions, and does not lower its clock for vectors of 512

@@ -8,7 +8,7 @@ use core::hint::black_box;
 
 use super::ghash::{Sum, multiply};
 use super::key::Key;
-use super::message::{Message, Progress};
+use super::parameters::{Message, Progress};
 use super::vector::Vector;
 
 /// The number of vectors in a chunk.

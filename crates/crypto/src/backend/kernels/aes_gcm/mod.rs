@@ -7,9 +7,11 @@
 //!
 //! | task | see |
 //! |---|---|
-//! | the operations on vectors | `vector.rs`; `avx512.rs` for the processor, `portable.rs` for tests |
+//! | the operations on vectors | `vector.rs` |
+//! | the vector of the processor, and that of tests | `avx512.rs`, `portable.rs` |
 //! | multiply in the field of GHASH | `ghash.rs` |
 //! | expand keys | `key.rs` |
+//! | the parameters and the state of an operation | `parameters.rs` |
 //! | seal and open | `message.rs` |
 //! | the inner loop for long messages | `chunks.rs` |
 //! | compare with AWS-LC | `self_test.rs`, `tests.rs` |
@@ -34,6 +36,7 @@ mod chunks;
 mod ghash;
 mod key;
 mod message;
+mod parameters;
 #[cfg(test)]
 mod portable;
 mod self_test;
@@ -52,7 +55,8 @@ use crate::backend::stack;
 use crate::error::CryptoError;
 
 pub(in crate::backend) use key::Key;
-use message::{MAX_SHORT, Message};
+use message::MAX_SHORT;
+use parameters::Message;
 
 /// The limit of NIST SP 800-38D 5.2.1.1 for one message: 2^39 - 256 bits.
 const MAX_LEN: u64 = (1 << 36) - 32;

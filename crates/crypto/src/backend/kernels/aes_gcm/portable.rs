@@ -5,7 +5,8 @@
 
 use super::Entries;
 use super::key::Key;
-use super::message::{self, Message};
+use super::message;
+use super::parameters::Message;
 use super::vector::Vector;
 
 /// Word 2i is the low half of lane i, and word 2i + 1 the high half, least significant byte first.

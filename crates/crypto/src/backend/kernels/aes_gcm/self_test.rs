@@ -8,9 +8,10 @@ use core::mem::MaybeUninit;
 
 use super::{Data, Key, TAG_LEN, is_available};
 use crate::algorithm::AeadAlgorithm;
-use crate::backend::aead::AeadContext;
+use crate::backend::evp_aead::BoxedContext;
 use crate::backend::kernels::trial::Trial;
 use crate::backend::memory::fill_random;
+use crate::error::CryptoError;
 
 const ALGORITHMS: [AeadAlgorithm; 2] = [AeadAlgorithm::Aes128Gcm, AeadAlgorithm::Aes256Gcm];
 
@@ -51,7 +52,7 @@ pub(super) fn matches_aws_lc(seal: impl Fn(&Key, &Input<'_>, &mut [u8])) -> bool
     }
     ALGORITHMS.into_iter().all(|algorithm| {
         let secret = &secret[..algorithm.key_len()];
-        let Ok(context) = AeadContext::by_aws_lc(algorithm, secret) else { return false };
+        let Ok(aws_lc) = BoxedContext::new(algorithm, secret) else { return false };
         let mut place = MaybeUninit::uninit();
         // SAFETY: this test runs only if the instructions are available.
         let key = unsafe { Key::expand_in(&mut place, secret) };
@@ -62,7 +63,7 @@ pub(super) fn matches_aws_lc(seal: impl Fn(&Key, &Input<'_>, &mut [u8])) -> bool
             let input = Input { nonce: [at as u8; 12], aad, data };
             let mut expected = [0; LONGEST + TAG_LEN];
             let expected = &mut expected[..len + TAG_LEN];
-            let is_sealed = context.seal(&input.nonce, aad, data, &[], expected).is_ok();
+            let is_sealed = aws_lc.seal(&input.nonce, aad, data, &[], expected).is_ok();
             let mut sealed = [0; LONGEST + TAG_LEN];
             let sealed = &mut sealed[..len + TAG_LEN];
             seal(key, &input, sealed);
@@ -89,8 +90,8 @@ fn opens(key: &Key, input: &Input<'_>, sealed: &mut [u8]) -> bool {
 }
 
 /// Records of a small write, of a packet, and of half the maximum length. At the maximum length the
-/// rounds of AES take nearly all of the time on processors that have one unit for them, and the gain
-/// (7 % with AES-256 on Sapphire Rapids) is too close to the margin.
+/// rounds of AES take nearly all of the time on processors that have one unit for them, and the
+/// gain (7 % with AES-256 on Sapphire Rapids) is too close to the margin.
 pub(in crate::backend::kernels) fn trials() -> Vec<Trial> {
     debug_assert!(is_available());
     let all = ALGORITHMS.map(|algorithm| [64, 1350, 8192].map(|len| (algorithm, len)));
@@ -105,28 +106,67 @@ const NONCE: [u8; 12] = [1; 12];
 const AAD: [u8; 5] = [23, 3, 3, 0, 0];
 const SECRET: [u8; 32] = [2; 32];
 
+/// Keys of the kernel and of AWS-LC.
+fn keys(algorithm: AeadAlgorithm) -> Option<(Box<Key>, BoxedContext)> {
+    let secret = &SECRET[..algorithm.key_len()];
+    let mut place = Box::new_uninit();
+    // SAFETY: trials run only if the instructions are available; the call initialises the key.
+    let kernel = unsafe {
+        Key::expand_in(&mut place, secret);
+        place.assume_init()
+    };
+    Some((kernel, BoxedContext::new(algorithm, secret).ok()?))
+}
+
 fn seal_trial(algorithm: AeadAlgorithm, len: usize) -> Option<Trial> {
-    let kernel = AeadContext::by_kernel(algorithm, &SECRET[..algorithm.key_len()]).ok()?;
-    let aws_lc = AeadContext::by_aws_lc(algorithm, &SECRET[..algorithm.key_len()]).ok()?;
-    let [kernel, aws_lc] = [kernel, aws_lc].map(|context| {
-        let (input, mut out) = (vec![3; len], vec![0; len + 1 + TAG_LEN]);
-        move || {
-            let _ = black_box(context.seal(&NONCE, &AAD, black_box(&input), &[23], &mut out));
-        }
-    });
-    Some(Trial::new(kernel, aws_lc))
+    let (kernel, aws_lc) = keys(algorithm)?;
+    let by_kernel = move |input: &[u8], out: &mut [u8]| {
+        let data = Data { input: input.as_ptr(), out: out.as_mut_ptr(), len: input.len() };
+        let tag = out[input.len() + 1..][..TAG_LEN].as_mut_ptr();
+        // SAFETY: the output is longer than the input by the extra byte and a tag.
+        unsafe { kernel.seal(&NONCE, &AAD, data, &[23], tag) }
+    };
+    let by_aws_lc =
+        move |input: &[u8], out: &mut [u8]| aws_lc.seal(&NONCE, &AAD, input, &[23], out);
+    Some(Trial::new(seal_work(len, by_kernel), seal_work(len, by_aws_lc)))
+}
+
+/// Seals a message and an extra byte, with buffers of its own.
+fn seal_work(
+    len: usize,
+    seal: impl Fn(&[u8], &mut [u8]) -> Result<(), CryptoError>,
+) -> impl FnMut() {
+    let (input, mut out) = (vec![3; len], vec![0; len + 1 + TAG_LEN]);
+    move || {
+        let _ = black_box(seal(black_box(&input), &mut out));
+    }
 }
 
 fn open_trial(algorithm: AeadAlgorithm, len: usize) -> Option<Trial> {
-    let kernel = AeadContext::by_kernel(algorithm, &SECRET[..algorithm.key_len()]).ok()?;
-    let aws_lc = AeadContext::by_aws_lc(algorithm, &SECRET[..algorithm.key_len()]).ok()?;
-    let [kernel, aws_lc] = [kernel, aws_lc].map(|context| {
-        let (mut sealed, mut out) = (vec![0; len + TAG_LEN], vec![0; len]);
-        let _ = context.seal(&NONCE, &AAD, &out, &[], &mut sealed);
-        move || {
-            let (body, tag) = black_box(&sealed).split_at(len);
-            let _ = black_box(context.open(&NONCE, &AAD, body, tag, &mut out));
-        }
-    });
-    Some(Trial::new(kernel, aws_lc))
+    let (kernel, aws_lc) = keys(algorithm)?;
+    let mut sealed = vec![0; len + TAG_LEN];
+    aws_lc.seal(&NONCE, &AAD, &vec![0; len], &[], &mut sealed).ok()?;
+    let by_kernel = move |body: &[u8], tag: &[u8], out: &mut [u8]| {
+        let tag = tag.try_into().map_err(|_| CryptoError::Rejected)?;
+        let out = &mut out[..body.len()];
+        let data = Data { input: body.as_ptr(), out: out.as_mut_ptr(), len: body.len() };
+        // SAFETY: the output is as long as the input.
+        unsafe { kernel.open(&NONCE, &AAD, data, tag) }
+    };
+    let by_aws_lc =
+        move |body: &[u8], tag: &[u8], out: &mut [u8]| aws_lc.open(&NONCE, &AAD, body, tag, out);
+    Some(Trial::new(open_work(sealed.clone(), by_kernel), open_work(sealed, by_aws_lc)))
+}
+
+/// Opens a message, with an output of its own.
+fn open_work(
+    sealed: Vec<u8>,
+    open: impl Fn(&[u8], &[u8], &mut [u8]) -> Result<(), CryptoError>,
+) -> impl FnMut() {
+    let len = sealed.len() - TAG_LEN;
+    let mut out = vec![0; len];
+    move || {
+        let (body, tag) = black_box(&sealed).split_at(len);
+        let _ = black_box(open(body, tag, &mut out));
+    }
 }

@@ -8,9 +8,10 @@ use core::mem::MaybeUninit;
 
 use super::{Key, TAG_LEN, Text};
 use crate::algorithm::AeadAlgorithm;
-use crate::backend::aead::AeadContext;
+use crate::backend::evp_aead::BoxedContext;
 use crate::backend::kernels::trial::Trial;
 use crate::backend::memory::fill_random;
+use crate::error::CryptoError;
 
 const CHACHA20_POLY1305: AeadAlgorithm = AeadAlgorithm::ChaCha20Poly1305;
 
@@ -60,7 +61,7 @@ pub(super) fn matches_aws_lc(seal: impl Fn(&Key, &Input<'_>, &mut [u8]) -> bool)
         return false;
     }
     let is_right = |secret: &[u8; 32], data: &[u8]| {
-        let Ok(context) = AeadContext::by_aws_lc(CHACHA20_POLY1305, secret) else { return false };
+        let Ok(aws_lc) = BoxedContext::new(CHACHA20_POLY1305, secret) else { return false };
         let mut place = MaybeUninit::uninit();
         // SAFETY: this test runs only if the instructions are available.
         let key = unsafe { Key::write(&mut place, secret) };
@@ -74,7 +75,7 @@ pub(super) fn matches_aws_lc(seal: impl Fn(&Key, &Input<'_>, &mut [u8]) -> bool)
             let mut sealed = [0; LONGEST + 2 + TAG_LEN];
             let (total, end) = (input.total(), input.total() + TAG_LEN);
             let (expected, sealed) = (&mut expected[..end], &mut sealed[..end]);
-            context.seal(&nonce, aad, input.data, extra, expected).is_ok()
+            aws_lc.seal(&nonce, aad, input.data, extra, expected).is_ok()
                 && seal(key, &input, sealed)
                 && sealed == expected
                 && opens(key, &input, sealed, total)
@@ -111,33 +112,67 @@ const TRIAL_KEY: [u8; 32] = [0x42; 32];
 const NONCE: [u8; 12] = [7; 12];
 const AAD: [u8; 5] = [23; 5];
 
-/// Both implementations of a context: the kernel's and AWS-LC's.
-fn contexts() -> Option<[AeadContext; 2]> {
-    let kernel = AeadContext::by_kernel(CHACHA20_POLY1305, &TRIAL_KEY).ok()?;
-    Some([kernel, AeadContext::by_aws_lc(CHACHA20_POLY1305, &TRIAL_KEY).ok()?])
+/// Keys of the kernel and of AWS-LC.
+fn keys() -> Option<(Box<Key>, BoxedContext)> {
+    let mut place = Box::new_uninit();
+    // SAFETY: trials run only if the instructions are available; the call initialises the key.
+    let kernel = unsafe {
+        Key::write(&mut place, &TRIAL_KEY);
+        place.assume_init()
+    };
+    Some((kernel, BoxedContext::new(CHACHA20_POLY1305, &TRIAL_KEY).ok()?))
 }
 
 fn seal_trial(len: usize) -> Option<Trial> {
-    let [kernel, aws_lc] = contexts()?.map(|context| {
-        let (data, mut out) = (vec![1; len], vec![0; len + TAG_LEN]);
-        move || {
-            let done = context.seal(&NONCE, &AAD, black_box(&data), &[], &mut out);
-            black_box((done.is_ok(), &mut out));
-        }
-    });
-    Some(Trial::new(kernel, aws_lc))
+    let (kernel, aws_lc) = keys()?;
+    let by_kernel = move |data: &[u8], out: &mut [u8]| {
+        let (body, tag) = out.split_at_mut(data.len());
+        let (output, tag) = (body.as_mut_ptr(), tag[..TAG_LEN].as_mut_ptr());
+        let text = Text { input: data.as_ptr(), len: data.len(), extra: &[], output };
+        // SAFETY: the output is as long as the input, and the tag has its length.
+        unsafe { kernel.seal(&NONCE, &AAD, text, tag) }
+    };
+    let by_aws_lc = move |data: &[u8], out: &mut [u8]| aws_lc.seal(&NONCE, &AAD, data, &[], out);
+    Some(Trial::new(seal_work(len, by_kernel), seal_work(len, by_aws_lc)))
+}
+
+/// Seals a message, with buffers of its own.
+fn seal_work(
+    len: usize,
+    seal: impl Fn(&[u8], &mut [u8]) -> Result<(), CryptoError>,
+) -> impl FnMut() {
+    let (data, mut out) = (vec![1; len], vec![0; len + TAG_LEN]);
+    move || {
+        let done = seal(black_box(&data), &mut out);
+        black_box((done.is_ok(), &mut out));
+    }
 }
 
 fn open_trial(len: usize) -> Option<Trial> {
-    let [kernel, aws_lc] = contexts()?.map(|context| {
-        let (mut sealed, mut out) = (vec![1; len + TAG_LEN], vec![0; len]);
-        let (data, tag) = sealed.split_at_mut(len);
-        let is_sealed = context.seal_in_place(&NONCE, &AAD, data, tag).is_ok();
-        move || {
-            let (data, tag) = black_box(&sealed).split_at(len);
-            let done = context.open(&NONCE, &AAD, data, tag, &mut out);
-            black_box((is_sealed && done.is_ok(), &mut out));
-        }
-    });
-    Some(Trial::new(kernel, aws_lc))
+    let (kernel, aws_lc) = keys()?;
+    let mut sealed = vec![0; len + TAG_LEN];
+    aws_lc.seal(&NONCE, &AAD, &vec![1; len], &[], &mut sealed).ok()?;
+    let by_kernel = move |data: &[u8], tag: &[u8], out: &mut [u8]| {
+        let output = out[..data.len()].as_mut_ptr();
+        let text = Text { input: data.as_ptr(), len: data.len(), extra: &[], output };
+        // SAFETY: the output is as long as the input.
+        unsafe { kernel.open(&NONCE, &AAD, text, tag) }
+    };
+    let by_aws_lc =
+        move |data: &[u8], tag: &[u8], out: &mut [u8]| aws_lc.open(&NONCE, &AAD, data, tag, out);
+    Some(Trial::new(open_work(sealed.clone(), by_kernel), open_work(sealed, by_aws_lc)))
+}
+
+/// Opens a message, with an output of its own.
+fn open_work(
+    sealed: Vec<u8>,
+    open: impl Fn(&[u8], &[u8], &mut [u8]) -> Result<(), CryptoError>,
+) -> impl FnMut() {
+    let len = sealed.len() - TAG_LEN;
+    let mut out = vec![0; len];
+    move || {
+        let (data, tag) = black_box(&sealed).split_at(len);
+        let done = open(data, tag, &mut out);
+        black_box((done.is_ok(), &mut out));
+    }
 }

@@ -1,5 +1,5 @@
-//! GCM from its definition in NIST SP 800-38D, in polynomials, as an oracle that shares nothing with
-//! the kernel, and the key schedule of FIPS 197.
+//! GCM from its definition in NIST SP 800-38D, in polynomials, as an oracle that shares nothing
+//! with the kernel, and the key schedule of FIPS 197.
 
 use super::*;
 use crate::backend::kernels::aes_gcm::ghash::{first_weight, multiply};
