@@ -80,6 +80,13 @@ fn keys(manifest: &str, section: &str) -> BTreeMap<String, String> {
     let lines = manifest.lines().skip_while(|line| *line != section).skip(1);
     let lines =
         lines.take_while(|line| !line.starts_with('[')).filter(|line| !line.starts_with('#'));
-    let pairs = lines.filter_map(|line| line.split_once(" = "));
-    pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for line in lines {
+        match line.split_once(" = ") {
+            Some((key, value)) => pairs.push((key.to_owned(), value.to_owned())),
+            // A value of several lines.
+            None => pairs.last_mut().into_iter().for_each(|(_, value)| value.push_str(line)),
+        }
+    }
+    pairs.into_iter().collect()
 }
