@@ -212,7 +212,7 @@ fn the_example_of_the_standard() {
     }
 }
 
-/// RFC 8439 2.3.2, 2.5.2 and A.3, numbers 7 to 11.
+/// RFC 8439 2.1, 2.3, 2.3.2, 2.5, 2.5.2 and A.3, numbers 7 to 11.
 #[test]
 fn the_definitions_give_the_examples_of_the_standard() {
     let secret = core::array::from_fn(|at| at as u8);

@@ -166,7 +166,7 @@ fn signatures_of_keys_with_extreme_primes_are_aws_lcs() {
     assert!(keys > 10, "{keys} keys");
 }
 
-/// Every padding and hash, by the key that a server uses.
+/// Every padding and hash, by the key that a server uses. RFC 8017 8.2.1, 9.1.1
 #[test]
 fn signatures_verify_with_aws_lc() {
     let test_key = TestKey::generate();

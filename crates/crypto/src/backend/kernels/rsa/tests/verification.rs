@@ -89,7 +89,7 @@ fn a_signature_that_is_not_less_than_the_modulus_is_refused() {
     }
 }
 
-/// RFC 8017 9.2. The signer signs any block.
+/// RFC 8017 8.2.2, 9.2. The signer signs any block.
 #[test]
 fn blocks_other_than_the_encoding_of_the_digest_are_refused() {
     let key = TestKey::generate();
