@@ -223,8 +223,8 @@ constant-time:
     tools/constant-time.sh
 
 # Search the stack for data left by hash lanes and kernels, in builds of many profiles.
-stack-residue:
-    tools/stack-residue.sh
+stack-residue *FLAGS="":
+    tools/stack-residue.sh {{ FLAGS }}
 
 # Measure what a server would gain by signing several handshakes together.
 bench-batch:
