@@ -213,13 +213,13 @@ impl RsaKey {
         Some(block)
     }
 
-    /// Test seam.
+    /// Whether the kernel signs with this key.
     #[cfg(test)]
     pub(super) fn uses_kernel_to_sign(&self) -> bool {
         self.kernel.signer(|| parts_for_kernel(&self.key)).is_some()
     }
 
-    /// Test seam.
+    /// Whether the kernel verifies signatures by this key.
     #[cfg(test)]
     pub(super) fn uses_kernel_to_verify(&self) -> bool {
         self.kernel.is_public_key_supported(|| modulus_for_kernel(&self.key))

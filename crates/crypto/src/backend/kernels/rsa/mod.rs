@@ -114,7 +114,7 @@ impl KeyKernel {
         Some(Signer { instructions, key: key.as_deref()? })
     }
 
-    /// Test seam.
+    /// Whether the kernel verifies signatures with this modulus.
     #[cfg(test)]
     pub(crate) fn is_public_key_supported(
         &self,
