@@ -34,6 +34,8 @@
 
 // Kernels require a compiler that has the intrinsics of AVX-512. build.rs checks the version, so
 // their modules have `#[allow(clippy::incompatible_msrv)]`.
+#[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
+mod aead_trial;
 #[cfg(kernel_aes_gcm)]
 #[allow(clippy::incompatible_msrv)]
 pub(super) mod aes_gcm;

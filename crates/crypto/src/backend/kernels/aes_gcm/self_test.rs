@@ -3,12 +3,12 @@
 //! If a processor, an emulator or a compiler implements an instruction wrongly, the kernel is not
 //! used.
 
-use core::hint::black_box;
 use core::mem::MaybeUninit;
 
 use super::{Data, Key, TAG_LEN, is_available};
 use crate::algorithm::AeadAlgorithm;
 use crate::backend::evp_aead::BoxedContext;
+use crate::backend::kernels::aead_trial;
 use crate::backend::kernels::trial::Trial;
 use crate::backend::memory::fill_random;
 use crate::error::CryptoError;
@@ -128,18 +128,7 @@ fn seal_trial(algorithm: AeadAlgorithm, len: usize) -> Option<Trial> {
     };
     let by_aws_lc =
         move |input: &[u8], out: &mut [u8]| aws_lc.seal(&NONCE, &AAD, input, &[23], out);
-    Some(Trial::new(seal_work(len, by_kernel), seal_work(len, by_aws_lc)))
-}
-
-/// Seals a message and an extra byte, with buffers of its own.
-fn seal_work(
-    len: usize,
-    seal: impl Fn(&[u8], &mut [u8]) -> Result<(), CryptoError>,
-) -> impl FnMut() {
-    let (input, mut out) = (vec![3; len], vec![0; len + 1 + TAG_LEN]);
-    move || {
-        let _ = black_box(seal(black_box(&input), &mut out));
-    }
+    Some(aead_trial::seal(len, 1, by_kernel, by_aws_lc))
 }
 
 fn open_trial(algorithm: AeadAlgorithm, len: usize) -> Option<Trial> {
@@ -155,18 +144,5 @@ fn open_trial(algorithm: AeadAlgorithm, len: usize) -> Option<Trial> {
     };
     let by_aws_lc =
         move |body: &[u8], tag: &[u8], out: &mut [u8]| aws_lc.open(&NONCE, &AAD, body, tag, out);
-    Some(Trial::new(open_work(sealed.clone(), by_kernel), open_work(sealed, by_aws_lc)))
-}
-
-/// Opens a message, with an output of its own.
-fn open_work(
-    sealed: Vec<u8>,
-    open: impl Fn(&[u8], &[u8], &mut [u8]) -> Result<(), CryptoError>,
-) -> impl FnMut() {
-    let len = sealed.len() - TAG_LEN;
-    let mut out = vec![0; len];
-    move || {
-        let (body, tag) = black_box(&sealed).split_at(len);
-        let _ = black_box(open(body, tag, &mut out));
-    }
+    Some(aead_trial::open(sealed, by_kernel, by_aws_lc))
 }

@@ -3,15 +3,14 @@
 //! If a processor, an emulator or a compiler implements an instruction wrongly, the kernel is not
 //! used.
 
-use core::hint::black_box;
 use core::mem::MaybeUninit;
 
 use super::{Key, TAG_LEN, Text};
 use crate::algorithm::AeadAlgorithm;
 use crate::backend::evp_aead::BoxedContext;
+use crate::backend::kernels::aead_trial;
 use crate::backend::kernels::trial::Trial;
 use crate::backend::memory::fill_random;
-use crate::error::CryptoError;
 
 const CHACHA20_POLY1305: AeadAlgorithm = AeadAlgorithm::ChaCha20Poly1305;
 
@@ -133,19 +132,7 @@ fn seal_trial(len: usize) -> Option<Trial> {
         unsafe { kernel.seal(&NONCE, &AAD, text, tag) }
     };
     let by_aws_lc = move |data: &[u8], out: &mut [u8]| aws_lc.seal(&NONCE, &AAD, data, &[], out);
-    Some(Trial::new(seal_work(len, by_kernel), seal_work(len, by_aws_lc)))
-}
-
-/// Seals a message, with buffers of its own.
-fn seal_work(
-    len: usize,
-    seal: impl Fn(&[u8], &mut [u8]) -> Result<(), CryptoError>,
-) -> impl FnMut() {
-    let (data, mut out) = (vec![1; len], vec![0; len + TAG_LEN]);
-    move || {
-        let done = seal(black_box(&data), &mut out);
-        black_box((done.is_ok(), &mut out));
-    }
+    Some(aead_trial::seal(len, 0, by_kernel, by_aws_lc))
 }
 
 fn open_trial(len: usize) -> Option<Trial> {
@@ -160,19 +147,5 @@ fn open_trial(len: usize) -> Option<Trial> {
     };
     let by_aws_lc =
         move |data: &[u8], tag: &[u8], out: &mut [u8]| aws_lc.open(&NONCE, &AAD, data, tag, out);
-    Some(Trial::new(open_work(sealed.clone(), by_kernel), open_work(sealed, by_aws_lc)))
-}
-
-/// Opens a message, with an output of its own.
-fn open_work(
-    sealed: Vec<u8>,
-    open: impl Fn(&[u8], &[u8], &mut [u8]) -> Result<(), CryptoError>,
-) -> impl FnMut() {
-    let len = sealed.len() - TAG_LEN;
-    let mut out = vec![0; len];
-    move || {
-        let (data, tag) = black_box(&sealed).split_at(len);
-        let done = open(data, tag, &mut out);
-        black_box((done.is_ok(), &mut out));
-    }
+    Some(aead_trial::open(sealed, by_kernel, by_aws_lc))
 }
