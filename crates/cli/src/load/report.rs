@@ -182,7 +182,7 @@ const QUANTILES: [(&str, f64); 4] = [("P50", 0.5), ("P90", 0.9), ("P99", 0.99), 
 pub(crate) const MEGABYTE: f64 = 1_000_000.0;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn settings(mode: Mode) -> RunSettings {
@@ -190,7 +190,8 @@ mod tests {
         RunSettings { mode, seconds, connections: 4, threads: 2, rate: None }
     }
 
-    fn run(target: &str, done: u64) -> Run {
+    /// A run with operations of a millisecond each.
+    pub(in crate::load) fn run(target: &str, done: u64) -> Run {
         let mut statistics = Statistics::new();
         for _ in 0..done {
             statistics.done(Duration::from_millis(1));

@@ -139,18 +139,10 @@ impl Percentiles {
 mod tests {
     use super::*;
     use crate::load::options::Mode;
-    use crate::load::statistics::{Negotiated, Statistics};
+    use crate::load::report::tests::run;
+    use crate::load::statistics::Negotiated;
     use std::time::Duration;
     use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
-
-    fn run(target: &str, done: u64) -> Run {
-        let mut statistics = Statistics::new();
-        for _ in 0..done {
-            statistics.done(Duration::from_millis(1));
-        }
-        statistics.bytes = done * 2_000_000;
-        Run { target: target.to_owned(), round: 1, statistics }
-    }
 
     #[test]
     fn the_keys_and_the_numbers_have_a_fixed_form() {

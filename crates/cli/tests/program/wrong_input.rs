@@ -98,7 +98,7 @@ fn an_expired_certificate_is_warned_of() {
     assert!(outcome.said.contains(&warning), "{}", outcome.said);
 }
 
-/// Needs a user without privileges: as root, the program is run as `nobody`.
+/// Root may listen on every port. If the test runs as root, it runs the program as `nobody`.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_privileged_port_is_refused() {
@@ -107,7 +107,7 @@ fn a_privileged_port_is_refused() {
         eprintln!("skipped: unprivileged users may use every port");
         return;
     }
-    // The folder of the program may be closed to `nobody`, so a copy is run.
+    // `nobody` may lack access to the folder of the program, so the test runs a copy of it.
     let copy = std::env::temp_dir().join(format!("tercel-{}", std::process::id()));
     std::fs::copy(env!("CARGO_BIN_EXE_tercel"), &copy).unwrap();
     let mut setpriv = Command::new("setpriv");
