@@ -1,15 +1,14 @@
 //! The configuration of a client.
 
-use std::iter;
 use std::sync::Arc;
 
 use pki_types::SubjectPublicKeyInfoDer;
-use tercel_crypto::{Hash, HashAlgorithm, Kernel, kernel_state};
+use tercel_crypto::{Kernel, kernel_state};
 use tercel_pki::Roots;
 use tercel_wire::{CertificateType, NamedGroup};
 
 use super::common::Common;
-use super::resumption::{ClientResumption, fingerprint, replacement_fingerprint};
+use super::resumption::{ClientResumption, PartsHash, fingerprint, replacement_fingerprint};
 use super::usable_psks;
 use crate::auth::certificate_types;
 use crate::auth::credential::{Credential, Credentials, SelectCredential};
@@ -75,16 +74,21 @@ impl ClientConfig {
         // which are sent only on request (RFC 6962 3.3.1).
         let staples =
             [u8::from(self.common.request_ocsp), u8::from(self.common.request_timestamps)];
-        let fingerprints: Vec<_> =
-            self.pre_shared_keys.iter().map(|key| key.fingerprint()).collect();
-        let parts = [session_context, &trusted[..], &replacement, &staples];
-        Ok(digest(parts.into_iter().chain(fingerprints.iter().map(|bytes| &bytes[..]))))
+        let mut hash = PartsHash::new();
+        for part in [session_context, &trusted[..], &replacement, &staples] {
+            hash.add(part);
+        }
+        self.pre_shared_keys.iter().for_each(|key| hash.add(&key.fingerprint()));
+        Ok(hash.finish())
     }
 
     /// Computes the digest in the keys of stored sessions: of [`Self::trust_digest`] and the
     /// application protocols, because a session is most useful for the protocol it was made with.
     fn context_digest(&self, trust_digest: &[u8; 32]) -> [u8; 32] {
-        digest(iter::once(&trust_digest[..]).chain(self.common.alpn.iter().map(AsRef::as_ref)))
+        let mut hash = PartsHash::new();
+        hash.add(trust_digest);
+        self.common.alpn.iter().for_each(|name| hash.add(name));
+        hash.finish()
     }
 
     /// Creates a builder with secure defaults. It needs roots, another verifier, or pre-shared
@@ -365,16 +369,6 @@ impl ClientConfigBuilder {
         }
         Ok(Arc::new(config))
     }
-}
-
-/// Hashes these parts with their lengths.
-fn digest<'a>(parts: impl Iterator<Item = &'a [u8]>) -> [u8; 32] {
-    let mut hash = Hash::new(HashAlgorithm::Sha256);
-    for part in parts {
-        hash.update(&part.len().to_be_bytes());
-        hash.update(part);
-    }
-    hash.finish().first_chunk().copied().unwrap_or_default()
 }
 
 /// Checks the names of the certificate_authorities extension. No name may be empty, and the list

@@ -127,6 +127,24 @@ impl ServerResumption {
     }
 }
 
+/// A hash of parts, each after its length, so that other parts give another digest.
+pub(super) struct PartsHash(Hash);
+
+impl PartsHash {
+    pub(super) fn new() -> Self {
+        Self(Hash::new(HashAlgorithm::Sha256))
+    }
+
+    pub(super) fn add(&mut self, part: &[u8]) {
+        self.0.update(&part.len().to_be_bytes());
+        self.0.update(part);
+    }
+
+    pub(super) fn finish(self) -> [u8; 32] {
+        self.0.finish().first_chunk().copied().unwrap_or_default()
+    }
+}
+
 /// Computes a server's context digest: of the session context, the requirements on client
 /// certificates, the listed authorities, and whether sessions contain only digests of certificates.
 /// If clients are not verified again, the digest also covers the trusted roots and whether staples
@@ -138,11 +156,8 @@ pub(crate) fn context_digest(
     verifier: Option<&Policy<dyn VerifyPeer>>,
     requests: (bool, bool),
 ) -> Result<ContextDigest, ConfigError> {
-    let mut hash = Hash::new(HashAlgorithm::Sha256);
-    let mut add = |part: &[u8]| {
-        hash.update(&part.len().to_be_bytes());
-        hash.update(part);
-    };
+    let mut hash = PartsHash::new();
+    let mut add = |part: &[u8]| hash.add(part);
     add(&resumption.session_context);
     add(match demand {
         ClientAuth::None => b"none",

@@ -19,10 +19,7 @@ impl ContextDigest {
     /// fewer configurations may resume.
     pub(crate) fn new(digest: &[u8; 16], restriction: Option<&[u8; 32]>) -> Self {
         let restriction = restriction.map_or(&[][..], <[u8; 32]>::as_slice);
-        Self::filled(
-            digest.len().saturating_add(restriction.len()),
-            digest.iter().chain(restriction),
-        )
+        Self::filled(digest, restriction)
     }
 
     /// Concatenates the digest of what decides which servers a client trusts and the server's port,
@@ -30,18 +27,24 @@ impl ContextDigest {
     pub(crate) fn of_client(trust_digest: &[u8; 32], port: Option<u16>) -> Self {
         let port = port.map(u16::to_be_bytes);
         let port = port.as_ref().map_or(&[][..], <[u8; 2]>::as_slice);
-        let len = trust_digest.len().saturating_add(port.len());
-        Self::filled(len, trust_digest.iter().chain(port))
+        Self::filled(trust_digest, port)
     }
 
     /// Returns the context digest with these bytes, or `None` if there are too many bytes.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        (bytes.len() <= Self::MAX_LENGTH).then(|| Self::filled(bytes.len(), bytes.iter()))
+        (bytes.len() <= Self::MAX_LENGTH).then(|| Self::filled(bytes, &[]))
     }
 
-    fn filled<'b>(length: usize, from: impl Iterator<Item = &'b u8>) -> Self {
+    /// Concatenates two parts of at most [`Self::MAX_LENGTH`] bytes together.
+    fn filled(first: &[u8], second: &[u8]) -> Self {
         let mut bytes = [0; Self::MAX_LENGTH];
-        bytes.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        if let Some((start, rest)) = bytes.split_at_mut_checked(first.len()) {
+            start.copy_from_slice(first);
+            if let Some(rest) = rest.get_mut(..second.len()) {
+                rest.copy_from_slice(second);
+            }
+        }
+        let length = first.len().saturating_add(second.len());
         Self { bytes, length: u8::try_from(length).unwrap_or_default() }
     }
 }
