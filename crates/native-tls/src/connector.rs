@@ -17,6 +17,7 @@ use crate::handshake::{HandshakeError, MidHandshakeTlsStream};
 use crate::identity::Identity;
 use crate::protocol::Protocol;
 use crate::stream::TlsStream;
+use crate::system_roots::system_roots;
 use crate::version_range::versions;
 
 /// A builder of a [`TlsConnector`].
@@ -62,6 +63,9 @@ impl TlsConnectorBuilder {
 
     /// Sets whether only the certificates of [`Self::add_root_certificate`] are trusted, and not
     /// the authorities of the operating system. Default: off.
+    ///
+    /// The authorities are read when a connector is built, and used again by connectors that are
+    /// built within the next minute.
     pub fn disable_built_in_roots(&mut self, disable: bool) -> &mut Self {
         self.built_in_roots = !disable;
         self
@@ -140,18 +144,16 @@ impl TlsConnectorBuilder {
         if self.accept_invalid_certs {
             return Ok(Arc::new(AcceptAnyPeer));
         }
-        let mut roots = match self.built_in_roots {
-            // Without authorities of the system, those that are added may suffice.
-            true => Roots::native().map(|native| native.roots).unwrap_or_default(),
-            false => Roots::new(),
-        };
+        // Without authorities of the system, those that are added may suffice.
+        let built_in = if self.built_in_roots { system_roots() } else { None };
+        let mut roots = built_in.unwrap_or_default();
         let mut pins = Vec::new();
         for Certificate(certificate) in &self.roots {
             let mut one = Roots::new();
             one.add_der(certificate).map_err(Kind::Root)?;
             // The key of a server must not certify other servers.
             if pki::is_authority(certificate).map_err(Kind::Certificate)? {
-                roots.add_der(certificate).map_err(Kind::Root)?;
+                Arc::make_mut(&mut roots).add_der(certificate).map_err(Kind::Root)?;
             }
             // A self-signed certificate may be the server's own, which is no path's end.
             let issuer = pki::issuer(certificate).map_err(Kind::Certificate)?;
@@ -159,7 +161,7 @@ impl TlsConnectorBuilder {
                 pins.push(certificate.clone());
             }
         }
-        let builder = ChainVerifier::builder(Arc::new(roots));
+        let builder = ChainVerifier::builder(roots);
         let builder = pins.into_iter().fold(builder, pki::ChainVerifierBuilder::pin);
         Ok(Arc::new(Verifier {
             chains: builder.build().ok(),

@@ -54,6 +54,7 @@ mod handshake;
 mod identity;
 mod protocol;
 mod stream;
+mod system_roots;
 mod version_range;
 
 pub use acceptor::{TlsAcceptor, TlsAcceptorBuilder};
