@@ -13,8 +13,11 @@ use tercel_crypto::{AeadAlgorithm, AeadKey, Kernel, KernelState, kernel_state, u
 const SIZES: [usize; 10] = [0, 16, 64, 256, 512, 1024, 1350, 4096, 8192, 16384];
 
 /// Each algorithm, its name, and its kernel.
-const ALGORITHMS: [(&str, AeadAlgorithm, Kernel); 1] =
-    [("chacha20", AeadAlgorithm::ChaCha20Poly1305, Kernel::ChaCha20Poly1305)];
+const ALGORITHMS: [(&str, AeadAlgorithm, Kernel); 3] = [
+    ("aes128", AeadAlgorithm::Aes128Gcm, Kernel::AesGcm),
+    ("aes256", AeadAlgorithm::Aes256Gcm, Kernel::AesGcm),
+    ("chacha20", AeadAlgorithm::ChaCha20Poly1305, Kernel::ChaCha20Poly1305),
+];
 
 const NONCE: [u8; 12] = [7; 12];
 const AAD: [u8; 5] = [23; 5];

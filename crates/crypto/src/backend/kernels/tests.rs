@@ -192,10 +192,35 @@ fn interruptions_do_not_change_the_decision() {
     assert!(!is_faster(vec![aws_lc_interrupted]));
 }
 
+/// Load that slows down the kernel's first calls, for longer than a series of batches.
+#[test]
+fn a_disturbed_series_is_repeated() {
+    let disturbed = |calls: u32| {
+        let mut call = 0;
+        move || {
+            call += 1;
+            TIME.set(TIME.get() + if call <= calls { 900 } else { 400 });
+        }
+    };
+    // With 600 ns a series has some 60 calls of each function.
+    assert!(is_faster(vec![Trial::new(disturbed(150), work(600))]));
+    assert!(!is_faster(vec![Trial::new(disturbed(100_000), work(600))]));
+}
+
 #[test]
 fn a_clock_without_resolution_selects_aws_lc() {
     let start = Instant::now();
     assert!(!trial::kernel_is_faster(vec![trial_of(1, 100)], || start));
+}
+
+#[test]
+fn a_kernel_that_is_not_faster_costs_half_a_millisecond() {
+    for (call, most) in [(20, 500), (1_000, 500), (10_000, 700), (200_000, 10_000)] {
+        let start = TIME.get();
+        assert!(!is_faster(vec![trial_of(call, call), trial_of(call, call)]));
+        let microseconds = (TIME.get() - start) / 1_000;
+        assert!(microseconds <= most, "{microseconds} µs for calls of {call} ns");
+    }
 }
 
 #[test]
