@@ -202,7 +202,7 @@ fn a_disturbed_series_is_repeated() {
             TIME.set(TIME.get() + if call <= calls { 900 } else { 400 });
         }
     };
-    // With 600 ns a series has some 60 calls of each function.
+    // With 600 ns a series has about 60 calls of each function.
     assert!(is_faster(vec![Trial::new(disturbed(150), work(600))]));
     assert!(!is_faster(vec![Trial::new(disturbed(100_000), work(600))]));
 }
