@@ -57,6 +57,8 @@ mod hash;
 mod hkdf;
 mod hmac;
 mod interleaved_hash;
+#[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
+pub mod kernel_checks;
 mod key_exchange;
 mod key_parts;
 pub mod lock;

@@ -15,6 +15,7 @@
 //! | sessions, saved sessions, ticket keys, as bytes | `sessions.rs` |
 //! | stapled OCSP responses | `ocsp.rs` |
 //! | MACs and key material, computed in parallel | `lanes.rs` |
+//! | records and signatures by kernels, and by AWS-LC | `kernels.rs` |
 //! | inputs of a terminator and its fleet | `terminator.rs` |
 //!
 //! The modules need the feature `seams` and debug assertions, which `cargo test` and cargo-fuzz
@@ -25,6 +26,7 @@
 
 mod chain;
 mod configs;
+mod kernels;
 mod lanes;
 mod material;
 mod messages;
@@ -42,6 +44,7 @@ mod two_sided;
 
 pub use chain::chain;
 pub use configs::CONFIGS;
+pub use kernels::{aes_gcm, chacha20_poly1305, rsa_2048};
 pub use lanes::hash_lanes;
 pub use messages::{
     certificate, certificate_request, certificate_verify_finished, client_hello,

@@ -124,6 +124,9 @@ targets! {
     ticket_keys
     ocsp_response
     hash_lanes
+    aes_gcm
+    chacha20_poly1305
+    rsa_2048
 }
 
 #[cfg(unix)]

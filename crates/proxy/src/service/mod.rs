@@ -2,6 +2,7 @@
 
 mod certificate_watch;
 pub(crate) mod proxy;
+mod rejected_signatures;
 mod reload;
 mod startup;
 pub(crate) mod watchdog;
@@ -20,6 +21,7 @@ use crate::system::signals::{Signal, Signals};
 use crate::system::{notify, privileges, socket_activation};
 use certificate_watch::{stop_watches, watch};
 use proxy::BoundProxy;
+use rejected_signatures::RejectedSignatures;
 use reload::Reload;
 use startup::{bind_admin, kernel_states, log_warnings, raise_file_limit};
 use watchdog::Watchdog;
@@ -83,11 +85,13 @@ async fn supervise(bound: BoundProxy, admin: Option<TcpListener>) -> Result<()> 
     }
     notify::ready();
     let mut watchdog = Watchdog::new();
+    let mut rejected_signatures = RejectedSignatures::new();
     let mut reload = Reload::default();
     let mut draining = false;
     loop {
         tokio::select! {
             () = watchdog.tick() => watchdog::keep_alive(proxy.unresponsive_workers()),
+            () = rejected_signatures.tick() => rejected_signatures.report(),
             Some(step) = reload.step() => {
                 if reload.proceed(step, &mut proxy, &mut watches) {
                     notify::ready();

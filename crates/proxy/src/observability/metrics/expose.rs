@@ -13,6 +13,7 @@ use prometheus_client::encoding::{
 };
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
+use tercel::crypto::rejected_rsa_signatures;
 use tercel::pki_types::UnixTime;
 use tercel::wire::{AlertDescription, CipherSuite, NamedGroup};
 
@@ -44,6 +45,7 @@ struct Totals {
     global: GlobalMetrics,
     ticket_key_since: Option<UnixTime>,
     open: u64,
+    rejected_signatures: u64,
     /// The sum of all shards.
     sum: Box<Shard>,
 }
@@ -57,6 +59,7 @@ impl Totals {
             global: metrics.global().clone(),
             ticket_key_since: metrics.ticket_key_since(),
             open: metrics.open_connections(),
+            rejected_signatures: rejected_rsa_signatures(),
             sum,
         }
     }
@@ -83,7 +86,9 @@ impl Totals {
             ("process_start_time", "Start time of the process, in seconds since the Unix epoch."),
             Some(&Unit::Seconds),
             &unix_seconds(self.started),
-        )
+        )?;
+        let help = "RSA signatures that were computed wrongly, discarded, and computed again.";
+        counter(to, "tercel_rejected_signatures", help, None, self.rejected_signatures)
     }
 
     fn connections(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {

@@ -37,11 +37,11 @@ mod ghash;
 mod key;
 mod message;
 mod parameters;
-#[cfg(test)]
-mod portable;
+#[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
+pub(crate) mod portable;
 mod self_test;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod vector;
 
 pub(in crate::backend) use avx512::is_available;

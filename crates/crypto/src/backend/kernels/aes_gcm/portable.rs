@@ -3,15 +3,41 @@
 //! There is no table, and no branch or address depends on the numbers, so that Valgrind can check
 //! the text that runs with AVX-512 in production. It is far too slow for other uses.
 
-use super::Entries;
+use core::mem::MaybeUninit;
+
 use super::key::Key;
 use super::message;
 use super::parameters::Message;
 use super::vector::Vector;
+use super::{Data, Entries, TAG_LEN, expand_in, seal};
 
 /// Word 2i is the low half of lane i, and word 2i + 1 the high half, least significant byte first.
 #[derive(Clone, Copy)]
 pub(super) struct Portable([u64; 8]);
+
+/// Seals with this vector.
+pub(crate) fn seal_portably(
+    secret: &[u8],
+    nonce: &[u8; 12],
+    aad: &[u8],
+    data: &[u8],
+    extra: &[u8],
+) -> Vec<u8> {
+    let total = data.len() + extra.len();
+    let mut sealed = vec![0; total + TAG_LEN];
+    let (body, tag) = sealed.split_at_mut(total);
+    let text = Data { input: data.as_ptr(), out: body.as_mut_ptr(), len: data.len() };
+    let mut place = MaybeUninit::uninit();
+    // SAFETY: the vector needs no instructions; the output is longer than the input by the extra
+    // bytes and a tag.
+    unsafe {
+        let key = expand_in::<PortableEntries>(&mut place, secret);
+        let tag = tag.as_mut_ptr();
+        seal::<PortableEntries>(key, (nonce, aad), text, extra, tag)
+            .expect("a length below the limit");
+    }
+    sealed
+}
 
 /// The entries for the portable vector.
 pub(super) enum PortableEntries {}

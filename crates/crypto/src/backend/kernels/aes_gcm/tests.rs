@@ -7,6 +7,7 @@ mod definition;
 mod ratios;
 #[cfg(target_os = "linux")]
 mod residue;
+mod timing;
 #[cfg(target_os = "linux")]
 mod valgrind;
 mod vectors;
@@ -21,7 +22,7 @@ use crate::backend::memory::fill_random;
 const ALGORITHMS: [AeadAlgorithm; 2] = [AeadAlgorithm::Aes128Gcm, AeadAlgorithm::Aes256Gcm];
 
 /// The kernel with one of the vectors, as safe functions.
-pub(super) struct Kernel {
+pub(in crate::backend::kernels) struct Kernel {
     key: Box<Key>,
     seal: SealFunction,
     open: OpenFunction,
@@ -44,19 +45,19 @@ impl Kernel {
     }
 
     /// The kernel with AVX-512, if the processor has it.
-    pub(super) fn avx512(secret: &[u8]) -> Option<Self> {
+    pub(in crate::backend::kernels) fn avx512(secret: &[u8]) -> Option<Self> {
         if !is_available() {
             println!("absent: AVX-512 with VAES and VPCLMULQDQ");
         }
         is_available().then(|| Self::new::<Avx512>(secret))
     }
 
-    pub(super) fn portable(secret: &[u8]) -> Self {
+    pub(in crate::backend::kernels) fn portable(secret: &[u8]) -> Self {
         Self::new::<PortableEntries>(secret)
     }
 
     /// Seals to `out`, of `input.len() + extra.len() + TAG_LEN` bytes.
-    pub(super) fn seal(
+    pub(in crate::backend::kernels) fn seal(
         &self,
         nonce: &[u8; 12],
         aad: &[u8],
@@ -72,7 +73,7 @@ impl Kernel {
     }
 
     /// Seals the first `len` bytes of `buffer`, of `len + extra.len() + TAG_LEN` bytes.
-    pub(super) fn seal_in_place(
+    pub(in crate::backend::kernels) fn seal_in_place(
         &self,
         nonce: &[u8; 12],
         aad: &[u8],
@@ -88,7 +89,7 @@ impl Kernel {
     }
 
     /// Opens ciphertext and tag to `out`.
-    pub(super) fn open(
+    pub(in crate::backend::kernels) fn open(
         &self,
         nonce: &[u8; 12],
         aad: &[u8],
@@ -103,7 +104,7 @@ impl Kernel {
     }
 
     /// Opens ciphertext and tag in place.
-    pub(super) fn open_in_place(
+    pub(in crate::backend::kernels) fn open_in_place(
         &self,
         nonce: &[u8; 12],
         aad: &[u8],

@@ -20,12 +20,14 @@
 
 mod avx512;
 mod chacha20;
-#[cfg(test)]
+#[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
+pub(crate) mod comparison;
+#[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
 #[allow(clippy::cast_possible_truncation, reason = "takes parts of words")]
 mod definition;
 mod message;
 mod poly1305;
-#[cfg(test)]
+#[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
 #[allow(clippy::cast_possible_truncation, reason = "takes parts of words")]
 mod portable;
 mod scalar;
@@ -33,7 +35,7 @@ mod self_test;
 mod subroutines;
 #[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "takes parts of words")]
-mod tests;
+pub(super) mod tests;
 #[cfg(all(test, lanes_avx2))]
 mod valgrind;
 mod vector;

@@ -3,15 +3,17 @@
 
 use core::mem::MaybeUninit;
 
+use super::comparison::{by_portable, check_poly1305};
 use super::definition;
 use super::message;
-use super::poly1305::{BLOCK, GROUP, Lanes};
+use super::poly1305::BLOCK;
 use super::portable::Portable;
 use super::scalar::{self, OneTimeKey};
 use super::self_test::{Input, LENGTHS, matches_aws_lc};
 use super::subroutines::Subroutines;
 use super::*;
 use crate::backend::aead::AeadContext;
+use crate::backend::kernels::aead_timing::{self, Aead};
 use crate::backend::kernels::chacha20_poly1305::avx512::Zmm;
 use crate::backend::kernels::chacha20_poly1305::chacha20::{self, Start};
 
@@ -33,7 +35,7 @@ fn bytes(count: usize, seed: u64) -> Vec<u8> {
 }
 
 /// A key of the kernel, or nothing where the processor lacks the instructions.
-fn key(secret: &[u8; 32]) -> Option<Box<Key>> {
+pub(in crate::backend::kernels) fn key(secret: &[u8; 32]) -> Option<Box<Key>> {
     if !is_available() {
         return None;
     }
@@ -43,6 +45,38 @@ fn key(secret: &[u8; 32]) -> Option<Box<Key>> {
         Key::write(&mut place, secret);
         Some(place.assume_init())
     }
+}
+
+/// The sealed message.
+pub(in crate::backend::kernels) fn seal(
+    key: &Key,
+    nonce: &[u8; 12],
+    aad: &[u8],
+    data: &[u8],
+) -> Vec<u8> {
+    let mut out = vec![0; data.len() + TAG_LEN];
+    let (body, tag) = out.split_at_mut(data.len());
+    let output = body.as_mut_ptr();
+    let text = Text { input: data.as_ptr(), len: data.len(), extra: &[], output };
+    // SAFETY: the output is as long as the input, and the tag has its length.
+    unsafe { key.seal(nonce, aad, text, tag.as_mut_ptr()).unwrap() };
+    out
+}
+
+/// The opened message, or nothing if it is not authentic.
+pub(in crate::backend::kernels) fn open(
+    key: &Key,
+    nonce: &[u8; 12],
+    aad: &[u8],
+    sealed: &[u8],
+) -> Option<Vec<u8>> {
+    let (body, tag) = sealed.split_at(sealed.len() - TAG_LEN);
+    let mut out = vec![0; body.len()];
+    let output = out.as_mut_ptr();
+    let text = Text { input: body.as_ptr(), len: body.len(), extra: &[], output };
+    // SAFETY: the output is as long as the input.
+    unsafe { key.open(nonce, aad, text, tag) }.ok()?;
+    Some(out)
 }
 
 /// What one message is sealed with.
@@ -56,23 +90,6 @@ fn by_aws_lc(secret: &[u8; 32], input: &Input<'_>) -> Vec<u8> {
     let context = AeadContext::by_aws_lc(AeadAlgorithm::ChaCha20Poly1305, secret).unwrap();
     let mut out = vec![0; input.total() + TAG_LEN];
     context.seal(&input.nonce, input.aad, input.data, input.extra, &mut out).unwrap();
-    out
-}
-
-/// Seals or opens by portable vectors.
-fn by_portable<const SEAL: bool>(secret: &[u8; 32], input: &Input<'_>) -> Vec<u8> {
-    let mut out = vec![0; input.total() + TAG_LEN];
-    let text = input.text(out.as_mut_ptr());
-    let start = Start { key: secret, nonce: &input.nonce };
-    // SAFETY: the output is longer than the input.
-    let tag = unsafe {
-        if input.total() <= message::SHORT {
-            message::short::<Portable, SEAL>((), start, input.aad, &text)
-        } else {
-            message::long::<Portable, SEAL>((), start, input.aad, &text, &mut Stream::new())
-        }
-    };
-    out[input.total()..].copy_from_slice(&tag);
     out
 }
 
@@ -304,60 +321,6 @@ fn counters_wrap() {
     if is_available() {
         // SAFETY: the instructions are available.
         check::<Zmm>(unsafe { Available::new() });
-    }
-}
-
-/// Poly1305 of whole blocks, one after the other.
-fn scalar_tag(key: &[u8; 32], message: &[u8]) -> [u8; 16] {
-    let key = OneTimeKey::new(key);
-    let absorb = |sum, block| key.multiply(scalar::add(sum, scalar::with_end(block)));
-    key.tag(message.chunks(BLOCK).fold([0; 3], absorb))
-}
-
-/// Poly1305 of whole blocks, at least one, in lanes. The first `begin` blocks are absorbed before.
-fn tag_in_lanes<V: Subroutines>(
-    proof: V::Proof,
-    key: &[u8; 32],
-    message: &[u8],
-    begin: usize,
-) -> [u8; 16] {
-    let key = OneTimeKey::new(key);
-    let (before, after) = message.split_at(begin * BLOCK);
-    let add = |sum, block| scalar::add(key.multiply(sum), scalar::with_end(block));
-    let before = before.chunks(BLOCK).fold([0; 3], add);
-    let blocks = after.len() / BLOCK;
-    // What follows the last block must not matter.
-    let mut room = after.to_vec();
-    room.resize(after.len() + GROUP * BLOCK, 0xa5);
-    let groups = (blocks - 1) / GROUP;
-    let mut powers = MaybeUninit::uninit();
-    let powers = V::powers(&mut powers, proof, key.r, groups);
-    let mut lanes = Lanes::<V>::new(proof, before);
-    // SAFETY: there are as many blocks, and a group more.
-    let sum = unsafe {
-        V::absorb(&mut lanes, powers, room.as_ptr(), groups);
-        let last = room[groups * GROUP * BLOCK..].as_ptr();
-        lanes.finish(powers, last, blocks - groups * GROUP)
-    };
-    key.tag(sum)
-}
-
-/// Checks all implementations against the definition.
-fn check_poly1305(key: &[u8; 32], message: &[u8]) {
-    let expected = definition::poly1305(key, message);
-    assert_eq!(scalar_tag(key, message), expected, "{key:x?} {message:x?}");
-    for begin in [0, 1] {
-        if message.len() <= begin * BLOCK {
-            continue;
-        }
-        let tag = tag_in_lanes::<Portable>((), key, message, begin);
-        assert_eq!(tag, expected, "{key:x?} {message:x?}");
-        if is_available() {
-            // SAFETY: the instructions are available.
-            let proof = unsafe { Available::new() };
-            let tag = tag_in_lanes::<Zmm>(proof, key, message, begin);
-            assert_eq!(tag, expected, "{key:x?} {message:x?}");
-        }
     }
 }
 
@@ -607,5 +570,39 @@ fn nothing_of_a_key_is_left_on_the_stack() {
         assert_eq!(left, 0, "after opening {len} bytes");
         // Checks that the search finds a copy that is left deliberately.
         assert_ne!(stack.left(&secrets[..12], || leave(&secrets[..12])), 0);
+    }
+}
+
+/// A key in its place, for the test of times.
+struct Timed(Box<MaybeUninit<Key>>);
+
+impl Aead for Timed {
+    fn set_key(&mut self, secret: &[u8]) {
+        // SAFETY: the instructions are available.
+        unsafe { Key::write(&mut self.0, secret.try_into().unwrap()) };
+    }
+
+    fn seal(&self, nonce: &[u8; 12], aad: &[u8], data: &[u8], out: &mut [u8]) {
+        let (body, tag) = out.split_at_mut(data.len());
+        let output = body.as_mut_ptr();
+        let text = Text { input: data.as_ptr(), len: data.len(), extra: &[], output };
+        // SAFETY: the key was written; the output is longer than the input by a tag.
+        unsafe { self.0.assume_init_ref().seal(nonce, aad, text, tag.as_mut_ptr()).unwrap() };
+    }
+
+    fn open(&self, nonce: &[u8; 12], aad: &[u8], sealed: &[u8], out: &mut [u8]) -> bool {
+        let (body, tag) = sealed.split_at(sealed.len() - TAG_LEN);
+        let output = out.as_mut_ptr();
+        let text = Text { input: body.as_ptr(), len: body.len(), extra: &[], output };
+        // SAFETY: the key was written; input and output have the same length.
+        unsafe { self.0.assume_init_ref().open(nonce, aad, text, tag) }.is_ok()
+    }
+}
+
+#[test]
+#[ignore = "takes minutes, for `just kernel-timing`"]
+fn time_does_not_depend_on_keys_or_texts() {
+    if is_available() {
+        aead_timing::check(AeadAlgorithm::ChaCha20Poly1305, || Timed(Box::new_uninit()));
     }
 }

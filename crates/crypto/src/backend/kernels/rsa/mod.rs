@@ -27,19 +27,21 @@
 
 mod avx512;
 mod blinding;
+#[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
+pub(crate) mod comparison;
 mod convert;
 mod exponentiation;
 mod key_parts;
 mod montgomery;
 mod number;
 mod operations;
-#[cfg(test)]
+#[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
 #[allow(clippy::cast_possible_truncation)]
 mod portable;
 mod private;
 mod private_numbers;
 mod public;
-mod raw_key;
+pub(in crate::backend::kernels) mod raw_key;
 mod scratch;
 mod seams;
 mod self_test;

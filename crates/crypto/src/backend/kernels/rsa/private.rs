@@ -157,6 +157,29 @@ impl PrivateKey {
     }
 }
 
+#[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
+impl PrivateKey {
+    /// The power of `scratch.base`, in `scratch.other`: see [`PrivateNumbers::power_by_primes`].
+    pub(super) fn power(&self, run: impl Instructions, scratch: &mut Scratch) {
+        self.secret.power_by_primes(run, &self.public, &self.secret.exponents, scratch);
+    }
+
+    /// Signs with blinding factors of this number, which is less than `n`.
+    pub(super) fn sign_with_random(
+        &self,
+        run: impl Instructions,
+        random: &[u8; MODULUS_LEN],
+        block: &[u8; MODULUS_LEN],
+    ) -> Option<[u8; MODULUS_LEN]> {
+        let (mut scratch, mut blinding) = (ScratchBox::new(), Blinding::zeros());
+        read_bytes(&mut scratch.base, 0, random);
+        blinding.compute(run, &self.public, &self.secret, &mut scratch);
+        let mut signature = [0; MODULUS_LEN];
+        let is_signed = self.sign_with(run, &blinding, block, &mut scratch, &mut signature);
+        is_signed.then_some(signature)
+    }
+}
+
 #[cfg(test)]
 impl PrivateKey {
     /// The blinding factors of the last signature.
@@ -168,6 +191,17 @@ impl PrivateKey {
 
     pub(super) fn primes(&self) -> &Modulus {
         &self.secret.primes
+    }
+
+    pub(super) fn r_squared_of_primes(&self) -> &Number {
+        &self.secret.r_squared
+    }
+
+    /// Makes this key equal to another one. Its stored blinding factors are not used after that.
+    pub(super) fn copy_numbers(&mut self, other: &Self) {
+        self.public.modulus = other.public.modulus;
+        self.public.r_squared = other.public.r_squared;
+        self.secret = other.secret;
     }
 
     pub(super) fn blinding_for_test(&self, run: impl Instructions) -> Box<Blinding> {

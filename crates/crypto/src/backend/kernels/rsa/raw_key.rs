@@ -115,7 +115,7 @@ type RawOperation =
     unsafe extern "C" fn(*mut lc::RSA, *mut usize, *mut u8, usize, *const u8, usize, i32) -> i32;
 
 /// The number with these big-endian bytes.
-fn big(bytes: &[u8]) -> Result<Handle<lc::BIGNUM>, CryptoError> {
+pub(super) fn big(bytes: &[u8]) -> Result<Handle<lc::BIGNUM>, CryptoError> {
     // SAFETY: the bytes are passed with their length; we own the result.
     unsafe {
         let number = lc::BN_bin2bn(bytes.as_ptr(), bytes.len(), core::ptr::null_mut());

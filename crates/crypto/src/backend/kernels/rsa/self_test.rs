@@ -48,7 +48,7 @@ pub(super) fn private_passes<I: super::vector::Instructions>(
     sign: impl Fn(&PrivateKey, &Bytes) -> Option<Bytes>,
     instructions: I,
 ) -> bool {
-    let Some((key, aws_lc)) = private_key(instructions) else { return false };
+    let Some((key, aws_lc)) = fixed_key(instructions) else { return false };
     let mut block = [0; MODULUS_LEN];
     let is_drawn = fill_random(&mut block).is_ok();
     block[0] &= 0x7f;
@@ -56,7 +56,7 @@ pub(super) fn private_passes<I: super::vector::Instructions>(
 }
 
 /// A fixed private key, for the kernel and for AWS-LC.
-fn private_key(
+pub(super) fn fixed_key(
     instructions: impl super::vector::Instructions,
 ) -> Option<(Box<PrivateKey>, RawKey)> {
     let aws_lc = RawKey::private(&P, &Q).ok()?;
@@ -69,7 +69,7 @@ pub(in super::super) fn trials() -> Vec<Trial> {
     let Some(instructions) = Avx512::detect() else { return vec![] };
     let (public, raw_public) = (PublicKey::new(instructions, &RUNS), RawKey::public(&RUNS));
     let (Some(public), Ok(raw_public)) = (public, raw_public) else { return vec![] };
-    let Some((private, raw_private)) = private_key(instructions) else { return vec![] };
+    let Some((private, raw_private)) = fixed_key(instructions) else { return vec![] };
     let block = black_box(&RUNS_BELOW);
     vec![
         Trial::new(

@@ -1,8 +1,5 @@
-//! Published vectors: the test cases of the GCM specification with nonces of 96 bits, and
-//! Wycheproof's if a user has them.
-
-use std::env;
-use std::fs;
+//! Published vectors: the test cases of the GCM specification with nonces of 96 bits. See
+//! `kernels/wycheproof` for others.
 
 use super::*;
 
@@ -94,45 +91,4 @@ fn vectors_of_the_specification() {
             assert_eq!(out[..plaintext.len()], plaintext);
         }
     }
-}
-
-/// All vectors with nonces of 96 bits of Wycheproof's `aes_gcm_test.json`.
-///
-/// The file is not part of this repository. `TERCEL_WYCHEPROOF` names the folder that has it, which
-/// is `testvectors_v1` in a checkout of Wycheproof.
-#[test]
-fn vectors_of_wycheproof() {
-    let Some(folder) = env::var_os("TERCEL_WYCHEPROOF") else {
-        return println!("absent: TERCEL_WYCHEPROOF does not name a folder");
-    };
-    let file = std::path::Path::new(&folder).join("aes_gcm_test.json");
-    let text = fs::read_to_string(&file).unwrap();
-    let mut count = 0;
-    for test in text.split("\"tcId\"").skip(1) {
-        let field = |name: &str| {
-            let value = test.split(&format!("\"{name}\"")).nth(1).unwrap();
-            value.split('"').nth(1).unwrap()
-        };
-        let [secret, nonce, aad, plaintext, ciphertext, tag] =
-            ["key", "iv", "aad", "msg", "ct", "tag"].map(|name| bytes(field(name)));
-        let Ok(nonce) = nonce.try_into() else { continue };
-        if ![16, 32].contains(&secret.len()) || tag.len() != TAG_LEN {
-            continue;
-        }
-        let is_valid = field("result") == "valid";
-        let kernels = [Kernel::avx512(&secret), Some(Kernel::portable(&secret))];
-        for kernel in kernels.into_iter().flatten() {
-            let mut out = vec![0; plaintext.len() + TAG_LEN];
-            kernel.seal(&nonce, &aad, &plaintext, &[], &mut out);
-            let sealed = [&ciphertext[..], &tag].concat();
-            assert_eq!(out == sealed, is_valid, "{}", field("comment"));
-            let mut opened = vec![0; ciphertext.len()];
-            let outcome = kernel.open(&nonce, &aad, &sealed, &mut opened);
-            assert_eq!(outcome.is_ok(), is_valid, "{}", field("comment"));
-            assert!(!is_valid || opened == plaintext);
-        }
-        count += 1;
-    }
-    assert!(count > 50, "{count} vectors in {}", file.display());
-    println!("{count} vectors");
 }

@@ -5,19 +5,24 @@
 //! AVX-512, by `just kernel-timing`.
 
 use core::hint::black_box;
-use std::time::Instant;
 
-use super::super::exponentiation::{Exponentiate, Exponents, TABLE_LEN};
+use super::super::blinding::Blinding;
+use super::super::convert::read_bytes;
+use super::super::exponentiation::{Exponentiate, Exponents, FillTable, TABLE_LEN};
 use super::super::montgomery::Modulus;
-use super::super::number::{HALF, MODULUS_LEN, PRIME_LEN};
+use super::super::number::{HALF, MODULUS_LEN, PRIME_LEN, PRIME_LIMBS};
 use super::super::operations::{Product, Square};
 use super::super::private::PrivateKey;
+use super::super::raw_key::RawKey;
+use super::super::scratch::ScratchBox;
 use super::super::seams::PUBLISH;
+use super::super::self_test::Bytes;
 use super::keys::TestKey;
 use super::*;
 use crate::backend::client_requests::{
     MAKE_DEFINED, MAKE_UNDEFINED, assert_that_leaks_are_detected, errors, mark, runs_under_valgrind,
 };
+use crate::backend::kernels::timing::{Classes, LIMIT, Series, Source, Subject, calls, measure};
 
 #[test]
 #[ignore = "for tools/constant-time.sh, which runs it under Valgrind"]
@@ -48,112 +53,233 @@ fn nothing_depends_on_a_private_key() {
     assert_that_leaks_are_detected();
 }
 
-/// An exponentiation that skips windows of zero and reads only the entries it needs.
+/// An exponentiation without masks: it reads only the entry of the table that it needs, and skips
+/// factors that are 1.
 fn exponentiate_with_leak(
     run: Avx512,
     primes: &Modulus,
-    windows: &[usize],
+    windows: &[usize; WINDOWS],
     table: &[Number; TABLE_LEN],
     [result, other]: [&mut Number; 2],
 ) {
     *result = table[1];
     for window in windows {
         run.run(Square::<HALF> { modulus: primes, times: 5, number: result });
-        if *window != 0 {
-            run.run(Product::<HALF>::new(primes, result, &table[*window], other));
+        let factor = &table[*window];
+        if factor.0 != table[0].0 {
+            run.run(Product::<HALF>::new(primes, result, factor, other));
             *result = *other;
         }
     }
 }
 
-/// Welch's t for the times of `call` with inputs of two classes, in random order. `input` returns
-/// the input of a class and a number; it is copied to the same place for both classes, so that both
-/// are equally cached. The slowest tenth is ignored, which contains the interruptions.
-fn t_value<T: Copy>(
-    calls: usize,
-    input: impl Fn(bool, usize) -> T,
-    mut call: impl FnMut(&T),
-) -> f64 {
-    let mut place = Box::new(input(false, 0));
-    let mut choices = vec![0; calls];
-    crate::fill_random(&mut choices).unwrap();
-    let mut times: Vec<(f64, bool)> = Vec::with_capacity(calls);
-    for (number, choice) in choices.iter().enumerate() {
-        let class = choice & 1 == 1;
-        *place = input(class, number);
-        let start = Instant::now();
-        call(black_box(&place));
-        times.push((start.elapsed().as_secs_f64() * 1e9, class));
+const WINDOWS: usize = 204;
+
+/// A number below any modulus: 1 if `is_one`, else from the source. The time is the same.
+fn number_below(source: &mut Source, is_one: bool, bytes: &mut [u8]) {
+    source.fill(bytes);
+    let keep = u8::from(is_one).wrapping_sub(1);
+    bytes.iter_mut().for_each(|byte| *byte &= black_box(keep));
+    bytes[0] &= 0x7f;
+    *bytes.last_mut().unwrap() |= u8::from(is_one);
+}
+
+/// A power modulo both primes, for exponents that are sparse if the flag is set: each window is
+/// zero, except the highest.
+struct Exponentiation<'a> {
+    run: Avx512,
+    primes: &'a Modulus,
+    table: Box<[Number; TABLE_LEN]>,
+    exponents: Box<Exponents>,
+    result: Box<Number>,
+}
+
+impl Subject for Exponentiation<'_> {
+    fn prepare(&mut self, is_sparse: bool, source: &mut Source) {
+        let mut bytes = [0; PRIME_LEN];
+        number_below(source, is_sparse, &mut bytes);
+        bytes[0] |= 0x80;
+        self.exponents.read([&bytes, &bytes]);
     }
-    times.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    times.truncate(calls / 10 * 9);
-    let moments = |class| {
-        let times: Vec<_> =
-            times.iter().filter(|time| time.1 == class).map(|time| time.0).collect();
-        let count = times.len() as f64;
-        let mean = times.iter().sum::<f64>() / count;
-        let squares: f64 = times.iter().map(|time| (time - mean).powi(2)).sum();
-        (mean, squares / (count - 1.0) / count)
-    };
-    let (a, b) = (moments(false), moments(true));
-    (a.0 - b.0) / (a.1 + b.1).sqrt()
+
+    fn call(&mut self) {
+        let Self { run, primes, table, exponents, result } = self;
+        run.run(Exponentiate { primes, exponents, table, result });
+    }
+}
+
+/// A signature of a block, which is 1 if the flag is set.
+struct Signature<'a> {
+    run: Avx512,
+    key: &'a PrivateKey,
+    blinding: Box<Blinding>,
+    scratch: ScratchBox,
+    block: Box<Bytes>,
+    signature: Box<Bytes>,
+}
+
+impl<'a> Signature<'a> {
+    fn new(run: Avx512, key: &'a PrivateKey) -> Self {
+        let (blinding, scratch) = (key.blinding_for_test(run), key.drawn());
+        let [block, signature] = [(); 2].map(|()| Box::new([0; MODULUS_LEN]));
+        Self { run, key, blinding, scratch, block, signature }
+    }
+}
+
+impl Subject for Signature<'_> {
+    fn prepare(&mut self, is_one: bool, source: &mut Source) {
+        number_below(source, is_one, &mut *self.block);
+    }
+
+    fn call(&mut self) {
+        let Self { run, key, blinding, scratch, block, signature } = self;
+        assert!(key.sign_with(*run, blinding, block, scratch, signature));
+        // The factors are squared after each signature.
+        blinding.square(*run, &key.public.modulus);
+    }
+}
+
+/// A signature by one of eight keys, which are all the same key if the flag is set. The key is
+/// copied to the same place before each call.
+struct SignatureByKeys {
+    run: Avx512,
+    keys: Vec<(Box<PrivateKey>, Box<Blinding>)>,
+    key: Box<PrivateKey>,
+    blinding: Box<Blinding>,
+    scratch: ScratchBox,
+    block: Box<Bytes>,
+    signature: Box<Bytes>,
+}
+
+impl SignatureByKeys {
+    fn new(run: Avx512) -> Self {
+        let keys: Vec<_> = (0..9).map(|_| TestKey::generate()).collect();
+        let kernel = |key: &TestKey| {
+            let (n, parts) = key.raw().parts().unwrap();
+            let key = PrivateKey::new(run, &n, &parts).unwrap();
+            let blinding = key.blinding_for_test(run);
+            (key, blinding)
+        };
+        let all = keys[1..].iter().chain([&keys[0]; 8]).map(kernel).collect();
+        let ((key, blinding), scratch) = (kernel(&keys[0]), kernel(&keys[0]).0.drawn());
+        let [block, signature] = [(); 2].map(|()| Box::new([0; MODULUS_LEN]));
+        Self { run, keys: all, key, blinding, scratch, block, signature }
+    }
+}
+
+impl Subject for SignatureByKeys {
+    fn prepare(&mut self, is_fixed: bool, source: &mut Source) {
+        let place = usize::from(is_fixed) * 8 + (source.word() % 8) as usize;
+        let (key, blinding) = &self.keys[place];
+        self.key.copy_numbers(key);
+        (self.blinding.factor, self.blinding.inverse) = (blinding.factor, blinding.inverse);
+        number_below(source, false, &mut *self.block);
+    }
+
+    fn call(&mut self) {
+        let Self { run, key, blinding, scratch, block, signature, .. } = self;
+        assert!(key.sign_with(*run, blinding, block, scratch, signature));
+    }
+}
+
+/// AWS-LC's signature of a block, which is 1 if the flag is set.
+struct SignatureByAwsLc {
+    key: RawKey,
+    block: Box<Bytes>,
+}
+
+impl Subject for SignatureByAwsLc {
+    fn prepare(&mut self, is_one: bool, source: &mut Source) {
+        number_below(source, is_one, &mut *self.block);
+    }
+
+    fn call(&mut self) {
+        black_box(self.key.sign(&self.block).unwrap());
+    }
+}
+
+/// A power of a block without blinding and without masks. If the flag is set, either the block is 1
+/// or the exponent is sparse.
+struct Unprotected<'a> {
+    run: Avx512,
+    primes: &'a Modulus,
+    r_squared: &'a Number,
+    of_blocks: bool,
+    base: Box<Number>,
+    windows: Box<[usize; WINDOWS]>,
+    table: Box<[Number; TABLE_LEN]>,
+    result: Box<[Number; 2]>,
+}
+
+impl Subject for Unprotected<'_> {
+    fn prepare(&mut self, flag: bool, source: &mut Source) {
+        let mut block = [0; PRIME_LEN];
+        number_below(source, self.of_blocks && flag, &mut block);
+        for start in [0, PRIME_LIMBS] {
+            read_bytes(&mut self.base, start, &block);
+        }
+        let mut windows = [0; WINDOWS];
+        number_below(source, !self.of_blocks && flag, &mut windows);
+        for (to, from) in self.windows.iter_mut().zip(windows) {
+            *to = usize::from(from % 32);
+        }
+    }
+
+    fn call(&mut self) {
+        let Self { run, primes, r_squared, base, windows, table, result, .. } = self;
+        let [power, other] = &mut **result;
+        run.run(Product::<HALF>::new(primes, base, r_squared, other));
+        run.run(FillTable { primes, r_squared, base: other, table });
+        exponentiate_with_leak(*run, primes, windows, table, [power, other]);
+    }
 }
 
 #[test]
-#[ignore = "takes three minutes, for `just kernel-timing`"]
+#[ignore = "takes minutes, for `just kernel-timing`"]
 fn time_does_not_depend_on_keys_or_blocks() {
     let Some(run) = Avx512::detect() else { return };
-    let (n, parts) = TestKey::generate().raw().parts().unwrap();
+    let raw = TestKey::generate().raw();
+    let (n, parts) = raw.parts().unwrap();
     let key = PrivateKey::new(run, &n, &parts).unwrap();
     let primes = key.primes();
-    let mut scratch = key.drawn();
-    let (mut sparse, mut random) = ([0; PRIME_LEN], [[0; PRIME_LEN]; 64]);
-    // Each window is zero, except the highest.
-    sparse[0] = 0x80;
-    random.iter_mut().for_each(|bytes| crate::fill_random(bytes).unwrap());
-    let exponents = |bytes: &[u8; PRIME_LEN]| {
-        let mut both = Exponents::ZERO;
-        both.read([bytes, bytes]);
-        both
+    let exponentiation = || {
+        let mut scratch = key.drawn();
+        scratch.fill_table(run, primes);
+        let (exponents, result) = (Box::new(Exponents::ZERO), Box::new(Number::ZERO));
+        Exponentiation { run, primes, table: Box::new(scratch.table), exponents, result }
     };
-    let (sparse, random) = (exponents(&sparse), random.each_ref().map(exponents));
-    scratch.fill_table(run, primes);
-
-    let mut result = Number::ZERO;
-    let input = |class, number: usize| if class { sparse } else { random[number % random.len()] };
-    let by_exponents = t_value(CALLS, input, |exponents| {
-        let (table, result) = (&scratch.table, &mut result);
-        run.run(Exponentiate { primes, exponents, table, result });
-    });
-
-    let mut blocks = [[0x17; MODULUS_LEN]; 64];
-    for block in &mut blocks[1..] {
-        crate::fill_random(block).unwrap();
-        block[0] &= 0x7f;
-    }
-    // The factors are squared in each call, as in a signature.
-    let mut blinding = key.blinding_for_test(run);
-    let mut signature = [0; MODULUS_LEN];
-    let input = |class, number: usize| blocks[if class { 0 } else { 1 + number % 63 }];
-    let by_blocks = t_value(CALLS, input, |block| {
-        assert!(key.sign_with(run, &blinding, block, &mut scratch, &mut signature));
-        blinding.square(run, &key.public.modulus);
-    });
-
-    // The same test must find a leak.
-    let windows = [core::array::from_fn(|at| at * 7 % 32), [0; 204]];
-    let mut other = Number::ZERO;
-    let input = |class, _| windows[usize::from(class)];
-    let with_leak = t_value(CALLS / 10, input, |windows| {
-        let numbers = [&mut result, &mut other];
-        exponentiate_with_leak(run, primes, windows, &scratch.table, numbers);
-    });
-    println!(
-        "t of exponents {by_exponents:.2}, of blocks {by_blocks:.2}, of a leak {with_leak:.0}"
+    let by_aws_lc = SignatureByAwsLc { key: raw, block: Box::new([0; MODULUS_LEN]) };
+    let calls = calls(300_000);
+    println!("RSA-2048, {calls} calls; t without the slowest 0, 1, 5, 10, 25, 50 %");
+    let t = measure(
+        calls,
+        &mut [
+            Series::new("kernel, power, exponents", Classes::Flag, exponentiation()),
+            Series::new("kernel, sign, blocks", Classes::Bytes, Signature::new(run, &key)),
+            Series::new("kernel, sign, block of 1", Classes::Flag, Signature::new(run, &key)),
+            Series::new("kernel, sign, keys", Classes::Flag, SignatureByKeys::new(run)),
+            Series::new("kernel, sign, equal classes", Classes::Same, Signature::new(run, &key)),
+            Series::new("AWS-LC, sign, block of 1", Classes::Flag, by_aws_lc),
+        ],
     );
-    assert!(with_leak.abs() > 100.0, "the test does not find leaks");
-    assert!(by_exponents.abs() < 4.5 && by_blocks.abs() < 4.5);
+    // The same test must find what blinding and masks hide.
+    let unprotected = |of_blocks| Unprotected {
+        run,
+        primes,
+        r_squared: key.r_squared_of_primes(),
+        of_blocks,
+        base: Box::new(Number::ZERO),
+        windows: Box::new([0; WINDOWS]),
+        table: Box::new([Number::ZERO; TABLE_LEN]),
+        result: Box::new([Number::ZERO; 2]),
+    };
+    let leaks = measure(
+        calls / 10,
+        &mut [
+            Series::new("unprotected power, exponents", Classes::Flag, unprotected(false)),
+            Series::new("unprotected power, block of 1", Classes::Flag, unprotected(true)),
+        ],
+    );
+    assert!(leaks.iter().all(|t| *t > 100.0), "the test does not find leaks");
+    assert!(t[..5].iter().all(|t| *t < LIMIT));
 }
-
-/// The number of timed calls of each class of secrets, about 150 µs each.
-const CALLS: usize = 150_000;
