@@ -25,6 +25,7 @@ test:
 # Run the tests of cryptography and of handshakes with kernels, which are not default features.
 test-kernels:
     cargo test -p tercel-crypto -p tercel --lib --tests --features {{ replace("tercel/" + kernels, ",", ",tercel/") }}
+    cargo test -p tercel-fuzz-targets --test replay --features kernels -- aes_gcm chacha20_poly1305 rsa_2048
 
 # Check state shared by threads in every interleaving, with loom; MODEL is a part of a model's name.
 loom MODEL="":
@@ -199,6 +200,17 @@ kernel-ratios:
 kernels-long:
     cargo test --release -p tercel-crypto --features {{ kernels }} --lib backend::kernels -- --include-ignored --nocapture \
         --skip valgrind --skip ratios
+
+# Run the text of kernels, on portable vectors, in Miri (nightly Rust). It takes a quarter of an hour.
+miri:
+    # Without optimisation there are no kernels, and with little of it they overwrite the stack by assembly.
+    MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p tercel-crypto --features {{ kernels }} \
+        --config 'profile.dev.package.tercel-crypto.opt-level=3' --lib -- in_miri \
+        chacha20_poly1305::tests::portable_vectors_give_the_defined_results \
+        chacha20_poly1305::tests::counters_wrap \
+        chacha20_poly1305::tests::extreme_keys_and_messages \
+        chacha20_poly1305::tests::each_number_of_blocks \
+        chacha20_poly1305::tests::a_key_for_which_aws_lc_has_a_wrong_tag
 
 # Inspect the machine code of kernels: no calls, no branches on data.
 kernel-code:

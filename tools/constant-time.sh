@@ -26,7 +26,8 @@ passes backend::lanes::valgrind::nothing_depends_on_what_is_hashed valgrind --qu
 passes backend::kernels::aes_gcm::tests::valgrind::nothing_depends_on_keys_or_data valgrind --quiet
 passes backend::kernels::chacha20_poly1305::valgrind::nothing_depends_on_keys_or_texts valgrind --quiet
 passes backend::kernels::rsa::tests::constant_time::nothing_depends_on_a_private_key valgrind --quiet
-passes backend::kernels::rsa::tests::private::nothing_of_a_private_key_is_left_on_the_stack
+passes backend::kernels::rsa::tests::residue::nothing_of_a_private_key_is_left_on_the_stack
+passes backend::kernels::rsa::tests::residue::nothing_that_depends_on_exponents_is_left_on_the_stack
 passes backend::lanes::tests::a_kernel_leaves_neither_schedules_nor_states_on_the_stack
 passes backend::lanes::tests::nothing_of_a_key_is_left_on_the_stack
 passes backend::kernels::chacha20_poly1305::tests::nothing_of_a_key_is_left_on_the_stack

@@ -27,6 +27,22 @@ impl StackSearch {
         self.found(words)
     }
 
+    /// What `work` leaves on the stack. Calls from the same place can be compared byte by byte.
+    #[cfg(kernel_rsa)]
+    pub(crate) fn remains(&mut self, work: impl FnOnce()) -> Vec<u8> {
+        clear();
+        work();
+        self.read();
+        self.below.clone()
+    }
+
+    #[cfg(kernel_rsa)]
+    #[inline(never)]
+    fn read(&mut self) {
+        let here = ptr::from_ref(&self).addr();
+        self.memory.read_exact_at(&mut self.below, (here - DEPTH) as u64).unwrap();
+    }
+
     /// The number of stack bytes that `work` uses.
     #[cfg(any(lanes_avx2, lanes_large_frames))]
     pub(crate) fn depth(&mut self, work: impl FnOnce()) -> usize {

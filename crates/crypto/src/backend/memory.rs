@@ -7,12 +7,26 @@ use aws_lc_sys as lc;
 use super::check;
 use crate::error::CryptoError;
 
+// Miri cannot call AWS-LC. The functions with `cfg(miri)` let it run the text of kernels.
+
+#[cfg(miri)]
+pub(crate) fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
+    a == b
+}
+
+#[cfg(not(miri))]
 pub(crate) fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     // SAFETY: both are readable for the length they share.
     a.len() == b.len()
         && unsafe { lc::CRYPTO_memcmp(a.as_ptr().cast(), b.as_ptr().cast(), a.len()) } == 0
 }
 
+#[cfg(miri)]
+pub(crate) fn wipe(bytes: &mut [u8]) {
+    bytes.fill(0);
+}
+
+#[cfg(not(miri))]
 #[inline]
 pub(crate) fn wipe(bytes: &mut [u8]) {
     // SAFETY: the slice is exclusively borrowed and has exactly this length.
@@ -31,6 +45,14 @@ pub(super) unsafe fn cleanse<T>(value: *mut T) {
     unsafe { lc::OPENSSL_cleanse(value.cast(), size_of::<T>()) };
 }
 
+#[cfg(miri)]
+#[allow(clippy::unnecessary_wraps)]
+pub(crate) fn fill_random(out: &mut [u8]) -> Result<(), CryptoError> {
+    out.fill(0x5a);
+    Ok(())
+}
+
+#[cfg(not(miri))]
 pub(crate) fn fill_random(out: &mut [u8]) -> Result<(), CryptoError> {
     // SAFETY: the slice is exclusively borrowed and has exactly this length.
     let code = unsafe { lc::RAND_bytes(out.as_mut_ptr(), out.len()) };
@@ -40,7 +62,12 @@ pub(crate) fn fill_random(out: &mut [u8]) -> Result<(), CryptoError> {
 /// Overwrites numbers with zeros.
 pub(crate) fn wipe_words<T: Word>(words: &mut [T]) {
     // SAFETY: the words are exclusively borrowed, and zeros are valid for them.
-    unsafe { lc::OPENSSL_cleanse(words.as_mut_ptr().cast(), size_of_val(words)) };
+    unsafe {
+        #[cfg(not(miri))]
+        lc::OPENSSL_cleanse(words.as_mut_ptr().cast(), size_of_val(words));
+        #[cfg(miri)]
+        words.as_mut_ptr().write_bytes(0, words.len());
+    }
 }
 
 /// The words of hash states.

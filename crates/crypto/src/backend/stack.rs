@@ -18,6 +18,8 @@ pub(crate) fn wipe_after(work: &mut dyn FnMut()) {
     // `black_box` hides which function this is, so the compiler calls it instead of inlining it,
     // and its frame begins below this one.
     black_box(work)();
+    // Miri has no assembly.
+    #[cfg(not(miri))]
     // SAFETY: the area below the stack pointer is unused while this function runs; without
     // `nostack` the compiler keeps nothing there either. Each page is written completely before
     // the one below it, so that the end of the stack is met at its guard page, as by any function

@@ -113,7 +113,7 @@ impl<A: Aead> Record<A> {
 }
 
 impl<A: Aead> Subject for Record<A> {
-    fn prepare(&mut self, flag: bool, source: &mut Source) {
+    fn prepare(&mut self, flag: u8, source: &mut Source) {
         source.fill(&mut self.secret);
         source.fill(&mut self.nonce);
         source.fill(&mut self.aad);
@@ -121,11 +121,9 @@ impl<A: Aead> Subject for Record<A> {
         self.aead.set_key(&self.secret);
         self.aead.seal(&self.nonce, &self.aad, &self.data, &mut self.sealed);
         if self.operation == Operation::Reject {
-            let place = if flag { 0 } else { TAG_LEN - 1 };
-            // Both places are written.
             let tag = &mut self.sealed[self.data.len()..];
-            tag[0] ^= u8::from(place == 0);
-            tag[TAG_LEN - 1] ^= u8::from(place != 0);
+            tag[0] ^= flag;
+            tag[TAG_LEN - 1] ^= flag ^ 1;
         }
     }
 

@@ -8,19 +8,23 @@
 //!
 //! - Inputs of both classes are made by the same code and at the same place, by a generator that
 //!   differs only in its seed, so that both are equally cached.
+//! - No branch of the preparation depends on the class, because the history of branches influences
+//!   the predictions in the call that is timed.
 //! - Several subjects are timed in turn, among them one whose classes are equal, and AWS-LC. What
 //!   disturbs the measurement disturbs all of them.
 //! - Interruptions make some times long. The value is computed for all times and without the
 //!   slowest 1, 5, 10, 25 and 50 %, and the largest counts.
 
 use core::arch::x86_64::{_mm_lfence, _rdtsc};
+use core::hint::black_box;
 
 use crate::backend::memory::fill_random;
 
 /// What is timed.
 pub(super) trait Subject {
-    /// Makes the input of the next call. `flag` is the class, for [`Classes::Flag`].
-    fn prepare(&mut self, flag: bool, source: &mut Source);
+    /// Makes the input of the next call. `flag` is the class for [`Classes::Flag`], else zero. No
+    /// branch and no address may depend on it.
+    fn prepare(&mut self, flag: u8, source: &mut Source);
 
     /// The call.
     fn call(&mut self);
@@ -58,21 +62,25 @@ pub(super) fn measure(calls: usize, series: &mut [Series<'_>]) -> Vec<f64> {
     for each in &mut *series {
         each.times.reserve_exact(calls);
         // The first calls load code and data.
-        each.subject.prepare(false, &mut Source(FIXED));
+        each.subject.prepare(0, &mut Source(FIXED));
         each.subject.call();
     }
     for (number, choice) in choices.iter().enumerate() {
-        let fresh = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(choices[0]);
+        let fresh = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         for (at, each) in series.iter_mut().enumerate() {
-            let class = choice >> (at % 8) & 1 == 1;
-            let is_random =
-                each.classes == Classes::Flag || each.classes == Classes::Bytes && class;
-            let mut source = Source(if is_random { fresh | 1 } else { FIXED });
-            each.subject.prepare(class && each.classes == Classes::Flag, &mut source);
+            let class = choice >> (at % 8) & 1;
+            // Masks instead of branches: the predictor of branches would remember the class.
+            let (random, flag) = match each.classes {
+                Classes::Bytes => (black_box(u64::from(class).wrapping_neg()), 0),
+                Classes::Flag => (u64::MAX, class),
+                Classes::Same => (0, 0),
+            };
+            let seed = (fresh & random) | (FIXED & !random);
+            each.subject.prepare(flag, &mut Source(seed));
             let start = ticks();
             each.subject.call();
             let time = ticks() - start;
-            each.times.push((time, class));
+            each.times.push((time, class == 1));
         }
     }
     series.iter_mut().map(Series::largest_t).collect()

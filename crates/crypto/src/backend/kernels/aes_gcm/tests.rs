@@ -4,6 +4,7 @@
 //! run everywhere.
 
 mod definition;
+mod miri;
 mod ratios;
 #[cfg(target_os = "linux")]
 mod residue;

@@ -113,20 +113,22 @@ const fn runs(first: u8) -> Bytes {
 }
 
 /// The primes of a key that was made for this test only.
-const P: [u8; PRIME_LEN] = hex(b"e22b1bacb89b4d4132a6b5d9fba2609fa40b918e10eee557c4116e44720a05d3\
+pub(super) const P: [u8; PRIME_LEN] =
+    hex(b"e22b1bacb89b4d4132a6b5d9fba2609fa40b918e10eee557c4116e44720a05d3\
       894f697606b8f930115601b17bf7c833da35edfde1e7e01c544b1d868d406a82\
       9d7008da39967d40826ee5750f38cdd336eec89922c9fab46d90ad142cf44d22\
       a6549cd535ea45f8bc784d2e877486aab0fb8572591b68efc34a046789623345");
 
-const Q: [u8; PRIME_LEN] = hex(b"c53fd1a080db886cef9beeedb7989d160b8b91da3baa151649119dffc13f373b\
+pub(super) const Q: [u8; PRIME_LEN] =
+    hex(b"c53fd1a080db886cef9beeedb7989d160b8b91da3baa151649119dffc13f373b\
       e8bdf2709103677d7689585a1c5ccc8c0f43f5c90cc0edcbf923ba9786d2af3b\
       22082acbd7345a74c1bbd58ce21a06b5901049815a88ae4e3ccbb2749104fc77\
       14c33b988dfb1d35b39a0ca9f4289c8eb967ba1a8fbcb7cdaa899e2a120744fb");
 
-const fn hex(digits: &[u8; 2 * PRIME_LEN]) -> [u8; PRIME_LEN] {
-    let mut bytes = [0; PRIME_LEN];
+pub(super) const fn hex<const LEN: usize>(digits: &[u8]) -> [u8; LEN] {
+    let mut bytes = [0; LEN];
     let mut at = 0;
-    while at < 2 * PRIME_LEN {
+    while at < 2 * LEN {
         let digit = digits[at];
         let value = if digit >= b'a' { digit - b'a' + 10 } else { digit - b'0' };
         bytes[at / 2] = bytes[at / 2] << 4 | value;

@@ -3,8 +3,11 @@
 mod arithmetic;
 mod constant_time;
 mod keys;
+mod miri;
 mod private;
 mod public;
+#[cfg(all(target_os = "linux", lanes_avx2))]
+mod residue;
 mod verification;
 
 use core::ptr;

@@ -18,7 +18,7 @@ use crate::backend::rsa::{Padding, RsaKey};
 use crate::hash::Hash;
 
 /// A block that is less than any modulus.
-fn random_block() -> Bytes {
+pub(super) fn random_block() -> Bytes {
     let mut block = [0; MODULUS_LEN];
     crate::fill_random(&mut block).unwrap();
     block[0] &= 0x7f;
@@ -380,39 +380,4 @@ fn a_dropped_key_is_wiped() {
         assert!((*key).secret_words().iter().all(|word| *word == 0));
         drop(Box::from_raw(key.cast::<core::mem::MaybeUninit<PrivateKey>>()));
     }
-}
-
-/// What is left on the stack after signing, in any build that users have: see
-/// `tools/stack-residue.sh`.
-#[cfg(all(target_os = "linux", lanes_avx2))]
-#[test]
-fn nothing_of_a_private_key_is_left_on_the_stack() {
-    use crate::backend::stack::DEPTH;
-    use crate::stack_search::{StackSearch, leave, words};
-
-    let Some(run) = Avx512::detect() else { return };
-    let raw = TestKey::generate().raw();
-    let (n, parts) = raw.parts().unwrap();
-    let all = [&parts.p, &parts.q, &parts.d_p, &parts.d_q, &parts.q_inverse];
-    let mut secrets = all.map(|part| words(part, 0)).concat();
-    let (mut stack, block) = (StackSearch::new(), random_block());
-    let mut key = None;
-    let left = stack.left(&secrets, || key = PrivateKey::new(run, &n, &parts));
-    assert_eq!(left, 0, "after the constants");
-    let key = key.unwrap();
-    secrets.extend(key.secret_words().iter().filter(|word| **word >> 32 != 0));
-    // New factors are drawn for the first signature.
-    for at in 0..3 {
-        let left = stack.left(&secrets, || assert!(key.sign(run, &block).is_some()));
-        assert_eq!(left, 0, "after signature {at}");
-        let factors = key.stored_blinding().map(|number| number.0.as_flattened().to_vec()).concat();
-        let left = stack.left(&factors, || assert!(key.sign(run, &block).is_some()));
-        assert_eq!(left, 0, "factors of signature {at}");
-    }
-    assert_ne!(stack.left(&secrets[..64], || leave(&secrets[..64])), 0);
-
-    let mut scratch = key.drawn();
-    let used = stack.depth(|| key.sign_without_wiping(run, &block, &mut scratch));
-    println!("signing uses {used} bytes of the stack; {DEPTH} are wiped");
-    assert!(used > 512 && used + used / 2 <= DEPTH, "{used} bytes are used");
 }
