@@ -54,26 +54,28 @@ impl Key {
     /// The processor must have the instructions of `V`.
     #[inline(always)]
     unsafe fn make_powers<V: Vector>(&mut self) {
-        let place = self.powers.as_mut_ptr();
-        // SAFETY: the caller's promise; each access is to some of the sixteen powers.
+        // SAFETY: the caller's promise; each access is to some of the sixteen powers. Addresses are
+        // taken from the whole array, of which up to four powers are accessed at once, and after the
+        // last access by other references.
         unsafe {
             let mut states = [V::load_block(self.round_key(0))];
             let last = self.all_but_last_round(&mut states);
             let last_power = &mut self.powers[POWERS - 1];
             states[0].last_round(last).store_block(last_power.as_mut_ptr());
             *last_power = first_weight(*last_power);
+            let place = self.powers.as_mut_ptr().cast::<u8>();
             // In descending order: 1; 2, 1; 4, 3, 2, 1; 8 to 5; then 12 to 9 and 16 to 13.
-            let one = V::load_block(last_power.as_ptr());
+            let one = V::load_block(place.add(16 * 15));
             let two = multiply(one, one);
-            two.store_block((*place.add(14)).as_mut_ptr());
-            let four_and_three = multiply(V::load_first((*place.add(14)).as_ptr(), 32), two);
-            four_and_three.store_first((*place.add(12)).as_mut_ptr(), 32);
-            let lowest = V::load((*place.add(12)).as_ptr());
+            two.store_block(place.add(16 * 14));
+            let four_and_three = multiply(V::load_first(place.add(16 * 14), 32), two);
+            four_and_three.store_first(place.add(16 * 12), 32);
+            let lowest = V::load(place.add(16 * 12));
             let second = multiply(lowest, lowest.repeat_lane::<0>());
-            second.store((*place.add(8)).as_mut_ptr());
+            second.store(place.add(16 * 8));
             let eight = second.repeat_lane::<0>();
-            multiply(lowest, eight).store((*place.add(4)).as_mut_ptr());
-            multiply(second, eight).store((*place).as_mut_ptr());
+            multiply(lowest, eight).store(place.add(16 * 4));
+            multiply(second, eight).store(place);
         }
     }
 

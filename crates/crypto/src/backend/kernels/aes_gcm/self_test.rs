@@ -19,11 +19,10 @@ const ALGORITHMS: [AeadAlgorithm; 2] = [AeadAlgorithm::Aes128Gcm, AeadAlgorithm:
 /// lengths and for lengths of messages that run each part of the kernel.
 pub(in crate::backend::kernels) fn self_test() -> bool {
     matches_aws_lc(|key, input, out| {
-        let data =
-            Data { input: input.data.as_ptr(), out: out.as_mut_ptr(), len: input.data.len() };
-        let tag = out[input.data.len()..].as_mut_ptr();
+        let (body, tag) = out.split_at_mut(input.data.len());
+        let data = Data { input: input.data.as_ptr(), out: body.as_mut_ptr(), len: body.len() };
         // SAFETY: the output is longer than the input by a tag.
-        let _ = unsafe { key.seal(&input.nonce, input.aad, data, &[], tag) };
+        let _ = unsafe { key.seal(&input.nonce, input.aad, data, &[], tag.as_mut_ptr()) };
     })
 }
 
@@ -121,8 +120,9 @@ fn keys(algorithm: AeadAlgorithm) -> Option<(Box<Key>, BoxedContext)> {
 fn seal_trial(algorithm: AeadAlgorithm, len: usize) -> Option<Trial> {
     let (kernel, aws_lc) = keys(algorithm)?;
     let by_kernel = move |input: &[u8], out: &mut [u8]| {
-        let data = Data { input: input.as_ptr(), out: out.as_mut_ptr(), len: input.len() };
-        let tag = out[input.len() + 1..][..TAG_LEN].as_mut_ptr();
+        let (body, tag) = out.split_at_mut(input.len() + 1);
+        let data = Data { input: input.as_ptr(), out: body.as_mut_ptr(), len: input.len() };
+        let tag = tag[..TAG_LEN].as_mut_ptr();
         // SAFETY: the output is longer than the input by the extra byte and a tag.
         unsafe { kernel.seal(&NONCE, &AAD, data, &[23], tag) }
     };

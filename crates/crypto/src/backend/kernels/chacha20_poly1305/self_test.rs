@@ -18,9 +18,10 @@ const CHACHA20_POLY1305: AeadAlgorithm = AeadAlgorithm::ChaCha20Poly1305;
 /// that run each part of the kernel.
 pub(in crate::backend::kernels) fn self_test() -> bool {
     matches_aws_lc(|key, input, out| {
-        let (text, tag) = (input.text(out.as_mut_ptr()), out[input.total()..].as_mut_ptr());
+        let (body, tag) = out.split_at_mut(input.total());
+        let text = input.text(body.as_mut_ptr());
         // SAFETY: the output is longer than the input by a tag.
-        unsafe { key.seal(&input.nonce, input.aad, text, tag) }.is_ok()
+        unsafe { key.seal(&input.nonce, input.aad, text, tag.as_mut_ptr()) }.is_ok()
     })
 }
 
