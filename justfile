@@ -225,7 +225,7 @@ bench-aead *ALGORITHMS="":
 bench-rsa:
     cargo bench -p tercel-crypto --features {{ kernels }} --bench rsa
 
-# Test that times of kernels do not depend on secrets, beside AWS-LC's; see docs/security/kernels.md. It takes minutes.
+# Test that times of kernels do not depend on secrets, and time AWS-LC in the same run. It takes minutes.
 kernel-timing:
     cargo test --release -p tercel-crypto --features {{ kernels }} --lib time_does_not_depend_on -- --ignored --nocapture \
         --test-threads=1

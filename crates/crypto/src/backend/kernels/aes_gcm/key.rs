@@ -54,9 +54,9 @@ impl Key {
     /// The processor must have the instructions of `V`.
     #[inline(always)]
     unsafe fn make_powers<V: Vector>(&mut self) {
-        // SAFETY: the caller's promise; each access is to some of the sixteen powers. Addresses are
-        // taken from the whole array, of which up to four powers are accessed at once, and after the
-        // last access by other references.
+        // SAFETY: the caller's promise; each access is to some of the sixteen powers. Up to four
+        // powers are accessed at once, so addresses are taken from the whole array, and after the
+        // last use of other references.
         unsafe {
             let mut states = [V::load_block(self.round_key(0))];
             let last = self.all_but_last_round(&mut states);

@@ -262,6 +262,7 @@ fn time_does_not_depend_on_keys_or_blocks() {
             Series::new("kernel, sign, equal classes", Classes::Same, Signature::new(run, &key)),
             Series::new("AWS-LC, sign, block of 2", Classes::Flag, by_aws_lc),
         ],
+        5,
     );
     // The same test must find what blinding and masks hide.
     let unprotected = |of_blocks| Unprotected {
@@ -280,6 +281,7 @@ fn time_does_not_depend_on_keys_or_blocks() {
             Series::new("unprotected power, exponents", Classes::Flag, unprotected(false)),
             Series::new("unprotected power, block of 1", Classes::Flag, unprotected(true)),
         ],
+        0,
     );
     assert!(leaks.iter().all(|t| *t > 100.0), "the test does not find leaks");
     assert!(t[..5].iter().all(|t| *t < LIMIT));
