@@ -51,6 +51,9 @@ pub struct ClientConfig {
     pub(crate) require_secure_renegotiation: bool,
     pub(crate) post_handshake_auth: bool,
     pub(crate) resumption: ClientResumption,
+    /// The configuration for QUIC, once it is needed.
+    #[cfg(feature = "quic")]
+    pub(super) derived_for_quic: std::sync::OnceLock<Result<Arc<ClientConfig>, ConfigError>>,
 }
 
 impl ClientConfig {
@@ -116,6 +119,8 @@ impl ClientConfig {
                 require_secure_renegotiation: true,
                 post_handshake_auth: false,
                 resumption: ClientResumption::new(),
+                #[cfg(feature = "quic")]
+                derived_for_quic: std::sync::OnceLock::new(),
             },
             verifier: None,
             raw_keys: None,

@@ -59,6 +59,9 @@ pub struct ServerConfig {
     pub(crate) acknowledge_server_name: bool,
     pub(crate) server_padding: bool,
     pub(crate) resumption: ServerResumption,
+    /// The configuration for QUIC, once it is needed.
+    #[cfg(feature = "quic")]
+    pub(super) derived_for_quic: std::sync::OnceLock<Result<Arc<ServerConfig>, ConfigError>>,
 }
 
 impl ServerConfig {
@@ -103,6 +106,8 @@ impl ServerConfig {
                 acknowledge_server_name: true,
                 server_padding: false,
                 resumption: ServerResumption::new(),
+                #[cfg(feature = "quic")]
+                derived_for_quic: std::sync::OnceLock::new(),
             },
             own: Vec::new(),
             credentials: None,

@@ -15,6 +15,8 @@ use super::runtime::record_limits::first_limit;
 use super::{client_session, negotiate, tls12, tls13};
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
+#[cfg(feature = "quic")]
+use crate::error::InternalError;
 use crate::error::{Error, PeerError};
 use crate::policy::Policy;
 use crate::record::joiner::Message;
@@ -27,13 +29,13 @@ pub(crate) fn server(config: Arc<ServerConfig>, hello: Message) -> Result<Sequen
         Some((chosen, version)) => {
             in_version(version, Flow::default(), chosen.unwrap_or(config), hello)
         }
-        None => boxed(|| with_asked_config(hello)),
+        None => boxed(|| with_asked_config(hello, config.common.is_for_quic())),
     })
 }
 
-async fn with_asked_config(hello: Message) -> Outcome {
+async fn with_asked_config(hello: Message, over_quic: bool) -> Outcome {
     let mut flow = Flow::default();
-    let config = ask_for_config(&mut flow, &hello).await?;
+    let config = for_transport(ask_for_config(&mut flow, &hello).await?, over_quic)?;
     let version = version(&parse_hello(&hello)?, &config)?;
     Ok(Completion::Continue(in_version(version, flow, config, hello)))
 }
@@ -105,11 +107,28 @@ fn decide(
     let parsed = parse_hello(hello)?;
     let chosen = match &config.choose_config {
         None => None,
-        Some(Policy::Here(choose)) => Some(choose.choose_config(&parsed).ok_or_else(refused)?),
+        Some(Policy::Here(choose)) => {
+            let chosen = choose.choose_config(&parsed).ok_or_else(refused)?;
+            Some(for_transport(chosen, config.common.is_for_quic())?)
+        }
         Some(Policy::Ask) => return Ok(None),
     };
     let version = version(&parsed, chosen.as_ref().unwrap_or(config))?;
     Ok(Some((chosen, version)))
+}
+
+/// Returns a chosen configuration, in a handshake over QUIC the one that is derived for it.
+#[cfg(feature = "quic")]
+fn for_transport(config: Arc<ServerConfig>, over_quic: bool) -> Result<Arc<ServerConfig>, Error> {
+    if !over_quic {
+        return Ok(config);
+    }
+    config.for_quic().map_err(|_| InternalError::NotForQuic.into())
+}
+
+#[cfg(not(feature = "quic"))]
+fn for_transport(config: Arc<ServerConfig>, _: bool) -> Result<Arc<ServerConfig>, Error> {
+    Ok(config)
 }
 
 fn version(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<ProtocolVersion, Error> {

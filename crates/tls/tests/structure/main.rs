@@ -43,6 +43,7 @@ const MODULES: [(&str, &[&str]); 10] = [
             "signing_key",
             "pkcs12",
             "aead",
+            "header_protection",
         ],
     ),
     (

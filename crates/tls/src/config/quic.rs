@@ -1,0 +1,79 @@
+//! The configuration for QUIC, which is derived from the application's. RFC 9001 4, 8
+//!
+//! One configuration serves TCP and QUIC. The derived configuration leaves out what QUIC does not
+//! have: older versions, session IDs, record options, post-handshake authentication.
+
+use std::sync::{Arc, OnceLock};
+
+use tercel_wire::ProtocolVersion;
+
+use super::client::ClientConfig;
+use super::common::{Common, QuicOptions, QuicRules};
+use super::resumption::PartsHash;
+use super::server::ServerConfig;
+use crate::error::config::ConfigError;
+use crate::record::sealer::Padding;
+
+impl ClientConfig {
+    /// Returns the configuration for QUIC, which is derived once.
+    pub(crate) fn for_quic(self: &Arc<Self>) -> Result<Arc<Self>, ConfigError> {
+        let derived = || {
+            let mut config = Self { derived_for_quic: OnceLock::new(), ..Self::clone(self) };
+            config.common.restrict_to_quic(true)?;
+            // RFC 9001 8.4
+            config.middlebox_compatibility = false;
+            // RFC 9001 4.4
+            config.post_handshake_auth = false;
+            config.server_padding = None;
+            config.fallback_scsv = false;
+            // Sessions of QUIC are stored under other keys, so that a connection over TCP does not
+            // take them.
+            let mut hash = PartsHash::new();
+            hash.add(b"QUIC");
+            hash.add(&config.resumption.context_digest);
+            config.resumption.context_digest = hash.finish();
+            Ok(Arc::new(config))
+        };
+        self.derived_for_quic.get_or_init(derived).clone()
+    }
+}
+
+impl ServerConfig {
+    /// Returns the configuration for QUIC, which is derived once.
+    pub(crate) fn for_quic(self: &Arc<Self>) -> Result<Arc<Self>, ConfigError> {
+        let derived = || {
+            let mut config = Self { derived_for_quic: OnceLock::new(), ..Self::clone(self) };
+            // If the configuration is chosen by the ClientHello, the chosen one has the protocols.
+            config.common.restrict_to_quic(config.choose_config.is_none())?;
+            config.server_padding = false;
+            // Over QUIC, the transport limits early data, and early data needs an application
+            // context. RFC 9001 4.6.1
+            let resumption = &mut config.resumption;
+            let rules = config.common.quic.as_ref();
+            let has_context = rules.is_some_and(|rules| rules.early_data_context.is_some());
+            let is_on = resumption.max_early_data > 0 && has_context;
+            resumption.max_early_data = if is_on { u32::MAX } else { 0 };
+            Ok(Arc::new(config))
+        };
+        self.derived_for_quic.get_or_init(derived).clone()
+    }
+}
+
+impl Common {
+    /// Leaves out what QUIC does not have. RFC 9001 4.2, 8.1
+    fn restrict_to_quic(&mut self, needs_protocol: bool) -> Result<(), ConfigError> {
+        if !self.has_version(ProtocolVersion::TLS1_3) {
+            return Err(ConfigError::QuicWithoutTls13);
+        }
+        let QuicOptions { early_data_context, alpn_by_other_means } = self.quic_options;
+        if needs_protocol && self.alpn.is_empty() && !alpn_by_other_means {
+            return Err(ConfigError::QuicWithoutAlpn);
+        }
+        self.versions = vec![ProtocolVersion::TLS1_3];
+        self.suites.retain(|suite| suite.is_tls13());
+        self.record_size_limit = None;
+        self.padding = Padding::None;
+        self.quic = Some(QuicRules { requires_alpn: !alpn_by_other_means, early_data_context });
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! Resumption over QUIC, and the separation from sessions over TCP. RFC 9001 4.5
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tercel::pki_types::UnixTime;
+use tercel::session::{
+    ClientMemoryStore, ClientSessionKey, ClientSessionStore, RotatingTickets, ServerMemoryStore,
+    TicketSealer,
+};
+use tercel::wire::ProtocolVersion;
+use tercel::{ClientConfig, Policy, ServerConfig};
+
+use super::pair::{OF_SERVER, Pair, client, server};
+use crate::fixtures::NAME;
+
+/// Connects over QUIC, and returns whether a session was resumed.
+fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> bool {
+    let mut ends = Pair::new(client, server).connect();
+    let resumed = ends.server.connection().info.resumed;
+    assert_eq!(ends.client.connection().info.resumed, resumed);
+    assert_eq!(ends.client.connection().peer_parameters, OF_SERVER);
+    resumed
+}
+
+/// Connects over TCP, and returns whether a session was resumed.
+fn visit_over_tcp(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> bool {
+    let mut ends = crate::pair::Pair::new(client, server, NAME).connect().unwrap();
+    ends.talk();
+    ends.server.connection.info.resumed
+}
+
+fn tls13() -> Arc<ClientConfig> {
+    client().versions(&[ProtocolVersion::TLS1_3]).build().unwrap()
+}
+
+/// RFC 9001 4.5
+#[test]
+fn a_session_is_resumed_with_a_ticket_or_a_store() {
+    let store = Policy::Here(Arc::new(ServerMemoryStore::new(10)) as _);
+    for server in [server(), server().session_store(store)] {
+        let (client, server) = (tls13(), server.build().unwrap());
+        assert!(!visit(&client, &server));
+        for _ in 0..3 {
+            assert!(visit(&client, &server));
+        }
+    }
+}
+
+/// A ticket is used once. RFC 9001 4.5
+#[test]
+fn each_ticket_is_offered_once() {
+    let (client, server) = (tls13(), server().ticket_counts(2, 0).build().unwrap());
+    let resumed: Vec<_> = (0..4).map(|_| visit(&client, &server)).collect();
+    assert_eq!(resumed, [false, true, true, false]);
+}
+
+#[test]
+fn a_client_may_ignore_tickets() {
+    let (client, server) = (tls13(), server().ticket_counts(1, 1).build().unwrap());
+    let mut tickets = Vec::new();
+    let tap = |data: &mut super::pair::Data| {
+        if data.0 == tercel::quic::Level::Application {
+            tickets = std::mem::take(&mut data.1);
+        }
+    };
+    let mut ends = Pair::new(&client, &server).tap_to_client(tap).connect();
+    let incoming = &mut ends.client.connection().incoming;
+    incoming.ignore_tickets();
+    incoming.receive(&tickets).unwrap();
+    assert!(!visit(&client, &server), "the ticket was stored");
+    assert!(visit(&client, &server));
+}
+
+/// A session of one transport stays in the store while the other transport connects. RFC 9001 4.5
+#[test]
+fn sessions_over_tcp_and_quic_are_stored_separately() {
+    let (client, server) = (tls13(), server().build().unwrap());
+    assert!(!visit(&client, &server));
+    assert!(!visit_over_tcp(&client, &server), "a session of QUIC was resumed over TCP");
+    assert!(visit(&client, &server));
+    assert!(visit_over_tcp(&client, &server));
+    assert!(visit(&client, &server));
+    let (client, server) = (tls13(), super::pair::server().build().unwrap());
+    assert!(!visit_over_tcp(&client, &server));
+    assert!(!visit(&client, &server), "a session of TCP was resumed over QUIC");
+}
+
+/// A store that returns the newest session for any key.
+struct OneForAll(Mutex<Option<Vec<u8>>>);
+
+impl ClientSessionStore for OneForAll {
+    fn put(&self, _: &ClientSessionKey, session: Vec<u8>, _: UnixTime) {
+        *self.0.lock().unwrap() = Some(session);
+    }
+
+    fn take(&self, _: &ClientSessionKey, _: UnixTime) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// A client checks the session itself, whatever its store returns. RFC 9001 4.5
+#[test]
+fn a_client_does_not_offer_a_session_of_the_other_transport() {
+    let server = server().build().unwrap();
+    let client = || {
+        let store = Arc::new(OneForAll(Mutex::new(None)));
+        client().versions(&[ProtocolVersion::TLS1_3]).session_store(store).build().unwrap()
+    };
+    let first = client();
+    assert!(!visit(&first, &server));
+    assert!(visit(&first, &server), "the store returns sessions");
+    assert!(!visit_over_tcp(&first, &server));
+    let second = client();
+    assert!(!visit_over_tcp(&second, &server));
+    assert!(visit_over_tcp(&second, &server), "the store returns sessions");
+    assert!(!visit(&second, &server));
+}
+
+/// A sealer that makes a session of TCP from one of QUIC, and vice versa.
+struct Exchanging {
+    tickets: RotatingTickets,
+    exchanges: bool,
+}
+
+impl TicketSealer for Exchanging {
+    fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        let mut session = session.to_vec();
+        // The flags follow format, version, suite and secret.
+        let flags = 1 + 2 + 2 + 1 + usize::from(session[5]);
+        let is_of_quic = session[flags] & 16 != 0;
+        if self.exchanges {
+            session[flags] ^= 16;
+            // No transport parameters, and no application context.
+            let added = [0, 0, 0];
+            if is_of_quic {
+                assert!(session.ends_with(&added));
+                session.truncate(session.len() - added.len());
+            } else {
+                session.extend_from_slice(&added);
+            }
+        }
+        self.tickets.seal(&session, now)
+    }
+
+    fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.tickets.open(ticket, now)
+    }
+
+    fn lifetime(&self) -> Duration {
+        self.tickets.lifetime()
+    }
+}
+
+/// A server checks the session itself, whatever a client offers. RFC 9001 4.5
+#[test]
+fn a_server_does_not_resume_a_session_of_the_other_transport() {
+    for exchanges in [false, true] {
+        let tickets = RotatingTickets::new(UnixTime::now()).unwrap();
+        let sealer = Arc::new(Exchanging { tickets, exchanges });
+        let server = server().tickets(sealer).build().unwrap();
+        for visit in [visit, visit_over_tcp] {
+            let client = tls13();
+            assert!(!visit(&client, &server));
+            assert_eq!(visit(&client, &server), !exchanges);
+        }
+    }
+}
+
+/// Sessions of QUIC survive in a file, as others do.
+#[test]
+fn a_saved_session_is_resumed() {
+    let server = server().build().unwrap();
+    let store = Arc::new(ClientMemoryStore::new(10, 2));
+    let client = |store: Arc<ClientMemoryStore>| {
+        client().versions(&[ProtocolVersion::TLS1_3]).session_store(store).build().unwrap()
+    };
+    assert!(!visit(&client(store.clone()), &server));
+    let saved = store.to_bytes();
+    let restored = ClientMemoryStore::from_bytes(&saved, 10, 2).unwrap();
+    assert!(visit(&client(Arc::new(restored)), &server));
+}
