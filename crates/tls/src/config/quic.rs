@@ -12,9 +12,25 @@ use super::common::{Common, QuicOptions, QuicRules};
 use super::resumption::PartsHash;
 use super::server::ServerConfig;
 use crate::error::config::ConfigError;
+use crate::policy::Policy;
 use crate::record::sealer::Padding;
 
 impl ClientConfig {
+    /// Returns the name of an option because of which a handshake may ask its caller a
+    /// [`Question`](crate::Question). `None` if there is no such option. Transports that cannot
+    /// wait for answers refuse such a configuration.
+    #[cfg_attr(docsrs, doc(cfg(feature = "quic")))]
+    #[must_use]
+    pub fn option_that_asks(&self) -> Option<&'static str> {
+        let options = [
+            ("verifier", matches!(self.verifier, Policy::Ask)),
+            ("credentials", matches!(self.credentials, Some(Policy::Ask))),
+            ("credential", self.asks_for_signatures),
+            ("ask_for_session", self.resumption.ask_for_session),
+        ];
+        first_set(&options)
+    }
+
     /// Returns the configuration for QUIC, which is derived once.
     pub(crate) fn for_quic(self: &Arc<Self>) -> Result<Arc<Self>, ConfigError> {
         let derived = || {
@@ -39,6 +55,26 @@ impl ClientConfig {
 }
 
 impl ServerConfig {
+    /// Returns the name of an option because of which a handshake may ask its caller a
+    /// [`Question`](crate::Question). `None` if there is no such option. Transports that cannot
+    /// wait for answers refuse such a configuration. A configuration that `choose_config` returns,
+    /// or a credential that is replaced later, is not part of this.
+    #[cfg_attr(docsrs, doc(cfg(feature = "quic")))]
+    #[must_use]
+    pub fn option_that_asks(&self) -> Option<&'static str> {
+        let has_credential = !self.only_pre_shared_keys && self.choose_config.is_none();
+        let options = [
+            ("choose_config", matches!(self.choose_config, Some(Policy::Ask))),
+            ("credentials", has_credential && matches!(self.credentials, Policy::Ask)),
+            ("credential", self.credential_set.as_ref().is_some_and(|set| set.has_remote_key())),
+            ("find_pre_shared_key", matches!(self.pre_shared_keys, Some(Policy::Ask))),
+            ("client_verifier", matches!(self.client_verifier, Some(Policy::Ask))),
+            ("session_store", matches!(self.resumption.store, Some(Policy::Ask))),
+            ("early_data", matches!(self.resumption.replay_guard, Some(Policy::Ask))),
+        ];
+        first_set(&options)
+    }
+
     /// Returns the configuration for QUIC, which is derived once.
     pub(crate) fn for_quic(self: &Arc<Self>) -> Result<Arc<Self>, ConfigError> {
         let derived = || {
@@ -57,6 +93,10 @@ impl ServerConfig {
         };
         self.derived_for_quic.get_or_init(derived).clone()
     }
+}
+
+fn first_set(options: &[(&'static str, bool)]) -> Option<&'static str> {
+    options.iter().find(|(_, is_set)| *is_set).map(|(name, _)| *name)
 }
 
 impl Common {

@@ -289,8 +289,9 @@ impl Handshake {
         self.seen()?.peer_parameters.as_deref()
     }
 
-    /// Server: returns the parameters negotiated with a client whose early data is accepted. They
-    /// are present from [`Next::EarlyKeys`] until the handshake is complete. RFC 9846 8
+    /// Server: returns the negotiated parameters before the handshake is complete, from
+    /// [`Next::EarlyKeys`] or [`Next::ApplicationKeys`] on. With early data, the client's identity
+    /// is that of the resumed session; early data may be a replay. RFC 9846 8
     #[must_use]
     pub fn early_info(&self) -> Option<&ConnectionInfo> {
         self.seen()?.early_info.as_deref()

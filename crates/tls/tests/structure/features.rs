@@ -8,10 +8,12 @@ use super::{repository, subfolders};
 
 /// The crates that forward features of `tercel`: the folder, the dependency to which they forward,
 /// and the features that they leave out with a reason in their manifest.
-const FORWARDING: [(&str, &str, &[&str]); 4] = [
+const FORWARDING: [(&str, &str, &[&str]); 5] = [
     ("tokio", "tercel", &OVER_TCP),
     ("hyper", "tercel-tokio", &OVER_TCP),
     ("postgres", "tercel-tokio", &OVER_TCP),
+    // `quic` is always on there.
+    ("quinn", "tercel", &["quic"]),
     ("native-tls", "tercel", &OF_NATIVE_TLS),
 ];
 

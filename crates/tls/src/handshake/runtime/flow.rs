@@ -16,6 +16,7 @@ use super::established::Established;
 use super::mailbox::Mailbox;
 #[cfg(feature = "quic")]
 use super::mailbox::Transport;
+use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, InternalError, Misuse, PeerError};
 use crate::handshake::question::{AnswerValue, Question};
 use crate::handshake::transcript::Transcript;
@@ -185,14 +186,19 @@ impl Flow {
     }
 
     /// Server, QUIC: gives the keys that [`Self::install_read`] will install after the client's
-    /// Finished. RFC 9001 4.1.4
-    pub(crate) fn give_read_keys_in_advance(&mut self, keys: &NewKeys) -> Result<(), Error> {
+    /// Finished, and the negotiated parameters. RFC 9001 4.1.4
+    pub(crate) fn give_read_keys_in_advance(
+        &mut self,
+        keys: &NewKeys,
+        info: &ConnectionInfo,
+    ) -> Result<(), Error> {
         #[cfg(feature = "quic")]
         if let Transport::Quic(levels) = &mut self.mailbox()?.transport {
+            levels.early_info.get_or_insert_with(|| Box::new(info.before_finished()));
             let secret = keys.keys().traffic_secret().ok_or(InternalError::Internal)?;
             return levels.execute(Command::ReadKeysInAdvance(secret.duplicate()));
         }
-        _ = keys;
+        _ = (keys, info);
         Ok(())
     }
 

@@ -66,7 +66,7 @@ pub(crate) struct Levels {
     /// together.
     read_secret: Option<TrafficSecret>,
     write_secret: Option<TrafficSecret>,
-    /// Server: the negotiated parameters, while early data may arrive.
+    /// Server: the negotiated parameters, before the client's Finished.
     pub(crate) early_info: Option<Box<ConnectionInfo>>,
     /// The result of the handshake.
     pub(crate) established: Option<Established>,
@@ -169,7 +169,6 @@ impl Levels {
                     return Err(PeerError::ExcessHandshakeData.into());
                 }
                 self.read_level = self.read_level.next();
-                self.early_info = None;
                 // On a server, the transport has the keys since `ReadKeysInAdvance`.
                 if self.write_level < self.read_level || self.write_secret.is_some() {
                     self.read_secret = Some(secret_of(keys)?);

@@ -104,7 +104,7 @@ pub(crate) async fn send_first_flight(
         application_keys(&main, &mut transcript, &log, config.common.is_for_quic());
     // From here on, the server may send application data. RFC 9846 4.5.3
     flow.install_write(server_keys)?;
-    flow.give_read_keys_in_advance(&client_keys)?;
+    flow.give_read_keys_in_advance(&client_keys, &info)?;
     flow.execute(Command::HalfRtt)?;
     Ok(AwaitingFinished {
         suite: parameters.suite,

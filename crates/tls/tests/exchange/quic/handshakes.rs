@@ -56,6 +56,7 @@ fn both_sides_get_the_same_keys_in_each_version_and_suite() {
                 out
             };
             assert_eq!(export(client), export(server));
+            assert_eq!(server.early_protocol.as_deref(), Some(&b"h3"[..]));
             assert_eq!(client.connection().peer_parameters, OF_SERVER);
             assert_eq!(server.connection().peer_parameters, OF_CLIENT);
             for end in [client, server] {

@@ -67,6 +67,8 @@ pub(crate) struct End {
     pub(crate) sent: Vec<Data>,
     /// The peer's parameters when the early keys were given.
     pub(crate) early_parameters: Option<Vec<u8>>,
+    /// The protocol that was negotiated when the 1-RTT keys were given.
+    pub(crate) early_protocol: Option<Vec<u8>>,
     pub(crate) result: Option<Result<Connection, Ended>>,
 }
 
@@ -156,6 +158,7 @@ impl Party {
             events: Vec::new(),
             sent: Vec::new(),
             early_parameters: None,
+            early_protocol: None,
             result: None,
         };
         Self { handshake, inbox: VecDeque::new(), end }
@@ -194,6 +197,8 @@ impl Party {
                 }
                 Next::ApplicationKeys(keys, updates) => {
                     end.events.push("application keys");
+                    let info = self.handshake.early_info();
+                    end.early_protocol = info.and_then(|info| info.alpn.clone());
                     end.application_keys = Some(keys);
                     end.updates = Some(updates);
                 }
