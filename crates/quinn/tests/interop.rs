@@ -92,7 +92,8 @@ async fn sessions_are_resumed_with_early_data() {
     .await;
 }
 
-/// A server that knows no session rejects early data, and the connection goes on. RFC 9001 4.6.2
+/// A server that knows no session rejects early data, and the connection is established.
+/// RFC 9001 4.6.2
 #[tokio::test]
 async fn rejected_early_data_is_reported() {
     on_each_pair(|client, server| async move {

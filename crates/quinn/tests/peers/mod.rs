@@ -368,7 +368,8 @@ async fn describe(connection: &Connection) -> Seen {
     seen
 }
 
-/// Sends this number of bytes on a stream, and returns how many came back.
+/// Sends this number of bytes on a stream, and returns the number of bytes that the server
+/// returned.
 pub(crate) async fn echo(connection: &Connection, bytes: usize) -> usize {
     let (mut send, mut receive) = connection.open_bi().await.unwrap();
     send.write_all(&vec![7; bytes]).await.unwrap();

@@ -1,5 +1,5 @@
 //! Handshakes over QUIC, without I/O: connects a coroutine with the CRYPTO data of a transport.
-//! RFC 9001 4.1
+//! RFC 9001 4.1.3, 4.1.4
 //!
 //! The coroutines are those of handshakes over TCP. `runtime/levels.rs` carries out their commands.
 

@@ -1,5 +1,5 @@
 //! The CRYPTO data of a handshake over QUIC: received bytes, and events for the transport.
-//! RFC 9001 4.1
+//! RFC 9001 4.1.3, 4.1.4
 //!
 //! The coroutine owns this value while it runs, like `records.rs`. There is one buffer for received
 //! bytes, because a level ends only if all of its bytes are consumed. RFC 9001 4.1.3

@@ -45,7 +45,7 @@ pub fn retry_tag(
         Version::V2 => (&RETRY_KEY_V2, &RETRY_NONCE_V2),
     };
     let key = AeadKey::new(AeadAlgorithm::Aes128Gcm, key)?;
-    // A connection ID has at most 20 bytes in these versions. RFC 9000 17.2
+    // A connection ID has at most 20 bytes in these versions.
     let [.., length] = original_destination_connection_id.len().to_be_bytes();
     let pseudo_packet = [&[length], original_destination_connection_id, packet].concat();
     let mut tag = [0; 16];

@@ -1,7 +1,7 @@
 //! Keys of QUIC packets: derivation from traffic secrets, protection of packets and headers, key
-//! updates, and Retry packets. RFC 9001 5, 6; RFC 9369 3.3
+//! updates, and Retry packets. RFC 9001 5.1, 5.8, 6; RFC 9369 3.3.2
 //!
-//! [`application`](tokens) keys of a server for tokens and stateless resets are in `tokens.rs`.
+//! Keys of a server for tokens and stateless resets are in `tokens.rs`.
 
 pub(crate) mod initial;
 pub(crate) mod packet;

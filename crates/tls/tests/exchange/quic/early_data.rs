@@ -35,7 +35,7 @@ fn second(client: &Arc<ClientConfig>, first: &Arc<ServerConfig>, then: &Arc<Serv
     Pair::new(client, then).connect()
 }
 
-/// RFC 9001 4.6.1, 4.6.2, 4.5, 8.3
+/// RFC 9001 4.6.1, 4.6.2, 4.5, 8.3, RFC 9000 7.4.1
 #[test]
 fn early_keys_are_given_with_the_remembered_parameters() {
     let (client, server) = build(early_client(), early_server());
@@ -153,7 +153,7 @@ fn the_suite_of_early_data_must_not_change() {
     assert_eq!(reason, Some(EarlyDataRejection::ParametersChanged));
 }
 
-/// The application admits early data later, as over TCP.
+/// The application admits early data later, as over TCP: early data may be a replay. RFC 9001 9.2
 #[test]
 fn the_application_may_be_asked_about_early_data() {
     for admits in [true, false] {

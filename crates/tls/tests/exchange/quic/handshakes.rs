@@ -17,7 +17,8 @@ const SUITES: [CipherSuite; 3] = [
     CipherSuite::TLS_CHACHA20_POLY1305_SHA256,
 ];
 
-/// RFC 9001 4.1.4, 4.1.1, 5.1, 8.2; RFC 9369 3.3.2
+/// A server has the keys of 1-RTT packets before the handshake is complete.
+/// RFC 9001 4.1.4, 4.1.1, 5.1, 5.7, 8.2; RFC 9369 3.3.2
 #[test]
 fn both_sides_get_the_same_keys_in_each_version_and_suite() {
     let server = server().build().unwrap();
