@@ -202,6 +202,7 @@ impl crypto::Session for Session {
         // Data is of the level before the keys that follow it.
         loop {
             match self.outputs.pop_front()? {
+                Output::Data(data) if buf.is_empty() => *buf = data,
                 Output::Data(data) => buf.extend_from_slice(&data),
                 Output::HandshakeKeys(made) => return Some(keys(*made)),
                 Output::ApplicationKeys(made, updates) => {

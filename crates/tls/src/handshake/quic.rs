@@ -109,8 +109,33 @@ impl Handshake {
         version: Version,
         parameters: Vec<u8>,
     ) -> Result<Self, ConfigError> {
+        Self::client_to(config, (server, None), version, parameters)
+    }
+
+    /// Creates a client's handshake with the server of this name at this port. Its sessions are
+    /// stored separately from the sessions for other ports, and from the sessions of
+    /// [`Self::client`].
+    ///
+    /// # Errors
+    /// As for [`Self::client`].
+    pub fn client_with_port(
+        config: &Arc<ClientConfig>,
+        server: ServerName<'static>,
+        port: u16,
+        version: Version,
+        parameters: Vec<u8>,
+    ) -> Result<Self, ConfigError> {
+        Self::client_to(config, (server, Some(port)), version, parameters)
+    }
+
+    fn client_to(
+        config: &Arc<ClientConfig>,
+        (server, port): (ServerName<'static>, Option<u16>),
+        version: Version,
+        parameters: Vec<u8>,
+    ) -> Result<Self, ConfigError> {
         let config = config.for_quic()?;
-        let store_key = ClientSessionKey::new(server, None, config.resumption.context_digest);
+        let store_key = ClientSessionKey::new(server, port, config.resumption.context_digest);
         let mut events = Events::new(Side::Client);
         events.client_started(&store_key.server_name);
         let task = Task::client(config, store_key);

@@ -132,6 +132,9 @@ impl Levels {
 
     /// Returns the buffer that collects the messages of a flight.
     pub(super) fn flight(&mut self) -> &mut Vec<u8> {
+        if self.flight.capacity() == 0 {
+            self.flight.reserve(FLIGHT);
+        }
         &mut self.flight
     }
 
@@ -150,7 +153,7 @@ impl Levels {
 
     pub(super) fn send(&mut self, messages: &[u8]) -> Result<(), Error> {
         self.send_flight()?;
-        self.flight.extend_from_slice(messages);
+        self.flight = messages.to_vec();
         self.send_flight()
     }
 
@@ -225,6 +228,9 @@ impl Levels {
         Ok(())
     }
 }
+
+/// The number of bytes that flights without certificates need.
+const FLIGHT: usize = 512;
 
 /// Returns the secret of these keys. Over QUIC, all keys are secrets, so the error is unreachable.
 fn secret_of(keys: NewKeys) -> Result<TrafficSecret, Error> {

@@ -134,8 +134,11 @@ impl Material {
             let directions = secrets.map(|prk| {
                 let (to_key, rest) = outs.next().unwrap_or_default().split_at_mut(key);
                 let (to_header, to_iv) = rest.split_at_mut(key);
-                let step = |label, out| ExpandLabel { prk, label, context: &[], out };
-                [step(labels.key, to_key), step(labels.header, to_header), step(labels.iv, to_iv)]
+                [
+                    step(prk, labels.key, to_key),
+                    step(prk, labels.header, to_header),
+                    step(prk, labels.iv, to_iv),
+                ]
             });
             expand_directions(directions);
         });
@@ -150,6 +153,11 @@ impl Material {
             packet: PacketKey::new(aead, key, iv)?,
         })
     }
+}
+
+/// Returns the HKDF expansion of a secret with this label. RFC 9001 5.1
+fn step<'a>(prk: &'a Prk, label: Label, out: &'a mut [u8]) -> ExpandLabel<'a> {
+    ExpandLabel { prk, label, context: &[], out }
 }
 
 /// Computes the expansions of one direction or of two.

@@ -1,11 +1,11 @@
 //! Key updates. RFC 9001 6
 
-use tercel_crypto::{AeadAlgorithm, Prk, ShortSecret};
+use tercel_crypto::{AeadAlgorithm, HashAlgorithm, Prk, ShortSecret};
 
-use super::Version;
 use super::packet::PacketKey;
+use super::{Labels, Version, step};
 use crate::error::Error;
-use crate::keys::label::{ExpandLabel, derive, expand_labels};
+use crate::keys::label::expand_labels;
 use crate::keys::tls13::TrafficSecret;
 
 /// The secrets of both directions, from which the keys of each key phase are derived. RFC 9001 6.1
@@ -38,28 +38,42 @@ impl KeyUpdates {
     /// # Errors
     /// If the cryptographic library fails, for example because it gets no memory.
     pub fn next_keys(&mut self) -> Result<PacketKeys, Error> {
-        let labels = self.version.labels();
-        for secret in self.secrets.iter_mut() {
-            let prk = Prk::from_bytes(secret.hash(), secret.as_bytes());
-            let next = derive(&prk, labels.update, &[]);
-            *secret = TrafficSecret::of(secret.hash(), secret.algorithm(), next);
-        }
-        let [local, remote] = &*self.secrets;
-        let [local, remote] = [local, remote].map(|secret| self.packet_key(secret));
+        let Labels { key, iv, update, .. } = self.version.labels();
+        let (hash, aead) = self.algorithms();
+        let [local, remote] = &self.prks();
+        let next = ShortSecret::batch([hash.output_len(); 2], |[of_local, of_remote]| {
+            let steps = [step(local, update, of_local), step(remote, update, of_remote)];
+            expand_labels(steps, &mut []);
+        });
+        *self.secrets = next.map(|secret| TrafficSecret::of(hash, aead, secret));
+        let [local, remote] = &self.prks();
+        let length = aead.key_len().saturating_add(AeadAlgorithm::NONCE_LEN);
+        let made = ShortSecret::batch([length; 2], |outs| {
+            let [of_local, of_remote] = outs.map(|out| out.split_at_mut(aead.key_len()));
+            let steps = [
+                step(local, key, of_local.0),
+                step(local, iv, of_local.1),
+                step(remote, key, of_remote.0),
+                step(remote, iv, of_remote.1),
+            ];
+            expand_labels(steps, &mut []);
+        });
+        let [local, remote] = made.map(|bytes| {
+            let (key, iv) = bytes.as_bytes().split_at(aead.key_len());
+            PacketKey::new(aead, key, iv)
+        });
         Ok(PacketKeys { local: local?, remote: remote? })
     }
 
-    fn packet_key(&self, secret: &TrafficSecret) -> Result<PacketKey, Error> {
-        let (aead, labels) = (secret.algorithm(), self.version.labels());
-        let prk = Prk::from_bytes(secret.hash(), secret.as_bytes());
-        let length = aead.key_len().saturating_add(AeadAlgorithm::NONCE_LEN);
-        let made = ShortSecret::with(length, |out| {
-            let (key, iv) = out.split_at_mut(aead.key_len());
-            let step = |label, out| ExpandLabel { prk: &prk, label, context: &[], out };
-            expand_labels([step(labels.key, key), step(labels.iv, iv)], &mut []);
-        });
-        let (key, iv) = made.as_bytes().split_at(aead.key_len());
-        PacketKey::new(aead, key, iv)
+    /// Returns both secrets as keys of HKDF.
+    fn prks(&self) -> [Prk; 2] {
+        let (hash, _) = self.algorithms();
+        Prk::batch(hash, self.secrets.each_ref().map(TrafficSecret::as_bytes))
+    }
+
+    fn algorithms(&self) -> (HashAlgorithm, AeadAlgorithm) {
+        let [local, _] = &*self.secrets;
+        (local.hash(), local.algorithm())
     }
 }
 

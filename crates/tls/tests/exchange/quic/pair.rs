@@ -93,6 +93,21 @@ impl<'t> Pair<'t> {
         }
     }
 
+    /// Two handshakes, whose client may distinguish servers by port.
+    pub(crate) fn to_port(
+        client: &Arc<ClientConfig>,
+        server: &Arc<ServerConfig>,
+        port: Option<u16>,
+    ) -> Self {
+        let mut pair = Self::new(client, server);
+        if let Some(port) = port {
+            let (name, parameters) = (ServerName::try_from(NAME).unwrap(), OF_CLIENT.to_vec());
+            let client = Handshake::client_with_port(client, name, port, Version::V1, parameters);
+            pair.client = client.unwrap();
+        }
+        pair
+    }
+
     pub(crate) fn in_pieces_of(mut self, bytes: usize) -> Self {
         self.piece = bytes;
         self

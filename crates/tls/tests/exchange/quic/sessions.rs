@@ -86,6 +86,18 @@ fn sessions_over_tcp_and_quic_are_stored_separately() {
     assert!(!visit(&client, &server), "a session of TCP was resumed over QUIC");
 }
 
+/// RFC 9001 4.5
+#[test]
+fn sessions_for_different_ports_are_stored_separately() {
+    let (client, server) = (tls13(), server().build().unwrap());
+    let visit = |port| {
+        let mut ends = Pair::to_port(&client, &server, port).connect();
+        ends.server.connection().info.resumed
+    };
+    let resumed = [Some(443), Some(443), Some(8443), None, None, Some(8443)].map(visit);
+    assert_eq!(resumed, [false, true, false, false, true, true]);
+}
+
 /// A store that returns the newest session for any key.
 struct OneForAll(Mutex<Option<Vec<u8>>>);
 
