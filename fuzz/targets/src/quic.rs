@@ -56,6 +56,8 @@ pub fn quic_seeds() -> Vec<(String, Vec<u8>)> {
     let mut seeds: Vec<_> =
         (0..PAIRS).map(|choice| (format!("valid-{choice}"), vec![choice])).collect();
     seeds.push(("valid-version-2".into(), vec![0x80]));
+    // This seed is long, because a fuzzer limits the length of inputs to that of the longest seed.
+    seeds.push(("valid-long".into(), [&[4][..], &[3, 2].repeat(200)].concat()));
     for to_server in [0, 1] {
         let whole = 2 | to_server;
         seeds.push((format!("valid-pieces-{to_server}"), vec![0, to_server, 1, to_server, 9]));
