@@ -265,3 +265,37 @@ fn a_chosen_configuration_without_tls13_ends_the_handshake() {
     let expected = tercel::error::InternalError::NotForQuic;
     assert_eq!((ends.server.error().error, ends.server.error().code), (expected.into(), 0x0150));
 }
+
+/// What a transport keeps for a connection without data, besides the negotiated parameters: keys,
+/// secrets of the next phase, exporter, and on a client the state for tickets.
+#[test]
+fn the_state_of_an_idle_connection_is_small() {
+    let (client, server) = plain();
+    let ends = Pair::new(&client, &server).connect();
+    for (side, end) in [(Side::Client, ends.client), (Side::Server, ends.server)] {
+        let tercel::quic::Connection { exporter, mut incoming, .. } = end.result.unwrap().unwrap();
+        incoming.ignore_tickets();
+        let keys = end.application_keys.unwrap();
+        let inline = size_of_val(&exporter) + size_of_val(&incoming) + size_of_val(&end.updates);
+        let freed = || drop((exporter, incoming, keys, end.updates));
+        let heap = -allocation_counter::measure(freed).bytes_current;
+        let held = inline + usize::try_from(heap).unwrap();
+        assert!((1000..2500).contains(&held), "{side:?}: {held}");
+    }
+}
+
+/// A handshake that waits for data holds little memory, and a complete one no more than its result.
+#[test]
+fn a_waiting_handshake_is_small() {
+    let (_, server) = plain();
+    let mut made = None;
+    let start = || {
+        let mut handshake = Handshake::server(&server, Version::V1, vec![7; 50]).unwrap();
+        assert!(matches!(handshake.advance(), Ok(tercel::quic::Next::Receive)));
+        made = Some(handshake);
+    };
+    // The configuration for QUIC is derived once.
+    drop(Handshake::server(&server, Version::V1, Vec::new()));
+    let held = allocation_counter::measure(start).bytes_current;
+    assert!((100..2000).contains(&held), "{held}");
+}
