@@ -229,8 +229,8 @@ pub mod handoff {
 /// One configuration serves TCP and QUIC. Over QUIC, options for older versions and for records
 /// have no effect; ALPN is mandatory unless
 /// [`alpn_by_other_means`](client::ClientConfigBuilder::alpn_by_other_means) is set; early data
-/// needs a [context](client::ClientConfigBuilder::quic_early_data_context). Sessions made over TCP
-/// are not resumed over QUIC, and vice versa.
+/// needs a [context](client::ClientConfigBuilder::quic_early_data_context). A session is resumed
+/// only over the transport of its handshake: TCP, or the same version of QUIC.
 #[cfg(feature = "quic")]
 #[cfg_attr(docsrs, doc(cfg(feature = "quic")))]
 pub mod quic {

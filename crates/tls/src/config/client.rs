@@ -54,9 +54,8 @@ pub struct ClientConfig {
     /// Whether the private key of the credential is outside of the process.
     #[cfg(feature = "quic")]
     pub(super) asks_for_signatures: bool,
-    /// The configuration for QUIC, once it is needed.
     #[cfg(feature = "quic")]
-    pub(super) derived_for_quic: std::sync::OnceLock<Result<Arc<ClientConfig>, ConfigError>>,
+    pub(super) derived_for_quic: super::quic::DerivedForQuic<ClientConfig>,
 }
 
 impl ClientConfig {
@@ -125,7 +124,7 @@ impl ClientConfig {
                 #[cfg(feature = "quic")]
                 asks_for_signatures: false,
                 #[cfg(feature = "quic")]
-                derived_for_quic: std::sync::OnceLock::new(),
+                derived_for_quic: super::quic::DerivedForQuic::new(),
             },
             verifier: None,
             raw_keys: None,

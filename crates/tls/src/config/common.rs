@@ -79,6 +79,8 @@ impl QuicOptions {
 /// The rules of a configuration for QUIC.
 #[derive(Clone)]
 pub(crate) struct QuicRules {
+    /// The number of the version of QUIC.
+    pub(crate) version: u32,
     /// Whether handshakes without an application protocol fail. RFC 9001 8.1
     pub(crate) requires_alpn: bool,
     /// The digest of the application context that early data needs. `None`: no early data.
@@ -129,9 +131,15 @@ impl Common {
         }
     }
 
-    /// Whether a session was made over the same transport, TCP or QUIC.
+    /// Returns the number of the version of QUIC. `None` in a configuration for TCP.
+    pub(crate) fn quic_version(&self) -> Option<u32> {
+        self.quic.as_ref().map(|rules| rules.version)
+    }
+
+    /// Whether a session was made over the same transport: TCP, or the same version of QUIC.
+    /// RFC 9001 4.5, RFC 9369 5
     pub(crate) fn is_of_same_transport(&self, session: &Session) -> bool {
-        self.quic.is_some() == session.quic.is_some()
+        self.quic_version() == session.quic.as_ref().map(|quic| quic.version)
     }
 
     /// Returns the part of a new session that exists only over QUIC.
@@ -139,8 +147,9 @@ impl Common {
         &self,
         peer_parameters: impl FnOnce() -> Vec<u8>,
     ) -> Option<Box<QuicSession>> {
-        let early_data_context = self.quic.as_ref()?.early_data_context;
-        Some(Box::new(QuicSession { peer_parameters: peer_parameters(), early_data_context }))
+        let QuicRules { version, early_data_context, .. } = *self.quic.as_ref()?;
+        let peer_parameters = peer_parameters();
+        Some(Box::new(QuicSession { version, peer_parameters, early_data_context }))
     }
 
     /// Whether early data may be sent in a session with regard to its application context, which

@@ -12,8 +12,39 @@ use super::common::{Common, QuicOptions, QuicRules};
 use super::resumption::PartsHash;
 use super::server::ServerConfig;
 use crate::error::config::ConfigError;
+use crate::keys::quic::Version;
 use crate::policy::Policy;
 use crate::record::sealer::Padding;
+
+/// The configurations for QUIC that are derived from one of an application: one for each version of
+/// QUIC, once it is needed. A clone is empty, because the options of a cloned configuration may be
+/// changed.
+pub(crate) struct DerivedForQuic<C> {
+    v1: OnceLock<Derived<C>>,
+    v2: OnceLock<Derived<C>>,
+}
+
+type Derived<C> = Result<Arc<C>, ConfigError>;
+
+impl<C> DerivedForQuic<C> {
+    pub(super) fn new() -> Self {
+        Self { v1: OnceLock::new(), v2: OnceLock::new() }
+    }
+
+    fn get_or_derive(&self, version: Version, derive: impl FnOnce() -> Derived<C>) -> Derived<C> {
+        let derived = match version {
+            Version::V1 => &self.v1,
+            Version::V2 => &self.v2,
+        };
+        derived.get_or_init(derive).clone()
+    }
+}
+
+impl<C> Clone for DerivedForQuic<C> {
+    fn clone(&self) -> Self {
+        Self::new()
+    }
+}
 
 impl ClientConfig {
     /// Returns the name of an option because of which a handshake may ask its caller a
@@ -31,26 +62,26 @@ impl ClientConfig {
         first_set(&options)
     }
 
-    /// Returns the configuration for QUIC, which is derived once.
-    pub(crate) fn for_quic(self: &Arc<Self>) -> Result<Arc<Self>, ConfigError> {
-        let derived = || {
-            let mut config = Self { derived_for_quic: OnceLock::new(), ..Self::clone(self) };
-            config.common.restrict_to_quic(true)?;
+    /// Returns the configuration for this version of QUIC, which is derived once.
+    pub(crate) fn for_quic(&self, version: Version) -> Result<Arc<Self>, ConfigError> {
+        self.derived_for_quic.get_or_derive(version, || {
+            let mut config = self.clone();
+            config.common.restrict_to_quic(version, true)?;
             // RFC 9001 8.4
             config.middlebox_compatibility = false;
             // RFC 9001 4.4
             config.post_handshake_auth = false;
             config.server_padding = None;
             config.fallback_scsv = false;
-            // Sessions of QUIC are stored under other keys, so that a connection over TCP does not
-            // take them.
+            // Sessions of each version of QUIC are stored under other keys, so that connections
+            // over TCP and in another version do not take them. RFC 9001 4.5, RFC 9369 5
             let mut hash = PartsHash::new();
             hash.add(b"QUIC");
+            hash.add(&version.number().to_be_bytes());
             hash.add(&config.resumption.context_digest);
             config.resumption.context_digest = hash.finish();
             Ok(Arc::new(config))
-        };
-        self.derived_for_quic.get_or_init(derived).clone()
+        })
     }
 }
 
@@ -75,12 +106,12 @@ impl ServerConfig {
         first_set(&options)
     }
 
-    /// Returns the configuration for QUIC, which is derived once.
-    pub(crate) fn for_quic(self: &Arc<Self>) -> Result<Arc<Self>, ConfigError> {
-        let derived = || {
-            let mut config = Self { derived_for_quic: OnceLock::new(), ..Self::clone(self) };
+    /// Returns the configuration for this version of QUIC, which is derived once.
+    pub(crate) fn for_quic(&self, version: Version) -> Result<Arc<Self>, ConfigError> {
+        self.derived_for_quic.get_or_derive(version, || {
+            let mut config = self.clone();
             // If the configuration is chosen by the ClientHello, the chosen one has the protocols.
-            config.common.restrict_to_quic(config.choose_config.is_none())?;
+            config.common.restrict_to_quic(version, config.choose_config.is_none())?;
             config.server_padding = false;
             // Over QUIC, the transport limits early data, and early data needs an application
             // context. RFC 9001 4.6.1
@@ -90,8 +121,7 @@ impl ServerConfig {
             let is_on = resumption.max_early_data > 0 && has_context;
             resumption.max_early_data = if is_on { u32::MAX } else { 0 };
             Ok(Arc::new(config))
-        };
-        self.derived_for_quic.get_or_init(derived).clone()
+        })
     }
 }
 
@@ -101,7 +131,11 @@ fn first_set(options: &[(&'static str, bool)]) -> Option<&'static str> {
 
 impl Common {
     /// Leaves out what QUIC does not have. RFC 9001 4.2, 8.1
-    fn restrict_to_quic(&mut self, needs_protocol: bool) -> Result<(), ConfigError> {
+    fn restrict_to_quic(
+        &mut self,
+        version: Version,
+        needs_protocol: bool,
+    ) -> Result<(), ConfigError> {
         if !self.has_version(ProtocolVersion::TLS1_3) {
             return Err(ConfigError::QuicWithoutTls13);
         }
@@ -113,7 +147,11 @@ impl Common {
         self.suites.retain(|suite| suite.is_tls13());
         self.record_size_limit = None;
         self.padding = Padding::None;
-        self.quic = Some(QuicRules { requires_alpn: !alpn_by_other_means, early_data_context });
+        self.quic = Some(QuicRules {
+            version: version.number(),
+            requires_alpn: !alpn_by_other_means,
+            early_data_context,
+        });
         Ok(())
     }
 }

@@ -59,9 +59,8 @@ pub struct ServerConfig {
     pub(crate) acknowledge_server_name: bool,
     pub(crate) server_padding: bool,
     pub(crate) resumption: ServerResumption,
-    /// The configuration for QUIC, once it is needed.
     #[cfg(feature = "quic")]
-    pub(super) derived_for_quic: std::sync::OnceLock<Result<Arc<ServerConfig>, ConfigError>>,
+    pub(super) derived_for_quic: super::quic::DerivedForQuic<ServerConfig>,
 }
 
 impl ServerConfig {
@@ -107,7 +106,7 @@ impl ServerConfig {
                 server_padding: false,
                 resumption: ServerResumption::new(),
                 #[cfg(feature = "quic")]
-                derived_for_quic: std::sync::OnceLock::new(),
+                derived_for_quic: super::quic::DerivedForQuic::new(),
             },
             own: Vec::new(),
             credentials: None,

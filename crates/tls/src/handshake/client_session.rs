@@ -79,7 +79,8 @@ fn usable(
     if session.context_digest != context_digest(config, store_key) {
         return None;
     }
-    // A session of TCP is not offered over QUIC, and vice versa. RFC 9001 4.5
+    // A session of TCP is not offered over QUIC, and vice versa, nor in another version of QUIC.
+    // RFC 9001 4.5, RFC 9369 5
     if !config.common.is_of_same_transport(&session) {
         return None;
     }

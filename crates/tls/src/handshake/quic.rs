@@ -134,7 +134,7 @@ impl Handshake {
         version: Version,
         parameters: Vec<u8>,
     ) -> Result<Self, ConfigError> {
-        let config = config.for_quic()?;
+        let config = config.for_quic(version)?;
         let store_key = ClientSessionKey::new(server, port, config.resumption.context_digest);
         let mut events = Events::new(Side::Client);
         events.client_started(&store_key.server_name);
@@ -152,7 +152,7 @@ impl Handshake {
         version: Version,
         parameters: Vec<u8>,
     ) -> Result<Self, ConfigError> {
-        let task = Task::server(config.for_quic()?);
+        let task = Task::server(config.for_quic(version)?);
         let levels = Levels::new(version, parameters);
         Ok(Self::new(Side::Server, task, levels, Events::new(Side::Server)))
     }

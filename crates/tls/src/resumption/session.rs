@@ -96,6 +96,8 @@ pub(crate) struct Session {
 /// The part of a session that exists only over QUIC. RFC 9001 4.5, 4.6.3
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QuicSession {
+    /// The number of the version of QUIC. Other versions do not resume the session. RFC 9369 5
+    pub(crate) version: u32,
     /// Client: the transport parameters of the server. Server: empty.
     pub(crate) peer_parameters: Vec<u8>,
     /// The digest of the application context of early data.
@@ -260,6 +262,7 @@ impl Session {
         w.opaque24(self.ocsp_response.as_deref().unwrap_or_default());
         w.opaque24(self.signed_certificate_timestamps.as_deref().unwrap_or_default());
         if let Some(quic) = &self.quic {
+            w.u32(quic.version);
             w.opaque16(&quic.peer_parameters);
             w.opaque8(quic.early_data_context.as_ref().map_or(&[], |digest| digest.as_slice()));
         }
@@ -357,9 +360,10 @@ impl Session {
 
 impl QuicSession {
     fn read(r: &mut Reader<'_>) -> Option<Self> {
+        let version = r.u32().ok()?;
         let peer_parameters = r.opaque16().ok()?.to_vec();
         let early_data_context = read_digest(r)?;
-        Some(Self { peer_parameters, early_data_context })
+        Some(Self { version, peer_parameters, early_data_context })
     }
 }
 

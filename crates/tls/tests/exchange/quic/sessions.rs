@@ -1,9 +1,11 @@
-//! Resumption over QUIC, and the separation from sessions over TCP. RFC 9001 4.5
+//! Resumption over QUIC, and the separation from sessions over TCP and in the other version of
+//! QUIC. RFC 9001 4.5, RFC 9369 5
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tercel::pki_types::UnixTime;
+use tercel::quic::Version;
 use tercel::session::{
     ClientMemoryStore, ClientSessionKey, ClientSessionStore, RotatingTickets, ServerMemoryStore,
     TicketSealer,
@@ -16,7 +18,11 @@ use crate::fixtures::NAME;
 
 /// Connects over QUIC, and returns whether a session was resumed.
 fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> bool {
-    let mut ends = Pair::new(client, server).connect();
+    visit_in(Version::V1, client, server)
+}
+
+fn visit_in(version: Version, client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> bool {
+    let mut ends = Pair::of_version(client, server, version).connect();
     let resumed = ends.server.connection().info.resumed;
     assert_eq!(ends.client.connection().info.resumed, resumed);
     assert_eq!(ends.client.connection().peer_parameters, OF_SERVER);
@@ -86,6 +92,16 @@ fn sessions_over_tcp_and_quic_are_stored_separately() {
     assert!(!visit(&client, &server), "a session of TCP was resumed over QUIC");
 }
 
+/// A session of one version stays in the store while the other version connects. RFC 9369 5
+#[test]
+fn sessions_of_different_versions_are_stored_separately() {
+    for (one, other) in [(Version::V1, Version::V2), (Version::V2, Version::V1)] {
+        let (client, server) = (tls13(), server().build().unwrap());
+        let visit = |version| visit_in(version, &client, &server);
+        assert_eq!([one, other, one, other].map(visit), [false, false, true, true]);
+    }
+}
+
 /// RFC 9001 4.5
 #[test]
 fn sessions_for_different_ports_are_stored_separately() {
@@ -129,30 +145,31 @@ fn a_client_does_not_offer_a_session_of_the_other_transport() {
     assert!(!visit(&second, &server));
 }
 
-/// A sealer that makes a session of TCP from one of QUIC, and vice versa.
-struct Exchanging {
-    tickets: RotatingTickets,
-    exchanges: bool,
+/// RFC 9369 5
+#[test]
+fn a_client_does_not_offer_a_session_of_the_other_version() {
+    let server = server().build().unwrap();
+    for (one, other) in [(Version::V1, Version::V2), (Version::V2, Version::V1)] {
+        let store = Arc::new(OneForAll(Mutex::new(None)));
+        let client = client().session_store(store).build().unwrap();
+        assert!(!visit_in(one, &client, &server));
+        assert!(visit_in(one, &client, &server), "the store returns sessions");
+        assert!(!visit_in(other, &client, &server));
+    }
 }
 
-impl TicketSealer for Exchanging {
+/// A change of an encoded session.
+type Change = fn(Vec<u8>) -> Vec<u8>;
+
+/// A sealer that changes the sessions in its tickets.
+struct Changing {
+    tickets: RotatingTickets,
+    change: Change,
+}
+
+impl TicketSealer for Changing {
     fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        let mut session = session.to_vec();
-        // The flags follow format, version, suite and secret.
-        let flags = 1 + 2 + 2 + 1 + usize::from(session[5]);
-        let is_of_quic = session[flags] & 16 != 0;
-        if self.exchanges {
-            session[flags] ^= 16;
-            // No transport parameters, and no application context.
-            let added = [0, 0, 0];
-            if is_of_quic {
-                assert!(session.ends_with(&added));
-                session.truncate(session.len() - added.len());
-            } else {
-                session.extend_from_slice(&added);
-            }
-        }
-        self.tickets.seal(&session, now)
+        self.tickets.seal(&(self.change)(session.to_vec()), now)
     }
 
     fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
@@ -164,19 +181,57 @@ impl TicketSealer for Exchanging {
     }
 }
 
+/// The end of a server's session over QUIC of version 1: the version, no transport parameters, no
+/// application context.
+const OF_VERSION_1: [u8; 7] = [0, 0, 0, 1, 0, 0, 0];
+
+/// Makes a session of TCP from one of QUIC, and vice versa.
+fn change_transport(mut session: Vec<u8>) -> Vec<u8> {
+    // The flags follow format, version, suite and secret.
+    let flags = 1 + 2 + 2 + 1 + usize::from(session[5]);
+    session[flags] ^= 16;
+    if session[flags] & 16 == 0 {
+        assert!(session.ends_with(&OF_VERSION_1));
+        session.truncate(session.len() - OF_VERSION_1.len());
+    } else {
+        session.extend_from_slice(&OF_VERSION_1);
+    }
+    session
+}
+
+/// Makes a session of version 2 from one of version 1.
+fn change_version(mut session: Vec<u8>) -> Vec<u8> {
+    assert!(session.ends_with(&OF_VERSION_1));
+    let version = session.len() - OF_VERSION_1.len();
+    session[version..version + 4].copy_from_slice(&Version::V2.number().to_be_bytes());
+    session
+}
+
+fn server_that_changes(change: Change) -> Arc<ServerConfig> {
+    let tickets = RotatingTickets::new(UnixTime::now()).unwrap();
+    server().tickets(Arc::new(Changing { tickets, change })).build().unwrap()
+}
+
 /// A server checks the session itself, whatever a client offers. RFC 9001 4.5
 #[test]
 fn a_server_does_not_resume_a_session_of_the_other_transport() {
-    for exchanges in [false, true] {
-        let tickets = RotatingTickets::new(UnixTime::now()).unwrap();
-        let sealer = Arc::new(Exchanging { tickets, exchanges });
-        let server = server().tickets(sealer).build().unwrap();
+    let changes: [(Change, bool); 2] = [(|session| session, true), (change_transport, false)];
+    for (change, is_resumed) in changes {
+        let server = server_that_changes(change);
         for visit in [visit, visit_over_tcp] {
             let client = tls13();
             assert!(!visit(&client, &server));
-            assert_eq!(visit(&client, &server), !exchanges);
+            assert_eq!(visit(&client, &server), is_resumed);
         }
     }
+}
+
+/// RFC 9369 5
+#[test]
+fn a_server_does_not_resume_a_session_of_the_other_version() {
+    let (client, server) = (tls13(), server_that_changes(change_version));
+    assert!(!visit(&client, &server));
+    assert!(!visit(&client, &server));
 }
 
 /// Sessions of QUIC survive in a file, as others do.
