@@ -65,7 +65,8 @@ impl Incoming {
         self.tickets = None;
     }
 
-    fn process(&mut self, data: &[u8]) -> Result<(), Error> {
+    /// Processes the messages that are complete with this data.
+    pub(crate) fn process(&mut self, data: &[u8]) -> Result<(), Error> {
         let waiting = self.joiner.waiting().len();
         if waiting.saturating_add(data.len()) > limits::MAX_CRYPTO_DATA {
             return Err(PeerError::TooMuchCryptoData.into());

@@ -166,8 +166,9 @@ impl Handshake {
     /// are processed by [`Self::advance`].
     ///
     /// # Errors
-    /// If the data is of a level at which none is expected, or is more than a handshake contains.
-    /// The connection has to be closed with [`Ended::code`].
+    /// If the data is of another level than [`Self::read_level`] or of a level whose keys were not
+    /// given yet, or is more than a handshake contains. The connection has to be closed with
+    /// [`Ended::code`].
     pub fn receive(&mut self, level: Level, data: &[u8]) -> Result<(), Ended> {
         if self.stage == Stage::Ended {
             return Err(Error::from(Misuse::HandshakeEnded).into());
@@ -255,7 +256,9 @@ impl Handshake {
         let established = levels.established.take().ok_or(Misuse::HandshakeEnded)?;
         let peer_parameters = levels.peer_parameters.take().ok_or(Misuse::HandshakeEnded)?;
         let Established { info, exporter, early_exporter, tickets, .. } = established;
-        let incoming = Incoming::new(side, levels.take_joiner(), tickets);
+        let mut incoming = Incoming::new(side, levels.take_joiner(), tickets);
+        // Data that was received before the transport got the connection may not be allowed.
+        incoming.process(&[])?;
         self.stage = Stage::Ended;
         self.events.done(&info);
         let connection = Connection { info, exporter, early_exporter, peer_parameters, incoming };
@@ -300,7 +303,7 @@ impl Handshake {
     }
 
     /// Returns the level of the CRYPTO data that is expected next. Data of another level is an
-    /// error.
+    /// error, and data of this level as well before its keys were given.
     #[must_use]
     pub fn read_level(&self) -> Level {
         self.seen().map_or(Level::Application, |levels| levels.read_level)

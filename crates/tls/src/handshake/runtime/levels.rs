@@ -57,6 +57,8 @@ pub(crate) struct Levels {
     pub(crate) peer_parameters: Option<Vec<u8>>,
     pub(crate) read_level: Level,
     write_level: Level,
+    /// The highest level whose keys the transport has.
+    given_level: Level,
     /// The received bytes of `read_level` that are not returned as messages yet.
     joiner: Joiner,
     /// The messages of the flight at `write_level`.
@@ -80,6 +82,7 @@ impl Levels {
             peer_parameters: None,
             read_level: Level::Initial,
             write_level: Level::Initial,
+            given_level: Level::Initial,
             joiner: Joiner::default(),
             flight: Vec::new(),
             events: VecDeque::new(),
@@ -90,12 +93,13 @@ impl Levels {
         }
     }
 
-    /// Adds received bytes, which follow those received before at this level. RFC 9001 4.1.3
+    /// Adds received bytes, which follow those received before at this level. Before the transport
+    /// has the keys of a level, no data of that level can have arrived. RFC 9001 4.1.3
     pub(crate) fn receive(&mut self, level: Level, bytes: &[u8]) -> Result<(), Error> {
         if bytes.is_empty() {
             return Ok(());
         }
-        if level != self.read_level {
+        if level != self.read_level || level > self.given_level {
             return Err(PeerError::WrongEncryptionLevel.into());
         }
         if self.joiner.waiting().len().saturating_add(bytes.len()) > limits::MAX_CRYPTO_DATA {
@@ -112,7 +116,13 @@ impl Levels {
 
     /// Returns the next event. The messages of a flight are sent before later events.
     pub(crate) fn next_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let event = self.events.pop_front()?;
+        match event {
+            Event::HandshakeKeys(_) => self.given_level = Level::Handshake,
+            Event::ApplicationKeys(..) => self.given_level = Level::Application,
+            Event::Send(..) | Event::EarlyKeys(_) | Event::EarlyDataRejected => {}
+        }
+        Some(event)
     }
 
     pub(crate) fn has_events(&self) -> bool {

@@ -14,10 +14,10 @@ use super::messages::{message, replace, split, with_answer, with_extension, with
 use super::pair::{Data, OF_CLIENT, Pair, client, plain, server};
 use crate::fixtures::{self, Kind, NAME, credential};
 
-const PROTOCOL_VIOLATION: u64 = 0x0a;
-const UNEXPECTED_MESSAGE: u64 = 0x010a;
+pub(super) const PROTOCOL_VIOLATION: u64 = 0x0a;
+pub(super) const UNEXPECTED_MESSAGE: u64 = 0x010a;
 
-fn check(ended: Ended, error: PeerError, code: u64) {
+pub(super) fn check(ended: Ended, error: PeerError, code: u64) {
     assert_eq!((ended.error, ended.code), (Error::Peer(error), code));
 }
 
