@@ -53,21 +53,21 @@ use crate::side::Side;
 /// ```
 pub struct Handshake {
     side: Side,
-    task: Task,
-    /// The mailbox, which contains the CRYPTO data. Absent only while the coroutine runs.
-    mailbox: Option<Box<Mailbox>>,
     stage: Stage,
+    /// The mailbox, which contains the CRYPTO data and secrets. Absent while the coroutine runs, and
+    /// after the end.
+    mailbox: Option<Box<Mailbox>>,
     /// The kind of the unanswered question.
     pending: Option<QuestionKind>,
     refusal: Option<Box<Refusal>>,
     events: Events,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    Running,
+    Running(Task),
     /// The coroutine has ended; events may be left.
     Complete,
+    /// The handshake has ended. It keeps no secret, however long it exists.
     Ended,
 }
 
@@ -159,7 +159,8 @@ impl Handshake {
 
     fn new(side: Side, task: Task, levels: Levels, events: Events) -> Self {
         let mailbox = Some(Box::new(Mailbox::new(Transport::Quic(Box::new(levels)))));
-        Self { side, task, mailbox, stage: Stage::Running, pending: None, refusal: None, events }
+        let stage = Stage::Running(task);
+        Self { side, stage, mailbox, pending: None, refusal: None, events }
     }
 
     /// Adds CRYPTO data of this level, which has to follow the data received before. Its messages
@@ -170,7 +171,7 @@ impl Handshake {
     /// given yet, or is more than a handshake contains. The connection has to be closed with
     /// [`Ended::code`].
     pub fn receive(&mut self, level: Level, data: &[u8]) -> Result<(), Ended> {
-        if self.stage == Stage::Ended {
+        if matches!(self.stage, Stage::Ended) {
             return Err(Error::from(Misuse::HandshakeEnded).into());
         }
         let received = self.levels().and_then(|levels| levels.receive(level, data));
@@ -186,7 +187,7 @@ impl Handshake {
         if self.pending.is_some() {
             return Err(Error::from(Misuse::QuestionOpen).into());
         }
-        if self.stage == Stage::Ended {
+        if matches!(self.stage, Stage::Ended) {
             return Err(Error::from(Misuse::HandshakeEnded).into());
         }
         self.continued().map_err(|error| self.fail(error))
@@ -197,10 +198,8 @@ impl Handshake {
             if let Some(event) = self.levels()?.next_event() {
                 return Ok(self.next(event));
             }
-            if self.stage == Stage::Complete {
-                return self.connected();
-            }
-            let ended = self.task.resume(&mut self.mailbox);
+            let Stage::Running(task) = &mut self.stage else { return self.connected() };
+            let ended = task.resume(&mut self.mailbox);
             self.levels()?.send_flight()?;
             match ended {
                 Some(Ok(())) => self.stage = Stage::Complete,
@@ -259,7 +258,7 @@ impl Handshake {
         let mut incoming = Incoming::new(side, levels.take_joiner(), tickets);
         // Data that was received before the transport got the connection may not be allowed.
         incoming.process(&[])?;
-        self.stage = Stage::Ended;
+        self.end();
         self.events.done(&info);
         let connection = Connection { info, exporter, early_exporter, peer_parameters, incoming };
         Ok(Next::Connected(Box::new(connection)))
@@ -267,15 +266,19 @@ impl Handshake {
 
     /// Ends the handshake with this error.
     fn fail(&mut self, error: Error) -> Ended {
-        self.stage = Stage::Ended;
         if let Some(mailbox) = self.mailbox.as_deref_mut() {
             self.refusal = mailbox.refusal.take();
         }
-        if let Ok(levels) = self.levels() {
-            levels.discard();
-        }
+        self.end();
         self.events.refused(error, self.refusal.as_deref());
         Ended::new(error)
+    }
+
+    /// Ends the handshake, and wipes and frees what belongs to it.
+    fn end(&mut self) {
+        self.stage = Stage::Ended;
+        self.mailbox = None;
+        self.pending = None;
     }
 
     /// Answers the question of [`Next::Answer`].
@@ -284,7 +287,7 @@ impl Handshake {
     /// [`Misuse::WrongAnswer`] if there is no question, or the answer is of another kind;
     /// [`Misuse::HandshakeEnded`] after the end of the handshake.
     pub fn answer(&mut self, answer: Answer) -> Result<(), Error> {
-        if self.stage == Stage::Ended {
+        if matches!(self.stage, Stage::Ended) {
             return Err(Misuse::HandshakeEnded.into());
         }
         let Answer(value) = answer;
@@ -309,9 +312,10 @@ impl Handshake {
         self.seen().map_or(Level::Application, |levels| levels.read_level)
     }
 
-    /// Returns the transport parameters of the peer, if they are known. Those of a server are not
-    /// authenticated before the handshake is complete. On a client, they are those of the session
-    /// from [`Next::EarlyKeys`] until the server's arrive. RFC 9001 8.2, 4.5
+    /// Returns the transport parameters of the peer, if they are known and the handshake has not
+    /// ended; the [`Connection`] has them as well. Those of a server are not authenticated before
+    /// the handshake is complete. On a client, they are those of the session from
+    /// [`Next::EarlyKeys`] until the server's arrive. RFC 9001 8.2, 4.5
     #[must_use]
     pub fn peer_parameters(&self) -> Option<&[u8]> {
         self.seen()?.peer_parameters.as_deref()

@@ -65,9 +65,9 @@ pub(crate) struct Levels {
     flight: Vec<u8>,
     events: VecDeque<Event>,
     /// A secret whose counterpart is not known yet: the keys of both directions are derived
-    /// together.
-    read_secret: Option<TrafficSecret>,
-    write_secret: Option<TrafficSecret>,
+    /// together. It is boxed, because taking it would leave a copy in this struct's memory.
+    read_secret: Option<Box<TrafficSecret>>,
+    write_secret: Option<Box<TrafficSecret>>,
     /// Server: the negotiated parameters, before the client's Finished.
     pub(crate) early_info: Option<Box<ConnectionInfo>>,
     /// The result of the handshake.
@@ -129,12 +129,6 @@ impl Levels {
         !self.events.is_empty()
     }
 
-    /// Removes all events, because the handshake has failed.
-    pub(crate) fn discard(&mut self) {
-        self.events.clear();
-        self.flight = Vec::new();
-    }
-
     /// Takes the received bytes that belong to the time after the handshake.
     pub(crate) fn take_joiner(&mut self) -> Joiner {
         core::mem::take(&mut self.joiner)
@@ -190,7 +184,7 @@ impl Levels {
                 Ok(())
             }
             Command::ReadKeysInAdvance(secret) => {
-                self.read_secret = Some(secret);
+                self.read_secret = Some(Box::new(secret));
                 self.add_keys()
             }
             Command::ReadEarlyData { secret, info, .. } => {
@@ -243,9 +237,9 @@ impl Levels {
 const FLIGHT: usize = 512;
 
 /// Returns the secret of these keys. Over QUIC, all keys are secrets, so the error is unreachable.
-fn secret_of(keys: NewKeys) -> Result<TrafficSecret, Error> {
+fn secret_of(keys: NewKeys) -> Result<Box<TrafficSecret>, Error> {
     match keys.into_keys() {
-        RecordKeys::Tls13(secret) => Ok(secret),
+        RecordKeys::Tls13(secret) => Ok(Box::new(secret)),
         _ => Err(InternalError::Internal.into()),
     }
 }

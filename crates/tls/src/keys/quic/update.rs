@@ -13,7 +13,7 @@ use crate::keys::tls13::TrafficSecret;
 /// The secrets are boxed, because moving a secret would leave a copy in memory.
 pub struct KeyUpdates {
     version: Version,
-    secrets: Box<[TrafficSecret; 2]>,
+    secrets: [Box<TrafficSecret>; 2],
 }
 
 /// The packet keys of both directions in one key phase.
@@ -28,8 +28,12 @@ pub struct PacketKeys {
 
 impl KeyUpdates {
     /// The first call of [`Self::next_keys`] returns the keys after those of these secrets.
-    pub(crate) fn new(version: Version, local: TrafficSecret, remote: TrafficSecret) -> Self {
-        Self { version, secrets: Box::new([local, remote]) }
+    pub(crate) fn new(
+        version: Version,
+        local: Box<TrafficSecret>,
+        remote: Box<TrafficSecret>,
+    ) -> Self {
+        Self { version, secrets: [local, remote] }
     }
 
     /// Derives the packet keys of the next key phase. The keys for headers do not change.
@@ -45,7 +49,9 @@ impl KeyUpdates {
             let steps = [step(local, update, of_local), step(remote, update, of_remote)];
             expand_labels(steps, &mut []);
         });
-        *self.secrets = next.map(|secret| TrafficSecret::of(hash, aead, secret));
+        for (secret, next) in self.secrets.iter_mut().zip(next) {
+            **secret = TrafficSecret::of(hash, aead, next);
+        }
         let [local, remote] = &self.prks();
         let length = aead.key_len().saturating_add(AeadAlgorithm::NONCE_LEN);
         let made = ShortSecret::batch([length; 2], |outs| {
@@ -68,11 +74,11 @@ impl KeyUpdates {
     /// Returns both secrets as keys of HKDF.
     fn prks(&self) -> [Prk; 2] {
         let (hash, _) = self.algorithms();
-        Prk::batch(hash, self.secrets.each_ref().map(TrafficSecret::as_bytes))
+        Prk::batch(hash, self.secrets.each_ref().map(|secret| secret.as_bytes()))
     }
 
     fn algorithms(&self) -> (HashAlgorithm, AeadAlgorithm) {
-        let [local, _] = &*self.secrets;
+        let [local, _] = &self.secrets;
         (local.hash(), local.algorithm())
     }
 }

@@ -284,6 +284,21 @@ fn the_state_of_an_idle_connection_is_small() {
     }
 }
 
+/// Its result is in the connection.
+#[test]
+fn a_handshake_that_has_ended_keeps_nothing() {
+    let (client, server) = plain();
+    let ends = Pair::new(&client, &server).connect();
+    for end in [ends.client, ends.server] {
+        let mut handshake = end.handshake.unwrap();
+        assert_eq!(handshake.peer_parameters(), None);
+        assert!(handshake.early_info().is_none());
+        assert_eq!(handshake.advance().unwrap_err().error, Misuse::HandshakeEnded.into());
+        let freed = || drop(handshake);
+        assert_eq!(allocation_counter::measure(freed).bytes_current, 0);
+    }
+}
+
 /// A handshake that waits for data holds little memory, and a complete one no more than its result.
 #[test]
 fn a_waiting_handshake_is_small() {

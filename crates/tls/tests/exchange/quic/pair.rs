@@ -70,6 +70,8 @@ pub(crate) struct End {
     /// The protocol that was negotiated when the 1-RTT keys were given.
     pub(crate) early_protocol: Option<Vec<u8>>,
     pub(crate) result: Option<Result<Connection, Ended>>,
+    /// The handshake, once it cannot be continued.
+    pub(crate) handshake: Option<Handshake>,
 }
 
 impl<'t> Pair<'t> {
@@ -141,7 +143,7 @@ impl<'t> Pair<'t> {
             let progress = progress || received || !sent.is_empty();
             client.inbox.extend(sent);
             if !client.receive(piece) && !progress {
-                return Ends { client: client.end, server: server.end };
+                return Ends { client: client.end(), server: server.end() };
             }
         }
     }
@@ -175,8 +177,13 @@ impl Party {
             early_parameters: None,
             early_protocol: None,
             result: None,
+            handshake: None,
         };
         Self { handshake, inbox: VecDeque::new(), end }
+    }
+
+    fn end(self) -> End {
+        End { handshake: Some(self.handshake), ..self.end }
     }
 
     /// Advances as far as possible, and returns the data to send.

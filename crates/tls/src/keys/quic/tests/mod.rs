@@ -171,7 +171,8 @@ fn a_short_header_packet_with_chacha20_is_that_of_the_examples() {
         let received = opened(&keys, number, 1, 4, hex(packet)).unwrap();
         assert_eq!(received, (hex("4200bff4"), vec![1]));
         // The keys of a phase are those of the next secret.
-        let mut updates = KeyUpdates::new(version, secret(), chacha_secret(&[7; 32]));
+        let mut updates =
+            KeyUpdates::new(version, Box::new(secret()), Box::new(chacha_secret(&[7; 32])));
         let updated = updates.next_keys().unwrap();
         let expected = DirectionKeys::derive(version, &chacha_secret(&hex(next))).unwrap();
         let sealed = |key: &PacketKey| {
