@@ -8,7 +8,7 @@ use std::sync::Arc;
 use quinn_proto::crypto::{self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey};
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectionId, Side, TransportError, TransportErrorCode};
-use tercel::error::InternalError;
+use tercel::error::{InternalError, PeerError};
 use tercel::quic::{self, DirectionKeys, Ended, Handshake, KeyUpdates, Next, Version};
 use tercel::wire::{CipherSuite, NamedGroup};
 use tercel::{ConnectionInfo, EarlyData, Error};
@@ -77,6 +77,15 @@ enum Output {
     ApplicationKeys(Box<quic::Keys>, KeyUpdates),
 }
 
+impl Output {
+    fn is_keys(&self) -> bool {
+        match self {
+            Self::Data(_) => false,
+            Self::HandshakeKeys(_) | Self::ApplicationKeys(..) => true,
+        }
+    }
+}
+
 impl Session {
     /// Creates a session, which on a client has the first data to send.
     pub(crate) fn new(handshake: Handshake, version: Version) -> Self {
@@ -126,12 +135,19 @@ impl Session {
     }
 
     fn read(&mut self, data: &[u8]) -> Result<(), Ended> {
-        match &mut self.state {
-            State::Handshake(handshake) => handshake.receive(handshake.read_level(), data)?,
-            State::Connected(connection) => return connection.incoming.receive(data),
-            State::Failed(ended) => return Err(*ended),
+        // Quinn takes keys once it has processed all frames of a packet. Until then, it passes data
+        // of the level before these keys, which has ended. RFC 9001 4.1.3
+        if !data.is_empty() && self.outputs.iter().any(Output::is_keys) {
+            return Err(Error::Peer(PeerError::WrongEncryptionLevel).into());
         }
-        self.advance()
+        match &mut self.state {
+            State::Handshake(handshake) => {
+                handshake.receive(handshake.read_level(), data)?;
+                self.advance()
+            }
+            State::Connected(connection) => connection.incoming.receive(data),
+            State::Failed(ended) => Err(*ended),
+        }
     }
 
     /// The negotiated parameters, which a server knows before the client's Finished.
