@@ -145,7 +145,15 @@ impl Session {
                 handshake.receive(handshake.read_level(), data)?;
                 self.advance()
             }
-            State::Connected(connection) => connection.incoming.receive(data),
+            State::Connected(connection) => {
+                let incoming = &mut connection.incoming;
+                incoming.receive(data)?;
+                // The secret for tickets is not kept for the whole connection.
+                if incoming.has_received_tickets() {
+                    incoming.ignore_tickets();
+                }
+                Ok(())
+            }
             State::Failed(ended) => Err(*ended),
         }
     }

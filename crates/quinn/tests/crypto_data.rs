@@ -1,4 +1,4 @@
-//! CRYPTO data as quinn passes it to a session.
+//! CRYPTO data as quinn passes it to a session, and the memory for tickets.
 
 #[allow(dead_code)]
 mod peers;
@@ -119,4 +119,21 @@ fn tickets_in_handshake_packets_are_refused() {
     sessions.client.read_handshake(&handshake).unwrap();
     check_refused(&mut *sessions.client, &tickets);
     assert_eq!(sessions.stored(), 0);
+}
+
+/// A session keeps the secret for further tickets only until the server's first tickets are
+/// complete.
+#[test]
+fn tickets_are_stored_until_a_flight_of_tickets_is_complete() {
+    for at_once in [true, false] {
+        let (mut sessions, tickets) = Sessions::connected();
+        let parts = if at_once { vec![&tickets[..]] } else { tickets.chunks(100).collect() };
+        assert_eq!(sessions.stored(), 0);
+        for part in parts {
+            sessions.client.read_handshake(part).unwrap();
+        }
+        assert_eq!(sessions.stored(), 2);
+        sessions.client.read_handshake(&tickets).unwrap();
+        assert_eq!(sessions.stored(), 2);
+    }
 }

@@ -60,7 +60,16 @@ impl Incoming {
         })
     }
 
-    /// Client: frees the memory for storing tickets. Later tickets are checked, but not stored.
+    /// Client: whether tickets were received, and none of them is incomplete. Servers usually send
+    /// their tickets together, so a transport may call [`Self::ignore_tickets`] then.
+    #[must_use]
+    pub fn has_received_tickets(&self) -> bool {
+        let has_received = |handler: &TicketHandler| handler.has_received_ticket();
+        self.joiner.is_empty() && self.tickets.as_deref().is_some_and(has_received)
+    }
+
+    /// Client: frees the memory for storing tickets, and the secret from which their keys are
+    /// derived. Later tickets are checked, but not stored.
     pub fn ignore_tickets(&mut self) {
         self.tickets = None;
     }

@@ -74,8 +74,20 @@ fn a_client_may_ignore_tickets() {
     let incoming = &mut ends.client.connection().incoming;
     incoming.ignore_tickets();
     incoming.receive(&tickets).unwrap();
+    assert!(!incoming.has_received_tickets());
     assert!(!visit(&client, &server), "the ticket was stored");
     assert!(visit(&client, &server));
+}
+
+#[test]
+fn a_client_knows_whether_it_has_received_tickets() {
+    let (client, server) = (tls13(), server().ticket_counts(1, 1).build().unwrap());
+    let mut ends = Pair::new(&client, &server).connect();
+    assert!(ends.client.connection().incoming.has_received_tickets());
+    assert!(!ends.server.connection().incoming.has_received_tickets());
+    let ticket = [4, 0, 0, 16];
+    ends.client.connection().incoming.receive(&ticket).unwrap();
+    assert!(!ends.client.connection().incoming.has_received_tickets(), "one is incomplete");
 }
 
 /// A session of one transport stays in the store while the other transport connects. RFC 9001 4.5
