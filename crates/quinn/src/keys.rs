@@ -100,14 +100,16 @@ impl<T: Contains<quic::PacketKey>> crypto::PacketKey for PacketKey<T> {
 
 struct HeaderKey<T>(T);
 
-// Quinn has checked that the packet is long enough for a sample.
+/// The message of a panic: quinn checks received packets, and pads those that it sends.
+const TOO_SHORT: &str = "the packet is too short for a sample";
+
 impl<T: Contains<quic::HeaderKey>> crypto::HeaderKey for HeaderKey<T> {
     fn decrypt(&self, pn_offset: usize, packet: &mut [u8]) {
-        _ = self.0.key().unprotect(pn_offset, packet);
+        assert!(self.0.key().unprotect(pn_offset, packet), "{TOO_SHORT}");
     }
 
     fn encrypt(&self, pn_offset: usize, packet: &mut [u8]) {
-        _ = self.0.key().protect(pn_offset, packet);
+        assert!(self.0.key().protect(pn_offset, packet), "{TOO_SHORT}");
     }
 
     fn sample_size(&self) -> usize {

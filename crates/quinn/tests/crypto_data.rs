@@ -6,9 +6,9 @@ mod peers;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use quinn_proto::crypto::{self, Session};
+use quinn_proto::crypto::{self, ServerConfig as _, Session};
 use quinn_proto::transport_parameters::TransportParameters;
-use quinn_proto::{Side, TransportErrorCode};
+use quinn_proto::{ConnectionId, Side, TransportErrorCode};
 use tercel_quinn::quinn_proto;
 use tercel_quinn::tercel::pki_types::UnixTime;
 use tercel_quinn::tercel::session::{ClientSessionKey, ClientSessionStore};
@@ -136,4 +136,13 @@ fn tickets_are_stored_until_a_flight_of_tickets_is_complete() {
         sessions.client.read_handshake(&tickets).unwrap();
         assert_eq!(sessions.stored(), 2);
     }
+}
+
+/// Quinn does not pass such a packet. If it did, the packet would be sent without protection.
+#[test]
+#[should_panic(expected = "too short for a sample")]
+fn a_header_without_a_sample_is_not_left_unprotected() {
+    let id = ConnectionId::new(&[1; 8]);
+    let keys = server_config().initial_keys(1, &id).unwrap();
+    keys.header.local.encrypt(1, &mut [0; 20]);
 }
