@@ -12,9 +12,13 @@ impl ResetKey {
     /// The length of a signature.
     pub const SIGNATURE_LEN: usize = 32;
 
-    /// Creates a key from at least 32 random bytes, which several processes may share.
+    /// Creates a key from 32 random bytes, which several processes may share.
     #[must_use]
-    pub fn new(key: &[u8]) -> Self {
+    pub fn new(key: &[u8; KEY]) -> Self {
+        Self::of(key)
+    }
+
+    fn of(key: &[u8]) -> Self {
         Self(HmacKey::new(HashAlgorithm::Sha256, key))
     }
 
@@ -23,7 +27,7 @@ impl ResetKey {
     /// # Errors
     /// [`CryptoError::Internal`] if the random generator fails.
     pub fn random() -> Result<Self, CryptoError> {
-        Ok(Self::new(Secret::try_with(KEY, fill_random)?.as_bytes()))
+        Ok(Self::of(Secret::try_with(KEY, fill_random)?.as_bytes()))
     }
 
     /// Signs data, such as a connection ID.
@@ -47,9 +51,13 @@ debug_fields!(ResetKey);
 pub struct TokenKey(Prk);
 
 impl TokenKey {
-    /// Creates a secret from at least 32 random bytes, which several processes may share.
+    /// Creates a secret from 32 random bytes, which several processes may share.
     #[must_use]
-    pub fn new(secret: &[u8]) -> Self {
+    pub fn new(secret: &[u8; KEY]) -> Self {
+        Self::of(secret)
+    }
+
+    fn of(secret: &[u8]) -> Self {
         Self(Prk::extract(HashAlgorithm::Sha256, &[], secret))
     }
 
@@ -58,7 +66,7 @@ impl TokenKey {
     /// # Errors
     /// [`CryptoError::Internal`] if the random generator fails.
     pub fn random() -> Result<Self, CryptoError> {
-        Ok(Self::new(Secret::try_with(KEY, fill_random)?.as_bytes()))
+        Ok(Self::of(Secret::try_with(KEY, fill_random)?.as_bytes()))
     }
 
     /// Derives the key of one token. The random bytes are sent with the token; they must not be
