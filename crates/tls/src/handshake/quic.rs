@@ -54,8 +54,8 @@ use crate::side::Side;
 pub struct Handshake {
     side: Side,
     stage: Stage,
-    /// The mailbox, which contains the CRYPTO data and secrets. Absent while the coroutine runs, and
-    /// after the end.
+    /// The mailbox, which contains the CRYPTO data and secrets. Absent while the coroutine runs,
+    /// and after the end.
     mailbox: Option<Box<Mailbox>>,
     /// The kind of the unanswered question.
     pending: Option<QuestionKind>,
@@ -178,17 +178,17 @@ impl Handshake {
         received.map_err(|error| self.fail(error))
     }
 
-    /// Continues the handshake.
+    /// Continues the handshake. An open question has to be answered first.
     ///
     /// # Errors
-    /// Returns the reason why the handshake failed. The connection has to be closed with
-    /// [`Ended::code`].
+    /// Returns the reason why the handshake failed, such as [`Misuse::QuestionOpen`]. The
+    /// connection has to be closed with [`Ended::code`].
     pub fn advance(&mut self) -> Result<Next, Ended> {
-        if self.pending.is_some() {
-            return Err(Error::from(Misuse::QuestionOpen).into());
-        }
         if matches!(self.stage, Stage::Ended) {
             return Err(Error::from(Misuse::HandshakeEnded).into());
+        }
+        if self.pending.is_some() {
+            return Err(self.fail(Misuse::QuestionOpen.into()));
         }
         self.continued().map_err(|error| self.fail(error))
     }

@@ -209,8 +209,10 @@ fn a_question_has_to_be_answered_with_its_answer() {
             }
         }
     }
-    assert_eq!(client.advance().unwrap_err().error, Misuse::QuestionOpen.into());
     assert_eq!(client.answer(wrong()), Err(Misuse::WrongAnswer.into()));
+    // Each `Ended` ends the handshake, so that no later answer continues it.
+    assert_eq!(client.advance().unwrap_err().error, Misuse::QuestionOpen.into());
+    assert_eq!(client.answer(wrong()), Err(Misuse::HandshakeEnded.into()));
 }
 
 /// RFC 9001 4.8
