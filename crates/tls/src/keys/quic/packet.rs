@@ -20,6 +20,7 @@ use crate::error::Error;
 /// ```
 pub struct PacketKey {
     key: AeadKey,
+    /// It is not wiped, like the IV of records: docs/security/secrets.md.
     iv: [u8; AeadAlgorithm::NONCE_LEN],
 }
 
