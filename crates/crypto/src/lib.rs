@@ -7,6 +7,7 @@
 //! | task | see |
 //! |---|---|
 //! | protect records | [`AeadKey`] in `aead.rs` |
+//! | protect headers of QUIC packets | [`HeaderProtectionKey`] in `header_protection.rs` |
 //! | hash a transcript | [`struct@Hash`] in `hash.rs` |
 //! | identify keys and issuers as in OCSP | [`sha1_name`] in `hash.rs` |
 //! | derive secrets, TLS 1.3 | [`Prk`] in `hkdf.rs`, over [`HmacKey`] in `hmac.rs` |
@@ -54,6 +55,7 @@ mod der;
 pub mod deterministic;
 mod error;
 mod hash;
+mod header_protection;
 mod hkdf;
 mod hmac;
 mod interleaved_hash;
@@ -83,6 +85,7 @@ pub use backend::wiped_future::WipedFuture;
 pub use batch::{Mac, hash_lanes, mac_batch, use_hash_lanes};
 pub use error::CryptoError;
 pub use hash::{Digest, Hash, sha1_name};
+pub use header_protection::HeaderProtectionKey;
 pub use hkdf::{Expansion, Prk, expand_batch, hkdf_extract};
 pub use hmac::HmacKey;
 pub use interleaved_hash::InterleavedHash;

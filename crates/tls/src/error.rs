@@ -201,6 +201,16 @@ pub enum PeerError {
     BadTicketLifetime,
     /// More early data than the ticket allows. RFC 9846 4.3.10
     TooMuchEarlyData,
+    /// QUIC: CRYPTO data of an encryption level at which none is expected. RFC 9001 4.1.3
+    WrongEncryptionLevel,
+    /// QUIC: more CRYPTO data than a handshake contains. RFC 9000 7.5
+    TooMuchCryptoData,
+    /// QUIC: a ClientHello with a session ID. RFC 9001 8.4
+    SessionIdOverQuic,
+    /// QUIC: a CertificateRequest after the handshake. RFC 9001 4.4
+    PostHandshakeRequestOverQuic,
+    /// QUIC: a ticket whose limit of early data is not 0xffffffff. RFC 9001 4.6.1
+    BadMaxEarlyData,
 }
 
 /// An error of this side, not caused by the peer.
@@ -217,6 +227,8 @@ pub enum InternalError {
     NoCredential,
     /// Signing with the private key failed.
     SigningFailed,
+    /// QUIC: the configuration that was chosen for this connection cannot be used over QUIC.
+    NotForQuic,
     /// The application refused the connection in its answer to a question.
     RefusedByApplication,
     /// The sequence numbers of a key or the allowed key updates are used up. RFC 9846 5.3, 4.7.3

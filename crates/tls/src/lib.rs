@@ -60,6 +60,7 @@
 //! | continue in the kernel or in another process | [`handoff`] |
 //! | understand a failure | [`Error`], [`Handshake::refusal`] |
 //! | log handshakes and their failures | [Events](#events) |
+//! | secure a QUIC transport | module `quic`, with the feature of this name |
 //! | replace rustls | [`coming_from_rustls`] |
 //!
 //! # Events
@@ -216,6 +217,31 @@ pub mod handoff {
     pub use crate::connection::handoff::traffic_keys::{
         HandoffError, NonceForm, TrafficKey, TrafficKeys,
     };
+}
+
+/// TLS for a QUIC transport, without I/O: handshakes in CRYPTO data, and the protection of packets.
+/// RFC 9001, RFC 9369
+///
+/// The transport sends packets, acknowledges them, and delivers CRYPTO data in order. A
+/// [`Handshake`](quic::Handshake) takes that data, and returns data to send and keys. Requires the
+/// feature `quic`, which is off by default. `tercel-quinn` connects this module with quinn.
+///
+/// One configuration serves TCP and QUIC. Over QUIC, options for older versions and for records
+/// have no effect; ALPN is mandatory unless
+/// [`alpn_by_other_means`](client::ClientConfigBuilder::alpn_by_other_means) is set; early data
+/// needs a [context](client::ClientConfigBuilder::quic_early_data_context). A session is resumed
+/// only over the transport of its handshake: TCP, or the same version of QUIC.
+#[cfg(feature = "quic")]
+#[cfg_attr(docsrs, doc(cfg(feature = "quic")))]
+pub mod quic {
+    pub use crate::connection::quic::{Connection, Ended, Incoming};
+    pub use crate::handshake::quic::{Handshake, Next};
+    pub use crate::handshake::runtime::levels::Level;
+    pub use crate::keys::quic::initial::{initial_keys, is_valid_retry, retry_tag};
+    pub use crate::keys::quic::packet::{HeaderKey, PacketKey};
+    pub use crate::keys::quic::tokens::{ResetKey, TokenKey, TokenSealer};
+    pub use crate::keys::quic::update::{KeyUpdates, PacketKeys};
+    pub use crate::keys::quic::{DirectionKeys, Keys, Version};
 }
 
 /// The source of time of a configuration.

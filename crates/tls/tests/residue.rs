@@ -15,6 +15,13 @@ mod fixtures;
 #[path = "exchange/pair.rs"]
 #[allow(dead_code)]
 mod pair;
+#[cfg(feature = "quic")]
+#[path = "residue/quic.rs"]
+mod quic;
+#[cfg(feature = "quic")]
+#[path = "exchange/quic/pair.rs"]
+#[allow(dead_code)]
+mod quic_pair;
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -42,7 +49,7 @@ fn handshake_secrets_are_erased_once_connected() {
         let log = Log::default();
         let ends = connect(&log, client().cipher_suites(&[suite]), server());
         let of_handshake = |secret: &Masked| secret.label.contains("HANDSHAKE");
-        assert_eq!(log.masked().iter().filter(|secret| of_handshake(secret)).count(), 12);
+        assert_eq!(log.masked().iter().filter(|secret| of_handshake(secret)).count(), 28);
         assert_eq!(log.found(of_handshake), Vec::<String>::new(), "{suite:?}");
         // The traffic secrets are in use, so finding them proves that the search works.
         assert_ne!(log.found(|secret| !of_handshake(secret)), Vec::<String>::new(), "{suite:?}");
@@ -207,8 +214,10 @@ impl KeyLog for Log {
     fn log(&self, label: &str, _client_random: &[u8; 32], secret: &[u8]) {
         self.keep(label, secret);
         if label.contains("TRAFFIC") {
-            self.keep_key::<16>(label, secret);
-            self.keep_key::<32>(label, secret);
+            for derived in ["key", "quic key", "quic hp"] {
+                self.keep_key::<16>(label, derived, secret);
+                self.keep_key::<32>(label, derived, secret);
+            }
         }
     }
 }
@@ -227,14 +236,16 @@ impl Log {
         self.0.lock().unwrap().push(Masked { label: label.to_owned(), bytes });
     }
 
-    /// Adds the key of this length of a traffic secret. RFC 9846 7.1, 7.3
-    fn keep_key<const LENGTH: usize>(&self, label: &str, secret: &[u8]) {
+    /// Adds the key of this length that is derived with this label from a traffic secret.
+    /// RFC 9846 7.1, 7.3, RFC 9001 5.1
+    fn keep_key<const LENGTH: usize>(&self, label: &str, derived: &str, secret: &[u8]) {
         let hash = if secret.len() == 48 { HashAlgorithm::Sha384 } else { HashAlgorithm::Sha256 };
-        let length = u8::try_from(LENGTH).unwrap();
-        let info = [&[0, length, 9], b"tls13 key".as_slice(), &[0]].concat();
+        let [length, of_label] =
+            [LENGTH, 6 + derived.len()].map(|length| u8::try_from(length).unwrap());
+        let info = [&[0, length, of_label][..], b"tls13 ", derived.as_bytes(), &[0]].concat();
         let mut key = [0; LENGTH];
         Prk::from_bytes(hash, secret).expand(&[&info], &mut key);
-        self.keep(&format!("key of {label}"), &key);
+        self.keep(&format!("{derived} of {label}"), &key);
         tercel_crypto::wipe(&mut key);
     }
 

@@ -11,8 +11,8 @@ use std::{fs, io};
 
 #[cfg(debug_assertions)]
 use tercel_fuzz_targets::{
-    CONFIGS, client_handshake, connections, flights, saved_connection, sealed_tickets,
-    server_handshake, session_seeds, two_sided,
+    CONFIGS, client_handshake, connections, flights, quic, quic_seeds, saved_connection,
+    sealed_tickets, server_handshake, session_seeds, two_sided,
 };
 
 /// Pairs of client and server configurations that can connect.
@@ -55,6 +55,10 @@ fn main() -> io::Result<()> {
         let by_server = input(client, [0, 0, 0], &by_server);
         assert!(client_handshake(&by_server), "{name}");
         save("client_handshake", &name, &by_server)?;
+    }
+    for (name, seed) in quic_seeds() {
+        assert!(quic(&seed) || !name.starts_with("valid"), "{name}");
+        save("quic", &name, &seed)?;
     }
     for client in [0, 2] {
         let [_, by_server] = flights(client, CONFIGS);

@@ -9,6 +9,7 @@
 //! | messages, records, alerts | `messages.rs` |
 //! | one side of a handshake, with arbitrary bytes | `one_sided.rs` |
 //! | both sides, with an attacker between them | `two_sided/mod.rs` |
+//! | both sides over QUIC, with an attacker between them | `quic.rs` |
 //! | connections as bytes | `saved.rs` |
 //! | certificate chains | `chain.rs` |
 //! | tickets, sealed and opened | `sealed.rs` |
@@ -33,6 +34,7 @@ mod messages;
 mod ocsp;
 mod one_sided;
 mod peer;
+mod quic;
 mod resumption;
 mod saved;
 mod script;
@@ -52,6 +54,7 @@ pub use messages::{
 };
 pub use ocsp::ocsp_response;
 pub use one_sided::{client_handshake, server_handshake};
+pub use quic::{quic, quic_seeds};
 pub use saved::{connections, saved_connection};
 pub use sealed::sealed_tickets;
 pub use sessions::{saved_sessions, session_seeds, sessions, ticket_keys};

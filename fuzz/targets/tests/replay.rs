@@ -116,6 +116,7 @@ targets! {
     server_handshake
     client_handshake
     two_sided
+    quic
     saved_connection
     chain
     sealed_tickets

@@ -43,6 +43,7 @@ pub(crate) mod ec;
 pub(crate) mod ed25519;
 mod evp_aead;
 pub(crate) mod handle;
+pub(crate) mod header_protection;
 pub(crate) mod kem;
 pub(crate) mod kernels;
 pub(crate) mod lanes;

@@ -6,6 +6,8 @@ use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::client::ClientConfigBuilder;
 use super::clock::Clock;
+#[cfg(feature = "quic")]
+use super::common::QuicOptions;
 use super::protocols::Protocols;
 use super::server::ServerConfigBuilder;
 use crate::auth::compression::CompressCertificate;
@@ -70,6 +72,25 @@ macro_rules! common_setters {
             /// Sets the log to which every secret of the connections is written. For debugging
             /// only.
             pub fn key_log(log: Arc<dyn KeyLog>) => config.common.key_log = Some(log);
+
+            /// Sets the context of the application that early data over QUIC needs: values on which
+            /// the meaning of early data depends, such as the server's transport parameters and
+            /// the settings of the application protocol. Early data is offered and accepted only
+            /// if the context is equal to that of the session. Default: none; then there is no
+            /// early data over QUIC. No effect over TCP. RFC 9001 4.6.3
+            #[cfg(feature = "quic")]
+            #[cfg_attr(docsrs, doc(cfg(feature = "quic")))]
+            pub fn quic_early_data_context(context: &[u8]) =>
+                config.common.quic_options.early_data_context =
+                    QuicOptions::context_digest(context);
+
+            /// Sets whether the application protocol of QUIC connections is agreed by other means
+            /// than ALPN. Default: off; then a handshake over QUIC without a common protocol
+            /// fails. No effect over TCP. RFC 9001 8.1
+            #[cfg(feature = "quic")]
+            #[cfg_attr(docsrs, doc(cfg(feature = "quic")))]
+            pub fn alpn_by_other_means(on: bool) =>
+                config.common.quic_options.alpn_by_other_means = on;
 
             /// Sets the source of time. Default: the clock of the operating system.
             pub fn clock(clock: Arc<dyn Clock>) => config.common.clock = clock;

@@ -51,6 +51,11 @@ pub struct ClientConfig {
     pub(crate) require_secure_renegotiation: bool,
     pub(crate) post_handshake_auth: bool,
     pub(crate) resumption: ClientResumption,
+    /// Whether the private key of the credential is outside of the process.
+    #[cfg(feature = "quic")]
+    pub(super) asks_for_signatures: bool,
+    #[cfg(feature = "quic")]
+    pub(super) derived_for_quic: super::quic::DerivedForQuic<ClientConfig>,
 }
 
 impl ClientConfig {
@@ -116,6 +121,10 @@ impl ClientConfig {
                 require_secure_renegotiation: true,
                 post_handshake_auth: false,
                 resumption: ClientResumption::new(),
+                #[cfg(feature = "quic")]
+                asks_for_signatures: false,
+                #[cfg(feature = "quic")]
+                derived_for_quic: super::quic::DerivedForQuic::new(),
             },
             verifier: None,
             raw_keys: None,
@@ -300,6 +309,10 @@ impl ClientConfigBuilder {
     #[must_use]
     pub fn credential(mut self, credential: Credential) -> Self {
         let certificate_type = credential.certificate_type();
+        #[cfg(feature = "quic")]
+        {
+            self.config.asks_for_signatures = credential.is_remote();
+        }
         self.client_certificate_types.get_or_insert(vec![certificate_type]);
         self.credentials(Policy::Here(Arc::new(Credentials::new(vec![credential]))))
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "quic")]
+use tercel_crypto::Hash;
 use tercel_crypto::{HashAlgorithm, Kernel, kernel_state};
 use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
@@ -9,6 +11,7 @@ use super::clock::{Clock, SystemClock};
 use super::protocols::Protocols;
 use crate::auth::certificate_expectations::CertificateExpectations;
 use crate::auth::compression::{self, CompressCertificate};
+use crate::error::PeerError;
 use crate::error::config::ConfigError;
 use crate::key_log::KeyLog;
 use crate::keys::scheme::SIGNATURE_SCHEMES;
@@ -16,7 +19,7 @@ use crate::keys::suite::Suite;
 use crate::keys::{group, scheme, suite};
 use crate::record::limits;
 use crate::record::sealer::Padding;
-use crate::resumption::session::Session;
+use crate::resumption::session::{QuicSession, Session};
 use crate::side::Side;
 
 /// The options of a configuration that client and server have in common.
@@ -50,6 +53,38 @@ pub(crate) struct Common {
     pub(crate) tolerate_truncation: bool,
     pub(crate) key_log: Option<Arc<dyn KeyLog>>,
     pub(crate) clock: Arc<dyn Clock>,
+    #[cfg(feature = "quic")]
+    pub(super) quic_options: QuicOptions,
+    /// The rules of a configuration for QUIC. `None` in a configuration for TCP.
+    pub(crate) quic: Option<QuicRules>,
+}
+
+/// The options of a configuration that have an effect only over QUIC.
+#[cfg(feature = "quic")]
+#[derive(Clone, Default)]
+pub(crate) struct QuicOptions {
+    /// The digest of the application context that early data needs.
+    pub(super) early_data_context: Option<[u8; 32]>,
+    pub(super) alpn_by_other_means: bool,
+}
+
+#[cfg(feature = "quic")]
+impl QuicOptions {
+    /// Returns the digest of an application context, which sessions contain.
+    pub(super) fn context_digest(context: &[u8]) -> Option<[u8; 32]> {
+        Hash::digest(HashAlgorithm::Sha256, &[context]).first_chunk().copied()
+    }
+}
+
+/// The rules of a configuration for QUIC.
+#[derive(Clone)]
+pub(crate) struct QuicRules {
+    /// The number of the version of QUIC.
+    pub(crate) version: u32,
+    /// Whether handshakes without an application protocol fail. RFC 9001 8.1
+    pub(crate) requires_alpn: bool,
+    /// The digest of the application context that early data needs. `None`: no early data.
+    pub(crate) early_data_context: Option<[u8; 32]>,
 }
 
 impl Common {
@@ -75,6 +110,59 @@ impl Common {
             tolerate_truncation: false,
             key_log: None,
             clock: Arc::new(SystemClock),
+            #[cfg(feature = "quic")]
+            quic_options: QuicOptions::default(),
+            quic: None,
+        }
+    }
+
+    /// Whether this is a configuration for QUIC.
+    pub(crate) fn is_for_quic(&self) -> bool {
+        self.quic.is_some()
+    }
+
+    /// Refuses a handshake over QUIC without an application protocol. RFC 9001 8.1
+    pub(crate) fn check_protocol(&self, selected: Option<&[u8]>) -> Result<(), PeerError> {
+        match &self.quic {
+            Some(rules) if rules.requires_alpn && selected.is_none() => {
+                Err(PeerError::NoApplicationProtocol)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the number of the version of QUIC. `None` in a configuration for TCP.
+    pub(crate) fn quic_version(&self) -> Option<u32> {
+        self.quic.as_ref().map(|rules| rules.version)
+    }
+
+    /// Whether a session was made over the same transport: TCP, or the same version of QUIC.
+    /// RFC 9001 4.5, RFC 9369 5
+    pub(crate) fn is_of_same_transport(&self, session: &Session) -> bool {
+        self.quic_version() == session.quic.as_ref().map(|quic| quic.version)
+    }
+
+    /// Returns the part of a new session that exists only over QUIC.
+    pub(crate) fn quic_session(
+        &self,
+        peer_parameters: impl FnOnce() -> Vec<u8>,
+    ) -> Option<Box<QuicSession>> {
+        let QuicRules { version, early_data_context, .. } = *self.quic.as_ref()?;
+        let peer_parameters = peer_parameters();
+        Some(Box::new(QuicSession { version, peer_parameters, early_data_context }))
+    }
+
+    /// Whether early data may be sent in a session with regard to its application context, which
+    /// early data over QUIC needs. The comparison takes constant time. RFC 9001 4.6.1
+    pub(crate) fn has_early_data_context_of(&self, session: &Session) -> bool {
+        let (rules, session) = match (&self.quic, &session.quic) {
+            (None, None) => return true,
+            (Some(rules), Some(session)) => (rules, session),
+            _ => return false,
+        };
+        match (&rules.early_data_context, &session.early_data_context) {
+            (Some(ours), Some(theirs)) => tercel_crypto::constant_time_eq(ours, theirs),
+            _ => false,
         }
     }
 

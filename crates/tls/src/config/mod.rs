@@ -26,6 +26,8 @@ pub(crate) mod client_auth;
 pub(crate) mod clock;
 pub(crate) mod common;
 mod protocols;
+#[cfg(feature = "quic")]
+mod quic;
 pub(crate) mod resumption;
 pub(crate) mod server;
 mod server_sessions;

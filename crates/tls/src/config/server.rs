@@ -59,6 +59,8 @@ pub struct ServerConfig {
     pub(crate) acknowledge_server_name: bool,
     pub(crate) server_padding: bool,
     pub(crate) resumption: ServerResumption,
+    #[cfg(feature = "quic")]
+    pub(super) derived_for_quic: super::quic::DerivedForQuic<ServerConfig>,
 }
 
 impl ServerConfig {
@@ -103,6 +105,8 @@ impl ServerConfig {
                 acknowledge_server_name: true,
                 server_padding: false,
                 resumption: ServerResumption::new(),
+                #[cfg(feature = "quic")]
+                derived_for_quic: super::quic::DerivedForQuic::new(),
             },
             own: Vec::new(),
             credentials: None,

@@ -12,6 +12,8 @@ pub(crate) mod link;
 mod parked;
 pub(crate) mod post_handshake;
 pub(crate) mod post_handshake_auth;
+#[cfg(feature = "quic")]
+pub(crate) mod quic;
 pub(crate) mod receiver;
 pub(crate) mod sender;
 pub(crate) mod tickets;

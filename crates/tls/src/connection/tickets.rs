@@ -28,6 +28,12 @@ impl TicketHandler {
         self.left < limits::MAX_TICKETS_RECEIVED
     }
 
+    /// Whether no further ticket will be processed.
+    #[cfg(feature = "quic")]
+    pub(crate) fn is_done(&self) -> bool {
+        self.left == 0
+    }
+
     /// Stores a session with this ticket, unless the ticket cannot be used.
     pub(crate) fn store(&mut self, ticket: &NewSessionTicket<'_>) {
         let Some(left) = self.left.checked_sub(1) else { return };

@@ -44,6 +44,10 @@ impl PeerError {
             | Self::InterruptedHandshakeMessage
             | Self::MissingContentType
             | Self::SecondRetry
+            // Over QUIC, these errors and the following ones have codes of the transport.
+            | Self::WrongEncryptionLevel
+            | Self::TooMuchCryptoData
+            | Self::PostHandshakeRequestOverQuic
             | Self::TooMuchEarlyData => A::UNEXPECTED_MESSAGE,
             Self::PlainHttp
             | Self::WrongVersionForEarlyData
@@ -75,6 +79,8 @@ impl PeerError {
             | Self::WrongCertificateContext
             | Self::UnknownCertificateCompression
             | Self::UncompressedCertificateTooLong
+            | Self::SessionIdOverQuic
+            | Self::BadMaxEarlyData
             | Self::BadTicketLifetime => A::ILLEGAL_PARAMETER,
             Self::InappropriateFallback => A::INAPPROPRIATE_FALLBACK,
             // These errors mean that no acceptable set of parameters could be negotiated.
@@ -119,9 +125,11 @@ impl PeerError {
 impl InternalError {
     fn alert(self) -> Option<AlertDescription> {
         match self {
-            Self::Crypto(_) | Self::Encode | Self::Internal | Self::SigningFailed => {
-                Some(AlertDescription::INTERNAL_ERROR)
-            }
+            Self::Crypto(_)
+            | Self::Encode
+            | Self::Internal
+            | Self::SigningFailed
+            | Self::NotForQuic => Some(AlertDescription::INTERNAL_ERROR),
             Self::NoCredential => Some(AlertDescription::HANDSHAKE_FAILURE),
             Self::RefusedByApplication => Some(AlertDescription::ACCESS_DENIED),
             Self::KeyExhausted => Some(AlertDescription::INTERNAL_ERROR),

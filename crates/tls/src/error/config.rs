@@ -71,6 +71,12 @@ pub enum ConfigError {
     BadRecordSizeLimit,
     /// `max_fragment` is not in the range 64 to 16384.
     BadMaxFragment,
+    /// A configuration without TLS 1.3, or without a cipher suite of TLS 1.3, is used over QUIC.
+    /// RFC 9001 4.2
+    QuicWithoutTls13,
+    /// A configuration without `alpn` is used over QUIC, and `alpn_by_other_means` is off.
+    /// RFC 9001 8.1
+    QuicWithoutAlpn,
     /// The random generator failed.
     Random,
 }
@@ -137,6 +143,8 @@ impl fmt::Display for ConfigError {
             }
             Self::BadRecordSizeLimit => "record_size_limit: must be 64 to 16385",
             Self::BadMaxFragment => "max_fragment: must be 64 to 16384",
+            Self::QuicWithoutTls13 => "versions or cipher_suites: QUIC needs TLS 1.3",
+            Self::QuicWithoutAlpn => "alpn: QUIC needs an application protocol",
             Self::Random => "the random generator failed",
         };
         f.write_str(text)

@@ -176,6 +176,15 @@ impl fmt::Display for PeerError {
             Self::BadCompressedCertificate => {
                 "a compressed certificate is malformed or has the wrong length"
             }
+            Self::WrongEncryptionLevel => {
+                "CRYPTO data of an encryption level at which none is expected"
+            }
+            Self::TooMuchCryptoData => "more CRYPTO data than a handshake contains",
+            Self::SessionIdOverQuic => "a ClientHello over QUIC has a session ID",
+            Self::PostHandshakeRequestOverQuic => {
+                "a certificate was requested after a handshake over QUIC"
+            }
+            Self::BadMaxEarlyData => "a ticket over QUIC has a limit of early data",
             Self::BadTicketLifetime => "a session ticket has a lifetime of more than seven days",
         })
     }
@@ -189,6 +198,7 @@ impl fmt::Display for InternalError {
             Self::Internal => "a bug in this library: a condition that it guarantees does not hold",
             Self::NoCredential => "no certificate, or no verifier of certificates, is configured",
             Self::SigningFailed => "signing with the private key failed",
+            Self::NotForQuic => "the chosen configuration cannot be used over QUIC",
             Self::RefusedByApplication => "the application refused the connection",
             Self::KeyExhausted => "the usage limit of a key is reached",
             Self::EarlyDataLimit => "the limit of early data is reached",

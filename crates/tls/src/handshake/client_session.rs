@@ -79,6 +79,11 @@ fn usable(
     if session.context_digest != context_digest(config, store_key) {
         return None;
     }
+    // A session of TCP is not offered over QUIC, and vice versa, nor in another version of QUIC.
+    // RFC 9001 4.5, RFC 9369 5
+    if !config.common.is_of_same_transport(&session) {
+        return None;
+    }
     // The session may have been invalidated through another store. RFC 5246 7.2.2
     if StoredSession::is_session_invalidated(&session) {
         return None;

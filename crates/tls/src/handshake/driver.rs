@@ -1,11 +1,6 @@
 //! Connects a coroutine with the record layer: passes messages to the coroutine, and lets it send.
 //!
-//! For QUIC, CRYPTO frames would be a second [`super::runtime::mailbox::Transport`] with a driver
-//! of its own. The order of the steps in the coroutines would not change. The coroutines would pass
-//! traffic secrets instead of record keys, exchange transport parameters in their extensions, send
-//! no change_cipher_spec, and have no EndOfEarlyData. After the handshake, NewSessionTicket would
-//! arrive in CRYPTO frames, KeyUpdate would be refused, and an alert would become a transport
-//! error. See RFC 9001.
+//! `quic.rs` connects a coroutine with the CRYPTO data of QUIC.
 
 use tercel_pki::Refusal;
 

@@ -12,6 +12,8 @@ pub(crate) mod identity;
 pub(crate) mod negotiate;
 pub(crate) mod pre_shared_key;
 pub(crate) mod question;
+#[cfg(feature = "quic")]
+pub(crate) mod quic;
 pub(crate) mod resumption_rules;
 pub(crate) mod runtime;
 pub(crate) mod secret_log;

@@ -108,6 +108,7 @@ pub(crate) fn is_resumable(
     now: UnixTime,
 ) -> bool {
     session.version == version
+        && config.common.is_of_same_transport(session)
         && session.context_digest == config.resumption.context_digest_for(session)
         && (session.resumption_across_names && config.resumption.resumption_across_names
             || session.server_name.as_deref() == server_name)

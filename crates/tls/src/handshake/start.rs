@@ -15,7 +15,11 @@ use super::runtime::record_limits::first_limit;
 use super::{client_session, negotiate, tls12, tls13};
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
+#[cfg(feature = "quic")]
+use crate::error::InternalError;
 use crate::error::{Error, PeerError};
+#[cfg(feature = "quic")]
+use crate::keys::quic::Version;
 use crate::policy::Policy;
 use crate::record::joiner::Message;
 use crate::resumption::session::client_store::ClientSessionKey;
@@ -27,13 +31,13 @@ pub(crate) fn server(config: Arc<ServerConfig>, hello: Message) -> Result<Sequen
         Some((chosen, version)) => {
             in_version(version, Flow::default(), chosen.unwrap_or(config), hello)
         }
-        None => boxed(|| with_asked_config(hello)),
+        None => boxed(|| with_asked_config(hello, config.common.quic_version())),
     })
 }
 
-async fn with_asked_config(hello: Message) -> Outcome {
+async fn with_asked_config(hello: Message, quic_version: Option<u32>) -> Outcome {
     let mut flow = Flow::default();
-    let config = ask_for_config(&mut flow, &hello).await?;
+    let config = for_transport(ask_for_config(&mut flow, &hello).await?, quic_version)?;
     let version = version(&parse_hello(&hello)?, &config)?;
     Ok(Completion::Continue(in_version(version, flow, config, hello)))
 }
@@ -105,11 +109,30 @@ fn decide(
     let parsed = parse_hello(hello)?;
     let chosen = match &config.choose_config {
         None => None,
-        Some(Policy::Here(choose)) => Some(choose.choose_config(&parsed).ok_or_else(refused)?),
+        Some(Policy::Here(choose)) => {
+            let chosen = choose.choose_config(&parsed).ok_or_else(refused)?;
+            Some(for_transport(chosen, config.common.quic_version())?)
+        }
         Some(Policy::Ask) => return Ok(None),
     };
     let version = version(&parsed, chosen.as_ref().unwrap_or(config))?;
     Ok(Some((chosen, version)))
+}
+
+/// Returns a chosen configuration, in a handshake over QUIC the one derived for the version.
+#[cfg(feature = "quic")]
+fn for_transport(
+    config: Arc<ServerConfig>,
+    quic_version: Option<u32>,
+) -> Result<Arc<ServerConfig>, Error> {
+    let Some(number) = quic_version else { return Ok(config) };
+    let version = Version::from_number(number).ok_or(InternalError::Internal)?;
+    config.for_quic(version).map_err(|_| InternalError::NotForQuic.into())
+}
+
+#[cfg(not(feature = "quic"))]
+fn for_transport(config: Arc<ServerConfig>, _: Option<u32>) -> Result<Arc<ServerConfig>, Error> {
+    Ok(config)
 }
 
 fn version(hello: &ClientHello<'_>, config: &ServerConfig) -> Result<ProtocolVersion, Error> {

@@ -3,7 +3,7 @@
 use tercel_crypto::ShortSecret;
 
 use super::suite::Suite;
-use super::tls13::TrafficSecret;
+use super::tls13::{HandshakeTraffic, TrafficSecret};
 use super::write_key::WriteKey;
 use crate::error::Error;
 use crate::record::protection::{Construction, Protection};
@@ -83,6 +83,17 @@ impl Keys {
     }
 }
 
+impl From<HandshakeTraffic> for Keys {
+    #[inline]
+    fn from(traffic: HandshakeTraffic) -> Self {
+        match traffic {
+            HandshakeTraffic::Key(key) => Self::Handshake13(key),
+            #[cfg(feature = "quic")]
+            HandshakeTraffic::Secret(secret) => Self::Tls13(secret),
+        }
+    }
+}
+
 /// Keys to be installed.
 pub(crate) struct NewKeys {
     keys: Keys,
@@ -111,7 +122,7 @@ impl NewKeys {
         Protection::replace(place, made.algorithm, construction, made.key(), made.iv())
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, feature = "quic"))]
     pub(crate) fn keys(&self) -> &Keys {
         &self.keys
     }

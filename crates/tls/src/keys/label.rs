@@ -153,6 +153,22 @@ impl Label {
     pub(super) const TICKET: Self = Self::new(b"resumption");
 }
 
+#[cfg(feature = "quic")]
+impl Label {
+    // RFC 9001 5.1, 5.2, 6.1
+    pub(super) const QUIC_CLIENT_IN: Self = Self::new(b"client in");
+    pub(super) const QUIC_SERVER_IN: Self = Self::new(b"server in");
+    pub(super) const QUIC_KEY: Self = Self::new(b"quic key");
+    pub(super) const QUIC_IV: Self = Self::new(b"quic iv");
+    pub(super) const QUIC_HP: Self = Self::new(b"quic hp");
+    pub(super) const QUIC_KU: Self = Self::new(b"quic ku");
+    // RFC 9369 3.3.2
+    pub(super) const QUICV2_KEY: Self = Self::new(b"quicv2 key");
+    pub(super) const QUICV2_IV: Self = Self::new(b"quicv2 iv");
+    pub(super) const QUICV2_HP: Self = Self::new(b"quicv2 hp");
+    pub(super) const QUICV2_KU: Self = Self::new(b"quicv2 ku");
+}
+
 /// The maximum length of a label's bytes: two bytes for the length of the output, one for the
 /// length of the label, the longest label, and one byte for the length of the context.
 const LABEL_BUFFER: usize = 3 + PREFIX.len() + 12 + 1;

@@ -5,6 +5,8 @@ pub(crate) mod direction;
 pub(crate) mod group;
 pub(crate) mod importer;
 pub(crate) mod label;
+#[cfg(feature = "quic")]
+pub(crate) mod quic;
 pub(crate) mod scheme;
 pub(crate) mod suite;
 pub(crate) mod tls12;

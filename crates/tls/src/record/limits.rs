@@ -140,3 +140,8 @@ pub(crate) fn message_body(kind: HandshakeType) -> usize {
         _ => MAX_FRAGMENT,
     }
 }
+
+/// The number of received bytes of CRYPTO data that are kept at most, which is more than any flight
+/// of a handshake. RFC 9000 7.5
+#[cfg(feature = "quic")]
+pub(crate) const MAX_CRYPTO_DATA: usize = 1 << 18;

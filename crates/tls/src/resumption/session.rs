@@ -89,9 +89,23 @@ pub(crate) struct Session {
     pub(crate) peer_certificate_digest: Option<[u8; 32]>,
     pub(crate) ocsp_response: Option<Vec<u8>>,
     pub(crate) signed_certificate_timestamps: Option<Vec<u8>>,
+    /// Present in a session that was made over QUIC.
+    pub(crate) quic: Option<Box<QuicSession>>,
 }
 
-/// The version of the encoding. Other versions are refused.
+/// The part of a session that exists only over QUIC. RFC 9001 4.5, 4.6.3
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QuicSession {
+    /// The number of the version of QUIC. Other versions do not resume the session. RFC 9369 5
+    pub(crate) version: u32,
+    /// Client: the transport parameters of the server. Server: empty.
+    pub(crate) peer_parameters: Vec<u8>,
+    /// The digest of the application context of early data.
+    pub(crate) early_data_context: Option<[u8; 32]>,
+}
+
+/// The version of the encoding. Other versions are refused. Sessions of QUIC have the same version
+/// and a flag, which decoders without QUIC refuse.
 const FORMAT: u8 = 4;
 
 /// The longest time, in seconds, for which certificates are trusted without a new check, however
@@ -133,6 +147,7 @@ impl Session {
             peer_certificate_digest: None,
             ocsp_response: None,
             signed_certificate_timestamps: None,
+            quic: None,
         }
     }
 
@@ -178,6 +193,7 @@ impl Session {
             peer_raw_public_key: self.peer_raw_public_key.clone(),
             ocsp_response: self.ocsp_response.clone(),
             signed_certificate_timestamps: self.signed_certificate_timestamps.clone(),
+            quic: self.quic.clone(),
             ..*self
         }
     }
@@ -219,8 +235,13 @@ impl Session {
         w.u16(self.version.0);
         w.u16(self.suite.code.0);
         w.opaque8(self.secret.as_bytes());
-        let flags =
-            [self.extended, self.by_ticket, self.resumption_across_names, self.server_raw_key];
+        let flags = [
+            self.extended,
+            self.by_ticket,
+            self.resumption_across_names,
+            self.server_raw_key,
+            self.quic.is_some(),
+        ];
         w.u8(flags.into_iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(flag)));
         w.u64(self.created);
         w.u64(self.authenticated);
@@ -240,6 +261,11 @@ impl Session {
         w.opaque8(self.peer_certificate_digest.as_ref().map_or(&[], |digest| digest.as_slice()));
         w.opaque24(self.ocsp_response.as_deref().unwrap_or_default());
         w.opaque24(self.signed_certificate_timestamps.as_deref().unwrap_or_default());
+        if let Some(quic) = &self.quic {
+            w.u32(quic.version);
+            w.opaque16(&quic.peer_parameters);
+            w.opaque8(quic.early_data_context.as_ref().map_or(&[], |digest| digest.as_slice()));
+        }
         w.finish().ok()?;
         Some(bytes)
     }
@@ -255,6 +281,7 @@ impl Session {
             self.peer_raw_public_key.as_ref().map_or(0, |key| key.len()),
             self.ocsp_response.as_ref().map_or(0, Vec::len),
             self.signed_certificate_timestamps.as_ref().map_or(0, Vec::len),
+            self.quic.as_ref().map_or(0, |quic| quic.peer_parameters.len()),
             // This number covers all other fields, whose lengths are limited.
             1024,
         ];
@@ -294,7 +321,7 @@ impl Session {
         // RFC 9846 4.7.1, RFC 5246 8.1
         let length = if suite.is_tls13() { suite.hash.output_len() } else { 48 };
         let secret = r.opaque8().ok().filter(|secret| secret.len() == length).map(Secret::new)?;
-        let flags = r.u8().ok().filter(|flags| *flags < 16)?;
+        let flags = r.u8().ok().filter(|flags| *flags < 32)?;
         let session = Self {
             version,
             suite,
@@ -321,15 +348,30 @@ impl Session {
             peer_chain: read_chain(&mut r)?.into(),
             chain_expires: None,
             peer_raw_public_key: not_empty(r.opaque16().ok()?).map(Into::into),
-            peer_certificate_digest: match r.opaque8().ok()? {
-                [] => None,
-                digest => Some(digest.try_into().ok()?),
-            },
+            peer_certificate_digest: read_digest(&mut r)?,
             ocsp_response: not_empty(r.opaque24().ok()?),
             signed_certificate_timestamps: not_empty(r.opaque24().ok()?),
+            quic: if flags & 16 == 0 { None } else { Some(Box::new(QuicSession::read(&mut r)?)) },
         };
         r.expect_end().ok()?;
         Some(session)
+    }
+}
+
+impl QuicSession {
+    fn read(r: &mut Reader<'_>) -> Option<Self> {
+        let version = r.u32().ok()?;
+        let peer_parameters = r.opaque16().ok()?.to_vec();
+        let early_data_context = read_digest(r)?;
+        Some(Self { version, peer_parameters, early_data_context })
+    }
+}
+
+/// Reads an optional digest. Returns `None` if it has another length.
+fn read_digest(r: &mut Reader<'_>) -> Option<Option<[u8; 32]>> {
+    match r.opaque8().ok()? {
+        [] => Some(None),
+        digest => digest.try_into().ok().map(Some),
     }
 }
 

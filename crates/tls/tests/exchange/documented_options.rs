@@ -12,7 +12,7 @@ use tercel::session::RotatingTickets;
 use crate::session_binding::{Entry, client_entries, server_entries};
 
 /// Options that `session_binding.rs` does not run; docs/sessions.md has their reasons.
-const NOT_RUN: [&str; 7] = [
+const NOT_RUN: &[&str] = &[
     // These options are `roots` with other certificates.
     "native_roots",
     "webpki_roots",
@@ -24,6 +24,11 @@ const NOT_RUN: [&str; 7] = [
     // `session_ids.rs`.
     "session_ids",
     "without_session_ids",
+    // These options are compiled with the feature `quic` only.
+    #[cfg(not(feature = "quic"))]
+    "quic_early_data_context",
+    #[cfg(not(feature = "quic"))]
+    "alpn_by_other_means",
 ];
 
 #[test]

@@ -47,6 +47,8 @@ mod post_handshake_auth;
 mod pre_shared_keys;
 mod public_roots;
 mod questions;
+#[cfg(feature = "quic")]
+mod quic;
 mod raw_public_keys;
 #[cfg(debug_assertions)]
 mod read_sizes;

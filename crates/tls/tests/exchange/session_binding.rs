@@ -282,11 +282,25 @@ macro_rules! common_entries {
     };
 }
 
+/// The options of both builders that have an effect only over QUIC. Sessions over QUIC do not
+/// depend on them either: `quic/early_data.rs` tests that only early data does.
+#[cfg(feature = "quic")]
+macro_rules! quic_entries {
+    ($option:ident) => {
+        [
+            $option("quic_early_data_context", false, same, |b| b.quic_early_data_context(b"x")),
+            $option("alpn_by_other_means", false, same, |b| b.alpn_by_other_means(true)),
+        ]
+    };
+}
+
 pub(crate) fn server_entries(tickets: &Arc<RotatingTickets>) -> Vec<Entry<ServerConfigBuilder>> {
     let mut entries: Vec<Entry<ServerConfigBuilder>> = common_entries!(server_option);
     entries.extend(server_identity_entries(tickets));
     entries.extend(client_certificate_entries());
     entries.extend(server_resumption_entries());
+    #[cfg(feature = "quic")]
+    entries.extend(quic_entries!(server_option));
     entries
 }
 
@@ -441,6 +455,8 @@ fn server_resumption_entries() -> Vec<Entry<ServerConfigBuilder>> {
 
 pub(crate) fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
     let mut entries: Vec<Entry<ClientConfigBuilder>> = common_entries!(client_option);
+    #[cfg(feature = "quic")]
+    entries.extend(quic_entries!(client_option));
     let any = |b: ClientConfigBuilder| {
         b.verifier(Policy::Here(Arc::new(AcceptAnyPeer))).session_context(b"any")
     };

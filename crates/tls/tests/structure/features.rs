@@ -8,19 +8,25 @@ use super::{repository, subfolders};
 
 /// The crates that forward features of `tercel`: the folder, the dependency to which they forward,
 /// and the features that they leave out with a reason in their manifest.
-const FORWARDING: [(&str, &str, &[&str]); 4] = [
-    ("tokio", "tercel", &[]),
-    ("hyper", "tercel-tokio", &[]),
-    ("postgres", "tercel-tokio", &[]),
-    ("native-tls", "tercel", &ALWAYS_ON),
+const FORWARDING: [(&str, &str, &[&str]); 5] = [
+    ("tokio", "tercel", &OVER_TCP),
+    ("hyper", "tercel-tokio", &OVER_TCP),
+    ("postgres", "tercel-tokio", &OVER_TCP),
+    // `quic` is always on there.
+    ("quinn", "tercel", &["quic"]),
+    ("native-tls", "tercel", &OF_NATIVE_TLS),
 ];
 
+/// The public features that crates for TCP cannot use.
+const OVER_TCP: [&str; 1] = ["quic"];
+
 /// The public features that `tercel-native-tls` enables or cannot use.
-const ALWAYS_ON: [&str; 6] = [
+const OF_NATIVE_TLS: [&str; 7] = [
     "aes-gcm-kernel",
     "chacha20-poly1305-kernel",
     "hash-lanes",
     "native-roots",
+    "quic",
     "rsa-kernel",
     "webpki-roots",
 ];

@@ -123,6 +123,12 @@ impl Credentials {
         compress_ahead(credential, &self.compress_ahead.load());
     }
 
+    /// Whether one of the credentials has a private key outside of the process.
+    #[cfg(feature = "quic")]
+    pub(crate) fn has_remote_key(&self) -> bool {
+        self.current.load().credentials.iter().any(|each| each.is_remote())
+    }
+
     /// Whether the set is not empty, but contains no credential of these types.
     pub(crate) fn lacks_type_of(&self, types: TypeSet) -> bool {
         let current = self.current.load();

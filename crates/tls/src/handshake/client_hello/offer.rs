@@ -148,7 +148,10 @@ impl Offer {
         // A server that selected no protocol may select none again, whatever is offered.
         let alpn_fits =
             session.alpn.as_ref().is_none_or(|protocol| config.common.alpn.contains(protocol));
-        config.resumption.early_data && session.max_early_data > 0 && alpn_fits
+        config.resumption.early_data
+            && session.max_early_data > 0
+            && alpn_fits
+            && config.common.has_early_data_context_of(session)
     }
 
     fn begin_early_data(&self, flow: &mut Flow, config: &ClientConfig) -> Result<(), Error> {
@@ -164,6 +167,7 @@ impl Offer {
         let log = SecretLog::new(config.common.key_log.clone(), &self.random);
         log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
         log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
+        flow.remember_transport_parameters(session)?;
         flow.execute(Command::WriteEarlyData { secret, limit })
     }
 

@@ -29,14 +29,19 @@ pub(crate) enum Command {
     InstallRead(NewKeys),
     /// Apply these record size limits. RFC 8449
     RecordLimits(RecordLimits),
-    /// Server: received application data is early data, at most `limit` bytes. `info` contains the
-    /// negotiated parameters, for the application that reads early data. RFC 9846 4.3.10
-    ReadEarlyData { limit: u32, info: Box<ConnectionInfo> },
+    /// Server: received application data is early data under this secret, at most `limit` bytes.
+    /// `info` contains the negotiated parameters, for the application that reads early data.
+    /// RFC 9846 4.3.10
+    ReadEarlyData { secret: TrafficSecret, limit: u32, info: Box<ConnectionInfo> },
     /// Client: protect early data with this secret, at most `limit` bytes. RFC 9846 4.3.10
     WriteEarlyData { secret: TrafficSecret, limit: u32 },
-    /// Client: a HelloRetryRequest rejected early data; send further messages unprotected.
-    /// RFC 9846 4.2.2
+    /// Client: a HelloRetryRequest rejected early data; send further messages unprotected. Over
+    /// QUIC, also if another message of the server rejected early data. RFC 9846 4.2.2
     AbandonEarlyData,
+    /// Server, QUIC: the secret of the keys that `InstallRead` will install. The transport gets the
+    /// keys of both directions when the server may send application data. RFC 9001 4.1.4
+    #[cfg(feature = "quic")]
+    ReadKeysInAdvance(TrafficSecret),
     /// Server: the application may send data before the client's Finished. RFC 9846 2
     HalfRtt,
     /// Server: skip early data that was not accepted, at most `limit` bytes. RFC 9846 4.3.10

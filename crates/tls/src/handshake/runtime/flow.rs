@@ -14,10 +14,14 @@ use super::command::{Command, Wanted};
 use super::coroutine;
 use super::established::Established;
 use super::mailbox::Mailbox;
-use crate::error::{Error, InternalError, Misuse};
+#[cfg(feature = "quic")]
+use super::mailbox::Transport;
+use crate::connection::info::ConnectionInfo;
+use crate::error::{Error, InternalError, Misuse, PeerError};
 use crate::handshake::question::{AnswerValue, Question};
 use crate::handshake::transcript::Transcript;
 use crate::keys::direction::NewKeys;
+use crate::resumption::session::Session;
 use crate::resumption::session::invalidation::StoredSession;
 
 pub(crate) use crate::record::joiner::Message;
@@ -96,6 +100,55 @@ impl Flow {
         self.mailbox()?.transport.execute(command.into())
     }
 
+    /// QUIC: returns this side's transport parameters. `None` over TCP. RFC 9001 8.2
+    pub(crate) fn transport_parameters(&mut self) -> Option<Arc<[u8]>> {
+        #[cfg(feature = "quic")]
+        if let Ok(mailbox) = self.mailbox() {
+            return mailbox.transport.seen_levels().map(|levels| Arc::clone(&levels.parameters));
+        }
+        None
+    }
+
+    /// Accepts the peer's transport parameters. Over QUIC they are mandatory; without them, the
+    /// error is `missing`. Over TCP they are not allowed. RFC 9001 8.2
+    pub(crate) fn receive_transport_parameters(
+        &mut self,
+        received: Option<&[u8]>,
+        missing: PeerError,
+    ) -> Result<(), Error> {
+        #[cfg(feature = "quic")]
+        match (self.mailbox()?.transport.levels(), received) {
+            (Ok(levels), Some(received)) => levels.peer_parameters = Some(received.to_vec()),
+            (Ok(_), None) => return Err(missing.into()),
+            (Err(_), Some(_)) => return Err(PeerError::UnexpectedExtension.into()),
+            (Err(_), None) => {}
+        }
+        // Without QUIC, the extension is ignored like an unknown one.
+        _ = (received, missing);
+        Ok(())
+    }
+
+    /// Client, QUIC: until the server's transport parameters arrive, those of the session apply to
+    /// early data. RFC 9001 4.5, RFC 9000 7.4.1
+    pub(crate) fn remember_transport_parameters(&mut self, session: &Session) -> Result<(), Error> {
+        #[cfg(feature = "quic")]
+        if let (Ok(levels), Some(quic)) = (self.mailbox()?.transport.levels(), &session.quic) {
+            levels.peer_parameters = Some(quic.peer_parameters.clone());
+        }
+        _ = session;
+        Ok(())
+    }
+
+    /// QUIC: returns the peer's transport parameters, for a session.
+    pub(crate) fn peer_transport_parameters(&mut self) -> Vec<u8> {
+        #[cfg(feature = "quic")]
+        if let Ok(mailbox) = self.mailbox() {
+            let levels = mailbox.transport.seen_levels();
+            return levels.and_then(|levels| levels.peer_parameters.clone()).unwrap_or_default();
+        }
+        Vec::new()
+    }
+
     /// Creates the connection. This is the last command of a coroutine.
     pub(crate) fn connect(&mut self, established: Established) -> Result<(), Error> {
         let mailbox = self.mailbox()?;
@@ -130,6 +183,23 @@ impl Flow {
     /// Protects further records with these keys.
     pub(crate) fn install_write(&mut self, keys: impl Into<NewKeys>) -> Result<(), Error> {
         self.execute(Command::InstallWrite(keys.into()))
+    }
+
+    /// Server, QUIC: gives the keys that [`Self::install_read`] will install after the client's
+    /// Finished, and the negotiated parameters. RFC 9001 4.1.4
+    pub(crate) fn give_read_keys_in_advance(
+        &mut self,
+        keys: &NewKeys,
+        info: &ConnectionInfo,
+    ) -> Result<(), Error> {
+        #[cfg(feature = "quic")]
+        if let Transport::Quic(levels) = &mut self.mailbox()?.transport {
+            levels.early_info.get_or_insert_with(|| Box::new(info.before_finished()));
+            let secret = keys.keys().traffic_secret().ok_or(InternalError::Internal)?;
+            return levels.execute(Command::ReadKeysInAdvance(secret.duplicate()));
+        }
+        _ = (keys, info);
+        Ok(())
     }
 
     pub(crate) fn install_read(&mut self, keys: impl Into<NewKeys>) -> Result<(), Error> {

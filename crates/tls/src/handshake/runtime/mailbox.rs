@@ -6,6 +6,8 @@ use tercel_pki::Refusal;
 
 use super::command::{Command, Wanted};
 use super::established::Established;
+#[cfg(feature = "quic")]
+use super::levels::Levels;
 use super::records::Records;
 use crate::connection::Connection;
 use crate::error::Error;
@@ -13,7 +15,7 @@ use crate::handshake::question::{AnswerValue, Question};
 use crate::record::joiner::Message;
 use crate::resumption::session::invalidation::StoredSession;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "quic"))]
 use crate::error::Misuse;
 
 /// The values that a coroutine and its driver exchange. Whichever of the two is running owns the
@@ -34,10 +36,16 @@ pub(crate) struct Mailbox {
 }
 
 /// The transport of a coroutine's messages and commands.
-#[cfg_attr(test, allow(clippy::large_enum_variant, reason = "the small one is for tests"))]
+#[cfg_attr(
+    any(test, feature = "quic"),
+    allow(clippy::large_enum_variant, reason = "records are not boxed a second time")
+)]
 pub(crate) enum Transport {
     /// Records, which are written immediately.
     Records(Records),
+    /// CRYPTO data of QUIC.
+    #[cfg(feature = "quic")]
+    Quic(Box<Levels>),
     /// A list of messages and commands, which a test can change.
     #[cfg(test)]
     Recorded(RecordedOutput),
@@ -73,15 +81,32 @@ impl Transport {
     pub(crate) fn records(&mut self) -> Result<&mut Records, Error> {
         match self {
             Self::Records(records) => Ok(records),
+            #[cfg(feature = "quic")]
+            Self::Quic(_) => Err(Misuse::HandshakeEnded.into()),
             #[cfg(test)]
             Self::Recorded(_) => Err(Misuse::HandshakeEnded.into()),
         }
+    }
+
+    /// Returns the CRYPTO data of QUIC, which the transport of [`crate::quic::Handshake`] has.
+    #[cfg(feature = "quic")]
+    pub(crate) fn levels(&mut self) -> Result<&mut Levels, Error> {
+        let Self::Quic(levels) = self else { return Err(Misuse::HandshakeEnded.into()) };
+        Ok(levels)
+    }
+
+    #[cfg(feature = "quic")]
+    pub(crate) fn seen_levels(&self) -> Option<&Levels> {
+        let Self::Quic(levels) = self else { return None };
+        Some(levels)
     }
 
     /// Returns the buffer that collects the messages of a flight. It may contain earlier bytes.
     pub(super) fn flight(&mut self) -> Result<&mut Vec<u8>, Error> {
         match self {
             Self::Records(records) => records.flight(),
+            #[cfg(feature = "quic")]
+            Self::Quic(levels) => Ok(levels.flight()),
             #[cfg(test)]
             Self::Recorded(output) => Ok(&mut output.flight),
         }
@@ -90,6 +115,8 @@ impl Transport {
     pub(super) fn send(&mut self, message: &[u8]) -> Result<(), Error> {
         match self {
             Self::Records(records) => records.send(message),
+            #[cfg(feature = "quic")]
+            Self::Quic(levels) => levels.send(message),
             #[cfg(test)]
             Self::Recorded(output) => {
                 output.flight.extend_from_slice(message);
@@ -104,6 +131,11 @@ impl Transport {
     ) -> Result<Option<Connection>, Error> {
         match self {
             Self::Records(records) => records.connect(established).map(Some),
+            #[cfg(feature = "quic")]
+            Self::Quic(levels) => {
+                levels.established = Some(established);
+                Ok(None)
+            }
             #[cfg(test)]
             Self::Recorded(_) => Ok(None),
         }
@@ -112,6 +144,9 @@ impl Transport {
     pub(super) fn invalidate_on_alert(&mut self, session: Arc<StoredSession>) -> Result<(), Error> {
         match self {
             Self::Records(records) => records.invalidate_on_alert(session),
+            // Only sessions of TLS 1.2 are invalidated.
+            #[cfg(feature = "quic")]
+            Self::Quic(_) => Ok(()),
             #[cfg(test)]
             Self::Recorded(_) => Ok(()),
         }
@@ -120,6 +155,8 @@ impl Transport {
     pub(super) fn execute(&mut self, command: Command) -> Result<(), Error> {
         match self {
             Self::Records(records) => records.execute(command),
+            #[cfg(feature = "quic")]
+            Self::Quic(levels) => levels.execute(command),
             #[cfg(test)]
             Self::Recorded(output) => {
                 output.commands.push((core::mem::take(&mut output.flight), command));

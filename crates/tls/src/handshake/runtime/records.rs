@@ -133,7 +133,8 @@ impl Records {
                 }
                 sender_mut(&mut self.sender)?.sealer()?.set_max_fragment(write);
             }
-            Command::ReadEarlyData { limit, info } => {
+            Command::ReadEarlyData { secret, limit, info } => {
+                self.install_read(Keys::Tls13(secret).into())?;
                 self.early_info = Some(info);
                 self.early_data_left = Some(usize::try_from(limit).unwrap_or(usize::MAX));
             }
@@ -146,6 +147,8 @@ impl Records {
                 sender_mut(&mut self.sender)?.remove_key();
                 self.window = Window::Nothing;
             }
+            #[cfg(feature = "quic")]
+            Command::ReadKeysInAdvance(_) => {}
             Command::HalfRtt => self.window = Window::HalfRtt,
             Command::SkipEarlyData { limit } => self.opener.skip = Some(limit),
             Command::StopSkippingEarlyData => self.opener.skip = None,

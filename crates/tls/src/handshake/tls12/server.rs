@@ -52,6 +52,8 @@ pub(crate) async fn handshake(
     flow.execute(first_limit(&config.common))?;
     flow.execute(Command::Negotiated(ProtocolVersion::TLS1_2))?;
     let hello = parse_hello(&message)?;
+    let parameters = hello.extensions.quic_transport_parameters;
+    flow.receive_transport_parameters(parameters, PeerError::MissingExtension)?;
     let mut server = Server::new(&mut flow, &config, &message, &hello)?;
     if let Some(session) = server.find_session().await? {
         // RFC 5246 7.3, figure 2

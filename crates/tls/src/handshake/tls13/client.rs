@@ -179,11 +179,13 @@ impl<'a> Client<'a> {
         if !offer.session_id.is_empty() && !info.retried && !sent_early_data {
             flow.execute(Command::SendChangeCipherSpec)?;
         }
+        let over_quic = config.common.is_for_quic();
         let HandshakeKeys { client, server: server_keys, client_finished, server_finished, main } =
-            handshake_keys(secret, transcript, log);
-        flow.install_read(Keys::Handshake13(server_keys))?;
-        let client_keys = Keys::Handshake13(client);
-        if offer.early_data {
+            handshake_keys(secret, transcript, log, over_quic);
+        flow.install_read(Keys::from(server_keys))?;
+        let client_keys = Keys::from(client);
+        // Over QUIC, early data has packets of its own, and no EndOfEarlyData ends it. RFC 9001 8.3
+        if offer.early_data && !over_quic {
             self.keys_after_early_data = Some(client_keys);
         } else {
             flow.install_write(client_keys)?;
@@ -207,6 +209,9 @@ impl<'a> Client<'a> {
         // No later step needs the ClientHello, so it is freed before the largest messages arrive.
         offer.message = Vec::new();
         info.alpn = negotiate::accept_alpn(extensions.alpn.as_ref(), &config.common)?;
+        config.common.check_protocol(info.alpn.as_deref())?;
+        let parameters = extensions.quic_transport_parameters;
+        flow.receive_transport_parameters(parameters, PeerError::MissingServerExtension)?;
         let types = (extensions.server_certificate_type, extensions.client_certificate_type);
         certificate_type_negotiation::accept(types, config, info)?;
         if extensions.early_data.is_some() {
@@ -240,8 +245,11 @@ impl<'a> Client<'a> {
             if matches!(server, ServerAuth::Session(_)) && !info.retried {
                 info.early_data_rejection = Some(EarlyDataRejection::ByServer);
             }
-            if let Some(keys) = self.keys_after_early_data.take() {
-                self.flow.install_write(keys)?;
+            match self.keys_after_early_data.take() {
+                Some(keys) => self.flow.install_write(keys)?,
+                // A HelloRetryRequest has ended the early data already.
+                None if info.retried || !config.common.is_for_quic() => {}
+                None => self.flow.execute(Command::AbandonEarlyData)?,
             }
         }
         Ok(())
@@ -289,8 +297,12 @@ impl<'a> Client<'a> {
         &mut self,
         main: &MainSecret,
     ) -> Result<(NewKeys, Exporter), Error> {
-        let ApplicationKeys { client, server, exporter } =
-            application_keys(main, &mut self.transcript, &self.log);
+        let ApplicationKeys { client, server, exporter } = application_keys(
+            main,
+            &mut self.transcript,
+            &self.log,
+            self.config.common.is_for_quic(),
+        );
         // The server's Finished is its last message under handshake keys.
         self.flow.install_read(server)?;
         if let Some(own) = self.keys_after_early_data.take() {
@@ -342,7 +354,7 @@ impl<'a> Client<'a> {
             HandshakeContext::boxed(config, transcript.hash(), info.client_certificate_type)
         });
         let secret = || main.resumption_secret(&transcript.digest());
-        let tickets = client_session::ticket_handler(
+        let mut tickets = client_session::ticket_handler(
             config,
             &offer.store_key,
             &info,
@@ -350,6 +362,10 @@ impl<'a> Client<'a> {
             authenticated,
             secret,
         );
+        if let Some(handler) = &mut tickets {
+            let peer_parameters = || flow.peer_transport_parameters();
+            handler.template.quic = config.common.quic_session(peer_parameters);
+        }
         let accepted = info.early_data == EarlyData::Accepted;
         flow.connect(Established {
             info,
@@ -418,7 +434,7 @@ async fn receive_request(
 }
 
 /// The extensions that are allowed in EncryptedExtensions. RFC 9846 4.3, table 1
-const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 9] = [
+const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 10] = [
     ExtensionType::SERVER_NAME,
     ExtensionType::MAX_FRAGMENT_LENGTH,
     ExtensionType::SUPPORTED_GROUPS,
@@ -428,4 +444,5 @@ const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 9] = [
     ExtensionType::RECORD_SIZE_LIMIT,
     ExtensionType::EARLY_DATA,
     ExtensionType::SERVER_PADDING,
+    ExtensionType::QUIC_TRANSPORT_PARAMETERS,
 ];

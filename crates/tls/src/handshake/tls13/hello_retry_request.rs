@@ -136,7 +136,9 @@ fn compare(
 /// The extensions that a TLS 1.3 server uses, except those that a second ClientHello may change.
 /// Extensions that the server ignores are not compared: encrypted_client_hello, for example,
 /// differs in the second ClientHello. RFC 9846 4.2.2, RFC 9849 6.1.5
-const UNCHANGED_IN_SECOND_HELLO: [ExtensionType; 16] = [
+const UNCHANGED_IN_SECOND_HELLO: &[ExtensionType] = &[
+    #[cfg(feature = "quic")]
+    ExtensionType::QUIC_TRANSPORT_PARAMETERS,
     ExtensionType::SERVER_NAME,
     ExtensionType::STATUS_REQUEST,
     ExtensionType::SUPPORTED_GROUPS,

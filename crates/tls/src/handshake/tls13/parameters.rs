@@ -31,6 +31,12 @@ impl Parameters {
         hello: &ClientHello<'_>,
     ) -> Result<Self, Error> {
         check_hello(hello)?;
+        // RFC 9001 8.4
+        if config.common.is_for_quic() && !hello.session_id.is_empty() {
+            return Err(PeerError::SessionIdOverQuic.into());
+        }
+        let parameters = hello.extensions.quic_transport_parameters;
+        flow.receive_transport_parameters(parameters, PeerError::MissingExtension)?;
         let suites = KnownSuites::of(hello);
         let external = pre_shared_key::find(flow, config, hello, &suites, message).await?;
         let hash = external.as_ref().map(|key| key.hash());

@@ -155,7 +155,10 @@ impl AcceptedPsk {
         if info.retried {
             return Ok(Err(EarlyDataRejection::HelloRetryRequest));
         }
-        if session.suite != suite || session.alpn != info.alpn {
+        if session.suite != suite
+            || session.alpn != info.alpn
+            || !config.common.has_early_data_context_of(session)
+        {
             return Ok(Err(EarlyDataRejection::ParametersChanged));
         }
         if age_skew.unsigned_abs() > window {

@@ -40,8 +40,7 @@ use crate::handshake::{certificate_type_negotiation, identity, negotiate};
 use crate::keys::direction::{Keys, NewKeys};
 use crate::keys::group;
 use crate::keys::suite::Suite;
-use crate::keys::tls13::{EarlySecret, FinishedKey, HandshakeKeys, MainSecret};
-use crate::keys::write_key::WriteKey;
+use crate::keys::tls13::{EarlySecret, FinishedKey, HandshakeKeys, HandshakeTraffic, MainSecret};
 use crate::record::joiner::Message;
 use crate::record::limits;
 use crate::resumption::session::Session;
@@ -102,9 +101,10 @@ pub(crate) async fn send_first_flight(
 
     let FirstFlight { flow, mut transcript, info, early_exporter, log, .. } = flight;
     let ApplicationKeys { client: client_keys, server: server_keys, exporter } =
-        application_keys(&main, &mut transcript, &log);
+        application_keys(&main, &mut transcript, &log, config.common.is_for_quic());
     // From here on, the server may send application data. RFC 9846 4.5.3
     flow.install_write(server_keys)?;
+    flow.give_read_keys_in_advance(&client_keys, &info)?;
     flow.execute(Command::HalfRtt)?;
     Ok(AwaitingFinished {
         suite: parameters.suite,
@@ -183,8 +183,11 @@ impl<'a> FirstFlight<'a> {
         info.group = Some(parameters.group);
         info.server_name = negotiate::server_name(hello).map(str::to_owned);
         info.alpn = negotiate::alpn(hello, config)?.map(<[u8]>::to_vec);
+        config.common.check_protocol(info.alpn.as_deref())?;
         // Post-handshake authentication requires this extension. RFC 9846 4.3.6
-        info.post_handshake_auth = hello.extensions.post_handshake_auth.is_some();
+        let offers = hello.extensions.post_handshake_auth.is_some();
+        // It does not exist over QUIC. RFC 9001 4.4
+        info.post_handshake_auth = offers && !config.common.is_for_quic();
         info.retried = retry.is_some();
         let transcript = match retry {
             None => Transcript::new(suite.hash),
@@ -266,7 +269,9 @@ impl<'a> FirstFlight<'a> {
     ) -> Result<(HandshakeKeys, TicketRandoms), Error> {
         self.begin_early_data(&early, method)?;
         let (shared, ticket_randoms) = self.send_server_hello(method)?;
-        let keys = handshake_keys(early.into_handshake(&shared), &mut self.transcript, &self.log);
+        let secret = early.into_handshake(&shared);
+        let over_quic = self.config.common.is_for_quic();
+        let keys = handshake_keys(secret, &mut self.transcript, &self.log, over_quic);
         Ok((keys, ticket_randoms))
     }
 
@@ -290,12 +295,11 @@ impl<'a> FirstFlight<'a> {
         self.log.log("CLIENT_EARLY_TRAFFIC_SECRET", secret.as_bytes());
         self.log.log("EARLY_EXPORTER_SECRET", exporter.as_bytes());
         self.early_exporter = Some(Box::new(Exporter::tls13(exporter)));
-        self.flow.install_read(Keys::Tls13(secret))?;
         let mut info = Box::new(self.info.before_finished());
         if let Some(session) = method.session() {
             info.restore(session);
         }
-        self.flow.execute(Command::ReadEarlyData { limit: max_early_data, info })
+        self.flow.execute(Command::ReadEarlyData { secret, limit: max_early_data, info })
     }
 
     /// Sends the ServerHello with the server's key share. Returns the shared secret and the random
@@ -346,15 +350,16 @@ impl<'a> FirstFlight<'a> {
     }
 
     /// Installs the handshake keys. If early data precedes the handshake messages, the client's
-    /// keys are returned and installed later.
+    /// keys are returned and installed later. Over QUIC, early data has packets of its own.
     fn install_handshake_keys(
         &mut self,
-        server: WriteKey,
-        client: WriteKey,
+        server: HandshakeTraffic,
+        client: HandshakeTraffic,
     ) -> Result<Option<AfterEarlyData>, Error> {
-        self.flow.install_write(Keys::Handshake13(server))?;
-        let keys = Keys::Handshake13(client);
-        if self.info.early_data != EarlyData::Accepted {
+        self.flow.install_write(Keys::from(server))?;
+        let keys = Keys::from(client);
+        let over_quic = self.config.common.is_for_quic();
+        if self.info.early_data != EarlyData::Accepted || over_quic {
             self.flow.install_read(keys)?;
             return Ok(None);
         }
@@ -383,6 +388,7 @@ impl<'a> FirstFlight<'a> {
         // A resumption does not acknowledge the server name. RFC 6066 3
         let acknowledges_name = config.acknowledge_server_name && !info.resumed;
         let reads_early = info.early_data == EarlyData::Accepted;
+        let transport_parameters = flow.transport_parameters();
         let message = EncryptedExtensions {
             server_certificate_type,
             client_certificate_type,
@@ -391,6 +397,7 @@ impl<'a> FirstFlight<'a> {
             record_size_limit: limit,
             server_padding: padding.as_deref(),
             early_data: reads_early.then_some(()),
+            quic_transport_parameters: transport_parameters.as_deref(),
             ..Default::default()
         };
         // Early data is exempt from the server's limit, since the client sent it before it received
@@ -532,7 +539,8 @@ impl AwaitingFinished {
         });
         if !self.ticket_randoms.is_empty() {
             let secret = main.resumption_secret(&transcript.digest());
-            let template = server_session(config, suite, &info, credential, authenticated);
+            let mut template = server_session(config, suite, &info, credential, authenticated);
+            template.quic = config.common.quic_session(Vec::new);
             let prepared = &self.ticket_randoms;
             resumption::send_tickets(flow, config, prepared, template, &secret, &mut info)?;
         }

@@ -4,6 +4,8 @@ use tercel_crypto::{Digest, HmacKey, Mac, Prk, ShortSecret};
 
 use super::finished_key::FinishedKey;
 use super::main_secret::MainSecret;
+#[cfg(feature = "quic")]
+use super::traffic::TrafficSecret;
 use super::traffic::key_and_iv;
 use crate::keys::constants::Constants;
 use crate::keys::label::{ExpandLabel, Label, derive_secrets, expand_labels};
@@ -54,6 +56,29 @@ impl HandshakeTrafficSecrets {
         self.server.as_bytes()
     }
 
+    /// Derives the Finished keys and the main secret at once, and keeps the traffic secrets, from
+    /// which QUIC derives its own keys. RFC 9001 5.1
+    #[cfg(feature = "quic")]
+    pub(crate) fn into_secrets(self) -> HandshakeKeys {
+        let Suite { hash, .. } = *self.suite;
+        let digest = hash.output_len();
+        let [client, server, salt] = HmacKey::batch(
+            hash,
+            [self.client.as_bytes(), self.server.as_bytes(), self.salt.as_bytes()],
+        );
+        let (client, server) = (Prk::from_key(client), Prk::from_key(server));
+        let zeros = [0_u8; 64];
+        let zeros = zeros.get(..digest).unwrap_or_default();
+        let made = ShortSecret::batch([digest; 3], |[a, b, main]| {
+            let finished =
+                |prk, out| ExpandLabel { prk, label: Label::FINISHED, context: &[], out };
+            let mac = Mac { key: &salt, parts: &[zeros], out: main };
+            expand_labels([finished(&client, a), finished(&server, b)], &mut [mac]);
+        });
+        let secret = |secret| HandshakeTraffic::Secret(TrafficSecret::new(self.suite, secret));
+        HandshakeKeys::new(self.suite, secret(self.client), secret(self.server), &made)
+    }
+
     /// Derives the traffic keys, the Finished keys and the main secret at once. The main secret can
     /// already be extracted here, since it does not depend on later messages or secrets.
     /// RFC 9846 7.1, 7.3, 4.5.3
@@ -83,24 +108,46 @@ impl HandshakeTrafficSecrets {
             ];
             expand_labels(steps, &mut [Mac { key: &salt, parts: &[zeros], out: main }]);
         });
-        let [of_client, of_server, a, b, main] = made;
-        let [client_finished, server_finished, main] =
-            HmacKey::batch(hash, [a.as_bytes(), b.as_bytes(), main.as_bytes()]);
-        HandshakeKeys {
-            client: WriteKey::tls13(aead, of_client),
-            server: WriteKey::tls13(aead, of_server),
-            client_finished: FinishedKey(client_finished),
-            server_finished: FinishedKey(server_finished),
-            main: MainSecret::new(Prk::from_key(main), self.suite),
-        }
+        let [of_client, of_server, later @ ..] = made;
+        let keys = |bytes| HandshakeTraffic::Key(WriteKey::tls13(aead, bytes));
+        HandshakeKeys::new(self.suite, keys(of_client), keys(of_server), &later)
     }
 }
 
 /// Traffic keys and Finished keys of both sides, and the main secret.
 pub(crate) struct HandshakeKeys {
-    pub(crate) client: WriteKey,
-    pub(crate) server: WriteKey,
+    pub(crate) client: HandshakeTraffic,
+    pub(crate) server: HandshakeTraffic,
     pub(crate) client_finished: FinishedKey,
     pub(crate) server_finished: FinishedKey,
     pub(crate) main: MainSecret,
+}
+
+/// The protection of one direction's handshake messages.
+pub(crate) enum HandshakeTraffic {
+    /// Key and IV. Over records the secret is not needed, since it is never updated.
+    Key(WriteKey),
+    /// The traffic secret, for QUIC.
+    #[cfg(feature = "quic")]
+    Secret(TrafficSecret),
+}
+
+impl HandshakeKeys {
+    /// `later` has the Finished keys of client and server, and the main secret.
+    fn new(
+        suite: &'static Suite,
+        client: HandshakeTraffic,
+        server: HandshakeTraffic,
+        later: &[ShortSecret; 3],
+    ) -> Self {
+        let [client_finished, server_finished, main] =
+            HmacKey::batch(suite.hash, later.each_ref().map(ShortSecret::as_bytes));
+        Self {
+            client,
+            server,
+            client_finished: FinishedKey(client_finished),
+            server_finished: FinishedKey(server_finished),
+            main: MainSecret::new(Prk::from_key(main), suite),
+        }
+    }
 }

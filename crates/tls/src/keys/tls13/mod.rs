@@ -38,7 +38,7 @@ mod traffic;
 pub(crate) use early::{EarlySecret, PskKind};
 pub(crate) use exporter::ExporterSecret;
 pub(crate) use finished_key::FinishedKey;
-pub(crate) use handshake::{HandshakeKeys, HandshakeSecret};
+pub(crate) use handshake::{HandshakeKeys, HandshakeSecret, HandshakeTraffic};
 #[cfg(test)]
 pub(crate) use main_secret::ApplicationSecrets;
 pub(crate) use main_secret::MainSecret;

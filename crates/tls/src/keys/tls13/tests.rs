@@ -8,7 +8,7 @@ use tercel_crypto::{
     Digest, Hash, HashAlgorithm, HmacKey, InterleavedHash, KeyExchange, KeyExchangeAlgorithm,
 };
 
-use super::{ApplicationSecrets, EarlySecret, HandshakeKeys, PskKind};
+use super::{ApplicationSecrets, EarlySecret, HandshakeKeys, HandshakeTraffic, PskKind};
 use crate::keys::suite::{self, Suite};
 
 /// HKDF-Expand-Label for an output of at most one block.
@@ -100,6 +100,12 @@ fn walk(suite: &'static Suite, psk: Option<&[u8]>) {
         let server = derived(hash, &handshake_secret, "s hs traffic", &hello);
         assert_eq!((secrets.client(), secrets.server()), (&*client, &*server));
         check_keys(suite, &secrets.into_keys(), [&client, &server], &handshake_secret);
+        #[cfg(feature = "quic")]
+        {
+            let early = EarlySecret::new(suite, psk);
+            let secrets = early.into_handshake(&shared).into_traffic_secrets(&hello);
+            check_keys(suite, &secrets.into_secrets(), [&client, &server], &handshake_secret);
+        }
     }
 }
 
@@ -111,8 +117,15 @@ fn check_keys(
 ) {
     let hash = suite.hash;
     let HandshakeKeys { client_finished, server_finished, main, .. } = keys;
-    assert_eq!(keys.client.bytes.as_bytes(), key_and_iv(suite, client));
-    assert_eq!(keys.server.bytes.as_bytes(), key_and_iv(suite, server));
+    for (traffic, secret) in [(&keys.client, client), (&keys.server, server)] {
+        match traffic {
+            HandshakeTraffic::Key(key) => {
+                assert_eq!(key.bytes.as_bytes(), key_and_iv(suite, secret));
+            }
+            #[cfg(feature = "quic")]
+            HandshakeTraffic::Secret(made) => assert_eq!(made.as_bytes(), secret),
+        }
+    }
     let finished =
         |secret, digest: &Digest| mac(hash, &derived(hash, secret, "finished", &[]), digest);
     let digest = Hash::digest(hash, &[b"hello", b"server"]);

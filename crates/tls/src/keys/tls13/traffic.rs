@@ -40,6 +40,17 @@ impl TrafficSecret {
         self.aead
     }
 
+    /// Creates a secret of a suite with these algorithms.
+    #[cfg(feature = "quic")]
+    pub(crate) fn of(hash: HashAlgorithm, aead: AeadAlgorithm, secret: ShortSecret) -> Self {
+        Self { secret, hash, aead }
+    }
+
+    #[cfg(feature = "quic")]
+    pub(crate) fn hash(&self) -> HashAlgorithm {
+        self.hash
+    }
+
     /// Derives key and IV. RFC 9846 7.3
     pub(crate) fn write_key(&self) -> WriteKey {
         let prk = Prk::from_bytes(self.hash, self.secret.as_bytes());

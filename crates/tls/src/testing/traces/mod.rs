@@ -18,10 +18,9 @@ use crate::handshake::transcript::Transcript;
 use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::{
-    ApplicationSecrets, CLIENT_CONTEXT, EarlySecret, HandshakeKeys, PskKind, SERVER_CONTEXT,
-    SignedContent,
+    ApplicationSecrets, CLIENT_CONTEXT, EarlySecret, HandshakeKeys, HandshakeTraffic, PskKind,
+    SERVER_CONTEXT, SignedContent,
 };
-use crate::keys::write_key::WriteKey;
 use crate::keys::{scheme, suite};
 use crate::record::frame::RecordVersion;
 use crate::record::opener::Opener;
@@ -348,6 +347,10 @@ fn other(side: Side) -> Side {
     }
 }
 
-fn protection(key: &WriteKey) -> Protection {
-    Keys::Handshake13(key.duplicate()).protection().unwrap()
+fn protection(traffic: &HandshakeTraffic) -> Protection {
+    match traffic {
+        HandshakeTraffic::Key(key) => Keys::Handshake13(key.duplicate()).protection().unwrap(),
+        #[cfg(feature = "quic")]
+        HandshakeTraffic::Secret(secret) => secret.protection().unwrap(),
+    }
 }

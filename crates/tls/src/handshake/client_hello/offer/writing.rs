@@ -32,11 +32,10 @@ impl Offer {
         let common = &config.common;
         let tls13 = common.has_version(ProtocolVersion::TLS1_3);
         let tls12 = common.has_version(ProtocolVersion::TLS1_2);
-        let (suites, groups) = (suites(config), groups(config));
+        let (suites, groups, versions) = (suites(config), groups(config), versions(config));
         let protocols = common.alpn.iter().map(|name| ProtocolName(name));
         let protocols = ShortList::<_, 8>::of(ProtocolName(&[]), protocols);
         let host = self.host_name(config)?;
-        let versions = versions(config);
         let resumes = config.resumption.store.is_some();
         // The time is needed only for TLS 1.3 sessions, which are offered with their age.
         let now = self.session13().map(|_| common.clock.now());
@@ -56,6 +55,7 @@ impl Offer {
         let authorities = ShortList::<_, 4>::of(DistinguishedName(&[]), authorities);
         let compressions = compressed_certificate::codes(common.offered_compression());
         let server_padding = config.server_padding.map(u16::to_be_bytes);
+        let transport_parameters = flow.transport_parameters();
         let extensions = ClientExtensions {
             session_ticket: (tls12 && resumes)
                 .then(|| ticket.map_or(&[][..], |session| &session.identity)),
@@ -94,6 +94,7 @@ impl Offer {
             cookie,
             key_share: tls13.then_some(List::new(shares)),
             renegotiation_info: tls12.then_some(&[]),
+            quic_transport_parameters: transport_parameters.as_deref(),
             ..Default::default()
         };
         let hello = ClientHello {
@@ -191,6 +192,7 @@ fn estimated_length(hello: &ClientHello<'_>) -> usize {
     let alone = [
         host.map_or(0, |host| host.as_str().len()),
         extensions.session_ticket.map_or(0, <[u8]>::len),
+        extensions.quic_transport_parameters.map_or(0, <[u8]>::len),
         extensions.cookie.map_or(0, <[u8]>::len),
         // This number is an upper bound for all other fields.
         256,
