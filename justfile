@@ -26,6 +26,14 @@ test:
 test-kernels:
     cargo test -p tercel-crypto -p tercel --lib --tests --features {{ replace("tercel/" + kernels, ",", ",tercel/") }}
 
+# Test the C interface: header, symbols, and programs in C under AddressSanitizer and Valgrind.
+test-c:
+    tools/test-c.sh
+
+# Build the C library, libtercel.a and libtercel.so, with its header in FOLDER.
+c-library FOLDER="target/c-library" PROFILE="release":
+    tools/c-library.sh {{ quote(FOLDER) }} {{ quote(PROFILE) }}
+
 # Check state shared by threads in every interleaving, with loom; MODEL is a part of a model's name.
 loom MODEL="":
     tools/loom.sh {{ quote(MODEL) }}

@@ -229,22 +229,7 @@ impl Credential {
     /// [`Credentials::renew_ocsp_response`].
     #[must_use]
     pub fn with_ocsp_response(&self, response: Vec<u8>) -> Self {
-        let copy = Self {
-            chain: self.chain.clone(),
-            raw_key: self.raw_key.clone(),
-            key: self.key.clone(),
-            kind: self.kind,
-            names: self.names.clone(),
-            ocsp_response: None,
-            signed_certificate_timestamps: self.signed_certificate_timestamps.clone(),
-            schemes: self.schemes.clone(),
-            must_match_issuer: self.must_match_issuer,
-            issuers: self.issuers.clone(),
-            compressed: CompressedCertificateCache::default(),
-            chain_signatures: self.chain_signatures.clone(),
-            id: self.id,
-        };
-        copy.ocsp_response(response)
+        self.clone().ocsp_response(response)
     }
 
     /// Sets the encoded `SignedCertificateTimestampList` that is sent with the leaf. RFC 6962 3.3
@@ -338,6 +323,27 @@ impl Credential {
                     !label.is_empty() && rest.eq_ignore_ascii_case(parent)
                 }),
             })
+    }
+}
+
+/// The copy shares the private key, and nothing is parsed again.
+impl Clone for Credential {
+    fn clone(&self) -> Self {
+        Self {
+            chain: self.chain.clone(),
+            raw_key: self.raw_key.clone(),
+            key: self.key.clone(),
+            kind: self.kind,
+            names: self.names.clone(),
+            ocsp_response: self.ocsp_response.clone(),
+            signed_certificate_timestamps: self.signed_certificate_timestamps.clone(),
+            schemes: self.schemes.clone(),
+            must_match_issuer: self.must_match_issuer,
+            issuers: self.issuers.clone(),
+            compressed: CompressedCertificateCache::default(),
+            chain_signatures: self.chain_signatures.clone(),
+            id: self.id,
+        }
     }
 }
 

@@ -1,0 +1,4 @@
+#include "test.h"
+
+void misuse_tests(void) {
+}

@@ -1,0 +1,4 @@
+#include "test.h"
+
+void session_tests(void) {
+}

@@ -1,0 +1,4 @@
+#include "test.h"
+
+void thread_tests(void) {
+}

@@ -1,0 +1,81 @@
+//! Compares the header and the list of symbols with the source. With `RENEW=1` the test writes them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// The header that cbindgen makes from the source.
+fn header() -> String {
+    let root = root();
+    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
+    let builder = cbindgen::Builder::new().with_config(config).with_crate(&root);
+    let mut text = Vec::new();
+    builder.generate().unwrap().write(&mut text);
+    String::from_utf8(text).unwrap()
+}
+
+/// The names of the functions that a header declares.
+fn functions(header: &str) -> BTreeSet<String> {
+    let words = header.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    let called = |word: &&str| header.contains(&format!("{word}("));
+    let names = words.filter(|word| word.starts_with("tercel_")).filter(called);
+    names.map(str::to_owned).collect()
+}
+
+/// The version script of the shared library, which is also the list of its symbols.
+fn map(functions: &BTreeSet<String>) -> String {
+    let names: String = functions.iter().map(|name| format!("        {name};\n")).collect();
+    format!("TERCEL_0 {{\n    global:\n{names}    local:\n        *;\n}};\n")
+}
+
+fn compare(file: &str, wanted: &str) {
+    let path = root().join(file);
+    if env::var_os("RENEW").is_some() {
+        fs::write(&path, wanted).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == wanted,
+        "{file} is not the one of the source: RENEW=1 cargo test -p tercel-capi --test header"
+    );
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+#[test]
+fn the_header_is_made_from_the_source() {
+    compare("include/tercel.h", &header());
+}
+
+#[test]
+fn the_symbols_are_those_of_the_header() {
+    let functions = functions(&header());
+    assert!(functions.len() > 50);
+    compare("libtercel.map", &map(&functions));
+}
+
+/// Each function of the source is in the header, so none is hidden from it.
+#[test]
+fn all_functions_are_in_the_header() {
+    let declared = functions(&header());
+    let mut waiting = vec![root().join("src")];
+    let mut seen = 0;
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let source = fs::read_to_string(&path).unwrap();
+        for (_, rest) in
+            source.match_indices("extern \"C\" fn tercel_").map(|(at, _)| source.split_at(at))
+        {
+            let name = rest.trim_start_matches("extern \"C\" fn ");
+            let name = name.split('(').next().unwrap();
+            assert!(declared.contains(name), "{name}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, declared.len());
+}
