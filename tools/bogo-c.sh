@@ -18,7 +18,7 @@ if [ -n "$tests" ] && [ -f "$tests" ]; then
 fi
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")/bogo-c
-tools/c-library.sh "$target" "${PROFILE:-release}"
+tools/c-library.sh "$target" "${PROFILE:-dev}"
 cc -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -Werror ${SANITIZE:+-fsanitize=$SANITIZE} -I"$target/include" \
     -o "$target/shim" conformance/bogo-c/*.c "$target/lib/libtercel.a" -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
 cd "$runner"

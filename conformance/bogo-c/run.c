@@ -15,7 +15,6 @@ enum {
     READ_SIZE = 512,
     // More than any record has.
     RECORD = 16640,
-    WRITES = 64,
 };
 
 // The connection to the runner. With -async, input is delivered byte by byte.
@@ -34,7 +33,7 @@ typedef struct {
     // Bytes that are withheld from the socket.
     bytes withheld;
     // The initial writes that are still to be sent, and how much of the first one was.
-    bytes writes[WRITES];
+    bytes *writes;
     size_t write_count, first_write;
 } exchange;
 
@@ -179,7 +178,8 @@ static void set_writes(exchange *exchange) {
     if (options->shim_writes_first || options->read_with_unfinished_write) {
         bytes word = options->shim_initial_write.len > 0 ? options->shim_initial_write : copy_bytes("hello", 5);
         size_t count = options->repeat_shim_initial_write > 0 ? options->repeat_shim_initial_write : 1;
-        for (size_t at = 0; at < count && at < WRITES; at++) {
+        exchange->writes = allocate(count * sizeof word);
+        for (size_t at = 0; at < count; at++) {
             exchange->writes[exchange->write_count++] = word;
         }
     }

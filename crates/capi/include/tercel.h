@@ -1401,9 +1401,8 @@ tercel_status tercel_connection_update_key(struct tercel_connection *connection,
 // TERCEL_OPTION_TOLERATE_TRUNCATION is on.
 tercel_status tercel_connection_end_of_input(struct tercel_connection *connection);
 
-// Fills memory with keying material for this label and context. The context may be NULL and 0; in
-// TLS 1.2 an absent context differs from an empty one, which is a pointer and 0. RFC 9846 7.5,
-// RFC 5705
+// Fills memory with keying material for this label and context. Both may be NULL and 0; in TLS 1.2
+// an absent context differs from an empty one, which is a pointer and 0. RFC 9846 7.5, RFC 5705
 tercel_status tercel_connection_export(const struct tercel_connection *connection,
                                        const uint8_t *label,
                                        size_t label_len,

@@ -435,9 +435,8 @@ pub unsafe extern "C" fn tercel_connection_end_of_input(connection: *mut Connect
     })
 }
 
-/// Fills memory with keying material for this label and context. The context may be NULL and 0; in
-/// TLS 1.2 an absent context differs from an empty one, which is a pointer and 0. RFC 9846 7.5,
-/// RFC 5705
+/// Fills memory with keying material for this label and context. Both may be NULL and 0; in TLS 1.2
+/// an absent context differs from an empty one, which is a pointer and 0. RFC 9846 7.5, RFC 5705
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_export(
     connection: *const Connection,
@@ -450,7 +449,7 @@ pub unsafe extern "C" fn tercel_connection_export(
 ) -> Status {
     // SAFETY: the caller's duty.
     entry(|| unsafe {
-        let label = pointers::slice(label, label_len)?;
+        let label = pointers::slice_or_empty(label, label_len)?;
         let absent = context.is_null();
         let context = pointers::slice_or_empty(context, context_len)?;
         let out = pointers::slice_mut(out, len)?;
@@ -474,7 +473,7 @@ pub unsafe extern "C" fn tercel_connection_export_early(
 ) -> Status {
     // SAFETY: the caller's duty.
     entry(|| unsafe {
-        let label = pointers::slice(label, label_len)?;
+        let label = pointers::slice_or_empty(label, label_len)?;
         let context = pointers::slice_or_empty(context, context_len)?;
         let out = pointers::slice_mut(out, len)?;
         with(connection, |state| {
