@@ -79,3 +79,12 @@ fn all_functions_are_in_the_header() {
     }
     assert_eq!(seen, declared.len());
 }
+
+/// Each function is called with NULL, zero lengths and in the wrong order by a program in C.
+#[test]
+fn each_function_is_misused_by_a_test() {
+    let tests = fs::read_to_string(root().join("tests/c/misuse.c")).unwrap();
+    for function in functions(&header()) {
+        assert!(tests.contains(&format!("{function}(")), "{function} is missing in misuse.c");
+    }
+}
