@@ -1,4 +1,5 @@
-//! Compares the header and the list of symbols with the source. With `RENEW=1` the test writes them.
+//! Compares the header, the list of symbols and the ABI with the source. With `RENEW=1` the test writes
+//! them, but removes nothing from the ABI.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,31 @@ fn compare(file: &str, wanted: &str) {
     );
 }
 
+/// The declarations of a header, one in each line: functions, constants, types.
+fn declarations(header: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut begun = String::new();
+    for line in header.lines().map(|line| line.split("//").next().unwrap_or_default().trim()) {
+        if line.starts_with('#') {
+            if line.starts_with("#define TERCEL_") && line != "#define TERCEL_H" {
+                found.insert(line.to_owned());
+            }
+            continue;
+        }
+        // The block for C++.
+        if line.is_empty() || line.starts_with("extern \"C\"") || (begun.is_empty() && line == "}")
+        {
+            continue;
+        }
+        begun = format!("{begun} {line}").trim().to_owned();
+        if begun.ends_with(';') && begun.matches('{').count() == begun.matches('}').count() {
+            found.insert(std::mem::take(&mut begun));
+        }
+    }
+    assert!(begun.is_empty(), "{begun}");
+    found
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
@@ -54,6 +80,24 @@ fn the_symbols_are_those_of_the_header() {
     let functions = functions(&header());
     assert!(functions.len() > 50);
     compare("libtercel.map", &map(&functions));
+}
+
+/// Programs that were built with an older header run with this library: declarations are only added.
+#[test]
+fn the_abi_only_grows() {
+    let path = root().join("abi.txt");
+    let known = fs::read_to_string(&path).unwrap_or_default();
+    let known: BTreeSet<String> = known.lines().map(str::to_owned).collect();
+    let now = declarations(&header());
+    let lost: Vec<_> = known.difference(&now).collect();
+    assert!(lost.is_empty(), "removed or changed: {lost:#?}");
+    if env::var_os("RENEW").is_some() {
+        let lines: Vec<_> = now.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(&path, lines.concat()).unwrap();
+        return;
+    }
+    let new: Vec<_> = now.difference(&known).collect();
+    assert!(new.is_empty(), "not in abi.txt, which RENEW=1 adds: {new:#?}");
 }
 
 /// Each function of the source is in the header, so none is hidden from it.

@@ -124,6 +124,7 @@ targets! {
     ticket_keys
     ocsp_response
     hash_lanes
+    entry_points
 }
 
 #[cfg(unix)]
