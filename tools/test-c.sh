@@ -62,7 +62,7 @@ with_openssl() { # SOCKETS
         rm -f "$target/port"
         timeout 60 "$1" server 0 "$MATERIAL/server.pem" "$MATERIAL/server.key" >"$target/port" &
         pid=$!
-        until [ -s "$target/port" ]; do sleep 0.1; done
+        for _ in $(seq 100); do [ -s "$target/port" ] || sleep 0.1; done
         printf 'hello from openssl' | timeout 30 openssl s_client -quiet "$version" -verify_return_error \
             -connect "127.0.0.1:$(head -n 1 "$target/port")" -CAfile "$MATERIAL/root.pem" -servername server.test \
             >"$target/s_client.log" 2>/dev/null || true
@@ -98,6 +98,19 @@ sed -n 's/^        \(tercel_.*\);$/\1@@TERCEL_0/p' crates/capi/libtercel.map | L
 diff "$target/listed" "$target/exported"
 
 [ -e "$MATERIAL/second.pem" ] || make_material
+
+step "a program of the first header runs with the shared library"
+# shellcheck disable=SC2086
+cc $warnings -O1 -I"$sources/first" -o "$target/first" "$sources/first/program.c" -L"$target/lib" -ltercel
+LD_LIBRARY_PATH=$target/lib "$target/first" "$MATERIAL"
+
+step "declarations were only added since they are listed"
+if git rev-parse --git-dir >/dev/null 2>&1 && [ "$(git rev-parse --is-shallow-repository)" = false ]; then
+    removed=$(git log -p --format= -- crates/capi/abi.txt | grep '^-[^-]' || true)
+    [ -z "$removed" ] || { echo "removed from abi.txt: $removed"; exit 1; }
+else
+    echo "absent: the history of crates/capi/abi.txt"
+fi
 
 step "programs under AddressSanitizer and UndefinedBehaviorSanitizer"
 compile "$target/asan" -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
