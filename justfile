@@ -100,6 +100,10 @@ fuzz-smoke SECONDS="10":
 bogo DIR TESTS="" *FLAGS="":
     tools/bogo.sh {{ quote(DIR) }} {{ quote(TESTS) }} {{ FLAGS }}
 
+# Run BoringSSL's test runner with the shim in C; the arguments are those of `bogo`.
+bogo-c DIR TESTS="" *FLAGS="":
+    tools/bogo-c.sh {{ quote(DIR) }} {{ quote(TESTS) }} {{ FLAGS }}
+
 # Print how many tests of LIST passed, by group; RESULTS is the runner's `-json-output`.
 bogo-table LIST RESULTS:
     tools/bogo-table.sh {{ quote(LIST) }} {{ quote(RESULTS) }}

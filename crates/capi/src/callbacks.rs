@@ -9,11 +9,11 @@ use tercel::key_log::KeyLog;
 use tercel::pki_types::UnixTime;
 
 /// Receives one secret of a connection, for a line "label random secret" of the NSS key log format,
-/// with the bytes in hexadecimal. The label is NUL-terminated, the random has 32 bytes. For debugging
-/// only: the secrets suffice to decrypt the connection.
+/// with the bytes in hexadecimal. The label is NUL-terminated, the random has 32 bytes. For
+/// debugging only: the secrets suffice to decrypt the connection.
 ///
-/// Threads may call the function at once. The pointers are valid during the call. It must not use the
-/// handles of the connection.
+/// Threads may call the function at once. The pointers are valid during the call. It must not use
+/// the handles of the connection.
 pub type KeyLogFunction = Option<
     unsafe extern "C" fn(
         context: *mut c_void,

@@ -174,9 +174,9 @@ pub unsafe extern "C" fn tercel_connection_free(connection: *mut Connection) {
     _ = entry(|| unsafe { owned::free(connection) });
 }
 
-/// Encrypts data into memory of the caller, in one pass. Stores the number of bytes of data that were
-/// taken, and the number of bytes that were written; send these, and continue with the rest of the
-/// data. With tercel_connection_sealed_size bytes of room, all data is taken.
+/// Encrypts data into memory of the caller, in one pass. Stores the number of bytes of data that
+/// were taken, and the number of bytes that were written; send these, and continue with the rest of
+/// the data. With tercel_connection_sealed_size bytes of room, all data is taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_seal(
     connection: *mut Connection,
@@ -218,8 +218,8 @@ pub unsafe extern "C" fn tercel_connection_seal_to(
     })
 }
 
-/// Returns the size of memory in which tercel_connection_seal takes this many bytes of data at once. 0
-/// after an error.
+/// Returns the size of memory in which tercel_connection_seal takes this many bytes of data at
+/// once. 0 after an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_sealed_size(
     connection: *const Connection,
@@ -401,8 +401,8 @@ pub unsafe extern "C" fn tercel_connection_abort(
     })
 }
 
-/// TLS 1.3: appends a KeyUpdate to the output, and changes to the next key. If request is 1, the peer
-/// is asked to update its key too.
+/// TLS 1.3: appends a KeyUpdate to the output, and changes to the next key. If request is 1, the
+/// peer is asked to update its key too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_update_key(
     connection: *mut Connection,
@@ -422,8 +422,8 @@ pub unsafe extern "C" fn tercel_connection_update_key(
     })
 }
 
-/// Reports the end of the transport's input. TERCEL_TRUNCATED if the peer sent no close_notify, unless
-/// TERCEL_OPTION_TOLERATE_TRUNCATION is on.
+/// Reports the end of the transport's input. TERCEL_TRUNCATED if the peer sent no close_notify,
+/// unless TERCEL_OPTION_TOLERATE_TRUNCATION is on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_end_of_input(connection: *mut Connection) -> Status {
     // SAFETY: the caller's duty.
@@ -511,12 +511,13 @@ pub unsafe extern "C" fn tercel_connection_fact_bytes(
     })
 }
 
-/// Client: takes a session that a later connection can offer with tercel_handshake_offer_session, and
-/// stores the time at which it expires, in seconds since 1970. Data is NULL if there is none now; a
-/// TLS 1.3 server sends sessions after the handshake, so ask again after tercel_connection_open.
+/// Client: takes a session that a later connection can offer with tercel_handshake_offer_session,
+/// and stores the time at which it expires, in seconds since 1970. Data is NULL if there is none
+/// now; a TLS 1.3 server sends sessions after the handshake, so ask again after
+/// tercel_connection_open.
 ///
-/// The bytes are valid until the next call of this function. They contain secrets. Offer each session
-/// once, and remove those of a TLS 1.2 connection that fails. The configuration needs
+/// The bytes are valid until the next call of this function. They contain secrets. Offer each
+/// session once, and remove those of a TLS 1.2 connection that fails. The configuration needs
 /// TERCEL_SESSIONS_GIVEN.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_take_session(
@@ -540,11 +541,11 @@ pub unsafe extern "C" fn tercel_connection_take_session(
 }
 
 /// Server: takes a session that the caller has to store under its identity, for the answer to
-/// TERCEL_QUESTION_FIND_SESSION, and stores the time at which it expires, in seconds since 1970. Data
-/// is NULL if there is none.
+/// TERCEL_QUESTION_FIND_SESSION, and stores the time at which it expires, in seconds since 1970.
+/// Data is NULL if there is none.
 ///
-/// The bytes are valid until the next call of this function. They contain secrets. Remove the session
-/// of a TLS 1.2 connection that fails. The configuration needs TERCEL_ASK_FIND_SESSION.
+/// The bytes are valid until the next call of this function. They contain secrets. Remove the
+/// session of a TLS 1.2 connection that fails. The configuration needs TERCEL_ASK_FIND_SESSION.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_take_stored_session(
     connection: *mut Connection,
@@ -572,8 +573,8 @@ pub unsafe extern "C" fn tercel_connection_take_stored_session(
     })
 }
 
-/// Client: answers TERCEL_EVENT_CERTIFICATE_REQUESTED with a credential, whose key is in the library,
-/// or declines with NULL. Appends the messages to the output.
+/// Client: answers TERCEL_EVENT_CERTIFICATE_REQUESTED with a credential, whose key is in the
+/// library, or declines with NULL. Appends the messages to the output.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_authenticate(
     connection: *mut Connection,
@@ -594,8 +595,8 @@ pub unsafe extern "C" fn tercel_connection_authenticate(
     })
 }
 
-/// Server: requests a certificate of the client, TERCEL_CLIENT_AUTH_OPTIONAL or _REQUIRED. Appends the
-/// message to the output. The answer is TERCEL_EVENT_CLIENT_CERTIFICATE. Not after a split.
+/// Server: requests a certificate of the client, TERCEL_CLIENT_AUTH_OPTIONAL or _REQUIRED. Appends
+/// the message to the output. The answer is TERCEL_EVENT_CLIENT_CERTIFICATE. Not after a split.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_request_certificate(
     connection: *mut Connection,
@@ -627,8 +628,8 @@ pub unsafe extern "C" fn tercel_connection_request_certificate(
     })
 }
 
-/// Server: returns a certificate (DER) of the last TERCEL_EVENT_CLIENT_CERTIFICATE, the leaf at index
-/// 0. Data is NULL behind the last one, and if the client declined. It was verified.
+/// Server: returns a certificate (DER) of the last TERCEL_EVENT_CLIENT_CERTIFICATE, the leaf at
+/// index 0. Data is NULL behind the last one, and if the client declined. It was verified.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_client_certificate(
     connection: *const Connection,
@@ -662,10 +663,10 @@ pub unsafe extern "C" fn tercel_connection_park(connection: *mut Connection) -> 
     })
 }
 
-/// Moves the receiving half of a connection to a handle of its own, so that one thread can send while
-/// another receives. The first handle keeps the sending half, the facts and the exporter. Both have to
-/// be freed. tercel_connection_flush is a function of the sending half: call it when the receiving one
-/// returns an error.
+/// Moves the receiving half of a connection to a handle of its own, so that one thread can send
+/// while another receives. The first handle keeps the sending half, the facts and the exporter.
+/// Both have to be freed. tercel_connection_flush is a function of the sending half: call it when
+/// the receiving one returns an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_split(
     connection: *mut Connection,
@@ -690,8 +691,8 @@ pub unsafe extern "C" fn tercel_connection_split(
     })
 }
 
-/// Writes the reason why the connection failed, for people, and a NUL, at most size bytes. Returns the
-/// length of the whole text, 0 if there is none.
+/// Writes the reason why the connection failed, for people, and a NUL, at most size bytes. Returns
+/// the length of the whole text, 0 if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_error(
     connection: *const Connection,

@@ -110,8 +110,8 @@ pub unsafe extern "C" fn tercel_credential_with_schemes(
     })
 }
 
-/// Creates a copy of a credential that is used only for peers that list an issuer of its chain among
-/// their authorities. RFC 9846 4.3.4
+/// Creates a copy of a credential that is used only for peers that list an issuer of its chain
+/// among their authorities. RFC 9846 4.3.4
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_credential_with_matching_issuer(
     credential: *const Credential,

@@ -45,14 +45,15 @@ pub const TERCEL_FACT_CERTIFICATE: Fact = 34;
 pub const TERCEL_FACT_OCSP_RESPONSE: Fact = 35;
 /// Bytes: the signed certificate timestamps of the peer. RFC 6962 3.3
 pub const TERCEL_FACT_TIMESTAMPS: Fact = 36;
-/// Bytes: server: the SHA-256 digest of the certificate of a resumed client, if only that was stored.
+/// Bytes: server: the SHA-256 digest of the certificate of a resumed client, if only that was
+/// stored.
 pub const TERCEL_FACT_CERTIFICATE_DIGEST: Fact = 37;
 /// Bytes: the identity of the external pre-shared key that authenticated the peers.
 pub const TERCEL_FACT_PSK_IDENTITY: Fact = 38;
 /// Bytes: client: the channel binding tls-server-end-point of the server's certificate. RFC 5929 4
 pub const TERCEL_FACT_SERVER_END_POINT: Fact = 39;
 
-/// What became of early data, TERCEL_FACT_EARLY_DATA.
+/// The result of early data, TERCEL_FACT_EARLY_DATA.
 pub type EarlyDataResult = u64;
 
 /// The client offered no early data.

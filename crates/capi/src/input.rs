@@ -39,8 +39,8 @@ pub unsafe extern "C" fn tercel_input_free(input: *mut Input) {
     _ = entry(|| unsafe { owned::free(input) });
 }
 
-/// Returns free space behind the unread bytes, for the caller to receive into, and its length, which
-/// is never 0. NULL after an error. Call tercel_input_filled afterwards.
+/// Returns free space behind the unread bytes, for the caller to receive into, and its length,
+/// which is never 0. NULL after an error. Call tercel_input_filled afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_input_space(input: *mut Input, len: *mut usize) -> *mut u8 {
     // SAFETY: the caller's duty.
@@ -54,8 +54,8 @@ pub unsafe extern "C" fn tercel_input_space(input: *mut Input, len: *mut usize) 
     })
 }
 
-/// Appends the first bytes of tercel_input_space, which the caller has written. The count is at most
-/// the length that tercel_input_space returned; 0 is allowed.
+/// Appends the first bytes of tercel_input_space, which the caller has written. The count is at
+/// most the length that tercel_input_space returned; 0 is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_input_filled(input: *mut Input, count: usize) -> Status {
     // SAFETY: the caller's duty.

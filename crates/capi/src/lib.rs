@@ -19,10 +19,10 @@
 //!
 //! # Safety
 //!
-//! The functions are unsafe, since Rust cannot check a caller in C. `tercel.h` begins with the rules
-//! for callers. With a NULL pointer, a zero length, an unknown number, a handle in the wrong state or
-//! a handle that another thread is using, a function does nothing and returns a status of the class
-//! `TERCEL_CLASS_MISUSE`. Three things remain the duty of the caller:
+//! The functions are unsafe, since Rust cannot check a caller in C. `tercel.h` begins with the
+//! rules for callers. With a NULL pointer, a zero length, an unknown number, a handle in the wrong
+//! state or a handle that another thread is using, a function does nothing and returns a status of
+//! the class `TERCEL_CLASS_MISUSE`. Three things remain the duty of the caller:
 //!
 //! - A handle is one that this library returned, of the parameter's type, and not freed.
 //! - A pointer with a length refers to as many bytes or elements, which nothing else writes during

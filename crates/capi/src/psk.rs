@@ -58,8 +58,8 @@ impl Psk {
     }
 }
 
-/// Creates a key that is used as it is. It has at least 16 random bytes; a password is not suitable.
-/// Both peers need the same hash. RFC 9846 4.3.11, RFC 9257
+/// Creates a key that is used as it is. It has at least 16 random bytes; a password is not
+/// suitable. Both peers need the same hash. RFC 9846 4.3.11, RFC 9257
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_psk_external(
     identity: *const u8,
@@ -83,8 +83,8 @@ pub unsafe extern "C" fn tercel_psk_external(
     })
 }
 
-/// Creates a key by the import of an external key, for suites with any hash. The context may be empty
-/// (NULL and 0); both peers need the same. RFC 9258
+/// Creates a key by the import of an external key, for suites with any hash. The context may be
+/// empty (NULL and 0); both peers need the same. RFC 9258
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_psk_import(
     identity: *const u8,

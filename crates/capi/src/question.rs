@@ -56,8 +56,8 @@ pub unsafe extern "C" fn tercel_question_bytes(
     })
 }
 
-/// Stores a number of the open question. TERCEL_MISUSE_INVALID_ARGUMENT if the field is absent, or has
-/// no value at this index.
+/// Stores a number of the open question. TERCEL_MISUSE_INVALID_ARGUMENT if the field is absent, or
+/// has no value at this index.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_question_number(
     handshake: *const Handshake,
@@ -76,8 +76,8 @@ pub unsafe extern "C" fn tercel_question_number(
     })
 }
 
-/// SELECT_CREDENTIAL: finds the first credential of a list that can sign for the peer, and stores its
-/// index, or the length of the list if there is none. The names in the certificates are not
+/// SELECT_CREDENTIAL: finds the first credential of a list that can sign for the peer, and stores
+/// its index, or the length of the list if there is none. The names in the certificates are not
 /// considered: pass those credentials that are for the requested name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_question_find_credential(
@@ -138,9 +138,9 @@ pub unsafe extern "C" fn tercel_question_find_psk(
 }
 
 /// VERIFY_PEER: verifies the peer's chain with these roots, for the requested name and the time of
-/// the question, as a configuration with these roots does. Returns TERCEL_OK if the chain is trusted,
-/// or a status of the class TERCEL_CLASS_REFUSED. The question remains open, so that the caller can
-/// check more before it answers with this status.
+/// the question, as a configuration with these roots does. Returns TERCEL_OK if the chain is
+/// trusted, or a status of the class TERCEL_CLASS_REFUSED. The question remains open, so that the
+/// caller can check more before it answers with this status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_question_verify_chain(
     handshake: *mut Handshake,
@@ -241,8 +241,8 @@ pub unsafe extern "C" fn tercel_answer_early_data(
     })
 }
 
-/// Answers SELECT_CREDENTIAL with a credential. NULL if there is none: a client then continues without
-/// a certificate, and a server refuses the connection.
+/// Answers SELECT_CREDENTIAL with a credential. NULL if there is none: a client then continues
+/// without a certificate, and a server refuses the connection.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_answer_credential(
     handshake: *mut Handshake,
@@ -281,9 +281,9 @@ pub unsafe extern "C" fn tercel_answer_signature(
     })
 }
 
-/// Answers VERIFY_PEER: TERCEL_OK trusts the peer, a status of the class TERCEL_CLASS_REFUSED refuses
-/// it and determines the alert. The explanation is for tercel_handshake_error only; NULL and 0 if
-/// there is none.
+/// Answers VERIFY_PEER: TERCEL_OK trusts the peer, a status of the class TERCEL_CLASS_REFUSED
+/// refuses it and determines the alert. The explanation is for tercel_handshake_error only; NULL
+/// and 0 if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_answer_peer(
     handshake: *mut Handshake,

@@ -7,8 +7,8 @@ use tercel::pki_types::UnixTime;
 use tercel::session::{ClientSessionKey, ClientSessionStore};
 use zeroize::Zeroizing;
 
-/// A store for one connection: it has at most one session to offer, and receives the new ones, which
-/// the application takes.
+/// A store for one connection: it has at most one session to offer, and receives the new ones,
+/// which the application takes.
 #[derive(Default)]
 pub(crate) struct GivenSessions(Mutex<Sessions>);
 

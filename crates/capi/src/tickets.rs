@@ -19,9 +19,9 @@ pub struct Tickets {
     shared: Option<Arc<SharedTickets>>,
 }
 
-/// Creates keys for the servers of this process, which replaces them after each period. A ticket can
-/// be used for up to two periods. Configurations without tickets of their own have such keys with a
-/// period of six hours.
+/// Creates keys for the servers of this process, which replaces them after each period. A ticket
+/// can be used for up to two periods. Configurations without tickets of their own have such keys
+/// with a period of six hours.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_tickets_rotating(
     period_seconds: u32,
@@ -44,10 +44,10 @@ pub unsafe extern "C" fn tercel_tickets_rotating(
 /// Creates keys that several processes share. The caller distributes them, and replaces them with
 /// tercel_tickets_set_keys.
 ///
-/// The keys are encoded as: version (2 bytes, 00 01), the current key, a byte 1 and the next key or a
-/// byte 0, a byte 1 and the previous key or a byte 0. A key is encoded as: name (16 random bytes),
-/// secret (32 random bytes), the time from which it encrypts (8 bytes, big-endian, seconds since
-/// 1970).
+/// The keys are encoded as: version (2 bytes, 00 01), the current key, a byte 1 and the next key or
+/// a byte 0, a byte 1 and the previous key or a byte 0. A key is encoded as: name (16 random
+/// bytes), secret (32 random bytes), the time from which it encrypts (8 bytes, big-endian, seconds
+/// since 1970).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_tickets_shared(
     keys: *const u8,

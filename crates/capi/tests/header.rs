@@ -1,5 +1,5 @@
-//! Compares the header, the list of symbols and the ABI with the source. With `RENEW=1` the test writes
-//! them, but removes nothing from the ABI.
+//! Compares the header, the list of symbols and the ABI with the source. With `RENEW=1` the test
+//! writes them, but removes nothing from the ABI.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,8 @@ fn the_symbols_are_those_of_the_header() {
     compare("libtercel.map", &map(&functions));
 }
 
-/// Programs that were built with an older header run with this library: declarations are only added.
+/// Programs that were built with an older header run with this library: declarations are only
+/// added.
 #[test]
 fn the_abi_only_grows() {
     let path = root().join("abi.txt");

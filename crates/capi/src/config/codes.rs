@@ -1,5 +1,5 @@
-//! The numbers of options, lists and decisions. They are part of the ABI: they are never changed, only
-//! added.
+//! The numbers of options, lists and decisions. They are part of the ABI: they are never changed,
+//! only added.
 
 /// A side of connections.
 pub type Side = u32;
@@ -33,9 +33,9 @@ pub type Content = u32;
 /// before each name.
 pub const TERCEL_CONTENT_ALPN: Content = 1;
 /// The context of sessions, for configurations that share tickets or stores: a session is resumed
-/// only under an equal context. A server whose application answers TERCEL_ASK_SELECT_CREDENTIAL, and a
-/// client whose application answers TERCEL_ASK_VERIFY_PEER, resume sessions of other configurations
-/// only with a context.
+/// only under an equal context. A server whose application answers TERCEL_ASK_SELECT_CREDENTIAL,
+/// and a client whose application answers TERCEL_ASK_VERIFY_PEER, resume sessions of other
+/// configurations only with a context.
 pub const TERCEL_CONTENT_SESSION_CONTEXT: Content = 2;
 
 /// An option of a configuration. Its value is a number; 0 or 1 if the option is on or off.
@@ -64,7 +64,7 @@ pub const TERCEL_OPTION_VERIFY_RESUMED: ConfigOption = 9;
 /// of early data that are accepted. Early data can be replayed: RFC 9846 8. Default: 0.
 pub const TERCEL_OPTION_EARLY_DATA: ConfigOption = 10;
 
-/// Client: who keeps sessions, a constant TERCEL_SESSIONS_... Default: TERCEL_SESSIONS_KEPT.
+/// Client: the keeper of sessions, a constant TERCEL_SESSIONS_... Default: TERCEL_SESSIONS_KEPT.
 pub const TERCEL_OPTION_SESSIONS: ConfigOption = 20;
 /// Client: whether the server's name is sent. Default: on.
 pub const TERCEL_OPTION_SEND_SERVER_NAME: ConfigOption = 21;
@@ -113,7 +113,7 @@ pub const TERCEL_OPTION_STORE_ONLY_CERTIFICATE_DIGESTS: ConfigOption = 52;
 /// Server: whether TLS 1.3 clients may resume under each name of the certificate. Default: off.
 pub const TERCEL_OPTION_RESUMPTION_ACROSS_NAMES: ConfigOption = 53;
 
-/// Who keeps a client's sessions, for TERCEL_OPTION_SESSIONS.
+/// The keeper of a client's sessions, for TERCEL_OPTION_SESSIONS.
 pub type Sessions = u64;
 
 /// No session is resumed, and no ticket requested.
@@ -133,14 +133,14 @@ pub const TERCEL_CLIENT_AUTH_OPTIONAL: ClientAuth = 1;
 /// A certificate is required.
 pub const TERCEL_CLIENT_AUTH_REQUIRED: ClientAuth = 2;
 
-/// A set of decisions that the caller makes: a sum of constants TERCEL_ASK_... Each of them leads to
-/// the question of its name; without it, the configuration decides.
+/// A set of decisions that the caller makes: a sum of constants TERCEL_ASK_... Each of them leads
+/// to the question of its name; without it, the configuration decides.
 pub type Questions = u32;
 
 /// Server: the configuration for a ClientHello.
 pub const TERCEL_ASK_CHOOSE_CONFIG: Questions = 1 << 1;
-/// Server: the session with an identity. Sessions are then stored by the caller, which takes new ones
-/// with tercel_connection_take_stored_session.
+/// Server: the session with an identity. Sessions are then stored by the caller, which takes new
+/// ones with tercel_connection_take_stored_session.
 pub const TERCEL_ASK_FIND_SESSION: Questions = 1 << 2;
 /// Server: the pre-shared key with one of several identities.
 pub const TERCEL_ASK_FIND_PSK: Questions = 1 << 3;

@@ -67,8 +67,8 @@ pub unsafe extern "C" fn tercel_config_builder_free(builder: *mut ConfigBuilder)
     _ = entry(|| unsafe { owned::free(builder) });
 }
 
-/// Sets an option to a number. Numbers outside the range of the option are refused, here or when the
-/// configuration is built.
+/// Sets an option to a number. Numbers outside the range of the option are refused, here or when
+/// the configuration is built.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_config_builder_set_option(
     builder: *mut ConfigBuilder,
@@ -230,8 +230,8 @@ pub unsafe extern "C" fn tercel_config_builder_set_questions(
     })
 }
 
-/// Sets a function that receives the secrets of connections, for debugging. The context is passed to
-/// it. NULL removes the function.
+/// Sets a function that receives the secrets of connections, for debugging. The context is passed
+/// to it. NULL removes the function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_config_builder_set_key_log(
     builder: *mut ConfigBuilder,

@@ -36,8 +36,8 @@ pub(crate) unsafe fn slice_or_empty<'a, T>(data: *const T, len: usize) -> Result
 /// The caller's duty for `data` and `len`, for as long as the result is used.
 pub(crate) unsafe fn slice_mut<'a>(data: *mut u8, len: usize) -> Result<&'a mut [u8]> {
     check_length(data.cast_const(), len)?;
-    // SAFETY: the pointer is not NULL, the length is below the maximum, and the rest is the caller's
-    // duty. Every value of the memory is a valid `u8`.
+    // SAFETY: the pointer is not NULL, the length is below the maximum, and the rest is the
+    // caller's duty. Every value of the memory is a valid `u8`.
     Ok(unsafe { slice::from_raw_parts_mut(data, len) })
 }
 

@@ -41,8 +41,8 @@ pub type Next = u32;
 pub const TERCEL_NEXT_RECEIVE: Next = 0;
 /// Answer the question tercel_handshake_question, then advance again.
 pub const TERCEL_NEXT_ANSWER: Next = 1;
-/// Server: process a piece of early data, tercel_handshake_early_data, and advance again. It may be a
-/// replay. RFC 9846 8
+/// Server: process a piece of early data, tercel_handshake_early_data, and advance again. It may be
+/// a replay. RFC 9846 8
 pub const TERCEL_NEXT_EARLY_DATA: Next = 2;
 /// The handshake is complete: call tercel_handshake_take_connection.
 pub const TERCEL_NEXT_CONNECTED: Next = 3;
@@ -120,8 +120,8 @@ pub unsafe extern "C" fn tercel_handshake_offer_session(
     })
 }
 
-/// Continues the handshake with the bytes in the input, and appends bytes to send to the output. Send
-/// them before anything else, also after an error, since they may contain an alert.
+/// Continues the handshake with the bytes in the input, and appends bytes to send to the output.
+/// Send them before anything else, also after an error, since they may contain an alert.
 ///
 /// If the status is not TERCEL_OK, the handshake has failed, unless its class is
 /// TERCEL_CLASS_MISUSE.
@@ -162,8 +162,8 @@ pub unsafe extern "C" fn tercel_handshake_advance(
     })
 }
 
-/// Reports the end of the transport's input, which ends the handshake. Always returns a status other
-/// than TERCEL_OK, usually TERCEL_TRUNCATED.
+/// Reports the end of the transport's input, which ends the handshake. Always returns a status
+/// other than TERCEL_OK, usually TERCEL_TRUNCATED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_handshake_end_of_input(handshake: *mut Handshake) -> Status {
     // SAFETY: the caller's duty.
@@ -176,8 +176,9 @@ pub unsafe extern "C" fn tercel_handshake_end_of_input(handshake: *mut Handshake
 }
 
 /// Encrypts data before the handshake is complete: early data of a client that offers a session
-/// which allows it, or data of a server whose client is not yet authenticated. Appends the records to
-/// the output. The number of bytes that were taken is less than the length if early data is limited.
+/// which allows it, or data of a server whose client is not yet authenticated. Appends the records
+/// to the output. The number of bytes that were taken is less than the length if early data is
+/// limited.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_handshake_seal_early(
     handshake: *mut Handshake,
@@ -203,8 +204,8 @@ pub unsafe extern "C" fn tercel_handshake_seal_early(
     })
 }
 
-/// Returns how many bytes of early data tercel_handshake_seal_early can take: 0 if none, SIZE_MAX if
-/// there is no limit.
+/// Returns how many bytes of early data tercel_handshake_seal_early can take: 0 if none, SIZE_MAX
+/// if there is no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_handshake_early_data_left(handshake: *const Handshake) -> usize {
     // SAFETY: the caller's duty.
@@ -233,7 +234,8 @@ pub unsafe extern "C" fn tercel_handshake_fact(handshake: *const Handshake, fact
     })
 }
 
-/// Server: returns a fact that consists of bytes, while the client sends early data; none otherwise.
+/// Server: returns a fact that consists of bytes, while the client sends early data; none
+/// otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_handshake_fact_bytes(
     handshake: *const Handshake,

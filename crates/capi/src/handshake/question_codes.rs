@@ -1,5 +1,5 @@
-//! The numbers of questions and their fields. They are part of the ABI: they are never changed, only
-//! added.
+//! The numbers of questions and their fields. They are part of the ABI: they are never changed,
+//! only added.
 
 /// A question to the caller.
 pub type QuestionKind = u32;
@@ -22,8 +22,8 @@ pub const TERCEL_QUESTION_SIGN: QuestionKind = 6;
 /// Is this peer trusted? Answer: tercel_answer_peer.
 pub const TERCEL_QUESTION_VERIFY_PEER: QuestionKind = 7;
 
-/// A part of a question. Fields of bytes are read with tercel_question_bytes, fields of numbers with
-/// tercel_question_number. A field that may have several values has an index.
+/// A part of a question. Fields of bytes are read with tercel_question_bytes, fields of numbers
+/// with tercel_question_number. A field that may have several values has an index.
 pub type Field = u32;
 
 /// Bytes, CHOOSE_CONFIG: the ClientHello without the header of the handshake message.
@@ -58,8 +58,8 @@ pub const TERCEL_FIELD_VERSION: Field = 32;
 pub const TERCEL_FIELD_CIPHER_SUITE: Field = 33;
 /// Number with an index, CHOOSE_CONFIG: a group that the client supports.
 pub const TERCEL_FIELD_GROUP: Field = 34;
-/// Number with an index, CHOOSE_CONFIG, FIND_PSK, SELECT_CREDENTIAL: a signature scheme that the peer
-/// verifies. Without an index, SIGN: the scheme to sign with.
+/// Number with an index, CHOOSE_CONFIG, FIND_PSK, SELECT_CREDENTIAL: a signature scheme that the
+/// peer verifies. Without an index, SIGN: the scheme to sign with.
 pub const TERCEL_FIELD_SIGNATURE_SCHEME: Field = 35;
 /// Number with an index, SELECT_CREDENTIAL, TLS 1.2: a certificate type that the server accepts.
 /// RFC 5246 7.4.4
@@ -69,6 +69,6 @@ pub const TERCEL_FIELD_CERTIFICATE_TYPE: Field = 36;
 pub const TERCEL_FIELD_SINGLE_USE: Field = 37;
 /// Number, ADMIT_EARLY_DATA, VERIFY_PEER: the time of the question, in seconds since 1970.
 pub const TERCEL_FIELD_TIME: Field = 38;
-/// Number, ADMIT_EARLY_DATA: the freshness window in seconds. Remember values for twice as long and a
-/// second more.
+/// Number, ADMIT_EARLY_DATA: the freshness window in seconds. Remember values for twice as long and
+/// a second more.
 pub const TERCEL_FIELD_FRESHNESS_WINDOW: Field = 39;

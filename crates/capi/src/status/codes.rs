@@ -345,7 +345,7 @@ pub const TERCEL_INTERNAL_CLOSED: Status = TERCEL_CLASS_INTERNAL | 0x9;
 /// An earlier error ended this connection.
 pub const TERCEL_INTERNAL_FAILED: Status = TERCEL_CLASS_INTERNAL | 0xa;
 
-// Of this interface only
+// Codes without an error of the core
 /// A function ended in a panic, which is a bug of the library. The handles that it used only return
 /// this status from then on; free them.
 pub const TERCEL_INTERNAL_PANIC: Status = TERCEL_CLASS_INTERNAL | 0x101;
@@ -384,7 +384,7 @@ pub const TERCEL_MISUSE_KEY_UPDATE_PENDING: Status = TERCEL_CLASS_MISUSE | 0xe;
 /// TLS 1.2: keying material cannot be exported without the extended main secret. RFC 7627 5.4
 pub const TERCEL_MISUSE_NO_EXTENDED_MAIN_SECRET: Status = TERCEL_CLASS_MISUSE | 0xf;
 
-// Of this interface only
+// Codes without an error of the core
 /// A pointer is NULL where that is not allowed.
 pub const TERCEL_MISUSE_NULL_POINTER: Status = TERCEL_CLASS_MISUSE | 0x101;
 /// A length is zero where that is not allowed.

@@ -23,9 +23,10 @@ use tercel::wire::{AlertDescription, DecodeError};
 
 use codes::*;
 
-/// The result of a function: TERCEL_OK, or a reason. The highest byte is the class of the reason, one
-/// of the constants TERCEL_CLASS_...; no classes are added, but reasons are. A caller distinguishes
-/// classes, prints tercel_status_text, and compares with single reasons only where it has to.
+/// The result of a function: TERCEL_OK, or a reason. The highest byte is the class of the reason,
+/// one of the constants TERCEL_CLASS_...; no classes are added, but reasons are. A caller
+/// distinguishes classes, prints tercel_status_text, and compares with single reasons only where it
+/// has to.
 pub type Status = u32;
 
 /// Returns the class of a status: TERCEL_OK, or a constant TERCEL_CLASS_...

@@ -1,7 +1,7 @@
 //! The codes of the core's errors.
 //!
-//! A variant with a value has an arbitrary one here, since only variants are compared. A test checks
-//! that no variant is missing.
+//! A variant with a value has an arbitrary one here, since only variants are compared. A test
+//! checks that no variant is missing.
 
 use std::time::Duration;
 

@@ -245,8 +245,8 @@ const DEPENDENCIES: [(&str, &[&str]); 12] = [
 /// The only crate of `crates` that may call another cryptographic library, and that library.
 const FOREIGN: (&str, &str) = ("tercel-crypto", "aws-lc-sys");
 
-/// The folders in which `unsafe` is allowed. That of `fuzz` calls the C interface, and those of the lab
-/// call libraries in C.
+/// The folders in which `unsafe` is allowed. That of `fuzz` calls the C interface, and those of the
+/// lab call libraries in C.
 const UNSAFE_FOLDERS: [&str; 8] = [
     "crates/crypto/src/backend",
     "crates/capi",

@@ -1,13 +1,13 @@
-//! The functions of the C interface, called in arbitrary order and with arbitrary arguments: NULL, zero
-//! lengths, unknown numbers. Handles are what a caller has: of their type, and not freed.
+//! The functions of the C interface, called in arbitrary order and with arbitrary arguments: NULL,
+//! zero lengths, unknown numbers. Handles are what a caller has: of their type, and not freed.
 //!
-//! An input is a list of calls. Each begins with the number of a function; the bytes after it select
-//! handles and contain the data. Two more instructions pass bytes between the sides, and complete a
-//! handshake, so that inputs reach connections.
+//! An input is a list of calls. Each begins with the number of a function; the bytes after it
+//! select handles and contain the data. Two more instructions pass bytes between the sides, and
+//! complete a handshake, so that inputs reach connections.
 
-// SAFETY for all calls of this module: handles are NULL or in the lists of `World`, from which they are
-// removed when they are freed; data and places for results are those of this module or NULL, with
-// their lengths.
+// SAFETY for all calls of this module: handles are NULL or in the lists of `World`, from which they
+// are removed when they are freed; data and places for results are those of this module or NULL,
+// with their lengths.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 mod handshakes;

@@ -63,9 +63,10 @@ typedef struct tercel_tickets tercel_tickets;
 // A side of connections.
 typedef uint32_t tercel_side;
 
-// The result of a function: TERCEL_OK, or a reason. The highest byte is the class of the reason, one
-// of the constants TERCEL_CLASS_...; no classes are added, but reasons are. A caller distinguishes
-// classes, prints tercel_status_text, and compares with single reasons only where it has to.
+// The result of a function: TERCEL_OK, or a reason. The highest byte is the class of the reason,
+// one of the constants TERCEL_CLASS_...; no classes are added, but reasons are. A caller
+// distinguishes classes, prints tercel_status_text, and compares with single reasons only where it
+// has to.
 typedef uint32_t tercel_status;
 
 // An option of a configuration. Its value is a number; 0 or 1 if the option is on or off.
@@ -78,16 +79,16 @@ typedef uint32_t tercel_list;
 // A value of a configuration that consists of bytes.
 typedef uint32_t tercel_content;
 
-// A set of decisions that the caller makes: a sum of constants TERCEL_ASK_... Each of them leads to
-// the question of its name; without it, the configuration decides.
+// A set of decisions that the caller makes: a sum of constants TERCEL_ASK_... Each of them leads
+// to the question of its name; without it, the configuration decides.
 typedef uint32_t tercel_questions;
 
 // Receives one secret of a connection, for a line "label random secret" of the NSS key log format,
-// with the bytes in hexadecimal. The label is NUL-terminated, the random has 32 bytes. For debugging
-// only: the secrets suffice to decrypt the connection.
+// with the bytes in hexadecimal. The label is NUL-terminated, the random has 32 bytes. For
+// debugging only: the secrets suffice to decrypt the connection.
 //
-// Threads may call the function at once. The pointers are valid during the call. It must not use the
-// handles of the connection.
+// Threads may call the function at once. The pointers are valid during the call. It must not use
+// the handles of the connection.
 typedef void (*tercel_key_log_function)(void *context,
                                         const char *label,
                                         const uint8_t *random,
@@ -125,11 +126,11 @@ typedef uint32_t tercel_hash;
 // A question to the caller.
 typedef uint32_t tercel_question;
 
-// A part of a question. Fields of bytes are read with tercel_question_bytes, fields of numbers with
-// tercel_question_number. A field that may have several values has an index.
+// A part of a question. Fields of bytes are read with tercel_question_bytes, fields of numbers
+// with tercel_question_number. A field that may have several values has an index.
 typedef uint32_t tercel_field;
 
-// What became of early data, TERCEL_FACT_EARLY_DATA.
+// The result of early data, TERCEL_FACT_EARLY_DATA.
 typedef uint64_t tercel_early_data_result;
 
 // Why early data was rejected, TERCEL_FACT_EARLY_DATA_REJECTION.
@@ -164,9 +165,9 @@ typedef uint64_t tercel_rejection;
 #define TERCEL_CONTENT_ALPN 1
 
 // The context of sessions, for configurations that share tickets or stores: a session is resumed
-// only under an equal context. A server whose application answers TERCEL_ASK_SELECT_CREDENTIAL, and a
-// client whose application answers TERCEL_ASK_VERIFY_PEER, resume sessions of other configurations
-// only with a context.
+// only under an equal context. A server whose application answers TERCEL_ASK_SELECT_CREDENTIAL,
+// and a client whose application answers TERCEL_ASK_VERIFY_PEER, resume sessions of other
+// configurations only with a context.
 #define TERCEL_CONTENT_SESSION_CONTEXT 2
 
 // The largest number of plaintext bytes in a record, 64 to 16384. Default: 16384.
@@ -201,7 +202,7 @@ typedef uint64_t tercel_rejection;
 // of early data that are accepted. Early data can be replayed: RFC 9846 8. Default: 0.
 #define TERCEL_OPTION_EARLY_DATA 10
 
-// Client: who keeps sessions, a constant TERCEL_SESSIONS_... Default: TERCEL_SESSIONS_KEPT.
+// Client: the keeper of sessions, a constant TERCEL_SESSIONS_... Default: TERCEL_SESSIONS_KEPT.
 #define TERCEL_OPTION_SESSIONS 20
 
 // Client: whether the server's name is sent. Default: on.
@@ -291,8 +292,8 @@ typedef uint64_t tercel_rejection;
 // Server: the configuration for a ClientHello.
 #define TERCEL_ASK_CHOOSE_CONFIG (1 << 1)
 
-// Server: the session with an identity. Sessions are then stored by the caller, which takes new ones
-// with tercel_connection_take_stored_session.
+// Server: the session with an identity. Sessions are then stored by the caller, which takes new
+// ones with tercel_connection_take_stored_session.
 #define TERCEL_ASK_FIND_SESSION (1 << 2)
 
 // Server: the pre-shared key with one of several identities.
@@ -378,7 +379,8 @@ typedef uint64_t tercel_rejection;
 // Bytes: the signed certificate timestamps of the peer. RFC 6962 3.3
 #define TERCEL_FACT_TIMESTAMPS 36
 
-// Bytes: server: the SHA-256 digest of the certificate of a resumed client, if only that was stored.
+// Bytes: server: the SHA-256 digest of the certificate of a resumed client, if only that was
+// stored.
 #define TERCEL_FACT_CERTIFICATE_DIGEST 37
 
 // Bytes: the identity of the external pre-shared key that authenticated the peers.
@@ -427,8 +429,8 @@ typedef uint64_t tercel_rejection;
 // Answer the question tercel_handshake_question, then advance again.
 #define TERCEL_NEXT_ANSWER 1
 
-// Server: process a piece of early data, tercel_handshake_early_data, and advance again. It may be a
-// replay. RFC 9846 8
+// Server: process a piece of early data, tercel_handshake_early_data, and advance again. It may be
+// a replay. RFC 9846 8
 #define TERCEL_NEXT_EARLY_DATA 2
 
 // The handshake is complete: call tercel_handshake_take_connection.
@@ -505,8 +507,8 @@ typedef uint64_t tercel_rejection;
 // Number with an index, CHOOSE_CONFIG: a group that the client supports.
 #define TERCEL_FIELD_GROUP 34
 
-// Number with an index, CHOOSE_CONFIG, FIND_PSK, SELECT_CREDENTIAL: a signature scheme that the peer
-// verifies. Without an index, SIGN: the scheme to sign with.
+// Number with an index, CHOOSE_CONFIG, FIND_PSK, SELECT_CREDENTIAL: a signature scheme that the
+// peer verifies. Without an index, SIGN: the scheme to sign with.
 #define TERCEL_FIELD_SIGNATURE_SCHEME 35
 
 // Number with an index, SELECT_CREDENTIAL, TLS 1.2: a certificate type that the server accepts.
@@ -520,8 +522,8 @@ typedef uint64_t tercel_rejection;
 // Number, ADMIT_EARLY_DATA, VERIFY_PEER: the time of the question, in seconds since 1970.
 #define TERCEL_FIELD_TIME 38
 
-// Number, ADMIT_EARLY_DATA: the freshness window in seconds. Remember values for twice as long and a
-// second more.
+// Number, ADMIT_EARLY_DATA: the freshness window in seconds. Remember values for twice as long and
+// a second more.
 #define TERCEL_FIELD_FRESHNESS_WINDOW 39
 
 // SHA-256, which is the default if the peers agreed on none.
@@ -1267,8 +1269,8 @@ struct tercel_config_builder *tercel_config_builder_new(tercel_side side);
 // Frees a builder. NULL has no effect.
 void tercel_config_builder_free(struct tercel_config_builder *builder);
 
-// Sets an option to a number. Numbers outside the range of the option are refused, here or when the
-// configuration is built.
+// Sets an option to a number. Numbers outside the range of the option are refused, here or when
+// the configuration is built.
 tercel_status tercel_config_builder_set_option(struct tercel_config_builder *builder,
                                                tercel_option option,
                                                uint64_t value);
@@ -1306,8 +1308,8 @@ tercel_status tercel_config_builder_add_psk(struct tercel_config_builder *builde
 tercel_status tercel_config_builder_set_questions(struct tercel_config_builder *builder,
                                                   tercel_questions questions);
 
-// Sets a function that receives the secrets of connections, for debugging. The context is passed to
-// it. NULL removes the function.
+// Sets a function that receives the secrets of connections, for debugging. The context is passed
+// to it. NULL removes the function.
 tercel_status tercel_config_builder_set_key_log(struct tercel_config_builder *builder,
                                                 tercel_key_log_function function,
                                                 void *context);
@@ -1336,9 +1338,9 @@ void tercel_config_release(const struct tercel_config *config);
 // peer cannot distinguish the end from an attack.
 void tercel_connection_free(struct tercel_connection *connection);
 
-// Encrypts data into memory of the caller, in one pass. Stores the number of bytes of data that were
-// taken, and the number of bytes that were written; send these, and continue with the rest of the
-// data. With tercel_connection_sealed_size bytes of room, all data is taken.
+// Encrypts data into memory of the caller, in one pass. Stores the number of bytes of data that
+// were taken, and the number of bytes that were written; send these, and continue with the rest of
+// the data. With tercel_connection_sealed_size bytes of room, all data is taken.
 tercel_status tercel_connection_seal(struct tercel_connection *connection,
                                      const uint8_t *data,
                                      size_t len,
@@ -1353,8 +1355,8 @@ tercel_status tercel_connection_seal_to(struct tercel_connection *connection,
                                         size_t len,
                                         struct tercel_output *output);
 
-// Returns the size of memory in which tercel_connection_seal takes this many bytes of data at once. 0
-// after an error.
+// Returns the size of memory in which tercel_connection_seal takes this many bytes of data at
+// once. 0 after an error.
 size_t tercel_connection_sealed_size(const struct tercel_connection *connection, size_t len);
 
 // Decrypts the next record into memory of the caller. For TERCEL_EVENT_DATA, stores the number of
@@ -1391,14 +1393,14 @@ tercel_status tercel_connection_abort(struct tercel_connection *connection,
                                       uint8_t alert,
                                       struct tercel_output *output);
 
-// TLS 1.3: appends a KeyUpdate to the output, and changes to the next key. If request is 1, the peer
-// is asked to update its key too.
+// TLS 1.3: appends a KeyUpdate to the output, and changes to the next key. If request is 1, the
+// peer is asked to update its key too.
 tercel_status tercel_connection_update_key(struct tercel_connection *connection,
                                            uint32_t request,
                                            struct tercel_output *output);
 
-// Reports the end of the transport's input. TERCEL_TRUNCATED if the peer sent no close_notify, unless
-// TERCEL_OPTION_TOLERATE_TRUNCATION is on.
+// Reports the end of the transport's input. TERCEL_TRUNCATED if the peer sent no close_notify,
+// unless TERCEL_OPTION_TOLERATE_TRUNCATION is on.
 tercel_status tercel_connection_end_of_input(struct tercel_connection *connection);
 
 // Fills memory with keying material for this label and context. Both may be NULL and 0; in TLS 1.2
@@ -1430,57 +1432,58 @@ struct tercel_bytes tercel_connection_fact_bytes(const struct tercel_connection 
                                                  tercel_fact fact,
                                                  size_t index);
 
-// Client: takes a session that a later connection can offer with tercel_handshake_offer_session, and
-// stores the time at which it expires, in seconds since 1970. Data is NULL if there is none now; a
-// TLS 1.3 server sends sessions after the handshake, so ask again after tercel_connection_open.
+// Client: takes a session that a later connection can offer with tercel_handshake_offer_session,
+// and stores the time at which it expires, in seconds since 1970. Data is NULL if there is none
+// now; a TLS 1.3 server sends sessions after the handshake, so ask again after
+// tercel_connection_open.
 //
-// The bytes are valid until the next call of this function. They contain secrets. Offer each session
-// once, and remove those of a TLS 1.2 connection that fails. The configuration needs
+// The bytes are valid until the next call of this function. They contain secrets. Offer each
+// session once, and remove those of a TLS 1.2 connection that fails. The configuration needs
 // TERCEL_SESSIONS_GIVEN.
 tercel_status tercel_connection_take_session(struct tercel_connection *connection,
                                              struct tercel_bytes *session,
                                              uint64_t *expires);
 
 // Server: takes a session that the caller has to store under its identity, for the answer to
-// TERCEL_QUESTION_FIND_SESSION, and stores the time at which it expires, in seconds since 1970. Data
-// is NULL if there is none.
+// TERCEL_QUESTION_FIND_SESSION, and stores the time at which it expires, in seconds since 1970.
+// Data is NULL if there is none.
 //
-// The bytes are valid until the next call of this function. They contain secrets. Remove the session
-// of a TLS 1.2 connection that fails. The configuration needs TERCEL_ASK_FIND_SESSION.
+// The bytes are valid until the next call of this function. They contain secrets. Remove the
+// session of a TLS 1.2 connection that fails. The configuration needs TERCEL_ASK_FIND_SESSION.
 tercel_status tercel_connection_take_stored_session(struct tercel_connection *connection,
                                                     struct tercel_bytes *identity,
                                                     struct tercel_bytes *session,
                                                     uint64_t *expires);
 
-// Client: answers TERCEL_EVENT_CERTIFICATE_REQUESTED with a credential, whose key is in the library,
-// or declines with NULL. Appends the messages to the output.
+// Client: answers TERCEL_EVENT_CERTIFICATE_REQUESTED with a credential, whose key is in the
+// library, or declines with NULL. Appends the messages to the output.
 tercel_status tercel_connection_authenticate(struct tercel_connection *connection,
                                              const struct tercel_credential *credential,
                                              struct tercel_output *output);
 
-// Server: requests a certificate of the client, TERCEL_CLIENT_AUTH_OPTIONAL or _REQUIRED. Appends the
-// message to the output. The answer is TERCEL_EVENT_CLIENT_CERTIFICATE. Not after a split.
+// Server: requests a certificate of the client, TERCEL_CLIENT_AUTH_OPTIONAL or _REQUIRED. Appends
+// the message to the output. The answer is TERCEL_EVENT_CLIENT_CERTIFICATE. Not after a split.
 tercel_status tercel_connection_request_certificate(struct tercel_connection *connection,
                                                     tercel_client_auth demand,
                                                     struct tercel_output *output);
 
-// Server: returns a certificate (DER) of the last TERCEL_EVENT_CLIENT_CERTIFICATE, the leaf at index
-// 0. Data is NULL behind the last one, and if the client declined. It was verified.
+// Server: returns a certificate (DER) of the last TERCEL_EVENT_CLIENT_CERTIFICATE, the leaf at
+// index 0. Data is NULL behind the last one, and if the client declined. It was verified.
 struct tercel_bytes tercel_connection_client_certificate(const struct tercel_connection *connection,
                                                          size_t index);
 
 // Frees memory of a connection that is idle. The next function with the connection restores it.
 tercel_status tercel_connection_park(struct tercel_connection *connection);
 
-// Moves the receiving half of a connection to a handle of its own, so that one thread can send while
-// another receives. The first handle keeps the sending half, the facts and the exporter. Both have to
-// be freed. tercel_connection_flush is a function of the sending half: call it when the receiving one
-// returns an error.
+// Moves the receiving half of a connection to a handle of its own, so that one thread can send
+// while another receives. The first handle keeps the sending half, the facts and the exporter.
+// Both have to be freed. tercel_connection_flush is a function of the sending half: call it when
+// the receiving one returns an error.
 tercel_status tercel_connection_split(struct tercel_connection *connection,
                                       struct tercel_connection **receiving);
 
-// Writes the reason why the connection failed, for people, and a NUL, at most size bytes. Returns the
-// length of the whole text, 0 if there is none.
+// Writes the reason why the connection failed, for people, and a NUL, at most size bytes. Returns
+// the length of the whole text, 0 if there is none.
 size_t tercel_connection_error(const struct tercel_connection *connection, char *text, size_t size);
 
 // Creates a credential from PEM: a chain, leaf first, and its private key (PKCS#8, PKCS#1 or SEC1,
@@ -1517,8 +1520,8 @@ tercel_status tercel_credential_with_schemes(const struct tercel_credential *cre
                                              size_t count,
                                              const struct tercel_credential **copy);
 
-// Creates a copy of a credential that is used only for peers that list an issuer of its chain among
-// their authorities. RFC 9846 4.3.4
+// Creates a copy of a credential that is used only for peers that list an issuer of its chain
+// among their authorities. RFC 9846 4.3.4
 tercel_status tercel_credential_with_matching_issuer(const struct tercel_credential *credential,
                                                      const struct tercel_credential **copy);
 
@@ -1549,8 +1552,8 @@ tercel_status tercel_handshake_offer_session(struct tercel_handshake *handshake,
                                              const uint8_t *session,
                                              size_t len);
 
-// Continues the handshake with the bytes in the input, and appends bytes to send to the output. Send
-// them before anything else, also after an error, since they may contain an alert.
+// Continues the handshake with the bytes in the input, and appends bytes to send to the output.
+// Send them before anything else, also after an error, since they may contain an alert.
 //
 // If the status is not TERCEL_OK, the handshake has failed, unless its class is
 // TERCEL_CLASS_MISUSE.
@@ -1559,21 +1562,22 @@ tercel_status tercel_handshake_advance(struct tercel_handshake *handshake,
                                        struct tercel_output *output,
                                        tercel_next *next);
 
-// Reports the end of the transport's input, which ends the handshake. Always returns a status other
-// than TERCEL_OK, usually TERCEL_TRUNCATED.
+// Reports the end of the transport's input, which ends the handshake. Always returns a status
+// other than TERCEL_OK, usually TERCEL_TRUNCATED.
 tercel_status tercel_handshake_end_of_input(struct tercel_handshake *handshake);
 
 // Encrypts data before the handshake is complete: early data of a client that offers a session
-// which allows it, or data of a server whose client is not yet authenticated. Appends the records to
-// the output. The number of bytes that were taken is less than the length if early data is limited.
+// which allows it, or data of a server whose client is not yet authenticated. Appends the records
+// to the output. The number of bytes that were taken is less than the length if early data is
+// limited.
 tercel_status tercel_handshake_seal_early(struct tercel_handshake *handshake,
                                           const uint8_t *data,
                                           size_t len,
                                           struct tercel_output *output,
                                           size_t *taken);
 
-// Returns how many bytes of early data tercel_handshake_seal_early can take: 0 if none, SIZE_MAX if
-// there is no limit.
+// Returns how many bytes of early data tercel_handshake_seal_early can take: 0 if none, SIZE_MAX
+// if there is no limit.
 size_t tercel_handshake_early_data_left(const struct tercel_handshake *handshake);
 
 // Server: returns the early data of the last TERCEL_NEXT_EARLY_DATA.
@@ -1582,7 +1586,8 @@ struct tercel_bytes tercel_handshake_early_data(const struct tercel_handshake *h
 // Server: returns a fact that is a number, while the client sends early data; 0 otherwise.
 uint64_t tercel_handshake_fact(const struct tercel_handshake *handshake, tercel_fact fact);
 
-// Server: returns a fact that consists of bytes, while the client sends early data; none otherwise.
+// Server: returns a fact that consists of bytes, while the client sends early data; none
+// otherwise.
 struct tercel_bytes tercel_handshake_fact_bytes(const struct tercel_handshake *handshake,
                                                 tercel_fact fact,
                                                 size_t index);
@@ -1603,12 +1608,12 @@ struct tercel_input *tercel_input_new(size_t capacity);
 // Frees a buffer. NULL has no effect.
 void tercel_input_free(struct tercel_input *input);
 
-// Returns free space behind the unread bytes, for the caller to receive into, and its length, which
-// is never 0. NULL after an error. Call tercel_input_filled afterwards.
+// Returns free space behind the unread bytes, for the caller to receive into, and its length,
+// which is never 0. NULL after an error. Call tercel_input_filled afterwards.
 uint8_t *tercel_input_space(struct tercel_input *input, size_t *len);
 
-// Appends the first bytes of tercel_input_space, which the caller has written. The count is at most
-// the length that tercel_input_space returned; 0 is allowed.
+// Appends the first bytes of tercel_input_space, which the caller has written. The count is at
+// most the length that tercel_input_space returned; 0 is allowed.
 tercel_status tercel_input_filled(struct tercel_input *input, size_t count);
 
 // Appends a copy of these bytes, for callers that already have them in memory.
@@ -1637,8 +1642,8 @@ tercel_status tercel_output_sent(struct tercel_output *output, size_t count);
 // Frees the memory of a queue while its connection is idle. Bytes to send are kept.
 tercel_status tercel_output_release(struct tercel_output *output);
 
-// Creates a key that is used as it is. It has at least 16 random bytes; a password is not suitable.
-// Both peers need the same hash. RFC 9846 4.3.11, RFC 9257
+// Creates a key that is used as it is. It has at least 16 random bytes; a password is not
+// suitable. Both peers need the same hash. RFC 9846 4.3.11, RFC 9257
 tercel_status tercel_psk_external(const uint8_t *identity,
                                   size_t identity_len,
                                   const uint8_t *key,
@@ -1646,8 +1651,8 @@ tercel_status tercel_psk_external(const uint8_t *identity,
                                   tercel_hash hash,
                                   const struct tercel_psk **psk);
 
-// Creates a key by the import of an external key, for suites with any hash. The context may be empty
-// (NULL and 0); both peers need the same. RFC 9258
+// Creates a key by the import of an external key, for suites with any hash. The context may be
+// empty (NULL and 0); both peers need the same. RFC 9258
 tercel_status tercel_psk_import(const uint8_t *identity,
                                 size_t identity_len,
                                 const uint8_t *context,
@@ -1672,15 +1677,15 @@ struct tercel_bytes tercel_question_bytes(const struct tercel_handshake *handsha
                                           tercel_field field,
                                           size_t index);
 
-// Stores a number of the open question. TERCEL_MISUSE_INVALID_ARGUMENT if the field is absent, or has
-// no value at this index.
+// Stores a number of the open question. TERCEL_MISUSE_INVALID_ARGUMENT if the field is absent, or
+// has no value at this index.
 tercel_status tercel_question_number(const struct tercel_handshake *handshake,
                                      tercel_field field,
                                      size_t index,
                                      uint64_t *number);
 
-// SELECT_CREDENTIAL: finds the first credential of a list that can sign for the peer, and stores its
-// index, or the length of the list if there is none. The names in the certificates are not
+// SELECT_CREDENTIAL: finds the first credential of a list that can sign for the peer, and stores
+// its index, or the length of the list if there is none. The names in the certificates are not
 // considered: pass those credentials that are for the requested name.
 tercel_status tercel_question_find_credential(const struct tercel_handshake *handshake,
                                               const struct tercel_credential *const *credentials,
@@ -1696,9 +1701,9 @@ tercel_status tercel_question_find_psk(const struct tercel_handshake *handshake,
                                        size_t *index);
 
 // VERIFY_PEER: verifies the peer's chain with these roots, for the requested name and the time of
-// the question, as a configuration with these roots does. Returns TERCEL_OK if the chain is trusted,
-// or a status of the class TERCEL_CLASS_REFUSED. The question remains open, so that the caller can
-// check more before it answers with this status.
+// the question, as a configuration with these roots does. Returns TERCEL_OK if the chain is
+// trusted, or a status of the class TERCEL_CLASS_REFUSED. The question remains open, so that the
+// caller can check more before it answers with this status.
 tercel_status tercel_question_verify_chain(struct tercel_handshake *handshake,
                                            const struct tercel_roots *roots);
 
@@ -1715,8 +1720,8 @@ tercel_status tercel_answer_psk(struct tercel_handshake *handshake, const struct
 // Answers ADMIT_EARLY_DATA: 1 admits the early data, 0 does not.
 tercel_status tercel_answer_early_data(struct tercel_handshake *handshake, uint32_t admitted);
 
-// Answers SELECT_CREDENTIAL with a credential. NULL if there is none: a client then continues without
-// a certificate, and a server refuses the connection.
+// Answers SELECT_CREDENTIAL with a credential. NULL if there is none: a client then continues
+// without a certificate, and a server refuses the connection.
 tercel_status tercel_answer_credential(struct tercel_handshake *handshake,
                                        const struct tercel_credential *credential);
 
@@ -1725,9 +1730,9 @@ tercel_status tercel_answer_signature(struct tercel_handshake *handshake,
                                       const uint8_t *signature,
                                       size_t len);
 
-// Answers VERIFY_PEER: TERCEL_OK trusts the peer, a status of the class TERCEL_CLASS_REFUSED refuses
-// it and determines the alert. The explanation is for tercel_handshake_error only; NULL and 0 if
-// there is none.
+// Answers VERIFY_PEER: TERCEL_OK trusts the peer, a status of the class TERCEL_CLASS_REFUSED
+// refuses it and determines the alert. The explanation is for tercel_handshake_error only; NULL
+// and 0 if there is none.
 tercel_status tercel_answer_peer(struct tercel_handshake *handshake,
                                  tercel_status verdict,
                                  const char *explanation,
@@ -1757,18 +1762,18 @@ const char *tercel_status_text(tercel_status status);
 // there is none. The library sends the alert itself.
 int32_t tercel_status_alert(tercel_status status);
 
-// Creates keys for the servers of this process, which replaces them after each period. A ticket can
-// be used for up to two periods. Configurations without tickets of their own have such keys with a
-// period of six hours.
+// Creates keys for the servers of this process, which replaces them after each period. A ticket
+// can be used for up to two periods. Configurations without tickets of their own have such keys
+// with a period of six hours.
 tercel_status tercel_tickets_rotating(uint32_t period_seconds, const struct tercel_tickets **tickets);
 
 // Creates keys that several processes share. The caller distributes them, and replaces them with
 // tercel_tickets_set_keys.
 //
-// The keys are encoded as: version (2 bytes, 00 01), the current key, a byte 1 and the next key or a
-// byte 0, a byte 1 and the previous key or a byte 0. A key is encoded as: name (16 random bytes),
-// secret (32 random bytes), the time from which it encrypts (8 bytes, big-endian, seconds since
-// 1970).
+// The keys are encoded as: version (2 bytes, 00 01), the current key, a byte 1 and the next key or
+// a byte 0, a byte 1 and the previous key or a byte 0. A key is encoded as: name (16 random
+// bytes), secret (32 random bytes), the time from which it encrypts (8 bytes, big-endian, seconds
+// since 1970).
 tercel_status tercel_tickets_shared(const uint8_t *keys,
                                     size_t len,
                                     uint32_t lifetime_seconds,
