@@ -34,6 +34,10 @@ test-c:
 c-library FOLDER="target/c-library" PROFILE="release":
     tools/c-library.sh {{ quote(FOLDER) }} {{ quote(PROFILE) }}
 
+# Install the C library with cargo-c, below DESTDIR.
+c-install PREFIX="/usr/local" DESTDIR="/" *FLAGS="":
+    tools/c-install.sh {{ quote(PREFIX) }} {{ quote(DESTDIR) }} {{ FLAGS }}
+
 # Check state shared by threads in every interleaving, with loom; MODEL is a part of a model's name.
 loom MODEL="":
     tools/loom.sh {{ quote(MODEL) }}
