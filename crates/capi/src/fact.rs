@@ -50,7 +50,7 @@ pub const TERCEL_FACT_TIMESTAMPS: Fact = 36;
 pub const TERCEL_FACT_CERTIFICATE_DIGEST: Fact = 37;
 /// Bytes: the identity of the external pre-shared key that authenticated the peers.
 pub const TERCEL_FACT_PSK_IDENTITY: Fact = 38;
-/// Bytes: client: the channel binding tls-server-end-point of the server's certificate. RFC 5929 4.1
+/// Bytes: client: the channel binding tls-server-end-point of the server. RFC 5929 4.1
 pub const TERCEL_FACT_SERVER_END_POINT: Fact = 39;
 
 /// The result of early data, TERCEL_FACT_EARLY_DATA.

@@ -386,7 +386,7 @@ typedef uint64_t tercel_rejection;
 // Bytes: the identity of the external pre-shared key that authenticated the peers.
 #define TERCEL_FACT_PSK_IDENTITY 38
 
-// Bytes: client: the channel binding tls-server-end-point of the server's certificate. RFC 5929 4.1
+// Bytes: client: the channel binding tls-server-end-point of the server. RFC 5929 4.1
 #define TERCEL_FACT_SERVER_END_POINT 39
 
 // The client offered no early data.
