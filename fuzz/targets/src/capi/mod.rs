@@ -9,6 +9,8 @@
 // are removed when they are freed; data and places for results are those of this module or NULL,
 // with their lengths.
 #![allow(clippy::undocumented_unsafe_blocks)]
+// Numbers are arbitrary, and so are their lower bits.
+#![allow(clippy::cast_possible_truncation)]
 
 mod handshakes;
 mod parts;
