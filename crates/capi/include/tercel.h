@@ -55,8 +55,6 @@ typedef struct tercel_psk tercel_psk;
 // A set of trust anchors, shared by any number of configurations and threads.
 typedef struct tercel_roots tercel_roots;
 
-typedef struct tercel_sessions tercel_sessions;
-
 // Keys that encrypt session tickets, shared by any number of configurations and threads.
 typedef struct tercel_tickets tercel_tickets;
 
@@ -129,6 +127,9 @@ typedef uint32_t tercel_question;
 // A part of a question. Fields of bytes are read with tercel_question_bytes, fields of numbers
 // with tercel_question_number. A field that may have several values has an index.
 typedef uint32_t tercel_field;
+
+// The keeper of a client's sessions, for TERCEL_OPTION_SESSIONS.
+typedef uint64_t tercel_sessions;
 
 // The result of early data, TERCEL_FACT_EARLY_DATA.
 typedef uint64_t tercel_early_data_result;

@@ -10,10 +10,10 @@ use zeroize::Zeroizing;
 /// A store for one connection: it has at most one session to offer, and receives the new ones,
 /// which the application takes.
 #[derive(Default)]
-pub(crate) struct GivenSessions(Mutex<Sessions>);
+pub(crate) struct GivenSessions(Mutex<Store>);
 
 #[derive(Default)]
-struct Sessions {
+struct Store {
     offered: Option<Zeroizing<Vec<u8>>>,
     new: VecDeque<NewSession>,
 }
@@ -35,7 +35,7 @@ impl GivenSessions {
         self.open().new.pop_front()
     }
 
-    fn open(&self) -> MutexGuard<'_, Sessions> {
+    fn open(&self) -> MutexGuard<'_, Store> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -51,6 +51,6 @@ impl ClientSessionStore for GivenSessions {
     }
 
     fn remove(&self, _: &ClientSessionKey) {
-        *self.open() = Sessions::default();
+        *self.open() = Store::default();
     }
 }
