@@ -85,8 +85,8 @@ typedef uint32_t tercel_questions;
 // with the bytes in hexadecimal. The label is NUL-terminated, the random has 32 bytes. For
 // debugging only: the secrets suffice to decrypt the connection.
 //
-// Threads may call the function at once. The pointers are valid during the call. It must not use
-// the handles of the connection.
+// Threads may call the function at once. The pointers are valid during the call. It must not use the
+// handles of the connection, but may free them.
 typedef void (*tercel_key_log_function)(void *context,
                                         const char *label,
                                         const uint8_t *random,
@@ -1423,12 +1423,13 @@ tercel_status tercel_connection_export_early(const struct tercel_connection *con
                                              uint8_t *out,
                                              size_t len);
 
-// Returns a fact that is a number; 0 if it is absent.
+// Returns a fact that is a number; 0 if it is absent. Both halves have all facts, and any thread can
+// read them, also while another one uses the connection.
 uint64_t tercel_connection_fact(const struct tercel_connection *connection, tercel_fact fact);
 
 // Returns a fact that consists of bytes; data is NULL if it is absent, or has no value at this
-// index. Facts with one value have it at index 0. They are valid until the connection is freed,
-// except TERCEL_FACT_SERVER_END_POINT, which is valid until the next call.
+// index. Facts with one value have it at index 0. They are valid until this handle is freed. Any thread
+// can read them, as tercel_connection_fact.
 struct tercel_bytes tercel_connection_fact_bytes(const struct tercel_connection *connection,
                                                  tercel_fact fact,
                                                  size_t index);
@@ -1476,10 +1477,10 @@ struct tercel_bytes tercel_connection_client_certificate(const struct tercel_con
 // Frees memory of a connection that is idle. The next function with the connection restores it.
 tercel_status tercel_connection_park(struct tercel_connection *connection);
 
-// Moves the receiving half of a connection to a handle of its own, so that one thread can send
-// while another receives. The first handle keeps the sending half, the facts and the exporter.
-// Both have to be freed. tercel_connection_flush is a function of the sending half: call it when
-// the receiving one returns an error.
+// Moves the receiving half of a connection to a handle of its own, so that one thread can send while
+// another receives. The first handle keeps the sending half and the exporter; both have the facts. Both
+// have to be freed. tercel_connection_flush is a function of the sending half: call it when the receiving one
+// returns an error.
 tercel_status tercel_connection_split(struct tercel_connection *connection,
                                       struct tercel_connection **receiving);
 
@@ -1587,8 +1588,8 @@ struct tercel_bytes tercel_handshake_early_data(const struct tercel_handshake *h
 // Server: returns a fact that is a number, while the client sends early data; 0 otherwise.
 uint64_t tercel_handshake_fact(const struct tercel_handshake *handshake, tercel_fact fact);
 
-// Server: returns a fact that consists of bytes, while the client sends early data; none
-// otherwise.
+// Server: returns a fact that consists of bytes, while the client sends early data; none otherwise.
+// They are valid until the handshake is advanced or freed.
 struct tercel_bytes tercel_handshake_fact_bytes(const struct tercel_handshake *handshake,
                                                 tercel_fact fact,
                                                 size_t index);

@@ -12,8 +12,8 @@ use tercel::pki_types::UnixTime;
 /// with the bytes in hexadecimal. The label is NUL-terminated, the random has 32 bytes. For
 /// debugging only: the secrets suffice to decrypt the connection.
 ///
-/// Threads may call the function at once. The pointers are valid during the call. It must not use
-/// the handles of the connection.
+/// Threads may call the function at once. The pointers are valid during the call. It must not use the
+/// handles of the connection, but may free them.
 pub type KeyLogFunction = Option<
     unsafe extern "C" fn(
         context: *mut c_void,

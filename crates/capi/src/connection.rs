@@ -9,18 +9,19 @@ use tercel::server::{CertificateRequester, ClientAuth as CoreClientAuth, ClientC
 use tercel::session::NewSession as StoredSession;
 use tercel::wire::AlertDescription;
 use tercel::{
-    Connection as CoreConnection, ConnectionInfo, Error, Exporter, Filled, Opened, ReceiveBuffer,
-    Receiver, Sender,
+    Connection as CoreConnection, Error, Exporter, Filled, Opened, ReceiveBuffer, Receiver, Sender,
 };
 use zeroize::Zeroizing;
 
-use crate::config::codes::{ClientAuth, TERCEL_CLIENT_AUTH_OPTIONAL, TERCEL_CLIENT_AUTH_REQUIRED};
+use crate::config::codes::{
+    ClientAuth, Side, TERCEL_CLIENT_AUTH_OPTIONAL, TERCEL_CLIENT_AUTH_REQUIRED,
+};
 use crate::credential::Credential;
 use crate::entry::bytes::Bytes;
 use crate::entry::owned::{self, Owned, with};
 use crate::entry::pointers::{self, Place};
 use crate::entry::{Result, entry, shared, text, value};
-use crate::fact::{self, Fact};
+use crate::fact::{Fact, Facts};
 use crate::input::Input;
 use crate::output::Output;
 use crate::sessions::{GivenSessions, NewSession};
@@ -31,22 +32,20 @@ use crate::status::codes::{
 use crate::status::{self, Status};
 
 /// An established connection, or one half of it.
-pub struct Connection(Owned<State>);
+pub struct Connection(Owned<State, Arc<Facts>>);
 
-owned_handle!(Connection, State);
+owned_handle!(Connection, State, Arc<Facts>);
 
 /// The parts of a connection that are in this half.
 pub struct State {
     sending: Option<Sending>,
     receiving: Option<Receiving>,
     error: String,
-    made: Vec<u8>,
 }
 
-/// The sending half, which also has what was negotiated.
+/// The sending half.
 struct Sending {
     sender: Sender,
-    info: ConnectionInfo,
     exporter: Exporter,
     early_exporter: Option<Box<Exporter>>,
     requester: Option<CertificateRequester>,
@@ -92,16 +91,16 @@ impl Connection {
     /// Creates the handle of a new connection.
     pub(crate) fn handle(
         connection: CoreConnection,
+        side: Side,
         sessions: Option<Arc<GivenSessions>>,
     ) -> *mut Self {
         let CoreConnection { sender, receiver, mut info, exporter, early_exporter, requester } =
             connection;
         let mut stored = info.take_new_sessions();
         stored.reverse();
-        owned::new(State {
+        let state = State {
             sending: Some(Sending {
                 sender,
-                info,
                 exporter,
                 early_exporter,
                 requester,
@@ -117,8 +116,8 @@ impl Connection {
                 client_certificate: None,
             }),
             error: String::new(),
-            made: Vec::new(),
-        })
+        };
+        owned::with_fixed(state, Arc::new(Facts::new(info, side)))
     }
 }
 
@@ -485,16 +484,17 @@ pub unsafe extern "C" fn tercel_connection_export_early(
     })
 }
 
-/// Returns a fact that is a number; 0 if it is absent.
+/// Returns a fact that is a number; 0 if it is absent. Both halves have all facts, and any thread can
+/// read them, also while another one uses the connection.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_fact(connection: *const Connection, fact: Fact) -> u64 {
     // SAFETY: the caller's duty.
-    value(|| unsafe { with(connection, |state| Ok(fact::number(&state.sending()?.info, fact))) })
+    value(|| unsafe { owned::with_fixed_part(connection, |facts| Ok(facts.number(fact))) })
 }
 
 /// Returns a fact that consists of bytes; data is NULL if it is absent, or has no value at this
-/// index. Facts with one value have it at index 0. They are valid until the connection is freed,
-/// except TERCEL_FACT_SERVER_END_POINT, which is valid until the next call.
+/// index. Facts with one value have it at index 0. They are valid until this handle is freed. Any thread
+/// can read them, as tercel_connection_fact.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_fact_bytes(
     connection: *const Connection,
@@ -502,13 +502,7 @@ pub unsafe extern "C" fn tercel_connection_fact_bytes(
     index: usize,
 ) -> Bytes {
     // SAFETY: the caller's duty.
-    value(|| unsafe {
-        with(connection, |state| {
-            let State { sending, made, .. } = state;
-            let half = sending.as_ref().ok_or(TERCEL_MISUSE_WRONG_HALF)?;
-            Ok(fact::bytes(&half.info, fact, index, made))
-        })
-    })
+    value(|| unsafe { owned::with_fixed_part(connection, |facts| Ok(facts.bytes(fact, index))) })
 }
 
 /// Client: takes a session that a later connection can offer with tercel_handshake_offer_session,
@@ -663,10 +657,10 @@ pub unsafe extern "C" fn tercel_connection_park(connection: *mut Connection) -> 
     })
 }
 
-/// Moves the receiving half of a connection to a handle of its own, so that one thread can send
-/// while another receives. The first handle keeps the sending half, the facts and the exporter.
-/// Both have to be freed. tercel_connection_flush is a function of the sending half: call it when
-/// the receiving one returns an error.
+/// Moves the receiving half of a connection to a handle of its own, so that one thread can send while
+/// another receives. The first handle keeps the sending half and the exporter; both have the facts. Both
+/// have to be freed. tercel_connection_flush is a function of the sending half: call it when the receiving one
+/// returns an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_split(
     connection: *mut Connection,
@@ -675,17 +669,14 @@ pub unsafe extern "C" fn tercel_connection_split(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let mut place = Place::new(receiving, ptr::null_mut())?;
+        let facts = owned::with_fixed_part(connection, |facts| Ok(Arc::clone(facts)))?;
         with(connection, |state| {
             if state.sending.is_none() {
                 return Err(TERCEL_MISUSE_WRONG_HALF);
             }
             let half = state.receiving.take().ok_or(TERCEL_MISUSE_WRONG_HALF)?;
-            place.set(owned::new(State {
-                sending: None,
-                receiving: Some(half),
-                error: String::new(),
-                made: Vec::new(),
-            }));
+            let state = State { sending: None, receiving: Some(half), error: String::new() };
+            place.set(owned::with_fixed(state, facts));
             Ok(())
         })
     })

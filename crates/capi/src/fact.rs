@@ -1,8 +1,11 @@
 //! The negotiated parameters of a connection.
 
+use std::sync::OnceLock;
+
 use tercel::pki::tls_server_end_point;
 use tercel::{ConnectionInfo, EarlyData, EarlyDataRejection};
 
+use crate::config::codes::{Side, TERCEL_CLIENT};
 use crate::entry::bytes::Bytes;
 
 /// A parameter of a connection.
@@ -127,12 +130,10 @@ fn rejection(reason: EarlyDataRejection) -> u64 {
     }
 }
 
-/// Returns a fact that consists of bytes. Bytes that the connection does not store are written to
-/// `made`.
-pub(crate) fn bytes(info: &ConnectionInfo, fact: Fact, index: usize, made: &mut Vec<u8>) -> Bytes {
-    let chain = info.peer_chain();
+/// Returns a fact that consists of bytes and that the connection stores.
+pub(crate) fn bytes(info: &ConnectionInfo, fact: Fact, index: usize) -> Bytes {
     if fact == TERCEL_FACT_CERTIFICATE {
-        return Bytes::optional(chain.get(index).map(AsRef::as_ref));
+        return Bytes::optional(info.peer_chain().get(index).map(AsRef::as_ref));
     }
     if index > 0 {
         return Bytes::NONE;
@@ -144,13 +145,35 @@ pub(crate) fn bytes(info: &ConnectionInfo, fact: Fact, index: usize, made: &mut 
         TERCEL_FACT_TIMESTAMPS => info.signed_certificate_timestamps.as_deref(),
         TERCEL_FACT_CERTIFICATE_DIGEST => info.peer_certificate_digest().map(<[u8; 32]>::as_slice),
         TERCEL_FACT_PSK_IDENTITY => info.pre_shared_key(),
-        TERCEL_FACT_SERVER_END_POINT => end_point(chain.first().map(AsRef::as_ref), made),
         _ => None,
     })
 }
 
-fn end_point<'a>(leaf: Option<&[u8]>, made: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-    let leaf = tercel::pki_types::CertificateDer::from(leaf?);
-    *made = tls_server_end_point(&leaf).ok()??;
-    Some(made)
+/// The facts of a connection, which do not change. Both halves have a reference to them.
+pub struct Facts {
+    info: ConnectionInfo,
+    side: Side,
+    /// Computed when it is asked for.
+    end_point: OnceLock<Option<Vec<u8>>>,
+}
+
+impl Facts {
+    pub(crate) fn new(info: ConnectionInfo, side: Side) -> Self {
+        Self { info, side, end_point: OnceLock::new() }
+    }
+
+    pub(crate) fn number(&self, fact: Fact) -> u64 {
+        number(&self.info, fact)
+    }
+
+    pub(crate) fn bytes(&self, fact: Fact, index: usize) -> Bytes {
+        if fact == TERCEL_FACT_SERVER_END_POINT && self.side == TERCEL_CLIENT && index == 0 {
+            return Bytes::optional(self.end_point.get_or_init(|| self.end_point()).as_deref());
+        }
+        bytes(&self.info, fact, index)
+    }
+
+    fn end_point(&self) -> Option<Vec<u8>> {
+        tls_server_end_point(self.info.peer_chain().first()?).ok()?
+    }
 }

@@ -7,7 +7,7 @@ use super::Result;
 use crate::status::codes::TERCEL_MISUSE_NULL_POINTER;
 
 /// Creates a handle with one reference.
-pub(crate) fn new<T>(value: T) -> *const T {
+pub(crate) fn new<T: Send + Sync>(value: T) -> *const T {
     Arc::into_raw(Arc::new(value))
 }
 

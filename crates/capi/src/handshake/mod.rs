@@ -234,8 +234,8 @@ pub unsafe extern "C" fn tercel_handshake_fact(handshake: *const Handshake, fact
     })
 }
 
-/// Server: returns a fact that consists of bytes, while the client sends early data; none
-/// otherwise.
+/// Server: returns a fact that consists of bytes, while the client sends early data; none otherwise.
+/// They are valid until the handshake is advanced or freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_handshake_fact_bytes(
     handshake: *const Handshake,
@@ -245,9 +245,8 @@ pub unsafe extern "C" fn tercel_handshake_fact_bytes(
     // SAFETY: the caller's duty.
     value(|| unsafe {
         with(handshake, |progress| {
-            let Progress { handshake, made, .. } = progress;
-            let info = handshake.early_info();
-            Ok(info.map_or(Bytes::NONE, |info| fact::bytes(info, fact, index, made)))
+            let info = progress.handshake.early_info();
+            Ok(info.map_or(Bytes::NONE, |info| fact::bytes(info, fact, index)))
         })
     })
 }
@@ -276,7 +275,7 @@ pub unsafe extern "C" fn tercel_handshake_take_connection(
         let mut place = Place::new(connection, ptr::null_mut())?;
         with(handshake, |progress| {
             let taken = progress.connection.take().ok_or(TERCEL_MISUSE_NO_CONNECTION)?;
-            place.set(Connection::handle(*taken, progress.sessions.take()));
+            place.set(Connection::handle(*taken, progress.side, progress.sessions.take()));
             Ok(())
         })
     })

@@ -27,7 +27,6 @@ pub struct Progress {
     pub(super) early_data: Vec<u8>,
     pub(super) connection: Option<Box<CoreConnection>>,
     pub(super) error: String,
-    pub(super) made: Vec<u8>,
 }
 
 impl Progress {
@@ -47,7 +46,6 @@ impl Progress {
             early_data: Vec::new(),
             connection: None,
             error: String::new(),
-            made: Vec::new(),
         }
     }
 

@@ -39,7 +39,12 @@ static void facts(uint16_t version) {
           tercel_connection_fact(pair.server.connection, TERCEL_FACT_OWN_SIGNATURE_SCHEME));
     CHECK(tercel_connection_fact_bytes(pair.client.connection, TERCEL_FACT_CERTIFICATE, 0).len > 100);
     CHECK(tercel_connection_fact_bytes(pair.client.connection, TERCEL_FACT_CERTIFICATE, 9).data == NULL);
-    CHECK(tercel_connection_fact_bytes(pair.client.connection, TERCEL_FACT_SERVER_END_POINT, 0).len == 32);
+    tercel_bytes binding = tercel_connection_fact_bytes(pair.client.connection, TERCEL_FACT_SERVER_END_POINT, 0);
+    memory copy = copy_of(binding);
+    CHECK(tercel_connection_fact_bytes(pair.client.connection, TERCEL_FACT_SERVER_END_POINT, 0).data == binding.data);
+    CHECK(binding.len == 32 && memcmp(binding.data, copy.data, 32) == 0);
+    drop(&copy);
+    CHECK(tercel_connection_fact_bytes(pair.server.connection, TERCEL_FACT_SERVER_END_POINT, 0).data == NULL);
     free_pair(&pair);
 }
 
@@ -192,7 +197,9 @@ static void split(uint16_t version) {
     EXPECT(TERCEL_MISUSE_WRONG_HALF,
            tercel_connection_open(pair.server.connection, pair.server.input, out, sizeof out, &filled, &event));
     CHECK(tercel_connection_fact(pair.server.connection, TERCEL_FACT_VERSION) == version);
-    CHECK(tercel_connection_fact(receiving, TERCEL_FACT_VERSION) == 0);
+    CHECK(tercel_connection_fact(receiving, TERCEL_FACT_VERSION) == version);
+    tercel_bytes protocol = tercel_connection_fact_bytes(receiving, TERCEL_FACT_ALPN, 0);
+    CHECK(protocol.len == 8 && memcmp(protocol.data, "http/1.1", 8) == 0);
     tercel_connection *sending = pair.server.connection;
     send_text(&pair.server, &pair.client, "sent by one half");
     pair.server.connection = receiving;
@@ -259,6 +266,47 @@ static uint64_t long_ago(void *context) {
     return 1000000000;
 }
 
+static tercel_handshake *to_free;
+static tercel_config_builder *builder_to_free;
+
+static void frees_handshake(void *context, const char *label, const uint8_t *random, const uint8_t *secret, size_t len) {
+    (void)context, (void)label, (void)random, (void)secret, (void)len;
+    tercel_handshake_free(to_free);
+    to_free = NULL;
+}
+
+static uint64_t frees_builder(void *context) {
+    (void)context;
+    tercel_config_builder_free(builder_to_free);
+    builder_to_free = NULL;
+    return 1800000000;
+}
+
+// A callback frees the handle for which it is called: the function that is running still completes.
+static void frees_in_callbacks(void) {
+    tercel_config_builder *builder = test_builder(TERCEL_CLIENT);
+    EXPECT(TERCEL_OK, tercel_config_builder_set_key_log(builder, frees_handshake, NULL));
+    const tercel_config *client = built(builder), *server = test_config(TERCEL_SERVER);
+    pair pair = new_pair(client, server);
+    to_free = pair.client.handshake;
+    step(&pair, &pair.client, &pair.server);
+    step(&pair, &pair.server, &pair.client);
+    endpoint *side = &pair.client;
+    EXPECT(TERCEL_OK, tercel_handshake_advance(side->handshake, side->input, side->output, &side->next));
+    CHECK(to_free == NULL && tercel_output_bytes(side->output).len > 0);
+    pair.client.handshake = NULL;
+    free_pair(&pair);
+    tercel_config_release(client);
+    tercel_config_release(server);
+
+    builder_to_free = test_builder(TERCEL_SERVER);
+    EXPECT(TERCEL_OK, tercel_config_builder_set_clock(builder_to_free, frees_builder, NULL));
+    set_option(builder_to_free, TERCEL_OPTION_EARLY_DATA, 100);
+    EXPECT(TERCEL_OK, tercel_config_builder_build(builder_to_free, &server));
+    CHECK(builder_to_free == NULL);
+    tercel_config_release(server);
+}
+
 static void callbacks(void) {
     tercel_config_builder *builder = test_builder(TERCEL_CLIENT);
     EXPECT(TERCEL_OK, tercel_config_builder_set_key_log(builder, key_log, &logged));
@@ -291,4 +339,5 @@ void memory_tests(void) {
     key_updates();
     failures();
     callbacks();
+    frees_in_callbacks();
 }

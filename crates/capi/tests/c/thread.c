@@ -160,6 +160,10 @@ static void *contends(void *argument) {
         tercel_status status = tercel_connection_seal(contended, data, sizeof data, out, 20000, &taken, &written);
         CHECK(status == TERCEL_OK || status == TERCEL_MISUSE_HANDLE_IN_USE);
         CHECK((status == TERCEL_OK) == (taken == sizeof data));
+        // The facts can be read while another thread seals.
+        CHECK(tercel_connection_fact(contended, TERCEL_FACT_VERSION) == 0x0304);
+        CHECK(tercel_connection_fact_bytes(contended, TERCEL_FACT_CERTIFICATE, 0).len > 100);
+        CHECK(tercel_connection_fact_bytes(contended, TERCEL_FACT_SERVER_END_POINT, 0).len == 32);
         pthread_mutex_lock(&counting);
         wins += status == TERCEL_OK;
         refusals += status != TERCEL_OK;
