@@ -1104,6 +1104,10 @@ typedef uint64_t tercel_rejection;
 // There is no certificate request to answer.
 #define TERCEL_MISUSE_NO_CERTIFICATE_REQUEST (TERCEL_CLASS_MISUSE | 267)
 
+// Memory that the function writes to, or memory of a handle that it changes, overlaps other memory
+// that the caller passes.
+#define TERCEL_MISUSE_OVERLAP (TERCEL_CLASS_MISUSE | 268)
+
 // An unusable value without a code of its own.
 #define TERCEL_CONFIG_OTHER (TERCEL_CLASS_CONFIG | 255)
 
@@ -1618,7 +1622,8 @@ uint8_t *tercel_input_space(struct tercel_input *input, size_t *len);
 // most the length that tercel_input_space returned; 0 is allowed.
 tercel_status tercel_input_filled(struct tercel_input *input, size_t count);
 
-// Appends a copy of these bytes, for callers that already have them in memory.
+// Appends a copy of these bytes, for callers that already have them in memory, which is not memory of
+// this buffer.
 tercel_status tercel_input_append(struct tercel_input *input, const uint8_t *data, size_t len);
 
 // Returns the bytes that are not consumed yet. After the end of a connection these are bytes of

@@ -19,7 +19,7 @@ use crate::config::codes::{
 use crate::credential::Credential;
 use crate::entry::bytes::Bytes;
 use crate::entry::owned::{self, Owned, with};
-use crate::entry::pointers::{self, Place};
+use crate::entry::pointers::{Memory, Place};
 use crate::entry::{Result, entry, shared, text, value};
 use crate::fact::{Fact, Facts};
 use crate::input::Input;
@@ -189,10 +189,10 @@ pub unsafe extern "C" fn tercel_connection_seal(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let (mut taken, mut written) = (Place::new(taken, 0)?, Place::new(written, 0)?);
-        let data = pointers::slice(data, len)?;
-        let out = pointers::slice_mut(out, room)?;
+        let (data, out) = (Memory::new(data, len)?, Memory::new(out, room)?);
+        Memory::separate(&[out, taken.memory(), written.memory()], &[data])?;
         with(connection, |state| {
-            let sealed = state.send(|half| half.sender.seal(data, out))?;
+            let sealed = state.send(|half| half.sender.seal(data.read(), out.write()))?;
             taken.set(sealed.consumed);
             written.set(sealed.written);
             Ok(())
@@ -210,9 +210,12 @@ pub unsafe extern "C" fn tercel_connection_seal_to(
 ) -> Status {
     // SAFETY: the caller's duty.
     entry(|| unsafe {
-        let data = pointers::slice(data, len)?;
+        let data = Memory::new(data, len)?;
         with(connection, |state| {
-            with(output, |output| state.send(|half| half.sender.seal_to(data, output.bytes())))
+            with(output, |output| {
+                Memory::separate(&[output.memory()], &[data])?;
+                state.send(|half| half.sender.seal_to(data.read(), output.bytes()))
+            })
         })
     })
 }
@@ -249,10 +252,17 @@ pub unsafe extern "C" fn tercel_connection_open(
     entry(|| unsafe {
         let (mut filled, mut event) =
             (Place::new(filled, 0)?, Place::new(event, TERCEL_EVENT_RECEIVE)?);
-        let out = pointers::slice_mut(out, room)?;
+        let out = Memory::new(out, room)?;
         with(connection, |state| {
             with(input, |input| {
-                let opened = open(state.receiving()?, input, out);
+                let half = state.receiving()?;
+                let kept = Memory::of(&half.rest.data);
+                let places = [filled.memory(), event.memory()];
+                Memory::separate(
+                    &[out, places[0], places[1]],
+                    &[Memory::range(input.memory()), kept],
+                )?;
+                let opened = open(half, input, out.write());
                 let (found, count) = opened.map_err(|error| state.fail(error))?;
                 filled.set(count);
                 event.set(found);
@@ -332,6 +342,8 @@ pub unsafe extern "C" fn tercel_connection_open_in_place(
         with(connection, |state| {
             with(input, |input| {
                 let half = state.receiving()?;
+                let places = [data.memory(), event.memory()];
+                Memory::separate(&places, &[Memory::range(input.memory())])?;
                 // Data that another call has kept comes first. It stays in the handle.
                 if half.rest.read < half.rest.data.len() {
                     data.set(Bytes::some(&half.rest.data[half.rest.read..]));
@@ -448,13 +460,14 @@ pub unsafe extern "C" fn tercel_connection_export(
 ) -> Status {
     // SAFETY: the caller's duty.
     entry(|| unsafe {
-        let label = pointers::slice_or_empty(label, label_len)?;
+        let label = Memory::or_empty(label, label_len)?;
         let absent = context.is_null();
-        let context = pointers::slice_or_empty(context, context_len)?;
-        let out = pointers::slice_mut(out, len)?;
+        let context = Memory::or_empty(context, context_len)?;
+        let out = Memory::new(out, len)?;
+        Memory::separate(&[out], &[label, context])?;
         with(connection, |state| {
-            let context = Some(context).filter(|_| !absent);
-            state.send(|half| half.exporter.export(label, context, out))
+            let context = Some(context.read()).filter(|_| !absent);
+            state.send(|half| half.exporter.export(label.read(), context, out.write()))
         })
     })
 }
@@ -472,12 +485,13 @@ pub unsafe extern "C" fn tercel_connection_export_early(
 ) -> Status {
     // SAFETY: the caller's duty.
     entry(|| unsafe {
-        let label = pointers::slice_or_empty(label, label_len)?;
-        let context = pointers::slice_or_empty(context, context_len)?;
-        let out = pointers::slice_mut(out, len)?;
+        let label = Memory::or_empty(label, label_len)?;
+        let context = Memory::or_empty(context, context_len)?;
+        let out = Memory::new(out, len)?;
+        Memory::separate(&[out], &[label, context])?;
         with(connection, |state| {
             state.send(|half| match &half.early_exporter {
-                Some(exporter) => exporter.export(label, Some(context), out),
+                Some(exporter) => exporter.export(label.read(), Some(context.read()), out.write()),
                 None => Err(tercel::error::Misuse::InvalidArgument.into()),
             })
         })

@@ -4,7 +4,7 @@ use tercel::ReceiveBuffer;
 
 use crate::entry::bytes::Bytes;
 use crate::entry::owned::{self, Owned, with};
-use crate::entry::pointers::{self, Place};
+use crate::entry::pointers::{self, Memory, Place};
 use crate::entry::{entry, value};
 use crate::status::Status;
 use crate::status::codes::TERCEL_MISUSE_INVALID_ARGUMENT;
@@ -47,6 +47,7 @@ pub unsafe extern "C" fn tercel_input_space(input: *mut Input, len: *mut usize) 
     pointers::or_null(|| unsafe {
         let mut len = Place::new(len, 0)?;
         with(input, |input| {
+            Memory::separate(&[Memory::range(input.memory()), len.memory()], &[])?;
             let space = input.spare();
             len.set(space.len());
             Ok(space.as_mut_ptr())
@@ -61,17 +62,18 @@ pub unsafe extern "C" fn tercel_input_filled(input: *mut Input, count: usize) ->
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         with(input, |input| {
-            let before = input.unread().len();
-            input.filled(count);
-            if input.unread().len() - before != count {
+            let end = input.memory().start.addr() + input.capacity();
+            if count > end - input.unread().as_ptr_range().end.addr() {
                 return Err(TERCEL_MISUSE_INVALID_ARGUMENT);
             }
+            input.filled(count);
             Ok(())
         })
     })
 }
 
-/// Appends a copy of these bytes, for callers that already have them in memory.
+/// Appends a copy of these bytes, for callers that already have them in memory, which is not memory of
+/// this buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_input_append(
     input: *mut Input,
@@ -80,9 +82,10 @@ pub unsafe extern "C" fn tercel_input_append(
 ) -> Status {
     // SAFETY: the caller's duty.
     entry(|| unsafe {
-        let data = pointers::slice(data, len)?;
+        let data = Memory::new(data, len)?;
         with(input, |input| {
-            input.extend(data);
+            Memory::separate(&[Memory::range(input.memory())], &[data])?;
+            input.extend(data.read());
             Ok(())
         })
     })

@@ -2,6 +2,7 @@
 
 use crate::entry::bytes::Bytes;
 use crate::entry::owned::{self, Owned, with};
+use crate::entry::pointers::Memory;
 use crate::entry::{entry, pointers, value};
 use crate::status::Status;
 use crate::status::codes::TERCEL_MISUSE_INVALID_ARGUMENT;
@@ -26,6 +27,12 @@ impl Queue {
             self.sent = 0;
         }
         &mut self.bytes
+    }
+
+    /// The whole memory of the queue, with its free space.
+    pub(crate) fn memory(&self) -> Memory {
+        let start = self.bytes.as_ptr();
+        Memory::range(start..start.wrapping_add(self.bytes.capacity()))
     }
 
     fn unsent(&self) -> &[u8] {

@@ -3,7 +3,7 @@
 use core::ffi::c_char;
 
 use super::Result;
-use super::pointers;
+use super::pointers::Memory;
 
 /// Writes `text` and a terminating NUL to memory of the caller, shortened if it does not fit.
 /// Returns the length of the whole text without the NUL. With NULL or no room, it only returns the
@@ -13,8 +13,8 @@ use super::pointers;
 /// The caller's duty for `out` and `room`.
 pub(crate) unsafe fn write(text: &str, out: *mut c_char, room: usize) -> Result<usize> {
     if !out.is_null() && room > 0 {
-        // SAFETY: as this function's contract.
-        let out = unsafe { pointers::slice_mut(out.cast(), room)? };
+        // SAFETY: as this function's contract. The caller has no pointer to the text.
+        let out = unsafe { Memory::new(out.cast_const().cast(), room)?.write() };
         let most = text.len().min(room - 1);
         let fits = (0..=most).rev().find(|length| text.is_char_boundary(*length)).unwrap_or(0);
         let shown = &text[..fits];

@@ -15,7 +15,7 @@ use crate::config::codes::{TERCEL_CLIENT, TERCEL_SERVER};
 use crate::connection::Connection;
 use crate::entry::bytes::Bytes;
 use crate::entry::owned::{self, Owned, with};
-use crate::entry::pointers::{self, Place};
+use crate::entry::pointers::{self, Memory, Place};
 use crate::entry::{entry, shared, text, value};
 use crate::fact::{self, Fact};
 use crate::input::Input;
@@ -137,7 +137,11 @@ pub unsafe extern "C" fn tercel_handshake_advance(
         let mut place = Place::new(next, TERCEL_NEXT_RECEIVE)?;
         with(handshake, |progress| {
             let step = with(input, |input| {
-                with(output, |output| Ok(progress.handshake.advance(input, output.bytes())))
+                with(output, |output| {
+                    let buffers = [Memory::range(input.memory()), output.memory()];
+                    Memory::separate(&[place.memory()], &buffers)?;
+                    Ok(progress.handshake.advance(input, output.bytes()))
+                })
             })?;
             progress.begun = true;
             place.set(match step.map_err(|error| progress.fail(error))? {
@@ -190,12 +194,13 @@ pub unsafe extern "C" fn tercel_handshake_seal_early(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let mut taken = Place::new(taken, 0)?;
-        let data = pointers::slice(data, len)?;
+        let data = Memory::new(data, len)?;
         with(handshake, |progress| {
             let sender = progress.early_sender()?;
             let now = sender.early_data_left().unwrap_or(len).min(len);
             with(output, |output| {
-                let sealed = sender.seal_to(&data[..now], output.bytes());
+                Memory::separate(&[output.memory(), taken.memory()], &[data])?;
+                let sealed = sender.seal_to(&data.read()[..now], output.bytes());
                 sealed.map_err(status::of)
             })?;
             taken.set(now);

@@ -407,6 +407,9 @@ pub const TERCEL_MISUSE_SESSIONS_NOT_GIVEN: Status = TERCEL_CLASS_MISUSE | 0x109
 pub const TERCEL_MISUSE_WRONG_HALF: Status = TERCEL_CLASS_MISUSE | 0x10a;
 /// There is no certificate request to answer.
 pub const TERCEL_MISUSE_NO_CERTIFICATE_REQUEST: Status = TERCEL_CLASS_MISUSE | 0x10b;
+/// Memory that the function writes to, or memory of a handle that it changes, overlaps other memory
+/// that the caller passes.
+pub const TERCEL_MISUSE_OVERLAP: Status = TERCEL_CLASS_MISUSE | 0x10c;
 
 // ConfigError
 /// An unusable value without a code of its own.

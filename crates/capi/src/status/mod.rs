@@ -267,4 +267,5 @@ const OWN_TEXTS: &[(Status, &CStr)] = &[
         TERCEL_MISUSE_NO_CERTIFICATE_REQUEST,
         c"misuse of the library: there is no certificate request to answer",
     ),
+    (TERCEL_MISUSE_OVERLAP, c"misuse of the library: memory that is written overlaps other memory"),
 ];

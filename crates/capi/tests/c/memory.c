@@ -266,6 +266,59 @@ static uint64_t long_ago(void *context) {
     return 1000000000;
 }
 
+#define OVERLAP(status) EXPECT(TERCEL_MISUSE_OVERLAP, status)
+
+// Memory of a buffer, or memory for results, is passed as input: nothing happens.
+static void overlaps(uint16_t version) {
+    pair pair = connected(version);
+    tercel_connection *connection = pair.client.connection;
+    static uint8_t data[20000];
+    size_t taken, written, room;
+    tercel_event event;
+    tercel_bytes piece, unread;
+    memset(data, 'x', sizeof data);
+
+    EXPECT(TERCEL_OK, tercel_connection_seal_to(connection, data, 5000, pair.client.output));
+    tercel_bytes sent = tercel_output_bytes(pair.client.output);
+    OVERLAP(tercel_connection_seal_to(connection, sent.data, sent.len, pair.client.output));
+    OVERLAP(tercel_connection_seal_to(connection, sent.data + sent.len - 1, 1, pair.client.output));
+    // Sent bytes are still in the memory of the queue.
+    EXPECT(TERCEL_OK, tercel_output_sent(pair.client.output, 10));
+    OVERLAP(tercel_connection_seal_to(connection, sent.data, 10, pair.client.output));
+    CHECK(tercel_output_bytes(pair.client.output).len == sent.len - 10);
+    free_pair(&pair);
+
+    pair = connected(version);
+    connection = pair.client.connection;
+    EXPECT(TERCEL_OK, tercel_connection_seal_to(connection, data, 5000, pair.client.output));
+    deliver(pair.client.output, pair.server.input);
+    unread = tercel_input_unread(pair.server.input);
+    OVERLAP(tercel_input_append(pair.server.input, unread.data, unread.len));
+    uint8_t *space = tercel_input_space(pair.server.input, &room);
+    OVERLAP(tercel_input_append(pair.server.input, space, 1));
+    OVERLAP(tercel_connection_open(pair.server.connection, pair.server.input, space, room, &taken, &event));
+    OVERLAP(tercel_connection_open(pair.server.connection, pair.server.input, data, sizeof data, (size_t *)data, &event));
+    CHECK(tercel_input_unread(pair.server.input).len == unread.len);
+    EXPECT(TERCEL_OK, tercel_connection_open_in_place(pair.server.connection, pair.server.input, &piece, &event));
+    CHECK(event == TERCEL_EVENT_DATA && piece.len == 5000);
+    // The data is in a consumed part of the input. Another buffer may take it.
+    OVERLAP(tercel_input_append(pair.server.input, piece.data, piece.len));
+    EXPECT(TERCEL_OK, tercel_connection_seal_to(pair.server.connection, piece.data, piece.len, pair.server.output));
+    EXPECT(TERCEL_MISUSE_INVALID_ARGUMENT, tercel_input_filled(pair.server.input, room + 100000));
+    tercel_input_space(pair.server.input, &room);
+    EXPECT(TERCEL_MISUSE_INVALID_ARGUMENT, tercel_input_filled(pair.server.input, room + 1));
+    CHECK(tercel_input_unread(pair.server.input).len == 0);
+
+    OVERLAP(tercel_connection_seal(connection, data, 1000, data, sizeof data, &taken, &written));
+    OVERLAP(tercel_connection_seal(connection, data + 500, 1000, data, 501, &taken, &written));
+    OVERLAP(tercel_connection_seal(connection, data, 1000, data + 1000, 10000, &taken, &taken));
+    EXPECT(TERCEL_OK, tercel_connection_seal(connection, data, 1000, data + 1000, 10000, &taken, &written));
+    OVERLAP(tercel_connection_export(connection, data, 13, NULL, 0, data, 32));
+    OVERLAP(tercel_connection_export(connection, NULL, 0, data, 13, data + 12, 32));
+    OVERLAP(tercel_connection_export_early(connection, NULL, 0, data, 13, data + 12, 32));
+    free_pair(&pair);
+}
+
 static tercel_handshake *to_free;
 static tercel_config_builder *builder_to_free;
 
@@ -335,6 +388,7 @@ void memory_tests(void) {
         closing(version);
         alerts(version);
         split(version);
+        overlaps(version);
     }
     key_updates();
     failures();
