@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use tercel::client::CertificateRequested;
 use tercel::server::{CertificateRequester, ClientAuth as CoreClientAuth, ClientCertificate};
-use tercel::session::NewSession as StoredSession;
 use tercel::wire::AlertDescription;
 use tercel::{
     Connection as CoreConnection, Error, Exporter, Filled, Opened, ReceiveBuffer, Receiver, Sender,
@@ -54,6 +53,19 @@ struct Sending {
     taken: Option<StoredSession>,
 }
 
+/// A session for a server's application, which is wiped when it is dropped.
+struct StoredSession {
+    id: Vec<u8>,
+    new: NewSession,
+}
+
+impl From<tercel::session::NewSession> for StoredSession {
+    fn from(stored: tercel::session::NewSession) -> Self {
+        let session = Zeroizing::new(stored.session);
+        Self { id: stored.id, new: NewSession { session, expires: stored.expires.as_secs() } }
+    }
+}
+
 /// The receiving half.
 struct Receiving {
     receiver: Receiver,
@@ -96,8 +108,7 @@ impl Connection {
     ) -> *mut Self {
         let CoreConnection { sender, receiver, mut info, exporter, early_exporter, requester } =
             connection;
-        let mut stored = info.take_new_sessions();
-        stored.reverse();
+        let stored = info.take_new_sessions().into_iter().rev().map(Into::into).collect();
         let state = State {
             sending: Some(Sending {
                 sender,
@@ -567,14 +578,11 @@ pub unsafe extern "C" fn tercel_connection_take_stored_session(
         let (mut place, mut expires) = (Place::new(session, Bytes::NONE)?, Place::new(expires, 0)?);
         with(connection, |state| {
             let half = state.sending()?;
-            if let Some(mut before) = half.taken.take() {
-                zeroize::Zeroize::zeroize(&mut before.session);
-            }
             half.taken = half.stored.pop();
-            if let Some(new) = &half.taken {
-                identity.set(Bytes::some(&new.id));
+            if let Some(StoredSession { id, new }) = &half.taken {
+                identity.set(Bytes::some(id));
                 place.set(Bytes::some(&new.session));
-                expires.set(new.expires.as_secs());
+                expires.set(new.expires);
             }
             Ok(())
         })
