@@ -1461,8 +1461,10 @@ tercel_status tercel_connection_take_stored_session(struct tercel_connection *co
                                                     struct tercel_bytes *session,
                                                     uint64_t *expires);
 
-// Client: answers TERCEL_EVENT_CERTIFICATE_REQUESTED with a credential, whose key is in the
-// library, or declines with NULL. Appends the messages to the output.
+// Client: answers TERCEL_EVENT_CERTIFICATE_REQUESTED with a credential, whose key is in the library,
+// or declines with NULL. Appends the messages to the output. After a split, it is a function of the
+// sending half. Several requests are answered in the order of their events. After an error of the
+// class TERCEL_CLASS_MISUSE, the request remains to be answered.
 tercel_status tercel_connection_authenticate(struct tercel_connection *connection,
                                              const struct tercel_credential *credential,
                                              struct tercel_output *output);

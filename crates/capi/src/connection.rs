@@ -2,7 +2,8 @@
 
 use core::ffi::c_char;
 use core::ptr;
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tercel::client::CertificateRequested;
 use tercel::server::{CertificateRequester, ClientAuth as CoreClientAuth, ClientCertificate};
@@ -25,8 +26,8 @@ use crate::input::Input;
 use crate::output::Output;
 use crate::sessions::{GivenSessions, NewSession};
 use crate::status::codes::{
-    TERCEL_MISUSE_INVALID_ARGUMENT, TERCEL_MISUSE_NO_CERTIFICATE_REQUEST,
-    TERCEL_MISUSE_UNKNOWN_NUMBER, TERCEL_MISUSE_WRONG_HALF,
+    TERCEL_MISUSE_INVALID_ARGUMENT, TERCEL_MISUSE_KEY_NOT_LOCAL,
+    TERCEL_MISUSE_NO_CERTIFICATE_REQUEST, TERCEL_MISUSE_UNKNOWN_NUMBER, TERCEL_MISUSE_WRONG_HALF,
 };
 use crate::status::{self, Status};
 
@@ -48,9 +49,36 @@ struct Sending {
     exporter: Exporter,
     early_exporter: Option<Box<Exporter>>,
     requester: Option<CertificateRequester>,
+    requests: Requests,
     /// Sessions for a server's application to store, last first.
     stored: Vec<StoredSession>,
     taken: Option<StoredSession>,
+}
+
+/// Requests that a client has not answered, in the order of their events. The receiving half adds
+/// them, the sending one answers them.
+#[derive(Clone, Default)]
+struct Requests(Arc<Mutex<VecDeque<CertificateRequested>>>);
+
+impl Requests {
+    fn open(&self) -> MutexGuard<'_, VecDeque<CertificateRequested>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the first request if it can be answered with this credential.
+    fn take_for(&self, credential: Option<&tercel::Credential>) -> Result<CertificateRequested> {
+        let mut requests = self.open();
+        let request = requests.front().ok_or(TERCEL_MISUSE_NO_CERTIFICATE_REQUEST)?;
+        if let Some(credential) = credential {
+            if credential.is_remote() {
+                return Err(TERCEL_MISUSE_KEY_NOT_LOCAL);
+            }
+            if request.request().scheme_for(credential).is_none() {
+                return Err(TERCEL_MISUSE_INVALID_ARGUMENT);
+            }
+        }
+        requests.pop_front().ok_or(TERCEL_MISUSE_NO_CERTIFICATE_REQUEST)
+    }
 }
 
 /// A session for a server's application, which is wiped when it is dropped.
@@ -74,7 +102,7 @@ struct Receiving {
     taken: Option<NewSession>,
     /// The rest of a record that did not fit in the caller's memory.
     rest: Rest,
-    request: Option<CertificateRequested>,
+    requests: Requests,
     client_certificate: Option<ClientCertificate>,
 }
 
@@ -109,12 +137,14 @@ impl Connection {
         let CoreConnection { sender, receiver, mut info, exporter, early_exporter, requester } =
             connection;
         let stored = info.take_new_sessions().into_iter().rev().map(Into::into).collect();
+        let requests = Requests::default();
         let state = State {
             sending: Some(Sending {
                 sender,
                 exporter,
                 early_exporter,
                 requester,
+                requests: requests.clone(),
                 stored,
                 taken: None,
             }),
@@ -123,7 +153,7 @@ impl Connection {
                 sessions,
                 taken: None,
                 rest: Rest::default(),
-                request: None,
+                requests,
                 client_certificate: None,
             }),
             error: String::new(),
@@ -327,7 +357,7 @@ impl Receiving {
     }
 
     fn requested(&mut self, request: CertificateRequested) -> Event {
-        self.request = Some(request);
+        self.requests.open().push_back(request);
         TERCEL_EVENT_CERTIFICATE_REQUESTED
     }
 
@@ -589,8 +619,10 @@ pub unsafe extern "C" fn tercel_connection_take_stored_session(
     })
 }
 
-/// Client: answers TERCEL_EVENT_CERTIFICATE_REQUESTED with a credential, whose key is in the
-/// library, or declines with NULL. Appends the messages to the output.
+/// Client: answers TERCEL_EVENT_CERTIFICATE_REQUESTED with a credential, whose key is in the library,
+/// or declines with NULL. Appends the messages to the output. After a split, it is a function of the
+/// sending half. Several requests are answered in the order of their events. After an error of the
+/// class TERCEL_CLASS_MISUSE, the request remains to be answered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_authenticate(
     connection: *mut Connection,
@@ -602,9 +634,8 @@ pub unsafe extern "C" fn tercel_connection_authenticate(
         let credential = if credential.is_null() { None } else { Some(shared::get(credential)?) };
         with(connection, |state| {
             with(output, |output| {
-                let request = state.receiving()?.request.take();
-                let request = request.ok_or(TERCEL_MISUSE_NO_CERTIFICATE_REQUEST)?;
                 let credential = credential.as_ref().map(|credential| &credential.0);
+                let request = state.sending()?.requests.take_for(credential.map(Arc::as_ref))?;
                 state.send(|half| half.sender.authenticate(request, credential, output.bytes()))
             })
         })

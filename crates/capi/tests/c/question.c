@@ -342,13 +342,29 @@ static void later_certificates(void) {
            tercel_connection_authenticate(pair.client.connection, credential, pair.client.output));
     EXPECT(TERCEL_MISUSE_UNKNOWN_NUMBER,
            tercel_connection_request_certificate(pair.server.connection, 7, pair.server.output));
+    const tercel_credential *external;
+    memory chain = material("client.pem");
+    EXPECT(TERCEL_OK, tercel_credential_external(chain.data, chain.len, &external));
+    drop(&chain);
+    tercel_connection *receiving = pair.client.connection;
     for (int declines = 0; declines < 2; declines++) {
+        if (declines) {
+            // One half receives the request, the other one answers it.
+            EXPECT(TERCEL_OK, tercel_connection_split(pair.client.connection, &receiving));
+        }
         EXPECT(TERCEL_OK, tercel_connection_request_certificate(pair.server.connection, TERCEL_CLIENT_AUTH_OPTIONAL,
                                                                 pair.server.output));
         deliver(pair.server.output, pair.client.input);
         EXPECT(TERCEL_OK,
-               tercel_connection_open(pair.client.connection, pair.client.input, out, sizeof out, &filled, &event));
+               tercel_connection_open(receiving, pair.client.input, out, sizeof out, &filled, &event));
         CHECK(event == TERCEL_EVENT_CERTIFICATE_REQUESTED);
+        // The request remains after each misuse.
+        EXPECT(TERCEL_MISUSE_KEY_NOT_LOCAL,
+               tercel_connection_authenticate(pair.client.connection, external, pair.client.output));
+        EXPECT(TERCEL_MISUSE_NULL_POINTER, tercel_connection_authenticate(pair.client.connection, credential, NULL));
+        if (declines) {
+            EXPECT(TERCEL_MISUSE_WRONG_HALF, tercel_connection_authenticate(receiving, NULL, pair.client.output));
+        }
         EXPECT(TERCEL_OK, tercel_connection_authenticate(pair.client.connection, declines ? NULL : credential,
                                                          pair.client.output));
         deliver(pair.client.output, pair.server.input);
@@ -358,6 +374,8 @@ static void later_certificates(void) {
         CHECK((tercel_connection_client_certificate(pair.server.connection, 0).len > 100) == !declines);
         CHECK(tercel_connection_client_certificate(pair.server.connection, 1).data == NULL);
     }
+    tercel_connection_free(receiving);
+    tercel_credential_release(external);
     tercel_credential_release(credential);
     free_pair(&pair);
     tercel_config_release(client);

@@ -65,6 +65,13 @@ pub(crate) enum Key {
 }
 
 impl Credential {
+    /// Returns whether the private key is outside of the process, so that each signature is a
+    /// question.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        matches!(self.key, Key::Remote)
+    }
+
     /// Creates a credential from a chain, leaf first, and its private key (PKCS#8, PKCS#1 or SEC1).
     ///
     /// # Errors
