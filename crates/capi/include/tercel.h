@@ -1681,7 +1681,8 @@ void tercel_psk_release(const struct tercel_psk *psk);
 tercel_question tercel_handshake_question(const struct tercel_handshake *handshake);
 
 // Returns bytes of the open question. If the field is absent, or has no value at this index, data
-// is NULL. The bytes are valid until the question is answered, also for other threads.
+// is NULL. The bytes are valid until the question is answered, also for other threads, or until the
+// handshake fails or is freed.
 struct tercel_bytes tercel_question_bytes(const struct tercel_handshake *handshake,
                                           tercel_field field,
                                           size_t index);
@@ -1771,10 +1772,12 @@ const char *tercel_status_text(tercel_status status);
 // there is none. The library sends the alert itself.
 int32_t tercel_status_alert(tercel_status status);
 
-// Creates keys for the servers of this process, which replaces them after each period. A ticket
-// can be used for up to two periods. Configurations without tickets of their own have such keys
-// with a period of six hours.
-tercel_status tercel_tickets_rotating(uint32_t period_seconds, const struct tercel_tickets **tickets);
+// Creates keys for the servers of this process, which replaces them after each period. A ticket can
+// be used for up to two periods. The first period begins when the first configuration with these keys
+// is built; configurations that share keys need clocks with the same time. Configurations without tickets of their own have such keys with a
+// period of six hours.
+tercel_status tercel_tickets_rotating(uint32_t period_seconds,
+                                      const struct tercel_tickets **tickets);
 
 // Creates keys that several processes share. The caller distributes them, and replaces them with
 // tercel_tickets_set_keys.

@@ -2,9 +2,10 @@
 
 use core::ptr;
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use tercel::clock::{Clock, SystemClock};
+use tercel::error::ConfigError;
+use tercel::pki_types::UnixTime;
 use tercel::session::{RotatingTickets, SharedTickets, TicketKeySet, TicketSealer};
 
 use crate::entry::pointers::{self, Place};
@@ -13,15 +14,38 @@ use crate::status::codes::{TERCEL_MISUSE_INVALID_ARGUMENT, TERCEL_MISUSE_ZERO_LE
 use crate::status::{self, Status};
 
 /// Keys that encrypt session tickets, shared by any number of configurations and threads.
-pub struct Tickets {
-    pub(crate) sealer: Arc<dyn TicketSealer>,
-    /// The keys, if the caller replaces them.
-    shared: Option<Arc<SharedTickets>>,
+pub enum Tickets {
+    /// Keys that are replaced after this period. The first one is made for the first configuration,
+    /// with the time of its clock.
+    Rotating(Duration, OnceLock<Arc<RotatingTickets>>),
+    /// Keys that the caller replaces.
+    Shared(Arc<SharedTickets>),
 }
 
-/// Creates keys for the servers of this process, which replaces them after each period. A ticket
-/// can be used for up to two periods. Configurations without tickets of their own have such keys
-/// with a period of six hours.
+impl Tickets {
+    /// Returns the sealer for a configuration, whose clock shows this time.
+    pub(crate) fn sealer(
+        &self,
+        now: UnixTime,
+    ) -> core::result::Result<Arc<dyn TicketSealer>, ConfigError> {
+        match self {
+            Self::Shared(tickets) => Ok(Arc::clone(tickets) as _),
+            Self::Rotating(period, started) => {
+                if let Some(tickets) = started.get() {
+                    return Ok(Arc::clone(tickets) as _);
+                }
+                let new = RotatingTickets::with_period(*period, now);
+                let new = Arc::new(new.map_err(|_| ConfigError::Random)?);
+                Ok(Arc::clone(started.get_or_init(|| new)) as _)
+            }
+        }
+    }
+}
+
+/// Creates keys for the servers of this process, which replaces them after each period. A ticket can
+/// be used for up to two periods. The first period begins when the first configuration with these keys
+/// is built; configurations that share keys need clocks with the same time. Configurations without tickets of their own have such keys with a
+/// period of six hours.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_tickets_rotating(
     period_seconds: u32,
@@ -34,9 +58,7 @@ pub unsafe extern "C" fn tercel_tickets_rotating(
             return Err(TERCEL_MISUSE_ZERO_LENGTH);
         }
         let period = Duration::from_secs(period_seconds.into());
-        let tickets = RotatingTickets::with_period(period, SystemClock.now());
-        let sealer = Arc::new(tickets.map_err(status::of_crypto)?);
-        place.set(shared::new(Tickets { sealer, shared: None }));
+        place.set(shared::new(Tickets::Rotating(period, OnceLock::new())));
         Ok(())
     })
 }
@@ -65,7 +87,7 @@ pub unsafe extern "C" fn tercel_tickets_shared(
         }
         let keys = keys.map_err(status::of_ticket_keys)?;
         let tickets = Arc::new(SharedTickets::new(&keys, lifetime));
-        place.set(shared::new(Tickets { sealer: tickets.clone(), shared: Some(tickets) }));
+        place.set(shared::new(Tickets::Shared(tickets)));
         Ok(())
     })
 }
@@ -80,7 +102,9 @@ pub unsafe extern "C" fn tercel_tickets_set_keys(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let tickets = shared::get(tickets)?;
-        let shared = tickets.shared.as_ref().ok_or(TERCEL_MISUSE_INVALID_ARGUMENT)?;
+        let Tickets::Shared(shared) = &*tickets else {
+            return Err(TERCEL_MISUSE_INVALID_ARGUMENT);
+        };
         let keys = TicketKeySet::from_bytes(pointers::slice(keys, len)?);
         shared.set_keys(&keys.map_err(status::of_ticket_keys)?);
         Ok(())

@@ -184,7 +184,7 @@ pub unsafe extern "C" fn tercel_config_builder_set_tickets(
             if settings.side == TERCEL_CLIENT {
                 return Err(TERCEL_MISUSE_WRONG_SIDE);
             }
-            settings.tickets = Some(Arc::clone(&tickets.sealer));
+            settings.tickets = Some(tickets);
             Ok(())
         })
     })

@@ -9,14 +9,16 @@ use tercel::client::ClientConfigBuilder;
 use tercel::clock::{Clock, SystemClock};
 use tercel::error::ConfigError;
 use tercel::key_log::KeyLog;
+use tercel::pki_types::UnixTime;
 use tercel::server::{ClientAuth, ServerConfigBuilder};
-use tercel::session::{AdmitEarlyData, ReplayGuard, TicketSealer};
+use tercel::session::{AdmitEarlyData, ReplayGuard};
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use tercel::{ClientConfig, Padding, Policy, ServerConfig};
 
 use super::Config;
 use super::codes::*;
 use crate::psk::{Psk, ServerKeys};
+use crate::tickets::Tickets;
 
 /// What was set so far.
 pub struct Settings {
@@ -27,7 +29,7 @@ pub struct Settings {
     pub(super) session_context: Vec<u8>,
     pub(super) roots: Option<tercel::pki::Roots>,
     pub(super) credentials: Vec<Arc<tercel::Credential>>,
-    pub(super) tickets: Option<Arc<dyn TicketSealer>>,
+    pub(super) tickets: Option<Arc<Tickets>>,
     pub(super) psks: Vec<Arc<Psk>>,
     pub(super) questions: Questions,
     pub(super) key_log: Option<Arc<dyn KeyLog>>,
@@ -221,7 +223,7 @@ impl Settings {
                 builder.find_pre_shared_key(Policy::Here(Arc::new(ServerKeys(keys.collect()))));
         }
         builder = self.client_auth(builder)?;
-        builder = self.server_sessions(builder);
+        builder = self.server_sessions(builder)?;
         let switches: [Switch<ServerConfigBuilder>; 5] = [
             (TERCEL_OPTION_PREFER_CLIENT_ORDER, ServerConfigBuilder::prefer_client_order),
             (TERCEL_OPTION_IGNORE_UNKNOWN_ALPN, ServerConfigBuilder::ignore_unknown_alpn),
@@ -257,9 +259,12 @@ impl Settings {
         }
     }
 
-    fn server_sessions(&self, mut builder: ServerConfigBuilder) -> ServerConfigBuilder {
+    fn server_sessions(
+        &self,
+        mut builder: ServerConfigBuilder,
+    ) -> Result<ServerConfigBuilder, ConfigError> {
         if let Some(tickets) = &self.tickets {
-            builder = builder.tickets(Arc::clone(tickets));
+            builder = builder.tickets(tickets.sealer(self.now())?);
         }
         if self.asks(TERCEL_ASK_FIND_SESSION) {
             builder = builder.session_store(Policy::Ask);
@@ -284,7 +289,12 @@ impl Settings {
         if let Some(bytes) = self.number(TERCEL_OPTION_EARLY_DATA).filter(|bytes| *bytes > 0) {
             builder = builder.early_data(bytes, self.replay_guard(window));
         }
-        builder
+        Ok(builder)
+    }
+
+    /// The time of the configuration's clock.
+    fn now(&self) -> UnixTime {
+        self.clock.as_ref().map_or_else(|| SystemClock.now(), |clock| clock.now())
     }
 
     fn replay_guard(&self, window: Duration) -> Policy<dyn AdmitEarlyData> {
@@ -292,8 +302,8 @@ impl Settings {
             return Policy::Ask;
         }
         let capacity = self.number(TERCEL_OPTION_REPLAY_GUARD_CAPACITY).unwrap_or(DEFAULT_CAPACITY);
-        let now = self.clock.as_ref().map_or_else(|| SystemClock.now(), |clock| clock.now());
-        Policy::Here(Arc::new(ReplayGuard::for_freshness_window(capacity, now, window)))
+        let guard = ReplayGuard::for_freshness_window(capacity, self.now(), window);
+        Policy::Here(Arc::new(guard))
     }
 
     fn credentials(&self) -> Arc<Credentials> {

@@ -49,8 +49,13 @@ impl Progress {
         }
     }
 
-    /// Remembers the text of an error, and returns its code.
+    /// Remembers the text of an error, and returns its code. A failed handshake has no open question.
     pub(crate) fn fail(&mut self, error: Error) -> Status {
+        if !matches!(error, Error::Misuse(_)) {
+            self.question = None;
+            self.view = None;
+            self.verdict = None;
+        }
         self.error = match self.handshake.refusal() {
             Some(refusal) if matches!(error, Error::Refused(_)) => refusal.to_string(),
             _ => error.to_string(),

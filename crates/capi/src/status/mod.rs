@@ -129,10 +129,6 @@ pub(crate) fn of_roots(error: RootsError) -> Status {
     }
 }
 
-pub(crate) fn of_crypto(error: CryptoError) -> Status {
-    of(error.into())
-}
-
 /// Finds the code of an error's variant.
 fn code<E>(table: &[(Status, E)], error: &E) -> Option<Status> {
     let same = |row: &&(Status, E)| discriminant(&row.1) == discriminant(error);

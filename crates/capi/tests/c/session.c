@@ -280,7 +280,47 @@ static void shared_tickets(void) {
     tercel_config_release(client);
 }
 
+static uint64_t time_of_server;
+
+static uint64_t server_clock(void *context) {
+    (void)context;
+    return time_of_server;
+}
+
+// Whether a connection is resumed. Its tickets are read.
+static int resumes(const tercel_config *client, const tercel_config *server) {
+    pair pair = new_pair(client, server);
+    run_connected(&pair);
+    send_text(&pair.client, &pair.server, "hello");
+    send_text(&pair.server, &pair.client, "hello");
+    int resumed = tercel_connection_fact(pair.server.connection, TERCEL_FACT_RESUMED) == 1;
+    free_pair(&pair);
+    return resumed;
+}
+
+// Keys are replaced by the clock of the configuration, which differs much from the system's.
+static void rotating_tickets(void) {
+    const tercel_tickets *tickets;
+    const tercel_config *client = test_config(TERCEL_CLIENT), *server;
+    tercel_config_builder *builder = test_builder(TERCEL_SERVER);
+    time_of_server = 1000000000;
+    EXPECT(TERCEL_OK, tercel_tickets_rotating(60, &tickets));
+    EXPECT(TERCEL_MISUSE_INVALID_ARGUMENT, tercel_tickets_set_keys(tickets, (const uint8_t *)"x", 1));
+    EXPECT(TERCEL_OK, tercel_config_builder_set_tickets(builder, tickets));
+    EXPECT(TERCEL_OK, tercel_config_builder_set_clock(builder, server_clock, NULL));
+    tercel_tickets_release(tickets);
+    server = built(builder);
+    CHECK(!resumes(client, server));
+    time_of_server += 30;
+    CHECK(resumes(client, server));
+    time_of_server += 400;
+    CHECK(!resumes(client, server));
+    tercel_config_release(client);
+    tercel_config_release(server);
+}
+
 void session_tests(void) {
+    rotating_tickets();
     for (uint16_t version = 0x0303; version <= 0x0304; version++) {
         given_sessions(version);
         stored_sessions(version);

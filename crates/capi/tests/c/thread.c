@@ -212,6 +212,19 @@ void thread_tests(void) {
     pair.answer = answers_elsewhere;
     run_connected(&pair);
     free_pair(&pair);
+
+    // The end of the handshake ends its question.
+    pair = new_pair(client_config, server_config);
+    step(&pair, &pair.client, &pair.server);
+    step(&pair, &pair.server, &pair.client);
+    endpoint *client = &pair.client;
+    EXPECT(TERCEL_OK, tercel_handshake_advance(client->handshake, client->input, client->output, &client->next));
+    CHECK(tercel_handshake_question(pair.client.handshake) == TERCEL_QUESTION_VERIFY_PEER);
+    EXPECT(TERCEL_TRUNCATED, tercel_handshake_end_of_input(pair.client.handshake));
+    CHECK(tercel_handshake_question(pair.client.handshake) == TERCEL_QUESTION_NONE);
+    CHECK(tercel_question_bytes(pair.client.handshake, TERCEL_FIELD_CERTIFICATE, 0).data == NULL);
+    EXPECT(TERCEL_MISUSE_NO_SUCH_QUESTION, tercel_answer_peer(pair.client.handshake, TERCEL_OK, NULL, 0));
+    free_pair(&pair);
     tercel_config_release(client_config);
     tercel_config_release(server_config);
 }
