@@ -15,6 +15,15 @@
 // - A function returns a tercel_status, or its value. NULL pointers, zero lengths and unknown numbers,
 //   where the function does not allow them, are errors of the class TERCEL_CLASS_MISUSE; a function that
 //   returns a value then returns NULL or 0. After an error, results have the values NULL or 0.
+// - Three things are not checked. A handle is one that this library returned, of the parameter's type,
+//   and not freed. A pointer with a length refers to as many bytes or elements, which nothing else
+//   writes during the call, and, for an output, nothing else reads. A pointer for a result refers to a
+//   variable of its type.
+// - What a function writes to, memory of the caller or of an input or output, does not overlap other
+//   arguments: otherwise it does nothing, and returns TERCEL_MISUSE_OVERLAP.
+// - A callback returns: an exception of C++ or a longjmp that leaves it has undefined behavior. It does
+//   not use the handles of the function that called it. If it frees one, that happens at the end of the
+//   function.
 // - Input is a pointer and a length, and is copied. Bytes that the library returns belong to a handle;
 //   the caller frees nothing but handles. Texts for people are NUL-terminated.
 // - Functions are added to later versions, and never changed or removed. The same holds for the
@@ -85,8 +94,9 @@ typedef uint32_t tercel_questions;
 // with the bytes in hexadecimal. The label is NUL-terminated, the random has 32 bytes. For
 // debugging only: the secrets suffice to decrypt the connection.
 //
-// Threads may call the function at once. The pointers are valid during the call. It must not use the
-// handles of the connection, but may free them.
+// Threads may call the function at once. The pointers are valid during the call. It must return:
+// no exception and no longjmp may leave it. It must not use the handles of the connection, but may
+// free them.
 typedef void (*tercel_key_log_function)(void *context,
                                         const char *label,
                                         const uint8_t *random,
@@ -94,7 +104,8 @@ typedef void (*tercel_key_log_function)(void *context,
                                         size_t secret_len);
 
 // Returns the current time in seconds since 1970. Threads may call the function at once. It must
-// not use the handles of the connection.
+// return: no exception and no longjmp may leave it. It must not use the handles of the connection or
+// of the builder, but may free them.
 typedef uint64_t (*tercel_clock_function)(void *context);
 
 // What tercel_connection_open found.
@@ -1380,7 +1391,9 @@ tercel_status tercel_connection_open(struct tercel_connection *connection,
                                      tercel_event *event);
 
 // Decrypts the next record in place, without a copy. For TERCEL_EVENT_DATA, stores the data, which
-// is valid until the next function with this input. The rules of tercel_connection_open apply.
+// is valid until the next function with this input or this connection that receives, parks or frees:
+// it is in the input, or in the connection if tercel_connection_open has kept it. The rules of
+// tercel_connection_open apply.
 tercel_status tercel_connection_open_in_place(struct tercel_connection *connection,
                                               struct tercel_input *input,
                                               struct tercel_bytes *data,

@@ -12,8 +12,9 @@ use tercel::pki_types::UnixTime;
 /// with the bytes in hexadecimal. The label is NUL-terminated, the random has 32 bytes. For
 /// debugging only: the secrets suffice to decrypt the connection.
 ///
-/// Threads may call the function at once. The pointers are valid during the call. It must not use the
-/// handles of the connection, but may free them.
+/// Threads may call the function at once. The pointers are valid during the call. It must return:
+/// no exception and no longjmp may leave it. It must not use the handles of the connection, but may
+/// free them.
 pub type KeyLogFunction = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -25,7 +26,8 @@ pub type KeyLogFunction = Option<
 >;
 
 /// Returns the current time in seconds since 1970. Threads may call the function at once. It must
-/// not use the handles of the connection.
+/// return: no exception and no longjmp may leave it. It must not use the handles of the connection or
+/// of the builder, but may free them.
 pub type ClockFunction = Option<unsafe extern "C" fn(context: *mut c_void) -> u64>;
 
 /// A function of the caller, and the pointer that it is called with.

@@ -368,7 +368,9 @@ impl Receiving {
 }
 
 /// Decrypts the next record in place, without a copy. For TERCEL_EVENT_DATA, stores the data, which
-/// is valid until the next function with this input. The rules of tercel_connection_open apply.
+/// is valid until the next function with this input or this connection that receives, parks or frees:
+/// it is in the input, or in the connection if tercel_connection_open has kept it. The rules of
+/// tercel_connection_open apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_open_in_place(
     connection: *mut Connection,

@@ -82,8 +82,8 @@ fn the_symbols_are_those_of_the_header() {
     compare("libtercel.map", &map(&functions));
 }
 
-/// Programs that were built with an older header run with this library: declarations are only added.
-/// The list is the one of version 0 of the ABI, whose symbols have the version `TERCEL_0`.
+/// Programs that were built with an older header run with this library: declarations are only
+/// added. The list is the one of version 0 of the ABI, whose symbols have the version `TERCEL_0`.
 #[test]
 fn the_abi_only_grows() {
     let path = root().join("abi-0.txt");
@@ -101,8 +101,8 @@ fn the_abi_only_grows() {
     assert!(new.is_empty(), "not in abi-0.txt, which RENEW=1 adds: {new:#?}");
 }
 
-/// Each name that `cbindgen.toml` gives to a type is the one of a single type. cbindgen knows types by
-/// their last name only, also private ones, and would declare another type of that name instead.
+/// Each name that `cbindgen.toml` gives to a type is the one of a single type. cbindgen knows types
+/// by their last name only, also private ones, and would declare another type of that name instead.
 #[test]
 fn the_types_have_different_names() {
     let config = fs::read_to_string(root().join("cbindgen.toml")).unwrap();

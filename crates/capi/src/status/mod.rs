@@ -14,7 +14,6 @@ use std::sync::OnceLock;
 
 use tercel::Error;
 use tercel::certificates::CredentialError;
-use tercel::crypto::CryptoError;
 use tercel::error::{ConfigError, PeerError};
 use tercel::pki::{PemError, RefusalReason, RootsError};
 use tercel::psk::PreSharedKeyError;
