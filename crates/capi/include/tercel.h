@@ -104,8 +104,8 @@ typedef void (*tercel_key_log_function)(void *context,
                                         size_t secret_len);
 
 // Returns the current time in seconds since 1970. Threads may call the function at once. It must
-// return: no exception and no longjmp may leave it. It must not use the handles of the connection or
-// of the builder, but may free them.
+// return: no exception and no longjmp may leave it. It must not use the handles of the connection
+// or of the builder, but may free them.
 typedef uint64_t (*tercel_clock_function)(void *context);
 
 // What tercel_connection_open found.
@@ -1391,9 +1391,9 @@ tercel_status tercel_connection_open(struct tercel_connection *connection,
                                      tercel_event *event);
 
 // Decrypts the next record in place, without a copy. For TERCEL_EVENT_DATA, stores the data, which
-// is valid until the next function with this input or this connection that receives, parks or frees:
-// it is in the input, or in the connection if tercel_connection_open has kept it. The rules of
-// tercel_connection_open apply.
+// is valid until the next function with this input or this connection that receives, parks or
+// frees: it is in the input, or in the connection if tercel_connection_open has kept it. The rules
+// of tercel_connection_open apply.
 tercel_status tercel_connection_open_in_place(struct tercel_connection *connection,
                                               struct tercel_input *input,
                                               struct tercel_bytes *data,
@@ -1440,13 +1440,13 @@ tercel_status tercel_connection_export_early(const struct tercel_connection *con
                                              uint8_t *out,
                                              size_t len);
 
-// Returns a fact that is a number; 0 if it is absent. Both halves have all facts, and any thread can
-// read them, also while another one uses the connection.
+// Returns a fact that is a number; 0 if it is absent. Both halves have all facts, and any thread
+// can read them, also while another one uses the connection.
 uint64_t tercel_connection_fact(const struct tercel_connection *connection, tercel_fact fact);
 
 // Returns a fact that consists of bytes; data is NULL if it is absent, or has no value at this
-// index. Facts with one value have it at index 0. They are valid until this handle is freed. Any thread
-// can read them, as tercel_connection_fact.
+// index. Facts with one value have it at index 0. They are valid until this handle is freed. Any
+// thread can read them, as tercel_connection_fact.
 struct tercel_bytes tercel_connection_fact_bytes(const struct tercel_connection *connection,
                                                  tercel_fact fact,
                                                  size_t index);
@@ -1474,10 +1474,10 @@ tercel_status tercel_connection_take_stored_session(struct tercel_connection *co
                                                     struct tercel_bytes *session,
                                                     uint64_t *expires);
 
-// Client: answers TERCEL_EVENT_CERTIFICATE_REQUESTED with a credential, whose key is in the library,
-// or declines with NULL. Appends the messages to the output. After a split, it is a function of the
-// sending half. Several requests are answered in the order of their events. After an error of the
-// class TERCEL_CLASS_MISUSE, the request remains to be answered.
+// Client: answers TERCEL_EVENT_CERTIFICATE_REQUESTED with a credential, whose key is in the
+// library, or declines with NULL. Appends the messages to the output. After a split, it is a
+// function of the sending half. Several requests are answered in the order of their events. After
+// an error of the class TERCEL_CLASS_MISUSE, the request remains to be answered.
 tercel_status tercel_connection_authenticate(struct tercel_connection *connection,
                                              const struct tercel_credential *credential,
                                              struct tercel_output *output);
@@ -1496,10 +1496,10 @@ struct tercel_bytes tercel_connection_client_certificate(const struct tercel_con
 // Frees memory of a connection that is idle. The next function with the connection restores it.
 tercel_status tercel_connection_park(struct tercel_connection *connection);
 
-// Moves the receiving half of a connection to a handle of its own, so that one thread can send while
-// another receives. The first handle keeps the sending half and the exporter; both have the facts. Both
-// have to be freed. tercel_connection_flush is a function of the sending half: call it when the receiving one
-// returns an error.
+// Moves the receiving half of a connection to a handle of its own, so that one thread can send
+// while another receives. The first handle keeps the sending half and the exporter; both have the
+// facts. Both have to be freed. tercel_connection_flush is a function of the sending half: call it
+// when the receiving one returns an error.
 tercel_status tercel_connection_split(struct tercel_connection *connection,
                                       struct tercel_connection **receiving);
 
@@ -1607,8 +1607,8 @@ struct tercel_bytes tercel_handshake_early_data(const struct tercel_handshake *h
 // Server: returns a fact that is a number, while the client sends early data; 0 otherwise.
 uint64_t tercel_handshake_fact(const struct tercel_handshake *handshake, tercel_fact fact);
 
-// Server: returns a fact that consists of bytes, while the client sends early data; none otherwise.
-// They are valid until the handshake is advanced or freed.
+// Server: returns a fact that consists of bytes, while the client sends early data; none
+// otherwise. They are valid until the handshake is advanced or freed.
 struct tercel_bytes tercel_handshake_fact_bytes(const struct tercel_handshake *handshake,
                                                 tercel_fact fact,
                                                 size_t index);
@@ -1637,8 +1637,8 @@ uint8_t *tercel_input_space(struct tercel_input *input, size_t *len);
 // most the length that tercel_input_space returned; 0 is allowed.
 tercel_status tercel_input_filled(struct tercel_input *input, size_t count);
 
-// Appends a copy of these bytes, for callers that already have them in memory, which is not memory of
-// this buffer.
+// Appends a copy of these bytes, for callers that already have them in memory, which is not memory
+// of this buffer.
 tercel_status tercel_input_append(struct tercel_input *input, const uint8_t *data, size_t len);
 
 // Returns the bytes that are not consumed yet. After the end of a connection these are bytes of
@@ -1694,8 +1694,8 @@ void tercel_psk_release(const struct tercel_psk *psk);
 tercel_question tercel_handshake_question(const struct tercel_handshake *handshake);
 
 // Returns bytes of the open question. If the field is absent, or has no value at this index, data
-// is NULL. The bytes are valid until the question is answered, also for other threads, or until the
-// handshake fails or is freed.
+// is NULL. The bytes are valid until the question is answered, also for other threads, or until
+// the handshake fails or is freed.
 struct tercel_bytes tercel_question_bytes(const struct tercel_handshake *handshake,
                                           tercel_field field,
                                           size_t index);
@@ -1785,12 +1785,11 @@ const char *tercel_status_text(tercel_status status);
 // there is none. The library sends the alert itself.
 int32_t tercel_status_alert(tercel_status status);
 
-// Creates keys for the servers of this process, which replaces them after each period. A ticket can
-// be used for up to two periods. The first period begins when the first configuration with these keys
-// is built; configurations that share keys need clocks with the same time. Configurations without tickets of their own have such keys with a
-// period of six hours.
-tercel_status tercel_tickets_rotating(uint32_t period_seconds,
-                                      const struct tercel_tickets **tickets);
+// Creates keys for the servers of this process, which replaces them after each period. A ticket
+// can be used for up to two periods. The first period begins when the first configuration with
+// these keys is built; configurations that share keys need clocks with the same time.
+// Configurations without tickets of their own have such keys with a period of six hours.
+tercel_status tercel_tickets_rotating(uint32_t period_seconds, const struct tercel_tickets **tickets);
 
 // Creates keys that several processes share. The caller distributes them, and replaces them with
 // tercel_tickets_set_keys.

@@ -26,8 +26,8 @@ pub type KeyLogFunction = Option<
 >;
 
 /// Returns the current time in seconds since 1970. Threads may call the function at once. It must
-/// return: no exception and no longjmp may leave it. It must not use the handles of the connection or
-/// of the builder, but may free them.
+/// return: no exception and no longjmp may leave it. It must not use the handles of the connection
+/// or of the builder, but may free them.
 pub type ClockFunction = Option<unsafe extern "C" fn(context: *mut c_void) -> u64>;
 
 /// A function of the caller, and the pointer that it is called with.

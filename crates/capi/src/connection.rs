@@ -368,9 +368,9 @@ impl Receiving {
 }
 
 /// Decrypts the next record in place, without a copy. For TERCEL_EVENT_DATA, stores the data, which
-/// is valid until the next function with this input or this connection that receives, parks or frees:
-/// it is in the input, or in the connection if tercel_connection_open has kept it. The rules of
-/// tercel_connection_open apply.
+/// is valid until the next function with this input or this connection that receives, parks or
+/// frees: it is in the input, or in the connection if tercel_connection_open has kept it. The rules
+/// of tercel_connection_open apply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_open_in_place(
     connection: *mut Connection,
@@ -541,8 +541,8 @@ pub unsafe extern "C" fn tercel_connection_export_early(
     })
 }
 
-/// Returns a fact that is a number; 0 if it is absent. Both halves have all facts, and any thread can
-/// read them, also while another one uses the connection.
+/// Returns a fact that is a number; 0 if it is absent. Both halves have all facts, and any thread
+/// can read them, also while another one uses the connection.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_fact(connection: *const Connection, fact: Fact) -> u64 {
     // SAFETY: the caller's duty.
@@ -550,8 +550,8 @@ pub unsafe extern "C" fn tercel_connection_fact(connection: *const Connection, f
 }
 
 /// Returns a fact that consists of bytes; data is NULL if it is absent, or has no value at this
-/// index. Facts with one value have it at index 0. They are valid until this handle is freed. Any thread
-/// can read them, as tercel_connection_fact.
+/// index. Facts with one value have it at index 0. They are valid until this handle is freed. Any
+/// thread can read them, as tercel_connection_fact.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_fact_bytes(
     connection: *const Connection,
@@ -621,10 +621,10 @@ pub unsafe extern "C" fn tercel_connection_take_stored_session(
     })
 }
 
-/// Client: answers TERCEL_EVENT_CERTIFICATE_REQUESTED with a credential, whose key is in the library,
-/// or declines with NULL. Appends the messages to the output. After a split, it is a function of the
-/// sending half. Several requests are answered in the order of their events. After an error of the
-/// class TERCEL_CLASS_MISUSE, the request remains to be answered.
+/// Client: answers TERCEL_EVENT_CERTIFICATE_REQUESTED with a credential, whose key is in the
+/// library, or declines with NULL. Appends the messages to the output. After a split, it is a
+/// function of the sending half. Several requests are answered in the order of their events. After
+/// an error of the class TERCEL_CLASS_MISUSE, the request remains to be answered.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_authenticate(
     connection: *mut Connection,
@@ -712,10 +712,10 @@ pub unsafe extern "C" fn tercel_connection_park(connection: *mut Connection) -> 
     })
 }
 
-/// Moves the receiving half of a connection to a handle of its own, so that one thread can send while
-/// another receives. The first handle keeps the sending half and the exporter; both have the facts. Both
-/// have to be freed. tercel_connection_flush is a function of the sending half: call it when the receiving one
-/// returns an error.
+/// Moves the receiving half of a connection to a handle of its own, so that one thread can send
+/// while another receives. The first handle keeps the sending half and the exporter; both have the
+/// facts. Both have to be freed. tercel_connection_flush is a function of the sending half: call it
+/// when the receiving one returns an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_split(
     connection: *mut Connection,

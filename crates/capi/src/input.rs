@@ -72,8 +72,8 @@ pub unsafe extern "C" fn tercel_input_filled(input: *mut Input, count: usize) ->
     })
 }
 
-/// Appends a copy of these bytes, for callers that already have them in memory, which is not memory of
-/// this buffer.
+/// Appends a copy of these bytes, for callers that already have them in memory, which is not memory
+/// of this buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_input_append(
     input: *mut Input,

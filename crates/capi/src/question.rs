@@ -43,8 +43,8 @@ pub unsafe extern "C" fn tercel_handshake_question(handshake: *const Handshake) 
 }
 
 /// Returns bytes of the open question. If the field is absent, or has no value at this index, data
-/// is NULL. The bytes are valid until the question is answered, also for other threads, or until the
-/// handshake fails or is freed.
+/// is NULL. The bytes are valid until the question is answered, also for other threads, or until
+/// the handshake fails or is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_question_bytes(
     handshake: *const Handshake,

@@ -42,10 +42,10 @@ impl Tickets {
     }
 }
 
-/// Creates keys for the servers of this process, which replaces them after each period. A ticket can
-/// be used for up to two periods. The first period begins when the first configuration with these keys
-/// is built; configurations that share keys need clocks with the same time. Configurations without tickets of their own have such keys with a
-/// period of six hours.
+/// Creates keys for the servers of this process, which replaces them after each period. A ticket
+/// can be used for up to two periods. The first period begins when the first configuration with
+/// these keys is built; configurations that share keys need clocks with the same time.
+/// Configurations without tickets of their own have such keys with a period of six hours.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_tickets_rotating(
     period_seconds: u32,

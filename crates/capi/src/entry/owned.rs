@@ -13,8 +13,8 @@ use crate::status::codes::{
 ///
 /// A second thread that uses a handle at the same time gets an error, and so does a callback that
 /// uses the handle for which it is called. If a panic interrupted a function, the handle only
-/// returns errors from then on, and can be freed. A handle that is freed during its use, for example
-/// by a callback, exists until the use ends.
+/// returns errors from then on, and can be freed. A handle that is freed during its use, for
+/// example by a callback, exists until the use ends.
 ///
 /// `fixed` does not change: any number of threads can read it, also while the handle is in use.
 pub(crate) struct Owned<T, F = ()> {
@@ -82,7 +82,7 @@ pub(crate) unsafe fn free<H: Handle>(handle: *mut H) -> Result<()> {
     // SAFETY: by this function's contract, the handle is from `new` and not freed.
     let before = unsafe { &*handle }.owned().state.fetch_or(FREED, Ordering::AcqRel);
     match before {
-        // SAFETY: nobody uses the handle, and by this function's contract it is not used again.
+        // SAFETY: the handle is not in use, and by this function's contract it is not used again.
         FREE | POISONED => unsafe { delete(handle) },
         _ => {}
     }
@@ -125,8 +125,8 @@ pub(crate) unsafe fn with_fixed_part<H: Handle, R>(
     if handle.is_null() {
         return Err(TERCEL_MISUSE_NULL_POINTER);
     }
-    // SAFETY: by this function's contract, the handle is from `new` and not freed. The part is never
-    // changed, and its type allows that several threads read it.
+    // SAFETY: by this function's contract, the handle is from `new` and not freed. The part is
+    // never changed, and its type allows that several threads read it.
     body(unsafe { &(*handle).owned().fixed })
 }
 

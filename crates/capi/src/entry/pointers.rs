@@ -34,8 +34,8 @@ pub(crate) unsafe fn slice_or_empty<'a, T>(data: *const T, len: usize) -> Result
 
 /// Memory whose addresses are known, and to which no reference exists yet.
 ///
-/// Functions that write to memory of a handle or of the caller refuse arguments that overlap it, with
-/// [`Memory::separate`], before they make references.
+/// Functions that write to memory of a handle or of the caller refuse arguments that overlap it,
+/// with [`Memory::separate`], before they make references.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     data: *const u8,
@@ -83,9 +83,9 @@ impl Memory {
 
     /// Returns the bytes.
     ///
-    /// # Safety
-    /// The memory is that of `new` or `or_empty`, and nothing writes to it while the result is used:
-    /// [`Self::separate`] was called if this function writes. The rest is the caller's duty.
+    /// # Safety The memory is that of `new` or `or_empty`, and nothing writes to it while the
+    /// result is used: [`Self::separate`] was called if this function writes. The rest is the
+    /// caller's duty.
     pub(crate) unsafe fn read<'a>(self) -> &'a [u8] {
         // SAFETY: the pointer is not NULL, the length is below the maximum, and the rest is this
         // function's contract.
@@ -94,9 +94,9 @@ impl Memory {
 
     /// Returns the memory for output.
     ///
-    /// # Safety
-    /// The memory is that of `new` with a pointer to memory that may be written, and nothing else
-    /// uses it while the result is used: [`Self::separate`] was called. The rest is the caller's duty.
+    /// # Safety The memory is that of `new` with a pointer to memory that may be written, and
+    /// nothing else uses it while the result is used: [`Self::separate`] was called. The rest is
+    /// the caller's duty.
     pub(crate) unsafe fn write<'a>(self) -> &'a mut [u8] {
         // SAFETY: the pointer is not NULL, the length is below the maximum, and the rest is this
         // function's contract. Every value of the memory is a valid `u8`.

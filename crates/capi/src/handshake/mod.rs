@@ -239,8 +239,8 @@ pub unsafe extern "C" fn tercel_handshake_fact(handshake: *const Handshake, fact
     })
 }
 
-/// Server: returns a fact that consists of bytes, while the client sends early data; none otherwise.
-/// They are valid until the handshake is advanced or freed.
+/// Server: returns a fact that consists of bytes, while the client sends early data; none
+/// otherwise. They are valid until the handshake is advanced or freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_handshake_fact_bytes(
     handshake: *const Handshake,

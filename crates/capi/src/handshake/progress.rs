@@ -49,7 +49,8 @@ impl Progress {
         }
     }
 
-    /// Remembers the text of an error, and returns its code. A failed handshake has no open question.
+    /// Remembers the text of an error, and returns its code. A failed handshake has no open
+    /// question.
     pub(crate) fn fail(&mut self, error: Error) -> Status {
         if !matches!(error, Error::Misuse(_)) {
             self.question = None;
