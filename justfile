@@ -27,6 +27,18 @@ test-kernels:
     cargo test -p tercel-crypto -p tercel --lib --tests --features {{ replace("tercel/" + kernels, ",", ",tercel/") }}
     cargo test -p tercel-fuzz-targets --test replay --features kernels -- aes_gcm chacha20_poly1305 rsa_2048
 
+# Test the C interface: header, symbols, and programs in C under AddressSanitizer and Valgrind.
+test-c:
+    tools/test-c.sh
+
+# Build the C library, libtercel.a and libtercel.so, with its header in FOLDER.
+c-library FOLDER="target/c-library" PROFILE="release":
+    tools/c-library.sh {{ quote(FOLDER) }} {{ quote(PROFILE) }}
+
+# Install the C library with cargo-c, below DESTDIR.
+c-install PREFIX="/usr/local" DESTDIR="/" *FLAGS="":
+    tools/c-install.sh {{ quote(PREFIX) }} {{ quote(DESTDIR) }} {{ FLAGS }}
+
 # Check state shared by threads in every interleaving, with loom; MODEL is a part of a model's name.
 loom MODEL="":
     tools/loom.sh {{ quote(MODEL) }}
@@ -92,6 +104,10 @@ fuzz-smoke SECONDS="10":
 # Run BoringSSL's test runner; DIR is its ssl/test/runner, TESTS a file of names or `a;b` patterns.
 bogo DIR TESTS="" *FLAGS="":
     tools/bogo.sh {{ quote(DIR) }} {{ quote(TESTS) }} {{ FLAGS }}
+
+# Run BoringSSL's test runner with the shim in C; the arguments are those of `bogo`.
+bogo-c DIR TESTS="" *FLAGS="":
+    tools/bogo-c.sh {{ quote(DIR) }} {{ quote(TESTS) }} {{ FLAGS }}
 
 # Print how many tests of LIST passed, by group; RESULTS is the runner's `-json-output`.
 bogo-table LIST RESULTS:

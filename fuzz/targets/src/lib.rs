@@ -18,13 +18,17 @@
 //! | MACs and key material, computed in parallel | `lanes.rs` |
 //! | records and signatures by kernels, and by AWS-LC | `kernels.rs` |
 //! | inputs of a terminator and its fleet | `terminator.rs` |
+//! | calls of the C interface | `capi/mod.rs` |
 //!
 //! The modules need the feature `seams` and debug assertions, which `cargo test` and cargo-fuzz
 //! enable.
 
-#![forbid(unsafe_code)]
+// Only `capi`, which calls functions as a program in C does, has `unsafe`.
+#![deny(unsafe_code)]
 #![cfg(all(feature = "seams", debug_assertions))]
 
+#[allow(unsafe_code)]
+mod capi;
 mod chain;
 mod configs;
 mod kernels;
@@ -44,6 +48,7 @@ mod sessions;
 mod terminator;
 mod two_sided;
 
+pub use capi::entry_points;
 pub use chain::chain;
 pub use configs::CONFIGS;
 pub use kernels::{aes_gcm, chacha20_poly1305, rsa_2048};

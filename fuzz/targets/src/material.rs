@@ -36,6 +36,29 @@ pub(crate) fn server() -> Credential {
         .expect("a list of one")
 }
 
+/// The root, the server's chain and the server's key, as PEM.
+pub(crate) fn pem() -> [String; 3] {
+    let chain = format!("{}{}", to_pem("CERTIFICATE", SERVER), to_pem("CERTIFICATE", MIDDLE));
+    [to_pem("CERTIFICATE", ROOT), chain, to_pem("PRIVATE KEY", SERVER_KEY)]
+}
+
+fn to_pem(label: &str, der: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = format!("-----BEGIN {label}-----\n");
+    for line in der.chunks(48) {
+        for part in line.chunks(3) {
+            let bits = part.iter().fold(0, |bits, byte| bits << 8 | u32::from(*byte));
+            let bits = bits << (8 * (3 - part.len()));
+            for at in 0..4 {
+                let letter = usize::try_from(bits >> (18 - 6 * at) & 0x3f).unwrap_or_default();
+                text.push(if at <= part.len() { char::from(LETTERS[letter]) } else { '=' });
+            }
+        }
+        text.push('\n');
+    }
+    text + &format!("-----END {label}-----\n")
+}
+
 /// A server's credential with randomized signatures, for recording only.
 pub(crate) fn rsa_server() -> Credential {
     Credential::new(chain(RSA_SERVER), &key(RSA_SERVER_KEY)).expect("the files fit together")

@@ -128,6 +128,7 @@ targets! {
     aes_gcm
     chacha20_poly1305
     rsa_2048
+    entry_points
 }
 
 #[cfg(unix)]

@@ -96,6 +96,20 @@ impl ClientConfig {
         hash.finish()
     }
 
+    /// Returns a copy of this configuration that stores its sessions in `store`, and takes the
+    /// sessions that it offers from there. A configuration without resumption is copied unchanged.
+    ///
+    /// This is for a store with the sessions of one connection, from which a program that has no
+    /// store shared by all connections takes the sessions as values.
+    #[must_use]
+    pub fn with_session_store(&self, store: Arc<dyn ClientSessionStore>) -> Arc<Self> {
+        let mut config = self.clone();
+        if let Some(current) = &mut config.resumption.store {
+            *current = store;
+        }
+        Arc::new(config)
+    }
+
     /// Creates a builder with secure defaults. It needs roots, another verifier, or pre-shared
     /// keys.
     #[must_use]

@@ -1,5 +1,6 @@
 //! [`ReceiveBuffer`]: received bytes that the record layer has not processed yet.
 
+use core::ops::Range;
 use std::io::{self, Read};
 
 use crate::record::limits;
@@ -46,6 +47,14 @@ impl ReceiveBuffer {
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Returns the addresses of the buffer's memory: consumed and unread bytes, and free space. A
+    /// caller that works with addresses can compare other memory with them.
+    #[must_use]
+    pub fn memory(&self) -> Range<*const u8> {
+        let start = self.bytes.as_ptr();
+        start..start.wrapping_add(self.bytes.capacity())
     }
 
     /// Appends the bytes of one `read` call. Returns their number, 0 at the end of input.

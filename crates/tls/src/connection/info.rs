@@ -85,6 +85,15 @@ pub(crate) struct ColdInfo {
     pre_shared_key: Option<PskReference>,
 }
 
+/// Wipes the sessions that were not taken.
+impl Drop for ColdInfo {
+    fn drop(&mut self) {
+        for new in &mut self.new_sessions {
+            tercel_crypto::wipe(&mut new.session);
+        }
+    }
+}
+
 /// A session that a server's application has to store, if the store of its configuration is
 /// [`crate::Policy::Ask`].
 #[derive(Clone, PartialEq, Eq)]
@@ -93,7 +102,7 @@ pub struct NewSession {
     /// after a fatal alert on one of its connections. RFC 5246 7.2.2
     pub id: Vec<u8>,
     /// The session, for the answer to a [`crate::questions::FindSessionQuestion`] with this ID. It
-    /// contains secrets.
+    /// contains secrets: the application that takes it has to wipe it.
     pub session: Vec<u8>,
     /// The time at which the session expires and can be removed.
     pub expires: UnixTime,

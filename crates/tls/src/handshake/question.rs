@@ -218,6 +218,12 @@ pub struct ChooseConfigQuestion {
 }
 
 impl ChooseConfigQuestion {
+    /// Returns the bytes of the ClientHello, without the header of the handshake message.
+    #[must_use]
+    pub fn client_hello_bytes(&self) -> &[u8] {
+        self.hello.body()
+    }
+
     /// Returns the ClientHello. Each call parses it again.
     #[must_use]
     pub fn client_hello(&self) -> ClientHello<'_> {

@@ -65,6 +65,13 @@ pub(crate) enum Key {
 }
 
 impl Credential {
+    /// Returns whether the private key is outside of the process, so that each signature is a
+    /// question.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        matches!(self.key, Key::Remote)
+    }
+
     /// Creates a credential from a chain, leaf first, and its private key (PKCS#8, PKCS#1 or SEC1).
     ///
     /// # Errors
@@ -235,22 +242,7 @@ impl Credential {
     /// [`Credentials::renew_ocsp_response`].
     #[must_use]
     pub fn with_ocsp_response(&self, response: Vec<u8>) -> Self {
-        let copy = Self {
-            chain: self.chain.clone(),
-            raw_key: self.raw_key.clone(),
-            key: self.key.clone(),
-            kind: self.kind,
-            names: self.names.clone(),
-            ocsp_response: None,
-            signed_certificate_timestamps: self.signed_certificate_timestamps.clone(),
-            schemes: self.schemes.clone(),
-            must_match_issuer: self.must_match_issuer,
-            issuers: self.issuers.clone(),
-            compressed: CompressedCertificateCache::default(),
-            chain_signatures: self.chain_signatures.clone(),
-            id: self.id,
-        };
-        copy.ocsp_response(response)
+        self.clone().ocsp_response(response)
     }
 
     /// Sets the encoded `SignedCertificateTimestampList` that is sent with the leaf. RFC 6962 3.3
@@ -344,6 +336,27 @@ impl Credential {
                     !label.is_empty() && rest.eq_ignore_ascii_case(parent)
                 }),
             })
+    }
+}
+
+/// The copy shares the private key, and nothing is parsed again.
+impl Clone for Credential {
+    fn clone(&self) -> Self {
+        Self {
+            chain: self.chain.clone(),
+            raw_key: self.raw_key.clone(),
+            key: self.key.clone(),
+            kind: self.kind,
+            names: self.names.clone(),
+            ocsp_response: self.ocsp_response.clone(),
+            signed_certificate_timestamps: self.signed_certificate_timestamps.clone(),
+            schemes: self.schemes.clone(),
+            must_match_issuer: self.must_match_issuer,
+            issuers: self.issuers.clone(),
+            compressed: CompressedCertificateCache::default(),
+            chain_signatures: self.chain_signatures.clone(),
+            id: self.id,
+        }
     }
 }
 

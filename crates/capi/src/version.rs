@@ -1,0 +1,9 @@
+//! The version of the library.
+
+use core::ffi::c_char;
+
+/// Returns the version of the library, such as "0.1.0".
+#[unsafe(no_mangle)]
+pub extern "C" fn tercel_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
