@@ -27,7 +27,7 @@ test-kernels:
     cargo test -p tercel-crypto -p tercel --lib --tests --features {{ replace("tercel/" + kernels, ",", ",tercel/") }}
     cargo test -p tercel-fuzz-targets --test replay --features kernels -- aes_gcm chacha20_poly1305 rsa_2048
 
-# Test the C interface: header, symbols, and programs in C under AddressSanitizer and Valgrind.
+# Test the C interface: header, symbols, programs in C under AddressSanitizer and Valgrind, and the examples.
 test-c:
     tools/test-c.sh
 
@@ -56,6 +56,7 @@ check:
     cargo fmt --manifest-path lab/workers/boringssl/Cargo.toml --check
     cargo fmt --manifest-path lab/workers/s2n-tls/Cargo.toml --check
     cargo fmt --manifest-path lab/workers/rustls-0-24/Cargo.toml --check
+    cargo fmt --manifest-path lab/workers/tercel-c/Cargo.toml --check
     cargo fmt --manifest-path lab/series/openssl-4.0/Cargo.toml --check
     cargo clippy --workspace --all-targets -- -D warnings
     cargo clippy --workspace --all-targets --all-features -- -D warnings

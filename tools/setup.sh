@@ -24,6 +24,8 @@ packages=(
     "php-cli php"
     "chromium chromium"
     "valgrind valgrind"
+    "libuv1-dev /usr/include/uv.h"
+    "python3-cffi /usr/lib/python3/dist-packages/cffi/api.py"
     "ccache ccache"
     "qemu-user qemu-aarch64"
     "redis-server redis-server"

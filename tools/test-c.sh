@@ -124,4 +124,7 @@ compile "$target/plain" -g -O1
 valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect,possible \
     --errors-for-leak-kinds=definite,indirect,possible "$target/plain/tests"
 
+step "examples, with the library of tools/c-library.sh"
+tools/test-c-examples.sh "$target" "$MATERIAL"
+
 echo "passed"

@@ -61,6 +61,16 @@ fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
 }
 
 #[test]
+#[ignore = "builds the C library with optimization"]
+fn the_c_interface_does_every_row_as_asked() {
+    let (report, _) = every_row("every-row-from-c", "release", Accounting::Neutral, &["tercel-c"]);
+    for row in &report.rows {
+        let unable = row.row.first_visit || row.row.load == Some(Load::Key);
+        as_asked(row, &["tercel-c"], if unable { &["tercel-c"] } else { &[] });
+    }
+}
+
+#[test]
 #[ignore = "needs Go, and builds a pre-release"]
 fn go_and_the_next_rustls_do_every_row_as_asked() {
     let peers = ["go", "rustls-0-24"];

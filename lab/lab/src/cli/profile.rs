@@ -20,7 +20,7 @@ pub(super) struct Profile {
     /// Rows: ids, parts of ids, or sections.
     #[arg(required = true)]
     rows: Vec<String>,
-    /// Peers: names of workers [default: all].
+    /// Peers: names of workers [default: all but those on request].
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
     /// Also print this many functions of each purpose.

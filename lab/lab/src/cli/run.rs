@@ -27,7 +27,8 @@ pub(super) struct Run {
     /// Rows: ids, parts of ids, or sections [default: all].
     #[arg(long, value_delimiter = ',')]
     rows: Vec<String>,
-    /// Peers: names of workers [default: all]. `NAME@2` runs a worker a second time (A/A test).
+    /// Peers: names of workers [default: all but those on request]. `NAME@2` runs a worker a second
+    /// time (A/A test).
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
     /// What is timed: `neutral` treats all libraries alike; `published` times each library like the

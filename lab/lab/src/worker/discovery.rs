@@ -15,6 +15,9 @@ pub(crate) struct Manifest {
     /// Whether the worker is the floor.
     #[serde(default)]
     pub(super) floor: bool,
+    /// Whether the worker takes part only in runs that name it.
+    #[serde(default)]
+    pub(super) on_request: bool,
     /// The requirements of the build besides Rust and a C compiler.
     pub(crate) needs: Option<String>,
     /// Whether the worker has its own allocator instead of the C library's, so that preloading an
@@ -70,7 +73,8 @@ mod tests {
     fn a_manifest_needs_a_label_only_and_takes_nothing_unknown() {
         let manifest: Manifest = toml::from_str("label = \"X\"").unwrap();
         assert_eq!(manifest.label, "X");
-        assert!(!manifest.floor && !manifest.own_allocator && manifest.build.is_none());
+        assert!(!manifest.floor && !manifest.own_allocator && !manifest.on_request);
+        assert!(manifest.build.is_none());
         assert!(toml::from_str::<Manifest>("label = \"X\"\nbiuld = []").is_err());
     }
 }

@@ -65,7 +65,8 @@ pub(crate) fn prepare_peers(
 ) -> Result<(Vec<Peer>, Vec<PeerReport>)> {
     let mut wanted = asked.to_vec();
     if wanted.is_empty() {
-        wanted = workers.iter().map(|worker| worker.name.clone()).collect();
+        let usual = workers.iter().filter(|worker| !worker.manifest.on_request);
+        wanted = usual.map(|worker| worker.name.clone()).collect();
     }
     let (mut peers, mut reports): (Vec<Peer>, Vec<PeerReport>) = (Vec::new(), Vec::new());
     for name in &wanted {
