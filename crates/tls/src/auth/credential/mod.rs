@@ -135,12 +135,6 @@ impl Credential {
         Self::build(chain, Key::Remote, kind)
     }
 
-    /// Whether signatures are requested by questions.
-    #[cfg(feature = "quic")]
-    pub(crate) fn is_remote(&self) -> bool {
-        matches!(self.key, Key::Remote)
-    }
-
     /// Creates a credential from a raw public key (`SubjectPublicKeyInfo`) and its private key.
     /// RFC 7250
     ///

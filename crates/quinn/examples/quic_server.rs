@@ -1,4 +1,4 @@
-//! A server that returns what it receives: `server CERTIFICATES KEY [ADDRESS]`, with files in PEM.
+//! A server that returns what it receives: `quic_server CERTIFICATES KEY [ADDRESS]`, with files in PEM.
 
 use std::error::Error;
 
@@ -9,7 +9,7 @@ use tercel_quinn::{QuicServerConfig, server_config, server_endpoint};
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(chain), Some(key)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: server CERTIFICATES KEY [ADDRESS]".into());
+        return Err("usage: quic_server CERTIFICATES KEY [ADDRESS]".into());
     };
     let address = arguments.next().unwrap_or_else(|| "[::1]:4433".to_owned()).parse()?;
     let credential = Credential::from_pem(&std::fs::read(chain)?, &std::fs::read(key)?)?;

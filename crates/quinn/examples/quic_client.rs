@@ -1,4 +1,4 @@
-//! A client that sends a line and prints the answer: `client ROOTS TEXT [ADDRESS] [NAME]`, with a
+//! A client that sends a line and prints the answer: `quic_client ROOTS TEXT [ADDRESS] [NAME]`, with a
 //! file of roots in PEM.
 
 use std::error::Error;
@@ -10,7 +10,7 @@ use tercel_quinn::{HandshakeData, QuicClientConfig, client_config, client_endpoi
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(file), Some(text)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: client ROOTS TEXT [ADDRESS] [NAME]".into());
+        return Err("usage: quic_client ROOTS TEXT [ADDRESS] [NAME]".into());
     };
     let address = arguments.next().unwrap_or_else(|| "[::1]:4433".to_owned()).parse()?;
     let name = arguments.next().unwrap_or_else(|| "localhost".to_owned());
