@@ -1,5 +1,5 @@
-//! A client that sends a line and prints the answer: `quic_client ROOTS TEXT [ADDRESS] [NAME]`, with a
-//! file of roots in PEM.
+//! A client that sends a line and prints the answer: `quic_client ROOTS TEXT [ADDRESS] [NAME]`,
+//! with a file of roots in PEM.
 
 use std::error::Error;
 

@@ -1,4 +1,5 @@
-//! A server that returns what it receives: `quic_server CERTIFICATES KEY [ADDRESS]`, with files in PEM.
+//! A server that returns what it receives: `quic_server CERTIFICATES KEY [ADDRESS]`, with files in
+//! PEM.
 
 use std::error::Error;
 

@@ -22,6 +22,18 @@ fn variants(path: &str, name: &str) -> Vec<String> {
     names.map(|line| line[..end(line)].to_owned()).collect()
 }
 
+/// Errors that occur only over QUIC, which the C interface does not have.
+const ONLY_OVER_QUIC: [&str; 8] = [
+    "PeerError::WrongEncryptionLevel",
+    "PeerError::TooMuchCryptoData",
+    "PeerError::SessionIdOverQuic",
+    "PeerError::PostHandshakeRequestOverQuic",
+    "PeerError::BadMaxEarlyData",
+    "InternalError::NotForQuic",
+    "ConfigError::QuicWithoutTls13",
+    "ConfigError::QuicWithoutAlpn",
+];
+
 #[test]
 fn each_error_of_the_core_has_a_code() {
     let table = source("capi/src/status/tables.rs");
@@ -43,6 +55,9 @@ fn each_error_of_the_core_has_a_code() {
         assert!(variants.len() > 2, "{name}");
         for variant in variants {
             let full = format!("{name}::{variant}");
+            if ONLY_OVER_QUIC.contains(&full.as_str()) {
+                continue;
+            }
             assert!(
                 table.contains(&format!("{full},"))
                     || table.contains(&format!("{full})"))

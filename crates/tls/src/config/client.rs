@@ -55,7 +55,7 @@ pub struct ClientConfig {
     #[cfg(feature = "quic")]
     pub(super) asks_for_signatures: bool,
     #[cfg(feature = "quic")]
-    pub(super) derived_for_quic: super::quic::DerivedForQuic<ClientConfig>,
+    pub(super) derived_for_quic: super::derived_for_quic::DerivedForQuic<ClientConfig>,
 }
 
 impl ClientConfig {
@@ -138,7 +138,7 @@ impl ClientConfig {
                 #[cfg(feature = "quic")]
                 asks_for_signatures: false,
                 #[cfg(feature = "quic")]
-                derived_for_quic: super::quic::DerivedForQuic::new(),
+                derived_for_quic: super::derived_for_quic::DerivedForQuic::new(),
             },
             verifier: None,
             raw_keys: None,

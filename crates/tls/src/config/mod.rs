@@ -25,6 +25,8 @@ pub(crate) mod client;
 pub(crate) mod client_auth;
 pub(crate) mod clock;
 pub(crate) mod common;
+#[cfg(feature = "quic")]
+mod derived_for_quic;
 mod protocols;
 #[cfg(feature = "quic")]
 mod quic;

@@ -60,7 +60,7 @@ pub struct ServerConfig {
     pub(crate) server_padding: bool,
     pub(crate) resumption: ServerResumption,
     #[cfg(feature = "quic")]
-    pub(super) derived_for_quic: super::quic::DerivedForQuic<ServerConfig>,
+    pub(super) derived_for_quic: super::derived_for_quic::DerivedForQuic<ServerConfig>,
 }
 
 impl ServerConfig {
@@ -106,7 +106,7 @@ impl ServerConfig {
                 server_padding: false,
                 resumption: ServerResumption::new(),
                 #[cfg(feature = "quic")]
-                derived_for_quic: super::quic::DerivedForQuic::new(),
+                derived_for_quic: super::derived_for_quic::DerivedForQuic::new(),
             },
             own: Vec::new(),
             credentials: None,

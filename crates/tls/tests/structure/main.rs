@@ -44,6 +44,7 @@ const MODULES: [(&str, &[&str]); 12] = [
             "pkcs12",
             "aead",
             "header_protection",
+            "kernel_checks",
         ],
     ),
     (
@@ -251,7 +252,7 @@ const FOREIGN: (&str, &str) = ("tercel-crypto", "aws-lc-sys");
 
 /// The folders in which `unsafe` is allowed. That of `fuzz` calls the C interface, and those of the
 /// lab call libraries in C.
-const UNSAFE_FOLDERS: [&str; 8] = [
+const UNSAFE_FOLDERS: [&str; 9] = [
     "crates/crypto/src/backend",
     "crates/capi",
     "fuzz/targets/src/capi",
@@ -260,6 +261,7 @@ const UNSAFE_FOLDERS: [&str; 8] = [
     "lab/workers/boringssl",
     "lab/workers/openssl",
     "lab/workers/s2n-tls",
+    "lab/workers/tercel-c",
 ];
 
 #[test]

@@ -34,8 +34,6 @@
 
 // Kernels require a compiler that has the intrinsics of AVX-512. build.rs checks the version, so
 // their modules have `#[allow(clippy::incompatible_msrv)]`.
-#[cfg(all(test, any(kernel_aes_gcm, kernel_chacha20_poly1305)))]
-mod aead_timing;
 #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
 mod aead_trial;
 #[cfg(kernel_aes_gcm)]
@@ -49,11 +47,7 @@ pub(crate) mod chacha20_poly1305;
 pub(crate) mod rsa;
 #[cfg(test)]
 mod tests;
-#[cfg(all(test, kernels))]
-mod timing;
 mod trial;
-#[cfg(all(test, kernels))]
-mod wycheproof;
 
 use core::cell::Cell;
 use core::fmt;

@@ -1,5 +1,12 @@
 //! Tests of the choice of kernels, with fake kernels and a fake clock.
 
+#[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
+mod aead_timing;
+#[cfg(kernels)]
+mod timing;
+#[cfg(kernels)]
+mod wycheproof;
+
 use core::cell::RefCell;
 use core::time::Duration;
 use std::sync::atomic::AtomicUsize;

@@ -1,7 +1,7 @@
 //! The time does not depend on keys and contents. See `kernels/timing.rs`.
 
 use super::*;
-use crate::backend::kernels::aead_timing::{Aead, check};
+use crate::backend::kernels::tests::aead_timing::{Aead, check};
 
 /// A key in its place.
 struct Timed(Box<Key>);

@@ -22,7 +22,9 @@ use super::*;
 use crate::backend::client_requests::{
     MAKE_DEFINED, MAKE_UNDEFINED, assert_that_leaks_are_detected, errors, mark, runs_under_valgrind,
 };
-use crate::backend::kernels::timing::{Classes, LIMIT, Series, Source, Subject, calls, measure};
+use crate::backend::kernels::tests::timing::{
+    Classes, LIMIT, Series, Source, Subject, calls, measure,
+};
 
 #[test]
 #[ignore = "for tools/constant-time.sh, which runs it under Valgrind"]

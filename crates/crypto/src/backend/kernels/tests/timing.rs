@@ -23,7 +23,7 @@ use core::sync::atomic::{Ordering, fence};
 use crate::backend::memory::fill_random;
 
 /// What is timed.
-pub(super) trait Subject {
+pub(in crate::backend::kernels) trait Subject {
     /// Makes the input of the next call. `flag` is the class for [`Classes::Flag`], else zero. No
     /// branch and no address may depend on it.
     fn prepare(&mut self, flag: u8, source: &mut Source);
@@ -34,7 +34,7 @@ pub(super) trait Subject {
 
 /// How the two classes differ.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Classes {
+pub(in crate::backend::kernels) enum Classes {
     /// One class has always the same bytes, the other one random ones.
     Bytes,
     /// Both have random bytes, and differ by the flag.
@@ -44,7 +44,7 @@ pub(super) enum Classes {
 }
 
 /// A subject with its name.
-pub(super) struct Series<'a> {
+pub(in crate::backend::kernels) struct Series<'a> {
     name: String,
     classes: Classes,
     subject: Box<dyn Subject + 'a>,
@@ -52,7 +52,11 @@ pub(super) struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    pub(super) fn new(name: &str, classes: Classes, subject: impl Subject + 'a) -> Self {
+    pub(in crate::backend::kernels) fn new(
+        name: &str,
+        classes: Classes,
+        subject: impl Subject + 'a,
+    ) -> Self {
         Self { name: name.to_owned(), classes, subject: Box::new(subject), times: Vec::new() }
     }
 }
@@ -61,7 +65,11 @@ impl<'a> Series<'a> {
 ///
 /// If t is beyond the limit for a series that must not leak, four times as many calls decide: with
 /// them t is doubled where there is a difference, and halved where there is none.
-pub(super) fn measure(calls: usize, series: &mut [Series<'_>], must_not_leak: usize) -> Vec<f64> {
+pub(in crate::backend::kernels) fn measure(
+    calls: usize,
+    series: &mut [Series<'_>],
+    must_not_leak: usize,
+) -> Vec<f64> {
     add_times(calls, series);
     let t: Vec<_> = series.iter_mut().map(Series::largest_t).collect();
     if t[..must_not_leak].iter().all(|t| *t < LIMIT) {
@@ -135,7 +143,7 @@ fn t_value(times: &[(u64, bool)]) -> f64 {
 }
 
 /// The limit of the absolute value of t, by dudect's authors.
-pub(super) const LIMIT: f64 = 4.5;
+pub(in crate::backend::kernels) const LIMIT: f64 = 4.5;
 
 /// The counter of the processor, after all earlier instructions and before all later ones.
 fn ticks() -> u64 {
@@ -149,17 +157,17 @@ fn ticks() -> u64 {
 }
 
 /// A generator of bytes that look random. Its time does not depend on the seed.
-pub(super) struct Source(u64);
+pub(in crate::backend::kernels) struct Source(u64);
 
 impl Source {
-    pub(super) fn fill(&mut self, bytes: &mut [u8]) {
+    pub(in crate::backend::kernels) fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let word = self.word().to_le_bytes();
             chunk.copy_from_slice(&word[..chunk.len()]);
         }
     }
 
-    pub(super) fn word(&mut self) -> u64 {
+    pub(in crate::backend::kernels) fn word(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -171,7 +179,7 @@ impl Source {
 const FIXED: u64 = 0x0123_4567_89ab_cdef;
 
 /// The number of calls of each series: `TERCEL_TIMING_CALLS`, or the given one.
-pub(super) fn calls(default: usize) -> usize {
+pub(in crate::backend::kernels) fn calls(default: usize) -> usize {
     let wanted = std::env::var("TERCEL_TIMING_CALLS").ok();
     wanted.map_or(default, |wanted| wanted.parse().expect("a number of calls"))
 }

@@ -66,7 +66,7 @@ fn verification() {
             }
             let Some(hash) = supported_hash(group, padding) else { return true };
             let key = RsaKey::public_from_der(&group.bytes("publicKeyAsn")).unwrap();
-            assert_eq!(key.uses_kernel_to_verify(), super::super::rsa::is_available());
+            assert_eq!(key.uses_kernel_to_verify(), crate::backend::kernels::rsa::is_available());
             let digest = Hash::digest(hash, &[&vector.bytes("msg")]);
             let is_accepted = key.verify(padding, hash, &digest, &signature).is_ok();
             // "Acceptable" are encodings that RFC 8017 does not permit, and that some accept.

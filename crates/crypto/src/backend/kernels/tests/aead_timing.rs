@@ -11,7 +11,7 @@ use crate::backend::aead::AeadContext;
 const TAG_LEN: usize = AeadAlgorithm::TAG_LEN;
 
 /// The operations of an implementation. Keys are replaced in their place.
-pub(super) trait Aead {
+pub(in crate::backend::kernels) trait Aead {
     fn set_key(&mut self, secret: &[u8]);
     fn seal(&self, nonce: &[u8; 12], aad: &[u8], data: &[u8], out: &mut [u8]);
     fn open(&self, nonce: &[u8; 12], aad: &[u8], sealed: &[u8], out: &mut [u8]) -> bool;
@@ -143,7 +143,10 @@ const LENGTHS: [usize; 3] = [64, 1350, 16_384];
 
 /// Tests that the times of a kernel depend neither on keys nor on contents, and not on the place
 /// where a forged tag differs. The kernel whose comparison of tags ends early must be found out.
-pub(super) fn check<A: Aead>(algorithm: AeadAlgorithm, kernel: impl Fn() -> A) {
+pub(in crate::backend::kernels) fn check<A: Aead>(
+    algorithm: AeadAlgorithm,
+    kernel: impl Fn() -> A,
+) {
     let calls = calls(1_000_000);
     for len in LENGTHS {
         println!(
