@@ -30,7 +30,7 @@ struct Locations([Option<OsString>; 2]);
 
 impl Locations {
     fn of_process() -> Self {
-        Self(["SSL_CERT_FILE", "SSL_CERT_DIR"].map(|name| env::var_os(name)))
+        Self(["SSL_CERT_FILE", "SSL_CERT_DIR"].map(env::var_os))
     }
 }
 

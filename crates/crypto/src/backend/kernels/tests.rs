@@ -1,9 +1,9 @@
 //! Tests of the choice of kernels, with fake kernels and a fake clock.
 
 #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
-mod aead_timing;
+pub(super) mod aead_timing;
 #[cfg(kernels)]
-mod timing;
+pub(super) mod timing;
 #[cfg(kernels)]
 mod wycheproof;
 
