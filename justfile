@@ -22,8 +22,12 @@ test:
     cargo test --workspace
     cargo test -p tercel-cli --no-default-features --test program features::
 
-# Run the tests of cryptography and of handshakes with kernels, which are not default features.
+# Run the tests of cryptography with kernels, which are not default features.
 test-kernels:
+    cargo test -p tercel-crypto --lib --tests --features {{ kernels }}
+
+# Run the tests of cryptography and of handshakes, and the fuzz corpora of kernels, with kernels.
+test-kernels-all:
     cargo test -p tercel-crypto -p tercel --lib --tests --features {{ replace("tercel/" + kernels, ",", ",tercel/") }}
     cargo test -p tercel-fuzz-targets --test replay --features kernels -- aes_gcm chacha20_poly1305 rsa_2048
 

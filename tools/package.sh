@@ -124,7 +124,8 @@ rm -rf "$unpacked"
 mkdir -p "$unpacked"
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 for crate in "${crates[@]}"; do
-    tar -xzf "$target/package/$crate-$version.crate" -C "$unpacked"
+    # With the time of unpacking: cargo would use what it built from an older archive, whose files have the same times.
+    tar -xzmf "$target/package/$crate-$version.crate" -C "$unpacked"
     folders[$crate]=$unpacked/$crate-$version
 done
 
