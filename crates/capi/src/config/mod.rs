@@ -148,7 +148,7 @@ pub unsafe extern "C" fn tercel_config_builder_set_roots(
     entry(|| unsafe {
         let roots = shared::get(roots)?;
         with(builder, |settings| {
-            settings.roots = Some(roots.roots.clone());
+            settings.roots = Some(roots);
             Ok(())
         })
     })

@@ -18,6 +18,7 @@ use tercel::{ClientConfig, Padding, Policy, ServerConfig};
 use super::Config;
 use super::codes::*;
 use crate::psk::{Psk, ServerKeys};
+use crate::roots::Roots;
 use crate::tickets::Tickets;
 
 /// What was set so far.
@@ -27,7 +28,7 @@ pub struct Settings {
     pub(super) lists: BTreeMap<List, Vec<u16>>,
     pub(super) alpn: Vec<Vec<u8>>,
     pub(super) session_context: Vec<u8>,
-    pub(super) roots: Option<tercel::pki::Roots>,
+    pub(super) roots: Option<Arc<Roots>>,
     pub(super) credentials: Vec<Arc<tercel::Credential>>,
     pub(super) tickets: Option<Arc<Tickets>>,
     pub(super) psks: Vec<Arc<Psk>>,
@@ -172,7 +173,7 @@ impl Settings {
         if self.asks(TERCEL_ASK_VERIFY_PEER) {
             builder = builder.verifier(Policy::Ask);
         } else if let Some(roots) = &self.roots {
-            builder = builder.roots(roots.clone());
+            builder = builder.roots(roots.roots.clone());
         }
         if self.asks(TERCEL_ASK_SELECT_CREDENTIAL) {
             builder = builder.credentials(Policy::Ask);
@@ -253,7 +254,7 @@ impl Settings {
             return Ok(builder.client_verifier(demand, Policy::Ask));
         }
         match &self.roots {
-            Some(roots) => Ok(builder.client_auth(demand, roots.clone())),
+            Some(roots) => Ok(builder.client_auth(demand, roots.roots.clone())),
             None if demand == ClientAuth::None => Ok(builder),
             None => Err(ConfigError::NoTrustConfigured),
         }
