@@ -12,6 +12,10 @@ use lab::report::profile::PURPOSES;
 
 const WORKERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../workers");
 
+/// Counts of the same work differ by a few thousandths between processes, because each process has
+/// random keys for its hash tables.
+const SPREAD: f64 = 0.01;
+
 fn valgrind_is_here() -> bool {
     let mut command = Command::new("valgrind");
     command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
@@ -47,7 +51,7 @@ fn counts_stand_still_and_have_purposes() {
             assert_eq!(figure.rounds.len(), 4);
             for slice in &figure.rounds {
                 let off = slice / figure.nanoseconds - 1.0;
-                assert!(off.abs() < 0.003, "{} {}: {:?}", side.side, figure.peer, figure.rounds);
+                assert!(off.abs() < SPREAD, "{} {}: {:?}", side.side, figure.peer, figure.rounds);
             }
             assert!(figure.floors.is_none_or(|floors| floors.ratio > 1.0));
         }
@@ -63,8 +67,7 @@ fn counts_stand_still_and_have_purposes() {
         for (side, of_row) in peer.sides.iter().zip(&counted.sides) {
             let figure = of_row.peers.iter().find(|figure| figure.peer == peer.peer).unwrap();
             let off = side.instructions / figure.nanoseconds - 1.0;
-            // Counts differ slightly because each process has random keys for its hash tables.
-            assert!(off.abs() < 0.01, "{} {}: {off}", peer.peer, side.side);
+            assert!(off.abs() < SPREAD, "{} {}: {off}", peer.peer, side.side);
             let part = |purpose: &str| side.of(purpose).unwrap().instructions / side.instructions;
             assert_eq!(side.purposes.len(), PURPOSES.len());
             // Without signatures and key exchange, most of the work is the PRF.
