@@ -154,7 +154,7 @@ pub unsafe extern "C" fn tercel_question_verify_chain(
             let Question::VerifyPeer(question) = progress.question()? else {
                 return Err(TERCEL_MISUSE_NO_SUCH_QUESTION);
             };
-            let Err(refusal) = roots.policy.verify_peer(&question.identity()) else {
+            let Err(refusal) = roots.verifier.verify_peer(&question.identity()) else {
                 return Ok(());
             };
             let status = status::of_refusal(refusal.reason);

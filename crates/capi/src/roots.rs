@@ -1,5 +1,7 @@
 //! Trust anchors.
 
+use std::sync::Arc;
+
 use tercel::certificates::ChainPolicy;
 
 use crate::entry::pointers::{self, Place};
@@ -8,15 +10,14 @@ use crate::status::{self, Status};
 
 /// A set of trust anchors, shared by any number of configurations and threads.
 pub struct Roots {
-    pub(crate) roots: tercel::pki::Roots,
-    /// The verifier for tercel_question_verify_chain.
-    pub(crate) policy: ChainPolicy,
+    /// The verifier of every configuration with these roots, and of tercel_question_verify_chain.
+    pub(crate) verifier: Arc<ChainPolicy>,
 }
 
 impl Roots {
     fn new(roots: tercel::pki::Roots) -> Result<Self> {
-        let policy = ChainPolicy::new(roots.clone()).map_err(status::of_config)?;
-        Ok(Self { roots, policy })
+        let verifier = ChainPolicy::new(roots).map_err(status::of_config)?;
+        Ok(Self { verifier: Arc::new(verifier) })
     }
 }
 

@@ -173,7 +173,7 @@ impl Settings {
         if self.asks(TERCEL_ASK_VERIFY_PEER) {
             builder = builder.verifier(Policy::Ask);
         } else if let Some(roots) = &self.roots {
-            builder = builder.roots(roots.roots.clone());
+            builder = builder.verifier(Policy::Here(roots.verifier.clone()));
         }
         if self.asks(TERCEL_ASK_SELECT_CREDENTIAL) {
             builder = builder.credentials(Policy::Ask);
@@ -254,7 +254,9 @@ impl Settings {
             return Ok(builder.client_verifier(demand, Policy::Ask));
         }
         match &self.roots {
-            Some(roots) => Ok(builder.client_auth(demand, roots.roots.clone())),
+            Some(roots) => {
+                Ok(builder.client_verifier(demand, Policy::Here(roots.verifier.clone())))
+            }
             None if demand == ClientAuth::None => Ok(builder),
             None => Err(ConfigError::NoTrustConfigured),
         }
