@@ -39,7 +39,7 @@ in_build() {
     for test in "${tests[@]}"; do
         said=$("$program" --exact --nocapture --test-threads=1 "$test" 2>&1) || true
         if grep -q '^test result: ok. 1 passed' <<<"$said"; then
-            grep '^test [a-z_:]* \.\.\.' <<<"$said"
+            grep '^test [a-z0-9_:]* \.\.\.' <<<"$said"
         else
             echo "$said"
             failed+=("$profile $*: $test")
