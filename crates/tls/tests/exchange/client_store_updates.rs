@@ -55,3 +55,20 @@ fn a_session_with_another_protocol_is_encoded_again() {
     assert!(names(b"another") && !names(b"one"));
     assert!(visit(&client, &with(b"another")), "the new bytes are a session");
 }
+
+#[test]
+fn copies_of_a_configuration_have_stores_of_their_own() {
+    let server = server().build().unwrap();
+    let original = Arc::new(SingleSessionStore::default());
+    let config = client().session_store(original.clone()).build().unwrap();
+    let stores = [(); 2].map(|()| Arc::new(SingleSessionStore::default()));
+    let [first, second] = stores.clone().map(|store| config.with_session_store(store));
+    assert!(!visit(&first, &server));
+    assert!(!visit(&second, &server), "the session is in the other store");
+    assert!(visit(&first, &server));
+    assert!(original.session.lock().unwrap().is_none());
+
+    let store = stores[0].clone();
+    let without = client().without_resumption().build().unwrap().with_session_store(store);
+    assert!(!visit(&without, &server) && !visit(&without, &server));
+}

@@ -107,6 +107,7 @@ fn every_question_can_be_answered_with_a_refusal() {
 
         let (chain, _) = leaf(Kind::P256, &[NAME]);
         let remote = Credential::remote(chain).unwrap();
+        assert!(remote.is_remote() && !credential(Kind::P256).is_remote());
         let remote = ServerConfig::builder().credential(remote).build().unwrap();
         let error = refuse(&remote, || SignQuestion::answer_from(None));
         assert_eq!(error, InternalError::SigningFailed.into());

@@ -145,3 +145,17 @@ fn data_in_the_same_read_as_the_handshake_is_kept() {
         assert_eq!(opened, Opened::Data(&mut b"at once".to_vec()[..]));
     }
 }
+
+#[test]
+fn the_memory_of_a_buffer_has_read_and_free_bytes() {
+    let mut buffer = ReceiveBuffer::new();
+    assert!(buffer.memory().is_empty());
+    for length in [1, 4096, 20_000] {
+        buffer.extend(&vec![0; length]);
+        let free = buffer.spare().as_ptr_range();
+        // The call for free bytes may have moved the buffer.
+        let memory = buffer.memory();
+        assert!(memory.start < free.start && free.end <= memory.end);
+        assert!(memory.contains(&buffer.unread().as_ptr()));
+    }
+}
