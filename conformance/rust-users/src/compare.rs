@@ -11,11 +11,15 @@ use crate::servers::Servers;
 
 /// Each row: its name, the program, the server, and whether the program trusts the authorities of
 /// the system, too. The certificate of the server's authority is an option of each program.
-const ROWS: [(&str, &str, &str, bool); 4] = [
+const ROWS: [(&str, &str, &str, bool); 8] = [
     ("reqwest, bodies of 64 B", "requests", "http", true),
     ("reqwest, bodies of 100 kB", "bodies", "http", true),
     ("sqlx, new connections", "queries", "postgresql", true),
     ("sqlx, no system roots", "queries", "postgresql", false),
+    ("streams, 1 MiB received", "receive", "streams", false),
+    ("streams, 1 MiB sent", "send", "streams", false),
+    ("streams, 64 B both ways", "small", "streams", false),
+    ("streams, new connections", "visits", "streams", false),
 ];
 const ROUNDS: usize = 16;
 /// The duration of a program in one round.

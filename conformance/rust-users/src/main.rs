@@ -5,6 +5,7 @@ mod certificates;
 mod compare;
 mod programs;
 mod servers;
+mod timed;
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Output};
@@ -53,7 +54,7 @@ async fn compare(rustls: &str, openssl: &str) -> Result<()> {
 }
 
 fn timed(arguments: &[String]) -> Result<()> {
-    timed_programs::run(arguments, |authority| {
+    timed_programs::run::<timed::Tls>(arguments, |authority| {
         let authority = reqwest::Certificate::from_pem(authority)?;
         reqwest::Client::builder().tls_certs_only([authority]).build()
     })

@@ -49,6 +49,15 @@ pub(crate) async fn websocket(certificates: &Certificates) -> Result<u16> {
     .await
 }
 
+/// Sends and takes the bytes that clients of the comparison ask for.
+pub(crate) async fn streams(certificates: &Certificates) -> Result<u16> {
+    serve(acceptor(certificates, &[])?, |acceptor, socket| async move {
+        socket.set_nodelay(true)?;
+        timed_programs::streams::serve(acceptor.accept(socket).await?).await
+    })
+    .await
+}
+
 /// Takes messages after STARTTLS. RFC 3207
 pub(crate) async fn smtp(certificates: &Certificates) -> Result<u16> {
     serve(acceptor(certificates, &[])?, |acceptor, socket| async move {

@@ -22,6 +22,7 @@ impl Servers {
             ("http", local::http(certificates).await?),
             ("websocket", local::websocket(certificates).await?),
             ("smtp", local::smtp(certificates).await?),
+            ("streams", local::streams(certificates).await?),
         ];
         let mut servers = Self { ports, absent: Vec::new(), _processes: Vec::new() };
         for (name, start) in installed::ALL {

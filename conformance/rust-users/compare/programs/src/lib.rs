@@ -1,11 +1,13 @@
-//! Programs that are timed: requests through reqwest, and queries through sqlx. They are the same
-//! for each implementation of TLS.
+//! Programs that are timed: requests through reqwest, queries through sqlx, and streams of tokio.
+//! They are the same for each implementation of TLS.
 //!
 //! A process runs one program again and again, so that rounds of several processes can alternate.
 //! It is started with the program's name, the server's port and the file of the authority. For
 //! each line of its input, a duration in milliseconds, it runs for this time and prints the number
 //! of operations, the microseconds that they took, and the processor time of the process so far in
 //! hundredths of a second.
+
+pub mod streams;
 
 use std::future::Future;
 use std::io::{BufRead, Write};
@@ -15,6 +17,10 @@ use anyhow::{Context, Result, bail, ensure};
 use futures_util::future::try_join_all;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::{ConnectOptions, Connection};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+use streams::Transfer;
 
 /// The credentials of the database.
 pub const USER: &str = "tercel";
@@ -29,15 +35,41 @@ const LARGE_BODY: usize = 100_000;
 /// The number of concurrent connections to the database.
 const CONNECTIONS: usize = 2;
 
+/// The data of an operation on a stream.
+const LARGE_TRANSFER: usize = 1 << 20;
+const SMALL_TRANSFER: usize = 64;
+
+/// An implementation of TLS.
+pub trait Implementation: Sized {
+    /// A client's stream over a socket.
+    type Stream: AsyncRead + AsyncWrite + Unpin;
+
+    /// Makes a client that trusts this authority (PEM) only, and resumes no session.
+    ///
+    /// # Errors
+    /// If the authority cannot be used.
+    fn new(authority: &[u8]) -> Result<Self>;
+
+    /// Connects to a server of this name.
+    fn connect(
+        &self,
+        name: &'static str,
+        socket: TcpStream,
+    ) -> impl Future<Output = Result<Self::Stream>>;
+}
+
 /// Runs the program of the arguments. `client` makes reqwest's client, which trusts the authority
 /// (PEM) only: reqwest has its functions for trust only with an implementation of TLS.
 ///
 /// # Errors
 /// Those of the programs.
-pub fn run(
+pub fn run<T: Implementation>(
     arguments: &[String],
     client: impl FnOnce(&[u8]) -> reqwest::Result<reqwest::Client>,
-) -> Result<()> {
+) -> Result<()>
+where
+    T::Stream: 'static,
+{
     let [program, port, authority] = arguments else { bail!("usage: PROGRAM PORT AUTHORITY") };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let url = format!("https://localhost:{port}/");
@@ -62,8 +94,32 @@ pub fn run(
                 .disable_statement_logging();
             rounds(&runtime, CONNECTIONS, || query(&options))
         }
-        _ => bail!("no program {program}"),
+        program => {
+            let tls = T::new(&std::fs::read(authority)?)?;
+            run_streams(&runtime, program, &tls, port.parse()?)
+        }
     }
+}
+
+/// Runs a program that uses streams.
+fn run_streams<T: Implementation>(
+    runtime: &tokio::runtime::Runtime,
+    program: &str,
+    tls: &T,
+    port: u16,
+) -> Result<()>
+where
+    T::Stream: 'static,
+{
+    let (large, small) = (LARGE_TRANSFER, SMALL_TRANSFER);
+    let transfer = match program {
+        "visits" => return rounds(runtime, CONNECTIONS, || streams::visit(tls, port)),
+        "receive" => Transfer { sent: small, received: large },
+        "send" => Transfer { sent: large, received: small },
+        "small" => Transfer { sent: small, received: small },
+        _ => bail!("no program {program}"),
+    };
+    rounds(runtime, 1, runtime.block_on(streams::transfers(tls, port, transfer))?)
 }
 
 /// Posts a body, and receives it.
