@@ -51,7 +51,7 @@ pub(crate) fn wipe_after(work: &mut dyn FnMut()) {
 /// # Safety
 ///
 /// The processor must have AVX-512.
-#[cfg(kernel_chacha20_poly1305)]
+#[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
 #[inline(never)]
 #[allow(clippy::incompatible_msrv, reason = "build.rs checks the version of the compiler")]
 #[target_feature(enable = "avx512f")]
@@ -88,7 +88,7 @@ pub(crate) unsafe fn wipe_steps_after(steps: usize, work: &mut dyn FnMut()) {
 }
 
 /// The bytes that a step of [`wipe_steps_after`] overwrites.
-#[cfg(kernel_chacha20_poly1305)]
+#[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
 pub(crate) const STEP: usize = 512;
 
 #[cfg_attr(not(lanes_avx2), allow(dead_code, reason = "not every kernel uses it"))]

@@ -50,7 +50,6 @@ pub(super) use self_test::{self_test, trials};
 use core::mem::MaybeUninit;
 
 use crate::backend::memory::wipe;
-#[cfg(lanes_large_frames)]
 use crate::backend::stack;
 use crate::error::CryptoError;
 
@@ -62,6 +61,10 @@ use parameters::Message;
 const MAX_LEN: u64 = (1 << 36) - 32;
 
 const TAG_LEN: usize = 16;
+
+/// The steps of [`stack::wipe_steps_after`] for [`Entries::long`]: one and a half times the use of
+/// the stack, which a test measures.
+const STEPS: usize = if cfg!(lanes_large_frames) { 24 } else { 3 };
 
 /// What is sealed or opened: input and output of `len` bytes, at the same address or disjoint.
 #[derive(Clone, Copy)]
@@ -136,6 +139,13 @@ trait Entries {
     unsafe fn short<const SEAL: bool>(key: &Key, message: &Message<'_>);
     #[allow(clippy::missing_safety_doc, reason = "see the trait")]
     unsafe fn long<const SEAL: bool>(key: &Key, message: &Message<'_>);
+    /// Runs work with [`Self::long`], and overwrites the stack that it has used. In some builds the
+    /// compiler moves the block that encrypts the tag there, for lack of registers.
+    ///
+    /// # Safety
+    ///
+    /// The processor must have the instructions of the vector.
+    unsafe fn wiping_after(work: &mut dyn FnMut());
 }
 
 /// # Safety
@@ -241,13 +251,13 @@ unsafe fn run<E: Entries, const SEAL: bool>(key: &Key, message: &Message<'_>) {
         return unsafe { run_with_long_aad::<E, SEAL>(key, message) };
     }
     // SAFETY: the caller's promise.
-    leaving_nothing(|| unsafe {
+    unsafe {
         if message.len() <= MAX_SHORT {
-            E::short::<SEAL>(key, message);
+            leaving_nothing(|| E::short::<SEAL>(key, message));
         } else {
-            E::long::<SEAL>(key, message);
+            E::wiping_after(&mut || E::long::<SEAL>(key, message));
         }
-    });
+    }
 }
 
 /// # Safety
@@ -266,9 +276,10 @@ unsafe fn run_with_long_aad<E: Entries, const SEAL: bool>(key: &Key, message: &M
     wipe(&mut block);
 }
 
-/// Runs a part of the kernel, and overwrites the stack that it has used if the crate was compiled
-/// for size or with few optimisations: the compiler then moves vectors there. In other builds it
-/// does not, which tests check, and overwriting would take longer than sealing a short record.
+/// Runs a part of the kernel other than [`Entries::long`]. It overwrites the stack that the part
+/// has used if the crate was compiled for size or with few optimisations: the compiler then moves
+/// vectors there. In other builds it does not, which tests check, and overwriting would take longer
+/// than sealing a short record.
 #[inline(always)]
 fn leaving_nothing(mut work: impl FnMut()) {
     #[cfg(lanes_large_frames)]
@@ -314,5 +325,11 @@ impl Entries for Avx512 {
                 (false, _) => avx512::aes_gcm_open_long_256(key, message),
             }
         }
+    }
+
+    #[inline(always)]
+    unsafe fn wiping_after(work: &mut dyn FnMut()) {
+        // SAFETY: the caller's promise.
+        unsafe { stack::wipe_steps_after(STEPS, work) };
     }
 }

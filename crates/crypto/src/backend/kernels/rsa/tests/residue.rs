@@ -88,9 +88,15 @@ fn nothing_that_depends_on_exponents_is_left_on_the_stack() {
     let mut key = PrivateKey::new(run, &n, &parts).unwrap();
     let (blinding, mut scratch) = (keys[0].blinding_for_test(run), keys[0].drawn());
     let (mut search, block, mut signature) = (StackSearch::new(), random_block(), [0; MODULUS_LEN]);
+    // A copy of each key, because saved registers can have the address of the key.
+    let copies = [0, 1].map(|at: usize| {
+        let mut copy = PrivateKey::new(run, &n, &parts).unwrap();
+        copy.copy_numbers(&keys[at]);
+        copy
+    });
     let [mut wiped, mut unwiped] = [vec![], vec![]];
     for wipes in [true, false] {
-        for from in &keys {
+        for from in [&keys[0], &keys[1], &copies[1], &copies[0]] {
             key.copy_numbers(from);
             let mut work = || {
                 assert!(key.sign_with(run, &blinding, &block, &mut scratch, &mut signature));
@@ -105,12 +111,18 @@ fn nothing_that_depends_on_exponents_is_left_on_the_stack() {
             }));
         }
     }
-    let count = |pair: &[Vec<u8>]| pair[0].iter().zip(&pair[1]).filter(|(a, b)| a != b).count();
-    let found = [&unwiped, &wiped].map(|pair| (count(pair), digits(&pair[0]) + digits(&pair[1])));
+    // Bytes that are equal for both copies of a key, and differ between the keys.
+    let depends = |list: &[Vec<u8>], at: usize| {
+        let [first, second, second_copy, first_copy] = [0, 1, 2, 3].map(|turn| list[turn][at]);
+        first == first_copy && second == second_copy && first != second
+    };
+    let count = |list: &[Vec<u8>]| (0..list[0].len()).filter(|at| depends(list, *at)).count();
+    let digits_in = |list: &[Vec<u8>]| list.iter().map(|stack| digits(stack)).sum::<usize>();
+    let found = [&unwiped, &wiped].map(|list| (count(list), digits_in(list)));
     println!("bytes that depend on exponents, and digits: {found:?} without and with wiping");
     assert_eq!(found[1], (0, 0));
     // Checks that both ways find digits that are left deliberately.
-    let left = [7, 8].map(|digit| search.remains(|| leave(&[digit; 8])));
+    let left = [7, 8, 8, 7].map(|digit| search.remains(|| leave(&[digit; 8])));
     assert_ne!(digits(&left[0]), 0);
     assert_ne!(count(&left), 0);
 }
