@@ -299,8 +299,11 @@ fn counters_wrap() {
         let (nonce, zeros) = ([3; 12], [0; message::CHUNK_LEN]);
         let start = Start { key: &SECRET, nonce: &nonce };
         let block = |counter| definition::block(&SECRET, counter, &nonce);
-        for second in [0, 1, u32::MAX - 33, u32::MAX - 17, u32::MAX - 16, u32::MAX - 3, u32::MAX] {
-            for sets in 1..=8 {
+        let seconds = [0, 1, u32::MAX - 33, u32::MAX - 16, u32::MAX - 3, u32::MAX, u32::MAX - 17];
+        // Miri takes a minute for the last one.
+        let (first, step) = if cfg!(miri) { (seconds.len() - 1, 7) } else { (0, 1) };
+        for second in seconds.into_iter().skip(first) {
+            for sets in (1..=8).step_by(step) {
                 let mut out = [MaybeUninit::zeroed(); chacha20::CHUNK];
                 V::rows(proof, sets, start, [77, second], &mut out);
                 // SAFETY: the array was initialised.
