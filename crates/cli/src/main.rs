@@ -23,6 +23,7 @@
 //! | `options` | options of every subcommand |
 //! | `psk` | options for pre-shared keys |
 //! | `client` | options of the clients `connect` and `load` |
+//! | `http3` | HTTP/3 over QUIC, with the feature of this name |
 //! | `connect`, `load`, `scan`, `serve`, `proxy` | the subcommands, which do not use each other |
 
 #![forbid(unsafe_code)]
@@ -33,6 +34,8 @@ mod connect;
 mod credential_files;
 mod explain;
 mod generate;
+#[cfg(feature = "http3")]
+mod http3;
 mod load;
 mod negotiated;
 mod options;

@@ -17,6 +17,8 @@ use tercel::{
     client::ClientConfigBuilder,
 };
 
+use crate::explain::UsageError;
+
 /// Options of TLS, for both sides.
 #[derive(Args, Debug)]
 pub(crate) struct TlsOptions {
@@ -137,6 +139,17 @@ macro_rules! apply {
     }};
 }
 pub(crate) use apply;
+
+/// Refuses `--http3` in a build without HTTP/3, and without TLS 1.3, which QUIC needs. RFC 9001 4.2
+pub(crate) fn check_http3(options: &TlsOptions) -> Result<(), UsageError> {
+    if !cfg!(feature = "http3") {
+        return Err(UsageError::new("--http3: tercel was built without HTTP/3 (feature http3)"));
+    }
+    if !options.versions().contains(&ProtocolVersion::TLS1_3) {
+        return Err(UsageError::new("--http3 needs TLS 1.3: add --tls1.3, or omit --tls1.2"));
+    }
+    Ok(())
+}
 
 /// Parses a whole number of seconds, at least one.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {

@@ -86,6 +86,11 @@ impl Scheme {
     const ALL: [Self; 6] =
         [Self::Https, Self::Smtps, Self::Imaps, Self::Pop3s, Self::Ldaps, Self::Ftps];
 
+    #[cfg(feature = "http3")]
+    pub(crate) fn is_https(self) -> bool {
+        self == Self::Https
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Https => "https",

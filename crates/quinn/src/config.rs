@@ -26,7 +26,10 @@ use crate::session::Session;
 /// # let _ = config; Ok(()) }
 /// ```
 #[derive(Clone)]
-pub struct QuicClientConfig(Arc<ClientConfig>);
+pub struct QuicClientConfig {
+    tls: Arc<ClientConfig>,
+    port: Option<u16>,
+}
 
 /// The configuration of a server, for `quinn::ServerConfig::new`.
 ///
@@ -75,7 +78,17 @@ impl TryFrom<Arc<ClientConfig>> for QuicClientConfig {
         let any = ServerName::IpAddress(core::net::Ipv4Addr::LOCALHOST.into());
         Handshake::client(&config, any, Version::V1, Vec::new())
             .map_err(QuicConfigError::Config)?;
-        Ok(Self(config))
+        Ok(Self { tls: config, port: None })
+    }
+}
+
+impl QuicClientConfig {
+    /// Sets the port of the servers: the sessions of each port are stored separately. Default: a
+    /// session is offered to servers of its name at any port.
+    #[must_use]
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = Some(port);
+        self
     }
 }
 
@@ -113,9 +126,13 @@ impl crypto::ClientConfig for QuicClientConfig {
         let version = supported(version)?;
         let invalid = || ConnectError::InvalidServerName(server_name.to_owned());
         let name = ServerName::try_from(server_name).map_err(|_| invalid())?.to_owned();
+        let parameters = encoded(params);
+        let handshake = match self.port {
+            Some(port) => Handshake::client_with_port(&self.tls, name, port, version, parameters),
+            None => Handshake::client(&self.tls, name, version, parameters),
+        };
         // The configuration was checked when it was made.
-        let handshake = Handshake::client(&self.0, name, version, encoded(params))
-            .map_err(|_| ConnectError::UnsupportedVersion)?;
+        let handshake = handshake.map_err(|_| ConnectError::UnsupportedVersion)?;
         Ok(Box::new(Session::new(handshake, version)))
     }
 }

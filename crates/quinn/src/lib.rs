@@ -23,8 +23,8 @@
 //! - 0-RTT needs `quic_early_data_context` on both sides, `early_data` on the client, and
 //!   `early_data` with a replay guard on the server. The context has to contain everything on which
 //!   0-RTT data depends, such as the limits of the server's transport configuration.
-//! - `Connection::handshake_data` is a [`HandshakeData`]. `Connection::peer_identity` is a
-//!   `Vec<CertificateDer<'static>>`, as with rustls.
+//! - `Connection::handshake_data` is a [`HandshakeData`], or a [`TlsFailure`] if TLS ended the
+//!   connection. `Connection::peer_identity` is a `Vec<CertificateDer<'static>>`, as with rustls.
 //! - QUIC has version 1 here: quinn does not form packets of version 2.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -43,7 +43,7 @@ pub use config::{QuicClientConfig, QuicConfigError, QuicServerConfig};
 pub use endpoint::{
     client_config, client_endpoint, endpoint_config, server_config, server_endpoint,
 };
-pub use session::HandshakeData;
+pub use session::{HandshakeData, TlsFailure};
 pub use tokens::{ResetKey, TokenKey};
 
 pub use quinn_proto;

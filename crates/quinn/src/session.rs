@@ -9,13 +9,15 @@ use quinn_proto::crypto::{self, ExportKeyingMaterialError, HeaderKey, KeyPair, K
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectionId, Side, TransportError, TransportErrorCode};
 use tercel::error::{InternalError, PeerError};
-use tercel::quic::{self, DirectionKeys, Ended, Handshake, KeyUpdates, Next, Version};
+use tercel::pki::Refusal;
+use tercel::quic::{self, DirectionKeys, Ended, Handshake, Incoming, KeyUpdates, Next, Version};
 use tercel::wire::{CipherSuite, NamedGroup};
-use tercel::{ConnectionInfo, EarlyData, Error};
+use tercel::{ConnectionInfo, EarlyData, Error, Exporter};
 
 use crate::keys::{NO_MEMORY, early, initial_keys, keys, packet_keys};
 
-/// What was negotiated: the value of `Connection::handshake_data`.
+/// What was negotiated: the value of `Connection::handshake_data`, unless TLS ended the connection
+/// ([`TlsFailure`]).
 ///
 /// ```
 /// use tercel_quinn::HandshakeData;
@@ -24,7 +26,7 @@ use crate::keys::{NO_MEMORY, early, initial_keys, keys, packet_keys};
 ///     connection.handshake_data()?.downcast::<HandshakeData>().ok()?.protocol
 /// }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HandshakeData {
     /// The application protocol. RFC 7301
@@ -37,18 +39,46 @@ pub struct HandshakeData {
     pub group: Option<NamedGroup>,
     /// Whether a session was resumed.
     pub resumed: bool,
+    /// All negotiated parameters, with the peer's certificate, when the handshake is complete.
+    pub info: Option<Arc<ConnectionInfo>>,
 }
 
 impl HandshakeData {
-    fn new(info: &ConnectionInfo) -> Self {
+    fn new(info: &ConnectionInfo, complete: Option<&Arc<ConnectionInfo>>) -> Self {
         Self {
             protocol: info.alpn.clone(),
             server_name: info.server_name.clone(),
             cipher_suite: info.cipher_suite,
             group: info.group,
             resumed: info.resumed,
+            info: complete.cloned(),
         }
     }
+}
+
+/// The reason why TLS ended the handshake or the connection on this side: the value of
+/// `Connection::handshake_data` and `Connecting::handshake_data` after that.
+///
+/// ```
+/// use tercel_quinn::TlsFailure;
+///
+/// # async fn run(mut connecting: quinn::Connecting) -> Option<()> {
+/// let data = connecting.handshake_data().await.ok()?;
+/// if let Some(failure) = data.downcast_ref::<TlsFailure>() {
+///     match &failure.refusal {
+///         Some(refusal) => eprintln!("the certificate was refused: {refusal}"),
+///         None => eprintln!("{}", failure.ended),
+///     }
+/// }
+/// # Some(()) }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TlsFailure {
+    /// The error, and the code with which the connection was closed.
+    pub ended: Ended,
+    /// The details of a refused certificate.
+    pub refusal: Option<Refusal>,
 }
 
 /// A session of quinn.
@@ -67,8 +97,23 @@ pub(crate) struct Session {
 #[allow(clippy::large_enum_variant, reason = "a session is boxed")]
 enum State {
     Handshake(Handshake),
-    Connected(Box<quic::Connection>),
-    Failed(Ended),
+    Connected(Connected),
+    Failed(Box<TlsFailure>),
+}
+
+/// The parts of a connection that quinn may ask for.
+struct Connected {
+    info: Arc<ConnectionInfo>,
+    exporter: Exporter,
+    peer_parameters: Vec<u8>,
+    incoming: Incoming,
+}
+
+impl Connected {
+    fn new(connection: quic::Connection) -> Self {
+        let quic::Connection { info, exporter, peer_parameters, incoming, .. } = connection;
+        Self { info: Arc::new(info), exporter, peer_parameters, incoming }
+    }
 }
 
 enum Output {
@@ -124,7 +169,9 @@ impl Session {
                 Ok(Next::ApplicationKeys(keys, updates)) => {
                     self.outputs.push_back(Output::ApplicationKeys(keys, updates));
                 }
-                Ok(Next::Connected(connection)) => self.state = State::Connected(connection),
+                Ok(Next::Connected(connection)) => {
+                    self.state = State::Connected(Connected::new(*connection));
+                }
                 // A configuration that was chosen for this connection, or a credential that
                 // replaced another one, asks the application.
                 Ok(_) => return Err(Error::Internal(InternalError::RefusedByApplication).into()),
@@ -154,15 +201,27 @@ impl Session {
                 }
                 Ok(())
             }
-            State::Failed(ended) => Err(*ended),
+            State::Failed(failure) => Err(failure.ended),
         }
+    }
+
+    /// Ends the connection with this error.
+    fn fail(&mut self, ended: Ended) {
+        self.outputs.clear();
+        let refusal = match &self.state {
+            State::Handshake(handshake) => handshake.refusal().cloned(),
+            State::Connected(_) => None,
+            // The first failure is the reason.
+            State::Failed(_) => return,
+        };
+        self.state = State::Failed(Box::new(TlsFailure { ended, refusal }));
     }
 
     /// The negotiated parameters, which a server knows before the client's Finished.
     fn info(&self) -> Option<&ConnectionInfo> {
         match &self.state {
             State::Handshake(handshake) => handshake.early_info(),
-            State::Connected(connection) => Some(&connection.info),
+            State::Connected(connection) => Some(&*connection.info),
             State::Failed(_) => None,
         }
     }
@@ -174,7 +233,12 @@ impl crypto::Session for Session {
     }
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        Some(Box::new(HandshakeData::new(self.info()?)))
+        let complete = match &self.state {
+            State::Failed(failure) => return Some(failure.clone()),
+            State::Connected(connected) => Some(&connected.info),
+            State::Handshake(_) => None,
+        };
+        Some(Box::new(HandshakeData::new(self.info()?, complete)))
     }
 
     fn peer_identity(&self) -> Option<Box<dyn Any>> {
@@ -202,8 +266,7 @@ impl crypto::Session for Session {
 
     fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
         if let Err(ended) = self.read(buf) {
-            self.outputs.clear();
-            self.state = State::Failed(ended);
+            self.fail(ended);
             return Err(transport_error(ended));
         }
         let is_new = !self.has_reported_data && self.info().is_some();

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use quinn::{ConnectionError, Endpoint, TransportErrorCode};
 use tercel_quinn::tercel::pki_types::CertificateDer;
-use tercel_quinn::{HandshakeData, QuicClientConfig, QuicConfigError, QuicServerConfig};
+use tercel_quinn::{
+    HandshakeData, QuicClientConfig, QuicConfigError, QuicServerConfig, TlsFailure,
+};
 
 use peers::{Client, Server, Stack, echo, names};
 
@@ -149,6 +151,64 @@ async fn a_refused_certificate_ends_the_handshake_on_both_sides() {
         assert!((0x0100..0x0200).contains(&value), "{value:#x}");
     })
     .await;
+}
+
+/// The reason for the end of a handshake is available on the side that ended it.
+#[tokio::test]
+async fn a_failure_has_its_error_and_the_refused_certificate() {
+    use tercel_quinn::tercel::{Error, pki::RefusalReason};
+    let server = Server::new(Stack::Tercel).untrusted().start();
+    let client = Client::new(Stack::Tercel).start();
+    let mut connecting = client.connecting(&server);
+    let data = connecting.handshake_data().await.unwrap();
+    let failure = data.downcast::<TlsFailure>().unwrap();
+    let refusal = failure.refusal.as_ref().unwrap();
+    assert!(matches!(failure.ended.error, Error::Refused(_)), "{failure:?}");
+    assert_ne!(refusal.reason, RefusalReason::NameMismatch);
+    assert_eq!(refusal.chain.len(), 1);
+    let error = connecting.await.unwrap_err();
+    assert_eq!(code(&error).map(u64::from), Some(failure.ended.code));
+
+    // The server refuses a client without a certificate, and the client gets the code.
+    let server = Server::new(Stack::Tercel).demanding_certificates().start();
+    let connection = client.connect(&server).await.unwrap();
+    let error = connection.closed().await;
+    assert_eq!(code(&error), Some(TransportErrorCode::crypto(116)), "{error}");
+    let ours = connection.handshake_data().unwrap().downcast::<HandshakeData>().unwrap();
+    assert!(ours.info.is_some(), "the client's handshake was complete");
+}
+
+/// All negotiated parameters are available, not only the most used ones.
+#[tokio::test]
+async fn the_complete_parameters_are_available() {
+    use tercel_quinn::tercel::wire::ProtocolVersion;
+    let server = Server::new(Stack::Tercel).start();
+    let client = Client::new(Stack::Tercel).start();
+    let connection = client.connect(&server).await.unwrap();
+    let data = connection.handshake_data().unwrap().downcast::<HandshakeData>().unwrap();
+    let info = data.info.unwrap();
+    assert_eq!((info.version, info.group), (ProtocolVersion::TLS1_3, data.group));
+    assert_eq!((info.peer_chain().len(), info.retried), (1, false));
+    assert!(info.peer_signature_scheme.is_some());
+}
+
+/// A client that separates ports offers a session only to servers at the port that issued it.
+#[tokio::test]
+async fn sessions_of_ports_are_separate() {
+    let server = Server::new(Stack::Tercel).start();
+    let client = Client::new(Stack::Tercel).start();
+    let tls = peers::tercel_client(&peers::ClientOptions::default());
+    let config = |port| {
+        let config = QuicClientConfig::try_from(std::sync::Arc::clone(&tls)).unwrap();
+        tercel_quinn::client_config(config.port(port))
+    };
+    for (port, resumed) in [(1, false), (2, false), (1, true), (2, true)] {
+        let connecting = client.endpoint.connect_with(config(port), server.address, "localhost");
+        let connection = connecting.unwrap().await.unwrap();
+        // The tickets precede the answer.
+        assert_eq!(echo(&connection, 10).await, 10);
+        assert_eq!(server.seen().await.resumed, resumed, "{port}");
+    }
 }
 
 /// A server that validates addresses with a Retry packet. RFC 9001 5.8, RFC 9000 8.1.2

@@ -9,6 +9,8 @@ use tercel::{Error, Handshake};
 
 use crate::certificates::{CertificateDescription, describe_chain};
 use crate::explain::{self, Fault, UsageError};
+#[cfg(feature = "http3")]
+use crate::http3;
 use crate::output;
 use crate::starttls;
 
@@ -31,7 +33,7 @@ pub(crate) enum Reason {
     Usage,
     /// A file or an option cannot be used.
     Configuration,
-    /// The host is unknown, or no TCP connection was made.
+    /// The host is unknown, or no TCP connection was made, or nothing listens on the UDP port.
     Connect,
     /// TLS was not started.
     Starttls,
@@ -99,6 +101,31 @@ impl Failure {
         };
         let text = explain::handshake(error, handshake);
         Self { reason, text, alert, refusal: handshake.refusal().cloned() }
+    }
+}
+
+#[cfg(feature = "http3")]
+impl From<http3::Failure> for Failure {
+    fn from(failure: http3::Failure) -> Self {
+        let alert = failure.alert().map(|alert| alert.to_string());
+        let reason = match &failure {
+            _ if alert.is_some() => Reason::Alert,
+            http3::Failure::Tls(failure) if failure.refusal.is_some() => Reason::Certificate,
+            http3::Failure::Tls(_) => Reason::Handshake,
+            http3::Failure::Quic(error) => match error {
+                quinn::ConnectionError::ConnectionClosed(_)
+                | quinn::ConnectionError::ApplicationClosed(_) => Reason::Closed,
+                _ => Reason::Handshake,
+            },
+            http3::Failure::Refused | http3::Failure::Local(_) => Reason::Connect,
+            http3::Failure::TimedOut => Reason::TimedOut,
+        };
+        let text = failure.to_string();
+        let refusal = match failure {
+            http3::Failure::Tls(failure) => failure.refusal,
+            _ => None,
+        };
+        Self { reason, text, alert, refusal }
     }
 }
 

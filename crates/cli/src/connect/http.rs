@@ -1,4 +1,5 @@
-//! One request over HTTP/1.1 or HTTP/2, as ALPN decided. RFC 9110, RFC 9112, RFC 9113
+//! One request over HTTP/1.1 or HTTP/2, as ALPN decided, and what HTTP/3 shares with them.
+//! RFC 9110, RFC 9112, RFC 9113
 
 use std::future::poll_fn;
 use std::io::{self, Write};
@@ -58,10 +59,7 @@ impl HttpRequest<'_> {
                     Ok(())
                 }
                 Ok(Err(error)) => Err(error),
-                Err(_) => {
-                    let seconds = self.timeout.as_secs();
-                    Err(anyhow!("the response did not arrive within {seconds} s (--timeout)"))
-                }
+                Err(_) => Err(self.timed_out()),
             }
         })
     }
@@ -82,11 +80,10 @@ impl HttpRequest<'_> {
         }
         while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
             if let Some(data) = frame.map_err(failed)?.data_ref() {
-                let written = io::stdout().lock().write_all(data);
-                written.map_err(|error| output::write_error(&error))?;
+                print_content(data)?;
             }
         }
-        io::stdout().lock().flush().map_err(|error| output::write_error(&error))?;
+        output::print("")?;
         Ok(driver)
     }
 
@@ -96,7 +93,7 @@ impl HttpRequest<'_> {
     ) -> Result<(Response<Incoming>, JoinHandle<()>)> {
         let (mut sender, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
         let driver = tokio::spawn(async { drop(driver.await) });
-        let mut request = self.request(self.address.request_target().parse()?);
+        let mut request: Request<String> = self.request(self.address.request_target().parse()?);
         let authority = HeaderValue::from_str(&self.address.authority())?;
         request.headers_mut().insert(HOST, authority);
         Ok((sender.send_request(request).await.map_err(failed)?, driver))
@@ -109,17 +106,26 @@ impl HttpRequest<'_> {
         let begun = http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
         let (mut sender, driver) = begun.await.map_err(failed)?;
         let driver = tokio::spawn(async { drop(driver.await) });
-        let uri = Uri::builder()
-            .scheme(Scheme::HTTPS)
-            .authority(self.address.authority())
-            .path_and_query(self.address.request_target())
-            .build()?;
-        let response = sender.send_request(self.request(uri)).await;
+        let request: Request<String> = self.request(self.absolute_uri()?);
+        let response = sender.send_request(request).await;
         Ok((response.map_err(failed)?, driver))
     }
 
-    fn request(&self, uri: Uri) -> Request<String> {
-        let mut request = Request::new(String::new());
+    /// The URL of the request.
+    pub(super) fn absolute_uri(&self) -> Result<Uri> {
+        let uri = Uri::builder().scheme(Scheme::HTTPS).authority(self.address.authority());
+        Ok(uri.path_and_query(self.address.request_target()).build()?)
+    }
+
+    /// The error for a response that is late.
+    pub(super) fn timed_out(&self) -> anyhow::Error {
+        let seconds = self.timeout.as_secs();
+        anyhow!("the response did not arrive within {seconds} s (--timeout)")
+    }
+
+    /// A request without content.
+    pub(super) fn request<C: Default>(&self, uri: Uri) -> Request<C> {
+        let mut request = Request::new(C::default());
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = uri;
         request.headers_mut().insert(USER_AGENT, HeaderValue::from_static("tercel"));
@@ -130,9 +136,18 @@ impl HttpRequest<'_> {
 
 type Stream = TlsStream<tokio::net::TcpStream>;
 
+/// Prints a part of the content on standard output.
+pub(super) fn print_content(data: &[u8]) -> Result<()> {
+    io::stdout().lock().write_all(data).map_err(|error| output::write_error(&error))
+}
+
 /// Prints the status line and the fields on standard error.
-fn print_head(head: &Parts) {
-    let version = if head.version == Version::HTTP_2 { "HTTP/2" } else { "HTTP/1.1" };
+pub(super) fn print_head(head: &Parts) {
+    let version = match head.version {
+        Version::HTTP_3 => "HTTP/3",
+        Version::HTTP_2 => "HTTP/2",
+        _ => "HTTP/1.1",
+    };
     let mut text = format!("{version} {}", head.status);
     for (name, value) in &head.headers {
         text.push_str(&format!("\n{name}: {}", visible(value.as_bytes())));

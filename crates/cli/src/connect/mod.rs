@@ -5,6 +5,8 @@ pub(crate) mod closing;
 pub(crate) mod failure;
 pub(crate) mod handshake;
 pub(crate) mod http;
+#[cfg(feature = "http3")]
+pub(crate) mod http3;
 pub(crate) mod options;
 pub(crate) mod relay;
 pub(crate) mod report;
@@ -39,10 +41,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn run_with_sessions(options: &Options) -> Result<()> {
+    options.method()?;
     options.client.warn();
     // All steps that can fail without the server come before the connection is made.
     let sessions = options.session_file.as_deref().map(SessionFile::open).transpose()?;
     let config = config(options, sessions.as_ref())?;
+    #[cfg(feature = "http3")]
+    if options.http3 {
+        let outcome = http3::run(options, &config, sessions.as_ref());
+        let saved = sessions.map_or(Ok(()), |sessions| sessions.save());
+        return outcome.and(saved);
+    }
     let early_data = options.early_data.as_deref().map(credential_files::read).transpose()?;
     let outcome = run_connection(options, config, early_data.unwrap_or_default());
     let saved = sessions.map_or(Ok(()), |sessions| sessions.save());
@@ -69,31 +78,22 @@ fn run_connection(options: &Options, config: Arc<ClientConfig>, early_data: Vec<
     let start = Instant::now();
     transport.set_deadline(start + options.timeout);
     let completed = handshake::complete(&mut handshake, &transport, early_data);
-    let timings = Timings { tcp_connect, starttls, handshake: start.elapsed() };
+    let (tcp_connect, handshake_time) = (Some(tcp_connect), start.elapsed());
+    let timings = Timings { tcp_connect, starttls, handshake: handshake_time };
     let Completed { mut connection, received, unsent } = match completed {
         Ok(completed) => completed,
         Err(error) => {
             let failure = Failure::of_handshake(&error, &handshake, starttls.is_some());
             // The alert, if any, must reach the peer.
             transport.close_gracefully();
-            if let Some(refusal) = failure.refusal.as_ref().filter(|_| options.show_certs) {
-                report::print_pem(&describe_chain(&refusal.chain))?;
-            }
-            return Err(failure.into());
+            return refused(options, failure);
         }
     };
-    let report = Report::new(peer, &mut connection.info, timings);
+    let report = Report::new(peer, &connection.info, timings);
+    drop(connection.info.take_peer_chain());
     if options.json || options.show_certs {
         let alert = closing::close(&transport, connection, received);
-        if options.json && alert.is_none() {
-            report.print_json()?;
-        } else if !options.json && !options.quiet {
-            report.print(false);
-        }
-        if options.show_certs {
-            report.print_pem()?;
-        }
-        return alert.map_or(Ok(()), |error| Err(Failure::of_alert(error).into()));
+        return print_only(options, &report, alert);
     }
     if !options.quiet {
         report.print(true);
@@ -110,6 +110,28 @@ fn run_connection(options: &Options, config: Arc<ClientConfig>, early_data: Vec<
         quiet: options.quiet,
     };
     relay::run(transport.into_socket()?, connection, received, first, options)
+}
+
+/// Prints the refused chain if it is to be shown, and returns the failure.
+fn refused(options: &Options, failure: Failure) -> Result<()> {
+    if let Some(refusal) = failure.refusal.as_ref().filter(|_| options.show_certs) {
+        report::print_pem(&describe_chain(&refusal.chain))?;
+    }
+    Err(failure.into())
+}
+
+/// Prints the report of a connection over which nothing is sent. `alert` is the alert with which
+/// the server refused the client afterwards.
+fn print_only(options: &Options, report: &Report, alert: Option<tercel::Error>) -> Result<()> {
+    if options.json && alert.is_none() {
+        report.print_json()?;
+    } else if !options.json && !options.quiet {
+        report.print(false);
+    }
+    if options.show_certs {
+        report.print_pem()?;
+    }
+    alert.map_or(Ok(()), |error| Err(Failure::of_alert(error).into()))
 }
 
 /// Runs the dialogue before the handshake, and returns its duration.
@@ -133,11 +155,16 @@ fn config(options: &Options, sessions: Option<&SessionFile>) -> Result<Arc<Clien
     if (options.get || options.head) && client.tls.alpn.is_none() {
         builder = builder.alpn(&["h2", "http/1.1"]);
     }
+    #[cfg(feature = "http3")]
+    if options.http3 {
+        builder = builder.alpn(&[crate::http3::PROTOCOL]);
+        builder = builder.quic_early_data_context(crate::http3::EARLY_DATA_CONTEXT);
+    }
     if let Some(sessions) = sessions {
         builder = builder
             .session_store(Arc::clone(&sessions.store) as _)
             .session_context(&client.session_context()?)
-            .early_data(options.early_data.is_some());
+            .early_data(options.early_data.is_some() || options.early_request);
     }
     Ok(builder.build()?)
 }

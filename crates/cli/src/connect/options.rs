@@ -8,7 +8,7 @@ use hyper::Method;
 
 use crate::client::ClientOptions;
 use crate::explain::UsageError;
-use crate::options::seconds;
+use crate::options::{check_http3, seconds};
 use crate::starttls::{self, Protocol};
 use crate::target::{Address, Scheme, Target};
 
@@ -16,8 +16,8 @@ use crate::target::{Address, Scheme, Target};
 ///
 /// The report goes to standard error. At the end of standard input, close_notify is sent, and
 /// reading continues until the server closes. The program exits when the server closes. Nothing is
-/// relayed with --get, --head, --show-certs and --json. With pre-shared keys, certificates are
-/// accepted only with --ca or --insecure.
+/// relayed with --get, --head, --http3, --show-certs and --json. With pre-shared keys, certificates
+/// are accepted only with --ca or --insecure.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Server; the default port is 443, or that of --starttls or of the URL's scheme
@@ -66,6 +66,20 @@ pub(crate) struct Options {
     #[arg(conflicts_with = "get")]
     pub(crate) head: bool,
 
+    /// Connect over QUIC, and send the request over HTTP/3; --get is the default
+    ///
+    /// With --show-certs and --json no request is sent.
+    #[arg(long, conflicts_with_all = NOT_OVER_QUIC)]
+    pub(crate) http3: bool,
+
+    /// With --http3: send the request as early data, if the session of --session-file permits it
+    ///
+    /// Early data can be recorded and replayed by others. If the server rejects it, the request is
+    /// sent again after the handshake.
+    #[arg(long, requires = "http3", requires = "session_file")]
+    #[arg(conflicts_with_all = ["show_certs", "json"])]
+    pub(crate) early_request: bool,
+
     /// Print the server's certificates as PEM on standard output, then close the connection
     ///
     /// A description precedes each certificate. A refused chain is printed before the error.
@@ -101,20 +115,32 @@ const NOTHING_IS_SENT: [&str; 3] = ["early_data", "update_key", "post_handshake_
 /// Options that cannot be combined with a request.
 const NO_REQUEST: [&str; 3] = ["starttls", "show_certs", "json"];
 
+/// Options that have no meaning over QUIC, or that HTTP/3 decides.
+const NOT_OVER_QUIC: [&str; 6] =
+    ["starttls", "alpn", "record_size_limit", "early_data", "update_key", "post_handshake_auth"];
+
 impl Options {
     /// The method of the request, if one is sent.
     pub(crate) fn method(&self) -> Result<Option<Method>, UsageError> {
+        if self.http3 {
+            check_http3(&self.client.tls)?;
+        }
         let method = match (self.get, self.head) {
             (true, _) => Method::GET,
             (_, true) => Method::HEAD,
+            _ if self.http3 && !self.json && !self.show_certs => Method::GET,
+            _ if self.http3 => return self.check_scheme("--http3 needs").map(|()| None),
             _ => return Ok(None),
         };
+        self.check_scheme("--get, --head and --http3 need").map(|()| Some(method))
+    }
+
+    fn check_scheme(&self, need: &str) -> Result<(), UsageError> {
         match self.address.scheme {
-            None | Some(Scheme::Https) => Ok(Some(method)),
-            Some(other) => Err(UsageError::new(format!(
-                "--get and --head need an https URL, not one of {}",
-                other.name()
-            ))),
+            None | Some(Scheme::Https) => Ok(()),
+            Some(other) => {
+                Err(UsageError::new(format!("{need} an https URL, not one of {}", other.name())))
+            }
         }
     }
 

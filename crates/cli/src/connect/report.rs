@@ -19,7 +19,8 @@ use crate::output;
 /// Durations of the phases of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timings {
-    pub(crate) tcp_connect: Duration,
+    /// `None` over QUIC.
+    pub(crate) tcp_connect: Option<Duration>,
     pub(crate) starttls: Option<Duration>,
     pub(crate) handshake: Duration,
 }
@@ -28,9 +29,13 @@ pub(crate) struct Timings {
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     peer: SocketAddr,
+    /// `None` over TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transport: Option<&'static str>,
     #[serde(flatten, serialize_with = "as_fields")]
     negotiated: Vec<(&'static str, Value)>,
-    tcp_connect_ms: Milliseconds,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp_connect_ms: Option<Milliseconds>,
     #[serde(skip_serializing_if = "Option::is_none")]
     starttls_ms: Option<Milliseconds>,
     handshake_ms: Milliseconds,
@@ -40,25 +45,26 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Takes the peer's certificate chain out of `info`, because it is not needed afterwards.
-    pub(crate) fn new(peer: SocketAddr, info: &mut ConnectionInfo, timings: Timings) -> Self {
+    pub(crate) fn new(peer: SocketAddr, info: &ConnectionInfo, timings: Timings) -> Self {
         let raw_public_key = info.peer_raw_public_key.as_ref();
         Self {
             peer,
+            transport: timings.tcp_connect.is_none().then_some("QUIC"),
             negotiated: negotiated::values(info, Side::Client),
-            tcp_connect_ms: Milliseconds(timings.tcp_connect),
+            tcp_connect_ms: timings.tcp_connect.map(Milliseconds),
             starttls_ms: timings.starttls.map(Milliseconds),
             handshake_ms: Milliseconds(timings.handshake),
             raw_public_key: raw_public_key.map(|key| PublicKeyDescription::new(key)),
-            certificates: describe_chain(&info.take_peer_chain()),
+            certificates: describe_chain(info.peer_chain()),
         }
     }
 
     /// Prints the report on standard error; the certificates only if `with_certificates` is set.
     pub(crate) fn print(&self, with_certificates: bool) {
         let mut rows = vec![("peer", self.peer.to_string())];
+        rows.extend(self.transport.map(|transport| ("transport", transport.to_owned())));
         rows.extend(self.negotiated.iter().map(|(key, value)| (*key, value.to_string())));
-        rows.push(("tcp-connect", self.tcp_connect_ms.text()));
+        rows.extend(self.tcp_connect_ms.map(|duration| ("tcp-connect", duration.text())));
         rows.extend(self.starttls_ms.map(|duration| ("starttls", duration.text())));
         rows.push(("handshake", self.handshake_ms.text()));
         if with_certificates {

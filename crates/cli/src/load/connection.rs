@@ -10,15 +10,18 @@ use std::time::{Duration, Instant};
 
 use tercel::pki_types::ServerName;
 use tercel_tokio::{Connector, HandshakeError, TlsStream};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::http1::{self, Reader};
 use super::http2::Http2Connection;
+#[cfg(feature = "http3")]
+use super::http3::{Http3Connection, QuicClient};
 use super::options::Mode;
 use super::schedule::Schedule;
 use super::statistics::{Negotiated, Statistics};
+use super::transport::Transport;
 use crate::explain;
 
 /// The operation and the state that all connections of a thread share.
@@ -27,9 +30,12 @@ pub(crate) struct Workload {
     pub(crate) address: SocketAddr,
     pub(crate) name: ServerName<'static>,
     pub(crate) connector: Connector,
+    /// The client for connections over QUIC, if they are used.
+    #[cfg(feature = "http3")]
+    pub(crate) quic: Option<QuicClient>,
     /// The request over HTTP/1.1, or the head of the request if content follows.
     pub(crate) http1_head: Vec<u8>,
-    /// The head of the request over HTTP/2.
+    /// The head of the request over HTTP/2 and HTTP/3.
     pub(crate) http2_head: hyper::Request<()>,
     /// Whether a server that does not choose HTTP/2 is a failure.
     pub(crate) needs_http2: bool,
@@ -62,35 +68,74 @@ pub(crate) struct Failure {
 /// A loop over connections, one at a time.
 pub(crate) struct ConnectionLoop {
     workload: Rc<Workload>,
+    client: TransportClient,
     http: Option<HttpConnection>,
     /// The start time of the current iteration.
     started: Option<Instant>,
+}
+
+/// The client with which a loop connects.
+#[derive(Clone)]
+pub(crate) enum TransportClient {
+    /// The connector of the workload.
+    Tcp,
+    /// A client that has the sessions of one loop.
+    #[cfg(feature = "http3")]
+    Quic(QuicClient),
 }
 
 /// A connection for requests, of the version that was negotiated.
 enum HttpConnection {
     Http1(Box<TlsStream<TcpStream>>, Reader),
     Http2(Http2Connection),
+    #[cfg(feature = "http3")]
+    Http3(Http3Connection),
 }
 
 impl Workload {
+    /// The client of a new loop.
+    pub(crate) fn client(&self) -> TransportClient {
+        #[cfg(feature = "http3")]
+        if let Some(quic) = &self.quic {
+            return TransportClient::Quic(quic.for_loop());
+        }
+        TransportClient::Tcp
+    }
+
     /// Connects and runs the handshake.
-    pub(crate) async fn connect(&self) -> Result<TlsStream<TcpStream>, Failure> {
+    pub(crate) async fn connect(&self, client: TransportClient) -> Result<Transport, Failure> {
+        let transport = match client {
+            TransportClient::Tcp => Transport::Tcp(Box::new(self.connect_tcp().await?)),
+            #[cfg(feature = "http3")]
+            TransportClient::Quic(quic) => {
+                let handshake = quic.connect(&self.name, self.timeout);
+                Transport::Quic(self.within("handshake", handshake).await?)
+            }
+        };
+        self.statistics.borrow_mut().negotiated(Negotiated::of(transport.info()));
+        Ok(transport)
+    }
+
+    async fn connect_tcp(&self) -> Result<TlsStream<TcpStream>, Failure> {
         let connecting = async {
             let socket = TcpStream::connect(self.address).await?;
             socket.set_nodelay(true)?;
             io::Result::Ok(socket)
         };
         let socket = self.within("connect", connecting).await?;
-        let handshake = self.connector.connect(self.name.clone(), socket);
-        let stream = self.within("handshake", handshake).await?;
-        self.statistics.borrow_mut().negotiated(Negotiated::of(stream.info()));
-        Ok(stream)
+        self.within("handshake", self.connector.connect(self.name.clone(), socket)).await
     }
 
     /// Connects for requests.
-    async fn connect_http(&self) -> Result<HttpConnection, Failure> {
-        let stream = self.connect().await?;
+    async fn connect_http(&self, client: TransportClient) -> Result<HttpConnection, Failure> {
+        let stream = match self.connect(client).await? {
+            Transport::Tcp(stream) => *stream,
+            #[cfg(feature = "http3")]
+            Transport::Quic(quic) => {
+                let begun = self.within("request", Http3Connection::new(quic)).await;
+                return begun.map(HttpConnection::Http3);
+            }
+        };
         if stream.info().alpn.as_deref() == Some(b"h2") {
             let begun = self.within("request", Http2Connection::new(stream)).await;
             return begun.map(HttpConnection::Http2);
@@ -101,16 +146,9 @@ impl Workload {
         Ok(HttpConnection::Http1(Box::new(stream), Reader::new()))
     }
 
-    /// Sends close_notify and reads to the end, so that tickets are received. Errors while closing
-    /// are ignored, except the time limit.
-    async fn close(&self, mut stream: TlsStream<TcpStream>) -> Result<(), Failure> {
-        let closing = async {
-            let _ = stream.shutdown().await;
-            let mut rest = [0; 512];
-            while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
-            Ok(())
-        };
-        self.within("close", closing).await
+    /// Closes a connection. Errors while closing are ignored, except the time limit.
+    async fn close(&self, transport: Transport) -> Result<(), Failure> {
+        self.within("close", transport.close()).await
     }
 
     /// Limits the time of one step, and adds the stage to its error.
@@ -141,19 +179,21 @@ impl Workload {
 
 impl ConnectionLoop {
     pub(crate) fn new(workload: Rc<Workload>) -> Self {
-        Self { workload, http: None, started: None }
+        let client = workload.client();
+        Self { workload, client, http: None, started: None }
     }
 
     /// Prepares the first iteration: a session to resume, or a connection.
     pub(crate) async fn prepare(&mut self) {
         let prepared = match self.workload.mode {
             Mode::Full | Mode::Idle(_) => Ok(()),
-            Mode::Resumed => match self.workload.connect().await {
-                Ok(stream) => self.workload.close(stream).await,
+            Mode::Resumed => match self.workload.connect(self.client.clone()).await {
+                Ok(transport) => self.workload.close(transport).await,
                 Err(failure) => Err(failure),
             },
             Mode::Bulk | Mode::Upload(_) | Mode::Requests => {
-                self.workload.connect_http().await.map(|http| self.http = Some(http))
+                let connected = self.workload.connect_http(self.client.clone()).await;
+                connected.map(|http| self.http = Some(http))
             }
         };
         if let Err(failure) = prepared {
@@ -203,13 +243,13 @@ impl ConnectionLoop {
     }
 
     async fn run_handshake(&mut self, from: Instant, window: Window) -> Result<(), Failure> {
-        let stream = self.workload.connect().await?;
-        let resumed = stream.info().resumed;
+        let transport = self.workload.connect(self.client.clone()).await?;
+        let resumed = transport.info().resumed;
         let expected = resumed == (self.workload.mode == Mode::Resumed);
         if expected {
             self.done(from, window);
         }
-        self.workload.close(stream).await?;
+        self.workload.close(transport).await?;
         match expected {
             true => Ok(()),
             false if resumed => Err(Failure { stage: "handshake", why: "resumed".to_owned() }),
@@ -221,7 +261,7 @@ impl ConnectionLoop {
         let workload = Rc::clone(&self.workload);
         let mut http = match self.http.take() {
             Some(http) => http,
-            None => workload.connect_http().await?,
+            None => workload.connect_http(self.client.clone()).await?,
         };
         let length = if let Mode::Upload(length) = workload.mode { length } else { 0 };
         let counting = Rc::clone(&workload);
@@ -243,6 +283,12 @@ impl ConnectionLoop {
                 HttpConnection::Http2(http2) => {
                     http2.exchange(&workload.http2_head, length, sent, received).await
                 }
+                #[cfg(feature = "http3")]
+                HttpConnection::Http3(http3) => {
+                    // Boxed, so that the loops of other protocols stay small.
+                    let exchange = http3.exchange(&workload.http2_head, length, sent, received);
+                    Box::pin(exchange).await
+                }
             }
         };
         let answer = workload.within("request", exchange).await?;
@@ -255,8 +301,12 @@ impl ConnectionLoop {
             return Ok(());
         }
         match http {
-            HttpConnection::Http1(stream, _) => workload.close(*stream).await,
+            HttpConnection::Http1(stream, _) => workload.close(Transport::Tcp(stream)).await,
             HttpConnection::Http2(http2) => workload.within("close", http2.close()).await,
+            #[cfg(feature = "http3")]
+            HttpConnection::Http3(http3) => {
+                workload.close(Transport::Quic(http3.into_transport())).await
+            }
         }
     }
 

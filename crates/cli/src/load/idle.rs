@@ -5,8 +5,6 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
-
 use super::connection::{Failure, Workload};
 use super::thread_shares::ThreadShare;
 
@@ -29,20 +27,16 @@ pub(crate) async fn open(workload: &Rc<Workload>, share: &ThreadShare) {
 }
 
 async fn open_one(workload: &Rc<Workload>) {
-    let mut stream = match workload.connect().await {
-        Ok(stream) => stream,
+    let transport = match workload.connect(workload.client()).await {
+        Ok(transport) => transport,
         Err(failure) => return workload.failed(&failure),
     };
     workload.counters.done.fetch_add(1, Ordering::Relaxed);
     let workload = Rc::clone(workload);
     tokio::task::spawn_local(async move {
-        // Reading also processes tickets, which are not data.
-        let failure = loop {
-            match stream.read(&mut [0; 64]).await {
-                Ok(0) => break Failure::closed("idle"),
-                Ok(_) => {}
-                Err(error) => break Failure::new("idle", &error),
-            }
+        let failure = match transport.closed().await {
+            Ok(()) => Failure::closed("idle"),
+            Err(error) => Failure::new("idle", &error),
         };
         workload.counters.done.fetch_sub(1, Ordering::Relaxed);
         workload.failed(&failure);

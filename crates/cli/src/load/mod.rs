@@ -3,6 +3,8 @@
 pub(crate) mod connection;
 pub(crate) mod http1;
 pub(crate) mod http2;
+#[cfg(feature = "http3")]
+pub(crate) mod http3;
 pub(crate) mod idle;
 pub(crate) mod options;
 pub(crate) mod progress;
@@ -13,11 +15,12 @@ pub(crate) mod sessions;
 pub(crate) mod statistics;
 pub(crate) mod thread_shares;
 pub(crate) mod threads;
+pub(crate) mod transport;
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use tercel::client::ClientConfigBuilder;
 
 use crate::output;
 use crate::target::Address;
@@ -30,7 +33,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     options.client.warn();
     let builder = options.client.builder()?;
     let addresses =
-        options.targets.iter().map(|url| Ok((url, find_address(url, options.timeout)?)));
+        options.targets.iter().map(|url| Ok((url, find_address(options, &builder, url)?)));
     let addresses = addresses.collect::<Result<Vec<_>>>()?;
     let settings = RunSettings::of(options);
     let mut runs = Vec::new();
@@ -53,8 +56,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// The first address that accepts a connection. This is not part of the measurement.
-fn find_address(url: &Address, timeout: Duration) -> Result<SocketAddr> {
-    let socket = url.https_target().connect(timeout)?;
+fn find_address(
+    options: &Options,
+    builder: &ClientConfigBuilder,
+    url: &Address,
+) -> Result<SocketAddr> {
+    #[cfg(feature = "http3")]
+    if options.http3 {
+        return http3::find_address(options, builder, url);
+    }
+    let _ = builder;
+    let socket = url.https_target().connect(options.timeout)?;
     socket.peer_addr().context("connection lost")
 }
 

@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args};
 
 use crate::client::ClientOptions;
 use crate::explain::UsageError;
-use crate::options::seconds;
+use crate::options::{check_http3, seconds};
 use crate::target::Address;
 
 /// Generate load on TLS servers and report throughput and latency
@@ -62,6 +62,10 @@ pub(crate) struct Options {
         conflicts_with_all = ["full", "resumed", "idle", "alpn"],
     )]
     pub(crate) http2: bool,
+
+    /// Connect over QUIC, and send requests over HTTP/3
+    #[arg(long, conflicts_with_all = ["http2", "alpn", "record_size_limit"])]
+    pub(crate) http3: bool,
 
     /// Number of concurrent connections; with --idle, how many are opened concurrently
     #[arg(long, value_name = "N", default_value = "16")]
@@ -173,6 +177,9 @@ impl Options {
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         for target in &self.targets {
             self.client.server_name(&target.host)?;
+        }
+        if self.http3 {
+            check_http3(&self.client.tls)?;
         }
         let other = |name: &String| name != "http/1.1" && name != "h2";
         if self.mode().speaks_http()

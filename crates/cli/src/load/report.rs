@@ -26,6 +26,8 @@ pub(crate) struct RunSettings {
     pub(crate) connections: usize,
     pub(crate) threads: usize,
     pub(crate) rate: Option<f64>,
+    /// Whether connections are made over QUIC.
+    pub(crate) http3: bool,
 }
 
 impl RunSettings {
@@ -36,6 +38,7 @@ impl RunSettings {
             connections: options.connections.get(),
             threads: options.threads(),
             rate: options.rate,
+            http3: options.http3,
         }
     }
 
@@ -101,7 +104,9 @@ impl RunSettings {
             rows.push(("failed", format!("{count} × {kind}")));
         }
         let Self { connections, threads, .. } = self;
-        let mut text = format!("{target}  {connections} connections, {threads} threads\n");
+        let transport = if self.http3 { ", QUIC" } else { "" };
+        let mut text =
+            format!("{target}  {connections} connections, {threads} threads{transport}\n");
         let width = rows.iter().map(|(key, _)| key.len()).max().unwrap_or_default();
         for (key, value) in rows {
             // Writing to a String cannot fail.
@@ -187,7 +192,7 @@ pub(super) mod tests {
 
     fn settings(mode: Mode) -> RunSettings {
         let seconds = Duration::from_secs(2);
-        RunSettings { mode, seconds, connections: 4, threads: 2, rate: None }
+        RunSettings { mode, seconds, connections: 4, threads: 2, rate: None, http3: false }
     }
 
     /// A run with operations of a millisecond each.

@@ -18,6 +18,9 @@ struct JsonReport<'a> {
     connections: usize,
     threads: usize,
     rate: Option<Decimal>,
+    /// `None` over TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transport: Option<&'static str>,
     runs: Vec<JsonRun<'a>>,
 }
 
@@ -89,6 +92,7 @@ impl RunSettings {
             connections: self.connections,
             threads: self.threads,
             rate: self.rate.map(Decimal),
+            transport: self.http3.then_some("QUIC"),
             runs: runs.iter().map(|run| self.json_of(run)).collect(),
         })?)
     }
@@ -160,6 +164,7 @@ mod tests {
             connections: 4,
             threads: 2,
             rate: Some(40.0),
+            http3: false,
         };
         let expected = [
             r#"{"mode":"requests","seconds":2.000,"connections":4,"threads":2,"rate":40.000,"runs":["#,
@@ -177,6 +182,8 @@ mod tests {
         assert_eq!(settings.json(&runs).unwrap(), expected.concat());
         let unlimited = RunSettings { rate: None, ..settings }.json(&runs).unwrap();
         assert!(unlimited.contains(r#""rate":null"#), "{unlimited}");
+        let quic = RunSettings { http3: true, ..settings }.json(&runs).unwrap();
+        assert!(quic.contains(r#","rate":40.000,"transport":"QUIC","runs":["#), "{quic}");
     }
 
     #[test]

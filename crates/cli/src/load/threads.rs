@@ -14,6 +14,8 @@ use tercel_tokio::Connector;
 use tokio::task::LocalSet;
 
 use super::connection::{ConnectionLoop, LiveCounters, Window, Workload};
+#[cfg(feature = "http3")]
+use super::http3::QuicClient;
 use super::idle;
 use super::options::{Mode, Options};
 use super::progress::Progress;
@@ -79,13 +81,24 @@ impl ThreadPlan<'_> {
     fn prepare(&self, share: &ThreadShare, counters: Arc<LiveCounters>) -> Result<Prepared> {
         let mode = self.options.mode();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.context("cannot create a runtime")?;
+        let config = self.config(mode, share)?;
         let (authority, path) = (&self.url.authority(), self.url.request_target());
         let workload = Workload {
             mode,
             address: self.address,
             name: self.options.client.server_name(&self.url.host)?,
             // The connector has no time limit, because the workload applies its own.
-            connector: Connector::new(self.config(mode, share)?).time_limit(None),
+            connector: Connector::new(Arc::clone(&config)).time_limit(None),
+            #[cfg(feature = "http3")]
+            quic: match self.options.http3 {
+                true => {
+                    let _context = runtime.enter();
+                    let port = self.url.https_target().port;
+                    Some(QuicClient::new(self.address, port, config, mode == Mode::Resumed)?)
+                }
+                false => None,
+            },
             http1_head: match mode {
                 Mode::Upload(length) => http1::post(authority, path, length),
                 _ => http1::get(authority, path),
@@ -96,7 +109,7 @@ impl ThreadPlan<'_> {
             statistics: RefCell::new(Statistics::new()),
             counters,
         };
-        Ok(Prepared { runtime: runtime.context("cannot create a runtime")?, workload })
+        Ok(Prepared { runtime, workload })
     }
 
     fn config(&self, mode: Mode, share: &ThreadShare) -> Result<Arc<ClientConfig>> {
@@ -111,6 +124,10 @@ impl ThreadPlan<'_> {
         }
         if mode.speaks_http() && self.options.client.tls.alpn.is_none() {
             builder = builder.alpn(&[if self.options.http2 { "h2" } else { "http/1.1" }]);
+        }
+        #[cfg(feature = "http3")]
+        if self.options.http3 {
+            builder = builder.alpn(&[crate::http3::PROTOCOL]);
         }
         Ok(builder.build()?)
     }

@@ -81,6 +81,14 @@ impl Connections {
 
     /// Opens the next connection. All its reads and writes have a common deadline.
     pub(crate) fn open(&mut self) -> Result<Transport, String> {
+        self.begin()?;
+        let connected = self.connect();
+        self.last = Some(Instant::now());
+        connected.inspect_err(|why| self.unanswered(why))
+    }
+
+    /// Checks the limits, waits for the pause, and counts the next connection.
+    pub(crate) fn begin(&mut self) -> Result<(), String> {
         self.check_limits()?;
         if let Some(last) = self.last {
             let pause = self.limits.interval.saturating_sub(last.elapsed());
@@ -88,9 +96,8 @@ impl Connections {
             self.check_limits()?;
         }
         self.made += 1;
-        let connected = self.connect();
         self.last = Some(Instant::now());
-        connected.inspect_err(|why| self.unanswered(why))
+        Ok(())
     }
 
     /// Records that the server answered the last connection.

@@ -15,7 +15,8 @@
 //! | `offer`, `reply`, `probe` | a ClientHello, the server's answer, and the exchange of both |
 //! | `handshake` | complete handshakes with the library's client |
 //! | `report`, `enumerate`, `scanner` | the result; search by elimination; what was seen so far |
-//! | `versions`, `exchange`, `features`, `resumption`, `proof`, `chain` | the steps of a scan |
+//! | `versions`, `exchange`, `features`, `resumption` | steps of a scan |
+//! | `http3`, `proof`, `chain` | further steps |
 //! | `findings`, `table` | conclusions; the table |
 
 mod chain;
@@ -25,6 +26,8 @@ mod exchange;
 mod features;
 mod findings;
 mod handshake;
+#[cfg(feature = "http3")]
+mod http3;
 mod keys;
 mod offer;
 mod options;
@@ -52,6 +55,8 @@ use crate::credential_files;
 use crate::explain::{self, UsageError};
 use crate::output;
 use crate::starttls;
+#[cfg(feature = "http3")]
+use crate::target::Scheme;
 use crate::target::Target;
 use chain::Standard;
 use connections::Connections;
@@ -120,6 +125,10 @@ fn scan(
     features::find_protocols(scanner, &mut report);
     resumption::find(scanner, &standard.name, options.early_data, &mut report);
     features::find(scanner, &mut report);
+    #[cfg(feature = "http3")]
+    if options.starttls.is_none() && options.address.scheme.is_none_or(Scheme::is_https) {
+        report.features.extend(http3::find(scanner, &standard.name));
+    }
     versions::find_suites(scanner, older, &mut report);
     let proofs = proof::find(scanner, &standard.name);
     let chains = scanner.observed.chains.iter().zip(&proofs);

@@ -18,6 +18,9 @@ pub(crate) struct Announcement(String);
 impl Announcement {
     pub(crate) fn new(options: &Options, address: SocketAddr, identity: &Identity) -> Self {
         let mut lines = vec![format!("listening on {address}")];
+        if options.http3 {
+            lines.push(format!("HTTP/3 at the same port over UDP: {address}"));
+        }
         // With only pre-shared keys, a command would print the key.
         if identity.credentials.is_empty() {
             lines.push(String::new());
@@ -46,10 +49,13 @@ impl Announcement {
             openssl = format!("openssl s_client -connect {host}:{port} -servername {name}");
             connect = format!("{} connect {host}:{port} --name {name}", program());
         }
+        let http3 = options.http3.then(|| format!("{connect} --http3"));
         if !options.echo {
             lines.push(curl);
         }
-        lines.extend([openssl, connect, String::new()]);
+        lines.extend([openssl, connect]);
+        lines.extend(http3);
+        lines.push(String::new());
         Self(lines.join("\n"))
     }
 

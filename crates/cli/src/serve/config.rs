@@ -15,15 +15,29 @@ use super::identity::Identity;
 use super::options::{ClientAuthMode, Options, Sessions};
 use crate::credential_files;
 
-pub(crate) fn config(options: &Options, identity: Identity) -> Result<Arc<ServerConfig>> {
-    let mut builder = crate::options::apply!(&options.tls, ServerConfig::builder());
-    builder = match &options.tls.alpn {
+/// The configuration for TCP.
+pub(crate) fn config(options: &Options, identity: &Identity) -> Result<Arc<ServerConfig>> {
+    let builder = builder(options, identity)?;
+    let builder = match &options.tls.alpn {
         Some(protocols) => builder.alpn(&protocols.0),
         None if options.echo => builder,
         None => builder.alpn(options.protocols()),
     };
-    for credential in identity.credentials {
-        builder = builder.credential(credential);
+    Ok(builder.build()?)
+}
+
+/// The configuration for HTTP/3. It is separate, because over TCP no client may choose HTTP/3, and
+/// no other protocol over QUIC.
+#[cfg(feature = "http3")]
+pub(crate) fn http3_config(options: &Options, identity: &Identity) -> Result<Arc<ServerConfig>> {
+    let builder = builder(options, identity)?.alpn(&[crate::http3::PROTOCOL]);
+    Ok(builder.quic_early_data_context(crate::http3::EARLY_DATA_CONTEXT).build()?)
+}
+
+fn builder(options: &Options, identity: &Identity) -> Result<ServerConfigBuilder> {
+    let mut builder = crate::options::apply!(&options.tls, ServerConfig::builder());
+    for credential in &identity.credentials {
+        builder = builder.credential(credential.clone());
     }
     if options.keys.is_set() {
         builder = builder.pre_shared_keys(options.keys.keys()?);
@@ -40,7 +54,7 @@ pub(crate) fn config(options: &Options, identity: Identity) -> Result<Arc<Server
             builder = builder.client_auth(demand, credential_files::roots(file)?);
         }
     }
-    Ok(resumption(options, builder).build()?)
+    Ok(resumption(options, builder))
 }
 
 fn resumption(options: &Options, builder: ServerConfigBuilder) -> ServerConfigBuilder {

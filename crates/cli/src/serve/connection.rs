@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::StatusCode;
+use hyper::body::Bytes;
+use hyper::header::HeaderValue;
 use tercel::wire::ProtocolVersion;
 use tercel::{
     Connection, ConnectionInfo, EarlyData, Handshake, ServerConfig,
@@ -34,6 +36,8 @@ pub(crate) struct ConnectionHandler {
     pub(crate) timeout: TimeLimit,
     /// Whether the keys of both directions are updated before the first response.
     pub(crate) update_key: bool,
+    /// The announcement of HTTP/3, if that is served. RFC 7838 3
+    pub(crate) alt_svc: Option<HeaderValue>,
     /// Whether the server ends.
     pub(crate) ending: watch::Receiver<bool>,
 }
@@ -71,7 +75,7 @@ impl ConnectionHandler {
             Err(error) => return explain::handshake_with_client(&error, &handshake),
         };
         drop(handshake);
-        let mut line = summary(&completed.connection.info, completed.early.length);
+        let mut line = summary(&completed.connection.info, Some(completed.early.length));
         let mut client = PostHandshakeClient::default();
         let ended = Box::pin(self.answer(socket, completed, &mut client)).await;
         if let Some(subject) = &client.subject {
@@ -108,34 +112,51 @@ impl ConnectionHandler {
             let asking = stream.authenticate_client(ClientAuth::Required);
             client.set(&self.timeout.within(asking).await?);
         }
-        let page = match self.content {
-            Content::Page => page::render(stream.info(), client.subject.as_deref()).into(),
-            Content::Echo | Content::Files(_) => hyper::body::Bytes::new(),
+        let responder = match forbidden {
+            true => Responder::Forbidden,
+            false => self.content.responder(stream.info(), client.subject.as_deref()),
         };
-        let answer = |path: String| {
-            let page = page.clone();
-            let root = match &self.content {
-                Content::Files(root) => Some(Arc::clone(root)),
-                Content::Echo | Content::Page => None,
-            };
-            async move {
-                match root {
-                    _ if forbidden => Response::status(StatusCode::FORBIDDEN),
-                    // Files are looked up in a thread that may block.
-                    Some(root) => tokio::task::spawn_blocking(move || root.answer(&path))
-                        .await
-                        .unwrap_or_else(|_| Response::status(StatusCode::INTERNAL_SERVER_ERROR)),
-                    None => page::answer(&path, page),
-                }
-            }
-        };
+        let answer = |path: String| responder.clone().answer(path);
         let is_http2 = stream.info().alpn.as_deref() == Some(HTTP2.as_bytes());
         let limits = Limits { timeout: self.timeout.0, ending: self.ending.clone() };
         let (read, write) = tokio::io::split(stream);
         // A TLS stream clears memory that it reads into: this buffer only once.
         let read = BufReader::with_capacity(READ_BUFFER, read);
         let io = tokio::io::join(io::Cursor::new(early.unanswered).chain(read), write);
-        http::serve(io, is_http2, limits, answer).await
+        http::serve(io, is_http2, limits, self.alt_svc.as_ref(), answer).await
+    }
+}
+
+impl Content {
+    /// The source of the responses of a connection. `client` is the subject of the certificate
+    /// with which the client was authenticated after the handshake.
+    pub(super) fn responder(&self, info: &ConnectionInfo, client: Option<&str>) -> Responder {
+        match self {
+            Self::Files(root) => Responder::Files(Arc::clone(root)),
+            Self::Page | Self::Echo => Responder::Page(page::render(info, client).into()),
+        }
+    }
+}
+
+/// The source of the responses of a connection.
+#[derive(Clone)]
+pub(super) enum Responder {
+    Forbidden,
+    Files(Arc<DocumentRoot>),
+    Page(Bytes),
+}
+
+impl Responder {
+    /// The response for a path.
+    pub(super) async fn answer(self, path: String) -> Response {
+        match self {
+            Self::Forbidden => Response::status(StatusCode::FORBIDDEN),
+            // Files are looked up in a thread that may block.
+            Self::Files(root) => tokio::task::spawn_blocking(move || root.answer(&path))
+                .await
+                .unwrap_or_else(|_| Response::status(StatusCode::INTERNAL_SERVER_ERROR)),
+            Self::Page(page) => page::answer(&path, page),
+        }
     }
 }
 
@@ -168,8 +189,8 @@ impl PostHandshakeClient {
     }
 }
 
-/// The log line of an established connection.
-fn summary(info: &ConnectionInfo, early: usize) -> String {
+/// The log line of an established connection. `early` is the length of the early data, if known.
+pub(super) fn summary(info: &ConnectionInfo, early: Option<usize>) -> String {
     let mut line = format!("{} {}", version_name(info.version), info.cipher_suite);
     if let Some(group) = info.group {
         line.push_str(&format!(" {group}"));
@@ -180,9 +201,10 @@ fn summary(info: &ConnectionInfo, early: usize) -> String {
     if info.resumed {
         line.push_str(" resumed");
     }
-    match info.early_data {
-        EarlyData::Accepted => line.push_str(&format!(" early-data={early}")),
-        EarlyData::Rejected => line.push_str(" early-data=rejected"),
+    match (info.early_data, early) {
+        (EarlyData::Accepted, Some(early)) => line.push_str(&format!(" early-data={early}")),
+        (EarlyData::Accepted, None) => line.push_str(" early-data=accepted"),
+        (EarlyData::Rejected, _) => line.push_str(" early-data=rejected"),
         _ => {}
     }
     if info.peer_raw_public_key.is_some() {

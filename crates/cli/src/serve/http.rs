@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::{
-    ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, LOCATION,
-    X_CONTENT_TYPE_OPTIONS,
+    ALLOW, ALT_SVC, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderValue,
+    LOCATION, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -34,11 +34,12 @@ pub(crate) struct Limits {
 }
 
 /// Serves requests until one side closes. `answer` returns the response for a path, which is still
-/// percent-encoded and has no query.
+/// percent-encoded and has no query. `alt_svc` announces other protocols. RFC 7838 3
 pub(crate) async fn serve<A, R>(
     io: impl AsyncRead + AsyncWrite + Unpin,
     is_http2: bool,
     limits: Limits,
+    alt_svc: Option<&HeaderValue>,
     answer: A,
 ) -> io::Result<()>
 where
@@ -51,12 +52,17 @@ where
         let answered = path_of(&request).map(|path| answer(path.to_owned()));
         let (is_head, is_last) = (request.method() == Method::HEAD, is_last(&request));
         let progress = progress.clone();
+        let alt_svc = alt_svc.cloned();
         async move {
             let response = match answered {
                 Ok(answered) => answered.await,
                 Err(status) => Response::status(status),
             };
-            Ok::<_, Infallible>(response.into_hyper(is_head, is_last, progress))
+            let mut response = response.into_hyper(is_head, is_last, progress);
+            if let Some(alt_svc) = alt_svc {
+                response.headers_mut().insert(ALT_SVC, alt_svc);
+            }
+            Ok::<_, Infallible>(response)
         }
     });
     let io = TokioIo::new(io);
@@ -95,7 +101,7 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
 }
 
 /// The path of a request for which there can be a response other than an error.
-fn path_of<B>(request: &Request<B>) -> Result<&str, StatusCode> {
+pub(super) fn path_of<B>(request: &Request<B>) -> Result<&str, StatusCode> {
     let hosts = request.headers().get_all(HOST).iter().count();
     // RFC 9112 3.2
     if request.version() == Version::HTTP_11 && hosts != 1 {
@@ -169,7 +175,7 @@ impl Response {
         self.status
     }
 
-    fn into_hyper(
+    pub(super) fn into_hyper(
         self,
         is_head: bool,
         is_last: bool,
@@ -206,7 +212,7 @@ impl Response {
 }
 
 /// The content of a response while it is sent.
-struct ResponseBody {
+pub(super) struct ResponseBody {
     source: Source,
     left: u64,
     progress: Progress,
@@ -274,20 +280,20 @@ fn read_piece(mut file: File, left: u64) -> JoinHandle<io::Result<(File, Vec<u8>
 
 /// The time of the last progress of a connection.
 #[derive(Clone)]
-struct Progress(Arc<Mutex<Instant>>);
+pub(super) struct Progress(Arc<Mutex<Instant>>);
 
 impl Progress {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(Arc::new(Mutex::new(Instant::now())))
     }
 
-    fn advance(&self) {
+    pub(super) fn advance(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     /// Waits until there was no progress for this time. A client that sends single bytes of a head,
     /// or only frames that are no requests, makes no progress.
-    async fn until_stalled(&self, limit: Duration) {
+    pub(super) async fn until_stalled(&self, limit: Duration) {
         loop {
             let end = *self.0.lock().unwrap_or_else(PoisonError::into_inner) + limit;
             if end <= Instant::now() {
@@ -302,8 +308,8 @@ const MAX_HEAD: u32 = 16 << 10;
 const MAX_FIELDS: usize = 100;
 const FILE_PIECE: usize = 256 << 10;
 const HTTP2_BUFFER: usize = 64 << 10;
-/// The maximum number of requests in progress in an HTTP/2 connection.
-const MAX_STREAMS: u32 = 16;
+/// The maximum number of requests in progress in a connection of HTTP/2 or HTTP/3.
+pub(super) const MAX_STREAMS: u32 = 16;
 
 /// The time for which a connection that ends may send its last responses.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);

@@ -1,7 +1,8 @@
 //! `tercel serve`: a TLS server for tests.
 //!
 //! Each connection has a task, and the number of connections is limited. No failure of a connection
-//! ends the server. A signal ends it after the responses in progress.
+//! ends the server. A signal ends it after the responses in progress. With --http3, the server also
+//! accepts connections over QUIC, which count in the same limit.
 
 pub(crate) mod announce;
 pub(crate) mod authority;
@@ -11,14 +12,17 @@ pub(crate) mod echo;
 pub(crate) mod files;
 pub(crate) mod handshake;
 pub(crate) mod http;
+#[cfg(feature = "http3")]
+pub(crate) mod http3;
 pub(crate) mod identity;
 pub(crate) mod options;
 pub(crate) mod page;
+pub(crate) mod sockets;
 pub(crate) mod time_limit;
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use tercel_tokio::AcceptBackoff;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -31,6 +35,7 @@ use files::DocumentRoot;
 use identity::Identity;
 use options::ClientAuthMode;
 pub(crate) use options::Options;
+use sockets::Sockets;
 use time_limit::TimeLimit;
 
 /// Serves until a signal ends the process.
@@ -50,22 +55,30 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 async fn serve(options: &Options, content: Content) -> Result<()> {
-    let listener = TcpListener::bind(options.listen)
-        .await
-        .map_err(|error| anyhow!(explain::listen_error(options.listen, &error)))?;
+    let Sockets { listener, udp } = sockets::bind(options.listen, options.http3).await?;
     let address = listener.local_addr()?;
     let identity = Identity::new(options, address.ip())?;
     let announcement = Announcement::new(options, address, &identity);
     let (end, ending) = watch::channel(false);
     let handler = Arc::new(ConnectionHandler {
-        config: config::config(options, identity)?,
+        config: config::config(options, &identity)?,
         content,
         post_handshake_auth: options.client_auth == ClientAuthMode::Later,
         timeout: TimeLimit(options.timeout),
         update_key: options.update_key,
+        alt_svc: udp.as_ref().map(|_| sockets::alt_svc(address)).transpose()?,
         ending,
     });
     let permits = Arc::new(Semaphore::new(options.max_connections));
+    #[cfg(feature = "http3")]
+    let quic = udp
+        .map(|udp| {
+            let tls = config::http3_config(options, &identity)?;
+            http3::QuicListener::start(udp, tls, Arc::clone(&handler), Arc::clone(&permits))
+        })
+        .transpose()?;
+    #[cfg(not(feature = "http3"))]
+    drop(udp);
     let signal = end_signal()?;
     announcement.print();
     tokio::select! {
@@ -75,7 +88,13 @@ async fn serve(options: &Options, content: Content) -> Result<()> {
     drop(listener);
     end.send_replace(true);
     let all = u32::try_from(options.max_connections)?;
+    #[cfg(feature = "http3")]
+    quic.as_ref().inspect(|quic| quic.refuse_new());
     let _ = timeout(http::GRACE, permits.acquire_many(all)).await;
+    #[cfg(feature = "http3")]
+    if let Some(quic) = quic {
+        quic.end().await;
+    }
     Ok(())
 }
 
@@ -85,8 +104,7 @@ async fn accept(
     permits: &Arc<Semaphore>,
 ) {
     let mut backoff = AcceptBackoff::new();
-    // At the limit, clients wait in the backlog of the operating system.
-    while let Ok(permit) = Arc::clone(permits).acquire_owned().await {
+    loop {
         let (socket, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -102,6 +120,8 @@ async fn accept(
             }
         };
         backoff.reset();
+        // At the limit, this client waits here, and others in the backlog of the operating system.
+        let Ok(permit) = Arc::clone(permits).acquire_owned().await else { return };
         let handler = Arc::clone(handler);
         tokio::spawn(async move {
             let _permit = permit;

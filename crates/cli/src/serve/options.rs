@@ -7,12 +7,13 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::explain::UsageError;
-use crate::options::{TlsOptions, listen_address, seconds};
+use crate::options::{TlsOptions, check_http3, listen_address, seconds};
 use crate::psk::PskOptions;
 
 /// Serve HTTPS: a page with the negotiated parameters, files, or an echo
 ///
-/// Clients choose HTTP/2 or HTTP/1.1 with ALPN; without ALPN, HTTP/1.1 is served.
+/// Clients choose HTTP/2 or HTTP/1.1 with ALPN; without ALPN, HTTP/1.1 is served. With --http3,
+/// HTTP/3 is served as well.
 ///
 /// Without --cert, an embedded test authority issues certificates for localhost, and the directory
 /// that contains its certificate is printed. With pre-shared keys and without --cert, the server
@@ -51,6 +52,14 @@ pub(crate) struct Options {
     /// Echo all data instead of serving HTTP
     #[arg(long)]
     pub(crate) echo: bool,
+
+    /// Serve HTTP/3 as well, over QUIC at the UDP port of the same number
+    ///
+    /// Responses over TCP announce it (Alt-Svc). Certificates, files, sessions, client
+    /// authentication and limits are the same for both; --alpn and --record-size-limit concern TCP
+    /// only. Early data over QUIC is limited by flow control, not by the number of --early-data.
+    #[arg(long, conflicts_with = "echo")]
+    pub(crate) http3: bool,
 
     #[command(flatten)]
     pub(crate) tls: TlsOptions,
@@ -173,9 +182,20 @@ impl Options {
         let other = names.into_iter().find(|name| !self.echo && !served.contains(name));
         if let Some(name) = other {
             let served = served.join(" and ");
+            let hint = if name == HTTP3 { "; --http3 serves HTTP/3" } else { "" };
             return Err(UsageError::new(format!(
-                "--alpn: `{name}` is not supported: only {served} can be served with these options"
+                "--alpn: `{name}` is not supported: only {served} can be served with these \
+                 options{hint}"
             )));
+        }
+        if self.http3 {
+            check_http3(&self.tls)?;
+            if self.client_auth == ClientAuthMode::Later {
+                return refuse(
+                    "--http3: a client cannot be asked for a certificate after a handshake over \
+                     QUIC: use --client-auth optional or required",
+                );
+            }
         }
         if self.early_data.is_some() && self.sessions == Sessions::None {
             return refuse("--early-data needs resumption: --sessions none is set");
@@ -195,6 +215,7 @@ impl Options {
 
 pub(crate) const HTTP1: &str = "http/1.1";
 pub(crate) const HTTP2: &str = "h2";
+const HTTP3: &str = "h3";
 
 fn connections(text: &str) -> Result<usize, String> {
     match text.parse() {

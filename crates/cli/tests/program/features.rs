@@ -24,6 +24,19 @@ fn a_store_needs_redis() {
     assert_eq!(outcome.failure(), expected);
 }
 
+#[cfg(not(feature = "http3"))]
+#[test]
+fn http3_needs_its_feature() {
+    use super::support::{run, tercel};
+
+    for arguments in ["serve --http3", "connect a --http3", "load a --full --http3"] {
+        let outcome = run(tercel().args(arguments.split(' ')), b"");
+        assert_eq!(outcome.status, Some(2), "{}", outcome.said);
+        let expected = "error: --http3: tercel was built without HTTP/3 (feature http3)\n";
+        assert_eq!(outcome.said, expected);
+    }
+}
+
 #[cfg(not(feature = "test-authority"))]
 #[test]
 fn a_server_without_certificates_needs_the_test_authority() {

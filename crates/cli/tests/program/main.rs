@@ -10,6 +10,8 @@ mod features;
 mod files;
 mod generated;
 mod http2;
+#[cfg(feature = "http3")]
+mod http3;
 mod limits;
 mod load;
 mod negotiation;

@@ -90,6 +90,26 @@ impl Server {
         }
     }
 
+    /// Sends the signal with which a service manager ends the server.
+    #[cfg(all(unix, feature = "http3"))]
+    pub(crate) fn terminate(&self) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    }
+
+    /// Waits until the server has ended.
+    #[cfg(all(unix, feature = "http3"))]
+    pub(crate) fn ended(mut self) -> Option<i32> {
+        let start = Instant::now();
+        while start.elapsed() < LIMIT {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        panic!("the server does not end");
+    }
+
     /// Kills the server and returns its output.
     pub(crate) fn end(mut self) -> String {
         assert_eq!(self.child.try_wait().unwrap(), None, "the server has ended by itself");

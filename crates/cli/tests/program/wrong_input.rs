@@ -34,6 +34,13 @@ fn servers_that_cannot_be_reached_or_do_not_speak_tls() {
     check(&Fixture::new().servers(), SERVERS);
 }
 
+#[cfg(feature = "http3")]
+#[test]
+fn http3() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    check(&Fixture::new().udp().with("closed", closed.to_string()), cases::HTTP3);
+}
+
 #[test]
 fn alerts_have_hints() {
     for (alert, expected) in ALERTS {

@@ -206,6 +206,7 @@ const MODULES: [(&str, &[&str]); 12] = [
             "options",
             "psk",
             "client",
+            "http3",
             "connect",
             "load",
             "scan",
@@ -244,7 +245,17 @@ const DEPENDENCIES: [(&str, &[&str]); 13] = [
     ("tercel-native-tls", &["tercel-crypto", "tercel"]),
     ("tercel-quinn", &["tercel"]),
     ("tercel-capi", &["tercel"]),
-    ("tercel-cli", &["tercel-crypto", "tercel-wire", "tercel", "tercel-tokio", "tercel-proxy"]),
+    (
+        "tercel-cli",
+        &[
+            "tercel-crypto",
+            "tercel-wire",
+            "tercel",
+            "tercel-tokio",
+            "tercel-proxy",
+            "tercel-quinn",
+        ],
+    ),
 ];
 
 /// The only crate of `crates` that may call another cryptographic library, and that library.

@@ -68,7 +68,11 @@ pub(super) const COMMAND_LINES: &[Case] = &[
         "error: invalid value 'always' for '--client-auth <MODE>' [possible values: none, \
          optional, required, later]",
     ),
-    ("serve --alpn h3", 2, "error: --alpn: `h3` is not supported: only h2 and http/1.1 can be*"),
+    (
+        "serve --alpn h3",
+        2,
+        "error: --alpn: `h3` is not supported: only h2 and http/1.1 can be*; --http3 serves HTTP/3",
+    ),
     (
         "serve --cert a --key b --client-auth required",
         2,
@@ -104,6 +108,52 @@ pub(super) const COMMAND_LINES: &[Case] = &[
         2,
         "error: the following required arguments were not provided: --cert-dir <DIR>; see \
          `tercel proxy --help`",
+    ),
+];
+
+#[cfg(feature = "http3")]
+pub(super) const HTTP3: &[Case] = &[
+    (
+        "serve --http3 --echo",
+        2,
+        "error: the argument '--http3' cannot be used with '--echo'; see `tercel serve --help`",
+    ),
+    ("serve --http3 --tls1.2", 2, "error: --http3 needs TLS 1.3: add --tls1.3, or omit --tls1.2"),
+    (
+        "serve --http3 --client-auth later",
+        2,
+        "error: --http3: a client cannot be asked for a certificate after a handshake over QUIC: \
+         use --client-auth optional or required",
+    ),
+    (
+        "serve --http3 --listen {taken-udp}",
+        1,
+        "tercel: UDP: cannot listen on {taken-udp}: the port is in use by another program; *",
+    ),
+    (
+        "connect localhost:1 --http3 --alpn h2",
+        2,
+        "error: the argument '--http3' cannot be used with '--alpn <NAMES>'; see `tercel connect \
+         --help`",
+    ),
+    (
+        "connect imaps://localhost --http3",
+        2,
+        "error: --get, --head and --http3 need an https URL, not one of imaps",
+    ),
+    (
+        "connect localhost:1 --http3 --early-request",
+        2,
+        "error: the following required arguments were not provided: --session-file <FILE>; see \
+         `tercel connect --help`",
+    ),
+    // Linux reports a closed port, other systems do not.
+    ("connect {closed} --http3 --insecure --quiet --timeout 1", 1, "tercel: *no HTTP/3, or *"),
+    ("connect {silent-udp} --http3 --insecure --quiet --timeout 1", 1, "tercel: *block UDP; *"),
+    (
+        "load --full --http3 --insecure --timeout 1 {silent-udp}",
+        1,
+        "tercel: cannot connect to {silent-udp}: handshake timed out: no answer over QUIC; *",
     ),
 ];
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
+#[cfg(feature = "http3")]
+use std::net::UdpSocket;
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
@@ -14,11 +16,19 @@ pub(super) struct Fixture {
     names: BTreeMap<&'static str, String>,
     /// Sockets that stay open.
     open: Vec<(TcpListener, Vec<TcpStream>)>,
+    #[cfg(feature = "http3")]
+    open_udp: Vec<UdpSocket>,
 }
 
 impl Fixture {
     pub(super) fn new() -> Self {
-        Self { folder: Folder::new(), names: BTreeMap::new(), open: Vec::new() }
+        Self {
+            folder: Folder::new(),
+            names: BTreeMap::new(),
+            open: Vec::new(),
+            #[cfg(feature = "http3")]
+            open_udp: Vec::new(),
+        }
     }
 
     pub(super) fn with(mut self, name: &'static str, value: String) -> Self {
@@ -91,6 +101,18 @@ impl Fixture {
         let full_address = full.local_addr().unwrap().to_string();
         self.open.push((full, waiting));
         self.with("silent", address).with("full", full_address).with("closed", closed)
+    }
+
+    /// UDP sockets that never answer.
+    #[cfg(feature = "http3")]
+    pub(super) fn udp(mut self) -> Self {
+        for name in ["taken-udp", "silent-udp"] {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let address = socket.local_addr().unwrap().to_string();
+            self.open_udp.push(socket);
+            self = self.with(name, address);
+        }
+        self
     }
 
     pub(super) fn fill_in(&self, text: &str) -> String {
