@@ -320,3 +320,36 @@ fn selected_suite(mut messages: &[u8]) -> Option<CipherSuite> {
     }
     suite
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ServerHello without extensions.
+    fn server_hello(suite: u16) -> Vec<u8> {
+        let body = [&[3, 3][..], &[7; 32], &[0], &suite.to_be_bytes(), &[0, 0, 0]].concat();
+        [&[2, 0, 0, u8::try_from(body.len()).unwrap()][..], &body].concat()
+    }
+
+    #[test]
+    fn the_suite_is_that_of_the_last_complete_server_hello() {
+        let both = [server_hello(0x1301), server_hello(0x1302)].concat();
+        assert_eq!(selected_suite(&both), Some(CipherSuite::TLS_AES_256_GCM_SHA384));
+        let first = Some(CipherSuite::TLS_AES_128_GCM_SHA256);
+        assert_eq!(selected_suite(&server_hello(0x1301)), first);
+        assert_eq!(selected_suite(&both[..both.len() - 1]), None);
+        assert_eq!(selected_suite(&[]), None);
+    }
+
+    #[test]
+    fn secrets_are_found_by_sender_and_level() {
+        use tercel::key_log::KeyLog;
+        let secrets = Secrets::default();
+        secrets.log("CLIENT_HANDSHAKE_TRAFFIC_SECRET", &[0; 32], b"first");
+        secrets.log("CLIENT_HANDSHAKE_TRAFFIC_SECRET", &[0; 32], b"second");
+        let handshake = WireLevel::Handshake;
+        assert_eq!(secrets.find(Side::Client, handshake).as_deref(), Some(&b"second"[..]));
+        assert_eq!(secrets.find(Side::Server, handshake), None);
+        assert_eq!(secrets.find(Side::Client, WireLevel::Initial), None);
+    }
+}
