@@ -71,7 +71,6 @@ async fn serve_one(
         let connection = connection.clone();
         tokio::spawn(async move {
             complete.await;
-            tokio::time::sleep(PAUSE / 2).await;
             connection.force_key_update();
         });
     }

@@ -11,9 +11,9 @@ pub(crate) fn page() -> Vec<u8> {
 
 const PAGE: usize = 65_536;
 
-/// What a browser shows.
-pub(crate) const HTML: &str =
-    "<!DOCTYPE html><title>page</title><p id=\"word\">served over HTTP/3</p>";
+/// What a browser shows, and a part of it.
+const HTML: &str = "<!DOCTYPE html><title>page</title><p id=\"word\">served over HTTP/3</p>";
+pub(crate) const HTML_TEXT: &str = "served over HTTP/3";
 
 /// A client's side of exchanges over one connection.
 pub(crate) enum Exchanges {
