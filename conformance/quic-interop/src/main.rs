@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`run`], [`cells`], [`table`] | the run, its cells, its result |
 //! | [`programs`] | the other programs |
-//! | [`endpoint`], [`exchange`], [`stacks`], [`options`] | an endpoint of quinn, on Tercel or rustls |
+//! | [`endpoint`], [`exchange`], [`stacks`], [`options`] | an endpoint, on Tercel or rustls |
 //! | [`watched`], [`facts`] | what an endpoint observes and prints |
 //! | [`version2`] | a client of QUIC version 2 |
 //! | [`pki`] | certificates |

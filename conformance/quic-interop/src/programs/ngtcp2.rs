@@ -69,7 +69,7 @@ impl Program for Ngtcp2 {
 }
 
 const CLIENT: &str = "gtlsclient";
-const SERVER: &str = "gtlsserver";
+const SERVER: &str = "/usr/sbin/gtlsserver";
 
 /// P-384 only.
 const ONLY_P384: &str = "--groups=-GROUP-ALL:+GROUP-SECP384R1";
