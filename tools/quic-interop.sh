@@ -44,5 +44,5 @@ if [ "${1:-}" = --openssl ]; then
     fi
 fi
 
-cargo build --release --locked --manifest-path $folder/Cargo.toml --target-dir "$target/quic-interop"
-exec "$target/quic-interop/release/tercel-quic-interop" run --build "$programs" "$@"
+cargo build --locked --manifest-path $folder/Cargo.toml --target-dir "$target/quic-interop"
+exec "$target/quic-interop/debug/tercel-quic-interop" run --build "$programs" "$@"
