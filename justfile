@@ -52,6 +52,7 @@ check:
     cargo fmt --all --check
     cargo fmt --manifest-path fuzz/Cargo.toml --check
     cargo fmt --manifest-path conformance/peers/Cargo.toml --all --check
+    cargo fmt --manifest-path conformance/quic-interop/Cargo.toml --check
     cargo fmt --manifest-path conformance/rust-users/Cargo.toml --all --check
     cargo fmt --manifest-path conformance/rust-users/compare/openssl/Cargo.toml --check
     cargo fmt --manifest-path conformance/rust-users/compare/rustls/Cargo.toml --check
@@ -131,6 +132,10 @@ interop *FLAGS="": (peers "")
 interop-full *FLAGS="": (peers "--features full")
     cargo build --release -p tercel-cli
     cargo run --release -p tercel-interop -- --full --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
+
+# Run other QUIC programs against `tercel-quinn` in both roles; `--openssl` builds one of them first.
+quic-interop *FLAGS="":
+    tools/quic-interop.sh {{ FLAGS }}
 
 # Run three terminators that share sessions in a real store, and inject faults; `--quick` takes a few minutes.
 fleet *FLAGS="":

@@ -12,6 +12,10 @@ results=${2:?what the runner wrote with -json-output}
 awk '
     BEGIN {
         add("policies", "^Compliance")
+        add("application settings", "ALPS|^ExtraClientEncryptedExtension|^AllExtensions-.*QUIC")
+        add("hints of another process", "HintMismatch")
+        add("transport parameters", "^QUICTransportParams")
+        add("Channel ID", "ChannelID")
         add("early data", "EarlyData|EarlyKeying")
         add("raw public keys", "CertificateType-|RawPublicKey|RPK")
         add("choice among certificates", "CertificateSelection")

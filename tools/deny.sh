@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the dependencies of every lock file of the repository: the workspace, the lab with its workers and OpenSSL
-# releases, the fuzz targets, the interop peers and the users of native-tls.
+# releases, the fuzz targets, the interop peers, the interop runs over QUIC and the users of native-tls.
 # usage: tools/deny.sh CHECK..., the checks of `cargo deny check`
 # Packages of a tree that was not built yet are fetched. If that fails, a warning is printed; it is a failure for the
 # workspace and the lab only.

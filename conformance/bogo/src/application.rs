@@ -18,6 +18,7 @@ use tercel::{
 use crate::base64;
 use crate::options::Options;
 use crate::psk::Imported;
+use crate::quic::Secrets;
 use crate::sessions::Sessions;
 
 /// The application, which answers all of the library's questions by the options of one connection.
@@ -26,6 +27,8 @@ pub(crate) struct Application {
     pub(crate) credentials: Vec<NumberedCredential>,
     pub(crate) pre_shared_keys: Vec<Imported>,
     pub(crate) sessions: Arc<Sessions>,
+    /// The secrets of a connection over QUIC.
+    pub(crate) secrets: Arc<Secrets>,
     observed: Mutex<Observations>,
 }
 
@@ -61,7 +64,14 @@ impl Application {
         pre_shared_keys: Vec<Imported>,
         sessions: Arc<Sessions>,
     ) -> Self {
-        Self { options, credentials, pre_shared_keys, sessions, observed: Mutex::default() }
+        Self {
+            options,
+            credentials,
+            pre_shared_keys,
+            sessions,
+            secrets: Arc::default(),
+            observed: Mutex::default(),
+        }
     }
 
     pub(crate) fn observed(&self) -> MutexGuard<'_, Observations> {

@@ -10,7 +10,9 @@ use tercel::{
     client::ClientConfigBuilder,
     clock::Clock,
     error::ConfigError,
+    key_log::KeyLog,
     psk::FindPreSharedKey,
+    quic,
     server::ClientAuth,
     session::{AdmitEarlyData, ClientSessionStore, ServerSessionStore},
 };
@@ -32,6 +34,8 @@ use crate::sessions::{FixedSession, Sessions};
 /// The configuration of one connection, and the object that answers its questions.
 pub(crate) struct Setup {
     side: SideConfig,
+    /// The transport parameters of the shim.
+    quic_parameters: Vec<u8>,
     pub(crate) application: Arc<Application>,
 }
 
@@ -57,7 +61,8 @@ impl Setup {
         } else {
             client(options, &application)?
         };
-        Ok(Self { side, application })
+        let quic_parameters = options.quic_parameters.clone().unwrap_or_default();
+        Ok(Self { side, quic_parameters, application })
     }
 
     pub(crate) fn handshake(&self) -> Result<Handshake, Unsupported> {
@@ -67,6 +72,21 @@ impl Setup {
             }
             SideConfig::Server(greeting, _) => Handshake::server(Arc::clone(greeting)),
         })
+    }
+
+    /// A handshake over QUIC.
+    pub(crate) fn quic_handshake(&self) -> Result<quic::Handshake, Unsupported> {
+        let parameters = self.quic_parameters.clone();
+        let made = match &self.side {
+            SideConfig::Client(builder, name) => {
+                let config = (**builder).clone().build().map_err(unsupported)?;
+                quic::Handshake::client(&config, name.clone(), quic::Version::V1, parameters)
+            }
+            SideConfig::Server(greeting, _) => {
+                quic::Handshake::server(greeting, quic::Version::V1, parameters)
+            }
+        };
+        made.map_err(unsupported)
     }
 
     /// The answer to a question of the library.
@@ -82,15 +102,15 @@ impl Setup {
     /// Whether a client that offers this session may send early data.
     pub(crate) fn allows_early_data(&self, session: Vec<u8>) -> Result<bool, Unsupported> {
         let SideConfig::Client(_, name) = &self.side else { return Ok(false) };
-        Ok(self.begin(session, name.clone())?.0.early_sender().is_some())
+        Ok(self.begin(session, name.clone())?.early_data)
     }
 
     /// Whether a client offers this session to a server with another name.
     pub(crate) fn offers_across_names(&self, session: Vec<u8>) -> Result<bool, Unsupported> {
         let name = ServerName::try_from("another.test").map_err(|_| malformed("-host-name"))?;
-        let (_, sent) = self.begin(session, name)?;
-        // The ClientHello is in one record, after the headers of record and message.
-        let hello = sent.get(9..).and_then(|body| ClientHello::parse(body).ok());
+        let sent = self.begin(session, name)?.message;
+        // The ClientHello follows the header of a message.
+        let hello = sent.get(4..).and_then(|body| ClientHello::parse(body).ok());
         let hello =
             hello.ok_or_else(|| Unsupported::Unimplemented("a hello of two records".to_owned()))?;
         Ok(hello.extensions.pre_shared_key.is_some())
@@ -101,28 +121,61 @@ impl Setup {
         &self,
         session: Vec<u8>,
         name: ServerName<'static>,
-    ) -> Result<(Handshake, Vec<u8>), Unsupported> {
+    ) -> Result<FirstFlight, Unsupported> {
         let SideConfig::Client(builder, _) = &self.side else { return Err(malformed("-server")) };
         let store: Arc<dyn ClientSessionStore> = Arc::new(FixedSession(session));
         let config = (**builder).clone().session_store(store).early_data(true);
         // Whether the server is still trusted does not matter here.
         let config = config.verify_resumed(false).verifier(Policy::Here(Arc::new(AcceptAnyPeer)));
-        let mut handshake = Handshake::client(config.build().map_err(unsupported)?, name);
+        let config = config.build().map_err(unsupported)?;
+        if self.application.options.quic {
+            return FirstFlight::over_quic(&config, name);
+        }
+        let mut handshake = Handshake::client(config, name);
         let mut sent = Vec::new();
         // If the call fails, no bytes are sent, and there is no early data.
         let _ = handshake.advance(&mut ReceiveBuffer::new(), &mut sent);
-        Ok((handshake, sent))
+        let early_data = handshake.early_sender().is_some();
+        // The message follows the header of its record.
+        Ok(FirstFlight { early_data, message: sent.get(5..).unwrap_or_default().to_vec() })
+    }
+}
+
+/// What a client begins with.
+struct FirstFlight {
+    /// Whether it may send early data.
+    early_data: bool,
+    /// The ClientHello with its header.
+    message: Vec<u8>,
+}
+
+impl FirstFlight {
+    fn over_quic(
+        config: &Arc<ClientConfig>,
+        name: ServerName<'static>,
+    ) -> Result<Self, Unsupported> {
+        let version = quic::Version::V1;
+        let mut handshake =
+            quic::Handshake::client(config, name, version, Vec::new()).map_err(unsupported)?;
+        let mut flight = Self { early_data: false, message: Vec::new() };
+        loop {
+            match handshake.advance() {
+                Ok(quic::Next::Send(_, data)) => flight.message.extend(data),
+                Ok(quic::Next::EarlyKeys(_)) => flight.early_data = true,
+                _ => return Ok(flight),
+            }
+        }
     }
 }
 
 /// The common settings of both builders. This is a macro, because the methods belong to no common
 /// trait.
 macro_rules! common {
-    ($builder:expr, $options:expr, $sessions:expr, $hello:expr) => {{
-        let options = $options;
+    ($builder:expr, $options:expr, $application:expr, $hello:expr) => {{
+        let (options, sessions) = ($options, &$application.sessions);
         let mut builder = $builder
             .versions(&versions(options))
-            .clock(Arc::clone(&$sessions.clock) as Arc<dyn Clock>)
+            .clock(Arc::clone(&sessions.clock) as Arc<dyn Clock>)
             .tolerate_truncation(!options.check_close_notify)
             .certificate_compression(algorithms(options))
             .offer_certificate_compression(true)
@@ -136,13 +189,19 @@ macro_rules! common {
         if let Some(suites) = suites(options, $hello)? {
             builder = builder.cipher_suites(&suites);
         }
+        if options.quic {
+            builder = builder.key_log(Arc::clone(&$application.secrets) as Arc<dyn KeyLog>);
+        }
+        if !options.quic_early_data_context.is_empty() {
+            builder = builder.quic_early_data_context(&options.quic_early_data_context);
+        }
         builder
     }};
 }
 
 fn client(options: &Options, application: &Arc<Application>) -> Result<SideConfig, Unsupported> {
     let mut builder =
-        common!(ClientConfig::builder(), options, &application.sessions, None)
+        common!(ClientConfig::builder(), options, application, None)
             .alpn(&protocols(&options.advertise_alpn)?)
             // The runner passes sessions from one configuration to another.
             .session_context(b"bogo")
@@ -214,15 +273,18 @@ pub(crate) fn server_config(
         ClientAuth::None
     };
     // With `-reject-alpn` no protocol is acceptable, so a protocol is set that the runner never
-    // offers.
-    let protocol =
-        if options.reject_alpn { &b"no such protocol"[..] } else { &options.select_alpn };
+    // offers. A configuration for QUIC has to have a protocol.
+    let protocol = if options.reject_alpn || (options.quic && options.select_alpn.is_empty()) {
+        &b"no such protocol"[..]
+    } else {
+        &options.select_alpn
+    };
     let protocols: &[&[u8]] = if protocol.is_empty() { &[] } else { &[protocol] };
     // BoringSSL uses the server's order if the flag is set.
     let own_order = options.server_preference
         || options.cipher.is_some()
         || matches!(options.policy, Some(Cnsa202407 | Cnsa1 | Cnsa2));
-    let mut builder = common!(ServerConfig::builder(), options, sessions, hello)
+    let mut builder = common!(ServerConfig::builder(), options, application, hello)
         .alpn(protocols)
         .client_verifier(demand, slot(options, Arc::clone(application) as Arc<dyn VerifyPeer>))
         .prefer_client_order(!own_order)
@@ -282,7 +344,10 @@ fn protocols(mut list: &[u8]) -> Result<Vec<Vec<u8>>, Unsupported> {
 /// A configuration error means that the library lacks a feature, or that the flags conflict.
 fn unsupported(error: ConfigError) -> Unsupported {
     match error {
-        ConfigError::NoVersion => Unsupported::Refused(":NO_SUPPORTED_VERSIONS_ENABLED:"),
+        ConfigError::QuicWithoutAlpn => Unsupported::Refused(":NO_APPLICATION_PROTOCOL:"),
+        ConfigError::NoVersion | ConfigError::QuicWithoutTls13 => {
+            Unsupported::Refused(":NO_SUPPORTED_VERSIONS_ENABLED:")
+        }
         other => Unsupported::Unimplemented(other.to_string()),
     }
 }

@@ -2,17 +2,13 @@
 
 use tercel::{ConnectionInfo, EarlyData, Sender};
 
+use crate::options::Options;
 use crate::run::{Exchange, Failure, READ_SIZE};
 
 impl Exchange<'_> {
     /// Client: sends the initial writes as early data, as far as the limit allows.
     pub(crate) fn send_early(&mut self, sender: &mut Sender) -> Result<(), Failure> {
-        if self.options.export_keying_material > 0 {
-            let token = ":HANDSHAKE_NOT_COMPLETE:";
-            return Err(Failure::Unexpected(format!(
-                "{token} no exporter before the handshake is complete"
-            )));
-        }
+        check_exporter(self.options)?;
         let waited = |message| self.transport.passed(message);
         if !self.options.early_write_after_message.is_none_or(waited) {
             return Ok(());
@@ -64,4 +60,13 @@ impl Exchange<'_> {
         }
         Ok(())
     }
+}
+
+/// Keying material cannot be exported while a client sends early data.
+pub(crate) fn check_exporter(options: &Options) -> Result<(), Failure> {
+    if options.export_keying_material == 0 {
+        return Ok(());
+    }
+    let token = ":HANDSHAKE_NOT_COMPLETE:";
+    Err(Failure::Unexpected(format!("{token} no exporter before the handshake is complete")))
 }

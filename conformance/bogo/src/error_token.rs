@@ -78,6 +78,8 @@ fn peer(error: PeerError) -> Option<&'static str> {
         PeerError::ExcessHandshakeData => ":EXCESS_HANDSHAKE_DATA:",
         PeerError::InterruptedHandshakeMessage => ":UNEXPECTED_RECORD:",
         PeerError::UnsupportedVersion | PeerError::WrongVersionChosen => ":UNSUPPORTED_PROTOCOL:",
+        PeerError::WrongEncryptionLevel => ":WRONG_ENCRYPTION_LEVEL_RECEIVED:",
+        PeerError::SessionIdOverQuic => ":UNEXPECTED_COMPATIBILITY_MODE:",
         PeerError::Downgrade => ":TLS13_DOWNGRADE:",
         PeerError::InappropriateFallback => ":INAPPROPRIATE_FALLBACK:",
         PeerError::NoSharedCipherSuite => ":NO_SHARED_CIPHER:",

@@ -23,6 +23,17 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-shim-id", Take(|o, v| put(&mut o.shim_id, number(v)))),
     ("-server", Set(|o| o.server = true)),
     ("-resume-count", Take(|o, v| put(&mut o.resume_count, number(v)))),
+    // Flags for QUIC.
+    ("-quic", Set(|o| o.quic = true)),
+    ("-quic-transport-params", Take(|o, v| keep(&mut o.quic_parameters, base64::decode(v)))),
+    (
+        "-quic-use-legacy-codepoint",
+        Take(|o, v| put(&mut o.quic_draft_code_point, number::<u8>(v).map(|value| value == 1))),
+    ),
+    (
+        "-quic-early-data-context",
+        Take(|o, v| put(&mut o.quic_early_data_context, Some(v.to_vec()))),
+    ),
     // Flags for negotiation.
     ("-no-tls12", Set(|o| o.no_tls12 = true)),
     ("-no-tls13", Set(|o| o.no_tls13 = true)),
@@ -187,6 +198,10 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     (
         "-expect-certificate-types",
         Take(|o, v| put(&mut o.expect.certificate_types, base64::decode(v))),
+    ),
+    (
+        "-expect-quic-transport-params",
+        Take(|o, v| put(&mut o.expect.quic_parameters, base64::decode(v))),
     ),
     ("-expect-client-ca-list", Take(|o, v| keep(&mut o.expect.client_ca_list, text(v)))),
 ];

@@ -14,6 +14,7 @@
 //! | [`psk`] | pre-shared keys |
 //! | [`sessions`], [`runner_tickets`] | the state that connections share |
 //! | [`run`], [`early`], [`transport`] | the connection |
+//! | [`quic`] | the connection over the runner's mock of QUIC |
 //! | [`expect`] | the checks after a handshake |
 //! | [`error_token`] | the names of errors |
 //!
@@ -35,6 +36,7 @@ mod expect;
 mod flags;
 mod options;
 mod psk;
+mod quic;
 mod run;
 mod runner_only;
 mod runner_tickets;

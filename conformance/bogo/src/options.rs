@@ -15,6 +15,13 @@ pub(crate) struct Options {
     pub(crate) server: bool,
     pub(crate) resume_count: usize,
 
+    /// The runner's mock of QUIC instead of records.
+    pub(crate) quic: bool,
+    pub(crate) quic_parameters: Option<Vec<u8>>,
+    /// The transport parameters in the extension of the drafts, which has another code point.
+    pub(crate) quic_draft_code_point: bool,
+    pub(crate) quic_early_data_context: Vec<u8>,
+
     pub(crate) no_tls12: bool,
     pub(crate) no_tls13: bool,
     pub(crate) min_version: u16,
@@ -148,6 +155,7 @@ pub(crate) struct Expectations {
     pub(crate) verify_result: bool,
     pub(crate) client_ca_list: Option<String>,
     pub(crate) certificate_types: Vec<u8>,
+    pub(crate) quic_parameters: Vec<u8>,
 }
 
 /// A certificate chain, its key, and its extensions.

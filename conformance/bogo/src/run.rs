@@ -5,14 +5,14 @@ use std::io;
 use std::sync::Arc;
 
 use tercel::wire::AlertDescription;
-use tercel::{Connection, Error, Filled, Handshake, Next, Opened, ReceiveBuffer};
+use tercel::{Connection, Error, Exporter, Filled, Handshake, Next, Opened, ReceiveBuffer};
 
 use crate::config::Setup;
 use crate::expect::SessionCounts;
 use crate::options::{Options, Unsupported};
 use crate::sessions::Sessions;
 use crate::transport::Transport;
-use crate::{error_token, expect};
+use crate::{error_token, expect, quic};
 
 /// The reason why a connection failed its test.
 pub(crate) enum Failure {
@@ -50,6 +50,13 @@ pub(crate) fn connection(test: &TestConnection<'_>) -> Result<(), Failure> {
     let setup = Setup::new(test.options, test.final_options(), test.sessions)?;
     if test.resumes && !test.options.server && test.sessions.client_store.session().is_none() {
         return Err(Failure::Unexpected("there is no session to offer".to_owned()));
+    }
+    if test.options.quic {
+        return quic::connection(test, &setup);
+    }
+    if test.options.quic_parameters.is_some() {
+        let what = "transport parameters over TCP".to_owned();
+        return Err(Unsupported::Unimplemented(what).into());
     }
     let mut exchange = Exchange {
         test,
@@ -141,11 +148,7 @@ impl Exchange<'_> {
 
     /// Sends the exported secrets, for the runner to compare.
     fn exports(&mut self, connection: &mut Connection) -> Result<(), Failure> {
-        if self.options.export_keying_material > 0 {
-            let mut material = vec![0; self.options.export_keying_material];
-            let context = self.options.export_context.as_slice();
-            let context = Some(context).filter(|_| self.options.use_export_context);
-            connection.exporter.export(&self.options.export_label, context, &mut material)?;
+        if let Some(material) = exported(self.options, &connection.exporter)? {
             self.write(connection, &material)?;
         }
         if self.options.export_traffic_secrets {
@@ -244,8 +247,19 @@ enum ReadResult {
     End,
 }
 
+/// The keying material that a test exports.
+pub(crate) fn exported(options: &Options, exporter: &Exporter) -> Result<Option<Vec<u8>>, Error> {
+    if options.export_keying_material == 0 {
+        return Ok(None);
+    }
+    let mut material = vec![0; options.export_keying_material];
+    let context = Some(options.export_context.as_slice()).filter(|_| options.use_export_context);
+    exporter.export(&options.export_label, context, &mut material)?;
+    Ok(Some(material))
+}
+
 /// If the shim caused the error, the token is that of the cause.
-fn shim_failure(setup: &Setup, error: Error) -> Failure {
+pub(crate) fn shim_failure(setup: &Setup, error: Error) -> Failure {
     let token = setup.application.observed().token.map(str::to_owned);
     Failure::Tls { token: token.unwrap_or_else(|| error_token::of(error)), error }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tercel::crypto::CryptoError;
 use tercel::pki_types::UnixTime;
+use tercel::wire::CipherSuite;
 use tercel::{
     clock::Clock,
     session::{
@@ -89,6 +90,13 @@ impl SingleSessionStore {
     /// The session that the next connection will offer.
     pub(crate) fn session(&self) -> Option<Vec<u8>> {
         open(&self.0).session.clone()
+    }
+
+    /// The cipher suite of that session. A session begins with one byte for its form, then version
+    /// and suite of two bytes each.
+    pub(crate) fn suite(&self) -> Option<CipherSuite> {
+        let [_, _, _, high, low, ..] = self.session()?[..] else { return None };
+        Some(CipherSuite(u16::from_be_bytes([high, low])))
     }
 
     /// The number of new sessions that were put.

@@ -24,18 +24,9 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    /// Connects: the shim is the TCP client in both roles, and sends its ID first.
     pub(crate) fn connect(options: &Options) -> io::Result<Self> {
-        let address: SocketAddr = if options.ipv6 {
-            (Ipv6Addr::LOCALHOST, options.port).into()
-        } else {
-            (Ipv4Addr::LOCALHOST, options.port).into()
-        };
-        let mut socket = TcpStream::connect(address)?;
-        socket.set_nodelay(true)?;
-        socket.write_all(&options.shim_id.to_le_bytes())?;
         Ok(Self {
-            socket,
+            socket: connect(options)?,
             byte_by_byte: options.asynchronous,
             waiting: Vec::new(),
             arrived: 0,
@@ -101,14 +92,31 @@ impl Transport {
         sent
     }
 
-    /// Closes the connection so that the runner receives all bytes. Closing a socket with unread
-    /// input would discard bytes in transit, such as an alert.
-    pub(crate) fn finish(mut self) {
-        let mut rest = [0; CHUNK];
-        // The connection has ended in any case, so errors are ignored.
-        let _ = self.socket.shutdown(Shutdown::Write);
-        while matches!(self.socket.read(&mut rest), Ok(count) if count > 0) {}
+    pub(crate) fn finish(self) {
+        finish(self.socket);
     }
+}
+
+/// Connects: the shim is the TCP client in both roles, and sends its ID first.
+pub(crate) fn connect(options: &Options) -> io::Result<TcpStream> {
+    let address: SocketAddr = if options.ipv6 {
+        (Ipv6Addr::LOCALHOST, options.port).into()
+    } else {
+        (Ipv4Addr::LOCALHOST, options.port).into()
+    };
+    let mut socket = TcpStream::connect(address)?;
+    socket.set_nodelay(true)?;
+    socket.write_all(&options.shim_id.to_le_bytes())?;
+    Ok(socket)
+}
+
+/// Closes the connection so that the runner receives all bytes. Closing a socket with unread input
+/// would discard bytes in transit, such as an alert.
+pub(crate) fn finish(mut socket: TcpStream) {
+    let mut rest = [0; CHUNK];
+    // The connection has ended in any case, so errors are ignored.
+    let _ = socket.shutdown(Shutdown::Write);
+    while matches!(socket.read(&mut rest), Ok(count) if count > 0) {}
 }
 
 const CHUNK: usize = 4096;
