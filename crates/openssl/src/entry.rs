@@ -7,7 +7,29 @@ use std::sync::Arc;
 /// An object that programs know by its address, counted by references.
 ///
 /// The address is that of an [`Arc`]: each reference that a program owns is a strong count.
-pub(crate) trait Object: Sized {}
+pub(crate) trait Object: Sized {
+    /// Called before a function uses the object.
+    fn enter(&self) {}
+
+    /// Called after a function has used the object.
+    fn leave(&self) {}
+}
+
+/// The use of an object by a function.
+pub(crate) struct Entered<'a, T: Object>(&'a T);
+
+impl<'a, T: Object> Entered<'a, T> {
+    pub(crate) fn new(object: &'a T) -> Self {
+        object.enter();
+        Self(object)
+    }
+}
+
+impl<T: Object> Drop for Entered<'_, T> {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
 
 /// The pointer for a program, which owns a reference.
 pub(crate) fn give<T: Object>(object: Arc<T>) -> *mut T {
@@ -83,6 +105,7 @@ macro_rules! functions {
                         let $object = unsafe { $crate::entry::object::<$type>($object) }?;
                         #[allow(unused_variables)]
                         let $object = &$object;
+                        let _entered = $crate::entry::Entered::new(&**$object);
                     )*
                     #[allow(clippy::redundant_closure_call)]
                     Some((|| $body)())

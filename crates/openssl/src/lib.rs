@@ -10,6 +10,7 @@
 //! | module | content |
 //! |---|---|
 //! | `sys` | declarations of the functions of libcrypto that are called |
+//! | `lock` | the lock of a connection |
 //! | `errors` | entries for the queue of errors |
 //! | `entry` | the common part of all functions: panics, pointers, references |
 //! | `ciphers` | cipher suites, groups, signature schemes, and the strings that select them |
@@ -28,8 +29,10 @@
 //! owns counts of it. Each function counts another reference until it returns, so an object that a
 //! callback frees exists until the end of the call. An SSL_CTX and an SSL_SESSION may be used by
 //! several threads: their fields are behind locks, which are not held while a function of the
-//! program runs. An SSL is used by one thread at a time, which is the caller's duty as with
-//! OpenSSL.
+//! program runs. An SSL has a lock that a function holds, and that is released while C code runs:
+//! so a program that reads in one thread and writes in another, which OpenSSL does not allow but
+//! which Python does, races for the order of the calls and not for memory. The fields that need no
+//! lock are those that never change.
 //!
 //! **Callbacks.** No `&mut` and no borrow of an SSL is held while C code runs: a handshake returns
 //! a question, the connection is released, the program's function is called, and the answer goes
@@ -70,6 +73,7 @@ pub(crate) mod context;
 pub(crate) mod entry;
 pub(crate) mod errors;
 pub(crate) mod functions;
+pub(crate) mod lock;
 pub(crate) mod method;
 pub(crate) mod objects;
 pub(crate) mod session;

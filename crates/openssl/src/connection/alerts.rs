@@ -28,7 +28,7 @@ impl Ssl {
         let own = self.settings().callbacks.info;
         let Some(info) = own.or_else(|| self.context().settings().callbacks.info) else { return };
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
-        unsafe { info(self.address(), place, value) };
+        self.outside(|| unsafe { info(self.address(), place, value) });
     }
 
     fn side_bits(&self) -> c_int {

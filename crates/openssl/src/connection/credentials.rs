@@ -61,7 +61,7 @@ impl Ssl {
         let callback = self.settings().callbacks.certificate;
         let Some(function) = callback.function else { return Ok(()) };
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
-        match unsafe { function(self.address(), callback.argument) } {
+        match self.outside(|| unsafe { function(self.address(), callback.argument) }) {
             1.. => Ok(()),
             0 => {
                 errors::push(errors::reasons::CERT_CB_ERROR);
@@ -83,7 +83,8 @@ impl Ssl {
         let Some(function) = function else { return Ok(()) };
         let (mut certificate, mut key) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
-        let result = unsafe { function(self.address(), &raw mut certificate, &raw mut key) };
+        let result = self
+            .outside(|| unsafe { function(self.address(), &raw mut certificate, &raw mut key) });
         if result < 0 {
             self.want.set(Want::Lookup);
             return Err(());
@@ -111,7 +112,8 @@ impl Ssl {
             let own = identity.certificate.as_ref()?.to_der();
             identity.key.clone().filter(|_| own == leaf)
         });
-        question.answer(key.and_then(|key| key.sign(question.scheme(), question.content())))
+        let sign = |key: Key| key.sign(question.scheme(), question.content());
+        question.answer(key.and_then(|key| self.outside(|| sign(key))))
     }
 }
 

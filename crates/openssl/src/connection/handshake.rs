@@ -247,8 +247,8 @@ impl Ssl {
                 return -1;
             }
         } else if flags & RECEIVED_SHUTDOWN == 0 && self.is_connected() {
-            match self.read_close() {
-                Transfer::End if self.shutdown.get() & RECEIVED_SHUTDOWN != 0 => {}
+            match self.as_reader(|| self.read_close()) {
+                Some(Transfer::End) if self.shutdown.get() & RECEIVED_SHUTDOWN != 0 => {}
                 _ => return -1,
             }
         }

@@ -1,9 +1,9 @@
 //! SSL: a connection.
 //!
-//! A connection is used by one thread at a time, which is the caller's duty as with OpenSSL. Its
-//! fields are cells, which are borrowed only while no function of the program runs: a callback or
-//! a BIO may call any function of the same connection. `busy` refuses a second reading, writing or
-//! handshake inside of one.
+//! A connection has a lock, which a function holds. It is released while a function of the program
+//! or a BIO runs, which may call any function of the same connection, and while which another
+//! thread may use it. The fields are cells, which are not borrowed then. `busy` refuses a second
+//! read inside of a read, and a second write inside of a write.
 
 pub(crate) mod alerts;
 pub(crate) mod configuration;
@@ -26,6 +26,7 @@ use tercel::{Connection, Handshake, Next, ReceiveBuffer};
 
 use crate::context::Context;
 use crate::entry::Object;
+use crate::lock::Lock;
 use crate::objects::bio::Bio;
 use crate::objects::certificate::Certificate;
 use crate::objects::ex_data::ExData;
@@ -38,6 +39,7 @@ use writing::Unsent;
 
 /// A connection.
 pub(crate) struct Ssl {
+    lock: Lock,
     /// The context whose callbacks and store are used. `SSL_set_SSL_CTX` changes it.
     pub(crate) context: RefCell<Arc<Context>>,
     /// The context that the connection was made with, whose sessions are used.
@@ -60,7 +62,10 @@ pub(crate) struct Ssl {
     pub(crate) shutdown: Cell<c_int>,
     /// Whether the peer closed with close_notify.
     pub(crate) closed_by_peer: Cell<bool>,
-    busy: Cell<bool>,
+    /// Whether a call is writing to the BIO.
+    pub(crate) sending: Cell<bool>,
+    reading: Cell<bool>,
+    writing: Cell<bool>,
     /// The name that a client sends, and that a server received.
     pub(crate) host_name: RefCell<Option<std::ffi::CString>>,
     /// The session that a client offers, and after the handshake that of the connection.
@@ -77,7 +82,15 @@ pub(crate) struct Ssl {
     pub(crate) requested_authorities: RefCell<Option<Vec<Vec<u8>>>>,
 }
 
-impl Object for Ssl {}
+impl Object for Ssl {
+    fn enter(&self) {
+        self.lock.acquire();
+    }
+
+    fn leave(&self) {
+        self.lock.release();
+    }
+}
 
 impl Ssl {
     pub(crate) fn new(context: &Arc<Context>) -> Option<Arc<Self>> {
@@ -86,6 +99,7 @@ impl Ssl {
         // references are counted atomically.
         #[allow(clippy::arc_with_non_send_sync)]
         let ssl = Arc::new(Self {
+            lock: Lock::default(),
             context: RefCell::new(Arc::clone(context)),
             session_context: Arc::clone(context),
             side: Cell::new(match (settings.method.client, settings.method.server) {
@@ -106,7 +120,9 @@ impl Ssl {
             want: Cell::new(Want::Nothing),
             shutdown: Cell::new(0),
             closed_by_peer: Cell::new(false),
-            busy: Cell::new(false),
+            sending: Cell::new(false),
+            reading: Cell::new(false),
+            writing: Cell::new(false),
             host_name: RefCell::default(),
             session: RefCell::default(),
             verify_result: Cell::new(0),
@@ -142,21 +158,24 @@ impl Ssl {
         Arc::clone(&self.context.borrow())
     }
 
-    /// Runs an operation that reads or writes. `None` inside of another one.
-    pub(crate) fn exclusively<T>(&self, operation: impl FnOnce() -> T) -> Option<T> {
-        if self.busy.replace(true) {
-            crate::errors::push_not_now("called inside of a callback of the same connection");
-            return None;
-        }
-        // The mark is removed also if the operation panics.
-        struct Done<'a>(&'a Cell<bool>);
-        impl Drop for Done<'_> {
-            fn drop(&mut self) {
-                self.0.set(false);
-            }
-        }
-        let _done = Done(&self.busy);
-        Some(operation())
+    /// Runs `body`, which calls C code, with the lock released. No cell may be borrowed.
+    pub(crate) fn outside<T>(&self, body: impl FnOnce() -> T) -> T {
+        self.lock.outside(body)
+    }
+
+    /// Runs an operation that reads. `None` inside of another one.
+    pub(crate) fn as_reader<T>(&self, operation: impl FnOnce() -> T) -> Option<T> {
+        exclusively(&self.reading, operation)
+    }
+
+    /// Runs an operation that writes. `None` inside of another one.
+    pub(crate) fn as_writer<T>(&self, operation: impl FnOnce() -> T) -> Option<T> {
+        exclusively(&self.writing, operation)
+    }
+
+    /// Runs an operation that reads and writes. `None` inside of one that does either.
+    pub(crate) fn as_both<T>(&self, operation: impl FnOnce() -> T) -> Option<T> {
+        self.as_reader(|| self.as_writer(operation)).flatten()
     }
 
     /// Runs `body` with the established connection. `None` before the end of the handshake.
@@ -192,6 +211,23 @@ impl Ssl {
         self.status_response.take();
         self.requested_authorities.take();
     }
+}
+
+/// Runs an operation with a mark. `None` if the mark is set already.
+fn exclusively<T>(mark: &Cell<bool>, operation: impl FnOnce() -> T) -> Option<T> {
+    if mark.replace(true) {
+        crate::errors::push_not_now("called inside of a callback of the same connection");
+        return None;
+    }
+    // The mark is removed also if the operation panics.
+    struct Done<'a>(&'a Cell<bool>);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.set(false);
+        }
+    }
+    let _done = Done(mark);
+    Some(operation())
 }
 
 impl Drop for Ssl {

@@ -5,7 +5,7 @@ use tercel::ReceiveBuffer;
 use super::Ssl;
 use super::state::Want;
 use crate::errors::{self, reasons};
-use crate::objects::bio::Transferred;
+use crate::objects::bio::{Bio, Transferred};
 
 /// The length of a record's header.
 const HEADER: usize = 5;
@@ -40,7 +40,8 @@ impl Ssl {
             let Some(missing) = missing(&received) else { break Moved::Done };
             let spare = received.spare();
             let room = if ahead { spare.len() } else { spare.len().min(missing) };
-            match bio.read(spare.get_mut(..room).unwrap_or_default()) {
+            let spare = spare.get_mut(..room).unwrap_or_default();
+            match self.outside(|| bio.read(spare)) {
                 Transferred::Bytes(count) => {
                     received.filled(count);
                     // A header that is not one of TLS is reported without waiting for more bytes.
@@ -61,7 +62,8 @@ impl Ssl {
         moved
     }
 
-    /// Writes the bytes that are ready, and flushes the BIO if `flush` is set.
+    /// Writes the bytes that are ready, and flushes the BIO if `flush` is set. While another thread
+    /// writes, it also writes what is added meanwhile.
     pub(crate) fn send(&self, flush: bool) -> Moved {
         if self.unsent.borrow().is_empty() && !flush {
             return Moved::Done;
@@ -70,34 +72,46 @@ impl Ssl {
             errors::push(reasons::BIO_NOT_SET);
             return Moved::Failed(false);
         };
-        // As in `receive`.
-        let mut unsent = self.unsent.take();
-        let moved = loop {
-            if unsent.is_empty() {
-                break Moved::Done;
-            }
-            match bio.write(unsent.bytes()) {
-                Transferred::Bytes(count) => unsent.sent(count),
-                Transferred::Retry => {
-                    self.want.set(Want::Write);
-                    break Moved::Blocked;
-                }
-                _ => break Moved::Failed(false),
-            }
-        };
-        // A callback may have made further bytes meanwhile, such as an alert.
-        unsent.append(&mut self.unsent.borrow_mut());
-        self.unsent.replace(unsent);
+        if self.sending.replace(true) {
+            return Moved::Done;
+        }
+        let moved = self.send_all(&bio);
+        self.sending.set(false);
         if moved != Moved::Done || !flush {
             return moved;
         }
-        match bio.flush() {
+        match self.outside(|| bio.flush()) {
             Transferred::Retry => {
                 self.want.set(Want::Write);
                 Moved::Blocked
             }
             // A BIO without buffers may not know the command.
             _ => Moved::Done,
+        }
+    }
+
+    fn send_all(&self, bio: &Bio) -> Moved {
+        loop {
+            // As in `receive`. What is added meanwhile follows.
+            let mut unsent = self.unsent.take();
+            if unsent.is_empty() {
+                self.unsent.replace(unsent);
+                return Moved::Done;
+            }
+            let written = self.outside(|| bio.write(unsent.bytes()));
+            if let Transferred::Bytes(count) = written {
+                unsent.sent(count);
+            }
+            unsent.append(&mut self.unsent.borrow_mut());
+            self.unsent.replace(unsent);
+            match written {
+                Transferred::Bytes(_) => {}
+                Transferred::Retry => {
+                    self.want.set(Want::Write);
+                    return Moved::Blocked;
+                }
+                _ => return Moved::Failed(false),
+            }
         }
     }
 }

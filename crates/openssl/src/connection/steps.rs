@@ -78,7 +78,8 @@ impl Ssl {
         let Some(function) = callback.function else { return Ok(()) };
         let mut alert = c_int::from(INTERNAL_ERROR);
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
-        match unsafe { function(self.address(), &raw mut alert, callback.argument) } {
+        let call = || unsafe { function(self.address(), &raw mut alert, callback.argument) };
+        match self.outside(call) {
             CLIENT_HELLO_SUCCESS => Ok(()),
             CLIENT_HELLO_RETRY => {
                 self.want.set(Want::ClientHello);
@@ -96,7 +97,8 @@ impl Ssl {
         let Some(function) = callback.function else { return Ok(()) };
         let mut alert = c_int::from(UNRECOGNIZED_NAME);
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
-        let result = unsafe { function(self.address(), &raw mut alert, callback.argument) };
+        let call = || unsafe { function(self.address(), &raw mut alert, callback.argument) };
+        let result = self.outside(call);
         match result {
             TLSEXT_ERR_ALERT_FATAL => {
                 errors::push(reasons::CALLBACK_FAILED);
@@ -113,7 +115,7 @@ impl Ssl {
         let callback = self.context().settings().callbacks.status;
         let Some(function) = callback.function.filter(|_| wanted) else { return };
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
-        let result = unsafe { function(self.address(), callback.argument) };
+        let result = self.outside(|| unsafe { function(self.address(), callback.argument) });
         if result != TLSEXT_ERR_OK {
             self.status_response.replace(None);
         }
@@ -129,14 +131,11 @@ impl Ssl {
         // SAFETY: the program set this function for these arguments. It sets `start` and `length`
         // to a protocol in `offered` or in memory of its own. No cell is borrowed.
         unsafe {
-            let result = function(
-                self.address(),
-                &raw mut start,
-                &raw mut length,
-                offered.as_ptr(),
-                offered_length,
-                callback.argument,
-            );
+            let (start_to, length_to) = (&raw mut start, &raw mut length);
+            let result = self.outside(|| {
+                let (from, argument) = (offered.as_ptr(), callback.argument);
+                function(self.address(), start_to, length_to, from, offered_length, argument)
+            });
             match result {
                 TLSEXT_ERR_OK if !start.is_null() && length > 0 => {
                     let selected = core::slice::from_raw_parts(start, usize::from(length));

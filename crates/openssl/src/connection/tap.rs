@@ -87,7 +87,7 @@ impl Ssl {
         for line in lines {
             let Ok(line) = CString::new(line.as_str()) else { continue };
             // SAFETY: the program set this function for these arguments. No cell is borrowed.
-            unsafe { function(self.address(), line.as_ptr()) };
+            self.outside(|| unsafe { function(self.address(), line.as_ptr()) });
         }
     }
 
@@ -122,7 +122,8 @@ impl Ssl {
         }
         let pointer = crate::entry::give(session);
         // SAFETY: the program set this function for these arguments; it receives a reference.
-        let kept = unsafe { function(self.address() as SslPointer, pointer.cast()) };
+        let kept =
+            self.outside(|| unsafe { function(self.address() as SslPointer, pointer.cast()) });
         if kept == 0 {
             // SAFETY: the program did not keep the reference.
             drop(unsafe { crate::entry::take::<Session>(pointer) });

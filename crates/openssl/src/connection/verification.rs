@@ -98,10 +98,10 @@ impl Ssl {
             if settings.callbacks.verify.is_some() {
                 X509_STORE_CTX_set_verify_cb(context, settings.callbacks.verify);
             }
-            let result = match whole.function {
+            let result = self.outside(|| match whole.function {
                 Some(function) => function(context, whole.argument),
                 None => X509_verify_cert(context),
-            };
+            });
             self.verify_result.set(X509_STORE_CTX_get_error(context).into());
             let found = Certificates::from_raw(X509_STORE_CTX_get1_chain(context));
             let found = found.map(|found| list::certificates(found.as_ptr()));
@@ -118,7 +118,7 @@ impl Ssl {
         let requested = self.side.get() == Some(Side::Client) && self.settings().status_type == 1;
         let Some(function) = callback.function.filter(|_| requested) else { return Ok(()) };
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
-        match unsafe { function(self.address(), callback.argument) } {
+        match self.outside(|| unsafe { function(self.address(), callback.argument) }) {
             1.. => Ok(()),
             0 => Err(BAD_CERTIFICATE_STATUS_RESPONSE),
             _ => Err(super::alerts::INTERNAL_ERROR),

@@ -88,7 +88,7 @@ impl Ssl {
             return Transfer::Stopped;
         }
         if !self.is_connected() {
-            let result = self.do_handshake();
+            let result = self.as_reader(|| self.do_handshake()).unwrap_or(-1);
             if result <= 0 {
                 return if result == 0 { Transfer::End } else { Transfer::Stopped };
             }

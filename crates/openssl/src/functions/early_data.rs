@@ -17,7 +17,7 @@ functions! {
         -> c_int = READ_EARLY_DATA_ERROR => {
         // SAFETY: the caller's duty.
         unsafe { store(count, 0) };
-        match ssl.exclusively(|| ssl.do_handshake()) {
+        match ssl.as_both(|| ssl.do_handshake()) {
             Some(1) => READ_EARLY_DATA_FINISH,
             _ => READ_EARLY_DATA_ERROR,
         }

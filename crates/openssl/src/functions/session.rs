@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{FAIL, OK, bytes, store};
 use crate::ciphers::suite::Cipher;
+use crate::connection::Ssl;
 use crate::entry::{functions, give, take};
 use crate::errors;
 use crate::session::{Session, encoding};
@@ -160,10 +161,15 @@ functions! {
     fn SSL_SESSION_get_ex_data(session: &Session; index: c_int) -> *mut c_void = ptr::null_mut() => {
         session.ex_data.get(index)
     }
-    fn SSL_copy_session_id(to: &crate::connection::Ssl, from: &crate::connection::Ssl;)
-        -> c_int = FAIL => {
-        let session = from.current_session();
-        drop(to.session.replace(session));
+    fn SSL_copy_session_id(to: &Ssl; from: *const Ssl) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let Some(from) = (unsafe { crate::entry::object(from) }) else { return FAIL };
+        let session = {
+            let _entered = crate::entry::Entered::new(&*from);
+            from.current_session()
+        };
+        let old = to.session.replace(session);
+        drop(old);
         OK
     }
     fn i2d_SSL_SESSION(session: &Session; to: *mut *mut c_uchar) -> c_int = 0 => {

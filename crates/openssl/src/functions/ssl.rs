@@ -76,12 +76,12 @@ functions! {
     fn SSL_set0_rbio(ssl: &Ssl; input: *mut BIO) -> () = () => {
         // SAFETY: the program passes its reference on.
         let old = ssl.input.replace(unsafe { Bio::from_raw(input) });
-        drop(old);
+        ssl.outside(|| drop(old));
     }
     fn SSL_set0_wbio(ssl: &Ssl; output: *mut BIO) -> () = () => {
         // SAFETY: the program passes its reference on.
         let old = ssl.output.replace(unsafe { Bio::from_raw(output) });
-        drop(old);
+        ssl.outside(|| drop(old));
     }
     fn SSL_get_rbio(ssl: &Ssl;) -> *mut BIO = ptr::null_mut() => {
         ssl.input.borrow().as_ref().map_or(ptr::null_mut(), Bio::as_ptr)
@@ -92,21 +92,21 @@ functions! {
     fn SSL_set_fd(ssl: &Ssl; descriptor: c_int) -> c_int = FAIL => {
         let Some(bio) = Bio::socket(descriptor) else { return FAIL };
         let old = (ssl.input.replace(Some(bio.clone())), ssl.output.replace(Some(bio)));
-        drop(old);
+        ssl.outside(|| drop(old));
         OK
     }
     fn SSL_set_rfd(ssl: &Ssl; descriptor: c_int) -> c_int = FAIL => {
         let other = ssl.output.borrow().clone().filter(|bio| bio.is_socket(descriptor));
         let Some(bio) = other.or_else(|| Bio::socket(descriptor)) else { return FAIL };
         let old = ssl.input.replace(Some(bio));
-        drop(old);
+        ssl.outside(|| drop(old));
         OK
     }
     fn SSL_set_wfd(ssl: &Ssl; descriptor: c_int) -> c_int = FAIL => {
         let other = ssl.input.borrow().clone().filter(|bio| bio.is_socket(descriptor));
         let Some(bio) = other.or_else(|| Bio::socket(descriptor)) else { return FAIL };
         let old = ssl.output.replace(Some(bio));
-        drop(old);
+        ssl.outside(|| drop(old));
         OK
     }
     fn SSL_get_fd(ssl: &Ssl;) -> c_int = -1 => {
@@ -161,7 +161,7 @@ impl Ssl {
             new.0.map(|input| self.input.replace(input)),
             new.1.map(|output| self.output.replace(output)),
         );
-        drop(old);
+        self.outside(|| drop(old));
     }
 
     fn set_side(&self, side: Side) {

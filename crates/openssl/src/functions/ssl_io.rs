@@ -99,7 +99,7 @@ functions! {
         c_int::from(ssl.plaintext.borrow().len() > 0 || !ssl.received.borrow().is_empty())
     }
     fn SSL_shutdown(ssl: &Ssl;) -> c_int = -1 => {
-        ssl.exclusively(|| ssl.close()).unwrap_or(-1)
+        ssl.close()
     }
     fn SSL_get_error(ssl: &Ssl; returned: c_int) -> c_int = ERROR_SSL => {
         error_of(ssl, returned)
@@ -180,15 +180,15 @@ functions! {
 }
 
 fn handshake(ssl: &Ssl) -> c_int {
-    ssl.exclusively(|| ssl.do_handshake()).unwrap_or(-1)
+    ssl.as_both(|| ssl.do_handshake()).unwrap_or(-1)
 }
 
 fn read(ssl: &Ssl, out: &mut [u8], peek: bool) -> Transfer {
-    ssl.exclusively(|| ssl.read(out, peek)).unwrap_or(Transfer::Stopped)
+    ssl.as_reader(|| ssl.read(out, peek)).unwrap_or(Transfer::Stopped)
 }
 
 fn write(ssl: &Ssl, data: &[u8]) -> Transfer {
-    ssl.exclusively(|| ssl.write(data)).unwrap_or(Transfer::Stopped)
+    ssl.as_writer(|| ssl.write(data)).unwrap_or(Transfer::Stopped)
 }
 
 /// The result of a function that returns the number of bytes.

@@ -193,6 +193,7 @@ const MODULES: [(&str, &[&str]); 13] = [
     (
         "crates/openssl/src",
         &[
+            "lock",
             "sys",
             "errors",
             "entry",
