@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs test suites of other projects against libssl.so.3 and against OpenSSL's, and prints both results side by side.
 # The suites are checkouts that the user names; a suite without one is absent. Nothing of them is copied.
-# usage: tools/libssl-tests.sh FOLDER [--nginx-tests DIR] [--only PATTERN] [--skip-stock]
+# usage: tools/libssl-tests.sh FOLDER [--nginx-tests DIR] [--nginx BINARY] [--only PATTERN] [--skip-stock]
 #
-# FOLDER has libssl.so.3. DIR is a checkout of nginx/nginx-tests, which needs perl with IO::Socket::SSL, and nginx.
+# FOLDER has libssl.so.3. DIR is a checkout of nginx/nginx-tests, which needs perl with IO::Socket::SSL. BINARY is an
+# nginx with the modules for TLS (http, mail, stream) built in; without it, the system's is used.
 # For each file: how many tests passed, failed and were skipped, and the marks of a file that did not finish.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,11 +12,13 @@ cd "$(dirname "$0")/.."
 library=$(realpath "$1")
 shift
 nginx_tests=
+nginx=$(command -v nginx || true)
 only=.
 stock=yes
 while [ $# -gt 0 ]; do
     case $1 in
         --nginx-tests) nginx_tests=$(realpath "$2"); shift 2 ;;
+        --nginx) nginx=$(realpath "$2"); shift 2 ;;
         --only) only=$2; shift 2 ;;
         --skip-stock) stock=; shift ;;
         *) echo "unknown option: $1" >&2; exit 2 ;;
@@ -49,14 +52,11 @@ summary() { # LOG
 }
 
 nginx_suite() {
-    local wrapper=$results/nginx-on-tercel globals="" module side binary file
-    printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec nginx "$@"\n' "$library" >"$wrapper"
+    local wrapper=$results/nginx-on-tercel side binary file
+    printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$library" "$nginx" >"$wrapper"
     chmod +x "$wrapper"
-    [ "$(id -u)" -ne 0 ] || globals="user root;"
-    for module in ngx_stream_module ngx_mail_module; do
-        [ ! -e "/usr/lib/nginx/modules/$module.so" ] || globals+=" load_module /usr/lib/nginx/modules/$module.so;"
-    done
-    export TEST_NGINX_GLOBALS=$globals nginx_tests
+    [ "$(id -u)" -ne 0 ] || export TEST_NGINX_GLOBALS="user root;"
+    export TEST_NGINX_MODULES=/usr/lib/nginx/modules nginx_tests
     local files=()
     for file in "$nginx_tests"/*ssl*.t; do
         [[ $(basename "$file") == h3_* ]] || ! [[ $(basename "$file") =~ $only ]] || files+=("$file")
@@ -64,25 +64,33 @@ nginx_suite() {
     for side in ${stock:+stock} tercel; do
         mkdir -p "$results/$side"
         binary=$wrapper
-        [ "$side" != stock ] || binary=$(command -v nginx)
+        [ "$side" != stock ] || binary=$nginx
         (cd "$nginx_tests" && printf '%s\n' "${files[@]}" |
             xargs -P 2 -I FILE bash -c 'one_file "$0" "$1" FILE' "$binary" "$results/$side")
     done
     printf '%-44s %-24s %s\n' "nginx-tests ($(git -C "$nginx_tests" log -1 --format=%h 2>/dev/null || echo '?'))" stock tercel
-    local as_stock=0 count=0 left right
+    local as_stock=0 count=0 left right stock_tests=0 tercel_tests=0
     for file in "${files[@]}"; do
         file=$(basename "$file")
         left=-
         [ ! -e "$results/stock/$file.log" ] || left=$(summary "$results/stock/$file.log")
         right=$(summary "$results/tercel/$file.log")
         count=$((count + 1))
-        [ "$left" != "$right" ] || as_stock=$((as_stock + 1))
-        printf '%-44s %-24s %s%s\n' "$file" "$left" "$right" "$([ "$left" = "$right" ] || echo '  <')"
+        # A file that did not finish is not a success, whatever the other library does.
+        if [ "$left" = "$right" ] && [[ $right != *UNFINISHED* ]]; then
+            as_stock=$((as_stock + 1))
+            mark=
+        else
+            mark='  <'
+        fi
+        [[ $left != *+* ]] || stock_tests=$((stock_tests + ${left%%+*}))
+        [[ $right != *+* ]] || tercel_tests=$((tercel_tests + ${right%%+*}))
+        printf '%-44s %-24s %s%s\n' "$file" "$left" "$right" "$mark"
     done
-    echo "$as_stock of $count files as stock"
+    echo "tests passed: stock $stock_tests, tercel $tercel_tests; $as_stock of $count files finish as with stock"
 }
 
-if [ -n "$nginx_tests" ] && command -v nginx >/dev/null; then
+if [ -n "$nginx_tests" ] && [ -n "$nginx" ]; then
     nginx_suite
 else
     echo "absent: nginx-tests"

@@ -47,7 +47,7 @@ fi
 [ -e "$MATERIAL/client.pem" ] || make_material
 
 step "programs in C under AddressSanitizer and UndefinedBehaviorSanitizer"
-cc -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
+cc -std=c11 -Wall -Wextra -Werror -Wno-deprecated-declarations -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
     -o "$target/tests" "$sources"/*.c "$target/libssl.so.3" -l:libcrypto.so.3 -lpthread
 LD_LIBRARY_PATH=$target ASAN_OPTIONS=detect_leaks=1 timeout 300 "$target/tests"
 

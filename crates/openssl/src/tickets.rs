@@ -118,7 +118,8 @@ pub(crate) fn verification() -> i64 {
     RESULT.get()
 }
 
-fn with_result(session: &[u8]) -> Zeroizing<Vec<u8>> {
+/// A session with the result of the verification before it.
+pub(crate) fn with_result(session: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut content = Zeroizing::new(Vec::with_capacity(session.len().saturating_add(8)));
     content.extend_from_slice(&RESULT.get().to_be_bytes());
     content.extend_from_slice(session);
@@ -126,7 +127,7 @@ fn with_result(session: &[u8]) -> Zeroizing<Vec<u8>> {
 }
 
 /// Takes the result of the verification from the beginning of a session.
-fn without_result(content: Vec<u8>) -> Option<Vec<u8>> {
+pub(crate) fn without_result(content: Vec<u8>) -> Option<Vec<u8>> {
     let content = Zeroizing::new(content);
     let (result, session) = content.split_first_chunk()?;
     RESULT.set(i64::from_be_bytes(*result));

@@ -8,6 +8,8 @@ use SignatureScheme as S;
 
 /// A scheme that Tercel has: its name, its form `KEY+HASH`, and libcrypto's numbers of the hash and
 /// of the kind of key.
+///
+/// In the form `KEY+HASH`, `PSS` and `RSA-PSS` are the schemes for ordinary RSA keys.
 struct Row(SignatureScheme, &'static str, &'static str, c_int, c_int);
 
 const RSA: c_int = 6;
@@ -26,9 +28,9 @@ static TABLE: [Row; 13] = [
     Row(S::RSA_PSS_RSAE_SHA256, "rsa_pss_rsae_sha256", "RSA-PSS+SHA256", SHA256, RSA_PSS),
     Row(S::RSA_PSS_RSAE_SHA384, "rsa_pss_rsae_sha384", "RSA-PSS+SHA384", SHA384, RSA_PSS),
     Row(S::RSA_PSS_RSAE_SHA512, "rsa_pss_rsae_sha512", "RSA-PSS+SHA512", SHA512, RSA_PSS),
-    Row(S::RSA_PSS_PSS_SHA256, "rsa_pss_pss_sha256", "PSS+SHA256", SHA256, RSA_PSS),
-    Row(S::RSA_PSS_PSS_SHA384, "rsa_pss_pss_sha384", "PSS+SHA384", SHA384, RSA_PSS),
-    Row(S::RSA_PSS_PSS_SHA512, "rsa_pss_pss_sha512", "PSS+SHA512", SHA512, RSA_PSS),
+    Row(S::RSA_PSS_PSS_SHA256, "rsa_pss_pss_sha256", "", SHA256, RSA_PSS),
+    Row(S::RSA_PSS_PSS_SHA384, "rsa_pss_pss_sha384", "", SHA384, RSA_PSS),
+    Row(S::RSA_PSS_PSS_SHA512, "rsa_pss_pss_sha512", "", SHA512, RSA_PSS),
     Row(S::RSA_PKCS1_SHA256, "rsa_pkcs1_sha256", "RSA+SHA256", SHA256, RSA),
     Row(S::RSA_PKCS1_SHA384, "rsa_pkcs1_sha384", "RSA+SHA384", SHA384, RSA),
     Row(S::RSA_PKCS1_SHA512, "rsa_pkcs1_sha512", "RSA+SHA512", SHA512, RSA),
@@ -43,9 +45,10 @@ const REFUSED: [&str; 9] =
 pub(crate) fn from_names(text: &str) -> Option<Vec<SignatureScheme>> {
     let mut schemes = Vec::new();
     for name in text.split(':') {
-        let row = TABLE
-            .iter()
-            .find(|row| row.1.eq_ignore_ascii_case(name) || row.2.eq_ignore_ascii_case(name));
+        let pss = name.strip_prefix("PSS+").map(|hash| format!("RSA-PSS+{hash}"));
+        let name = pss.as_deref().unwrap_or(name);
+        let is_name = |known: &str| !known.is_empty() && known.eq_ignore_ascii_case(name);
+        let row = TABLE.iter().find(|row| is_name(row.1) || is_name(row.2));
         let lower = name.to_ascii_lowercase();
         match row {
             Some(row) => schemes.push(row.0),
@@ -74,4 +77,19 @@ pub(crate) fn hash_nid(scheme: SignatureScheme) -> c_int {
 /// libcrypto's number of the kind of signature of a scheme; 0 if it is unknown.
 pub(crate) fn key_nid(scheme: SignatureScheme) -> c_int {
     TABLE.iter().find(|row| row.0 == scheme).map_or(0, |row| row.4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read() {
+        let pss = vec![S::RSA_PKCS1_SHA256, S::RSA_PSS_RSAE_SHA256];
+        assert_eq!(from_names("RSA+SHA256:PSS+SHA256"), Some(pss));
+        assert_eq!(from_names("ed25519:ecdsa_secp256r1_sha256:RSA+SHA1").unwrap().len(), 2);
+        assert_eq!(from_names("RSA+SHA256:nonsense"), None);
+        assert_eq!(from_names(""), None);
+        assert_eq!(from_nids(&[SHA256, EC, SHA384]), Some(vec![S::ECDSA_SECP256R1_SHA256]));
+    }
 }

@@ -1,18 +1,21 @@
 //! Tercel's configurations, made from the settings of a connection.
 
 use core::ffi::c_int;
+use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use tercel::certificates::{CredentialRequest, SelectCredential};
-use tercel::server::ClientAuth;
+use tercel::server::{ClientAuth, ServerConfigBuilder};
 use tercel::wire::{CipherSuite, ProtocolVersion};
 use tercel::{ClientConfig, Credential, Policy, ServerConfig};
 
 use super::Ssl;
+use super::server_sessions::{Cache, ProgramTickets};
 use super::tap::{TapKeyLog, TapStore};
 use crate::errors::{self, reasons};
 use crate::method::{TLS1_2, TLS1_3};
+use crate::objects::name::Name;
 use crate::settings::Settings;
 use crate::settings::options::{self as o, VERIFY_PEER};
 
@@ -125,16 +128,16 @@ impl Ssl {
     ) -> Option<Arc<ServerConfig>> {
         let settings = self.settings();
         let cache = || settings.compiled.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        // A staple belongs to one connection.
-        let staple = self.status_response.borrow().clone();
-        if staple.is_none() {
+        // A certificate status belongs to one connection: its certificate is selected later.
+        let staples = self.may_staple();
+        if !staples {
             let known = cache().iter().find(|(known, _)| known.as_deref() == protocol).cloned();
             if let Some((_, config)) = known {
                 return Some(config);
             }
         }
-        let config = self.make_server(&settings, protocol, staple.as_deref())?;
-        if staple.is_none() {
+        let config = self.make_server(&settings, protocol, staples)?;
+        if !staples {
             let mut cache = cache();
             if cache.len() >= MOST_CONFIGURATIONS {
                 cache.remove(0);
@@ -148,18 +151,17 @@ impl Ssl {
         &self,
         settings: &Settings,
         protocol: Option<&[u8]>,
-        staple: Option<&[u8]>,
+        staples: bool,
     ) -> Option<Arc<ServerConfig>> {
         let versions = Self::enabled_versions(settings)?;
-        let mut credentials = self.own_credentials(settings);
-        if let Some(staple) = staple {
-            let stapled =
-                |each: &Arc<Credential>| Arc::new(each.with_ocsp_response(staple.to_vec()));
-            credentials = credentials.iter().map(stapled).collect();
-        }
+        let credentials: Policy<dyn SelectCredential> = if staples {
+            Policy::Ask
+        } else {
+            Policy::Here(Arc::new(First(self.own_credentials(settings))))
+        };
         let mut builder =
             common_options!(ServerConfig::builder(), settings, versions, self.logs_keys())
-                .credentials(Policy::Here(Arc::new(First(credentials))))
+                .credentials(credentials)
                 .prefer_client_order(!settings.has(o::CIPHER_SERVER_PREFERENCE))
                 .session_context(&session_context(&settings.session_context));
         if settings.verify_mode & VERIFY_PEER != 0 {
@@ -170,27 +172,46 @@ impl Ssl {
             } else {
                 ClientAuth::Optional
             };
-            builder = builder.client_verifier(demand, Policy::Ask);
+            let names = settings.client_authorities.iter().filter_map(Name::to_der).collect();
+            builder = builder.client_verifier(demand, Policy::Ask).client_authorities(names);
         }
         if let Some(protocol) = protocol {
             builder = builder.alpn(&[protocol]);
         }
         let lifetime = Duration::from_secs(settings.session_timeout.max(1).unsigned_abs());
-        let tickets = &self.session_context.tickets;
         builder = builder.session_lifetime(lifetime);
         let count = u8::try_from(settings.tickets).unwrap_or(u8::MAX);
         builder = builder.ticket_counts(count, count.min(1));
-        let cache = self.session_context.cache_mode.load(core::sync::atomic::Ordering::Relaxed);
-        let stores = cache & crate::context::SESS_CACHE_SERVER != 0;
-        builder = match (settings.has(o::NO_TICKET), stores) {
-            (false, true) => {
-                builder.tickets(tickets.sealer(lifetime)?).session_ids(tickets.store())
-            }
-            (false, false) => builder.tickets(tickets.sealer(lifetime)?).without_session_ids(),
-            (true, true) => builder.session_store(Policy::Here(tickets.store())),
-            (true, false) => builder.without_tickets().without_session_ids(),
-        };
+        builder = self.with_sessions(builder, settings, lifetime)?;
         built(builder.build())
+    }
+
+    /// Sets the tickets and the cache. `None` if the ticket keys cannot be used.
+    fn with_sessions(
+        &self,
+        builder: ServerConfigBuilder,
+        settings: &Settings,
+        lifetime: Duration,
+    ) -> Option<ServerConfigBuilder> {
+        let context = &self.session_context;
+        let callbacks = context.settings().callbacks;
+        let stores = context.cache_mode.load(Relaxed) & crate::context::SESS_CACHE_SERVER != 0;
+        let cache = || Arc::new(Cache(context.tickets.store()));
+        if settings.has(o::NO_TICKET) {
+            return Some(match stores {
+                true => builder.session_store(Policy::Here(cache())),
+                false => builder.without_tickets().without_session_ids(),
+            });
+        }
+        let (older, newer) = (callbacks.ticket_key, callbacks.ticket_key_evp);
+        let sealer = if newer.or(older).is_some() {
+            let function = newer.or(older);
+            Arc::new(ProgramTickets { function, newer: newer.is_some(), lifetime })
+        } else {
+            context.tickets.sealer(lifetime)?
+        };
+        let builder = builder.tickets(sealer);
+        Some(if stores { builder.session_ids(cache()) } else { builder.without_session_ids() })
     }
 }
 

@@ -130,9 +130,20 @@ impl Ssl {
     fn next_step(&self) -> Result<Option<Next>, ()> {
         let mut received = self.received.take();
         let mut unsent = self.unsent.take();
-        super::tap::begin(self);
-        let step =
-            self.with_handshake(|handshake| handshake.advance(&mut received, unsent.buffer()));
+        let in_step = super::tap::begin(self);
+        // The handshake is taken out, because the program's ticket keys and cache may be asked.
+        let step = match self.stage.replace(Stage::Stepping) {
+            Stage::Handshake(mut handshake) => {
+                let step = handshake.advance(&mut received, unsent.buffer());
+                self.stage.replace(Stage::Handshake(handshake));
+                Some(step)
+            }
+            other => {
+                self.stage.replace(other);
+                None
+            }
+        };
+        drop(in_step);
         self.received.replace(received);
         self.unsent.replace(unsent);
         self.deliver_tapped();
@@ -190,6 +201,7 @@ impl Ssl {
         fields.context.clone_from(&settings.session_context);
         let name = self.host_name.borrow().as_ref().map(|name| name.as_bytes_with_nul().to_vec());
         fields.host_name = name;
+        let made_with = fields.clone();
         // A client's TLS 1.2 session was received during the handshake, and is kept.
         let received =
             self.session.borrow().clone().filter(|_| self.side.get() == Some(Side::Client));
@@ -209,6 +221,7 @@ impl Ssl {
         }
         self.stage.replace(Stage::Connected(connection));
         self.report_done();
+        self.deliver_made(&made_with);
     }
 
     /// Sends close_notify, then reads that of the peer. 1 when both are done, 0 after the first.
@@ -223,7 +236,7 @@ impl Ssl {
                 errors::push(reasons::UNINITIALIZED);
                 return -1;
             }
-            Stage::Handshake(_) => {
+            Stage::Handshake(_) | Stage::Stepping => {
                 errors::push(reasons::SHUTDOWN_WHILE_IN_INIT);
                 return -1;
             }

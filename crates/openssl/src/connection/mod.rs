@@ -12,6 +12,7 @@ pub(crate) mod handshake;
 pub(crate) mod hello;
 pub(crate) mod pump;
 pub(crate) mod reading;
+pub(crate) mod server_sessions;
 pub(crate) mod state;
 pub(crate) mod steps;
 pub(crate) mod tap;
@@ -21,6 +22,8 @@ pub(crate) mod writing;
 use core::cell::{Cell, RefCell};
 use core::ffi::{c_int, c_long, c_void};
 use std::sync::Arc;
+
+use zeroize::Zeroizing;
 
 use tercel::{Connection, Handshake, Next, ReceiveBuffer};
 
@@ -58,6 +61,8 @@ pub(crate) struct Ssl {
     /// Decrypted data that no read has taken.
     pub(crate) plaintext: RefCell<reading::Plaintext>,
     pub(crate) unsent: RefCell<Unsent>,
+    /// Sessions that a server made for its cache, each with its name.
+    pub(crate) made: RefCell<Vec<(Vec<u8>, Zeroizing<Vec<u8>>)>>,
     pub(crate) want: Cell<Want>,
     pub(crate) shutdown: Cell<c_int>,
     /// Whether the peer closed with close_notify.
@@ -117,6 +122,7 @@ impl Ssl {
             received: RefCell::default(),
             plaintext: RefCell::default(),
             unsent: RefCell::default(),
+            made: RefCell::default(),
             want: Cell::new(Want::Nothing),
             shutdown: Cell::new(0),
             closed_by_peer: Cell::new(false),
@@ -201,6 +207,7 @@ impl Ssl {
         self.received.take();
         self.plaintext.take();
         self.unsent.take();
+        self.made.take();
         self.want.set(Want::Nothing);
         self.shutdown.set(0);
         self.closed_by_peer.set(false);

@@ -108,7 +108,7 @@ impl Ssl {
     /// Opens the next record into `out`, or into the plaintext buffer if `out` is too small.
     fn open(&self, out: &mut [u8], peek: bool) -> Next {
         let mut received = self.received.take();
-        super::tap::begin(self);
+        let in_step = super::tap::begin(self);
         let next = self.with_connection(|connection| {
             if !peek {
                 match connection.receiver.open_into(&mut received, out) {
@@ -131,6 +131,7 @@ impl Ssl {
                 Err(error) => Next::Failed(error),
             }
         });
+        drop(in_step);
         self.received.replace(received);
         // Messages of the protocol may have come with the record: new sessions, key updates.
         self.deliver_tapped();

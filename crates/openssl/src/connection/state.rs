@@ -22,6 +22,8 @@ pub(crate) enum Side {
 pub(crate) enum Stage {
     New,
     Handshake(Box<Handshake>),
+    /// A step of the handshake runs.
+    Stepping,
     Connected(Box<Connection>),
     /// The handshake failed.
     Failed,
@@ -57,7 +59,7 @@ impl Ssl {
 
     /// Whether a handshake has begun and is not over.
     pub(crate) fn is_in_handshake(&self) -> bool {
-        matches!(*self.stage.borrow(), Stage::Handshake(_))
+        matches!(*self.stage.borrow(), Stage::Handshake(_) | Stage::Stepping)
     }
 
     /// The suite of the connection.
@@ -76,7 +78,7 @@ impl Ssl {
     pub(crate) fn state_text(&self) -> &'static CStr {
         match &*self.stage.borrow() {
             Stage::New => c"before SSL initialization",
-            Stage::Handshake(_) => match self.side.get() {
+            Stage::Handshake(_) | Stage::Stepping => match self.side.get() {
                 Some(Side::Server) => c"SSLv3/TLS accept",
                 _ => c"SSLv3/TLS connect",
             },

@@ -4,13 +4,17 @@
 use core::ffi::{c_int, c_uchar, c_uint};
 use core::ptr;
 
-use tercel::questions::{ChooseConfigQuestion, FindClientSessionQuestion};
+use std::sync::Arc;
+
+use tercel::questions::{
+    ChooseConfigQuestion, FindClientSessionQuestion, SelectCredentialQuestion,
+};
 use tercel::session::ClientSession;
 use tercel::{Answer, Question};
 
 use super::alerts::{FATAL, INTERNAL_ERROR, NO_APPLICATION_PROTOCOL};
 use super::hello::Hello;
-use super::state::{Stage, Want};
+use super::state::{Side, Stage, Want};
 use super::{Ssl, alerts};
 use crate::errors::{self, reasons};
 
@@ -38,6 +42,9 @@ impl Ssl {
             Question::FindClientSession(question) => Ok(self.answer_session(question)),
             Question::VerifyPeer(question) => Ok(self.answer_verify(question)),
             Question::Sign(question) => Ok(self.answer_sign(question)),
+            Question::SelectCredential(question) if self.side.get() == Some(Side::Server) => {
+                Ok(self.answer_stapled(question))
+            }
             Question::SelectCredential(question) => {
                 self.answer_select(question).map_err(|()| self.later_or_failed())
             }
@@ -66,7 +73,6 @@ impl Ssl {
         self.call_client_hello()?;
         self.call_server_name()?;
         self.call_certificate_callback().map_err(|()| self.later_or_failed())?;
-        self.call_status();
         let protocol = self.select_protocol()?;
         let config = self.server_configuration(protocol.as_deref());
         let config = config.ok_or(Unanswered::Alert(INTERNAL_ERROR))?;
@@ -110,15 +116,40 @@ impl Ssl {
         }
     }
 
-    fn call_status(&self) {
+    /// Whether the program may staple a certificate status for this client.
+    pub(crate) fn may_staple(&self) -> bool {
         let wanted = self.hello.borrow().as_ref().is_some_and(|hello| hello.wants_status);
+        wanted && self.context().settings().callbacks.status.function.is_some()
+    }
+
+    /// Calls the program's function that sets the certificate status.
+    fn call_status(&self) {
         let callback = self.context().settings().callbacks.status;
-        let Some(function) = callback.function.filter(|_| wanted) else { return };
+        let Some(function) = callback.function else { return };
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
         let result = self.outside(|| unsafe { function(self.address(), callback.argument) });
         if result != TLSEXT_ERR_OK {
             self.status_response.replace(None);
         }
+    }
+
+    /// Selects the certificate of a server, which may get a status.
+    fn answer_stapled(&self, question: &SelectCredentialQuestion) -> Answer {
+        let request = question.request();
+        let settings = self.settings();
+        let own = self.own_credentials(&settings);
+        let fitting = own.iter().position(|each| request.scheme_for(each).is_some());
+        let Some((index, credential)) = fitting.and_then(|at| Some((at, own.get(at)?))) else {
+            return question.answer(None);
+        };
+        // The program asks for the certificate that is used.
+        self.change(|settings| settings.current = index);
+        self.call_status();
+        let staple = self.status_response.borrow().clone();
+        question.answer(Some(match staple {
+            Some(staple) => Arc::new(credential.with_ocsp_response(staple)),
+            None => Arc::clone(credential),
+        }))
     }
 
     /// The protocol that the program selects; `None` for none.

@@ -2,7 +2,8 @@
 //! they leave it in the thread that runs the step, and the connection takes it from there. So the
 //! program's functions run after the step, with no borrow of the connection held.
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
+use core::marker::PhantomData;
 use std::ffi::CString;
 use std::sync::Arc;
 
@@ -21,16 +22,46 @@ use crate::settings::callbacks::SslPointer;
 struct Tapped {
     key_log: Vec<String>,
     sessions: Vec<(ClientSession, UnixTime)>,
+    server_sessions: Vec<(Vec<u8>, Zeroizing<Vec<u8>>)>,
 }
 
 thread_local! {
     static TAPPED: RefCell<Tapped> = RefCell::default();
+    /// The connection of the step that this thread runs.
+    static CURRENT: Cell<*const Ssl> = const { Cell::new(core::ptr::null()) };
+}
+
+/// A step of a connection, which ends when this value is dropped.
+pub(crate) struct Step<'a> {
+    outer: *const Ssl,
+    _ssl: PhantomData<&'a Ssl>,
 }
 
 /// Begins a step of this connection.
-pub(crate) fn begin(ssl: &Ssl) {
+pub(crate) fn begin(ssl: &Ssl) -> Step<'_> {
     TAPPED.take();
     crate::tickets::set_verification(ssl.verify_result.get());
+    Step { outer: CURRENT.replace(ssl), _ssl: PhantomData }
+}
+
+impl Drop for Step<'_> {
+    fn drop(&mut self) {
+        CURRENT.set(self.outer);
+    }
+}
+
+/// Calls `body` with the connection of the step that this thread runs. `None` outside of a step.
+pub(crate) fn with_current<T>(body: impl FnOnce(&Ssl) -> T) -> Option<T> {
+    let ssl = CURRENT.get();
+    // SAFETY: the pointer is NULL, or from a reference that lives as long as the step, which
+    // restores the pointer of the outer step when it ends.
+    unsafe { ssl.as_ref() }.map(body)
+}
+
+/// Adds a session that a server made for its cache.
+pub(crate) fn add_server_session(id: &[u8], core: &[u8]) {
+    let session = (id.to_vec(), Zeroizing::new(core.to_vec()));
+    TAPPED.with_borrow_mut(|tapped| tapped.server_sessions.push(session));
 }
 
 /// The key log of configurations whose context has a function for it.
@@ -80,6 +111,7 @@ impl Ssl {
         for (session, expires) in tapped.sessions {
             self.deliver_session(&session, expires);
         }
+        self.made.borrow_mut().extend(tapped.server_sessions);
     }
 
     fn deliver_key_log(&self, lines: &[String]) {
@@ -109,6 +141,16 @@ impl Ssl {
         let session = Session::new(fields);
         self.session.replace(Some(Arc::clone(&session)));
         self.offer_new_session(session);
+    }
+
+    /// Passes the sessions that a server made for its cache to the program, after the handshake.
+    pub(crate) fn deliver_made(&self, fields: &session::Fields) {
+        let made = self.made.take();
+        for (id, core) in made {
+            let session = Session::new(session::Fields { id, core, ..fields.clone() });
+            self.session.replace(Some(Arc::clone(&session)));
+            self.offer_new_session(session);
+        }
     }
 
     /// Passes a new session to the program's function, which keeps it if it returns 1.

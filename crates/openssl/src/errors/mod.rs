@@ -3,6 +3,7 @@
 pub(crate) mod reasons;
 
 use core::ffi::{c_int, c_ulong};
+use core::sync::atomic::{AtomicPtr, Ordering};
 use std::ffi::CString;
 use std::sync::Once;
 
@@ -25,6 +26,7 @@ const SHOULD_NOT_HAVE_BEEN_CALLED: c_int = 257 | (3 << 18);
 /// Registers the texts of this library's reasons, once in a process.
 pub(crate) fn load_texts() {
     static ONCE: Once = Once::new();
+    static TABLE: AtomicPtr<ErrStringData> = AtomicPtr::new(core::ptr::null_mut());
     ONCE.call_once(|| {
         let mut table: Vec<ErrStringData> = reasons::TEXTS
             .iter()
@@ -34,10 +36,12 @@ pub(crate) fn load_texts() {
             })
             .collect();
         table.push(ErrStringData { error: 0, string: core::ptr::null() });
-        // libcrypto keeps the addresses of the table's entries until the process ends.
-        let table: &'static mut [ErrStringData] = Box::leak(table.into_boxed_slice());
+        // libcrypto keeps the addresses of the table's entries until the process ends. The static
+        // pointer is for checkers of leaks.
+        let table = Box::leak(table.into_boxed_slice()).as_mut_ptr();
+        TABLE.store(table, Ordering::Relaxed);
         // SAFETY: the table ends with a zero entry, its texts end with a NUL, and both are static.
-        unsafe { ERR_load_strings(LIB_SSL, table.as_mut_ptr()) };
+        unsafe { ERR_load_strings(LIB_SSL, table) };
     });
 }
 

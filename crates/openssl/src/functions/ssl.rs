@@ -184,6 +184,10 @@ impl Ssl {
             settings.current = theirs.current;
             settings.extra_chain.clone_from(&theirs.extra_chain);
             settings.verify_store.clone_from(&theirs.verify_store);
+            settings.chain_store.clone_from(&theirs.chain_store);
+            settings.schemes.clone_from(&theirs.schemes);
+            settings.security_level = theirs.security_level;
+            settings.callbacks.certificate = theirs.callbacks.certificate;
             // The context of sessions changes if it is still that of the old SSL_CTX.
             if settings.session_context == previous.session_context {
                 settings.session_context.clone_from(&theirs.session_context);

@@ -49,6 +49,11 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
         }
         // There are no renegotiations.
         10..=12 => 0,
+        // SAFETY: as this function's contract.
+        90 => unsafe { peer_groups(ssl, parg) },
+        // SAFETY: as this function's contract.
+        110 => unsafe { raw_suites(ssl, parg) },
+        111 => 0,
         // Secure renegotiation, and the extended main secret.
         76 => ssl.with_connection(|c| c.info.secure_renegotiation.into()).unwrap_or(0),
         122 => ssl.with_connection(|c| c.info.extended_main_secret.into()).unwrap_or(-1),
@@ -97,6 +102,49 @@ unsafe fn status_response(ssl: &Ssl, to: *mut c_void) -> c_long {
     // SAFETY: as this function's contract.
     unsafe { store(to.cast::<*const u8>(), start) };
     length
+}
+
+/// Writes the numbers of the client's groups, for NULL only counts them.
+///
+/// # Safety
+/// The pointer is NULL or to as many numbers as an earlier call returned.
+unsafe fn peer_groups(ssl: &Ssl, to: *mut c_void) -> c_long {
+    const SUPPORTED_GROUPS: u16 = 10;
+    let hello = ssl.hello.borrow();
+    let parts = hello.as_ref().and_then(|hello| hello.parts());
+    let list = parts.and_then(|parts| {
+        let found = parts.extensions.iter().find(|(code, _)| *code == SUPPORTED_GROUPS);
+        found.and_then(|(_, body)| body.get(2..))
+    });
+    let codes = list.unwrap_or_default().chunks_exact(2);
+    let nids = codes.map(|code| {
+        let code = code.iter().fold(0, |code, byte| code << 8 | u16::from(*byte));
+        groups::nid(tercel::wire::NamedGroup(code))
+    });
+    let mut count = 0;
+    for nid in nids {
+        if !to.is_null() {
+            // SAFETY: as this function's contract.
+            unsafe { to.cast::<c_int>().add(count).write(nid) };
+        }
+        count = count.saturating_add(1);
+    }
+    c_long::try_from(count).unwrap_or(0)
+}
+
+/// Returns the client's list of suites. For NULL, returns the length of one.
+///
+/// # Safety
+/// The pointer is NULL or to a pointer.
+unsafe fn raw_suites(ssl: &Ssl, to: *mut c_void) -> c_long {
+    if to.is_null() {
+        return 2;
+    }
+    let hello = ssl.hello.borrow();
+    let Some(parts) = hello.as_ref().and_then(|hello| hello.parts()) else { return 0 };
+    // SAFETY: as this function's contract.
+    unsafe { store(to.cast::<*const u8>(), parts.suites.as_ptr()) };
+    c_long::try_from(parts.suites.len()).unwrap_or(0)
 }
 
 /// Takes over memory of the program with a certificate status.

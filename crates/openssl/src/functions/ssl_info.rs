@@ -61,7 +61,7 @@ functions! {
     fn SSL_state_string(ssl: &Ssl;) -> *const c_char = c"UNKWN ".as_ptr() => {
         match &*ssl.stage.borrow() {
             Stage::New => c"PINIT",
-            Stage::Handshake(_) => c"TWSH",
+            Stage::Handshake(_) | Stage::Stepping => c"TWSH",
             Stage::Connected(_) => c"SSLOK",
             Stage::Failed => c"SSLERR",
         }

@@ -10,6 +10,7 @@ pub(crate) mod key;
 pub(crate) mod list;
 pub(crate) mod name;
 pub(crate) mod store;
+pub(crate) mod ticket_cipher;
 
 /// Defines an owned reference to an object of libcrypto.
 macro_rules! owned {

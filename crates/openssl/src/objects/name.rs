@@ -2,6 +2,7 @@
 
 use crate::sys::x509::{
     X509_NAME, X509_NAME_cmp, X509_NAME_dup, X509_NAME_free, X509_get_subject_name, d2i_X509_NAME,
+    i2d_X509_NAME,
 };
 
 use super::certificate::Certificate;
@@ -45,6 +46,11 @@ impl Name {
         let length = der.len().try_into().ok()?;
         // SAFETY: `start` and `length` are those of `der`. A new object is returned, or NULL.
         unsafe { Self::from_raw(d2i_X509_NAME(core::ptr::null_mut(), &raw mut start, length)) }
+    }
+
+    pub(crate) fn to_der(&self) -> Option<Vec<u8>> {
+        // SAFETY: the name exists; see `encoded`.
+        super::encoding::encoded(|to| unsafe { i2d_X509_NAME(self.as_ptr(), to) })
     }
 
     pub(crate) fn equals(&self, other: &Self) -> bool {

@@ -8,6 +8,7 @@ pub(crate) mod bio;
 pub(crate) mod crypto;
 pub(crate) mod err;
 pub(crate) mod evp;
+pub(crate) mod hmac;
 pub(crate) mod stack;
 pub(crate) mod x509;
 

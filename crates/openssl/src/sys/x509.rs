@@ -47,6 +47,7 @@ unsafe extern "C" {
         from: *mut *const c_uchar,
         length: c_long,
     ) -> *mut X509_NAME;
+    pub(crate) fn i2d_X509_NAME(name: *const X509_NAME, to: *mut *mut c_uchar) -> c_int;
     pub(crate) fn d2i_X509_bio(bio: *mut BIO, to: *mut *mut X509) -> *mut X509;
     pub(crate) fn PEM_read_bio_X509(
         bio: *mut BIO,
