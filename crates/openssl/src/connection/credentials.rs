@@ -3,7 +3,9 @@
 use core::ptr;
 use std::sync::Arc;
 
+use tercel::certificates::CredentialRequest;
 use tercel::questions::{SelectCredentialQuestion, SignQuestion};
+use tercel::wire::SignatureScheme;
 use tercel::{Answer, Credential};
 
 use super::Ssl;
@@ -39,10 +41,17 @@ impl Ssl {
         errors::without_errors(|| build_chain(&store, leaf)).unwrap_or_default()
     }
 
-    /// Answers the question of a client for its certificate. `None`: a callback wants to be called
+    /// Answers the question of a client for its certificate. An error: a callback wants to be called
     /// again, or failed.
     pub(crate) fn answer_select(&self, question: &SelectCredentialQuestion) -> Result<Answer, ()> {
-        let request = question.request();
+        self.choose(&question.request()).map(|chosen| question.answer(chosen))
+    }
+
+    /// Chooses the certificate of a client for a server's request.
+    pub(crate) fn choose(
+        &self,
+        request: &CredentialRequest<'_>,
+    ) -> Result<Option<Arc<Credential>>, ()> {
         if let Some(authorities) = &request.authorities {
             let names = authorities.iter().map(|name| name.0.to_vec()).collect();
             self.requested_authorities.replace(Some(names));
@@ -53,7 +62,7 @@ impl Ssl {
         }
         let settings = self.settings();
         let mut own = self.own_credentials(&settings).into_iter();
-        Ok(question.answer(own.find(|each| request.scheme_for(each).is_some())))
+        Ok(own.find(|each| request.scheme_for(each).is_some()))
     }
 
     /// Calls the program's function that sets certificates, if there is one.
@@ -106,14 +115,24 @@ impl Ssl {
 
     /// Signs with libcrypto, for a key that cannot be exported.
     pub(crate) fn answer_sign(&self, question: &SignQuestion) -> Answer {
+        let signature = self.sign(question.credential(), question.scheme(), question.content());
+        question.answer(signature)
+    }
+
+    /// Signs with the private key of this credential.
+    pub(crate) fn sign(
+        &self,
+        credential: &Credential,
+        scheme: SignatureScheme,
+        content: &[u8],
+    ) -> Option<Vec<u8>> {
         let settings = self.settings();
-        let leaf = question.credential().chain().first().map(|leaf| leaf.to_vec());
+        let leaf = credential.chain().first().map(|leaf| leaf.to_vec());
         let key = settings.identities.iter().find_map(|identity| {
             let own = identity.certificate.as_ref()?.to_der();
             identity.key.clone().filter(|_| own == leaf)
         });
-        let sign = |key: Key| key.sign(question.scheme(), question.content());
-        question.answer(key.and_then(|key| self.outside(|| sign(key))))
+        key.and_then(|key| self.outside(|| key.sign(scheme, content)))
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod configuration;
 pub(crate) mod credentials;
 pub(crate) mod handshake;
 pub(crate) mod hello;
+pub(crate) mod post_handshake;
 pub(crate) mod pump;
 pub(crate) mod reading;
 pub(crate) mod server_sessions;
@@ -22,8 +23,6 @@ pub(crate) mod writing;
 use core::cell::{Cell, RefCell};
 use core::ffi::{c_int, c_long, c_void};
 use std::sync::Arc;
-
-use zeroize::Zeroizing;
 
 use tercel::{Connection, Handshake, Next, ReceiveBuffer};
 
@@ -62,7 +61,7 @@ pub(crate) struct Ssl {
     pub(crate) plaintext: RefCell<reading::Plaintext>,
     pub(crate) unsent: RefCell<Unsent>,
     /// Sessions that a server made for its cache, each with its name.
-    pub(crate) made: RefCell<Vec<(Vec<u8>, Zeroizing<Vec<u8>>)>>,
+    pub(crate) made: RefCell<Vec<tap::MadeSession>>,
     pub(crate) want: Cell<Want>,
     pub(crate) shutdown: Cell<c_int>,
     /// Whether the peer closed with close_notify.

@@ -1,5 +1,8 @@
 //! Receiving: `SSL_read`, `SSL_peek`, `SSL_pending`.
 
+use tercel::client::CertificateRequested;
+use tercel::error::Error;
+use tercel::server::ClientCertificate;
 use tercel::{Filled, Opened};
 
 use super::Ssl;
@@ -8,7 +11,6 @@ use super::state::Want;
 use super::writing::Transfer;
 use crate::errors::{self, reasons};
 use crate::settings::options::{IGNORE_UNEXPECTED_EOF, MODE_RELEASE_BUFFERS, RECEIVED_SHUTDOWN};
-use tercel::error::Error;
 
 /// Decrypted data of one record that no read has taken.
 #[derive(Default)]
@@ -55,7 +57,8 @@ enum Next {
     Data(usize),
     More,
     Closed,
-    Certificate,
+    Requested(CertificateRequested),
+    Answered(ClientCertificate),
     Failed(Error),
 }
 
@@ -82,18 +85,25 @@ impl Ssl {
                 return Transfer::Bytes(0);
             }
             match self.open(out, peek) {
-                Next::Data(0) | Next::Certificate => {}
+                Next::Data(0) => {}
                 Next::Data(count) => {
                     self.release_buffers();
                     return Transfer::Bytes(count);
                 }
                 Next::Closed => return self.closed(),
-                Next::Failed(error) => {
+                Next::Requested(request) => {
+                    let answered = self.answer_request(request);
                     self.send_control();
-                    self.report_received(error);
-                    self.fail(error);
-                    return Transfer::Stopped;
+                    if let Err(error) = answered {
+                        return self.receiving_failed(error);
+                    }
                 }
+                Next::Answered(answer) => {
+                    if let Err(error) = self.accept_certificate(&answer) {
+                        return self.receiving_failed(error);
+                    }
+                }
+                Next::Failed(error) => return self.receiving_failed(error),
                 Next::More => match self.receive() {
                     Moved::Done => {}
                     Moved::Blocked => return Transfer::Stopped,
@@ -116,7 +126,9 @@ impl Ssl {
                     Ok(Filled::More) => return Next::More,
                     Ok(Filled::Closed) => return Next::Closed,
                     Ok(Filled::TooSmall) => {}
-                    Ok(_) => return Next::Certificate,
+                    Ok(Filled::CertificateRequested(request)) => return Next::Requested(request),
+                    Ok(Filled::ClientCertificate(answer)) => return Next::Answered(answer),
+                    Ok(_) => return Next::More,
                     Err(error) => return Next::Failed(error),
                 }
             }
@@ -127,7 +139,9 @@ impl Ssl {
                 }
                 Ok(Opened::More) => Next::More,
                 Ok(Opened::Closed) => Next::Closed,
-                Ok(_) => Next::Certificate,
+                Ok(Opened::CertificateRequested(request)) => Next::Requested(request),
+                Ok(Opened::ClientCertificate(answer)) => Next::Answered(answer),
+                Ok(_) => Next::More,
                 Err(error) => Next::Failed(error),
             }
         });
@@ -137,6 +151,14 @@ impl Ssl {
         self.deliver_tapped();
         self.send_control();
         next.unwrap_or(Next::Closed)
+    }
+
+    /// Sends the alert of an error, and adds it to the queue.
+    fn receiving_failed(&self, error: Error) -> Transfer {
+        self.send_control();
+        self.report_received(error);
+        self.fail(error);
+        Transfer::Stopped
     }
 
     /// The peer sent close_notify.

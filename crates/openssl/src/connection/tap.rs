@@ -17,12 +17,15 @@ use super::state::Side;
 use crate::session::{self, Session};
 use crate::settings::callbacks::SslPointer;
 
+/// The name and the bytes of a session that a server made for its cache.
+pub(crate) type MadeSession = (Vec<u8>, Zeroizing<Vec<u8>>);
+
 /// What one step left.
 #[derive(Default)]
 struct Tapped {
     key_log: Vec<String>,
     sessions: Vec<(ClientSession, UnixTime)>,
-    server_sessions: Vec<(Vec<u8>, Zeroizing<Vec<u8>>)>,
+    server_sessions: Vec<MadeSession>,
 }
 
 thread_local! {

@@ -5,7 +5,8 @@ use core::ffi::{c_int, c_long};
 use std::sync::OnceLock;
 
 use tercel::Answer;
-use tercel::pki::RefusalReason;
+use tercel::certificates::PeerIdentity;
+use tercel::pki::{Refusal, RefusalReason};
 use tercel::questions::VerifyPeerQuestion;
 
 use super::Ssl;
@@ -38,9 +39,14 @@ pub(crate) fn ex_index() -> c_int {
 }
 
 impl Ssl {
-    /// Verifies the peer's chain, and remembers the result and the chain that was built.
+    /// Answers the question whether the peer is trusted.
     pub(crate) fn answer_verify(&self, question: &VerifyPeerQuestion) -> Answer {
-        let identity = question.identity();
+        question.answer(self.check_peer(&question.identity()))
+    }
+
+    /// Verifies the peer's chain, and remembers the result and the chain that was built.
+    pub(crate) fn check_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
+        let refuse = |alert| identity.refusal(RefusalReason::ByVerifier { alert });
         if let Some(staple) =
             identity.ocsp_response.filter(|_| self.side.get() == Some(Side::Client))
         {
@@ -48,24 +54,18 @@ impl Ssl {
         }
         let chain = parse_chain(identity.chain);
         if chain.is_empty() {
-            let refusal = identity.refusal(RefusalReason::BadEncoding);
-            return question.answer(Err(Box::new(refusal)));
+            return Err(Box::new(identity.refusal(RefusalReason::BadEncoding)));
         }
         self.peer_chain.replace(chain.clone());
+        self.lent.peer_chain.replace(None);
+        self.lent.verified_chain.replace(None);
         let trusted = errors::without_errors(|| self.verify_chain(&chain)).unwrap_or(false);
-        let settings = self.settings();
-        if !trusted && settings.verify_mode & VERIFY_PEER != 0 {
+        if !trusted && self.settings().verify_mode & VERIFY_PEER != 0 {
             let result = self.verify_result.get();
-            let reason = RefusalReason::ByVerifier { alert: alert_of(result) };
-            let text = verify_text(result);
-            let refusal = identity.refusal(reason).with_explanation(text);
-            return question.answer(Err(Box::new(refusal)));
+            let refusal = refuse(alert_of(result)).with_explanation(verify_text(result));
+            return Err(Box::new(refusal));
         }
-        if let Err(alert) = self.check_status() {
-            let refusal = identity.refusal(RefusalReason::ByVerifier { alert });
-            return question.answer(Err(Box::new(refusal)));
-        }
-        question.answer(Ok(()))
+        self.check_status().map_err(|alert| Box::new(refuse(alert)))
     }
 
     /// Whether libcrypto, or the program's function in its place, trusts the chain. `None` if

@@ -24,12 +24,12 @@ pub(crate) fn read_key(
     // SAFETY: the BIO exists. A new key is returned, or NULL.
     unsafe {
         match kind {
-            FILETYPE_PEM => Key::from_raw(PEM_read_bio_PrivateKey(
+            FILETYPE_PEM => or_pem_error(Key::from_raw(PEM_read_bio_PrivateKey(
                 bio.as_ptr(),
                 ptr::null_mut(),
                 password.function,
                 password.argument,
-            )),
+            ))),
             FILETYPE_ASN1 => Key::from_raw(d2i_PrivateKey_bio(bio.as_ptr(), ptr::null_mut())),
             _ => bad_type(),
         }
@@ -46,12 +46,12 @@ pub(crate) fn read_certificate(
     // SAFETY: the BIO exists. A new certificate is returned, or NULL.
     unsafe {
         match kind {
-            FILETYPE_PEM => Certificate::from_raw(PEM_read_bio_X509(
+            FILETYPE_PEM => or_pem_error(Certificate::from_raw(PEM_read_bio_X509(
                 bio.as_ptr(),
                 ptr::null_mut(),
                 password.function,
                 password.argument,
-            )),
+            ))),
             FILETYPE_ASN1 => Certificate::from_raw(d2i_X509_bio(bio.as_ptr(), ptr::null_mut())),
             _ => bad_type(),
         }
@@ -66,14 +66,14 @@ pub(crate) fn read_chain(
     let bio = Bio::file(file)?;
     // SAFETY: the BIO exists. A new certificate is returned, or NULL.
     let leaf = unsafe {
-        Certificate::from_raw(PEM_read_bio_X509_AUX(
+        or_pem_error(Certificate::from_raw(PEM_read_bio_X509_AUX(
             bio.as_ptr(),
             ptr::null_mut(),
             password.function,
             password.argument,
-        ))
+        )))
     }?;
-    Some((leaf, read_all(&bio, password)?))
+    Some((leaf, or_pem_error(read_all(&bio, password))?))
 }
 
 /// Reads all certificates that follow in a PEM file. `None` if one is malformed.
@@ -101,6 +101,14 @@ pub(crate) fn read_all(
         }
     })?;
     Some(found)
+}
+
+/// Adds an error of this library after those of PEM, as OpenSSL does.
+fn or_pem_error<T>(read: Option<T>) -> Option<T> {
+    if read.is_none() {
+        errors::push_pem();
+    }
+    read
 }
 
 fn bad_type<T>() -> Option<T> {

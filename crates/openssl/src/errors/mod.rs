@@ -18,6 +18,8 @@ use crate::sys::err::{
 const INTERNAL_ERROR: c_int = 259 | (3 << 18);
 /// The reason for a NULL argument, marked likewise.
 const PASSED_NULL_PARAMETER: c_int = 258 | (3 << 18);
+/// The reason for an error of PEM: 9, marked as common.
+const PEM_LIB: c_int = 9 | (2 << 18);
 /// The reason for functions that are not supported: 268, marked as common.
 const UNSUPPORTED: c_int = 268 | (2 << 18);
 /// The reason for functions that must not be called: 257, marked likewise.
@@ -79,6 +81,12 @@ pub(crate) fn push_internal() {
 #[track_caller]
 pub(crate) fn push_unsupported(what: &str) {
     push_raw(UNSUPPORTED, Some(what));
+}
+
+/// Adds an error for a file in PEM that cannot be read.
+#[track_caller]
+pub(crate) fn push_pem() {
+    push_raw(PEM_LIB, None);
 }
 
 #[track_caller]

@@ -8,6 +8,7 @@ use tercel::wire::ProtocolVersion;
 use super::{context_ctrl, store, text};
 use crate::ciphers::{groups, schemes};
 use crate::connection::Ssl;
+use crate::connection::hello::Hello;
 use crate::entry::functions;
 use crate::errors::{self, reasons};
 use crate::sys::crypto::CRYPTO_free;
@@ -111,7 +112,7 @@ unsafe fn status_response(ssl: &Ssl, to: *mut c_void) -> c_long {
 unsafe fn peer_groups(ssl: &Ssl, to: *mut c_void) -> c_long {
     const SUPPORTED_GROUPS: u16 = 10;
     let hello = ssl.hello.borrow();
-    let parts = hello.as_ref().and_then(|hello| hello.parts());
+    let parts = hello.as_ref().and_then(Hello::parts);
     let list = parts.and_then(|parts| {
         let found = parts.extensions.iter().find(|(code, _)| *code == SUPPORTED_GROUPS);
         found.and_then(|(_, body)| body.get(2..))
@@ -141,7 +142,7 @@ unsafe fn raw_suites(ssl: &Ssl, to: *mut c_void) -> c_long {
         return 2;
     }
     let hello = ssl.hello.borrow();
-    let Some(parts) = hello.as_ref().and_then(|hello| hello.parts()) else { return 0 };
+    let Some(parts) = hello.as_ref().and_then(Hello::parts) else { return 0 };
     // SAFETY: as this function's contract.
     unsafe { store(to.cast::<*const u8>(), parts.suites.as_ptr()) };
     c_long::try_from(parts.suites.len()).unwrap_or(0)

@@ -7,7 +7,6 @@ use super::FAIL;
 use crate::connection::Ssl;
 use crate::connection::state::Side;
 use crate::entry::functions;
-use crate::errors;
 use crate::objects::certificate::Certificate;
 use crate::objects::list::Certificates;
 use crate::sys::stack::Stack;
@@ -56,8 +55,6 @@ functions! {
         unsafe { crate::sys::x509::X509_VERIFY_PARAM_get0_peername(ssl.parameters.as_ptr()) }
     }
     fn SSL_verify_client_post_handshake(ssl: &Ssl;) -> c_int = FAIL => {
-        let _ = ssl;
-        errors::push_unsupported("authentication after the handshake is not supported yet");
-        FAIL
+        ssl.as_writer(|| ssl.request_certificate()).flatten().map_or(FAIL, |()| 1)
     }
 }
