@@ -55,6 +55,10 @@ test-libssl:
 libssl-programs *PROGRAMS="": (libssl "target/libssl")
     tools/libssl-programs.sh target/libssl {{ PROGRAMS }}
 
+# Run test suites of other projects on libssl.so.3 and on OpenSSL's: `just libssl-tests --nginx-tests DIR`.
+libssl-tests *FLAGS="": (libssl "target/libssl")
+    tools/libssl-tests.sh target/libssl {{ FLAGS }}
+
 # Check state shared by threads in every interleaving, with loom; MODEL is a part of a model's name.
 loom MODEL="":
     tools/loom.sh {{ quote(MODEL) }}

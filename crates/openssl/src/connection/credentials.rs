@@ -41,8 +41,8 @@ impl Ssl {
         errors::without_errors(|| build_chain(&store, leaf)).unwrap_or_default()
     }
 
-    /// Answers the question of a client for its certificate. An error: a callback wants to be called
-    /// again, or failed.
+    /// Answers the question of a client for its certificate. An error: a callback failed, or wants
+    /// to be called again.
     pub(crate) fn answer_select(&self, question: &SelectCredentialQuestion) -> Result<Answer, ()> {
         self.choose(&question.request()).map(|chosen| question.answer(chosen))
     }

@@ -1,7 +1,7 @@
 //! Sessions of a server where the program takes part: its cache, and its ticket keys.
 //!
-//! A configuration calls these objects inside of a step. They find the connection of the step by the
-//! thread, and call the program with its lock released and its handshake taken out, so that no
+//! A configuration calls these objects inside of a step. They find the connection of the step by
+//! the thread, and call the program with its lock released and its handshake taken out, so that no
 //! borrow is held.
 
 use core::ffi::{c_int, c_uchar};
