@@ -1,6 +1,6 @@
 //! Groups: OpenSSL's names and numbers, and the lists of both.
 
-use core::ffi::c_int;
+use core::ffi::{CStr, c_int};
 
 use tercel::wire::NamedGroup;
 
@@ -77,6 +77,24 @@ pub(crate) fn nid(group: NamedGroup) -> c_int {
     row.map_or(0x0100_0000 | c_int::from(group.0), |row| row.2)
 }
 
+/// The name of the group with this number, as [`nid`] returns it, in the form that OpenSSL shows.
+pub(crate) fn name(number: c_int) -> Option<&'static CStr> {
+    NAMES.iter().find(|(group, _)| nid(*group) == number).map(|(_, name)| *name)
+}
+
+/// The names that OpenSSL shows for groups, also for some that Tercel does not have.
+static NAMES: &[(NamedGroup, &CStr)] = &[
+    (NamedGroup::X25519MLKEM768, c"X25519MLKEM768"),
+    (NamedGroup::X25519, c"x25519"),
+    (NamedGroup::X448, c"x448"),
+    (NamedGroup::SECP256R1, c"secp256r1"),
+    (NamedGroup::SECP384R1, c"secp384r1"),
+    (NamedGroup::SECP521R1, c"secp521r1"),
+    (NamedGroup::FFDHE2048, c"ffdhe2048"),
+    (NamedGroup::FFDHE3072, c"ffdhe3072"),
+    (NamedGroup::FFDHE4096, c"ffdhe4096"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +106,8 @@ mod tests {
         assert_eq!(from_names("P-256:nonsense"), None);
         assert_eq!(from_names("P-256:?nonsense"), Some(vec![NamedGroup::SECP256R1]));
         assert_eq!(from_names("X448"), None);
+        assert_eq!(name(nid(NamedGroup::X25519)), Some(c"x25519"));
+        assert_eq!(name(99), None);
         assert_eq!(from_nids(&[415, 99]), Some(vec![NamedGroup::SECP256R1]));
     }
 }

@@ -135,8 +135,11 @@ impl Ssl {
         };
         let now = session::now();
         fields.time = now;
-        fields.timeout = i64::try_from(expires.as_secs()).unwrap_or(i64::MAX).saturating_sub(now);
-        fields.lifetime_hint = fields.timeout.unsigned_abs();
+        let hint = i64::try_from(expires.as_secs()).unwrap_or(i64::MAX).saturating_sub(now);
+        // The second in which the session was made may be over.
+        let own = self.settings().session_timeout;
+        fields.timeout = if hint.saturating_add(1) >= own { own } else { hint };
+        fields.lifetime_hint = hint.max(1).unsigned_abs();
         fields.has_ticket = true;
         fields.id = crate::objects::digest::sha256(&core).to_vec();
         fields.core = Zeroizing::new(core);

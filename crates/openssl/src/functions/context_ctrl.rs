@@ -12,6 +12,7 @@ use crate::objects::certificate::Certificate;
 use crate::objects::list::{self, Certificates};
 use crate::objects::store::Store;
 use crate::settings::Settings;
+use crate::sys::evp::{EC_GROUP_get_curve_name, EC_KEY_get0_group};
 use crate::sys::stack::Stack;
 
 functions! {
@@ -148,10 +149,11 @@ pub(super) unsafe fn set(
         106 | 107 => unsafe { set_store(settings, command, larg, parg) },
         123 => set_version(&mut settings.min_version, number),
         124 => set_version(&mut settings.max_version, number),
+        // SAFETY: as this function's contract.
+        4 => unsafe { set_curve(settings, parg) },
         // Accepted without effect: Diffie-Hellman parameters, curves of old versions, the size of
         // certificate lists, flags of chains, pipelines, fragments, SRP, types of certificates.
         3
-        | 4
         | 17
         | 50
         | 51
@@ -240,6 +242,25 @@ unsafe fn set_algorithms(
         errors::push(reasons::BAD_VALUE);
     }
     done.is_some().into()
+}
+
+/// Sets the only curve: that of an EC key.
+///
+/// # Safety
+/// As [`set`].
+unsafe fn set_curve(settings: &mut Settings, key: *mut c_void) -> c_long {
+    if key.is_null() {
+        errors::push_null();
+        return 0;
+    }
+    // SAFETY: as this function's contract; the curve belongs to the key.
+    let nid = unsafe { EC_GROUP_get_curve_name(EC_KEY_get0_group(key)) };
+    let Some(groups) = groups::from_nids(&[nid]) else {
+        errors::push(reasons::UNSUPPORTED_ELLIPTIC_CURVE);
+        return 0;
+    };
+    settings.groups = Some(groups);
+    1
 }
 
 /// # Safety

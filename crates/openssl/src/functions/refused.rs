@@ -88,7 +88,7 @@ without_effect! {
     SSL_CTX_use_serverinfo_file, SSL_SESSION_set1_master_key, SSL_SESSION_set1_ticket_appdata,
     SSL_add_dir_cert_subjects_to_stack, SSL_add_store_cert_subjects_to_stack, SSL_dane_enable,
     SSL_dane_tlsa_add, SSL_dup, SSL_enable_ct, SSL_export_keying_material_early,
-    SSL_get0_dane_authority, SSL_get0_dane_tlsa, SSL_group_to_name, SSL_new_session_ticket,
+    SSL_get0_dane_authority, SSL_get0_dane_tlsa, SSL_new_session_ticket,
     SSL_set_ct_validation_callback, SSL_set_session_ticket_ext, SSL_set_srp_server_param,
     SSL_set_srp_server_param_pw, SSL_set_tlsext_use_srtp, SSL_srp_server_param_with_username,
     SSL_stateless, SSL_use_RSAPrivateKey, SSL_use_RSAPrivateKey_ASN1,

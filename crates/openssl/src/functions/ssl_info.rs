@@ -1,6 +1,6 @@
 //! SSL: what was negotiated.
 
-use core::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_void};
 use core::ptr;
 
 use super::{FAIL, OK, bytes, room, store};
@@ -164,6 +164,10 @@ functions! {
     }
     fn OSSL_default_ciphersuites(;) -> *const c_char = ptr::null() => {
         c"TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256".as_ptr()
+    }
+    /// The name of a group whose number the library returned. NULL if it is not known.
+    fn SSL_group_to_name(_ssl: &Ssl; nid: c_int) -> *const c_char = ptr::null() => {
+        crate::ciphers::groups::name(nid).map_or(ptr::null(), CStr::as_ptr)
     }
     /// Whether the library handles an extension itself.
     fn SSL_extension_supported(; kind: c_uint) -> c_int = 0 => {

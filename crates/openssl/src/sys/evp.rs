@@ -48,6 +48,8 @@ unsafe extern "C" {
         length: c_long,
     ) -> *mut EVP_PKEY;
 
+    pub(crate) fn EC_KEY_get0_group(key: *const c_void) -> *const c_void;
+    pub(crate) fn EC_GROUP_get_curve_name(group: *const c_void) -> c_int;
     pub(crate) fn EVP_MD_CTX_new() -> *mut EVP_MD_CTX;
     pub(crate) fn EVP_MD_CTX_free(context: *mut EVP_MD_CTX);
     pub(crate) fn EVP_get_digestbyname(name: *const c_char) -> *const EVP_MD;
