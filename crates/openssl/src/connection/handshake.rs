@@ -27,6 +27,10 @@ impl Ssl {
             errors::push(reasons::CONNECTION_TYPE_NOT_SET);
             return -1;
         };
+        // As OpenSSL does: a program may not have read the errors of another connection.
+        if !matches!(*self.stage.borrow(), Stage::Failed | Stage::Connected(_)) {
+            errors::clear();
+        }
         if matches!(*self.stage.borrow(), Stage::New) {
             if self.begin(side).is_none() {
                 return -1;

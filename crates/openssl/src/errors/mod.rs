@@ -10,8 +10,9 @@ use std::sync::Once;
 use tercel::error::{Error, InternalError, Misuse, PeerError};
 
 use crate::sys::err::{
-    ERR_clear_last_mark, ERR_load_strings, ERR_new, ERR_peek_error, ERR_peek_last_error,
-    ERR_pop_to_mark, ERR_set_debug, ERR_set_error, ERR_set_mark, ErrStringData, LIB_SSL, LIB_SYS,
+    ERR_clear_error, ERR_clear_last_mark, ERR_load_strings, ERR_new, ERR_peek_error,
+    ERR_peek_last_error, ERR_pop_to_mark, ERR_set_debug, ERR_set_error, ERR_set_mark,
+    ErrStringData, LIB_SSL, LIB_SYS,
 };
 
 /// The reason of an internal error: 259, with libcrypto's marks for common and fatal reasons.
@@ -106,6 +107,12 @@ fn push_raw(reason: c_int, detail: Option<&str>) {
             Some(detail) => ERR_set_error(LIB_SSL, reason, c"%s".as_ptr(), detail.as_ptr()),
         }
     }
+}
+
+/// Empties the queue.
+pub(crate) fn clear() {
+    // SAFETY: the queue belongs to the calling thread.
+    unsafe { ERR_clear_error() };
 }
 
 /// Whether the queue has an error, and whether the oldest one is of the system.

@@ -19,6 +19,7 @@ unsafe extern "C" {
     pub(crate) fn ERR_new();
     pub(crate) fn ERR_set_debug(file: *const c_char, line: c_int, function: *const c_char);
     pub(crate) fn ERR_set_error(library: c_int, reason: c_int, format: *const c_char, ...);
+    pub(crate) fn ERR_clear_error();
     pub(crate) fn ERR_peek_error() -> c_ulong;
     pub(crate) fn ERR_peek_last_error() -> c_ulong;
     pub(crate) fn ERR_set_mark() -> c_int;

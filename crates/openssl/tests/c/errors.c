@@ -117,7 +117,17 @@ static void not_tls(void) {
     free_pair(&pair);
 }
 
+/* A handshake begins with an empty queue, whatever the program left in it. */
+static void old_errors(void) {
+    struct pair pair = new_pair(0, 1 << 14);
+    CHECK(SSL_CTX_set_cipher_list(pair.client_ctx, "NOTHING") == 0 && ERR_peek_error() != 0);
+    CHECK(shake(&pair));
+    CHECK(ERR_peek_error() == 0);
+    free_pair(&pair);
+}
+
 void test_errors(void) {
+    old_errors();
     refused_certificate(TLS1_2_VERSION);
     refused_certificate(TLS1_3_VERSION);
     unverified();
