@@ -136,7 +136,7 @@ impl Ssl {
         let now = session::now();
         fields.time = now;
         let hint = i64::try_from(expires.as_secs()).unwrap_or(i64::MAX).saturating_sub(now);
-        // The second in which the session was made may be over.
+        // The second in which the session was made may have ended.
         let own = self.settings().session_timeout;
         fields.timeout = if hint.saturating_add(1) >= own { own } else { hint };
         fields.lifetime_hint = hint.max(1).unsigned_abs();
