@@ -266,14 +266,7 @@ const DEPENDENCIES: [(&str, &[&str]); 14] = [
     ("tercel-openssl", &["tercel"]),
     (
         "tercel-cli",
-        &[
-            "tercel-crypto",
-            "tercel-wire",
-            "tercel",
-            "tercel-tokio",
-            "tercel-proxy",
-            "tercel-quinn",
-        ],
+        &["tercel-crypto", "tercel-wire", "tercel", "tercel-tokio", "tercel-proxy", "tercel-quinn"],
     ),
 ];
 
