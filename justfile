@@ -43,6 +43,22 @@ c-library FOLDER="target/c-library" PROFILE="release":
 c-install PREFIX="/usr/local" DESTDIR="/" *FLAGS="":
     tools/c-install.sh {{ quote(PREFIX) }} {{ quote(DESTDIR) }} {{ FLAGS }}
 
+# Build libssl.so.3, OpenSSL's interface of Tercel, in FOLDER.
+libssl FOLDER="target/libssl" PROFILE="release":
+    tools/libssl.sh {{ quote(FOLDER) }} {{ quote(PROFILE) }}
+
+# Test libssl.so.3: symbols, the parts in Rust, programs in C under AddressSanitizer.
+test-libssl:
+    tools/test-libssl.sh
+
+# Run programs of the system on libssl.so.3, a named action each.
+libssl-programs *PROGRAMS="": (libssl "target/libssl")
+    tools/libssl-programs.sh target/libssl {{ PROGRAMS }}
+
+# Run test suites of other projects on libssl.so.3 and on OpenSSL's: `just libssl-tests --nginx-tests DIR`.
+libssl-tests *FLAGS="": (libssl "target/libssl")
+    tools/libssl-tests.sh target/libssl {{ FLAGS }}
+
 # Check state shared by threads in every interleaving, with loom; MODEL is a part of a model's name.
 loom MODEL="":
     tools/loom.sh {{ quote(MODEL) }}

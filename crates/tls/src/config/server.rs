@@ -7,6 +7,7 @@ use tercel_crypto::HashAlgorithm;
 use tercel_pki::Roots;
 use tercel_wire::{CertificateType, ProtocolVersion};
 
+use super::client::check_authorities;
 use super::client_auth::ClientAuth;
 use super::common::Common;
 use super::resumption::{ServerResumption, SessionIds, context_digest, digest_for_psk};
@@ -54,6 +55,8 @@ pub struct ServerConfig {
     pub(crate) client_auth: ClientAuth,
     pub(crate) client_verifier: Option<Policy<dyn VerifyPeer>>,
     pub(crate) client_certificate_types: Vec<CertificateType>,
+    /// The authorities to list instead of the verifier's.
+    client_authorities: Option<Vec<Vec<u8>>>,
     pub(crate) client_order: bool,
     pub(crate) ignore_unknown_alpn: bool,
     pub(crate) acknowledge_server_name: bool,
@@ -66,9 +69,10 @@ pub struct ServerConfig {
 impl ServerConfig {
     /// Returns the authorities for a CertificateRequest. RFC 9846 4.3.4, RFC 5246 7.4.4
     pub(crate) fn authorities(&self) -> Vec<Vec<u8>> {
-        match &self.client_verifier {
-            Some(Policy::Here(verifier)) => verifier.authorities(),
-            _ => Vec::new(),
+        match (&self.client_authorities, &self.client_verifier) {
+            (Some(names), _) => names.clone(),
+            (None, Some(Policy::Here(verifier))) => verifier.authorities(),
+            (None, _) => Vec::new(),
         }
     }
 
@@ -100,6 +104,7 @@ impl ServerConfig {
                 client_auth: ClientAuth::None,
                 client_verifier: None,
                 client_certificate_types: Vec::new(),
+                client_authorities: None,
                 client_order: false,
                 ignore_unknown_alpn: false,
                 acknowledge_server_name: true,
@@ -161,6 +166,12 @@ setters! {
     /// the roots, the verifier and the raw keys can verify. RFC 7250
     pub fn client_certificate_types(types: &[CertificateType]) =>
         client_certificate_types = Some(types.to_vec());
+
+    /// Sets the authorities that a CertificateRequest lists, so that a client with several chains
+    /// sends a suitable one. Each is a DER `Name`, as [`tercel_pki::Roots::subjects`] returns them.
+    /// The verifier decides which chains are accepted. Default: the authorities that the roots or
+    /// the verifier return; none with [`Policy::Ask`]. RFC 9846 4.3.4, RFC 5246 7.4.4
+    pub fn client_authorities(names: Vec<Vec<u8>>) => config.client_authorities = Some(names);
 
     /// Sets whether the client's order of cipher suites and groups is used instead of the order of
     /// this configuration. Default: off.
@@ -335,6 +346,7 @@ impl ServerConfigBuilder {
         if !certificate_types::is_valid_list(&config.client_certificate_types) {
             return Err(ConfigError::BadCertificateTypes);
         }
+        check_authorities(config.client_authorities.as_deref().unwrap_or_default())?;
         let resumption = &mut config.resumption;
         // A session store replaces the default tickets.
         if self.default_tickets && resumption.tickets.is_none() && resumption.store.is_none() {

@@ -1,6 +1,6 @@
 //! Selection among several chains by a server or client: by key, curve, authority, name and order.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair, SignatureAlgorithm};
 use tercel::pki::Roots;
@@ -239,6 +239,39 @@ fn a_client_sends_a_chain_of_an_authority_that_the_server_names() {
             assert_eq!(shown, expected, "{version:?}");
         }
     }
+}
+
+/// A server lists the authorities of its configuration, also if its caller verifies the clients.
+#[test]
+fn a_server_lists_authorities_for_clients() {
+    struct Records(Mutex<Vec<Vec<u8>>>);
+
+    impl SelectCredential for Records {
+        fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
+            let names = request.authorities.iter().flatten().map(|name| name.0.to_vec());
+            self.0.lock().unwrap().extend(names);
+            None
+        }
+    }
+
+    let names = vec![b"one name".to_vec(), b"another".to_vec()];
+    let server = || {
+        let own = Authority::new("own").issue(&rcgen::PKCS_ECDSA_P256_SHA256, &[]);
+        ServerConfig::builder().credential(own).client_verifier(ClientAuth::Optional, Policy::Ask)
+    };
+    for version in BOTH_VERSIONS {
+        let seen = Arc::new(Records(Mutex::default()));
+        let client = client_of(version)
+            .verifier(Policy::Here(Arc::new(AcceptAnyPeer) as _))
+            .credentials(Policy::Here(Arc::clone(&seen) as _))
+            .build()
+            .unwrap();
+        let server = server().client_authorities(names.clone()).build().unwrap();
+        Pair::new(&client, &server, NAME).connect().unwrap();
+        assert_eq!(*seen.0.lock().unwrap(), names);
+    }
+    let bad = server().client_authorities(vec![Vec::new()]).build();
+    assert_eq!(bad.err(), Some(ConfigError::BadAuthorities));
 }
 
 #[test]

@@ -392,6 +392,10 @@ fn client_certificate_entries() -> Vec<Entry<ServerConfigBuilder>> {
             |b| b.client_raw_keys(ClientAuth::Optional, vec![public(Kind::P256)]),
         )
         .with_client(client_with_raw_key),
+        server_option("client_authorities", false, demanding, |b| {
+            demanding(b).client_authorities(vec![b"a name".to_vec()])
+        })
+        .with_client(client_with_certificate),
         server_option(
             "client_certificate_types",
             true,

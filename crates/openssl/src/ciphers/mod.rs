@@ -1,0 +1,8 @@
+//! Cipher suites, groups and signature schemes: their objects, and the strings of OpenSSL that
+//! select them.
+
+pub(crate) mod groups;
+mod legacy;
+pub(crate) mod schemes;
+pub(crate) mod string;
+pub(crate) mod suite;

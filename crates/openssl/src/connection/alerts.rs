@@ -1,0 +1,69 @@
+//! Alerts, as callbacks for information see them.
+
+use core::ffi::c_int;
+
+use tercel::error::Error;
+
+use super::Ssl;
+use super::state::Side;
+
+pub(crate) const WARNING: u8 = 1;
+pub(crate) const FATAL: u8 = 2;
+pub(crate) const CLOSE_NOTIFY: u8 = 0;
+pub(crate) const INTERNAL_ERROR: u8 = 80;
+pub(crate) const NO_APPLICATION_PROTOCOL: u8 = 120;
+
+const CB_EXIT: c_int = 2;
+const CB_LOOP: c_int = 1;
+const CB_READ_ALERT: c_int = 0x4004;
+const CB_WRITE_ALERT: c_int = 0x4008;
+const CB_HANDSHAKE_START: c_int = 0x10;
+const CB_HANDSHAKE_DONE: c_int = 0x20;
+const ST_CONNECT: c_int = 0x1000;
+const ST_ACCEPT: c_int = 0x2000;
+
+impl Ssl {
+    /// Calls the program's function for information, of the connection or else of its context.
+    fn inform(&self, place: c_int, value: c_int) {
+        let own = self.settings().callbacks.info;
+        let Some(info) = own.or_else(|| self.context().settings().callbacks.info) else { return };
+        // SAFETY: the program set this function for these arguments. No cell is borrowed.
+        self.outside(|| unsafe { info(self.address(), place, value) });
+    }
+
+    fn side_bits(&self) -> c_int {
+        if self.side.get() == Some(Side::Server) { ST_ACCEPT } else { ST_CONNECT }
+    }
+
+    pub(crate) fn report_start(&self) {
+        self.inform(CB_HANDSHAKE_START, 1);
+    }
+
+    pub(crate) fn report_progress(&self) {
+        self.inform(self.side_bits() | CB_LOOP, 1);
+    }
+
+    pub(crate) fn report_done(&self) {
+        self.inform(CB_HANDSHAKE_DONE, 1);
+    }
+
+    /// Reports that a call of the handshake returns.
+    pub(crate) fn report_exit(&self, result: c_int) {
+        self.inform(self.side_bits() | CB_EXIT, result);
+    }
+
+    /// Reports an alert that was read or written.
+    pub(crate) fn report_alert(&self, read: bool, level: u8, description: u8) {
+        let place = if read { CB_READ_ALERT } else { CB_WRITE_ALERT };
+        self.inform(place, c_int::from(level) << 8 | c_int::from(description));
+    }
+
+    /// Reports the alert that an error was caused by, or that was sent for it.
+    pub(crate) fn report_received(&self, error: Error) {
+        match (error, error.alert()) {
+            (Error::AlertReceived(alert), _) => self.report_alert(true, FATAL, alert.0),
+            (_, Some(alert)) => self.report_alert(false, FATAL, alert.0),
+            _ => {}
+        }
+    }
+}

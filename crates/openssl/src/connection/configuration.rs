@@ -1,0 +1,267 @@
+//! Tercel's configurations, made from the settings of a connection.
+
+use core::ffi::c_int;
+use core::sync::atomic::Ordering::Relaxed;
+use core::time::Duration;
+use std::sync::{Arc, OnceLock, PoisonError};
+
+use tercel::certificates::{CredentialRequest, SelectCredential};
+use tercel::server::{ClientAuth, ServerConfigBuilder};
+use tercel::wire::{CipherSuite, ProtocolVersion};
+use tercel::{ClientConfig, Credential, Policy, ServerConfig};
+
+use super::Ssl;
+use super::server_sessions::{Cache, ProgramTickets};
+use super::tap::{TapKeyLog, TapStore};
+use crate::errors::{self, reasons};
+use crate::method::{TLS1_2, TLS1_3};
+use crate::objects::name::Name;
+use crate::settings::Settings;
+use crate::settings::options::{self as o, VERIFY_PEER};
+
+/// The context of all sessions of clients: a program decides itself with which server it offers a
+/// session, as with OpenSSL.
+const CLIENT_CONTEXT: &[u8] = b"libssl";
+
+/// The most configurations of a server that are remembered for one set of settings.
+const MOST_CONFIGURATIONS: usize = 16;
+
+impl Settings {
+    /// The enabled versions, highest first.
+    pub(crate) fn versions(&self) -> Vec<ProtocolVersion> {
+        if self.method.is_datagram {
+            return Vec::new();
+        }
+        let table = [
+            (TLS1_3, o::NO_TLS1_3, ProtocolVersion::TLS1_3, &self.suites13),
+            (TLS1_2, o::NO_TLS1_2, ProtocolVersion::TLS1_2, &self.suites12),
+        ];
+        let bound = |limit: c_int| (limit != 0).then_some(limit);
+        let enabled = table.iter().filter(|(number, option, _, suites)| {
+            bound(self.min_version).is_none_or(|least| *number >= least)
+                && bound(self.max_version).is_none_or(|most| *number <= most)
+                && !self.has(*option)
+                && !suites.is_empty()
+        });
+        enabled.map(|row| row.2).collect()
+    }
+
+    fn suites(&self) -> Vec<CipherSuite> {
+        self.suites13.iter().chain(&self.suites12).copied().collect()
+    }
+}
+
+/// Applies the options that both builders have.
+macro_rules! common_options {
+    ($builder:expr, $settings:expr, $versions:expr, $log:expr) => {{
+        let (settings, mut builder) = ($settings, $builder);
+        builder = builder.versions(&$versions).cipher_suites(&settings.suites());
+        if let Some(groups) = &settings.groups {
+            builder = builder.groups(groups);
+        }
+        if let Some(schemes) = &settings.schemes {
+            builder = builder.signature_schemes(schemes);
+        }
+        if let Ok(fragment) = u16::try_from(settings.max_fragment) {
+            builder = builder.max_fragment(fragment);
+        }
+        if $log {
+            builder = builder.key_log(Arc::new(TapKeyLog));
+        }
+        builder
+    }};
+}
+
+impl Ssl {
+    pub(crate) fn highest_version(&self) -> Option<c_int> {
+        self.settings().versions().first().map(|version| c_int::from(version.0))
+    }
+
+    /// The enabled versions; an error is in the queue if there is none.
+    fn enabled_versions(settings: &Settings) -> Option<Vec<ProtocolVersion>> {
+        let versions = settings.versions();
+        if versions.is_empty() {
+            let has_suites = !(settings.suites12.is_empty() && settings.suites13.is_empty());
+            let reason = if settings.method.is_datagram {
+                errors::push_unsupported("DTLS is not supported");
+                return None;
+            } else if has_suites {
+                reasons::NO_PROTOCOLS_AVAILABLE
+            } else {
+                reasons::NO_CIPHERS_AVAILABLE
+            };
+            errors::push_with(reason, "only TLS 1.2 and 1.3 with AEAD suites are supported");
+            return None;
+        }
+        Some(versions)
+    }
+
+    fn logs_keys(&self) -> bool {
+        self.context().settings().callbacks.key_log.is_some()
+    }
+
+    /// The configuration of a client. `None`: an error is in the queue.
+    pub(crate) fn client_configuration(&self) -> Option<Arc<ClientConfig>> {
+        let settings = self.settings();
+        let log = self.logs_keys();
+        settings.compiled.client.get_or_init(|| client(&settings, log)).clone()
+    }
+
+    /// The configuration of a server that begins: it asks for another one after the ClientHello.
+    /// `None`: an error is in the queue.
+    pub(crate) fn first_server_configuration(&self) -> Option<Arc<ServerConfig>> {
+        static FIRST: OnceLock<Option<Arc<ServerConfig>>> = OnceLock::new();
+        Self::enabled_versions(&self.settings())?;
+        let first = FIRST.get_or_init(|| {
+            ServerConfig::builder().choose_config(Policy::Ask).without_tickets().build().ok()
+        });
+        if first.is_none() {
+            errors::push_internal();
+        }
+        first.clone()
+    }
+
+    /// The configuration of a server that selected this protocol. `None`: an error is in the queue.
+    pub(crate) fn server_configuration(
+        &self,
+        protocol: Option<&[u8]>,
+    ) -> Option<Arc<ServerConfig>> {
+        let settings = self.settings();
+        let cache = || settings.compiled.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        // A certificate status belongs to one connection: its certificate is selected later.
+        let staples = self.may_staple();
+        if !staples {
+            let known = cache().iter().find(|(known, _)| known.as_deref() == protocol).cloned();
+            if let Some((_, config)) = known {
+                return Some(config);
+            }
+        }
+        let config = self.make_server(&settings, protocol, staples)?;
+        if !staples {
+            let mut cache = cache();
+            if cache.len() >= MOST_CONFIGURATIONS {
+                cache.remove(0);
+            }
+            cache.push((protocol.map(<[u8]>::to_vec), Arc::clone(&config)));
+        }
+        Some(config)
+    }
+
+    fn make_server(
+        &self,
+        settings: &Settings,
+        protocol: Option<&[u8]>,
+        staples: bool,
+    ) -> Option<Arc<ServerConfig>> {
+        let versions = Self::enabled_versions(settings)?;
+        let credentials: Policy<dyn SelectCredential> = if staples {
+            Policy::Ask
+        } else {
+            Policy::Here(Arc::new(First(self.own_credentials(settings))))
+        };
+        let mut builder =
+            common_options!(ServerConfig::builder(), settings, versions, self.logs_keys())
+                .credentials(credentials)
+                .prefer_client_order(!settings.has(o::CIPHER_SERVER_PREFERENCE))
+                .session_context(&session_context(&settings.session_context));
+        if settings.verify_mode & VERIFY_PEER != 0 {
+            let demand = if settings.verify_mode & o::VERIFY_POST_HANDSHAKE != 0 {
+                ClientAuth::None
+            } else if settings.verify_mode & o::VERIFY_FAIL_IF_NO_PEER_CERT != 0 {
+                ClientAuth::Required
+            } else {
+                ClientAuth::Optional
+            };
+            let names = settings.client_authorities.iter().filter_map(Name::to_der).collect();
+            builder = builder.client_verifier(demand, Policy::Ask).client_authorities(names);
+        }
+        if let Some(protocol) = protocol {
+            builder = builder.alpn(&[protocol]);
+        }
+        let lifetime = Duration::from_secs(settings.session_timeout.max(1).unsigned_abs());
+        builder = builder.session_lifetime(lifetime);
+        let count = u8::try_from(settings.tickets).unwrap_or(u8::MAX);
+        builder = builder.ticket_counts(count, count.min(1));
+        builder = self.with_sessions(builder, settings, lifetime)?;
+        built(builder.build())
+    }
+
+    /// Sets the tickets and the cache. `None` if the ticket keys cannot be used.
+    fn with_sessions(
+        &self,
+        builder: ServerConfigBuilder,
+        settings: &Settings,
+        lifetime: Duration,
+    ) -> Option<ServerConfigBuilder> {
+        let context = &self.session_context;
+        let callbacks = context.settings().callbacks;
+        let stores = context.cache_mode.load(Relaxed) & crate::context::SESS_CACHE_SERVER != 0;
+        let cache = || Arc::new(Cache(context.tickets.store()));
+        if settings.has(o::NO_TICKET) {
+            return Some(match stores {
+                true => builder.session_store(Policy::Here(cache())),
+                false => builder.without_tickets().without_session_ids(),
+            });
+        }
+        let (older, newer) = (callbacks.ticket_key, callbacks.ticket_key_evp);
+        let sealer = if newer.or(older).is_some() {
+            let function = newer.or(older);
+            Arc::new(ProgramTickets { function, newer: newer.is_some(), lifetime })
+        } else {
+            context.tickets.sealer(lifetime)?
+        };
+        let builder = builder.tickets(sealer);
+        Some(if stores { builder.session_ids(cache()) } else { builder.without_session_ids() })
+    }
+}
+
+/// The context of a server's sessions, which is never empty: an empty one would make sessions of
+/// this configuration only.
+fn session_context(program: &[u8]) -> Vec<u8> {
+    [CLIENT_CONTEXT, program].concat()
+}
+
+fn client(settings: &Settings, log: bool) -> Option<Arc<ClientConfig>> {
+    let versions = Ssl::enabled_versions(settings)?;
+    let mut builder = common_options!(ClientConfig::builder(), settings, versions, log)
+        .verifier(Policy::Ask)
+        .session_store(Arc::new(TapStore))
+        .ask_for_session(true)
+        .session_context(CLIENT_CONTEXT)
+        .request_ocsp(settings.status_type == 1)
+        .require_secure_renegotiation(!settings.has(o::LEGACY_SERVER_CONNECT))
+        .fallback_scsv(settings.mode & o::MODE_SEND_FALLBACK_SCSV != 0)
+        .middlebox_compatibility(settings.has(o::ENABLE_MIDDLEBOX_COMPAT))
+        .post_handshake_auth(settings.post_handshake_auth);
+    if !settings.protocols.is_empty() {
+        builder = builder.alpn(&settings.protocols);
+    }
+    let callbacks = &settings.callbacks;
+    let may_authenticate = !settings.identities.is_empty()
+        || callbacks.certificate.function.is_some()
+        || callbacks.client_certificate.is_some();
+    if may_authenticate {
+        builder = builder.credentials(Policy::Ask);
+    }
+    built(builder.build())
+}
+
+/// Returns a configuration, or adds the error of building it to the queue.
+fn built<T>(result: Result<T, tercel::error::ConfigError>) -> Option<T> {
+    match result {
+        Ok(config) => Some(config),
+        Err(error) => {
+            errors::push_with(reasons::BAD_VALUE, &error.to_string());
+            None
+        }
+    }
+}
+
+/// The credentials of a server: the first that fits the ClientHello is used, whatever names it has.
+struct First(Vec<Arc<Credential>>);
+
+impl SelectCredential for First {
+    fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
+        self.0.iter().find(|credential| request.scheme_for(credential).is_some()).cloned()
+    }
+}

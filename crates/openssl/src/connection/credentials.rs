@@ -1,0 +1,155 @@
+//! The certificates and keys of this side.
+
+use core::ptr;
+use std::sync::Arc;
+
+use tercel::certificates::CredentialRequest;
+use tercel::questions::{SelectCredentialQuestion, SignQuestion};
+use tercel::wire::SignatureScheme;
+use tercel::{Answer, Credential};
+
+use super::Ssl;
+use super::state::Want;
+use crate::errors;
+use crate::objects::certificate::Certificate;
+use crate::objects::key::Key;
+use crate::objects::list::{self, Certificates};
+use crate::objects::store::{Store, Verification};
+use crate::settings::Settings;
+use crate::settings::options::MODE_NO_AUTO_CHAIN;
+use crate::sys::x509::{
+    X509_STORE_CTX_get1_chain, X509_STORE_CTX_init, X509_STORE_CTX_new, X509_verify_cert,
+};
+
+impl Ssl {
+    /// The credentials of the certificates and keys that are set.
+    pub(crate) fn own_credentials(&self, settings: &Settings) -> Vec<Arc<Credential>> {
+        let chain = |leaf: &Certificate| self.chain_for(settings, leaf);
+        settings.identities.iter().filter_map(|identity| identity.credential(chain)).collect()
+    }
+
+    /// The chain of a certificate that has none of its own: the extra chain of the context, or one
+    /// that is built from the trusted certificates, without the root.
+    fn chain_for(&self, settings: &Settings, leaf: &Certificate) -> Vec<Certificate> {
+        if !settings.extra_chain.is_empty() {
+            return settings.extra_chain.clone();
+        }
+        if settings.mode & MODE_NO_AUTO_CHAIN != 0 {
+            return Vec::new();
+        }
+        let store = settings.chain_store.clone().unwrap_or_else(|| self.context().store());
+        errors::without_errors(|| build_chain(&store, leaf)).unwrap_or_default()
+    }
+
+    /// Answers the question of a client for its certificate. An error: a callback failed, or wants
+    /// to be called again.
+    pub(crate) fn answer_select(&self, question: &SelectCredentialQuestion) -> Result<Answer, ()> {
+        self.choose(&question.request()).map(|chosen| question.answer(chosen))
+    }
+
+    /// Chooses the certificate of a client for a server's request.
+    pub(crate) fn choose(
+        &self,
+        request: &CredentialRequest<'_>,
+    ) -> Result<Option<Arc<Credential>>, ()> {
+        if let Some(authorities) = &request.authorities {
+            let names = authorities.iter().map(|name| name.0.to_vec()).collect();
+            self.requested_authorities.replace(Some(names));
+        }
+        self.call_certificate_callback()?;
+        if self.settings().identities.is_empty() {
+            self.call_client_certificate_callback()?;
+        }
+        let settings = self.settings();
+        let mut own = self.own_credentials(&settings).into_iter();
+        Ok(own.find(|each| request.scheme_for(each).is_some()))
+    }
+
+    /// Calls the program's function that sets certificates, if there is one.
+    pub(crate) fn call_certificate_callback(&self) -> Result<(), ()> {
+        let callback = self.settings().callbacks.certificate;
+        let Some(function) = callback.function else { return Ok(()) };
+        // SAFETY: the program set this function for these arguments. No cell is borrowed.
+        match self.outside(|| unsafe { function(self.address(), callback.argument) }) {
+            1.. => Ok(()),
+            0 => {
+                errors::push(errors::reasons::CERT_CB_ERROR);
+                Err(())
+            }
+            _ => {
+                self.want.set(Want::Lookup);
+                Err(())
+            }
+        }
+    }
+
+    /// Calls the program's older function, which returns a certificate and a key.
+    fn call_client_certificate_callback(&self) -> Result<(), ()> {
+        let callbacks = self.settings().callbacks;
+        let function = callbacks
+            .client_certificate
+            .or_else(|| self.context().settings().callbacks.client_certificate);
+        let Some(function) = function else { return Ok(()) };
+        let (mut certificate, mut key) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the program set this function for these arguments. No cell is borrowed.
+        let result = self
+            .outside(|| unsafe { function(self.address(), &raw mut certificate, &raw mut key) });
+        if result < 0 {
+            self.want.set(Want::Lookup);
+            return Err(());
+        }
+        if result == 0 {
+            return Ok(());
+        }
+        // SAFETY: the function returned 1, and with it references to both.
+        let (certificate, key) =
+            unsafe { (Certificate::from_raw(certificate.cast()), Key::from_raw(key.cast())) };
+        if let (Some(certificate), Some(key)) = (certificate, key) {
+            self.change(|settings| {
+                let identity = settings.identity_for(certificate.key_type());
+                (identity.certificate, identity.key) = (Some(certificate), Some(key));
+            });
+        }
+        Ok(())
+    }
+
+    /// Signs with libcrypto, for a key that cannot be exported.
+    pub(crate) fn answer_sign(&self, question: &SignQuestion) -> Answer {
+        let signature = self.sign(question.credential(), question.scheme(), question.content());
+        question.answer(signature)
+    }
+
+    /// Signs with the private key of this credential.
+    pub(crate) fn sign(
+        &self,
+        credential: &Credential,
+        scheme: SignatureScheme,
+        content: &[u8],
+    ) -> Option<Vec<u8>> {
+        let settings = self.settings();
+        let leaf = credential.chain().first().map(|leaf| leaf.to_vec());
+        let key = settings.identities.iter().find_map(|identity| {
+            let own = identity.certificate.as_ref()?.to_der();
+            identity.key.clone().filter(|_| own == leaf)
+        });
+        key.and_then(|key| self.outside(|| key.sign(scheme, content)))
+    }
+}
+
+/// Builds the chain of a certificate, and removes the certificate itself and the root.
+fn build_chain(store: &Store, leaf: &Certificate) -> Option<Vec<Certificate>> {
+    // SAFETY: all objects exist during the calls. A list that the caller owns is returned.
+    let chain = unsafe {
+        let building = Verification::from_raw(X509_STORE_CTX_new())?;
+        let begun =
+            X509_STORE_CTX_init(building.as_ptr(), store.as_ptr(), leaf.as_ptr(), ptr::null_mut());
+        if begun != 1 {
+            return None;
+        }
+        // The result does not matter: what was found of the chain is sent.
+        X509_verify_cert(building.as_ptr());
+        let found = Certificates::from_raw(X509_STORE_CTX_get1_chain(building.as_ptr()))?;
+        list::certificates(found.as_ptr())
+    };
+    Some(chain.into_iter().skip(1).collect())
+}

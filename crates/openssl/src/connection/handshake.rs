@@ -1,0 +1,288 @@
+//! `SSL_do_handshake` and `SSL_shutdown`.
+
+use core::ffi::c_int;
+use std::sync::Arc;
+
+use tercel::error::Error;
+use tercel::pki_types::ServerName;
+use tercel::{Connection, Handshake, Next};
+
+use super::Ssl;
+use super::pump::Moved;
+use super::state::{Side, Stage, Want};
+use super::steps::Unanswered;
+use super::writing::Transfer;
+use crate::errors::{self, reasons};
+use crate::session::{Session, parse_chain};
+use crate::settings::options::{RECEIVED_SHUTDOWN, SENT_SHUTDOWN};
+
+/// The name of a server whose name is unknown. Addresses are never sent.
+const UNNAMED: &str = "0.0.0.0";
+
+impl Ssl {
+    /// Continues the handshake. 1 at its end, else -1.
+    pub(crate) fn do_handshake(&self) -> c_int {
+        self.want.set(Want::Nothing);
+        let Some(side) = self.side.get() else {
+            errors::push(reasons::CONNECTION_TYPE_NOT_SET);
+            return -1;
+        };
+        // As OpenSSL does: a program may not have read the errors of another connection.
+        if !matches!(*self.stage.borrow(), Stage::Failed | Stage::Connected(_)) {
+            errors::clear();
+        }
+        if matches!(*self.stage.borrow(), Stage::New) {
+            if self.begin(side).is_none() {
+                return -1;
+            }
+            self.report_start();
+            self.report_progress();
+        }
+        if self.is_connected() {
+            return 1;
+        }
+        let result = self.advance();
+        self.report_exit(result);
+        result
+    }
+
+    /// Makes the handshake. `None`: an error is in the queue.
+    fn begin(&self, side: Side) -> Option<()> {
+        let counters = &self.session_context.counters;
+        let handshake = match side {
+            Side::Client => {
+                let config = self.client_configuration()?;
+                let name = self
+                    .host_name
+                    .borrow()
+                    .as_ref()
+                    .map(|name| name.to_string_lossy().into_owned());
+                let name = ServerName::try_from(name.unwrap_or_else(|| UNNAMED.to_owned()));
+                let Ok(name) = name else {
+                    errors::push(reasons::SSL3_EXT_INVALID_SERVERNAME);
+                    return None;
+                };
+                counters.connect.count();
+                Handshake::client(config, name)
+            }
+            Side::Server => {
+                let config = self.first_server_configuration()?;
+                counters.accept.count();
+                Handshake::server(config)
+            }
+        };
+        self.stage.replace(Stage::Handshake(Box::new(handshake)));
+        Some(())
+    }
+
+    fn advance(&self) -> c_int {
+        loop {
+            match self.send(self.is_in_handshake() && !self.unsent.borrow().is_empty()) {
+                Moved::Done => {}
+                _ => return -1,
+            }
+            let step = match self.step.take() {
+                Some(step) => step,
+                None => match self.next_step() {
+                    Ok(Some(step)) => step,
+                    Ok(None) => continue,
+                    Err(()) => return -1,
+                },
+            };
+            match step {
+                Next::Receive => match self.receive() {
+                    Moved::Done => {}
+                    Moved::Blocked => return -1,
+                    Moved::End => {
+                        self.stage.replace(Stage::Failed);
+                        if self.settings().has(crate::settings::options::IGNORE_UNEXPECTED_EOF) {
+                            self.closed_by_peer.set(true);
+                            self.shutdown.set(self.shutdown.get() | RECEIVED_SHUTDOWN);
+                        } else {
+                            errors::push(reasons::UNEXPECTED_EOF_WHILE_READING);
+                        }
+                        return -1;
+                    }
+                    Moved::Failed(_) => return -1,
+                },
+                Next::Answer(question) => match self.answer(&question) {
+                    Ok(answer) => {
+                        let _ = self.with_handshake(|handshake| handshake.answer(answer));
+                    }
+                    Err(Unanswered::Later) => {
+                        self.step.replace(Some(Next::Answer(question)));
+                        return -1;
+                    }
+                    Err(Unanswered::Alert(alert)) => {
+                        self.abort(alert);
+                        return -1;
+                    }
+                },
+                Next::Connected(connection) => {
+                    self.connected(connection);
+                    return 1;
+                }
+                _ => {
+                    errors::push_internal();
+                    return -1;
+                }
+            }
+        }
+    }
+
+    /// Runs one step. The bytes that it made are sent before its result is acted upon.
+    fn next_step(&self) -> Result<Option<Next>, ()> {
+        let mut received = self.received.take();
+        let mut unsent = self.unsent.take();
+        let in_step = super::tap::begin(self);
+        // The handshake is taken out, because the program's ticket keys and cache may be asked.
+        let step = match self.stage.replace(Stage::Stepping) {
+            Stage::Handshake(mut handshake) => {
+                let step = handshake.advance(&mut received, unsent.buffer());
+                self.stage.replace(Stage::Handshake(handshake));
+                Some(step)
+            }
+            other => {
+                self.stage.replace(other);
+                None
+            }
+        };
+        drop(in_step);
+        self.received.replace(received);
+        self.unsent.replace(unsent);
+        self.deliver_tapped();
+        match step {
+            Some(Ok(Next::Connected(connection))) => {
+                if connection.info.resumed {
+                    self.verify_result.set(crate::tickets::verification());
+                }
+                self.step.replace(Some(Next::Connected(connection)));
+                Ok(None)
+            }
+            Some(Ok(step)) if self.unsent.borrow().is_empty() => Ok(Some(step)),
+            Some(Ok(step)) => {
+                self.step.replace(Some(step));
+                Ok(None)
+            }
+            Some(Err(error)) => {
+                self.failed(error);
+                Err(())
+            }
+            // A failed handshake stays failed, without another error.
+            None => Err(()),
+        }
+    }
+
+    fn failed(&self, error: Error) {
+        self.stage.replace(Stage::Failed);
+        self.report_received(error);
+        // The alert is sent if the transport accepts it.
+        self.send(true);
+        self.fail(error);
+    }
+
+    fn connected(&self, connection: Box<Connection>) {
+        let info = &connection.info;
+        let context = &self.session_context;
+        let counters = &context.counters;
+        if info.resumed {
+            counters.hits.count();
+        }
+        match self.side.get() {
+            Some(Side::Server) => counters.accept_good.count(),
+            _ => counters.connect_good.count(),
+        }
+        if self.peer_chain.borrow().is_empty() {
+            self.peer_chain.replace(parse_chain(info.peer_chain()));
+        }
+        if self.status_response.borrow().is_none() {
+            self.status_response.replace(info.ocsp_response.clone());
+        }
+        self.lent.protocol.replace(info.alpn.clone().unwrap_or_default());
+        let settings = self.settings();
+        let mut fields = Session::of(info, settings.session_timeout);
+        fields.verify_result = self.verify_result.get();
+        fields.context.clone_from(&settings.session_context);
+        let name = self.host_name.borrow().as_ref().map(|name| name.as_bytes_with_nul().to_vec());
+        fields.host_name = name;
+        let made_with = fields.clone();
+        // A client's TLS 1.2 session was received during the handshake, and is kept.
+        let received =
+            self.session.borrow().clone().filter(|_| self.side.get() == Some(Side::Client));
+        match received.filter(|known| !info.resumed && known.fields().is_resumable()) {
+            Some(known) => {
+                let mut own = known.fields();
+                fields.core = own.core.clone();
+                fields.id.clone_from(&own.id);
+                (fields.has_ticket, fields.lifetime_hint) = (own.has_ticket, own.lifetime_hint);
+                *own = fields;
+            }
+            None if info.resumed && self.side.get() == Some(Side::Client) => {}
+            None => {
+                fields.id = random_id();
+                self.session.replace(Some(Session::new(fields)));
+            }
+        }
+        self.stage.replace(Stage::Connected(connection));
+        self.report_done();
+        self.deliver_made(&made_with);
+    }
+
+    /// Sends close_notify, then reads that of the peer. 1 when both are done, 0 after the first.
+    pub(crate) fn close(&self) -> c_int {
+        self.want.set(Want::Nothing);
+        if self.settings().quiet_shutdown {
+            self.shutdown.set(SENT_SHUTDOWN | RECEIVED_SHUTDOWN);
+            return 1;
+        }
+        match &*self.stage.borrow() {
+            Stage::New if self.side.get().is_none() => {
+                errors::push(reasons::UNINITIALIZED);
+                return -1;
+            }
+            Stage::Handshake(_) | Stage::Stepping => {
+                errors::push(reasons::SHUTDOWN_WHILE_IN_INIT);
+                return -1;
+            }
+            _ => {}
+        }
+        let flags = self.shutdown.get();
+        if flags & SENT_SHUTDOWN == 0 {
+            self.shutdown.set(flags | SENT_SHUTDOWN);
+            let mut unsent = self.unsent.take();
+            let closed =
+                self.with_connection(|connection| connection.sender.close(unsent.buffer()));
+            self.unsent.replace(unsent);
+            if closed.is_some() {
+                self.report_alert(false, super::alerts::WARNING, super::alerts::CLOSE_NOTIFY);
+            }
+            if self.send(true) != Moved::Done {
+                return -1;
+            }
+        } else if !self.unsent.borrow().is_empty() {
+            if self.send(true) != Moved::Done {
+                return -1;
+            }
+        } else if flags & RECEIVED_SHUTDOWN == 0 && self.is_connected() {
+            match self.as_reader(|| self.read_close()) {
+                Some(Transfer::End) if self.shutdown.get() & RECEIVED_SHUTDOWN != 0 => {}
+                _ => return -1,
+            }
+        }
+        let both = SENT_SHUTDOWN | RECEIVED_SHUTDOWN;
+        c_int::from(self.shutdown.get() & both == both)
+    }
+
+    /// The session of the connection, or the one that a client offers.
+    pub(crate) fn current_session(&self) -> Option<Arc<Session>> {
+        self.session.borrow().clone()
+    }
+}
+
+/// A name for a session that has none: a server's, whose client holds the ticket.
+fn random_id() -> Vec<u8> {
+    let mut id = vec![0; 32];
+    // Without randomness the name stays zero, which only programs with a cache would notice.
+    let _ = crate::objects::digest::fill_random(&mut id);
+    id
+}

@@ -1,0 +1,243 @@
+//! SSL: a connection.
+//!
+//! A connection has a lock, which a function holds. It is released while a function of the program
+//! or a BIO runs, which may call any function of the same connection, and while which another
+//! thread may use it. The fields are cells, which are not borrowed then. `busy` refuses a second
+//! read inside of a read, and a second write inside of a write.
+
+pub(crate) mod alerts;
+pub(crate) mod configuration;
+pub(crate) mod credentials;
+pub(crate) mod handshake;
+pub(crate) mod hello;
+pub(crate) mod post_handshake;
+pub(crate) mod pump;
+pub(crate) mod reading;
+pub(crate) mod server_sessions;
+pub(crate) mod state;
+pub(crate) mod steps;
+pub(crate) mod tap;
+pub(crate) mod verification;
+pub(crate) mod writing;
+
+use core::cell::{Cell, RefCell};
+use core::ffi::{c_int, c_long, c_void};
+use std::sync::Arc;
+
+use tercel::{Connection, Handshake, Next, ReceiveBuffer};
+
+use crate::context::Context;
+use crate::entry::Object;
+use crate::lock::Lock;
+use crate::objects::bio::Bio;
+use crate::objects::certificate::Certificate;
+use crate::objects::ex_data::ExData;
+use crate::objects::store::Parameters;
+use crate::session::Session;
+use crate::settings::Settings;
+use crate::sys::crypto::EX_INDEX_SSL;
+use state::{Side, Stage, Want};
+use writing::Unsent;
+
+/// A connection.
+pub(crate) struct Ssl {
+    lock: Lock,
+    /// The context whose callbacks and store are used. `SSL_set_SSL_CTX` changes it.
+    pub(crate) context: RefCell<Arc<Context>>,
+    /// The context that the connection was made with, whose sessions are used.
+    pub(crate) session_context: Arc<Context>,
+    settings: RefCell<Arc<Settings>>,
+    /// The program may change the parameters of a connection, so it has its own.
+    pub(crate) parameters: Parameters,
+    pub(crate) ex_data: ExData,
+    pub(crate) input: RefCell<Option<Bio>>,
+    pub(crate) output: RefCell<Option<Bio>>,
+    pub(crate) side: Cell<Option<Side>>,
+    pub(crate) stage: RefCell<Stage>,
+    /// A step of the handshake that waits until the bytes before it are sent.
+    pub(crate) step: RefCell<Option<Next>>,
+    pub(crate) received: RefCell<ReceiveBuffer>,
+    /// Decrypted data that no read has taken.
+    pub(crate) plaintext: RefCell<reading::Plaintext>,
+    pub(crate) unsent: RefCell<Unsent>,
+    /// Sessions that a server made for its cache, each with its name.
+    pub(crate) made: RefCell<Vec<tap::MadeSession>>,
+    pub(crate) want: Cell<Want>,
+    pub(crate) shutdown: Cell<c_int>,
+    /// Whether the peer closed with close_notify.
+    pub(crate) closed_by_peer: Cell<bool>,
+    /// Whether a call is writing to the BIO.
+    pub(crate) sending: Cell<bool>,
+    reading: Cell<bool>,
+    writing: Cell<bool>,
+    /// The name that a client sends, and that a server received.
+    pub(crate) host_name: RefCell<Option<std::ffi::CString>>,
+    /// The session that a client offers, and after the handshake that of the connection.
+    pub(crate) session: RefCell<Option<Arc<Session>>>,
+    pub(crate) verify_result: Cell<c_long>,
+    pub(crate) verified_chain: RefCell<Vec<Certificate>>,
+    pub(crate) peer_chain: RefCell<Vec<Certificate>>,
+    /// Lists and texts that the program received without a reference.
+    pub(crate) lent: state::Lent,
+    pub(crate) hello: RefCell<Option<hello::Hello>>,
+    /// The certificate status that a server sends, or that a client received.
+    pub(crate) status_response: RefCell<Option<Vec<u8>>>,
+    /// The authorities in a server's request for a certificate.
+    pub(crate) requested_authorities: RefCell<Option<Vec<Vec<u8>>>>,
+}
+
+impl Object for Ssl {
+    fn enter(&self) {
+        self.lock.acquire();
+    }
+
+    fn leave(&self) {
+        self.lock.release();
+    }
+}
+
+impl Ssl {
+    pub(crate) fn new(context: &Arc<Context>) -> Option<Arc<Self>> {
+        let settings = context.settings();
+        // One thread at a time uses the object, but a program may pass it to another thread, so the
+        // references are counted atomically.
+        #[allow(clippy::arc_with_non_send_sync)]
+        let ssl = Arc::new(Self {
+            lock: Lock::default(),
+            context: RefCell::new(Arc::clone(context)),
+            session_context: Arc::clone(context),
+            side: Cell::new(match (settings.method.client, settings.method.server) {
+                (true, false) => Some(Side::Client),
+                (false, true) => Some(Side::Server),
+                _ => None,
+            }),
+            settings: RefCell::new(settings),
+            parameters: context.parameters.inherited()?,
+            ex_data: ExData::new(EX_INDEX_SSL),
+            input: RefCell::default(),
+            output: RefCell::default(),
+            stage: RefCell::new(Stage::New),
+            step: RefCell::default(),
+            received: RefCell::default(),
+            plaintext: RefCell::default(),
+            unsent: RefCell::default(),
+            made: RefCell::default(),
+            want: Cell::new(Want::Nothing),
+            shutdown: Cell::new(0),
+            closed_by_peer: Cell::new(false),
+            sending: Cell::new(false),
+            reading: Cell::new(false),
+            writing: Cell::new(false),
+            host_name: RefCell::default(),
+            session: RefCell::default(),
+            verify_result: Cell::new(0),
+            verified_chain: RefCell::default(),
+            peer_chain: RefCell::default(),
+            lent: state::Lent::default(),
+            hello: RefCell::default(),
+            status_response: RefCell::default(),
+            requested_authorities: RefCell::default(),
+        });
+        ssl.ex_data.attach(ssl.address());
+        Some(ssl)
+    }
+
+    /// The address by which the program knows the connection.
+    pub(crate) fn address(&self) -> *mut c_void {
+        core::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.borrow())
+    }
+
+    /// Changes the settings of this connection only.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Settings) -> T) -> T {
+        let mut settings = self.settings.borrow_mut();
+        let settings = Arc::make_mut(&mut settings);
+        settings.compiled = crate::settings::Compiled::default();
+        change(settings)
+    }
+
+    pub(crate) fn context(&self) -> Arc<Context> {
+        Arc::clone(&self.context.borrow())
+    }
+
+    /// Runs `body`, which calls C code, with the lock released. No cell may be borrowed.
+    pub(crate) fn outside<T>(&self, body: impl FnOnce() -> T) -> T {
+        self.lock.outside(body)
+    }
+
+    /// Runs an operation that reads. `None` inside of another one.
+    pub(crate) fn as_reader<T>(&self, operation: impl FnOnce() -> T) -> Option<T> {
+        exclusively(&self.reading, operation)
+    }
+
+    /// Runs an operation that writes. `None` inside of another one.
+    pub(crate) fn as_writer<T>(&self, operation: impl FnOnce() -> T) -> Option<T> {
+        exclusively(&self.writing, operation)
+    }
+
+    /// Runs an operation that reads and writes. `None` inside of one that does either.
+    pub(crate) fn as_both<T>(&self, operation: impl FnOnce() -> T) -> Option<T> {
+        self.as_reader(|| self.as_writer(operation)).flatten()
+    }
+
+    /// Runs `body` with the established connection. `None` before the end of the handshake.
+    pub(crate) fn with_connection<T>(&self, body: impl FnOnce(&mut Connection) -> T) -> Option<T> {
+        match &mut *self.stage.borrow_mut() {
+            Stage::Connected(connection) => Some(body(connection)),
+            _ => None,
+        }
+    }
+
+    /// Runs `body` with the handshake. `None` before and after it.
+    pub(crate) fn with_handshake<T>(&self, body: impl FnOnce(&mut Handshake) -> T) -> Option<T> {
+        match &mut *self.stage.borrow_mut() {
+            Stage::Handshake(handshake) => Some(body(handshake)),
+            _ => None,
+        }
+    }
+
+    /// Prepares the object for another connection (`SSL_clear`).
+    pub(crate) fn clear(&self) {
+        self.stage.replace(Stage::New);
+        self.step.replace(None);
+        self.received.take();
+        self.plaintext.take();
+        self.unsent.take();
+        self.made.take();
+        self.want.set(Want::Nothing);
+        self.shutdown.set(0);
+        self.closed_by_peer.set(false);
+        self.verify_result.set(0);
+        self.verified_chain.take();
+        self.peer_chain.take();
+        self.hello.take();
+        self.status_response.take();
+        self.requested_authorities.take();
+    }
+}
+
+/// Runs an operation with a mark. `None` if the mark is set already.
+fn exclusively<T>(mark: &Cell<bool>, operation: impl FnOnce() -> T) -> Option<T> {
+    if mark.replace(true) {
+        crate::errors::push_not_now("called inside of a callback of the same connection");
+        return None;
+    }
+    // The mark is removed also if the operation panics.
+    struct Done<'a>(&'a Cell<bool>);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.set(false);
+        }
+    }
+    let _done = Done(mark);
+    Some(operation())
+}
+
+impl Drop for Ssl {
+    fn drop(&mut self) {
+        self.ex_data.detach(self.address());
+    }
+}

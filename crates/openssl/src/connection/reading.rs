@@ -1,0 +1,215 @@
+//! Receiving: `SSL_read`, `SSL_peek`, `SSL_pending`.
+
+use tercel::client::CertificateRequested;
+use tercel::error::Error;
+use tercel::server::ClientCertificate;
+use tercel::{Filled, Opened};
+
+use super::Ssl;
+use super::pump::Moved;
+use super::state::Want;
+use super::writing::Transfer;
+use crate::errors::{self, reasons};
+use crate::settings::options::{IGNORE_UNEXPECTED_EOF, MODE_RELEASE_BUFFERS, RECEIVED_SHUTDOWN};
+
+/// Decrypted data of one record that no read has taken.
+#[derive(Default)]
+pub(crate) struct Plaintext {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl Plaintext {
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len().saturating_sub(self.start)
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.bytes.get(self.start..).unwrap_or_default()
+    }
+
+    fn set(&mut self, data: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(data);
+        self.start = 0;
+    }
+
+    /// Copies data to `out`, and removes it unless `peek` is set.
+    fn copy_to(&mut self, out: &mut [u8], peek: bool) -> usize {
+        let count = self.len().min(out.len());
+        if let (Some(to), Some(from)) = (out.get_mut(..count), self.rest().get(..count)) {
+            to.copy_from_slice(from);
+        }
+        if !peek {
+            self.start = self.start.saturating_add(count);
+            if self.len() == 0 {
+                zeroize::Zeroize::zeroize(&mut self.bytes[..]);
+                self.bytes.clear();
+                self.start = 0;
+            }
+        }
+        count
+    }
+}
+
+/// What opening the next record gave.
+enum Next {
+    Data(usize),
+    More,
+    Closed,
+    Requested(CertificateRequested),
+    Answered(ClientCertificate),
+    Failed(Error),
+}
+
+impl Ssl {
+    /// Reads decrypted data, at most that of one record. `peek` leaves it for the next read.
+    pub(crate) fn read(&self, out: &mut [u8], peek: bool) -> Transfer {
+        self.want.set(Want::Nothing);
+        if self.shutdown.get() & RECEIVED_SHUTDOWN != 0 {
+            return Transfer::End;
+        }
+        if !self.is_connected() {
+            let result = self.as_writer(|| self.do_handshake()).unwrap_or(-1);
+            if result <= 0 {
+                return if result == 0 { Transfer::End } else { Transfer::Stopped };
+            }
+        }
+        loop {
+            if self.plaintext.borrow().len() > 0 {
+                let count = self.plaintext.borrow_mut().copy_to(out, peek);
+                self.release_buffers();
+                return Transfer::Bytes(count);
+            }
+            if out.is_empty() {
+                return Transfer::Bytes(0);
+            }
+            match self.open(out, peek) {
+                Next::Data(0) => {}
+                Next::Data(count) => {
+                    self.release_buffers();
+                    return Transfer::Bytes(count);
+                }
+                Next::Closed => return self.closed(),
+                Next::Requested(request) => {
+                    let answered = self.answer_request(request);
+                    self.send_control();
+                    if let Err(error) = answered {
+                        return self.receiving_failed(error);
+                    }
+                }
+                Next::Answered(answer) => {
+                    if let Err(error) = self.accept_certificate(&answer) {
+                        return self.receiving_failed(error);
+                    }
+                }
+                Next::Failed(error) => return self.receiving_failed(error),
+                Next::More => match self.receive() {
+                    Moved::Done => {}
+                    Moved::Blocked => return Transfer::Stopped,
+                    Moved::End => return self.truncated(),
+                    Moved::Failed(true) => return Transfer::End,
+                    Moved::Failed(false) => return Transfer::Stopped,
+                },
+            }
+        }
+    }
+
+    /// Opens the next record into `out`, or into the plaintext buffer if `out` is too small.
+    fn open(&self, out: &mut [u8], peek: bool) -> Next {
+        let mut received = self.received.take();
+        let in_step = super::tap::begin(self);
+        let next = self.with_connection(|connection| {
+            if !peek {
+                match connection.receiver.open_into(&mut received, out) {
+                    Ok(Filled::Data(count)) => return Next::Data(count),
+                    Ok(Filled::More) => return Next::More,
+                    Ok(Filled::Closed) => return Next::Closed,
+                    Ok(Filled::TooSmall) => {}
+                    Ok(Filled::CertificateRequested(request)) => return Next::Requested(request),
+                    Ok(Filled::ClientCertificate(answer)) => return Next::Answered(answer),
+                    Ok(_) => return Next::More,
+                    Err(error) => return Next::Failed(error),
+                }
+            }
+            match connection.receiver.open(&mut received) {
+                Ok(Opened::Data(data)) => {
+                    self.plaintext.borrow_mut().set(data);
+                    Next::Data(0)
+                }
+                Ok(Opened::More) => Next::More,
+                Ok(Opened::Closed) => Next::Closed,
+                Ok(Opened::CertificateRequested(request)) => Next::Requested(request),
+                Ok(Opened::ClientCertificate(answer)) => Next::Answered(answer),
+                Ok(_) => Next::More,
+                Err(error) => Next::Failed(error),
+            }
+        });
+        drop(in_step);
+        self.received.replace(received);
+        // Messages of the protocol may have come with the record: new sessions, key updates.
+        self.deliver_tapped();
+        self.send_control();
+        next.unwrap_or(Next::Closed)
+    }
+
+    /// Sends the alert of an error, and adds it to the queue.
+    fn receiving_failed(&self, error: Error) -> Transfer {
+        self.send_control();
+        self.report_received(error);
+        self.fail(error);
+        Transfer::Stopped
+    }
+
+    /// The peer sent close_notify.
+    fn closed(&self) -> Transfer {
+        self.shutdown.set(self.shutdown.get() | RECEIVED_SHUTDOWN);
+        if !self.closed_by_peer.replace(true) {
+            self.report_alert(true, super::alerts::WARNING, super::alerts::CLOSE_NOTIFY);
+        }
+        Transfer::End
+    }
+
+    /// The transport ended without close_notify.
+    pub(crate) fn truncated(&self) -> Transfer {
+        if self.settings().has(IGNORE_UNEXPECTED_EOF) {
+            self.closed_by_peer.set(true);
+            self.shutdown.set(self.shutdown.get() | RECEIVED_SHUTDOWN);
+            return Transfer::End;
+        }
+        let _ = self.with_connection(|connection| connection.receiver.end_of_input());
+        errors::push(reasons::UNEXPECTED_EOF_WHILE_READING);
+        Transfer::End
+    }
+
+    /// Reads until the peer's close_notify, for `SSL_shutdown`. Data of the peer is an error.
+    pub(crate) fn read_close(&self) -> Transfer {
+        self.want.set(Want::Nothing);
+        if self.plaintext.borrow().len() > 0 {
+            errors::push(reasons::APPLICATION_DATA_AFTER_CLOSE_NOTIFY);
+            return Transfer::Stopped;
+        }
+        match self.read(&mut [0], true) {
+            Transfer::Bytes(_) => {
+                errors::push(reasons::APPLICATION_DATA_AFTER_CLOSE_NOTIFY);
+                Transfer::Stopped
+            }
+            other => other,
+        }
+    }
+
+    /// Frees the buffers if the program asked for that and they are empty.
+    fn release_buffers(&self) {
+        if self.settings().mode & MODE_RELEASE_BUFFERS == 0 {
+            return;
+        }
+        if self.plaintext.borrow().len() == 0 {
+            self.plaintext.take();
+        }
+        let mut received = self.received.borrow_mut();
+        if received.is_empty() {
+            received.release();
+        }
+        self.unsent.borrow_mut().release();
+    }
+}

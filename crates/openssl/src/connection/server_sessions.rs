@@ -1,0 +1,145 @@
+//! Sessions of a server where the program takes part: its cache, and its ticket keys.
+//!
+//! A configuration calls these objects inside of a step. They find the connection of the step by
+//! the thread, and call the program with its lock released and its handshake taken out, so that no
+//! borrow is held.
+
+use core::ffi::{c_int, c_uchar};
+use core::sync::atomic::Ordering::Relaxed;
+use core::time::Duration;
+use std::sync::Arc;
+
+use tercel::pki_types::UnixTime;
+use tercel::session::{ServerSessionStore, TicketSealer};
+use zeroize::Zeroizing;
+
+use super::Ssl;
+use super::tap;
+use crate::errors;
+use crate::objects::ticket_cipher::TicketCipher;
+use crate::session::Session;
+use crate::settings::callbacks::TicketKey;
+use crate::tickets;
+
+const NO_INTERNAL_LOOKUP: u32 = 0x100;
+const NO_INTERNAL_STORE: u32 = 0x200;
+
+/// The cache of a context, and the program's functions for sessions.
+pub(crate) struct Cache(pub(crate) Arc<dyn ServerSessionStore>);
+
+impl Cache {
+    fn has_mode(bit: u32) -> bool {
+        let mode = |ssl: &Ssl| ssl.session_context.cache_mode.load(Relaxed);
+        tap::with_current(mode).unwrap_or(0) & bit != 0
+    }
+
+    /// Asks the program for a session.
+    fn ask(id: &[u8]) -> Option<Vec<u8>> {
+        let core = tap::with_current(|ssl| {
+            let function = ssl.session_context.settings().callbacks.get_session?;
+            let mut copy: c_int = 1;
+            let length = c_int::try_from(id.len()).ok()?;
+            let ask = || {
+                // SAFETY: the program set this function for these arguments. No cell is borrowed.
+                unsafe { function(ssl.address(), id.as_ptr(), length, &raw mut copy) }
+            };
+            let pointer = ssl.outside(ask).cast::<Session>();
+            // SAFETY: the program returned NULL or a session. With `copy` it keeps its reference.
+            let session = unsafe {
+                if copy != 0 { crate::entry::object(pointer) } else { crate::entry::take(pointer) }
+            }?;
+            let fields = session.fields();
+            tickets::set_verification(fields.verify_result);
+            Some(fields.core.to_vec())
+        });
+        core.flatten().filter(|core| !core.is_empty())
+    }
+}
+
+impl ServerSessionStore for Cache {
+    fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
+        let session = Zeroizing::new(session);
+        tap::add_server_session(id, &session);
+        if !Self::has_mode(NO_INTERNAL_STORE) {
+            self.0.put(id, session.to_vec(), expires);
+        }
+    }
+
+    fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        let known = if Self::has_mode(NO_INTERNAL_LOOKUP) { None } else { self.0.take(id, now) };
+        known.or_else(|| Self::ask(id))
+    }
+
+    fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        let known = if Self::has_mode(NO_INTERNAL_LOOKUP) { None } else { self.0.get(id, now) };
+        known.or_else(|| Self::ask(id))
+    }
+
+    fn remove(&self, id: &[u8]) {
+        self.0.remove(id);
+    }
+}
+
+/// Tickets under keys of the program.
+pub(crate) struct ProgramTickets {
+    pub(crate) function: TicketKey,
+    /// Whether the function expects an EVP_MAC_CTX.
+    pub(crate) newer: bool,
+    pub(crate) lifetime: Duration,
+}
+
+/// What a ticket key callback returned.
+#[derive(PartialEq, Eq)]
+enum Returned {
+    Usable,
+    Unknown,
+}
+
+impl ProgramTickets {
+    /// Lets the program set up a cipher and a MAC.
+    fn set_up(
+        &self,
+        name: &mut [c_uchar; 16],
+        iv: &mut [c_uchar; 16],
+        seals: bool,
+    ) -> Option<TicketCipher> {
+        let function = self.function?;
+        let cipher = TicketCipher::new(self.newer)?;
+        let (encryption, mac) = cipher.pointers();
+        let returned = tap::with_current(|ssl| {
+            let (name, iv) = (name.as_mut_ptr(), iv.as_mut_ptr());
+            let call = || {
+                // SAFETY: the program set this function for these arguments: a name of 16 bytes, an
+                // IV of up to 16, and both contexts. No cell is borrowed.
+                unsafe { function(ssl.address(), name, iv, encryption, mac, c_int::from(seals)) }
+            };
+            if ssl.outside(call) > 0 { Returned::Usable } else { Returned::Unknown }
+        });
+        (returned == Some(Returned::Usable)).then_some(cipher)
+    }
+}
+
+impl TicketSealer for ProgramTickets {
+    fn seal(&self, session: &[u8], _: UnixTime) -> Option<Vec<u8>> {
+        errors::without_errors(|| {
+            let (mut name, mut iv) = ([0; 16], [0; 16]);
+            let cipher = self.set_up(&mut name, &mut iv, true)?;
+            cipher.seal(&name, &iv, &tickets::with_result(session))
+        })
+    }
+
+    fn open(&self, ticket: &[u8], _: UnixTime) -> Option<Vec<u8>> {
+        errors::without_errors(|| {
+            let (mut name, rest) = ticket.split_first_chunk().map(|(name, rest)| (*name, rest))?;
+            let mut iv = [0; 16];
+            let length = rest.len().min(iv.len());
+            iv.get_mut(..length)?.copy_from_slice(rest.get(..length)?);
+            let cipher = self.set_up(&mut name, &mut iv, false)?;
+            tickets::without_result(cipher.open(ticket)?)
+        })
+    }
+
+    fn lifetime(&self) -> Duration {
+        self.lifetime
+    }
+}

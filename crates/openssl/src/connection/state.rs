@@ -1,0 +1,95 @@
+//! The state of a connection.
+
+use core::cell::RefCell;
+use core::ffi::{CStr, c_int};
+
+use tercel::error::Error;
+use tercel::{Connection, Handshake};
+
+use super::Ssl;
+use crate::ciphers::suite::{self, Cipher};
+use crate::objects::cipher_list::LentCiphers;
+use crate::objects::list::{Certificates, LentNames};
+
+/// The side that a connection takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+/// How far a connection is.
+pub(crate) enum Stage {
+    New,
+    Handshake(Box<Handshake>),
+    /// A step of the handshake runs.
+    Stepping,
+    Connected(Box<Connection>),
+    /// The handshake failed.
+    Failed,
+}
+
+/// Why the last operation could not continue (`SSL_want`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    Nothing,
+    Read,
+    Write,
+    /// A callback for certificates wants to be called again.
+    Lookup,
+    /// A callback for the ClientHello wants to be called again.
+    ClientHello,
+}
+
+/// What the program received without a reference of its own: it exists until it is replaced.
+#[derive(Default)]
+pub(crate) struct Lent {
+    pub(crate) peer_chain: RefCell<Option<Certificates>>,
+    pub(crate) verified_chain: RefCell<Option<Certificates>>,
+    pub(crate) ciphers: LentCiphers,
+    pub(crate) names: LentNames,
+    pub(crate) protocol: RefCell<Vec<u8>>,
+}
+
+impl Ssl {
+    /// Whether the handshake is over and succeeded.
+    pub(crate) fn is_connected(&self) -> bool {
+        matches!(*self.stage.borrow(), Stage::Connected(_))
+    }
+
+    /// Whether a handshake has begun and is not over.
+    pub(crate) fn is_in_handshake(&self) -> bool {
+        matches!(*self.stage.borrow(), Stage::Handshake(_) | Stage::Stepping)
+    }
+
+    /// The suite of the connection.
+    pub(crate) fn cipher(&self) -> Option<&'static Cipher> {
+        self.with_connection(|connection| suite::find(connection.info.cipher_suite)).flatten()
+    }
+
+    /// The version: the negotiated one, or before that the highest that is enabled.
+    pub(crate) fn version(&self) -> c_int {
+        let negotiated = self.with_connection(|connection| connection.info.version.0);
+        negotiated
+            .map_or_else(|| self.highest_version().unwrap_or(crate::method::TLS1_2), c_int::from)
+    }
+
+    /// A text that describes the state of the handshake.
+    pub(crate) fn state_text(&self) -> &'static CStr {
+        match &*self.stage.borrow() {
+            Stage::New => c"before SSL initialization",
+            Stage::Handshake(_) | Stage::Stepping => match self.side.get() {
+                Some(Side::Server) => c"SSLv3/TLS accept",
+                _ => c"SSLv3/TLS connect",
+            },
+            Stage::Connected(_) => c"SSL negotiation finished successfully",
+            Stage::Failed => c"error",
+        }
+    }
+
+    /// Fails the connection after an error of the transport or of the peer.
+    pub(crate) fn fail(&self, error: Error) {
+        crate::errors::push_error(error);
+        self.want.set(Want::Nothing);
+    }
+}

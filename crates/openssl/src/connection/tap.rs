@@ -1,0 +1,180 @@
+//! What objects inside of a configuration receive during a step: they are shared by connections, so
+//! they leave it in the thread that runs the step, and the connection takes it from there. So the
+//! program's functions run after the step, with no borrow of the connection held.
+
+use core::cell::{Cell, RefCell};
+use core::marker::PhantomData;
+use std::ffi::CString;
+use std::sync::Arc;
+
+use tercel::key_log::KeyLog;
+use tercel::pki_types::UnixTime;
+use tercel::session::{ClientSession, ClientSessionKey, ClientSessionStore};
+use zeroize::Zeroizing;
+
+use super::Ssl;
+use super::state::Side;
+use crate::session::{self, Session};
+use crate::settings::callbacks::SslPointer;
+
+/// The name and the bytes of a session that a server made for its cache.
+pub(crate) type MadeSession = (Vec<u8>, Zeroizing<Vec<u8>>);
+
+/// What one step left.
+#[derive(Default)]
+struct Tapped {
+    key_log: Vec<String>,
+    sessions: Vec<(ClientSession, UnixTime)>,
+    server_sessions: Vec<MadeSession>,
+}
+
+thread_local! {
+    static TAPPED: RefCell<Tapped> = RefCell::default();
+    /// The connection of the step that this thread runs.
+    static CURRENT: Cell<*const Ssl> = const { Cell::new(core::ptr::null()) };
+}
+
+/// A step of a connection, which ends when this value is dropped.
+pub(crate) struct Step<'a> {
+    outer: *const Ssl,
+    _ssl: PhantomData<&'a Ssl>,
+}
+
+/// Begins a step of this connection.
+pub(crate) fn begin(ssl: &Ssl) -> Step<'_> {
+    TAPPED.take();
+    crate::tickets::set_verification(ssl.verify_result.get());
+    Step { outer: CURRENT.replace(ssl), _ssl: PhantomData }
+}
+
+impl Drop for Step<'_> {
+    fn drop(&mut self) {
+        CURRENT.set(self.outer);
+    }
+}
+
+/// Calls `body` with the connection of the step that this thread runs. `None` outside of a step.
+pub(crate) fn with_current<T>(body: impl FnOnce(&Ssl) -> T) -> Option<T> {
+    let ssl = CURRENT.get();
+    // SAFETY: the pointer is NULL, or from a reference that lives as long as the step, which
+    // restores the pointer of the outer step when it ends.
+    unsafe { ssl.as_ref() }.map(body)
+}
+
+/// Adds a session that a server made for its cache.
+pub(crate) fn add_server_session(id: &[u8], core: &[u8]) {
+    let session = (id.to_vec(), Zeroizing::new(core.to_vec()));
+    TAPPED.with_borrow_mut(|tapped| tapped.server_sessions.push(session));
+}
+
+/// The key log of configurations whose context has a function for it.
+pub(crate) struct TapKeyLog;
+
+impl KeyLog for TapKeyLog {
+    fn log(&self, label: &str, client_random: &[u8; 32], secret: &[u8]) {
+        let line = format!("{label} {} {}", hex(client_random), hex(secret));
+        TAPPED.with_borrow_mut(|tapped| tapped.key_log.push(line));
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use core::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The session store of clients' configurations.
+pub(crate) struct TapStore;
+
+impl ClientSessionStore for TapStore {
+    fn put(&self, key: &ClientSessionKey, bytes: Vec<u8>, expires: UnixTime) {
+        let bytes = Zeroizing::new(bytes);
+        if let Some(session) = ClientSession::from_bytes(&bytes) {
+            self.put_session(key, session, expires);
+        }
+    }
+
+    fn take(&self, _: &ClientSessionKey, _: UnixTime) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn put_session(&self, _: &ClientSessionKey, session: ClientSession, expires: UnixTime) {
+        TAPPED.with_borrow_mut(|tapped| tapped.sessions.push((session, expires)));
+    }
+}
+
+impl Ssl {
+    /// Passes on what the last step left.
+    pub(crate) fn deliver_tapped(&self) {
+        let tapped = TAPPED.take();
+        self.deliver_key_log(&tapped.key_log);
+        for (session, expires) in tapped.sessions {
+            self.deliver_session(&session, expires);
+        }
+        self.made.borrow_mut().extend(tapped.server_sessions);
+    }
+
+    fn deliver_key_log(&self, lines: &[String]) {
+        let Some(function) = self.context().settings().callbacks.key_log else { return };
+        for line in lines {
+            let Ok(line) = CString::new(line.as_str()) else { continue };
+            // SAFETY: the program set this function for these arguments. No cell is borrowed.
+            self.outside(|| unsafe { function(self.address(), line.as_ptr()) });
+        }
+    }
+
+    /// A client received a session: it becomes the connection's, and is passed to the program.
+    fn deliver_session(&self, session: &ClientSession, expires: UnixTime) {
+        let Some(core) = session.to_bytes() else { return };
+        let mut fields = match &*self.session.borrow() {
+            Some(known) => known.fields().clone(),
+            None => session::Fields::default(),
+        };
+        let now = session::now();
+        fields.time = now;
+        let hint = i64::try_from(expires.as_secs()).unwrap_or(i64::MAX).saturating_sub(now);
+        // The second in which the session was made may have ended.
+        let own = self.settings().session_timeout;
+        fields.timeout = if hint.saturating_add(1) >= own { own } else { hint };
+        fields.lifetime_hint = hint.max(1).unsigned_abs();
+        fields.has_ticket = true;
+        fields.id = crate::objects::digest::sha256(&core).to_vec();
+        fields.core = Zeroizing::new(core);
+        fields.verify_result = self.verify_result.get();
+        let session = Session::new(fields);
+        self.session.replace(Some(Arc::clone(&session)));
+        self.offer_new_session(session);
+    }
+
+    /// Passes the sessions that a server made for its cache to the program, after the handshake.
+    pub(crate) fn deliver_made(&self, fields: &session::Fields) {
+        let made = self.made.take();
+        for (id, core) in made {
+            let session = Session::new(session::Fields { id, core, ..fields.clone() });
+            self.session.replace(Some(Arc::clone(&session)));
+            self.offer_new_session(session);
+        }
+    }
+
+    /// Passes a new session to the program's function, which keeps it if it returns 1.
+    pub(crate) fn offer_new_session(&self, session: Arc<Session>) {
+        let context = &self.session_context;
+        let mode = context.cache_mode.load(core::sync::atomic::Ordering::Relaxed);
+        let wanted = if self.side.get() == Some(Side::Server) { 2 } else { 1 };
+        let Some(function) = context.settings().callbacks.new_session else { return };
+        if mode & wanted == 0 {
+            return;
+        }
+        let pointer = crate::entry::give(session);
+        // SAFETY: the program set this function for these arguments; it receives a reference.
+        let kept =
+            self.outside(|| unsafe { function(self.address() as SslPointer, pointer.cast()) });
+        if kept == 0 {
+            // SAFETY: the program did not keep the reference.
+            drop(unsafe { crate::entry::take::<Session>(pointer) });
+        }
+    }
+}

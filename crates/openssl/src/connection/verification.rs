@@ -1,0 +1,160 @@
+//! The verification of the peer's chain by libcrypto: with the store, the parameters, the callback
+//! and the revocation lists of the program.
+
+use core::ffi::{c_int, c_long};
+use std::sync::OnceLock;
+
+use tercel::Answer;
+use tercel::certificates::PeerIdentity;
+use tercel::pki::{Refusal, RefusalReason};
+use tercel::questions::VerifyPeerQuestion;
+
+use super::Ssl;
+use super::state::Side;
+use crate::errors;
+use crate::objects::certificate::Certificate;
+use crate::objects::list::{self, Certificates};
+use crate::objects::store::Verification;
+use crate::session::parse_chain;
+use crate::settings::options::VERIFY_PEER;
+use crate::sys::crypto::{CRYPTO_get_ex_new_index, EX_INDEX_X509_STORE_CTX};
+use crate::sys::x509::{
+    V_ERR_UNSPECIFIED, V_OK, X509_STORE_CTX_get_error, X509_STORE_CTX_get0_param,
+    X509_STORE_CTX_get1_chain, X509_STORE_CTX_init, X509_STORE_CTX_new, X509_STORE_CTX_set_default,
+    X509_STORE_CTX_set_ex_data, X509_STORE_CTX_set_verify_cb, X509_VERIFY_PARAM_set_auth_level,
+    X509_VERIFY_PARAM_set1, X509_verify_cert,
+};
+
+/// The index under which a verification refers to its connection.
+pub(crate) fn ex_index() -> c_int {
+    static INDEX: OnceLock<c_int> = OnceLock::new();
+    let none = core::ptr::null();
+    *INDEX.get_or_init(|| {
+        // SAFETY: no functions are registered, so nothing is called.
+        unsafe {
+            let argument = core::ptr::null_mut();
+            CRYPTO_get_ex_new_index(EX_INDEX_X509_STORE_CTX, 0, argument, none, none, none)
+        }
+    })
+}
+
+impl Ssl {
+    /// Answers the question whether the peer is trusted.
+    pub(crate) fn answer_verify(&self, question: &VerifyPeerQuestion) -> Answer {
+        question.answer(self.check_peer(&question.identity()))
+    }
+
+    /// Verifies the peer's chain, and remembers the result and the chain that was built.
+    pub(crate) fn check_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
+        let refuse = |alert| identity.refusal(RefusalReason::ByVerifier { alert });
+        if let Some(staple) =
+            identity.ocsp_response.filter(|_| self.side.get() == Some(Side::Client))
+        {
+            self.status_response.replace(Some(staple.to_vec()));
+        }
+        let chain = parse_chain(identity.chain);
+        if chain.is_empty() {
+            return Err(Box::new(identity.refusal(RefusalReason::BadEncoding)));
+        }
+        self.peer_chain.replace(chain.clone());
+        self.lent.peer_chain.replace(None);
+        self.lent.verified_chain.replace(None);
+        let trusted = errors::without_errors(|| self.verify_chain(&chain)).unwrap_or(false);
+        if !trusted && self.settings().verify_mode & VERIFY_PEER != 0 {
+            let result = self.verify_result.get();
+            let refusal = refuse(alert_of(result)).with_explanation(verify_text(result));
+            return Err(Box::new(refusal));
+        }
+        self.check_status().map_err(|alert| Box::new(refuse(alert)))
+    }
+
+    /// Whether libcrypto, or the program's function in its place, trusts the chain. `None` if
+    /// memory is short.
+    fn verify_chain(&self, chain: &[Certificate]) -> Option<bool> {
+        let settings = self.settings();
+        let store = settings.verify_store.clone().unwrap_or_else(|| self.context().store());
+        let leaf = chain.first()?;
+        let untrusted = Certificates::of(chain)?;
+        let purpose = match self.side.get() {
+            Some(Side::Server) => c"ssl_client",
+            _ => c"ssl_server",
+        };
+        let whole = settings.callbacks.verify_chain;
+        self.verify_result.set(c_long::from(V_ERR_UNSPECIFIED));
+        // SAFETY: all objects exist until the end of the verification. The program's functions are
+        // called with no cell borrowed.
+        unsafe {
+            let verification = Verification::from_raw(X509_STORE_CTX_new())?;
+            let context = verification.as_ptr();
+            if X509_STORE_CTX_init(context, store.as_ptr(), leaf.as_ptr(), untrusted.as_ptr()) != 1
+            {
+                return None;
+            }
+            let param = X509_STORE_CTX_get0_param(context);
+            X509_VERIFY_PARAM_set_auth_level(param, settings.security_level);
+            X509_STORE_CTX_set_ex_data(context, ex_index(), self.address());
+            X509_STORE_CTX_set_default(context, purpose.as_ptr());
+            X509_VERIFY_PARAM_set1(param, self.parameters.as_ptr());
+            if settings.callbacks.verify.is_some() {
+                X509_STORE_CTX_set_verify_cb(context, settings.callbacks.verify);
+            }
+            let result = self.outside(|| match whole.function {
+                Some(function) => function(context, whole.argument),
+                None => X509_verify_cert(context),
+            });
+            self.verify_result.set(X509_STORE_CTX_get_error(context).into());
+            let found = Certificates::from_raw(X509_STORE_CTX_get1_chain(context));
+            let found = found.map(|found| list::certificates(found.as_ptr()));
+            self.verified_chain.replace(found.unwrap_or_default());
+            Some(result > 0)
+        }
+    }
+
+    /// Calls the program's function that checks the certificate status, on a client that requested
+    /// it. The error is the alert.
+    fn check_status(&self) -> Result<(), u8> {
+        const BAD_CERTIFICATE_STATUS_RESPONSE: u8 = 113;
+        let callback = self.context().settings().callbacks.status;
+        let requested = self.side.get() == Some(Side::Client) && self.settings().status_type == 1;
+        let Some(function) = callback.function.filter(|_| requested) else { return Ok(()) };
+        // SAFETY: the program set this function for these arguments. No cell is borrowed.
+        match self.outside(|| unsafe { function(self.address(), callback.argument) }) {
+            1.. => Ok(()),
+            0 => Err(BAD_CERTIFICATE_STATUS_RESPONSE),
+            _ => Err(super::alerts::INTERNAL_ERROR),
+        }
+    }
+}
+
+/// The text of a result of verification.
+fn verify_text(result: c_long) -> String {
+    // SAFETY: the function returns a static text for each number.
+    let text = unsafe { crate::sys::x509::X509_verify_cert_error_string(result) };
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: as above; the text ends with a NUL.
+    unsafe { core::ffi::CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// The alert for a result of verification (`x509_vfy.h`).
+fn alert_of(result: c_long) -> u8 {
+    const BAD_CERTIFICATE: u8 = 42;
+    const UNSUPPORTED_CERTIFICATE: u8 = 43;
+    const CERTIFICATE_REVOKED: u8 = 44;
+    const CERTIFICATE_EXPIRED: u8 = 45;
+    const CERTIFICATE_UNKNOWN: u8 = 46;
+    const UNKNOWN_CA: u8 = 48;
+    const HANDSHAKE_FAILURE: u8 = 40;
+    match result {
+        V_OK => CERTIFICATE_UNKNOWN,
+        2 | 18 | 19 | 20 | 21 | 22 | 24 | 33 | 3 => UNKNOWN_CA,
+        9 | 10 | 12 => CERTIFICATE_EXPIRED,
+        23 => CERTIFICATE_REVOKED,
+        26 => UNSUPPORTED_CERTIFICATE,
+        4..=8 | 11 | 13..=16 | 27 | 28 | 62..=68 => BAD_CERTIFICATE,
+        50 => HANDSHAKE_FAILURE,
+        1 | 17 => CERTIFICATE_UNKNOWN,
+        _ => CERTIFICATE_UNKNOWN,
+    }
+}

@@ -1,0 +1,167 @@
+//! Sending: `SSL_write`, and the bytes that wait for the BIO.
+
+use super::Ssl;
+use super::pump::Moved;
+use super::state::Want;
+use crate::errors::{self, reasons};
+use crate::settings::options::{
+    MODE_ACCEPT_MOVING_WRITE_BUFFER, MODE_ENABLE_PARTIAL_WRITE, SENT_SHUTDOWN,
+};
+
+/// The most plaintext that is sealed before it is written.
+const PIECE: usize = 1 << 16;
+
+/// Records that are sealed and not written, and the write of the program that they belong to.
+#[derive(Default)]
+pub(crate) struct Unsent {
+    bytes: Vec<u8>,
+    start: usize,
+    write: Option<Write>,
+}
+
+/// A write that a blocked BIO interrupted. The program has to repeat it.
+#[derive(Clone, Copy)]
+struct Write {
+    address: usize,
+    length: usize,
+    /// The plaintext that is written, and that is sealed but not written.
+    written: usize,
+    sealed: usize,
+}
+
+impl Unsent {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.start == self.bytes.len()
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(self.start..).unwrap_or_default()
+    }
+
+    pub(crate) fn sent(&mut self, count: usize) {
+        self.start = self.start.saturating_add(count).min(self.bytes.len());
+        if self.is_empty() {
+            self.bytes.clear();
+            self.start = 0;
+        }
+    }
+
+    /// Moves the bytes of `other` to the end of these.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        self.bytes.extend_from_slice(other.bytes());
+        other.bytes.clear();
+        other.start = 0;
+        self.write = self.write.or(other.write.take());
+    }
+
+    /// The buffer that messages of the protocol are appended to.
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Frees the memory if nothing waits.
+    pub(crate) fn release(&mut self) {
+        if self.is_empty() {
+            self.bytes = Vec::new();
+            self.start = 0;
+        }
+    }
+}
+
+/// The result of `SSL_write` and `SSL_read`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transfer {
+    /// As many bytes.
+    Bytes(usize),
+    /// `SSL_get_error` says what the operation waits for, or why it failed.
+    Stopped,
+    /// The end of the peer's data, or of the transport.
+    End,
+}
+
+impl Ssl {
+    /// Encrypts and sends data. A blocked write has to be repeated with the same data.
+    pub(crate) fn write(&self, data: &[u8]) -> Transfer {
+        self.want.set(Want::Nothing);
+        if self.shutdown.get() & SENT_SHUTDOWN != 0 {
+            errors::push(reasons::PROTOCOL_IS_SHUTDOWN);
+            return Transfer::Stopped;
+        }
+        if !self.is_connected() {
+            let result = self.as_reader(|| self.do_handshake()).unwrap_or(-1);
+            if result <= 0 {
+                return if result == 0 { Transfer::End } else { Transfer::Stopped };
+            }
+        }
+        let settings = self.settings();
+        let may_be_partial = settings.mode & MODE_ENABLE_PARTIAL_WRITE != 0;
+        let Ok(mut write) = self.continued(data, settings.mode) else { return Transfer::Stopped };
+        loop {
+            match self.send(false) {
+                Moved::Done => {}
+                Moved::Blocked => {
+                    self.unsent.borrow_mut().write = Some(write);
+                    return Transfer::Stopped;
+                }
+                _ => return Transfer::Stopped,
+            }
+            write.written = write.written.saturating_add(write.sealed);
+            write.sealed = 0;
+            if write.written == data.len() || (may_be_partial && write.written > 0) {
+                return Transfer::Bytes(write.written);
+            }
+            let rest = data.get(write.written..).unwrap_or_default();
+            let piece = rest.get(..PIECE).unwrap_or(rest);
+            match self.seal(piece) {
+                Some(()) => write.sealed = piece.len(),
+                None => return Transfer::Stopped,
+            }
+        }
+    }
+
+    /// The write that this call continues, or a new one. An error if the program did not repeat the
+    /// blocked one.
+    fn continued(&self, data: &[u8], mode: u32) -> Result<Write, ()> {
+        let address = data.as_ptr().addr();
+        let new = Write { address, length: data.len(), written: 0, sealed: 0 };
+        let Some(blocked) = self.unsent.borrow_mut().write.take() else { return Ok(new) };
+        let moved = blocked.address != address && mode & MODE_ACCEPT_MOVING_WRITE_BUFFER == 0;
+        if moved || data.len() < blocked.length {
+            // The blocked write remains, so that the program can still repeat it.
+            self.unsent.borrow_mut().write = Some(blocked);
+            errors::push(reasons::BAD_WRITE_RETRY);
+            return Err(());
+        }
+        Ok(Write { address, length: data.len(), ..blocked })
+    }
+
+    /// Seals data after the bytes that wait. If that fails, an error is in the queue.
+    fn seal(&self, data: &[u8]) -> Option<()> {
+        let mut unsent = self.unsent.take();
+        let sealed =
+            self.with_connection(|connection| connection.sender.seal_to(data, unsent.buffer()));
+        self.unsent.replace(unsent);
+        match sealed {
+            Some(Ok(())) => Some(()),
+            Some(Err(error)) => {
+                self.fail(error);
+                None
+            }
+            None => None,
+        }
+    }
+
+    /// Appends messages that the receiving side asks for, such as an answer to a key update or an
+    /// alert, and writes what the BIO accepts. The rest is written before the next data.
+    pub(crate) fn send_control(&self) {
+        let mut unsent = self.unsent.take();
+        // An error of the sender is reported by the next write.
+        let _ = self.with_connection(|connection| connection.sender.control(unsent.buffer()));
+        self.unsent.replace(unsent);
+        let want = self.want.get();
+        if !self.unsent.borrow().is_empty() {
+            self.send(false);
+        }
+        self.want.set(want);
+    }
+}

@@ -1,0 +1,91 @@
+//! SSL_CTX: the settings that connections share, and what belongs to all of them.
+
+pub(crate) mod counters;
+pub(crate) mod files;
+
+use core::ffi::c_void;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use crate::entry::Object;
+use crate::method::Method;
+use crate::objects::cipher_list::LentCiphers;
+use crate::objects::ex_data::ExData;
+use crate::objects::list::LentNames;
+use crate::objects::store::{Parameters, Store};
+use crate::settings::Settings;
+use crate::sys::crypto::EX_INDEX_SSL_CTX;
+use crate::tickets::ContextTickets;
+use counters::Counters;
+
+/// A context.
+pub(crate) struct Context {
+    settings: RwLock<Arc<Settings>>,
+    store: Mutex<Store>,
+    pub(crate) parameters: Parameters,
+    pub(crate) ex_data: ExData,
+    pub(crate) counters: Counters,
+    pub(crate) ciphers: LentCiphers,
+    pub(crate) names: LentNames,
+    pub(crate) tickets: ContextTickets,
+    /// The mode and size of the session cache (`SSL_CTX_set_session_cache_mode`).
+    pub(crate) cache_mode: core::sync::atomic::AtomicU32,
+    pub(crate) cache_size: core::sync::atomic::AtomicI64,
+}
+
+impl Object for Context {}
+
+impl Context {
+    /// A new context. `None` if memory is short.
+    pub(crate) fn new(method: &'static Method) -> Option<Arc<Self>> {
+        let context = Arc::new(Self {
+            settings: RwLock::new(Arc::new(Settings::new(method))),
+            store: Mutex::new(Store::new()?),
+            parameters: Parameters::new()?,
+            ex_data: ExData::new(EX_INDEX_SSL_CTX),
+            counters: Counters::default(),
+            ciphers: LentCiphers::default(),
+            names: LentNames::default(),
+            tickets: ContextTickets::new()?,
+            cache_mode: SESS_CACHE_SERVER.into(),
+            cache_size: DEFAULT_CACHE_SIZE.into(),
+        });
+        context.ex_data.attach(context.address());
+        Some(context)
+    }
+
+    /// The address by which programs know the context.
+    pub(crate) fn address(self: &Arc<Self>) -> *mut c_void {
+        Arc::as_ptr(self).cast_mut().cast()
+    }
+
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Changes the settings. No function of the program is called meanwhile.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Settings) -> T) -> T {
+        let mut settings = self.settings.write().unwrap_or_else(PoisonError::into_inner);
+        // Configurations that were made from the old settings are discarded.
+        let settings = Arc::make_mut(&mut settings);
+        settings.compiled = crate::settings::Compiled::default();
+        change(settings)
+    }
+
+    pub(crate) fn store(&self) -> Store {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_store(&self, store: Store) {
+        *self.store.lock().unwrap_or_else(PoisonError::into_inner) = store;
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        let address: *mut Self = self;
+        self.ex_data.detach(address.cast());
+    }
+}
+
+pub(crate) const SESS_CACHE_SERVER: u32 = 2;
+const DEFAULT_CACHE_SIZE: i64 = 20480;

@@ -1,0 +1,169 @@
+//! SSL_CTX: creation, references, data, and simple settings.
+
+use core::ffi::{c_char, c_int, c_long, c_uchar, c_uint, c_void};
+use std::sync::Arc;
+
+use super::{FAIL, OK, bytes, text};
+use crate::ciphers::string;
+use crate::context::Context;
+use crate::entry::{functions, give, take};
+use crate::errors::{self, reasons};
+use crate::method::Method;
+use crate::settings::options::SENT_SHUTDOWN;
+
+const NULL: *mut Context = core::ptr::null_mut();
+
+functions! {
+    fn SSL_CTX_new(; method: *const Method) -> *mut Context = NULL => {
+        new(method)
+    }
+    fn SSL_CTX_new_ex(; _library: *mut c_void, _query: *const c_char, method: *const Method)
+        -> *mut Context = NULL => {
+        new(method)
+    }
+    fn SSL_CTX_up_ref(context: &Context;) -> c_int = FAIL => {
+        let _reference = give(Arc::clone(context));
+        OK
+    }
+    fn SSL_CTX_free(; context: *mut Context) -> () = () => {
+        // SAFETY: the caller's duty.
+        drop(unsafe { take(context) });
+    }
+    fn SSL_CTX_set_ex_data(context: &Context; index: c_int, value: *mut c_void) -> c_int = FAIL => {
+        context.ex_data.set(index, value)
+    }
+    fn SSL_CTX_get_ex_data(context: &Context; index: c_int) -> *mut c_void = core::ptr::null_mut() => {
+        context.ex_data.get(index)
+    }
+    fn SSL_CTX_get_ssl_method(context: &Context;) -> *const Method = core::ptr::null() => {
+        core::ptr::from_ref(context.settings().method)
+    }
+    fn SSL_CTX_set_ssl_version(context: &Context; method: *const Method) -> c_int = FAIL => {
+        let Some(method) = known_method(method) else { return FAIL };
+        context.change(|settings| {
+            settings.method = method;
+            (settings.min_version, settings.max_version) = (method.version, method.version);
+        });
+        OK
+    }
+    fn SSL_CTX_set_options(context: &Context; options: u64) -> u64 = 0 => {
+        context.change(|settings| {
+            settings.options |= options;
+            settings.options
+        })
+    }
+    fn SSL_CTX_clear_options(context: &Context; options: u64) -> u64 = 0 => {
+        context.change(|settings| {
+            settings.options &= !options;
+            settings.options
+        })
+    }
+    fn SSL_CTX_get_options(context: &Context;) -> u64 = 0 => {
+        context.settings().options
+    }
+    fn SSL_CTX_set_cipher_list(context: &Context; list: *const c_char) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let list = unsafe { text(list) }.and_then(|list| list.to_str().ok());
+        let Some(selected) = list.and_then(string::select) else {
+            errors::push(reasons::NO_CIPHER_MATCH);
+            return FAIL;
+        };
+        context.change(|settings| {
+            settings.suites12 = selected.suites;
+            settings.security_level = selected.security_level.unwrap_or(settings.security_level);
+        });
+        OK
+    }
+    fn SSL_CTX_set_ciphersuites(context: &Context; list: *const c_char) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let list = unsafe { text(list) }.and_then(|list| list.to_str().ok());
+        let Some(suites) = list.and_then(string::select_tls13) else {
+            errors::push(reasons::NO_CIPHER_MATCH);
+            return FAIL;
+        };
+        context.change(|settings| settings.suites13 = suites);
+        OK
+    }
+    fn SSL_CTX_set_alpn_protos(context: &Context; list: *const c_uchar, length: c_uint)
+        -> c_int = 1 => {
+        // SAFETY: the caller's duty.
+        let list = unsafe { bytes(list, length) };
+        // This function returns 0 for success.
+        let Some(names) = super::names::parse(list) else { return 1 };
+        let names = names.into_iter().map(<[u8]>::to_vec).collect();
+        context.change(|settings| settings.protocols = names);
+        0
+    }
+    fn SSL_CTX_set_num_tickets(context: &Context; count: usize) -> c_int = FAIL => {
+        context.change(|settings| settings.tickets = count);
+        OK
+    }
+    fn SSL_CTX_get_num_tickets(context: &Context;) -> usize = 0 => {
+        context.settings().tickets
+    }
+    fn SSL_CTX_set_post_handshake_auth(context: &Context; on: c_int) -> () = () => {
+        context.change(|settings| settings.post_handshake_auth = on != 0);
+    }
+    fn SSL_CTX_set_quiet_shutdown(context: &Context; on: c_int) -> () = () => {
+        context.change(|settings| settings.quiet_shutdown = on != 0);
+    }
+    fn SSL_CTX_get_quiet_shutdown(context: &Context;) -> c_int = 0 => {
+        c_int::from(context.settings().quiet_shutdown) * SENT_SHUTDOWN
+    }
+    fn SSL_CTX_set_timeout(context: &Context; seconds: c_long) -> c_long = 0 => {
+        context.change(|settings| core::mem::replace(&mut settings.session_timeout, seconds))
+    }
+    fn SSL_CTX_get_timeout(context: &Context;) -> c_long = 0 => {
+        context.settings().session_timeout
+    }
+    fn SSL_CTX_set_session_id_context(context: &Context; id: *const c_uchar, length: c_uint)
+        -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let id = unsafe { bytes(id, length) };
+        if id.len() > 32 {
+            errors::push(reasons::SSL_SESSION_ID_CONTEXT_TOO_LONG);
+            return FAIL;
+        }
+        context.change(|settings| settings.session_context = id.to_vec());
+        OK
+    }
+    fn SSL_CTX_set_security_level(context: &Context; level: c_int) -> () = () => {
+        context.change(|settings| settings.security_level = level);
+    }
+    fn SSL_CTX_get_security_level(context: &Context;) -> c_int = 0 => {
+        context.settings().security_level
+    }
+    fn SSL_CTX_set_max_early_data(context: &Context; bytes: u32) -> c_int = FAIL => {
+        context.change(|settings| settings.max_early_data = bytes);
+        OK
+    }
+    fn SSL_CTX_get_max_early_data(context: &Context;) -> u32 = 0 => {
+        context.settings().max_early_data
+    }
+    fn SSL_CTX_get_ciphers(context: &Context;) -> *mut crate::sys::stack::Stack = core::ptr::null_mut() => {
+        let settings = context.settings();
+        context.ciphers.lend(settings.suites13.iter().chain(&settings.suites12).copied())
+    }
+}
+
+fn new(method: *const Method) -> *mut Context {
+    errors::load_texts();
+    let Some(method) = known_method(method) else { return NULL };
+    match Context::new(method) {
+        Some(context) => give(context),
+        None => {
+            errors::push_internal();
+            NULL
+        }
+    }
+}
+
+/// The static object of a method's pointer. An error is in the queue for NULL.
+fn known_method(method: *const Method) -> Option<&'static Method> {
+    if method.is_null() {
+        errors::push(reasons::NULL_SSL_METHOD_PASSED);
+        return None;
+    }
+    // SAFETY: methods are static objects of this library; see the caller's duty.
+    Some(unsafe { &*method })
+}

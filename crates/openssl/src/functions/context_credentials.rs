@@ -1,0 +1,249 @@
+//! SSL_CTX: certificates and private keys.
+
+use core::ffi::{c_char, c_int, c_long, c_uchar, c_void};
+use core::ptr;
+
+use super::{FAIL, OK, bytes, text};
+use crate::context::Context;
+use crate::context::files::{read_certificate, read_chain, read_key};
+use crate::entry::functions;
+use crate::errors::{self, reasons};
+use crate::objects::certificate::Certificate;
+use crate::objects::key::Key;
+use crate::objects::list;
+use crate::settings::Settings;
+use crate::sys::evp::{EVP_PKEY, EVP_PKEY_get_base_id, d2i_AutoPrivateKey};
+use crate::sys::stack::Stack;
+use crate::sys::x509::X509;
+
+functions! {
+    fn SSL_CTX_use_certificate(context: &Context; certificate: *mut X509) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        match unsafe { Certificate::share(certificate) } {
+            Some(certificate) => context.change(|settings| use_certificate(settings, certificate)),
+            None => {
+                errors::push_null();
+                FAIL
+            }
+        }
+    }
+    fn SSL_CTX_use_certificate_ASN1(context: &Context; length: c_int, der: *const c_uchar)
+        -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        match Certificate::from_der(unsafe { bytes(der, length) }) {
+            Some(certificate) => context.change(|settings| use_certificate(settings, certificate)),
+            None => FAIL,
+        }
+    }
+    fn SSL_CTX_use_certificate_file(context: &Context; file: *const c_char, kind: c_int)
+        -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let Some(file) = (unsafe { text(file) }) else { return FAIL };
+        let password = context.settings().callbacks.password;
+        match read_certificate(file, kind, password) {
+            Some(certificate) => context.change(|settings| use_certificate(settings, certificate)),
+            None => FAIL,
+        }
+    }
+    fn SSL_CTX_use_certificate_chain_file(context: &Context; file: *const c_char)
+        -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let Some(file) = (unsafe { text(file) }) else { return FAIL };
+        let password = context.settings().callbacks.password;
+        let Some((leaf, chain)) = read_chain(file, password) else { return FAIL };
+        context.change(|settings| use_chain(settings, leaf, chain))
+    }
+    fn SSL_CTX_use_PrivateKey(context: &Context; key: *mut EVP_PKEY) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        match unsafe { Key::share(key) } {
+            Some(key) => context.change(|settings| use_key(settings, key)),
+            None => {
+                errors::push_null();
+                FAIL
+            }
+        }
+    }
+    fn SSL_CTX_use_PrivateKey_ASN1(context: &Context; _kind: c_int, der: *const c_uchar, length: c_long)
+        -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        match unsafe { key_of(der, length) } {
+            Some(key) => context.change(|settings| use_key(settings, key)),
+            None => FAIL,
+        }
+    }
+    fn SSL_CTX_use_PrivateKey_file(context: &Context; file: *const c_char, kind: c_int)
+        -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let Some(file) = (unsafe { text(file) }) else { return FAIL };
+        let password = context.settings().callbacks.password;
+        match read_key(file, kind, password) {
+            Some(key) => context.change(|settings| use_key(settings, key)),
+            None => FAIL,
+        }
+    }
+    fn SSL_CTX_use_RSAPrivateKey_file(context: &Context; file: *const c_char, kind: c_int)
+        -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let Some(file) = (unsafe { text(file) }) else { return FAIL };
+        let password = context.settings().callbacks.password;
+        match read_key(file, kind, password) {
+            Some(key) => context.change(|settings| use_key(settings, key)),
+            None => FAIL,
+        }
+    }
+    fn SSL_CTX_use_cert_and_key(context: &Context;
+        certificate: *mut X509, key: *mut EVP_PKEY, chain: *mut Stack, _override: c_int,
+    ) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let (certificate, key, chain) = unsafe {
+            (Certificate::share(certificate), Key::share(key), list::certificates(chain))
+        };
+        let Some(certificate) = certificate else { return FAIL };
+        context.change(|settings| use_all(settings, certificate, key, chain))
+    }
+    fn SSL_CTX_check_private_key(context: &Context;) -> c_int = FAIL => {
+        check_key(&context.settings())
+    }
+    fn SSL_CTX_get0_certificate(context: &Context;) -> *mut X509 = ptr::null_mut() => {
+        current_certificate(&context.settings())
+    }
+    fn SSL_CTX_get0_privatekey(context: &Context;) -> *mut EVP_PKEY = ptr::null_mut() => {
+        current_key(&context.settings())
+    }
+    fn SSL_CTX_set_default_passwd_cb(context: &Context;
+        callback: crate::sys::x509::PasswordCallback) -> () = () => {
+        context.change(|settings| settings.callbacks.password.function = callback);
+    }
+    fn SSL_CTX_set_default_passwd_cb_userdata(context: &Context; argument: *mut c_void) -> () = () => {
+        context.change(|settings| settings.callbacks.password.argument = argument);
+    }
+    fn SSL_CTX_get_default_passwd_cb(context: &Context;)
+        -> crate::sys::x509::PasswordCallback = None => {
+        context.settings().callbacks.password.function
+    }
+    fn SSL_CTX_get_default_passwd_cb_userdata(context: &Context;) -> *mut c_void = ptr::null_mut() => {
+        context.settings().callbacks.password.argument
+    }
+    /// Static Diffie-Hellman parameters are accepted and not used.
+    fn SSL_CTX_set0_tmp_dh_pkey(context: &Context; parameters: *mut EVP_PKEY) -> c_int = FAIL => {
+        // SAFETY: the caller passes its reference on.
+        drop(unsafe { Key::from_raw(parameters) });
+        OK
+    }
+}
+
+/// Sets a certificate, which becomes the current one. A key of another certificate is removed.
+pub(super) fn use_certificate(settings: &mut Settings, certificate: Certificate) -> c_int {
+    let identity = settings.identity_for(certificate.key_type());
+    let fits = |key: &Key| errors::without_errors(|| certificate.has_key(key));
+    if identity.key.as_ref().is_some_and(|key| !fits(key)) {
+        identity.key = None;
+    }
+    identity.certificate = Some(certificate);
+    OK
+}
+
+/// Sets a certificate and its chain.
+pub(super) fn use_chain(
+    settings: &mut Settings,
+    leaf: Certificate,
+    chain: Vec<Certificate>,
+) -> c_int {
+    use_certificate(settings, leaf);
+    let current = settings.current;
+    if let Some(identity) = settings.identities.get_mut(current) {
+        identity.changed().chain = Some(chain).filter(|chain| !chain.is_empty());
+    }
+    OK
+}
+
+/// Sets a private key. It has to belong to the certificate of its type, if there is one.
+pub(super) fn use_key(settings: &mut Settings, key: Key) -> c_int {
+    // SAFETY: the key exists.
+    let key_type = unsafe { EVP_PKEY_get_base_id(key.as_ptr()) };
+    let known = settings.identities.iter().find(|identity| identity.key_type == key_type);
+    let certificate = known.and_then(|identity| identity.certificate.clone());
+    if certificate.is_some_and(|certificate| !certificate.has_key(&key)) {
+        return FAIL;
+    }
+    settings.identity_for(key_type).key = Some(key);
+    OK
+}
+
+pub(super) fn use_all(
+    settings: &mut Settings,
+    certificate: Certificate,
+    key: Option<Key>,
+    chain: Vec<Certificate>,
+) -> c_int {
+    if key.as_ref().is_some_and(|key| !certificate.has_key(key)) {
+        return FAIL;
+    }
+    use_chain(settings, certificate, chain);
+    key.map_or(OK, |key| use_key(settings, key))
+}
+
+/// Whether the current key belongs to the current certificate.
+pub(super) fn check_key(settings: &Settings) -> c_int {
+    let identity = settings.identity();
+    let Some(certificate) = identity.and_then(|identity| identity.certificate.as_ref()) else {
+        errors::push(reasons::NO_CERTIFICATE_ASSIGNED);
+        return FAIL;
+    };
+    let Some(key) = identity.and_then(|identity| identity.key.as_ref()) else {
+        errors::push(reasons::NO_PRIVATE_KEY_ASSIGNED);
+        return FAIL;
+    };
+    c_int::from(certificate.has_key(key))
+}
+
+/// The current certificate, without a reference of the program's own.
+pub(super) fn current_certificate(settings: &Settings) -> *mut X509 {
+    let certificate = settings.identity().and_then(|identity| identity.certificate.as_ref());
+    certificate.map_or(ptr::null_mut(), Certificate::as_ptr)
+}
+
+pub(super) fn current_key(settings: &Settings) -> *mut EVP_PKEY {
+    let key = settings.identity().and_then(|identity| identity.key.as_ref());
+    key.map_or(ptr::null_mut(), Key::as_ptr)
+}
+
+/// A private key in DER. If it is malformed, an error is in the queue.
+///
+/// # Safety
+/// The caller's duty for `der` and `length`.
+pub(super) unsafe fn key_of(der: *const c_uchar, length: c_long) -> Option<Key> {
+    let mut start = der;
+    // SAFETY: as this function's contract. A new key is returned, or NULL.
+    unsafe { Key::from_raw(d2i_AutoPrivateKey(ptr::null_mut(), &raw mut start, length)) }
+}
+
+/// Adds a certificate to the chain of the current certificate.
+pub(super) fn add_to_chain(settings: &mut Settings, certificate: Certificate) -> c_int {
+    let current = settings.current;
+    match settings.identities.get_mut(current) {
+        Some(identity) => {
+            identity.changed().chain.get_or_insert_default().push(certificate);
+            OK
+        }
+        None => {
+            errors::push(reasons::NO_CERTIFICATE_SET);
+            FAIL
+        }
+    }
+}
+
+/// Sets the chain of the current certificate.
+pub(super) fn set_chain(settings: &mut Settings, chain: Option<Vec<Certificate>>) -> c_int {
+    let current = settings.current;
+    match settings.identities.get_mut(current) {
+        Some(identity) => {
+            identity.changed().chain = chain;
+            OK
+        }
+        None => {
+            errors::push(reasons::NO_CERTIFICATE_SET);
+            FAIL
+        }
+    }
+}

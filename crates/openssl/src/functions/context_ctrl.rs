@@ -1,0 +1,292 @@
+//! SSL_CTX_ctrl: settings by number.
+
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::context_credentials::{add_to_chain, set_chain};
+use crate::ciphers::{groups, schemes};
+use crate::context::Context;
+use crate::entry::functions;
+use crate::errors::{self, reasons};
+use crate::objects::certificate::Certificate;
+use crate::objects::list::{self, Certificates};
+use crate::objects::store::Store;
+use crate::settings::Settings;
+use crate::sys::evp::{EC_GROUP_get_curve_name, EC_KEY_get0_group};
+use crate::sys::stack::Stack;
+
+functions! {
+    fn SSL_CTX_ctrl(context: &Context; command: c_int, larg: c_long, parg: *mut c_void)
+        -> c_long = 0 => {
+        if let Some(result) = of_context(context, command, larg, parg) {
+            return result;
+        }
+        let is_query = matches!(command, 16 | 33 | 40 | 52 | 54 | 64 | 65 | 82 | 115 | 127..=131);
+        if is_query {
+            // Most of these change nothing, or only an argument of a callback.
+            if let Some(result) = query(&context.settings(), command, larg, parg) {
+                return result;
+            }
+        }
+        // SAFETY: the caller's duty.
+        context.change(|settings| unsafe { set(settings, command, larg, parg) }).unwrap_or(0)
+    }
+}
+
+/// Commands that concern the context itself.
+fn of_context(
+    context: &Context,
+    command: c_int,
+    larg: c_long,
+    parg: *mut c_void,
+) -> Option<c_long> {
+    let counters = &context.counters;
+    Some(match command {
+        // The number of sessions in the cache is not known.
+        20 | 23 | 26 | 28 | 30 | 31 => 0,
+        21 => counters.connect.get(),
+        22 => counters.connect_good.get(),
+        24 => counters.accept.get(),
+        25 => counters.accept_good.get(),
+        27 => counters.hits.get(),
+        29 => counters.misses.get(),
+        42 => context.cache_size.swap(larg, Relaxed),
+        43 => context.cache_size.load(Relaxed),
+        44 => {
+            let mode = u32::try_from(larg).unwrap_or(0);
+            // Configurations depend on the mode.
+            context.change(|_| ());
+            context.cache_mode.swap(mode, Relaxed).into()
+        }
+        45 => context.cache_mode.load(Relaxed).into(),
+        // SAFETY: the caller's duty.
+        58 => unsafe { context.tickets.get_keys(parg.cast(), larg) },
+        59 => {
+            context.change(|_| ());
+            // SAFETY: the caller's duty.
+            unsafe { context.tickets.set_keys(parg.cast(), larg) }
+        }
+        _ => return None,
+    })
+}
+
+/// Commands that only read.
+fn query(settings: &Settings, command: c_int, larg: c_long, parg: *mut c_void) -> Option<c_long> {
+    Some(match command {
+        33 if larg == 0 => settings.mode.into(),
+        40 => settings.read_ahead.into(),
+        127 => settings.status_type.into(),
+        130 => settings.min_version.into(),
+        131 => settings.max_version.into(),
+        82 | 115 => {
+            let chain = match settings.identity().and_then(|identity| identity.chain.as_ref()) {
+                Some(chain) if command == 115 || settings.extra_chain.is_empty() => chain,
+                None if command == 115 => &settings.extra_chain,
+                _ => &settings.extra_chain,
+            };
+            let list = if chain.is_empty() { None } else { Certificates::of(chain) };
+            // The program receives the list without ownership. It is small and read rarely, and is
+            // not freed.
+            let list = list.map_or(core::ptr::null_mut(), Certificates::into_raw);
+            // SAFETY: the caller's duty.
+            unsafe { super::store(parg.cast::<*mut Stack>(), list) };
+            1
+        }
+        _ => return None,
+    })
+}
+
+/// Commands that contexts and connections have in common. `None` for unknown ones.
+///
+/// # Safety
+/// The caller's duty for `parg`, whose type depends on the command.
+pub(super) unsafe fn set(
+    settings: &mut Settings,
+    command: c_int,
+    larg: c_long,
+    parg: *mut c_void,
+) -> Option<c_long> {
+    // SAFETY: as this function's contract.
+    let text = || unsafe { super::text(parg.cast::<c_char>()) };
+    let number = c_int::try_from(larg).unwrap_or(0);
+    Some(match command {
+        16 => {
+            settings.callbacks.message.argument = parg;
+            1
+        }
+        // SAFETY: as this function's contract.
+        14 | 88 | 89 | 83 => unsafe { set_certificates(settings, command, larg, parg) },
+        33 => {
+            settings.mode |= u32::try_from(larg).unwrap_or(0);
+            settings.mode.into()
+        }
+        78 => {
+            settings.mode &= !u32::try_from(larg).unwrap_or(0);
+            settings.mode.into()
+        }
+        41 => core::mem::replace(&mut settings.read_ahead, larg != 0).into(),
+        52 => {
+            let length = usize::try_from(larg).ok().filter(|n| (512..=16384).contains(n));
+            let Some(length) = length else { return Some(0) };
+            settings.max_fragment = length;
+            1
+        }
+        54 => {
+            settings.callbacks.server_name.argument = parg;
+            1
+        }
+        64 => {
+            settings.callbacks.status.argument = parg;
+            1
+        }
+        65 => {
+            settings.status_type = number;
+            1
+        }
+        // SAFETY: as this function's contract.
+        91 | 92 | 97 | 98 => unsafe { set_algorithms(settings, command, larg, parg, text()) },
+        // SAFETY: as this function's contract.
+        106 | 107 => unsafe { set_store(settings, command, larg, parg) },
+        123 => set_version(&mut settings.min_version, number),
+        124 => set_version(&mut settings.max_version, number),
+        // SAFETY: as this function's contract.
+        4 => unsafe { set_curve(settings, parg) },
+        // Accepted without effect: Diffie-Hellman parameters, curves of old versions, the size of
+        // certificate lists, flags of chains, pipelines, fragments, SRP, types of certificates.
+        3
+        | 17
+        | 50
+        | 51
+        | 56
+        | 57
+        | 67
+        | 69
+        | 79
+        | 80
+        | 81
+        | 99..=102
+        | 104
+        | 105
+        | 116..=118
+        | 125
+        | 126 => 1,
+        _ => return None,
+    })
+}
+
+/// # Safety
+/// As [`set`].
+unsafe fn set_certificates(
+    settings: &mut Settings,
+    command: c_int,
+    larg: c_long,
+    parg: *mut c_void,
+) -> c_long {
+    if command == 83 {
+        settings.extra_chain.clear();
+        settings.identities.iter_mut().for_each(|identity| _ = identity.changed());
+        return 1;
+    }
+    if command == 88 {
+        // SAFETY: as this function's contract.
+        let chain = (!parg.is_null()).then(|| unsafe { list::certificates(parg.cast()) });
+        if larg == 0 {
+            // SAFETY: the program passes its list on.
+            drop(unsafe { Certificates::from_raw(parg.cast()) });
+        }
+        return set_chain(settings, chain).into();
+    }
+    // SAFETY: as this function's contract. With `larg` 0 the program passes its reference on, which
+    // EXTRA_CHAIN_CERT always does.
+    let certificate = unsafe {
+        if command == 14 || larg == 0 {
+            Certificate::from_raw(parg.cast())
+        } else {
+            Certificate::share(parg.cast())
+        }
+    };
+    let Some(certificate) = certificate else { return 0 };
+    if command == 89 {
+        return add_to_chain(settings, certificate).into();
+    }
+    settings.extra_chain.push(certificate);
+    settings.identities.iter_mut().for_each(|identity| _ = identity.changed());
+    1
+}
+
+/// # Safety
+/// As [`set`].
+unsafe fn set_algorithms(
+    settings: &mut Settings,
+    command: c_int,
+    larg: c_long,
+    parg: *mut c_void,
+    text: Option<&CStr>,
+) -> c_long {
+    let names = text.filter(|_| command == 92 || command == 98).and_then(|text| text.to_str().ok());
+    let numbers = || {
+        let count = usize::try_from(larg).unwrap_or(0);
+        if parg.is_null() {
+            return &[][..];
+        }
+        // SAFETY: as this function's contract.
+        unsafe { core::slice::from_raw_parts(parg.cast::<c_int>(), count) }
+    };
+    let done = match command {
+        91 => groups::from_nids(numbers()).map(|list| settings.groups = Some(list)),
+        92 => names.and_then(groups::from_names).map(|list| settings.groups = Some(list)),
+        97 => schemes::from_nids(numbers()).map(|list| settings.schemes = Some(list)),
+        _ => names.and_then(schemes::from_names).map(|list| settings.schemes = Some(list)),
+    };
+    if done.is_none() {
+        errors::push(reasons::BAD_VALUE);
+    }
+    done.is_some().into()
+}
+
+/// Sets the only curve: that of an EC key.
+///
+/// # Safety
+/// As [`set`].
+unsafe fn set_curve(settings: &mut Settings, key: *mut c_void) -> c_long {
+    if key.is_null() {
+        errors::push_null();
+        return 0;
+    }
+    // SAFETY: as this function's contract; the curve belongs to the key.
+    let nid = unsafe { EC_GROUP_get_curve_name(EC_KEY_get0_group(key)) };
+    let Some(groups) = groups::from_nids(&[nid]) else {
+        errors::push(reasons::UNSUPPORTED_ELLIPTIC_CURVE);
+        return 0;
+    };
+    settings.groups = Some(groups);
+    1
+}
+
+/// # Safety
+/// As [`set`].
+unsafe fn set_store(
+    settings: &mut Settings,
+    command: c_int,
+    larg: c_long,
+    parg: *mut c_void,
+) -> c_long {
+    // SAFETY: as this function's contract. With `larg` 0 the program passes its reference on.
+    let store =
+        unsafe { if larg == 0 { Store::from_raw(parg.cast()) } else { Store::share(parg.cast()) } };
+    match command {
+        106 => settings.verify_store = store,
+        _ => settings.chain_store = store,
+    }
+    1
+}
+
+/// Sets a limit of versions. A version that Tercel refuses is accepted as a limit.
+fn set_version(limit: &mut c_int, version: c_int) -> c_long {
+    if version != 0 && !(0x0300..=0x0304).contains(&version) {
+        errors::push(reasons::UNSUPPORTED_SSL_VERSION);
+        return 0;
+    }
+    *limit = version;
+    1
+}

@@ -1,0 +1,39 @@
+//! SSL_CTX: the session cache.
+
+use core::ffi::{c_int, c_long, c_void};
+
+use super::{FAIL, OK};
+use crate::context::Context;
+use crate::entry::{functions, give};
+use crate::session::Session;
+use std::sync::Arc;
+
+functions! {
+    /// Sessions enter the cache in handshakes only.
+    fn SSL_CTX_add_session(_context: &Context; session: *mut Session) -> c_int = FAIL => {
+        c_int::from(!session.is_null())
+    }
+    fn SSL_CTX_remove_session(context: &Context; session: *mut Session) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let Some(session) = (unsafe { crate::entry::object(session) }) else { return FAIL };
+        let id = session.fields().id.clone();
+        context.tickets.store().remove(&id);
+        if let Some(function) = context.settings().callbacks.remove_session {
+            // SAFETY: the program set this function for these arguments.
+            unsafe { function(context.address(), Arc::as_ptr(&session).cast_mut().cast()) };
+        }
+        OK
+    }
+    /// Expired sessions are removed when the cache needs their place.
+    fn SSL_CTX_flush_sessions(_context: &Context; _time: c_long) -> () = () => {}
+    fn SSL_CTX_sessions(_context: &Context;) -> *mut c_void = core::ptr::null_mut() => {
+        core::ptr::null_mut()
+    }
+    fn SSL_CTX_set_generate_session_id(_context: &Context; _callback: *const c_void) -> c_int = FAIL => {
+        OK
+    }
+    fn SSL_CTX_set_default_read_buffer_len(_context: &Context; _length: usize) -> () = () => {}
+    fn SSL_SESSION_new(;) -> *mut Session = core::ptr::null_mut() => {
+        give(Session::new(crate::session::Fields::default()))
+    }
+}

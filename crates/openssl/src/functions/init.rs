@@ -1,0 +1,58 @@
+//! Initialization, and what belongs to no object.
+
+use core::ffi::{c_char, c_int, c_void};
+
+use super::{FAIL, OK};
+use crate::entry::functions;
+use crate::errors;
+use crate::sys::crypto::OPENSSL_init_crypto;
+
+functions! {
+    fn OPENSSL_init_ssl(; options: u64, settings: *const c_void) -> c_int = FAIL => {
+        errors::load_texts();
+        // SAFETY: the settings are the program's for libcrypto.
+        unsafe { OPENSSL_init_crypto(options, settings) }
+    }
+    fn ERR_load_SSL_strings(;) -> c_int = FAIL => {
+        errors::load_texts();
+        OK
+    }
+    fn SSL_get_ex_data_X509_STORE_CTX_idx(;) -> c_int = -1 => {
+        crate::connection::verification::ex_index()
+    }
+    /// There are no methods of compression.
+    fn SSL_COMP_get_compression_methods(;) -> *mut c_void = core::ptr::null_mut() => {
+        core::ptr::null_mut()
+    }
+    fn SSL_COMP_set0_compression_methods(; _methods: *mut c_void) -> *mut c_void = core::ptr::null_mut() => {
+        core::ptr::null_mut()
+    }
+    /// Succeeds without effect.
+    fn SSL_COMP_add_compression_method(; _id: c_int, _method: *mut c_void) -> c_int = 0 => {
+        0
+    }
+    fn SSL_COMP_get_name(; _method: *const c_void) -> *const c_char = core::ptr::null() => {
+        core::ptr::null()
+    }
+    fn SSL_COMP_get0_name(; _method: *const c_void) -> *const c_char = core::ptr::null() => {
+        core::ptr::null()
+    }
+    fn SSL_COMP_get_id(; _method: *const c_void) -> c_int = -1 => {
+        -1
+    }
+    fn SSL_add_ssl_module(;) -> () = () => {}
+    fn SSL_select_next_proto(;
+        out: *mut *mut u8, out_length: *mut u8, server: *const u8, server_length: u32,
+        client: *const u8, client_length: u32,
+    ) -> c_int = 2 => {
+        // SAFETY: the caller's duty.
+        let lists = unsafe { (super::bytes(server, server_length), super::bytes(client, client_length)) };
+        let (selected, result) = super::names::select_protocol(lists.0, lists.1);
+        // SAFETY: the caller's duty. The result is a part of one of both lists.
+        unsafe {
+            super::store(out, selected.as_ptr().cast_mut());
+            super::store(out_length, u8::try_from(selected.len()).unwrap_or(0));
+        }
+        result
+    }
+}

@@ -1,0 +1,95 @@
+//! Functions of what Tercel does not have.
+//!
+//! A setter of something that is refused on purpose (SRP, NPN, cookies of DTLS, padding,
+//! asynchronous jobs) succeeds without effect, so that programs start; getters report that there is
+//! nothing. All others fail with an entry in the queue that names the function.
+//!
+//! The functions ignore their arguments, and the calling convention leaves these to the caller. A
+//! caller that expects no result, or a narrower one, ignores the rest of the register.
+
+use core::ffi::c_void;
+
+use crate::entry::run;
+use crate::errors;
+
+/// Defines functions without arguments that return an address, or a number in its register.
+macro_rules! without_effect {
+    ($result:expr, $body:expr; $($name:ident,)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case)]
+            pub(crate) extern "C" fn $name() -> *mut c_void {
+                const NONE: *mut c_void = core::ptr::null_mut();
+                run(NONE, || {
+                    let report: fn(&str) = $body;
+                    report(concat!(stringify!($name), " is not supported"));
+                    Some($result)
+                })
+            }
+        )*
+    };
+}
+
+/// 1: success.
+const SUCCESS: *mut c_void = core::ptr::without_provenance_mut(1);
+/// 0 or NULL: nothing, or failure.
+const NOTHING: *mut c_void = core::ptr::null_mut();
+
+without_effect! {
+    SUCCESS, |_| {};
+    DTLS_set_timer_cb, SSL_CTX_SRP_CTX_free, SSL_CTX_SRP_CTX_init, SSL_CTX_set0_ctlog_store,
+    SSL_CTX_set0_security_ex_data, SSL_CTX_set_async_callback, SSL_CTX_set_async_callback_arg,
+    SSL_CTX_set_block_padding, SSL_CTX_set_cookie_generate_cb, SSL_CTX_set_cookie_verify_cb,
+    SSL_CTX_set_ctlog_list_file, SSL_CTX_set_default_ctlog_list_file,
+    SSL_CTX_set_next_proto_select_cb, SSL_CTX_set_next_protos_advertised_cb,
+    SSL_CTX_set_not_resumable_session_callback, SSL_CTX_set_psk_client_callback,
+    SSL_CTX_set_psk_find_session_callback, SSL_CTX_set_psk_server_callback,
+    SSL_CTX_set_psk_use_session_callback, SSL_CTX_set_record_padding_callback,
+    SSL_CTX_set_record_padding_callback_arg, SSL_CTX_set_security_callback,
+    SSL_CTX_set_session_ticket_cb, SSL_CTX_set_srp_cb_arg, SSL_CTX_set_srp_client_pwd_callback,
+    SSL_CTX_set_srp_password, SSL_CTX_set_srp_strength, SSL_CTX_set_srp_username,
+    SSL_CTX_set_srp_username_callback, SSL_CTX_set_srp_verify_param_callback,
+    SSL_CTX_set_stateless_cookie_generate_cb, SSL_CTX_set_stateless_cookie_verify_cb,
+    SSL_CTX_set_tlsext_max_fragment_length, SSL_CTX_set_tmp_dh_callback,
+    SSL_CTX_use_psk_identity_hint, SSL_SESSION_print, SSL_SESSION_print_fp,
+    SSL_SESSION_print_keylog, SSL_SRP_CTX_free, SSL_SRP_CTX_init, SSL_set0_security_ex_data,
+    SSL_set_async_callback, SSL_set_async_callback_arg, SSL_set_block_padding, SSL_set_debug,
+    SSL_set_not_resumable_session_callback, SSL_set_psk_client_callback,
+    SSL_set_psk_find_session_callback, SSL_set_psk_server_callback,
+    SSL_set_psk_use_session_callback, SSL_set_record_padding_callback,
+    SSL_set_record_padding_callback_arg, SSL_set_security_callback, SSL_set_session_secret_cb,
+    SSL_set_session_ticket_ext_cb, SSL_set_tlsext_max_fragment_length, SSL_set_tmp_dh_callback,
+    SSL_trace, SSL_use_psk_identity_hint,
+}
+
+without_effect! {
+    NOTHING, |_| {};
+    DTLS_get_data_mtu, SRP_Calc_A_param, SSL_CTX_ct_is_enabled, SSL_CTX_dane_clear_flags,
+    SSL_CTX_dane_set_flags, SSL_CTX_get0_ctlog_store, SSL_CTX_get0_security_ex_data,
+    SSL_CTX_get_record_padding_callback_arg, SSL_CTX_get_security_callback,
+    SSL_CTX_has_client_custom_ext, SSL_SESSION_get0_ticket_appdata, SSL_check_chain,
+    SSL_ct_is_enabled, SSL_dane_clear_flags, SSL_dane_set_flags, SSL_get0_dane,
+    SSL_get0_peer_scts, SSL_get0_security_ex_data, SSL_get_async_status, SSL_get_client_ciphers,
+    SSL_get_client_random, SSL_get_finished, SSL_get_peer_finished, SSL_get_psk_identity,
+    SSL_get_psk_identity_hint, SSL_get_record_padding_callback_arg, SSL_get_security_callback,
+    SSL_get_selected_srtp_profile, SSL_get_server_random, SSL_get_shared_sigalgs,
+    SSL_get_sigalgs, SSL_get_srp_N, SSL_get_srp_g, SSL_get_srp_userinfo, SSL_get_srp_username,
+    SSL_get_srtp_profiles, SSL_has_matching_session_id, SSL_test_functions,
+}
+
+without_effect! {
+    NOTHING, |what| errors::push_unsupported(what);
+    DTLSv1_listen, OPENSSL_cipher_name, PEM_read_SSL_SESSION, PEM_read_bio_SSL_SESSION,
+    PEM_write_SSL_SESSION, PEM_write_bio_SSL_SESSION, SSL_CTX_add_client_custom_ext,
+    SSL_CTX_add_custom_ext, SSL_CTX_add_server_custom_ext, SSL_CTX_dane_enable,
+    SSL_CTX_dane_mtype_set, SSL_CTX_enable_ct, SSL_CTX_set_client_cert_engine,
+    SSL_CTX_set_ct_validation_callback, SSL_CTX_set_tlsext_use_srtp, SSL_CTX_use_RSAPrivateKey,
+    SSL_CTX_use_RSAPrivateKey_ASN1, SSL_CTX_use_serverinfo, SSL_CTX_use_serverinfo_ex,
+    SSL_CTX_use_serverinfo_file, SSL_SESSION_set1_master_key, SSL_SESSION_set1_ticket_appdata,
+    SSL_add_dir_cert_subjects_to_stack, SSL_add_store_cert_subjects_to_stack, SSL_dane_enable,
+    SSL_dane_tlsa_add, SSL_dup, SSL_enable_ct, SSL_export_keying_material_early,
+    SSL_get0_dane_authority, SSL_get0_dane_tlsa, SSL_new_session_ticket,
+    SSL_set_ct_validation_callback, SSL_set_session_ticket_ext, SSL_set_srp_server_param,
+    SSL_set_srp_server_param_pw, SSL_set_tlsext_use_srtp, SSL_srp_server_param_with_username,
+    SSL_stateless, SSL_use_RSAPrivateKey, SSL_use_RSAPrivateKey_ASN1,
+}

@@ -1,0 +1,221 @@
+//! SSL_SESSION.
+
+use core::ffi::{c_char, c_int, c_long, c_uchar, c_uint, c_ulong, c_void};
+use core::ptr;
+use std::sync::Arc;
+
+use super::{FAIL, OK, bytes, store};
+use crate::ciphers::suite::Cipher;
+use crate::connection::Ssl;
+use crate::entry::{functions, give, take};
+use crate::errors;
+use crate::session::{Session, encoding};
+use crate::sys::x509::X509;
+
+functions! {
+    fn SSL_SESSION_free(; session: *mut Session) -> () = () => {
+        // SAFETY: the caller's duty.
+        drop(unsafe { take(session) });
+    }
+    fn SSL_SESSION_up_ref(session: &Session;) -> c_int = FAIL => {
+        let _reference = give(Arc::clone(session));
+        OK
+    }
+    fn SSL_SESSION_dup(session: &Session;) -> *mut Session = ptr::null_mut() => {
+        let fields = session.fields().clone();
+        give(Session::new(fields))
+    }
+    fn SSL_SESSION_get_id(session: &Session; length: *mut c_uint) -> *const c_uchar = ptr::null() => {
+        let fields = session.fields();
+        // SAFETY: the caller's duty. The name exists until it is changed.
+        unsafe { store(length, c_uint::try_from(fields.id.len()).unwrap_or(0)) };
+        fields.id.as_ptr()
+    }
+    fn SSL_SESSION_set1_id(session: &Session; id: *const c_uchar, length: c_uint) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let id = unsafe { bytes(id, length) };
+        if id.len() > 32 {
+            errors::push(errors::reasons::SSL_SESSION_ID_TOO_LONG);
+            return FAIL;
+        }
+        session.fields().id = id.to_vec();
+        OK
+    }
+    fn SSL_SESSION_get0_id_context(session: &Session; length: *mut c_uint)
+        -> *const c_uchar = ptr::null() => {
+        let fields = session.fields();
+        // SAFETY: as in `SSL_SESSION_get_id`.
+        unsafe { store(length, c_uint::try_from(fields.context.len()).unwrap_or(0)) };
+        fields.context.as_ptr()
+    }
+    fn SSL_SESSION_set1_id_context(session: &Session; id: *const c_uchar, length: c_uint)
+        -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let id = unsafe { bytes(id, length) };
+        if id.len() > 32 {
+            errors::push(errors::reasons::SSL_SESSION_ID_CONTEXT_TOO_LONG);
+            return FAIL;
+        }
+        session.fields().context = id.to_vec();
+        OK
+    }
+    fn SSL_SESSION_get_time(session: &Session;) -> c_long = 0 => {
+        session.fields().time
+    }
+    fn SSL_SESSION_set_time(session: &Session; time: c_long) -> c_long = 0 => {
+        session.fields().time = time;
+        time
+    }
+    fn SSL_SESSION_get_timeout(session: &Session;) -> c_long = 0 => {
+        session.fields().timeout
+    }
+    fn SSL_SESSION_set_timeout(session: &Session; timeout: c_long) -> c_long = 0 => {
+        session.fields().timeout = timeout;
+        1
+    }
+    fn SSL_SESSION_get_protocol_version(session: &Session;) -> c_int = 0 => {
+        session.fields().version.into()
+    }
+    fn SSL_SESSION_set_protocol_version(session: &Session; version: c_int) -> c_int = FAIL => {
+        session.fields().version = u16::try_from(version).unwrap_or(0);
+        OK
+    }
+    fn SSL_SESSION_get0_cipher(session: &Session;) -> *const Cipher = ptr::null() => {
+        session.fields().cipher().map_or(ptr::null(), ptr::from_ref)
+    }
+    fn SSL_SESSION_set_cipher(session: &Session; cipher: *const Cipher) -> c_int = FAIL => {
+        if cipher.is_null() {
+            return FAIL;
+        }
+        // SAFETY: ciphers are static objects of this library: the caller's duty.
+        session.fields().suite = unsafe { (*cipher).code.0 };
+        OK
+    }
+    fn SSL_SESSION_get0_hostname(session: &Session;) -> *const c_char = ptr::null() => {
+        let fields = session.fields();
+        let name = fields.host_name.as_ref().filter(|name| name.ends_with(&[0]));
+        name.map_or(ptr::null(), |name| name.as_ptr().cast())
+    }
+    fn SSL_SESSION_set1_hostname(session: &Session; name: *const c_char) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let name = unsafe { super::text(name) };
+        session.fields().host_name = name.map(|name| name.to_bytes_with_nul().to_vec());
+        OK
+    }
+    fn SSL_SESSION_get0_alpn_selected(session: &Session; data: *mut *const c_uchar, length: *mut usize)
+        -> () = () => {
+        let fields = session.fields();
+        // SAFETY: as in `SSL_SESSION_get_id`.
+        unsafe {
+            store(data, fields.protocol.as_ptr());
+            store(length, fields.protocol.len());
+        }
+    }
+    fn SSL_SESSION_set1_alpn_selected(session: &Session; data: *const c_uchar, length: usize)
+        -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        session.fields().protocol = unsafe { bytes(data, length) }.to_vec();
+        OK
+    }
+    fn SSL_SESSION_get_max_early_data(session: &Session;) -> u32 = 0 => {
+        session.fields().max_early_data
+    }
+    fn SSL_SESSION_set_max_early_data(session: &Session; bytes: u32) -> c_int = FAIL => {
+        session.fields().max_early_data = bytes;
+        OK
+    }
+    fn SSL_SESSION_has_ticket(session: &Session;) -> c_int = 0 => {
+        session.fields().has_ticket.into()
+    }
+    fn SSL_SESSION_get_ticket_lifetime_hint(session: &Session;) -> c_ulong = 0 => {
+        session.fields().lifetime_hint
+    }
+    /// The ticket is inside of Tercel's session and is not shown.
+    fn SSL_SESSION_get0_ticket(_session: &Session; data: *mut *const c_uchar, length: *mut usize)
+        -> () = () => {
+        // SAFETY: the caller's duty.
+        unsafe {
+            store(data, ptr::null());
+            store(length, 0);
+        }
+    }
+    fn SSL_SESSION_get_max_fragment_length(_session: &Session;) -> u8 = 0 => {
+        0
+    }
+    fn SSL_SESSION_get_compress_id(_session: &Session;) -> c_uint = 0 => {
+        0
+    }
+    fn SSL_SESSION_is_resumable(session: &Session;) -> c_int = 0 => {
+        session.fields().is_resumable().into()
+    }
+    fn SSL_SESSION_get0_peer(session: &Session;) -> *mut X509 = ptr::null_mut() => {
+        session.lent_peer()
+    }
+    /// The secret is inside of Tercel's session and is not shown.
+    fn SSL_SESSION_get_master_key(_session: &Session; _to: *mut c_uchar, _length: usize) -> usize = 0 => {
+        0
+    }
+    fn SSL_SESSION_set_ex_data(session: &Session; index: c_int, value: *mut c_void) -> c_int = FAIL => {
+        session.ex_data.set(index, value)
+    }
+    fn SSL_SESSION_get_ex_data(session: &Session; index: c_int) -> *mut c_void = ptr::null_mut() => {
+        session.ex_data.get(index)
+    }
+    fn SSL_copy_session_id(to: &Ssl; from: *const Ssl) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let Some(from) = (unsafe { crate::entry::object(from) }) else { return FAIL };
+        let session = {
+            let _entered = crate::entry::Entered::new(&*from);
+            from.current_session()
+        };
+        let old = to.session.replace(session);
+        drop(old);
+        OK
+    }
+    fn i2d_SSL_SESSION(session: &Session; to: *mut *mut c_uchar) -> c_int = 0 => {
+        let encoded = zeroize::Zeroizing::new(encoding::encode(&session.fields()));
+        let length = c_int::try_from(encoded.len()).unwrap_or(0);
+        if to.is_null() {
+            return length;
+        }
+        // SAFETY: the caller's duty: NULL, or memory of the length that an earlier call returned,
+        // after which the pointer is moved.
+        unsafe {
+            if (*to).is_null() {
+                let memory = crate::sys::crypto::CRYPTO_malloc(encoded.len(), ptr::null(), 0);
+                if memory.is_null() {
+                    return 0;
+                }
+                ptr::copy_nonoverlapping(encoded.as_ptr(), memory.cast(), encoded.len());
+                *to = memory.cast();
+            } else {
+                ptr::copy_nonoverlapping(encoded.as_ptr(), *to, encoded.len());
+                *to = (*to).add(encoded.len());
+            }
+        }
+        length
+    }
+    fn d2i_SSL_SESSION(; to: *mut *mut Session, from: *mut *const c_uchar, length: c_long)
+        -> *mut Session = ptr::null_mut() => {
+        if from.is_null() {
+            errors::push_null();
+            return ptr::null_mut();
+        }
+        // SAFETY: the caller's duty.
+        let encoded = unsafe { bytes(*from, length) };
+        let Some((fields, used)) = encoding::decode(encoded) else {
+            errors::push_with(errors::reasons::BAD_DATA, "not a session of this library");
+            return ptr::null_mut();
+        };
+        let session = give(Session::new(fields));
+        // SAFETY: the caller's duty. An earlier session of the program is replaced.
+        unsafe {
+            *from = (*from).add(used);
+            if !to.is_null() {
+                drop(take(*to));
+                *to = session;
+            }
+        }
+        session
+    }
+}

@@ -1,0 +1,126 @@
+//! SSL: certificates and private keys of one connection.
+
+use core::ffi::{c_char, c_int, c_long, c_uchar, c_void};
+use core::ptr;
+
+use super::context_credentials::{
+    check_key, current_certificate, current_key, key_of, use_all, use_certificate, use_chain,
+    use_key,
+};
+use super::{FAIL, bytes, text};
+use crate::connection::Ssl;
+use crate::context::files::{read_certificate, read_chain, read_key};
+use crate::entry::functions;
+use crate::objects::certificate::Certificate;
+use crate::objects::key::Key;
+use crate::objects::list;
+use crate::sys::evp::EVP_PKEY;
+use crate::sys::stack::Stack;
+use crate::sys::x509::{PasswordCallback, X509};
+
+functions! {
+    fn SSL_use_certificate(ssl: &Ssl; certificate: *mut X509) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        match unsafe { Certificate::share(certificate) } {
+            Some(certificate) => ssl.change(|settings| use_certificate(settings, certificate)),
+            None => FAIL,
+        }
+    }
+    fn SSL_use_certificate_ASN1(ssl: &Ssl; der: *const c_uchar, length: c_int) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        match Certificate::from_der(unsafe { bytes(der, length) }) {
+            Some(certificate) => ssl.change(|settings| use_certificate(settings, certificate)),
+            None => FAIL,
+        }
+    }
+    fn SSL_use_certificate_file(ssl: &Ssl; file: *const c_char, kind: c_int) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let Some(file) = (unsafe { text(file) }) else { return FAIL };
+        match read_certificate(file, kind, ssl.settings().callbacks.password) {
+            Some(certificate) => ssl.change(|settings| use_certificate(settings, certificate)),
+            None => FAIL,
+        }
+    }
+    fn SSL_use_certificate_chain_file(ssl: &Ssl; file: *const c_char) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let Some(file) = (unsafe { text(file) }) else { return FAIL };
+        match read_chain(file, ssl.settings().callbacks.password) {
+            Some((leaf, chain)) => ssl.change(|settings| use_chain(settings, leaf, chain)),
+            None => FAIL,
+        }
+    }
+    fn SSL_use_PrivateKey(ssl: &Ssl; key: *mut EVP_PKEY) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        match unsafe { Key::share(key) } {
+            Some(key) => ssl.change(|settings| use_key(settings, key)),
+            None => FAIL,
+        }
+    }
+    fn SSL_use_PrivateKey_ASN1(ssl: &Ssl; _kind: c_int, der: *const c_uchar, length: c_long)
+        -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        match unsafe { key_of(der, length) } {
+            Some(key) => ssl.change(|settings| use_key(settings, key)),
+            None => FAIL,
+        }
+    }
+    fn SSL_use_PrivateKey_file(ssl: &Ssl; file: *const c_char, kind: c_int) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let Some(file) = (unsafe { text(file) }) else { return FAIL };
+        match read_key(file, kind, ssl.settings().callbacks.password) {
+            Some(key) => ssl.change(|settings| use_key(settings, key)),
+            None => FAIL,
+        }
+    }
+    fn SSL_use_RSAPrivateKey_file(ssl: &Ssl; file: *const c_char, kind: c_int) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let Some(file) = (unsafe { text(file) }) else { return FAIL };
+        match read_key(file, kind, ssl.settings().callbacks.password) {
+            Some(key) => ssl.change(|settings| use_key(settings, key)),
+            None => FAIL,
+        }
+    }
+    /// Static Diffie-Hellman parameters are accepted and not used.
+    fn SSL_set0_tmp_dh_pkey(_ssl: &Ssl; parameters: *mut EVP_PKEY) -> c_int = FAIL => {
+        // SAFETY: the caller passes its reference on.
+        drop(unsafe { Key::from_raw(parameters) });
+        1
+    }
+    fn SSL_set_default_passwd_cb(ssl: &Ssl; callback: PasswordCallback) -> () = () => {
+        ssl.change(|settings| settings.callbacks.password.function = callback);
+    }
+    fn SSL_set_default_passwd_cb_userdata(ssl: &Ssl; argument: *mut c_void) -> () = () => {
+        ssl.change(|settings| settings.callbacks.password.argument = argument);
+    }
+    fn SSL_get_default_passwd_cb(ssl: &Ssl;) -> PasswordCallback = None => {
+        ssl.settings().callbacks.password.function
+    }
+    fn SSL_get_default_passwd_cb_userdata(ssl: &Ssl;) -> *mut c_void = ptr::null_mut() => {
+        ssl.settings().callbacks.password.argument
+    }
+    fn SSL_use_cert_and_key(ssl: &Ssl;
+        certificate: *mut X509, key: *mut EVP_PKEY, chain: *mut Stack, _override: c_int,
+    ) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let (certificate, key, chain) = unsafe {
+            (Certificate::share(certificate), Key::share(key), list::certificates(chain))
+        };
+        let Some(certificate) = certificate else { return FAIL };
+        ssl.change(|settings| use_all(settings, certificate, key, chain))
+    }
+    fn SSL_check_private_key(ssl: &Ssl;) -> c_int = FAIL => {
+        check_key(&ssl.settings())
+    }
+    fn SSL_get_certificate(ssl: &Ssl;) -> *mut X509 = ptr::null_mut() => {
+        current_certificate(&ssl.settings())
+    }
+    fn SSL_get_privatekey(ssl: &Ssl;) -> *mut EVP_PKEY = ptr::null_mut() => {
+        current_key(&ssl.settings())
+    }
+    fn SSL_certs_clear(ssl: &Ssl;) -> () = () => {
+        ssl.change(|settings| {
+            settings.identities.clear();
+            settings.current = 0;
+        });
+    }
+}

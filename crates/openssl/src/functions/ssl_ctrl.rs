@@ -1,0 +1,173 @@
+//! SSL_ctrl: settings and queries by number.
+
+use core::ffi::{c_char, c_int, c_long, c_void};
+use core::ptr;
+
+use tercel::wire::ProtocolVersion;
+
+use super::{context_ctrl, store, text};
+use crate::ciphers::{groups, schemes};
+use crate::connection::Ssl;
+use crate::connection::hello::Hello;
+use crate::entry::functions;
+use crate::errors::{self, reasons};
+use crate::sys::crypto::CRYPTO_free;
+
+functions! {
+    fn SSL_ctrl(ssl: &Ssl; command: c_int, larg: c_long, parg: *mut c_void) -> c_long = 0 => {
+        // SAFETY: the caller's duty.
+        if let Some(result) = unsafe { query(ssl, command, larg, parg) } {
+            return result;
+        }
+        // SAFETY: the caller's duty.
+        ssl.change(|settings| unsafe { context_ctrl::set(settings, command, larg, parg) }).unwrap_or(0)
+    }
+}
+
+const SET_TLSEXT_HOSTNAME: c_int = 55;
+
+/// Commands of a connection that do not change its settings.
+///
+/// # Safety
+/// The caller's duty for `parg`, whose type depends on the command.
+unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> Option<c_long> {
+    let settings = ssl.settings();
+    Some(match command {
+        SET_TLSEXT_HOSTNAME => {
+            // The type has to be that of host names.
+            if larg != 0 {
+                errors::push(reasons::SSL3_EXT_INVALID_SERVERNAME);
+                return Some(0);
+            }
+            // SAFETY: as this function's contract.
+            let name = unsafe { text(parg.cast::<c_char>()) };
+            if name.is_some_and(|name| name.is_empty() || name.count_bytes() > 255) {
+                errors::push(reasons::SSL3_EXT_INVALID_SERVERNAME);
+                return Some(0);
+            }
+            ssl.host_name.replace(name.map(core::ffi::CStr::to_owned));
+            1
+        }
+        // There are no renegotiations.
+        10..=12 => 0,
+        // SAFETY: as this function's contract.
+        90 => unsafe { peer_groups(ssl, parg) },
+        // SAFETY: as this function's contract.
+        110 => unsafe { raw_suites(ssl, parg) },
+        111 => 0,
+        // Secure renegotiation, and the extended main secret.
+        76 => ssl.with_connection(|c| c.info.secure_renegotiation.into()).unwrap_or(0),
+        122 => ssl.with_connection(|c| c.info.extended_main_secret.into()).unwrap_or(-1),
+        33 if larg == 0 => settings.mode.into(),
+        33 if i64::from(settings.mode) | larg == settings.mode.into() => settings.mode.into(),
+        40 => settings.read_ahead.into(),
+        // SAFETY: as this function's contract.
+        70 => unsafe { status_response(ssl, parg) },
+        // SAFETY: as this function's contract.
+        71 => unsafe { set_status_response(ssl, larg, parg) },
+        93 => {
+            let group = ssl.with_connection(|c| c.info.group).flatten();
+            group.map_or(0, |group| groups::nid(group).into())
+        }
+        134 => {
+            let group = ssl.with_connection(|c| c.info.group).flatten();
+            group.map_or(0, |group| groups::nid(group).into())
+        }
+        108 | 132 => {
+            let scheme = ssl.with_connection(|c| match command {
+                108 => c.info.peer_signature_scheme,
+                _ => c.info.own_signature_scheme,
+            });
+            let Some(scheme) = scheme.flatten() else { return Some(0) };
+            // SAFETY: as this function's contract.
+            unsafe { store(parg.cast::<c_int>(), schemes::hash_nid(scheme)) };
+            1
+        }
+        // The ephemeral key of the peer is not kept.
+        109 | 133 => 0,
+        127 => settings.status_type.into(),
+        130 => settings.min_version.into(),
+        131 => settings.max_version.into(),
+        _ => return None,
+    })
+}
+
+/// # Safety
+/// The pointer is NULL or to a pointer.
+unsafe fn status_response(ssl: &Ssl, to: *mut c_void) -> c_long {
+    let response = ssl.status_response.borrow();
+    let (start, length) = match &*response {
+        Some(response) => (response.as_ptr(), c_long::try_from(response.len()).unwrap_or(-1)),
+        None => (ptr::null(), -1),
+    };
+    // SAFETY: as this function's contract.
+    unsafe { store(to.cast::<*const u8>(), start) };
+    length
+}
+
+/// Writes the numbers of the client's groups, for NULL only counts them.
+///
+/// # Safety
+/// The pointer is NULL or to as many numbers as an earlier call returned.
+unsafe fn peer_groups(ssl: &Ssl, to: *mut c_void) -> c_long {
+    const SUPPORTED_GROUPS: u16 = 10;
+    let hello = ssl.hello.borrow();
+    let parts = hello.as_ref().and_then(Hello::parts);
+    let list = parts.and_then(|parts| {
+        let found = parts.extensions.iter().find(|(code, _)| *code == SUPPORTED_GROUPS);
+        found.and_then(|(_, body)| body.get(2..))
+    });
+    let codes = list.unwrap_or_default().chunks_exact(2);
+    let nids = codes.map(|code| {
+        let code = code.iter().fold(0, |code, byte| code << 8 | u16::from(*byte));
+        groups::nid(tercel::wire::NamedGroup(code))
+    });
+    let mut count = 0;
+    for nid in nids {
+        if !to.is_null() {
+            // SAFETY: as this function's contract.
+            unsafe { to.cast::<c_int>().add(count).write(nid) };
+        }
+        count = count.saturating_add(1);
+    }
+    c_long::try_from(count).unwrap_or(0)
+}
+
+/// Returns the client's list of suites. For NULL, returns the length of one.
+///
+/// # Safety
+/// The pointer is NULL or to a pointer.
+unsafe fn raw_suites(ssl: &Ssl, to: *mut c_void) -> c_long {
+    if to.is_null() {
+        return 2;
+    }
+    let hello = ssl.hello.borrow();
+    let Some(parts) = hello.as_ref().and_then(Hello::parts) else { return 0 };
+    // SAFETY: as this function's contract.
+    unsafe { store(to.cast::<*const u8>(), parts.suites.as_ptr()) };
+    c_long::try_from(parts.suites.len()).unwrap_or(0)
+}
+
+/// Takes over memory of the program with a certificate status.
+///
+/// # Safety
+/// The pointer is NULL or to as many bytes, from `OPENSSL_malloc`.
+unsafe fn set_status_response(ssl: &Ssl, length: c_long, from: *mut c_void) -> c_long {
+    // SAFETY: as this function's contract.
+    let response = unsafe { super::bytes(from.cast(), length) }.to_vec();
+    ssl.status_response.replace((!from.is_null()).then_some(response));
+    // SAFETY: as this function's contract.
+    unsafe { CRYPTO_free(from, ptr::null(), 0) };
+    1
+}
+
+/// The text of a version.
+pub(super) fn version_text(version: c_int) -> &'static core::ffi::CStr {
+    match u16::try_from(version).map(ProtocolVersion) {
+        Ok(ProtocolVersion::TLS1_3) => c"TLSv1.3",
+        Ok(ProtocolVersion::TLS1_2) => c"TLSv1.2",
+        Ok(ProtocolVersion::TLS1_1) => c"TLSv1.1",
+        Ok(ProtocolVersion::TLS1_0) => c"TLSv1",
+        _ => c"unknown",
+    }
+}

@@ -1,0 +1,248 @@
+//! SSL: handshake, reading, writing, closing, and what an operation waits for.
+
+use core::ffi::{c_int, c_long, c_uchar, c_void};
+
+use super::{FAIL, OK, bytes, room, store};
+use crate::connection::Ssl;
+use crate::connection::state::{Side, Want};
+use crate::connection::writing::Transfer;
+use crate::entry::functions;
+use crate::errors::{self, reasons};
+use crate::sys::bio::{
+    FLAG_IO_SPECIAL, FLAG_READ, FLAG_WRITE, RETRY_REASON_ACCEPT, RETRY_REASON_CONNECT,
+};
+
+const ERROR_NONE: c_int = 0;
+const ERROR_SSL: c_int = 1;
+const ERROR_WANT_READ: c_int = 2;
+const ERROR_WANT_WRITE: c_int = 3;
+const ERROR_WANT_X509_LOOKUP: c_int = 4;
+const ERROR_SYSCALL: c_int = 5;
+const ERROR_ZERO_RETURN: c_int = 6;
+const ERROR_WANT_CONNECT: c_int = 7;
+const ERROR_WANT_ACCEPT: c_int = 8;
+const ERROR_WANT_CLIENT_HELLO_CB: c_int = 11;
+
+functions! {
+    fn SSL_do_handshake(ssl: &Ssl;) -> c_int = -1 => {
+        handshake(ssl)
+    }
+    fn SSL_accept(ssl: &Ssl;) -> c_int = -1 => {
+        if ssl.side.get().is_none() {
+            ssl.side.set(Some(Side::Server));
+        }
+        handshake(ssl)
+    }
+    fn SSL_connect(ssl: &Ssl;) -> c_int = -1 => {
+        if ssl.side.get().is_none() {
+            ssl.side.set(Some(Side::Client));
+        }
+        handshake(ssl)
+    }
+    fn SSL_read(ssl: &Ssl; to: *mut c_void, length: c_int) -> c_int = -1 => {
+        if length < 0 {
+            errors::push(reasons::BAD_LENGTH);
+            return -1;
+        }
+        // SAFETY: the caller's duty.
+        let out = unsafe { room(to.cast::<c_uchar>(), length) };
+        result(read(ssl, out, false))
+    }
+    fn SSL_peek(ssl: &Ssl; to: *mut c_void, length: c_int) -> c_int = -1 => {
+        if length < 0 {
+            errors::push(reasons::BAD_LENGTH);
+            return -1;
+        }
+        // SAFETY: the caller's duty.
+        let out = unsafe { room(to.cast::<c_uchar>(), length) };
+        result(read(ssl, out, true))
+    }
+    fn SSL_read_ex(ssl: &Ssl; to: *mut c_void, length: usize, count: *mut usize) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let out = unsafe { room(to.cast::<c_uchar>(), length) };
+        // SAFETY: the caller's duty.
+        unsafe { result_ex(read(ssl, out, false), count) }
+    }
+    fn SSL_peek_ex(ssl: &Ssl; to: *mut c_void, length: usize, count: *mut usize) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let out = unsafe { room(to.cast::<c_uchar>(), length) };
+        // SAFETY: the caller's duty.
+        unsafe { result_ex(read(ssl, out, true), count) }
+    }
+    fn SSL_write(ssl: &Ssl; from: *const c_void, length: c_int) -> c_int = -1 => {
+        if length < 0 {
+            errors::push(reasons::BAD_LENGTH);
+            return -1;
+        }
+        // SAFETY: the caller's duty.
+        let data = unsafe { bytes(from.cast::<c_uchar>(), length) };
+        result(write(ssl, data))
+    }
+    fn SSL_write_ex(ssl: &Ssl; from: *const c_void, length: usize, count: *mut usize)
+        -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let data = unsafe { bytes(from.cast::<c_uchar>(), length) };
+        // SAFETY: the caller's duty.
+        unsafe { result_ex(write(ssl, data), count) }
+    }
+    /// Kernel TLS is not used, so there is nothing to send files by.
+    fn SSL_sendfile(ssl: &Ssl; _file: c_int, _offset: c_long, _size: usize, _flags: c_int)
+        -> isize = -1 => {
+        let _ = ssl;
+        errors::push_unsupported("SSL_sendfile needs kernel TLS");
+        -1
+    }
+    fn SSL_pending(ssl: &Ssl;) -> c_int = 0 => {
+        c_int::try_from(ssl.plaintext.borrow().len()).unwrap_or(c_int::MAX)
+    }
+    fn SSL_has_pending(ssl: &Ssl;) -> c_int = 0 => {
+        c_int::from(ssl.plaintext.borrow().len() > 0 || !ssl.received.borrow().is_empty())
+    }
+    fn SSL_shutdown(ssl: &Ssl;) -> c_int = -1 => {
+        ssl.close()
+    }
+    fn SSL_get_error(ssl: &Ssl; returned: c_int) -> c_int = ERROR_SSL => {
+        error_of(ssl, returned)
+    }
+    fn SSL_want(ssl: &Ssl;) -> c_int = 1 => {
+        match ssl.want.get() {
+            Want::Nothing => 1,
+            Want::Write => 2,
+            Want::Read => 3,
+            Want::Lookup => 4,
+            Want::ClientHello => 7,
+        }
+    }
+    fn SSL_set_shutdown(ssl: &Ssl; flags: c_int) -> () = () => {
+        // Flags are only added until the next connection.
+        ssl.shutdown.set(ssl.shutdown.get() | flags);
+    }
+    fn SSL_get_shutdown(ssl: &Ssl;) -> c_int = 0 => {
+        ssl.shutdown.get()
+    }
+    fn SSL_key_update(ssl: &Ssl; kind: c_int) -> c_int = FAIL => {
+        let update = |connection: &mut tercel::Connection| {
+            let mut messages = Vec::new();
+            connection.sender.update_key(kind == 1, &mut messages).map(|()| messages)
+        };
+        match ssl.with_connection(update) {
+            Some(Ok(messages)) => {
+                ssl.unsent.borrow_mut().buffer().extend(messages);
+                OK
+            }
+            Some(Err(error)) => {
+                errors::push_error(error);
+                FAIL
+            }
+            None => FAIL,
+        }
+    }
+    fn SSL_get_key_update_type(_ssl: &Ssl;) -> c_int = -1 => {
+        -1
+    }
+    /// Renegotiation is refused: it is not part of what Tercel implements.
+    fn SSL_renegotiate(_ssl: &Ssl;) -> c_int = FAIL => {
+        errors::push_with(reasons::NO_RENEGOTIATION, "renegotiation is not supported");
+        FAIL
+    }
+    fn SSL_renegotiate_abbreviated(_ssl: &Ssl;) -> c_int = FAIL => {
+        errors::push_with(reasons::NO_RENEGOTIATION, "renegotiation is not supported");
+        FAIL
+    }
+    fn SSL_renegotiate_pending(_ssl: &Ssl;) -> c_int = 0 => {
+        0
+    }
+    /// There are no asynchronous jobs.
+    fn SSL_waiting_for_async(_ssl: &Ssl;) -> c_int = 0 => {
+        0
+    }
+    fn SSL_get_all_async_fds(_ssl: &Ssl; _to: *mut c_int, count: *mut usize) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        unsafe { store(count, 0) };
+        OK
+    }
+    fn SSL_get_changed_async_fds(_ssl: &Ssl;
+        _added: *mut c_int, added: *mut usize, _removed: *mut c_int, removed: *mut usize,
+    ) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        unsafe {
+            store(added, 0);
+            store(removed, 0);
+        }
+        OK
+    }
+    fn SSL_alloc_buffers(_ssl: &Ssl;) -> c_int = FAIL => {
+        OK
+    }
+    fn SSL_free_buffers(ssl: &Ssl;) -> c_int = FAIL => {
+        c_int::from(ssl.plaintext.borrow().len() == 0)
+    }
+}
+
+fn handshake(ssl: &Ssl) -> c_int {
+    ssl.as_both(|| ssl.do_handshake()).unwrap_or(-1)
+}
+
+fn read(ssl: &Ssl, out: &mut [u8], peek: bool) -> Transfer {
+    ssl.as_reader(|| ssl.read(out, peek)).unwrap_or(Transfer::Stopped)
+}
+
+fn write(ssl: &Ssl, data: &[u8]) -> Transfer {
+    ssl.as_writer(|| ssl.write(data)).unwrap_or(Transfer::Stopped)
+}
+
+/// The result of a function that returns the number of bytes.
+fn result(transfer: Transfer) -> c_int {
+    match transfer {
+        Transfer::Bytes(count) => c_int::try_from(count).unwrap_or(c_int::MAX),
+        Transfer::Stopped => -1,
+        Transfer::End => 0,
+    }
+}
+
+/// The result of a function that stores the number of bytes.
+///
+/// # Safety
+/// The pointer is NULL or to a number.
+unsafe fn result_ex(transfer: Transfer, count: *mut usize) -> c_int {
+    match transfer {
+        Transfer::Bytes(transferred) => {
+            // SAFETY: as this function's contract.
+            unsafe { store(count, transferred) };
+            OK
+        }
+        _ => FAIL,
+    }
+}
+
+/// What the result of an operation means.
+fn error_of(ssl: &Ssl, returned: c_int) -> c_int {
+    if returned > 0 {
+        return ERROR_NONE;
+    }
+    if let Some(of_system) = errors::oldest_is_of_system() {
+        return if of_system { ERROR_SYSCALL } else { ERROR_SSL };
+    }
+    let (bio, usual) = match ssl.want.get() {
+        Want::Lookup => return ERROR_WANT_X509_LOOKUP,
+        Want::ClientHello => return ERROR_WANT_CLIENT_HELLO_CB,
+        Want::Read => (ssl.input.borrow().clone(), ERROR_WANT_READ),
+        Want::Write => (ssl.output.borrow().clone(), ERROR_WANT_WRITE),
+        Want::Nothing if ssl.closed_by_peer.get() => return ERROR_ZERO_RETURN,
+        Want::Nothing => return ERROR_SYSCALL,
+    };
+    // A BIO may wait for something else than its use suggests.
+    let Some(bio) = bio else { return usual };
+    if bio.has_flags(FLAG_IO_SPECIAL) {
+        match bio.retry_reason() {
+            RETRY_REASON_CONNECT => return ERROR_WANT_CONNECT,
+            RETRY_REASON_ACCEPT => return ERROR_WANT_ACCEPT,
+            _ => return ERROR_SYSCALL,
+        }
+    }
+    match (bio.has_flags(FLAG_READ), bio.has_flags(FLAG_WRITE)) {
+        (true, false) => ERROR_WANT_READ,
+        (false, true) => ERROR_WANT_WRITE,
+        _ => usual,
+    }
+}

@@ -1,0 +1,50 @@
+//! Certificates.
+
+use core::ffi::c_long;
+use core::ptr;
+
+use super::key::Key;
+use crate::sys::x509::{
+    X509, X509_check_private_key, X509_free, X509_get0_pubkey, X509_up_ref, d2i_X509, i2d_X509,
+};
+
+super::owned! {
+    /// A certificate.
+    Certificate, X509, X509_free, X509_up_ref
+}
+
+impl Certificate {
+    /// The pointer, for a caller that takes over a reference of its own.
+    pub(crate) fn to_raw(&self) -> *mut X509 {
+        core::mem::ManuallyDrop::new(self.clone()).as_ptr()
+    }
+
+    /// Parses a certificate. `None` if libcrypto refuses it.
+    pub(crate) fn from_der(der: &[u8]) -> Option<Self> {
+        let mut start = der.as_ptr();
+        let length = c_long::try_from(der.len()).ok()?;
+        // SAFETY: `start` and `length` are those of `der`. A new object is returned.
+        unsafe { Self::from_raw(d2i_X509(ptr::null_mut(), &raw mut start, length)) }
+    }
+
+    /// The encoding of the certificate.
+    pub(crate) fn to_der(&self) -> Option<Vec<u8>> {
+        // SAFETY: the certificate exists; the function writes as many bytes as it returned before.
+        super::encoding::encoded(|to| unsafe { i2d_X509(self.as_ptr(), to) })
+    }
+
+    /// Whether the private key belongs to the certificate. If not, an error is in the queue.
+    pub(crate) fn has_key(&self, key: &Key) -> bool {
+        // SAFETY: both objects exist during the call.
+        unsafe { X509_check_private_key(self.as_ptr(), key.as_ptr()) == 1 }
+    }
+
+    /// The type of the public key, libcrypto's number of its algorithm. 0 if it cannot be decoded.
+    pub(crate) fn key_type(&self) -> i32 {
+        // SAFETY: the certificate exists, and its key belongs to it.
+        unsafe {
+            let key = X509_get0_pubkey(self.as_ptr());
+            if key.is_null() { 0 } else { crate::sys::evp::EVP_PKEY_get_base_id(key) }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Lists of libcrypto (`STACK_OF`).
+
+use core::ffi::c_void;
+use core::ptr;
+
+use super::certificate::Certificate;
+use super::name::Name;
+use crate::sys::stack::{
+    OPENSSL_sk_free, OPENSSL_sk_new_null, OPENSSL_sk_num, OPENSSL_sk_pop_free, OPENSSL_sk_push,
+    OPENSSL_sk_value, Stack,
+};
+use crate::sys::x509::{X509_NAME_free, X509_free};
+
+super::owned! {
+    /// A list that does not own its elements.
+    Pointers, Stack, OPENSSL_sk_free
+}
+
+super::owned! {
+    /// A list that owns its certificates.
+    Certificates, Stack, free_certificates
+}
+
+/// # Safety
+/// The list owns its certificates, and is not used again.
+unsafe fn free_certificates(list: *mut Stack) {
+    // SAFETY: as this function's contract.
+    unsafe { OPENSSL_sk_pop_free(list, Some(free_certificate)) };
+}
+
+unsafe extern "C" fn free_certificate(certificate: *mut c_void) {
+    // SAFETY: called for the elements of a list of certificates.
+    unsafe { X509_free(certificate.cast()) };
+}
+
+unsafe extern "C" fn free_name(name: *mut c_void) {
+    // SAFETY: called for the elements of a list of names.
+    unsafe { X509_NAME_free(name.cast()) };
+}
+
+impl Pointers {
+    pub(crate) fn new() -> Option<Self> {
+        // SAFETY: a new list is returned, or NULL.
+        unsafe { Self::from_raw(OPENSSL_sk_new_null()) }
+    }
+
+    pub(crate) fn push(&self, value: *const c_void) -> bool {
+        // SAFETY: the list exists; it stores the pointer without using it.
+        unsafe { OPENSSL_sk_push(self.as_ptr(), value) > 0 }
+    }
+
+    /// The pointer, for a caller that takes the list over.
+    pub(crate) fn into_raw(self) -> *mut Stack {
+        core::mem::ManuallyDrop::new(self).as_ptr()
+    }
+}
+
+impl Certificates {
+    /// A list of references to these certificates.
+    pub(crate) fn of(certificates: &[Certificate]) -> Option<Self> {
+        // SAFETY: a new list is returned, or NULL.
+        let list = unsafe { Self::from_raw(OPENSSL_sk_new_null()) }?;
+        for certificate in certificates {
+            let reference = certificate.to_raw();
+            // SAFETY: the list exists, and takes over the reference.
+            if unsafe { OPENSSL_sk_push(list.as_ptr(), reference.cast()) } <= 0 {
+                return None;
+            }
+        }
+        Some(list)
+    }
+
+    /// The pointer, for a caller that takes the list over.
+    pub(crate) fn into_raw(self) -> *mut Stack {
+        core::mem::ManuallyDrop::new(self).as_ptr()
+    }
+}
+
+/// The elements of a list. Empty for NULL.
+///
+/// # Safety
+/// The pointer is NULL, or to a list that exists and is not changed during the call.
+pub(crate) unsafe fn elements(list: *const Stack) -> Vec<*mut c_void> {
+    if list.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: as this function's contract.
+    let count = unsafe { OPENSSL_sk_num(list) };
+    // SAFETY: the index is below the number of elements.
+    (0..count).map(|index| unsafe { OPENSSL_sk_value(list, index) }).collect()
+}
+
+/// References to the certificates of a list.
+///
+/// # Safety
+/// As [`elements`]; the elements are certificates.
+pub(crate) unsafe fn certificates(list: *const Stack) -> Vec<Certificate> {
+    // SAFETY: as this function's contract.
+    let found = unsafe { elements(list) };
+    // SAFETY: the list holds a reference to each element.
+    found.into_iter().filter_map(|each| unsafe { Certificate::share(each.cast()) }).collect()
+}
+
+/// Takes over a list of names, and copies it.
+///
+/// # Safety
+/// The pointer is NULL, or to a list of names that the caller owns and does not use again.
+pub(crate) unsafe fn take_names(list: *mut Stack) -> Vec<Name> {
+    // SAFETY: as this function's contract.
+    let found = unsafe { elements(list) };
+    // SAFETY: the list owns each element, which exists until the list is freed.
+    let names = found.into_iter().filter_map(|each| unsafe { Name::copy(each.cast()) }).collect();
+    if !list.is_null() {
+        // SAFETY: as this function's contract.
+        unsafe { OPENSSL_sk_pop_free(list, Some(free_name)) };
+    }
+    names
+}
+
+/// A new list of copies of these names, for a caller that takes it over. NULL if memory is short.
+pub(crate) fn give_names(names: &[Name]) -> *mut Stack {
+    let Some(list) = Pointers::new() else { return ptr::null_mut() };
+    for name in names {
+        let Some(copy) = name.duplicate() else { return ptr::null_mut() };
+        list.push(copy.into_raw().cast_const().cast());
+    }
+    list.into_raw()
+}
+
+/// Copies of the names of a list.
+///
+/// # Safety
+/// As [`elements`]; the elements are names.
+pub(crate) unsafe fn names(list: *const Stack) -> Vec<Name> {
+    // SAFETY: as this function's contract.
+    let found = unsafe { elements(list) };
+    // SAFETY: the list owns each element.
+    found.into_iter().filter_map(|each| unsafe { Name::copy(each.cast()) }).collect()
+}
+
+/// Adds names that a list does not have.
+///
+/// # Safety
+/// As [`names`]; nothing else uses the list during the call.
+pub(crate) unsafe fn push_new_names(list: *mut Stack, added: Vec<Name>) {
+    // SAFETY: as this function's contract.
+    let known = unsafe { names(list) };
+    for name in added {
+        if !known.iter().any(|other| other.equals(&name)) {
+            // SAFETY: as this function's contract; the list takes the name over.
+            unsafe { OPENSSL_sk_push(list, name.into_raw().cast_const().cast()) };
+        }
+    }
+}
+
+/// A list of names that exists until it is replaced by another one, or its owner is freed.
+#[derive(Default)]
+pub(crate) struct LentNames(std::sync::Mutex<Option<(std::sync::Arc<Vec<Name>>, Names)>>);
+
+super::owned! {
+    /// A list that owns its names.
+    Names, Stack, free_names
+}
+
+/// # Safety
+/// The list owns its names, and is not used again.
+unsafe fn free_names(list: *mut Stack) {
+    // SAFETY: as this function's contract.
+    unsafe { OPENSSL_sk_pop_free(list, Some(free_name)) };
+}
+
+impl LentNames {
+    /// The list of these names. NULL if there is none.
+    pub(crate) fn lend(&self, names: &std::sync::Arc<Vec<Name>>) -> *mut Stack {
+        if names.is_empty() {
+            return ptr::null_mut();
+        }
+        let mut slot = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((known, list)) = &*slot {
+            if std::sync::Arc::ptr_eq(known, names) {
+                return list.as_ptr();
+            }
+        }
+        // SAFETY: a new list is returned, or NULL.
+        let Some(list) = (unsafe { Names::from_raw(give_names(names)) }) else {
+            return ptr::null_mut();
+        };
+        let pointer = list.as_ptr();
+        *slot = Some((std::sync::Arc::clone(names), list));
+        pointer
+    }
+}

@@ -1,0 +1,56 @@
+//! Stores of trusted certificates, and parameters of verification.
+
+use core::ffi::c_int;
+
+use crate::sys::x509::{
+    X509_STORE, X509_STORE_CTX, X509_STORE_CTX_free, X509_STORE_free, X509_STORE_new,
+    X509_STORE_up_ref, X509_VERIFY_PARAM, X509_VERIFY_PARAM_free, X509_VERIFY_PARAM_get_depth,
+    X509_VERIFY_PARAM_inherit, X509_VERIFY_PARAM_new, X509_VERIFY_PARAM_set_depth,
+};
+
+super::owned! {
+    /// A store of trusted certificates and revocation lists.
+    Store, X509_STORE, X509_STORE_free, X509_STORE_up_ref
+}
+
+impl Store {
+    pub(crate) fn new() -> Option<Self> {
+        // SAFETY: a new store is returned, or NULL.
+        unsafe { Self::from_raw(X509_STORE_new()) }
+    }
+}
+
+super::owned! {
+    /// The verification or the building of a chain.
+    Verification, X509_STORE_CTX, X509_STORE_CTX_free
+}
+
+super::owned! {
+    /// The parameters of a verification.
+    Parameters, X509_VERIFY_PARAM, X509_VERIFY_PARAM_free
+}
+
+impl Parameters {
+    pub(crate) fn new() -> Option<Self> {
+        // SAFETY: new parameters are returned, or NULL.
+        unsafe { Self::from_raw(X509_VERIFY_PARAM_new()) }
+    }
+
+    /// New parameters with those of `self` that are set.
+    pub(crate) fn inherited(&self) -> Option<Self> {
+        let new = Self::new()?;
+        // SAFETY: both exist during the call.
+        unsafe { X509_VERIFY_PARAM_inherit(new.as_ptr(), self.as_ptr()) };
+        Some(new)
+    }
+
+    pub(crate) fn set_depth(&self, depth: c_int) {
+        // SAFETY: the parameters exist.
+        unsafe { X509_VERIFY_PARAM_set_depth(self.as_ptr(), depth) };
+    }
+
+    pub(crate) fn depth(&self) -> c_int {
+        // SAFETY: the parameters exist.
+        unsafe { X509_VERIFY_PARAM_get_depth(self.as_ptr()) }
+    }
+}

@@ -1,0 +1,117 @@
+//! SSL_SESSION: a session as programs see it, with Tercel's session inside.
+
+pub(crate) mod encoding;
+
+use core::ffi::{c_long, c_void};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tercel::ConnectionInfo;
+use tercel::pki_types::CertificateDer;
+use tercel::wire::CipherSuite;
+use zeroize::Zeroizing;
+
+use crate::entry::Object;
+use crate::objects::certificate::Certificate;
+use crate::objects::ex_data::ExData;
+use crate::sys::crypto::EX_INDEX_SSL_SESSION;
+use crate::sys::x509::X509;
+
+/// A session.
+pub(crate) struct Session {
+    fields: Mutex<Fields>,
+    pub(crate) ex_data: ExData,
+    /// The peer's certificate, if the program asked for it.
+    peer: OnceLock<Option<Certificate>>,
+}
+
+impl Object for Session {}
+
+/// What a session consists of.
+#[derive(Clone, Default)]
+pub(crate) struct Fields {
+    /// The bytes of Tercel's session, which contain its secret. Empty if the session cannot be
+    /// resumed: a server's whose client holds the ticket, or one without a ticket yet.
+    pub(crate) core: Zeroizing<Vec<u8>>,
+    pub(crate) id: Vec<u8>,
+    pub(crate) context: Vec<u8>,
+    pub(crate) version: u16,
+    pub(crate) suite: u16,
+    /// The time of the handshake, in seconds since 1970, and the lifetime.
+    pub(crate) time: i64,
+    pub(crate) timeout: i64,
+    pub(crate) verify_result: c_long,
+    /// With a NUL at its end.
+    pub(crate) host_name: Option<Vec<u8>>,
+    pub(crate) protocol: Vec<u8>,
+    pub(crate) max_early_data: u32,
+    pub(crate) lifetime_hint: u64,
+    pub(crate) has_ticket: bool,
+    /// The peer's certificates (DER), the leaf first.
+    pub(crate) peer_chain: Vec<Vec<u8>>,
+}
+
+impl Session {
+    pub(crate) fn new(fields: Fields) -> Arc<Self> {
+        let ex_data = ExData::new(EX_INDEX_SSL_SESSION);
+        let session = Arc::new(Self { fields: Mutex::new(fields), ex_data, peer: OnceLock::new() });
+        session.ex_data.attach(Arc::as_ptr(&session).cast_mut().cast());
+        session
+    }
+
+    /// The fields, which no function of the program uses meanwhile.
+    pub(crate) fn fields(&self) -> MutexGuard<'_, Fields> {
+        self.fields.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fields for a connection with these parameters.
+    pub(crate) fn of(info: &ConnectionInfo, timeout: i64) -> Fields {
+        Fields {
+            version: info.version.0,
+            suite: info.cipher_suite.0,
+            time: now(),
+            timeout,
+            protocol: info.alpn.clone().unwrap_or_default(),
+            peer_chain: info.peer_chain().iter().map(|each| each.to_vec()).collect(),
+            ..Fields::default()
+        }
+    }
+
+    /// The leaf of the peer's chain, which exists as long as the session. NULL if there is none.
+    pub(crate) fn lent_peer(&self) -> *mut X509 {
+        let peer = self.peer.get_or_init(|| {
+            let leaf = self.fields().peer_chain.first().cloned()?;
+            Certificate::from_der(&leaf)
+        });
+        peer.as_ref().map_or(core::ptr::null_mut(), Certificate::as_ptr)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let address: *mut Self = self;
+        self.ex_data.detach(address.cast::<c_void>());
+    }
+}
+
+impl Fields {
+    pub(crate) fn cipher(&self) -> Option<&'static crate::ciphers::suite::Cipher> {
+        crate::ciphers::suite::find(CipherSuite(self.suite))
+    }
+
+    /// Whether a client can offer it, or a server resume it.
+    pub(crate) fn is_resumable(&self) -> bool {
+        !self.core.is_empty()
+    }
+}
+
+/// The certificates of a chain, parsed by libcrypto; those that it refuses are left out.
+pub(crate) fn parse_chain(chain: &[CertificateDer<'_>]) -> Vec<Certificate> {
+    chain.iter().filter_map(|each| Certificate::from_der(each)).collect()
+}
+
+/// The current time in seconds since 1970.
+pub(crate) fn now() -> i64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,145 @@
+//! The settings of a context and of a connection. A connection begins with those of its context;
+//! the first change of either makes a copy.
+
+pub(crate) mod callbacks;
+pub(crate) mod identity;
+pub(crate) mod options;
+
+use core::ffi::{c_int, c_long};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use tercel::wire::{CipherSuite, NamedGroup, SignatureScheme};
+use tercel::{ClientConfig, ServerConfig};
+
+use crate::ciphers::suite;
+use crate::method::Method;
+use crate::objects::certificate::Certificate;
+use crate::objects::name::Name;
+use crate::objects::store::Store;
+use callbacks::Callbacks;
+use identity::Identity;
+
+/// The settings of a context or a connection.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) method: &'static Method,
+    pub(crate) options: u64,
+    pub(crate) mode: u32,
+    /// 0: the lowest or highest version of the method.
+    pub(crate) min_version: c_int,
+    pub(crate) max_version: c_int,
+    pub(crate) suites12: Vec<CipherSuite>,
+    pub(crate) suites13: Vec<CipherSuite>,
+    pub(crate) security_level: c_int,
+    pub(crate) groups: Option<Vec<NamedGroup>>,
+    pub(crate) schemes: Option<Vec<SignatureScheme>>,
+    /// Certificates and keys, one for each type of key.
+    pub(crate) identities: Vec<Identity>,
+    /// The index of the identity that was set last, to which chain certificates are added.
+    pub(crate) current: usize,
+    pub(crate) extra_chain: Vec<Certificate>,
+    pub(crate) verify_store: Option<Store>,
+    pub(crate) chain_store: Option<Store>,
+    pub(crate) verify_mode: c_int,
+    pub(crate) session_context: Vec<u8>,
+    pub(crate) session_timeout: c_long,
+    pub(crate) client_authorities: Arc<Vec<Name>>,
+    /// The application protocols of a client, each without its length.
+    pub(crate) protocols: Vec<Vec<u8>>,
+    pub(crate) tickets: usize,
+    pub(crate) max_early_data: u32,
+    pub(crate) post_handshake_auth: bool,
+    pub(crate) read_ahead: bool,
+    pub(crate) quiet_shutdown: bool,
+    pub(crate) max_fragment: usize,
+    /// The type of certificate status that a client requests; -1 for none.
+    pub(crate) status_type: c_int,
+    pub(crate) callbacks: Callbacks,
+    /// Configurations made from these settings.
+    pub(crate) compiled: Compiled,
+}
+
+/// A configuration for clients that offered the protocol, or for those that offered none.
+pub(crate) type ForProtocol = (Option<Vec<u8>>, Arc<ServerConfig>);
+
+/// Configurations that were made from settings. A copy of settings, which is about to be changed,
+/// has none.
+#[derive(Default)]
+pub(crate) struct Compiled {
+    pub(crate) client: OnceLock<Option<Arc<ClientConfig>>>,
+    /// Configurations of a server, by the application protocol that was selected.
+    pub(crate) servers: Mutex<Vec<ForProtocol>>,
+}
+
+impl Clone for Compiled {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Settings {
+    /// The settings of a new context.
+    pub(crate) fn new(method: &'static Method) -> Self {
+        let (suites13, suites12): (Vec<_>, Vec<_>) =
+            suite::ALL.iter().partition(|cipher| cipher.is_tls13());
+        let codes = |ciphers: Vec<&suite::Cipher>| ciphers.iter().map(|each| each.code).collect();
+        Self {
+            method,
+            options: options::DEFAULT,
+            mode: options::MODE_AUTO_RETRY,
+            min_version: method.version,
+            max_version: method.version,
+            suites12: codes(suites12),
+            suites13: codes(suites13),
+            security_level: DEFAULT_SECURITY_LEVEL,
+            groups: None,
+            schemes: None,
+            identities: Vec::new(),
+            current: 0,
+            extra_chain: Vec::new(),
+            verify_store: None,
+            chain_store: None,
+            verify_mode: 0,
+            session_context: Vec::new(),
+            session_timeout: DEFAULT_TIMEOUT,
+            client_authorities: Arc::default(),
+            protocols: Vec::new(),
+            tickets: 2,
+            max_early_data: 0,
+            post_handshake_auth: false,
+            read_ahead: false,
+            quiet_shutdown: false,
+            max_fragment: 1 << 14,
+            status_type: -1,
+            callbacks: Callbacks::default(),
+            compiled: Compiled::default(),
+        }
+    }
+
+    /// The certificate and key that were set last.
+    pub(crate) fn identity(&self) -> Option<&Identity> {
+        self.identities.get(self.current)
+    }
+
+    /// The identity for keys of this type, which becomes the current one.
+    pub(crate) fn identity_for(&mut self, key_type: i32) -> &mut Identity {
+        let found = self.identities.iter().position(|each| each.key_type == key_type);
+        self.current = found.unwrap_or_else(|| {
+            self.identities.push(Identity::new(key_type));
+            self.identities.len().saturating_sub(1)
+        });
+        let current = self.current;
+        self.identities.get_mut(current).expect("an index that was found").changed()
+    }
+
+    /// Whether a bit of the options is set.
+    pub(crate) fn has(&self, option: u64) -> bool {
+        self.options & option != 0
+    }
+}
+
+/// Debian's default.
+const DEFAULT_SECURITY_LEVEL: c_int = 2;
+
+/// The lifetime of sessions in seconds.
+pub(crate) const DEFAULT_TIMEOUT: c_long = 7200;

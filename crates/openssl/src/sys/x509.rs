@@ -1,0 +1,142 @@
+//! X509: certificates, names, stores and their verification; reading of PEM and DER.
+
+use core::ffi::{c_char, c_int, c_long, c_uchar, c_void};
+
+use super::bio::BIO;
+use super::evp::EVP_PKEY;
+pub(crate) use super::evp::PasswordCallback;
+use super::stack::Stack;
+
+super::opaque! {
+    /// A certificate.
+    X509,
+    /// A distinguished name.
+    X509_NAME,
+    /// A set of trusted certificates and revocation lists.
+    X509_STORE,
+    /// One verification of a chain.
+    X509_STORE_CTX,
+    /// The parameters of a verification.
+    X509_VERIFY_PARAM,
+}
+
+/// A program's function that sees each step of a verification, and may change its result.
+pub(crate) type VerifyCallback = Option<unsafe extern "C" fn(c_int, *mut X509_STORE_CTX) -> c_int>;
+
+pub(crate) const V_OK: c_long = 0;
+pub(crate) const V_ERR_UNSPECIFIED: c_int = 1;
+
+#[link(name = "libcrypto.so.3", modifiers = "+verbatim")]
+unsafe extern "C" {
+    pub(crate) fn d2i_X509(
+        to: *mut *mut X509,
+        from: *mut *const c_uchar,
+        length: c_long,
+    ) -> *mut X509;
+    pub(crate) fn i2d_X509(certificate: *const X509, to: *mut *mut c_uchar) -> c_int;
+    pub(crate) fn X509_up_ref(certificate: *mut X509) -> c_int;
+    pub(crate) fn X509_free(certificate: *mut X509);
+    pub(crate) fn X509_get0_pubkey(certificate: *const X509) -> *mut EVP_PKEY;
+    pub(crate) fn X509_get_subject_name(certificate: *const X509) -> *mut X509_NAME;
+    pub(crate) fn X509_check_private_key(certificate: *const X509, key: *const EVP_PKEY) -> c_int;
+    pub(crate) fn X509_NAME_dup(name: *const X509_NAME) -> *mut X509_NAME;
+    pub(crate) fn X509_NAME_free(name: *mut X509_NAME);
+    pub(crate) fn X509_NAME_cmp(one: *const X509_NAME, other: *const X509_NAME) -> c_int;
+    pub(crate) fn d2i_X509_NAME(
+        to: *mut *mut X509_NAME,
+        from: *mut *const c_uchar,
+        length: c_long,
+    ) -> *mut X509_NAME;
+    pub(crate) fn i2d_X509_NAME(name: *const X509_NAME, to: *mut *mut c_uchar) -> c_int;
+    pub(crate) fn d2i_X509_bio(bio: *mut BIO, to: *mut *mut X509) -> *mut X509;
+    pub(crate) fn PEM_read_bio_X509(
+        bio: *mut BIO,
+        to: *mut *mut X509,
+        password: PasswordCallback,
+        argument: *mut c_void,
+    ) -> *mut X509;
+    pub(crate) fn PEM_read_bio_X509_AUX(
+        bio: *mut BIO,
+        to: *mut *mut X509,
+        password: PasswordCallback,
+        argument: *mut c_void,
+    ) -> *mut X509;
+
+    pub(crate) fn X509_STORE_new() -> *mut X509_STORE;
+    pub(crate) fn X509_STORE_free(store: *mut X509_STORE);
+    pub(crate) fn X509_STORE_up_ref(store: *mut X509_STORE) -> c_int;
+    pub(crate) fn X509_STORE_load_locations(
+        store: *mut X509_STORE,
+        file: *const c_char,
+        folder: *const c_char,
+    ) -> c_int;
+    pub(crate) fn X509_STORE_load_file(store: *mut X509_STORE, file: *const c_char) -> c_int;
+    pub(crate) fn X509_STORE_load_path(store: *mut X509_STORE, folder: *const c_char) -> c_int;
+    pub(crate) fn X509_STORE_load_store(store: *mut X509_STORE, uri: *const c_char) -> c_int;
+    pub(crate) fn X509_STORE_set_default_paths(store: *mut X509_STORE) -> c_int;
+
+    pub(crate) fn X509_STORE_CTX_new() -> *mut X509_STORE_CTX;
+    pub(crate) fn X509_STORE_CTX_free(context: *mut X509_STORE_CTX);
+    pub(crate) fn X509_STORE_CTX_init(
+        context: *mut X509_STORE_CTX,
+        store: *mut X509_STORE,
+        leaf: *mut X509,
+        chain: *mut Stack,
+    ) -> c_int;
+    pub(crate) fn X509_STORE_CTX_set_ex_data(
+        context: *mut X509_STORE_CTX,
+        index: c_int,
+        data: *mut c_void,
+    ) -> c_int;
+    pub(crate) fn X509_STORE_CTX_set_default(
+        context: *mut X509_STORE_CTX,
+        name: *const c_char,
+    ) -> c_int;
+    pub(crate) fn X509_STORE_CTX_set_verify_cb(
+        context: *mut X509_STORE_CTX,
+        callback: VerifyCallback,
+    );
+    pub(crate) fn X509_STORE_CTX_get0_param(
+        context: *const X509_STORE_CTX,
+    ) -> *mut X509_VERIFY_PARAM;
+    pub(crate) fn X509_STORE_CTX_get_error(context: *const X509_STORE_CTX) -> c_int;
+    pub(crate) fn X509_STORE_CTX_get1_chain(context: *const X509_STORE_CTX) -> *mut Stack;
+    pub(crate) fn X509_verify_cert(context: *mut X509_STORE_CTX) -> c_int;
+    pub(crate) fn X509_verify_cert_error_string(result: c_long) -> *const c_char;
+
+    pub(crate) fn X509_VERIFY_PARAM_new() -> *mut X509_VERIFY_PARAM;
+    pub(crate) fn X509_VERIFY_PARAM_free(param: *mut X509_VERIFY_PARAM);
+    pub(crate) fn X509_VERIFY_PARAM_inherit(
+        to: *mut X509_VERIFY_PARAM,
+        from: *const X509_VERIFY_PARAM,
+    ) -> c_int;
+    pub(crate) fn X509_VERIFY_PARAM_set1(
+        to: *mut X509_VERIFY_PARAM,
+        from: *const X509_VERIFY_PARAM,
+    ) -> c_int;
+    pub(crate) fn X509_VERIFY_PARAM_set_depth(param: *mut X509_VERIFY_PARAM, depth: c_int);
+    pub(crate) fn X509_VERIFY_PARAM_get_depth(param: *const X509_VERIFY_PARAM) -> c_int;
+    pub(crate) fn X509_VERIFY_PARAM_set_auth_level(param: *mut X509_VERIFY_PARAM, level: c_int);
+    pub(crate) fn X509_VERIFY_PARAM_set1_host(
+        param: *mut X509_VERIFY_PARAM,
+        name: *const c_char,
+        length: usize,
+    ) -> c_int;
+    pub(crate) fn X509_VERIFY_PARAM_add1_host(
+        param: *mut X509_VERIFY_PARAM,
+        name: *const c_char,
+        length: usize,
+    ) -> c_int;
+    pub(crate) fn X509_VERIFY_PARAM_set_hostflags(
+        param: *mut X509_VERIFY_PARAM,
+        flags: core::ffi::c_uint,
+    );
+    pub(crate) fn X509_VERIFY_PARAM_get0_peername(param: *const X509_VERIFY_PARAM)
+    -> *const c_char;
+    pub(crate) fn X509_VERIFY_PARAM_set_purpose(
+        param: *mut X509_VERIFY_PARAM,
+        purpose: c_int,
+    ) -> c_int;
+    pub(crate) fn X509_VERIFY_PARAM_set_trust(param: *mut X509_VERIFY_PARAM, trust: c_int)
+    -> c_int;
+}

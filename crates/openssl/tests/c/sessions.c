@@ -1,0 +1,166 @@
+/* Resumption: sessions that a client receives, their encoding, and two threads on one context. */
+#include "test.h"
+#include <pthread.h>
+
+static SSL_SESSION *newest;
+static int received;
+
+static int on_new(SSL *ssl, SSL_SESSION *session) {
+    (void)ssl;
+    received++;
+    SSL_SESSION_free(newest);
+    newest = session;
+    return 1;
+}
+
+static void resumption(int version) {
+    SSL_CTX *server_ctx = server_context(version), *client_ctx = client_context(version);
+    char text[4];
+    CHECK(SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4) == 1);
+    SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
+    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
+    newest = NULL;
+    received = 0;
+    for (int turn = 0; turn < 3; turn++) {
+        SSL_CTX_up_ref(server_ctx);
+        SSL_CTX_up_ref(client_ctx);
+        struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
+        if (newest != NULL) {
+            /* The encoding is decoded to an equal session. */
+            int length = i2d_SSL_SESSION(newest, NULL);
+            unsigned char *bytes = malloc(length), *to = bytes;
+            CHECK(i2d_SSL_SESSION(newest, &to) == length && to == bytes + length);
+            const unsigned char *from = bytes;
+            SSL_SESSION *decoded = d2i_SSL_SESSION(NULL, &from, length);
+            CHECK(decoded != NULL && from == bytes + length);
+            CHECK(SSL_SESSION_is_resumable(decoded) == 1);
+            CHECK(SSL_set_session(pair.client, decoded) == 1);
+            SSL_SESSION_free(decoded);
+            free(bytes);
+        }
+        CHECK(shake(&pair));
+        CHECK(SSL_session_reused(pair.client) == (turn > 0));
+        CHECK(SSL_session_reused(pair.server) == (turn > 0));
+        CHECK(SSL_get_verify_result(pair.client) == X509_V_OK);
+        CHECK(SSL_get0_peer_certificate(pair.client) != NULL);
+        CHECK(SSL_write(pair.server, "data", 4) == 4);
+        read_exactly(pair.client, text, 4);
+        CHECK(SSL_get_session(pair.client) != NULL);
+        free_pair(&pair);
+    }
+    CHECK(received >= (version == TLS1_3_VERSION ? 3 : 1));
+    unsigned char garbage[] = {0x30, 3, 2, 1, 1};
+    const unsigned char *from = garbage;
+    CHECK(d2i_SSL_SESSION(NULL, &from, sizeof garbage) == NULL && ERR_get_error() != 0);
+    SSL_SESSION_free(newest);
+    SSL_CTX_free(server_ctx);
+    SSL_CTX_free(client_ctx);
+    CHECK(ERR_peek_error() == 0);
+}
+
+void test_sessions(void) {
+    resumption(TLS1_2_VERSION);
+    resumption(TLS1_3_VERSION);
+}
+
+struct shared {
+    SSL_CTX *client_ctx, *server_ctx;
+};
+
+static void *connect_often(void *argument) {
+    struct shared *shared = argument;
+    for (int i = 0; i < 20; i++) {
+        SSL_CTX_up_ref(shared->client_ctx);
+        SSL_CTX_up_ref(shared->server_ctx);
+        struct pair pair = pair_of(shared->client_ctx, shared->server_ctx, 1 << 14);
+        char text[5];
+        CHECK(shake(&pair));
+        CHECK(SSL_write(pair.client, "hello", 5) == 5);
+        read_exactly(pair.server, text, 5);
+        free_pair(&pair);
+    }
+    CHECK(ERR_peek_error() == 0);
+    return NULL;
+}
+
+/* Reads in one thread and writes in another on the same connection. */
+static void *echo(void *argument) {
+    SSL *ssl = argument;
+    char data[1000];
+    for (int done = 0; done < 200000;) {
+        int count = SSL_read(ssl, data, sizeof data);
+        CHECK(count > 0 && SSL_write(ssl, data, count) == count);
+        done += count;
+    }
+    return NULL;
+}
+
+static void *send_all(void *argument) {
+    static char data[200000];
+    CHECK(SSL_write(argument, data, sizeof data) == sizeof data);
+    return NULL;
+}
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void *accept_and_echo(void *argument) {
+    CHECK(SSL_accept(argument) == 1);
+    return echo(argument);
+}
+
+void test_threads(void) {
+    struct shared shared = {client_context(0), server_context(0)};
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, connect_often, &shared);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+
+    int ends[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    SSL *client = SSL_new(shared.client_ctx), *server = SSL_new(shared.server_ctx);
+    CHECK(SSL_set_fd(client, ends[0]) == 1 && SSL_set_fd(server, ends[1]) == 1);
+    pthread_create(&threads[0], NULL, accept_and_echo, server);
+    CHECK(SSL_connect(client) == 1);
+    pthread_create(&threads[1], NULL, send_all, client);
+    static char received[200000];
+    read_exactly(client, received, sizeof received);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    SSL_free(client);
+    SSL_free(server);
+    close(ends[0]);
+    close(ends[1]);
+    SSL_CTX_free(shared.client_ctx);
+    SSL_CTX_free(shared.server_ctx);
+}
+
+void test_strings(void) {
+    SSL_CTX *ctx = SSL_CTX_new(TLS_method());
+    char text[128];
+    CHECK(SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:!aNULL") == 1);
+    STACK_OF(SSL_CIPHER) *ciphers = SSL_CTX_get_ciphers(ctx);
+    CHECK(sk_SSL_CIPHER_num(ciphers) == 3 + 4);
+    const SSL_CIPHER *cipher = sk_SSL_CIPHER_value(ciphers, 0);
+    CHECK(strcmp(SSL_CIPHER_get_name(cipher), "TLS_AES_256_GCM_SHA384") == 0);
+    CHECK(SSL_CIPHER_get_bits(cipher, NULL) == 256 && SSL_CIPHER_is_aead(cipher) == 1);
+    CHECK(SSL_CIPHER_description(cipher, text, sizeof text) == text && strstr(text, "TLSv1.3") != NULL);
+    CHECK(SSL_CTX_set1_groups_list(ctx, "X25519:P-256") == 1);
+    CHECK(SSL_CTX_set1_groups_list(ctx, "nonsense") == 0);
+    ERR_clear_error();
+    CHECK(SSL_CTX_set1_sigalgs_list(ctx, "RSA+SHA256:ed25519") == 1);
+    CHECK(strcmp(SSL_alert_desc_string_long(SSL3_AD_BAD_CERTIFICATE), "bad certificate") == 0);
+    CHECK(SSL_CTX_set_max_proto_version(ctx, TLS1_1_VERSION) == 1);
+    CHECK(SSL_CTX_get_max_proto_version(ctx) == TLS1_1_VERSION);
+    SSL_CONF_CTX *conf = SSL_CONF_CTX_new();
+    SSL_CONF_CTX_set_flags(conf, SSL_CONF_FLAG_FILE | SSL_CONF_FLAG_SHOW_ERRORS);
+    SSL_CONF_CTX_set_ssl_ctx(conf, ctx);
+    CHECK(SSL_CONF_cmd(conf, "MinProtocol", "TLSv1.2") == 2);
+    CHECK(SSL_CTX_get_min_proto_version(ctx) == TLS1_2_VERSION);
+    CHECK(SSL_CONF_cmd(conf, "Nonsense", "x") == -2);
+    ERR_clear_error();
+    SSL_CONF_CTX_free(conf);
+    SSL_CTX_free(ctx);
+    CHECK(ERR_peek_error() == 0);
+}

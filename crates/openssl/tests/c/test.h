@@ -1,0 +1,55 @@
+/* Common parts of the tests: checks, and a client and a server in one process, over BIO pairs. */
+#ifndef TEST_H
+#define TEST_H
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ends the program if the condition is false. */
+#define CHECK(condition)                                                                              \
+    do {                                                                                              \
+        if (!(condition)) {                                                                           \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                           \
+            ERR_print_errors_fp(stderr);                                                              \
+            exit(1);                                                                                  \
+        }                                                                                             \
+    } while (0)
+
+/* Both sides of a connection. */
+struct pair {
+    SSL_CTX *client_ctx, *server_ctx;
+    SSL *client, *server;
+};
+
+/* The path of a file of the material; valid until the next call but one. */
+const char *material(const char *name);
+
+SSL_CTX *server_context(int version);
+SSL_CTX *client_context(int version);
+
+/* Makes a client and a server with their own contexts of this version, joined by BIO pairs of `size` bytes. */
+struct pair new_pair(int version, size_t size);
+struct pair pair_of(SSL_CTX *client_ctx, SSL_CTX *server_ctx, size_t size);
+void free_pair(struct pair *pair);
+
+/* Runs the handshake on both sides until both are done or one failed. Returns whether both are done. */
+int shake(struct pair *pair);
+
+/* Reads exactly so many bytes. */
+void read_exactly(SSL *ssl, char *to, int length);
+
+void test_reading(void);
+void test_writing(void);
+void test_bios(void);
+void test_errors(void);
+void test_misuse(void);
+void test_callbacks(void);
+void test_sessions(void);
+void test_threads(void);
+void test_strings(void);
+
+#endif

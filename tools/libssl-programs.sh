@@ -1,0 +1,365 @@
+#!/usr/bin/env bash
+# Runs programs of the system on libssl.so.3, a named action each, and prints a table: ok, FAILED, or absent. Both sides
+# of an action use the library, except where the action says "openssl". Fails if an action fails.
+# usage: tools/libssl-programs.sh FOLDER [PROGRAM...]      FOLDER has libssl.so.3
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+library=$(realpath "$1")
+shift
+[ -e "$library/libssl.so.3" ] || { echo "no libssl.so.3 in $library" >&2; exit 2; }
+wanted=("$@")
+work=$(mktemp -d)
+chmod 755 "$work"
+failed=0
+started=()
+trap 'stop_all; rm -rf "$work"' EXIT
+
+on() { LD_LIBRARY_PATH=$library timeout 20 "$@"; }
+
+# Starts a server on the library in the background.
+start() {
+    LD_LIBRARY_PATH=$library "$@" >"$work/server.log" 2>&1 &
+    started+=($!)
+}
+
+stop_all() {
+    local pid
+    for pid in "${started[@]}"; do
+        kill "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    started=()
+}
+
+port() { echo $((20000 + RANDOM % 20000)); }
+
+wait_for() { # PORT
+    local _
+    for _ in $(seq 100); do
+        (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return
+        sleep 0.1
+    done
+    return 1
+}
+
+# Runs an action, and prints its row.
+action() { # PROGRAM WHAT COMMAND...
+    local program=$1 what=$2 result=ok
+    shift 2
+    if ! "$@" >"$work/log" 2>&1; then
+        result=FAILED
+        failed=1
+    fi
+    printf '%-12s %-58s %s\n' "$program" "$what" "$result"
+    [ "$result" = ok ] || sed 's/^/    /' "$work/log" | tail -n 5
+}
+
+is_wanted() { # PROGRAM EXECUTABLE
+    if [ ${#wanted[@]} -gt 0 ] && ! [[ " ${wanted[*]} " == *" $1 "* ]]; then
+        return 1
+    fi
+    command -v "$2" >/dev/null || [ -x "$2" ] || { printf '%-12s %-58s absent\n' "$1" ""; return 1; }
+}
+
+make_material() {
+    (
+        cd "$work"
+        for root in root other; do
+            openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout $root.key -out $root.pem \
+                -days 30 -subj "/CN=$root" -addext basicConstraints=critical,CA:true 2>/dev/null
+        done
+        for name in server client; do
+            openssl req -newkey rsa:2048 -nodes -keyout $name.key -out $name.csr -subj "/CN=$name" 2>/dev/null
+            openssl x509 -req -in $name.csr -CA root.pem -CAkey root.key -CAcreateserial -days 30 -out $name.pem \
+                -extfile <(echo "subjectAltName=DNS:localhost,IP:127.0.0.1") 2>/dev/null
+        done
+        cat server.pem server.key >server-both.pem
+        head -c 3000000 /dev/urandom | base64 >big
+        chmod 644 ./*
+    )
+}
+
+# Whether a command fails and its output has a text.
+refused() { # TEXT COMMAND...
+    local text=$1
+    shift
+    ! "$@" >"$work/refused" 2>&1 && grep -qi "$text" "$work/refused"
+}
+
+contains() { # TEXT COMMAND...
+    local text=$1
+    shift
+    "$@" >"$work/contained" 2>&1 || { cat "$work/contained"; return 1; }
+    grep -q "$text" "$work/contained" || { cat "$work/contained"; return 1; }
+}
+
+same_as() { # FILE COMMAND...
+    local file=$1
+    shift
+    "$@" >"$work/same" && cmp "$work/same" "$file"
+}
+
+try_curl() {
+    is_wanted curl curl || return 0
+    local p version
+    for version in 1.2 1.3; do
+        p=$(port)
+        (cd "$work" && exec openssl s_server -WWW -quiet -tls${version/./_} -accept "127.0.0.1:$p" -cert server.pem \
+            -key server.key >"$work/server.log" 2>&1) &
+        started+=($!)
+        wait_for "$p"
+        action curl "a page of openssl, TLS $version" \
+            same_as "$work/big" on curl -sS --cacert "$work/root.pem" "https://localhost:$p/big"
+        action curl "refuses the certificate of openssl, TLS $version" \
+            refused "unable to get local issuer" on curl -sS --cacert "$work/other.pem" "https://localhost:$p/big"
+        stop_all
+    done
+}
+
+try_nginx() {
+    is_wanted nginx nginx || return 0
+    local p q version
+    p=$(port) q=$(port)
+    mkdir -p "$work/nginx"
+    cat >"$work/nginx.conf" <<END
+daemon off;
+worker_processes 2;
+error_log $work/nginx/error.log info;
+pid $work/nginx/pid;
+events {}
+http {
+    access_log off;
+    client_body_temp_path $work/nginx/body;
+    proxy_temp_path $work/nginx/proxy;
+    fastcgi_temp_path $work/nginx/fastcgi;
+    uwsgi_temp_path $work/nginx/uwsgi;
+    scgi_temp_path $work/nginx/scgi;
+    ssl_protocols TLSv1.2 TLSv1.3;
+    ssl_certificate $work/server.pem;
+    ssl_certificate_key $work/server.key;
+    server {
+        listen 127.0.0.1:$p ssl http2;
+        ssl_session_cache shared:SSL:1m;
+        location / { root $work; }
+        location = /state { return 200 "\$ssl_protocol \$ssl_session_reused"; }
+        location = /through { proxy_pass https://localhost:$q/; proxy_ssl_certificate $work/client.pem;
+            proxy_ssl_certificate_key $work/client.key; proxy_ssl_verify on;
+            proxy_ssl_trusted_certificate $work/root.pem; proxy_ssl_name localhost; }
+    }
+    server {
+        listen 127.0.0.1:$q ssl;
+        ssl_verify_client on;
+        ssl_client_certificate $work/root.pem;
+        location / { return 200 "\$ssl_client_verify \$ssl_client_s_dn"; }
+    }
+}
+END
+    [ "$(id -u)" -ne 0 ] || sed -i '1i user root;' "$work/nginx.conf"
+    start nginx -p "$work/nginx" -c "$work/nginx.conf"
+    wait_for "$p"
+    for version in 1.2 1.3; do
+        local curl=(on curl -sS --cacert "$work/root.pem" "--tlsv$version" --tls-max "$version")
+        action nginx "a page over HTTP/2 and its size, TLS $version" \
+            same_as "$work/big" "${curl[@]}" --http2 "https://localhost:$p/big"
+        action nginx "resumes a session of openssl, TLS $version" resumes "$p" "-tls${version/./_}"
+        action nginx "a client certificate, TLS $version" \
+            contains "SUCCESS CN=client" "${curl[@]}" --cert "$work/client.pem" --key "$work/client.key" "https://localhost:$q/"
+        action nginx "refuses an unknown client certificate, TLS $version" \
+            contains "400 The SSL certificate error" "${curl[@]}" --cert "$work/other.pem" --key "$work/other.key" "https://localhost:$q/"
+    done
+    action nginx "as a proxy with a client certificate" \
+        contains "SUCCESS CN=client" on curl -sS --cacert "$work/root.pem" "https://localhost:$p/through"
+    stop_all
+}
+
+# Connects twice with the openssl program. The second connection has to resume the session of the first.
+resumes() { # PORT FLAGS...
+    local p=$1 request="GET /state HTTP/1.0\r\n\r\n"
+    shift
+    (printf '%b' "$request"; sleep 0.5) | timeout 20 openssl s_client "$@" -connect "127.0.0.1:$p" -quiet -ign_eof \
+        -sess_out "$work/session" >"$work/first" 2>&1
+    (printf '%b' "$request"; sleep 0.5) | timeout 20 openssl s_client "$@" -connect "127.0.0.1:$p" -quiet -ign_eof \
+        -sess_in "$work/session" >"$work/second" 2>&1
+    cat "$work/second"
+    grep -q 'TLSv1.[23] r$' "$work/second"
+}
+
+try_postgres() {
+    local bin=
+    for bin in /usr/lib/postgresql/*/bin; do :; done
+    is_wanted postgres "$bin/postgres" || return 0
+    is_wanted psql "$bin/psql" || return 0
+    local p user=() data=$work/postgres query
+    p=$(port)
+    mkdir "$data"
+    if [ "$(id -u)" -eq 0 ]; then
+        user=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+        chown postgres "$data"
+    fi
+    "${user[@]}" "$bin/initdb" -D "$data/data" -A trust >"$work/initdb.log" 2>&1
+    cp "$work/server.pem" "$work/server.key" "$work/root.pem" "$data/data/"
+    chown --reference="$data" "$data"/data/{server,root}.*
+    chmod 600 "$data/data/server.key"
+    cat >>"$data/data/postgresql.conf" <<END
+ssl = on
+ssl_cert_file = 'server.pem'
+ssl_key_file = 'server.key'
+ssl_ca_file = 'root.pem'
+listen_addresses = '127.0.0.1'
+port = $p
+unix_socket_directories = '$data'
+END
+    echo "hostssl all all 127.0.0.1/32 trust clientcert=verify-ca" >"$data/data/pg_hba.conf"
+    start "${user[@]}" env LD_LIBRARY_PATH="$library" "$bin/postgres" -D "$data/data"
+    wait_for "$p"
+    chmod 600 "$work/client.key"
+    local to="host=localhost port=$p user=postgres dbname=postgres sslmode=verify-full"
+    local client="sslcert=$work/client.pem sslkey=$work/client.key"
+    query="select version from pg_stat_ssl where pid = pg_backend_pid()"
+    action postgres "psql: a query with a client certificate" \
+        contains "TLSv1.3" on "$bin/psql" "$to $client sslrootcert=$work/root.pem" -Atc "$query"
+    action postgres "psql: 5 MB" contains "^5000000$" \
+        on "$bin/psql" "$to $client sslrootcert=$work/root.pem" -Atc "select length(repeat('x', 5000000))"
+    action postgres "psql refuses the certificate of the server" \
+        refused "certificate verify failed" on "$bin/psql" "$to sslrootcert=$work/other.pem" -Atc "$query"
+    action postgres "refuses a client without a certificate" \
+        refused "certificate" on "$bin/psql" "$to sslrootcert=$work/root.pem sslcert=$work/none" -Atc "$query"
+    stop_all
+}
+
+try_redis() {
+    is_wanted redis redis-server || return 0
+    local p
+    p=$(port)
+    start redis-server --port 0 --tls-port "$p" --bind 127.0.0.1 --tls-cert-file "$work/server.pem" \
+        --tls-key-file "$work/server.key" --tls-ca-cert-file "$work/root.pem" --save '' --dir "$work"
+    wait_for "$p"
+    local cli=(on redis-cli --tls -p "$p" --cacert "$work/root.pem")
+    local client=(--cert "$work/client.pem" --key "$work/client.key")
+    action redis "a value, with a client certificate" contains "OK" "${cli[@]}" "${client[@]}" set name value
+    action redis "4 MB from standard input" redis_bulk "${cli[@]}" "${client[@]}"
+    action redis "refuses a client without a certificate" redis_refuses "${cli[@]}"
+    action redis "redis-cli refuses the certificate of the server" \
+        refused "certificate verify failed" on redis-cli --tls -p "$p" --cacert "$work/other.pem" ping
+    stop_all
+}
+
+redis_bulk() {
+    "$@" -x set big <"$work/big" && contains "^$(stat -c %s "$work/big")$" "$@" strlen big
+}
+
+redis_refuses() {
+    "$@" ping >"$work/redis" 2>&1 || true
+    cat "$work/redis"
+    ! grep -q PONG "$work/redis"
+}
+
+try_memcached() {
+    is_wanted memcached memcached || return 0
+    local p
+    p=$(port)
+    start memcached -u root -l 127.0.0.1 -p "$p" -U 0 -Z -o "ssl_chain_cert=$work/server.pem,ssl_key=$work/server.key"
+    wait_for "$p"
+    # In its first seconds, memcached finds nothing that was stored.
+    sleep 3
+    action memcached "a value, for openssl" memcached_value "$p"
+    stop_all
+}
+
+memcached_value() {
+    (printf 'set name 0 0 5\r\nvalue\r\n'; sleep 0.5; printf 'get name\r\nquit\r\n'; sleep 0.5) |
+        timeout 20 openssl s_client -quiet -connect "127.0.0.1:$1" -CAfile "$work/root.pem" -verify_return_error >"$work/memcached" 2>&1 || true
+    cat "$work/memcached"
+    grep -q "^STORED" "$work/memcached" && grep -q "^value" "$work/memcached"
+}
+
+try_haproxy() {
+    is_wanted haproxy haproxy || return 0
+    local p q
+    p=$(port) q=$(port)
+    cat >"$work/haproxy.cfg" <<END
+global
+    maxconn 100
+defaults
+    mode http
+    timeout client 10s
+    timeout server 10s
+    timeout connect 10s
+frontend secure
+    bind 127.0.0.1:$p ssl crt $work/server-both.pem alpn h2,http/1.1
+    bind 127.0.0.1:$q ssl crt $work/server-both.pem ca-file $work/root.pem verify required
+    http-request return status 200 content-type text/plain lf-string "%[ssl_fc_protocol] %[ssl_fc_is_resumed] %[ssl_c_s_dn(CN)]" if !{ path /through }
+    default_backend again
+backend again
+    server one 127.0.0.1:$q ssl ca-file $work/root.pem crt $work/client-both.pem verifyhost localhost sni str(localhost)
+END
+    cat "$work/client.pem" "$work/client.key" >"$work/client-both.pem"
+    start haproxy -f "$work/haproxy.cfg"
+    wait_for "$p"
+    local version
+    for version in 1.2 1.3; do
+        local curl=(on curl -sS --cacert "$work/root.pem" "--tlsv$version" --tls-max "$version")
+        action haproxy "a page over HTTP/2, TLS $version" contains "TLSv$version 0" "${curl[@]}" "https://localhost:$p/"
+        action haproxy "a client certificate, TLS $version" contains "client" \
+            "${curl[@]}" --cert "$work/client.pem" --key "$work/client.key" "https://localhost:$q/"
+        action haproxy "refuses an unknown client certificate, TLS $version" refused "alert" \
+            "${curl[@]}" --cert "$work/other.pem" --key "$work/other.key" "https://localhost:$q/"
+    done
+    stop_all
+}
+
+try_python() {
+    is_wanted python /usr/bin/python3 || return 0
+    cat >"$work/test.py" <<'END'
+import socket, ssl, sys, threading
+folder, version = sys.argv[1], getattr(ssl.TLSVersion, sys.argv[2])
+server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=folder + "/root.pem")
+server.load_cert_chain(folder + "/server.pem", folder + "/server.key")
+server.verify_mode = ssl.CERT_REQUIRED
+client = ssl.create_default_context(cafile=folder + "/root.pem")
+client.load_cert_chain(folder + "/client.pem", folder + "/client.key")
+for context in (server, client):
+    context.minimum_version = context.maximum_version = version
+listener = socket.create_server(("127.0.0.1", 0))
+
+def serve():
+    for _ in range(2):
+        connection = server.wrap_socket(listener.accept()[0], server_side=True)
+        assert connection.getpeercert()["subject"][0][0][1] == "client"
+        while data := connection.recv(1 << 16):
+            connection.sendall(data)
+        connection.unwrap().close()
+
+thread = threading.Thread(target=serve)
+thread.start()
+session, data = None, bytes(range(256)) * 2000
+for turn in range(2):
+    connection = client.wrap_socket(socket.create_connection(listener.getsockname()), server_hostname="localhost",
+                                    session=session)
+    sender = threading.Thread(target=connection.sendall, args=(data,))
+    sender.start()
+    received = b""
+    while len(received) < len(data):
+        received += connection.recv(1 << 16)
+    sender.join()
+    assert received == data
+    assert connection.session_reused == (turn == 1), turn
+    session = connection.session
+    connection.unwrap().close()
+thread.join()
+print(sys.argv[2], "ok")
+END
+    local version
+    for version in TLSv1_2 TLSv1_3; do
+        action python "echo and resumption with a client certificate, $version" \
+            contains "ok" on /usr/bin/python3 "$work/test.py" "$work" "$version"
+    done
+}
+
+make_material
+printf '%-12s %-58s %s\n' program action result
+for program in curl nginx postgres redis memcached haproxy python; do
+    "try_$program"
+done
+exit "$failed"

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Tests libssl.so.3: its symbols, the parts in Rust, and programs in C under AddressSanitizer. The programs need the
+# headers of OpenSSL 3 (libssl-dev on Debian); without them this step is absent.
+# usage: tools/test-libssl.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")/test-libssl
+sources=crates/openssl/tests/c
+export MATERIAL=$target/material
+mkdir -p "$target" "$MATERIAL"
+
+step() { echo "-- $*"; }
+
+# Makes two roots, and certificates of the first one: NAME.pem and NAME.key.
+make_material() {
+    (
+        cd "$MATERIAL"
+        for root in root other; do
+            openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout $root.key -out $root.pem \
+                -days 3650 -subj "/CN=$root" -addext basicConstraints=critical,CA:true 2>/dev/null
+        done
+        for name in server client; do
+            openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout $name.key -out $name.csr \
+                -subj "/CN=$name" 2>/dev/null
+            openssl x509 -req -in $name.csr -CA root.pem -CAkey root.key -CAcreateserial -days 3650 -out $name.pem \
+                -extfile <(echo "subjectAltName=DNS:localhost,DNS:$name.test,IP:127.0.0.1") 2>/dev/null
+        done
+    )
+}
+
+step "the parts in Rust"
+cargo test --quiet -p tercel-openssl
+
+step "the library"
+tools/libssl.sh "$target" dev
+
+step "it exports the symbols of the list, with the version OPENSSL_3.0.0"
+nm -D --defined-only "$target/libssl.so.3" | sed -n 's/^[0-9a-f]* T //p' | LC_ALL=C sort >"$target/exported"
+sed -n 's/^        \(\w*\);$/\1@@OPENSSL_3.0.0/p' crates/openssl/libssl.map | LC_ALL=C sort >"$target/listed"
+diff "$target/listed" "$target/exported"
+
+if [ ! -e /usr/include/openssl/ssl.h ]; then
+    echo "absent: libssl-dev"
+    exit 0
+fi
+[ -e "$MATERIAL/client.pem" ] || make_material
+
+step "programs in C under AddressSanitizer and UndefinedBehaviorSanitizer"
+cc -std=c11 -Wall -Wextra -Werror -Wno-deprecated-declarations -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
+    -o "$target/tests" "$sources"/*.c "$target/libssl.so.3" -l:libcrypto.so.3 -lpthread
+LD_LIBRARY_PATH=$target ASAN_OPTIONS=detect_leaks=1 timeout 300 "$target/tests"
+
+echo "passed"
