@@ -2,6 +2,11 @@
 
 use std::ptr;
 
+use tercel_capi::connection::authentication::*;
+use tercel_capi::connection::established::*;
+use tercel_capi::connection::halves::*;
+use tercel_capi::connection::records::*;
+use tercel_capi::connection::sessions::*;
 use tercel_capi::connection::*;
 use tercel_capi::handshake::*;
 use tercel_capi::question::*;
