@@ -9,6 +9,8 @@ use std::fmt;
 pub(super) struct FrameLimit {
     part: Part,
     varint: Varint,
+    /// The parts in which the current frame was received, if it is not DATA.
+    parts: usize,
 }
 
 #[derive(Debug)]
@@ -20,36 +22,51 @@ enum Part {
         is_data: bool,
     },
     /// This number of bytes of a frame.
-    Payload(u64),
+    Payload {
+        left: u64,
+        is_data: bool,
+    },
     /// A stream without frames.
     Unframed,
 }
 
-/// A frame is longer than the limit.
+/// A frame is longer than the limit, or was received in too many parts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
 impl FrameLimit {
     /// A stream for a request and its response.
     pub(super) fn bidirectional() -> Self {
-        Self { part: Part::FrameType, varint: Varint::default() }
+        Self { part: Part::FrameType, varint: Varint::default(), parts: 0 }
     }
 
     pub(super) fn unidirectional() -> Self {
-        Self { part: Part::StreamType, varint: Varint::default() }
+        Self { part: Part::StreamType, varint: Varint::default(), parts: 0 }
     }
 
-    /// Checks the next bytes of the stream.
+    /// Whether the next byte belongs to the content of a DATA frame, or to a stream without frames:
+    /// h3 does not collect these.
+    pub(super) fn is_passed_on(&self) -> bool {
+        matches!(self.part, Part::Unframed | Part::Payload { is_data: true, .. })
+    }
+
+    /// Checks the next bytes of the stream, which were received together.
     pub(super) fn check(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
+        if !self.is_passed_on() {
+            self.parts += 1;
+            if self.parts > MAX_PARTS {
+                return Err(TooLong);
+            }
+        }
         while !bytes.is_empty() {
             match &mut self.part {
                 Part::Unframed => return Ok(()),
-                Part::Payload(left) => {
+                Part::Payload { left, .. } => {
                     let here = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
                     *left -= here as u64;
                     bytes = bytes.get(here..).unwrap_or_default();
                     if *left == 0 {
-                        self.part = Part::FrameType;
+                        self.end_of_frame();
                     }
                 }
                 Part::StreamType | Part::FrameType | Part::Length { .. } => {
@@ -66,15 +83,22 @@ impl FrameLimit {
 
     /// Continues after a complete number.
     fn number(&mut self, value: u64) -> Result<(), TooLong> {
-        self.part = match self.part {
-            Part::StreamType if value == CONTROL => Part::FrameType,
-            Part::StreamType | Part::Unframed => Part::Unframed,
-            Part::FrameType => Part::Length { is_data: value == DATA },
+        match self.part {
+            Part::StreamType if value == CONTROL => self.part = Part::FrameType,
+            Part::StreamType | Part::Unframed => self.part = Part::Unframed,
+            Part::FrameType => self.part = Part::Length { is_data: value == DATA },
             Part::Length { is_data } if value > MAX_FRAME && !is_data => return Err(TooLong),
-            Part::Length { .. } | Part::Payload(_) if value == 0 => Part::FrameType,
-            Part::Length { .. } | Part::Payload(_) => Part::Payload(value),
-        };
+            Part::Length { .. } | Part::Payload { .. } if value == 0 => self.end_of_frame(),
+            Part::Length { is_data } | Part::Payload { is_data, .. } => {
+                self.part = Part::Payload { left: value, is_data };
+            }
+        }
         Ok(())
+    }
+
+    fn end_of_frame(&mut self) {
+        self.part = Part::FrameType;
+        self.parts = 0;
     }
 }
 
@@ -102,7 +126,10 @@ impl Varint {
 
 impl fmt::Display for TooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the peer sent an HTTP/3 frame of more than {MAX_FRAME} bytes")
+        write!(
+            f,
+            "the peer sent an HTTP/3 frame of more than {MAX_FRAME} bytes or in more than {MAX_PARTS} parts"
+        )
     }
 }
 
@@ -117,6 +144,11 @@ const DATA: u64 = 0;
 /// The longest frame other than DATA. The encoded form of the largest head is not much longer than
 /// the head.
 const MAX_FRAME: u64 = 64 << 10;
+
+/// The number of parts in which such a frame may be received. For each part, h3 adds up the lengths
+/// of all parts before it. A packet of the smallest size for QUIC has 1,200 bytes, so 64 KiB come
+/// in 60 parts. RFC 9000 14
+const MAX_PARTS: usize = 256;
 
 #[cfg(test)]
 mod tests {
@@ -139,11 +171,12 @@ mod tests {
         }
     }
 
-    /// Checks a stream at once and byte by byte.
+    /// Checks a stream at once, and byte by byte or in 128 parts.
     fn check(limit: fn() -> FrameLimit, bytes: &[u8]) -> Result<(), TooLong> {
         let at_once = limit().check(bytes);
         let mut in_parts = limit();
-        assert_eq!(bytes.chunks(1).try_for_each(|part| in_parts.check(part)), at_once);
+        let size = bytes.len().div_ceil(128);
+        assert_eq!(bytes.chunks(size).try_for_each(|part| in_parts.check(part)), at_once);
         at_once
     }
 
@@ -162,6 +195,26 @@ mod tests {
         let frames = [&[1, 3, 9, 9, 9][..], &[0, 0], &[0x40, 0x21, 1, 9], &[0, 2, 1, 1], &[1]];
         assert_eq!(check(bidirectional, &[&frames.concat()[..], &long].concat()), Err(TooLong));
         assert_eq!(check(bidirectional, &[&frames.concat()[..], &most].concat()), Ok(()));
+    }
+
+    #[test]
+    fn only_data_may_come_in_many_parts() {
+        let parts = |kind: u8, count: usize| {
+            let mut limit = FrameLimit::bidirectional();
+            limit.check(&[kind, 0x80, 0, 0xff, 0xff])?;
+            (1..count).try_for_each(|_| limit.check(&[9]))
+        };
+        assert_eq!(parts(1, MAX_PARTS), Ok(()));
+        assert_eq!(parts(1, MAX_PARTS + 1), Err(TooLong));
+        assert_eq!(parts(0x21, MAX_PARTS + 1), Err(TooLong));
+        assert_eq!(parts(0, 10 * MAX_PARTS), Ok(()));
+        // Each frame has parts of its own.
+        let mut limit = FrameLimit::bidirectional();
+        let frame = [0x21, 2, 9, 9];
+        assert_eq!(
+            frame.repeat(MAX_PARTS).chunks(1).try_for_each(|part| limit.check(part)),
+            Ok(())
+        );
     }
 
     /// RFC 9114 6.2

@@ -245,8 +245,11 @@ impl quic::RecvStream for QuicReceiveStream {
         // The task to wake is noted in the connection, not in this future, so the future need not
         // be stored.
         let chunk = ready!(pin!(self.stream.read_chunk(usize::MAX, true)).poll(context));
+        let is_passed_on = self.frames.is_passed_on();
         let bytes = match chunk {
-            Ok(Some(chunk)) => chunk.bytes,
+            Ok(Some(chunk)) if is_passed_on => chunk.bytes,
+            // h3 may keep these bytes, and with them all packets that were received together.
+            Ok(Some(chunk)) => Bytes::copy_from_slice(&chunk.bytes),
             Ok(None) => return Poll::Ready(Ok(None)),
             Err(error) => return Poll::Ready(Err(of_read(error))),
         };

@@ -1,5 +1,6 @@
 //! Connections over QUIC: GET and HEAD over HTTP/3, with the limits of other connections. RFC 9114
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::net::UdpSocket;
 use std::pin::pin;
@@ -35,12 +36,12 @@ impl QuicListener {
         socket: UdpSocket,
         tls: Arc<ServerConfig>,
         handler: Arc<ConnectionHandler>,
-        permits: Arc<Semaphore>,
+        places: Places,
     ) -> Result<Self> {
         let config = quic_config(tls, handler.timeout.0)?;
         let runtime = Arc::new(TokioRuntime);
         let endpoint = Endpoint::new(endpoint_config()?, Some(config), socket, runtime)?;
-        let task = tokio::spawn(accept(endpoint.clone(), handler, permits));
+        let task = tokio::spawn(accept(endpoint.clone(), handler, places));
         Ok(Self { endpoint, task })
     }
 
@@ -65,6 +66,7 @@ fn quic_config(tls: Arc<ServerConfig>, limit: Duration) -> Result<quinn::ServerC
     transport.max_concurrent_uni_streams(MAX_UNI_STREAMS.into());
     // The content of requests is never read, so it waits within these limits.
     transport.stream_receive_window(STREAM_WINDOW.into()).receive_window(WINDOW.into());
+    transport.send_window(SEND_WINDOW);
     transport.datagram_receive_buffer_size(None);
     let mut config = server_config(crypto)?;
     config.transport_config(Arc::new(transport));
@@ -73,25 +75,59 @@ fn quic_config(tls: Arc<ServerConfig>, limit: Duration) -> Result<quinn::ServerC
     Ok(config)
 }
 
-async fn accept(endpoint: Endpoint, handler: Arc<ConnectionHandler>, permits: Arc<Semaphore>) {
-    while let Some(incoming) = endpoint.accept().await {
-        // When few permits are left, they are for clients that have shown that they receive packets
-        // at their address. Others could take them with packets from false addresses.
-        let is_scarce = permits.available_permits() < SCARCE;
-        if is_scarce && !incoming.remote_address_validated() && incoming.may_retry() {
-            // This cannot fail, because it is permitted.
-            let _ = incoming.retry();
-            continue;
+/// The permits of connections, and their number.
+pub(crate) struct Places {
+    permits: Arc<Semaphore>,
+    max_connections: usize,
+}
+
+impl Places {
+    pub(crate) fn new(permits: Arc<Semaphore>, max_connections: usize) -> Self {
+        Self { permits, max_connections }
+    }
+
+    /// Whether a client has to show that it receives packets at its address. Others could take the
+    /// permits with packets from false addresses. quinn keeps a closed connection for a while after
+    /// it has returned its permit. RFC 9000 8.1, 10.2
+    fn are_scarce(&self, endpoint: &Endpoint) -> bool {
+        self.permits.available_permits() < self.max_connections.div_ceil(2)
+            || endpoint.open_connections() > self.max_connections
+    }
+}
+
+async fn accept(endpoint: Endpoint, handler: Arc<ConnectionHandler>, places: Places) {
+    let next_permit = || Arc::clone(&places.permits).acquire_owned();
+    let mut permit = pin!(next_permit());
+    // Clients that wait for a permit. Their first packets are kept, and sent again.
+    let mut waiting = VecDeque::new();
+    loop {
+        tokio::select! {
+            incoming = endpoint.accept() => {
+                let Some(incoming) = incoming else { return };
+                let is_full = waiting.len() >= MAX_INCOMING
+                    || endpoint.open_connections() > CLOSED_FACTOR * places.max_connections;
+                let is_validated = incoming.remote_address_validated();
+                if is_full {
+                    incoming.ignore();
+                } else if !is_validated && incoming.may_retry() && places.are_scarce(&endpoint) {
+                    // This cannot fail, because it is permitted.
+                    let _ = incoming.retry();
+                } else {
+                    waiting.push_back(incoming);
+                }
+            }
+            acquired = &mut permit, if !waiting.is_empty() => {
+                let (Ok(acquired), Some(incoming)) = (acquired, waiting.pop_front()) else { return };
+                permit.set(next_permit());
+                let handler = Arc::clone(&handler);
+                tokio::spawn(async move {
+                    let _permit = acquired;
+                    let peer = incoming.remote_address();
+                    let line = handler.run_quic(incoming).await;
+                    explain::print_line(format_args!("{peer}  {line}"));
+                });
+            }
         }
-        // At the limit, clients wait: their first packets are kept, and sent again.
-        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
-        let handler = Arc::clone(&handler);
-        tokio::spawn(async move {
-            let _permit = permit;
-            let peer = incoming.remote_address();
-            let line = handler.run_quic(incoming).await;
-            explain::print_line(format_args!("{peer}  {line}"));
-        });
     }
 }
 
@@ -249,13 +285,16 @@ fn failed(error: &quinn::ConnectionError) -> String {
 const MAX_UNI_STREAMS: u32 = 16;
 const STREAM_WINDOW: u32 = 64 << 10;
 const WINDOW: u32 = 256 << 10;
+/// The bytes of responses that wait for a client's acknowledgements, at most.
+const SEND_WINDOW: u64 = 1 << 20;
 
 /// The number of connections that wait for a permit, and the bytes that each may send meanwhile.
 const MAX_INCOMING: usize = 256;
 const INCOMING_BUFFER: u64 = 16 << 10;
 
-/// The number of free permits below which addresses are validated. RFC 9000 8.1
-const SCARCE: usize = 16;
+/// How many times as many connections as may be open can exist, with those that are closed and kept
+/// by quinn, before packets of new clients are ignored.
+const CLOSED_FACTOR: usize = 4;
 
 /// The time for the packets with which connections are closed.
 const LAST_PACKETS: Duration = Duration::from_millis(50);

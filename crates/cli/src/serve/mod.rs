@@ -74,7 +74,8 @@ async fn serve(options: &Options, content: Content) -> Result<()> {
     let quic = udp
         .map(|udp| {
             let tls = config::http3_config(options, &identity)?;
-            http3::QuicListener::start(udp, tls, Arc::clone(&handler), Arc::clone(&permits))
+            let places = http3::Places::new(Arc::clone(&permits), options.max_connections);
+            http3::QuicListener::start(udp, tls, Arc::clone(&handler), places)
         })
         .transpose()?;
     #[cfg(not(feature = "http3"))]
