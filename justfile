@@ -243,7 +243,7 @@ kernels-long:
     cargo test --release -p tercel-crypto --features {{ kernels }} --lib backend::kernels -- --include-ignored --nocapture \
         --skip valgrind --skip ratios
 
-# Run the text of kernels, on portable vectors, in Miri (nightly Rust). It takes a quarter of an hour.
+# Run the text of kernels, on portable vectors, in Miri (nightly Rust). It takes about an hour.
 miri:
     # Without optimisation there are no kernels, and with little of it they overwrite the stack by assembly.
     MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p tercel-crypto --features {{ kernels }} \

@@ -38,9 +38,10 @@
 //! a question, the connection is released, the program's function is called, and the answer goes
 //! into the next step. Buffers are taken out of the connection while a BIO is called, which may be
 //! a program's. All fields are cells, so a re-entrant call is a borrow of its own, and one that
-//! would overlap panics in safe code instead of being undefined. What a configuration shares
-//! between connections (key log, session store, tickets) calls no C code: it leaves its data in the
-//! thread, and the connection passes them on after the step.
+//! would overlap panics in safe code instead of being undefined. The key log
+//! queues its lines in the thread, and the connection passes them on after the step. A server's
+//! session cache and ticket keys are needed inside of a step: the program is called with the lock
+//! released and the handshake taken out of the connection, so that a re-entrant call finds none.
 //!
 //! **libcrypto.** Each object is a value that owns one reference and frees it once. Functions are
 //! called with pointers from such values, or with those of the program, and with the lengths of the
@@ -58,8 +59,8 @@
 //! - A pointer for a result is NULL or refers to a variable of its type.
 //!
 //! C code sees these bytes of a peer: the certificates, which libcrypto parses and verifies, the
-//! staple that a client passes to the program, and the names and protocols of a ClientHello, as
-//! strings of checked length.
+//! OCSP response that a client receives and passes to the program, and the names and protocols of a
+//! ClientHello, as strings of checked length.
 //!
 //! [`Arc`]: std::sync::Arc
 

@@ -1,5 +1,5 @@
 //! An HTTP/3 client that prints the content of a page: `h3_client ROOTS [URL] [ADDRESS]`, with a
-//! file of roots in PEM.
+//! file of roots in PEM. It connects to ADDRESS, which is `[::1]:4433` by default.
 
 use std::error::Error;
 use std::future::poll_fn;

@@ -197,8 +197,13 @@ mod tests {
         assert_eq!(check(bidirectional, &[&frames.concat()[..], &most].concat()), Ok(()));
     }
 
+    /// RFC 9000 14
     #[test]
     fn only_data_may_come_in_many_parts() {
+        // The longest frame, in packets of 1,200 bytes.
+        let mut limit = FrameLimit::bidirectional();
+        let longest = [&[1, 0x80, 1, 0, 0][..], &[9; 65_536]].concat();
+        assert_eq!(longest.chunks(1100).try_for_each(|part| limit.check(part)), Ok(()));
         let parts = |kind: u8, count: usize| {
             let mut limit = FrameLimit::bidirectional();
             limit.check(&[kind, 0x80, 0, 0xff, 0xff])?;

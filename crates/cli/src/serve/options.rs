@@ -55,10 +55,10 @@ pub(crate) struct Options {
 
     /// Serve HTTP/3 as well, over QUIC at the UDP port of the same number
     ///
-    /// Responses over TCP announce it (Alt-Svc). Certificates, files, client authentication and
-    /// limits are the same for both; sessions of one are not resumed by the other. --alpn and
-    /// --record-size-limit concern TCP only. Early data over QUIC is limited by flow control, not
-    /// by the number of --early-data.
+    /// Responses over TCP announce it (Alt-Svc). Certificates, files, client authentication (except
+    /// `later`) and limits are the same for both; sessions of one are not resumed by the other.
+    /// --alpn and --record-size-limit concern TCP only. Early data over QUIC is limited by flow
+    /// control, not by the number of --early-data.
     #[arg(long, conflicts_with = "echo")]
     pub(crate) http3: bool,
 

@@ -40,6 +40,20 @@ fn addresses_are_validated_when_connections_are_scarce() {
     });
 }
 
+/// quinn keeps a closed connection for a while. More of them than the server serves at once delay
+/// new ones, and do not keep them away. RFC 9000 10.2
+#[test]
+fn closed_connections_make_room() {
+    let server = start(&["--max-connections", "2"]);
+    runtime().block_on(async {
+        for _ in 0..20 {
+            let (_endpoint, connection) = quic(&server, b"h3").await.unwrap();
+            connection.close(0x100_u32.into(), b"");
+        }
+    });
+    request(&server, "/", &[]).success();
+}
+
 /// A response in progress is delivered, and further requests are rejected. RFC 9114 5.2
 #[cfg(unix)]
 #[test]
