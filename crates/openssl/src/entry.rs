@@ -1,6 +1,8 @@
 //! The common part of all exported functions: no panic reaches the caller, and pointers to objects
 //! are checked for NULL and counted as references during the call.
 
+use core::cell::RefCell;
+use core::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -31,6 +33,33 @@ impl<T: Object> Drop for Entered<'_, T> {
     }
 }
 
+thread_local! {
+    /// The objects whose last reference this thread is dropping.
+    static ENDING: RefCell<Vec<*const c_void>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The end of an object, which calls functions of the program: for a function that is called with
+/// the object meanwhile, it does not exist. Counting another reference would drop it twice.
+pub(crate) struct Ending(*const c_void);
+
+impl Ending {
+    pub(crate) fn new<T: Object>(object: &T) -> Self {
+        let address = core::ptr::from_ref(object).cast();
+        ENDING.with_borrow_mut(|ending| ending.push(address));
+        Self(address)
+    }
+
+    fn has(object: *const c_void) -> bool {
+        ENDING.with_borrow(|ending| ending.contains(&object))
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        ENDING.with_borrow_mut(|ending| ending.retain(|object| *object != self.0));
+    }
+}
+
 /// The pointer for a program, which owns a reference.
 pub(crate) fn give<T: Object>(object: Arc<T>) -> *mut T {
     Arc::into_raw(object).cast_mut()
@@ -42,7 +71,7 @@ pub(crate) fn give<T: Object>(object: Arc<T>) -> *mut T {
 /// # Safety
 /// The pointer is NULL, or from [`give`] and not freed.
 pub(crate) unsafe fn object<T: Object>(pointer: *const T) -> Option<Arc<T>> {
-    if pointer.is_null() {
+    if pointer.is_null() || Ending::has(pointer.cast()) {
         return None;
     }
     // SAFETY: by this function's contract, the pointer is from `Arc::into_raw`, and the program's

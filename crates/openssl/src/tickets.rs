@@ -103,9 +103,11 @@ impl ContextTickets {
 }
 
 thread_local! {
-    /// The result of the peer's verification on the connection that this thread is working on: it
-    /// enters the sessions that are made, and comes from the session that was found last.
+    /// The result of the peer's verification on the connection that this thread is working on. It
+    /// enters the sessions that are made.
     static RESULT: Cell<i64> = const { Cell::new(0) };
+    /// The result in a session that was found in this step.
+    static FOUND: Cell<Option<i64>> = const { Cell::new(None) };
 }
 
 /// Sets the result of verification that sessions made from now on contain.
@@ -113,9 +115,16 @@ pub(crate) fn set_verification(result: i64) {
     RESULT.set(result);
 }
 
-/// The result of verification of the session that was found last by this thread.
-pub(crate) fn verification() -> i64 {
-    RESULT.get()
+/// Takes the result of verification in the session that was found last by this thread.
+pub(crate) fn take_found() -> Option<i64> {
+    FOUND.take()
+}
+
+/// Notes the result of verification in a session that was found. New tickets for it contain the
+/// result, too.
+pub(crate) fn set_found(result: i64) {
+    RESULT.set(result);
+    FOUND.set(Some(result));
 }
 
 /// A session with the result of the verification before it.
@@ -130,7 +139,7 @@ pub(crate) fn with_result(session: &[u8]) -> Zeroizing<Vec<u8>> {
 pub(crate) fn without_result(content: Vec<u8>) -> Option<Vec<u8>> {
     let content = Zeroizing::new(content);
     let (result, session) = content.split_first_chunk()?;
-    RESULT.set(i64::from_be_bytes(*result));
+    set_found(i64::from_be_bytes(*result));
     Some(session.to_vec())
 }
 
@@ -185,7 +194,7 @@ mod tests {
         let ticket = sealer.seal(b"session", UnixTime::now()).unwrap();
         set_verification(0);
         assert_eq!(sealer.open(&ticket, UnixTime::now()).unwrap(), b"session");
-        assert_eq!(verification(), 18);
+        assert_eq!(take_found(), Some(18));
         let other = ContextTickets::new().unwrap().sealer(Duration::from_secs(300)).unwrap();
         assert_eq!(other.open(&ticket, UnixTime::now()), None);
     }

@@ -15,6 +15,7 @@ use super::writing::Transfer;
 use crate::errors::{self, reasons};
 use crate::session::{Session, parse_chain};
 use crate::settings::options::{RECEIVED_SHUTDOWN, SENT_SHUTDOWN};
+use crate::sys::x509::V_ERR_UNSPECIFIED;
 
 /// The name of a server whose name is unknown. Addresses are never sent.
 const UNNAMED: &str = "0.0.0.0";
@@ -49,8 +50,13 @@ impl Ssl {
     /// Makes the handshake. `None`: an error is in the queue.
     fn begin(&self, side: Side) -> Option<()> {
         let counters = &self.session_context.counters;
+        self.found_result.set(None);
+        self.received_session.set(false);
         let handshake = match side {
             Side::Client => {
+                if let Some(session) = &*self.session.borrow() {
+                    self.verify_result.set(session.fields().verify_result);
+                }
                 let config = self.client_configuration()?;
                 let name = self
                     .host_name
@@ -148,13 +154,18 @@ impl Ssl {
             }
         };
         drop(in_step);
+        if let Some(found) = crate::tickets::take_found() {
+            self.found_result.set(Some(found));
+        }
         self.received.replace(received);
         self.unsent.replace(unsent);
         self.deliver_tapped();
         match step {
             Some(Ok(Next::Connected(connection))) => {
-                if connection.info.resumed {
-                    self.verify_result.set(crate::tickets::verification());
+                // A client's result is that of the session that it offered.
+                if connection.info.resumed && self.side.get() == Some(Side::Server) {
+                    let unknown = V_ERR_UNSPECIFIED.into();
+                    self.verify_result.set(self.found_result.get().unwrap_or(unknown));
                 }
                 self.step.replace(Some(Next::Connected(connection)));
                 Ok(None)
@@ -193,7 +204,7 @@ impl Ssl {
             _ => counters.connect_good.count(),
         }
         if self.peer_chain.borrow().is_empty() {
-            self.peer_chain.replace(parse_chain(info.peer_chain()));
+            self.peer_chain.replace(parse_chain(info.peer_chain()).unwrap_or_default());
         }
         if self.status_response.borrow().is_none() {
             self.status_response.replace(info.ocsp_response.clone());
@@ -207,8 +218,7 @@ impl Ssl {
         fields.host_name = name;
         let made_with = fields.clone();
         // A client's TLS 1.2 session was received during the handshake, and is kept.
-        let received =
-            self.session.borrow().clone().filter(|_| self.side.get() == Some(Side::Client));
+        let received = self.session.borrow().clone().filter(|_| self.received_session.get());
         match received.filter(|known| !info.resumed && known.fields().is_resumable()) {
             Some(known) => {
                 let mut own = known.fields();

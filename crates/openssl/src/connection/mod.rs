@@ -75,6 +75,10 @@ pub(crate) struct Ssl {
     /// The session that a client offers, and after the handshake that of the connection.
     pub(crate) session: RefCell<Option<Arc<Session>>>,
     pub(crate) verify_result: Cell<c_long>,
+    /// On a server, the result in a session that the current handshake found.
+    pub(crate) found_result: Cell<Option<c_long>>,
+    /// Whether the current handshake gave a client its session.
+    pub(crate) received_session: Cell<bool>,
     pub(crate) verified_chain: RefCell<Vec<Certificate>>,
     pub(crate) peer_chain: RefCell<Vec<Certificate>>,
     /// Lists and texts that the program received without a reference.
@@ -131,6 +135,8 @@ impl Ssl {
             host_name: RefCell::default(),
             session: RefCell::default(),
             verify_result: Cell::new(0),
+            found_result: Cell::new(None),
+            received_session: Cell::new(false),
             verified_chain: RefCell::default(),
             peer_chain: RefCell::default(),
             lent: state::Lent::default(),
@@ -211,8 +217,12 @@ impl Ssl {
         self.shutdown.set(0);
         self.closed_by_peer.set(false);
         self.verify_result.set(0);
+        self.found_result.set(None);
+        self.received_session.set(false);
         self.verified_chain.take();
         self.peer_chain.take();
+        self.lent.peer_chain.take();
+        self.lent.verified_chain.take();
         self.hello.take();
         self.status_response.take();
         self.requested_authorities.take();
@@ -238,6 +248,10 @@ fn exclusively<T>(mark: &Cell<bool>, operation: impl FnOnce() -> T) -> Option<T>
 
 impl Drop for Ssl {
     fn drop(&mut self) {
+        let _ending = crate::entry::Ending::new(self);
         self.ex_data.detach(self.address());
+        // Freeing a BIO can call a function of the program, too.
+        self.input.take();
+        self.output.take();
     }
 }

@@ -49,7 +49,7 @@ impl Cache {
                 if copy != 0 { crate::entry::object(pointer) } else { crate::entry::take(pointer) }
             }?;
             let fields = session.fields();
-            tickets::set_verification(fields.verify_result);
+            tickets::set_found(fields.verify_result);
             Some(fields.core.to_vec())
         });
         core.flatten().filter(|core| !core.is_empty())

@@ -43,7 +43,9 @@ pub(crate) struct Step<'a> {
 /// Begins a step of this connection.
 pub(crate) fn begin(ssl: &Ssl) -> Step<'_> {
     TAPPED.take();
-    crate::tickets::set_verification(ssl.verify_result.get());
+    let _ = crate::tickets::take_found();
+    let result = ssl.found_result.get().unwrap_or(ssl.verify_result.get());
+    crate::tickets::set_verification(result);
     Step { outer: CURRENT.replace(ssl), _ssl: PhantomData }
 }
 
@@ -144,6 +146,7 @@ impl Ssl {
         fields.id = crate::objects::digest::sha256(&core).to_vec();
         fields.core = Zeroizing::new(core);
         fields.verify_result = self.verify_result.get();
+        self.received_session.set(true);
         let session = Session::new(fields);
         self.session.replace(Some(Arc::clone(&session)));
         self.offer_new_session(session);

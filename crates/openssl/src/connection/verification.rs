@@ -16,7 +16,6 @@ use crate::objects::certificate::Certificate;
 use crate::objects::list::{self, Certificates};
 use crate::objects::store::Verification;
 use crate::session::parse_chain;
-use crate::settings::options::VERIFY_PEER;
 use crate::sys::crypto::{CRYPTO_get_ex_new_index, EX_INDEX_X509_STORE_CTX};
 use crate::sys::x509::{
     V_ERR_UNSPECIFIED, V_OK, X509_STORE_CTX_get_error, X509_STORE_CTX_get0_param,
@@ -52,15 +51,18 @@ impl Ssl {
         {
             self.status_response.replace(Some(staple.to_vec()));
         }
-        let chain = parse_chain(identity.chain);
-        if chain.is_empty() {
+        self.found_result.set(None);
+        let parsed = errors::without_errors(|| parse_chain(identity.chain));
+        let Some(chain) = parsed.filter(|chain| !chain.is_empty()) else {
             return Err(Box::new(identity.refusal(RefusalReason::BadEncoding)));
-        }
+        };
         self.peer_chain.replace(chain.clone());
         self.lent.peer_chain.replace(None);
         self.lent.verified_chain.replace(None);
         let trusted = errors::without_errors(|| self.verify_chain(&chain)).unwrap_or(false);
-        if !trusted && self.settings().verify_mode & VERIFY_PEER != 0 {
+        // A server requests certificates only with VERIFY_PEER. On a client each bit demands trust.
+        let demands = self.side.get() == Some(Side::Server) || self.settings().verify_mode != 0;
+        if !trusted && demands {
             let result = self.verify_result.get();
             let refusal = refuse(alert_of(result)).with_explanation(verify_text(result));
             return Err(Box::new(refusal));

@@ -82,6 +82,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
+        let _ending = crate::entry::Ending::new(self);
         let address: *mut Self = self;
         self.ex_data.detach(address.cast());
     }

@@ -190,11 +190,12 @@ unsafe fn set_certificates(
     if command == 88 {
         // SAFETY: as this function's contract.
         let chain = (!parg.is_null()).then(|| unsafe { list::certificates(parg.cast()) });
-        if larg == 0 {
-            // SAFETY: the program passes its list on.
+        let done = set_chain(settings, chain);
+        if larg == 0 && done == 1 {
+            // SAFETY: the program has passed its list on, which it keeps after a failure.
             drop(unsafe { Certificates::from_raw(parg.cast()) });
         }
-        return set_chain(settings, chain).into();
+        return done.into();
     }
     // SAFETY: as this function's contract. With `larg` 0 the program passes its reference on, which
     // EXTRA_CHAIN_CERT always does.
@@ -207,7 +208,12 @@ unsafe fn set_certificates(
     };
     let Some(certificate) = certificate else { return 0 };
     if command == 89 {
-        return add_to_chain(settings, certificate).into();
+        let done = add_to_chain(settings, certificate.clone());
+        if larg == 0 && done != 1 {
+            // After a failure the program keeps its reference.
+            core::mem::forget(certificate);
+        }
+        return done.into();
     }
     settings.extra_chain.push(certificate);
     settings.identities.iter_mut().for_each(|identity| _ = identity.changed());

@@ -166,9 +166,7 @@ impl Ssl {
 
     fn set_side(&self, side: Side) {
         self.side.set(Some(side));
-        self.shutdown.set(0);
-        self.stage.replace(crate::connection::state::Stage::New);
-        self.step.replace(None);
+        self.clear();
     }
 
     /// Continues with another context: its certificates and callbacks, and its trusted roots.
@@ -188,6 +186,7 @@ impl Ssl {
             settings.schemes.clone_from(&theirs.schemes);
             settings.security_level = theirs.security_level;
             settings.callbacks.certificate = theirs.callbacks.certificate;
+            settings.callbacks.verify_chain = theirs.callbacks.verify_chain;
             // The context of sessions changes if it is still that of the old SSL_CTX.
             if settings.session_context == previous.session_context {
                 settings.session_context.clone_from(&theirs.session_context);

@@ -19,12 +19,13 @@ impl Certificate {
         core::mem::ManuallyDrop::new(self.clone()).as_ptr()
     }
 
-    /// Parses a certificate. `None` if libcrypto refuses it.
+    /// Parses a certificate. `None` if libcrypto refuses it, or if other bytes follow.
     pub(crate) fn from_der(der: &[u8]) -> Option<Self> {
         let mut start = der.as_ptr();
         let length = c_long::try_from(der.len()).ok()?;
         // SAFETY: `start` and `length` are those of `der`. A new object is returned.
-        unsafe { Self::from_raw(d2i_X509(ptr::null_mut(), &raw mut start, length)) }
+        let parsed = unsafe { Self::from_raw(d2i_X509(ptr::null_mut(), &raw mut start, length)) };
+        parsed.filter(|_| start == der.as_ptr_range().end)
     }
 
     /// The encoding of the certificate.

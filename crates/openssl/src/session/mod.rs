@@ -89,6 +89,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        let _ending = crate::entry::Ending::new(self);
         let address: *mut Self = self;
         self.ex_data.detach(address.cast::<c_void>());
     }
@@ -105,13 +106,28 @@ impl Fields {
     }
 }
 
-/// The certificates of a chain, parsed by libcrypto; those that it refuses are left out.
-pub(crate) fn parse_chain(chain: &[CertificateDer<'_>]) -> Vec<Certificate> {
-    chain.iter().filter_map(|each| Certificate::from_der(each)).collect()
+/// The certificates of a chain, parsed by libcrypto. `None` if it refuses one of them: the first
+/// one must be that whose key signed the handshake.
+pub(crate) fn parse_chain(chain: &[CertificateDer<'_>]) -> Option<Vec<Certificate>> {
+    chain.iter().map(|each| Certificate::from_der(each)).collect()
 }
 
 /// The current time in seconds since 1970.
 pub(crate) fn now() -> i64 {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The next certificate does not take the place of one that libcrypto refuses: the first one is
+    /// that whose key signs the handshake.
+    #[test]
+    fn a_chain_is_parsed_whole_or_not_at_all() {
+        let refused = CertificateDer::from(vec![0x30, 0]);
+        assert!(parse_chain(&[refused]).is_none());
+        assert!(parse_chain(&[]).is_some_and(|chain| chain.is_empty()));
+    }
 }

@@ -58,7 +58,68 @@ static void resumption(int version) {
     CHECK(ERR_peek_error() == 0);
 }
 
+static int accept_all(int ok, X509_STORE_CTX *store) {
+    (void)ok, (void)store;
+    return 1;
+}
+
+/* The result of the verification of a client whose chain the program accepts anyway is in its sessions, also in those
+   of resumed connections. */
+static void untrusted_client(int version) {
+    SSL_CTX *server_ctx = server_context(version), *client_ctx = client_context(version);
+    char text[4];
+    SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4);
+    SSL_CTX_set_verify(server_ctx, SSL_VERIFY_PEER, accept_all);
+    /* The server trusts no authority. */
+    SSL_CTX_set_cert_store(server_ctx, X509_STORE_new());
+    CHECK(SSL_CTX_use_certificate_chain_file(client_ctx, material("client.pem")) == 1);
+    CHECK(SSL_CTX_use_PrivateKey_file(client_ctx, material("client.key"), SSL_FILETYPE_PEM) == 1);
+    SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
+    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
+    newest = NULL;
+    for (int turn = 0; turn < 3; turn++) {
+        SSL_CTX_up_ref(server_ctx);
+        SSL_CTX_up_ref(client_ctx);
+        struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
+        if (newest != NULL)
+            CHECK(SSL_set_session(pair.client, newest) == 1);
+        CHECK(shake(&pair));
+        CHECK(SSL_session_reused(pair.server) == (turn > 0));
+        CHECK(SSL_get_verify_result(pair.server) != X509_V_OK);
+        CHECK(SSL_get0_peer_certificate(pair.server) != NULL);
+        CHECK(SSL_write(pair.server, "data", 4) == 4);
+        read_exactly(pair.client, text, 4);
+        free_pair(&pair);
+    }
+    SSL_SESSION_free(newest);
+    newest = NULL;
+    SSL_CTX_free(server_ctx);
+    SSL_CTX_free(client_ctx);
+    ERR_clear_error();
+}
+
+static int index_of_freed, freed;
+
+static void on_free(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl, void *argp) {
+    (void)pointer, (void)data, (void)index, (void)argl, (void)argp;
+    /* The object is at its end: for other functions it does not exist, and is not freed again. */
+    SSL_get_ex_data(parent, index_of_freed);
+    freed++;
+}
+
+static void use_while_freeing(void) {
+    index_of_freed = SSL_get_ex_new_index(0, NULL, NULL, NULL, on_free);
+    struct pair pair = new_pair(0, 1 << 14);
+    freed = 0;
+    free_pair(&pair);
+    CHECK(freed == 2);
+    ERR_clear_error();
+}
+
 void test_sessions(void) {
+    untrusted_client(TLS1_2_VERSION);
+    untrusted_client(TLS1_3_VERSION);
+    use_while_freeing();
     resumption(TLS1_2_VERSION);
     resumption(TLS1_3_VERSION);
 }
