@@ -14,6 +14,7 @@ use crate::errors;
 use crate::objects::certificate::Certificate;
 use crate::objects::key::Key;
 use crate::objects::list::{self, Certificates};
+use crate::objects::name::Name;
 use crate::objects::store::{Store, Verification};
 use crate::settings::Settings;
 use crate::settings::options::MODE_NO_AUTO_CHAIN;
@@ -53,8 +54,8 @@ impl Ssl {
         request: &CredentialRequest<'_>,
     ) -> Result<Option<Arc<Credential>>, ()> {
         if let Some(authorities) = &request.authorities {
-            let names = authorities.iter().map(|name| name.0.to_vec()).collect();
-            self.requested_authorities.replace(Some(names));
+            let names = authorities.iter().filter_map(|name| Name::from_der(name.0)).collect();
+            self.requested_authorities.replace(Some(Arc::new(names)));
         }
         self.call_certificate_callback()?;
         if self.settings().identities.is_empty() {

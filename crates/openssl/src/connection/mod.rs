@@ -32,6 +32,7 @@ use crate::lock::Lock;
 use crate::objects::bio::Bio;
 use crate::objects::certificate::Certificate;
 use crate::objects::ex_data::ExData;
+use crate::objects::name::Name;
 use crate::objects::store::Parameters;
 use crate::session::Session;
 use crate::settings::Settings;
@@ -87,7 +88,7 @@ pub(crate) struct Ssl {
     /// The certificate status that a server sends, or that a client received.
     pub(crate) status_response: RefCell<Option<Vec<u8>>>,
     /// The authorities in a server's request for a certificate.
-    pub(crate) requested_authorities: RefCell<Option<Vec<Vec<u8>>>>,
+    pub(crate) requested_authorities: RefCell<Option<Arc<Vec<Name>>>>,
 }
 
 impl Object for Ssl {

@@ -54,17 +54,20 @@ fn of_context(
         43 => context.cache_size.load(Relaxed),
         44 => {
             let mode = u32::try_from(larg).unwrap_or(0);
+            let old = context.cache_mode.swap(mode, Relaxed).into();
             // Configurations depend on the mode.
             context.change(|_| ());
-            context.cache_mode.swap(mode, Relaxed).into()
+            old
         }
         45 => context.cache_mode.load(Relaxed).into(),
         // SAFETY: the caller's duty.
         58 => unsafe { context.tickets.get_keys(parg.cast(), larg) },
         59 => {
-            context.change(|_| ());
             // SAFETY: the caller's duty.
-            unsafe { context.tickets.set_keys(parg.cast(), larg) }
+            let done = unsafe { context.tickets.set_keys(parg.cast(), larg) };
+            // Configurations that were made meanwhile have the old keys.
+            context.change(|_| ());
+            done
         }
         _ => return None,
     })

@@ -226,9 +226,9 @@ fn authorities(ssl: &Ssl) -> *mut Stack {
     if ssl.side.get() == Some(Side::Server) {
         return ssl.lent.names.lend(&ssl.settings().client_authorities);
     }
+    // The same list as before, which the program may still use.
     let Some(names) = ssl.requested_authorities.borrow().clone() else { return ptr::null_mut() };
-    let names = names.iter().filter_map(|name| Name::from_der(name)).collect();
-    ssl.lent.names.lend(&Arc::new(names))
+    ssl.lent.names.lend(&names)
 }
 
 fn add_authority(ssl: &Ssl, certificate: *mut X509) -> c_int {
