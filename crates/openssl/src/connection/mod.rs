@@ -76,7 +76,8 @@ pub(crate) struct Ssl {
     /// The session that a client offers, and after the handshake that of the connection.
     pub(crate) session: RefCell<Option<Arc<Session>>>,
     pub(crate) verify_result: Cell<c_long>,
-    /// On a server, the result in a session that the current handshake found.
+    /// The result of the current handshake: of its verification, or in a session that a server
+    /// found.
     pub(crate) found_result: Cell<Option<c_long>>,
     /// Whether the current handshake gave a client its session.
     pub(crate) received_session: Cell<bool>,

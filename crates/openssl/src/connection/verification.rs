@@ -51,7 +51,6 @@ impl Ssl {
         {
             self.status_response.replace(Some(staple.to_vec()));
         }
-        self.found_result.set(None);
         let parsed = errors::without_errors(|| parse_chain(identity.chain));
         let Some(chain) = parsed.filter(|chain| !chain.is_empty()) else {
             return Err(Box::new(identity.refusal(RefusalReason::BadEncoding)));
@@ -60,6 +59,8 @@ impl Ssl {
         self.lent.peer_chain.replace(None);
         self.lent.verified_chain.replace(None);
         let trusted = errors::without_errors(|| self.verify_chain(&chain)).unwrap_or(false);
+        // The chain in a session is verified again when it is resumed.
+        self.found_result.set(Some(self.verify_result.get()));
         // A server requests certificates only with VERIFY_PEER. On a client each bit demands trust.
         let demands = self.side.get() == Some(Side::Server) || self.settings().verify_mode != 0;
         if !trusted && demands {
