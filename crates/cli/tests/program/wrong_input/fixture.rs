@@ -103,7 +103,7 @@ impl Fixture {
         self.with("silent", address).with("full", full_address).with("closed", closed)
     }
 
-    /// UDP sockets that never answer.
+    /// UDP sockets that never answer, and a closed port.
     #[cfg(feature = "http3")]
     pub(super) fn udp(mut self) -> Self {
         for name in ["taken-udp", "silent-udp"] {
@@ -112,7 +112,13 @@ impl Fixture {
             self.open_udp.push(socket);
             self = self.with(name, address);
         }
-        self
+        // A socket that is connected to another one is closed to all others, and keeps other tests
+        // from the port.
+        let closed = UdpSocket::bind("127.0.0.1:0").unwrap();
+        closed.connect(self.open_udp[0].local_addr().unwrap()).unwrap();
+        let address = closed.local_addr().unwrap().to_string();
+        self.open_udp.push(closed);
+        self.with("closed", address)
     }
 
     pub(super) fn fill_in(&self, text: &str) -> String {
