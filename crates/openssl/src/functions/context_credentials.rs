@@ -1,9 +1,10 @@
 //! SSL_CTX: certificates and private keys.
 
-use core::ffi::{c_char, c_int, c_long, c_uchar, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_uchar, c_void};
 use core::ptr;
 
 use super::{FAIL, OK, bytes, text};
+use crate::connection::Ssl;
 use crate::context::Context;
 use crate::context::files::{read_certificate, read_chain, read_key};
 use crate::entry::functions;
@@ -12,20 +13,15 @@ use crate::objects::certificate::Certificate;
 use crate::objects::key::Key;
 use crate::objects::list;
 use crate::settings::Settings;
+use crate::settings::callbacks::Callback;
 use crate::sys::evp::{EVP_PKEY, EVP_PKEY_get_base_id, d2i_AutoPrivateKey};
 use crate::sys::stack::Stack;
-use crate::sys::x509::X509;
+use crate::sys::x509::{PasswordCallback, X509};
 
 functions! {
     fn SSL_CTX_use_certificate(context: &Context; certificate: *mut X509) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        match unsafe { Certificate::share(certificate) } {
-            Some(certificate) => context.change(|settings| use_certificate(settings, certificate)),
-            None => {
-                errors::push_null();
-                FAIL
-            }
-        }
+        put_certificate(&**context, unsafe { Certificate::share(certificate) })
     }
     fn SSL_CTX_use_certificate_ASN1(context: &Context; length: c_int, der: *const c_uchar)
         -> c_int = FAIL => {
@@ -38,30 +34,16 @@ functions! {
     fn SSL_CTX_use_certificate_file(context: &Context; file: *const c_char, kind: c_int)
         -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let Some(file) = (unsafe { text(file) }) else { return FAIL };
-        let password = context.settings().callbacks.password;
-        match read_certificate(file, kind, password) {
-            Some(certificate) => context.change(|settings| use_certificate(settings, certificate)),
-            None => FAIL,
-        }
+        put_certificate_file(&**context, unsafe { text(file) }, kind)
     }
     fn SSL_CTX_use_certificate_chain_file(context: &Context; file: *const c_char)
         -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let Some(file) = (unsafe { text(file) }) else { return FAIL };
-        let password = context.settings().callbacks.password;
-        let Some((leaf, chain)) = read_chain(file, password) else { return FAIL };
-        context.change(|settings| use_chain(settings, leaf, chain))
+        put_chain_file(&**context, unsafe { text(file) })
     }
     fn SSL_CTX_use_PrivateKey(context: &Context; key: *mut EVP_PKEY) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        match unsafe { Key::share(key) } {
-            Some(key) => context.change(|settings| use_key(settings, key)),
-            None => {
-                errors::push_null();
-                FAIL
-            }
-        }
+        put_key(&**context, unsafe { Key::share(key) })
     }
     fn SSL_CTX_use_PrivateKey_ASN1(context: &Context; _kind: c_int, der: *const c_uchar, length: c_long)
         -> c_int = FAIL => {
@@ -74,22 +56,12 @@ functions! {
     fn SSL_CTX_use_PrivateKey_file(context: &Context; file: *const c_char, kind: c_int)
         -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let Some(file) = (unsafe { text(file) }) else { return FAIL };
-        let password = context.settings().callbacks.password;
-        match read_key(file, kind, password) {
-            Some(key) => context.change(|settings| use_key(settings, key)),
-            None => FAIL,
-        }
+        put_key_file(&**context, unsafe { text(file) }, kind)
     }
     fn SSL_CTX_use_RSAPrivateKey_file(context: &Context; file: *const c_char, kind: c_int)
         -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let Some(file) = (unsafe { text(file) }) else { return FAIL };
-        let password = context.settings().callbacks.password;
-        match read_key(file, kind, password) {
-            Some(key) => context.change(|settings| use_key(settings, key)),
-            None => FAIL,
-        }
+        put_key_file(&**context, unsafe { text(file) }, kind)
     }
     fn SSL_CTX_use_cert_and_key(context: &Context;
         certificate: *mut X509, key: *mut EVP_PKEY, chain: *mut Stack, _override: c_int,
@@ -130,6 +102,69 @@ functions! {
         drop(unsafe { Key::from_raw(parameters) });
         OK
     }
+}
+
+/// A context or a connection: each has certificates and keys.
+pub(super) trait Configured {
+    fn password(&self) -> Callback<PasswordCallback>;
+    fn configure(&self, change: impl FnOnce(&mut Settings) -> c_int) -> c_int;
+}
+
+impl Configured for Context {
+    fn password(&self) -> Callback<PasswordCallback> {
+        self.settings().callbacks.password
+    }
+
+    fn configure(&self, change: impl FnOnce(&mut Settings) -> c_int) -> c_int {
+        self.change(change)
+    }
+}
+
+impl Configured for Ssl {
+    fn password(&self) -> Callback<PasswordCallback> {
+        self.settings().callbacks.password
+    }
+
+    fn configure(&self, change: impl FnOnce(&mut Settings) -> c_int) -> c_int {
+        self.change(change)
+    }
+}
+
+/// Sets a program's certificate. `None`: it passed NULL.
+pub(super) fn put_certificate(to: &impl Configured, certificate: Option<Certificate>) -> c_int {
+    let Some(certificate) = certificate else {
+        errors::push_null();
+        return FAIL;
+    };
+    to.configure(|settings| use_certificate(settings, certificate))
+}
+
+/// Sets a program's private key. `None`: it passed NULL.
+pub(super) fn put_key(to: &impl Configured, key: Option<Key>) -> c_int {
+    let Some(key) = key else {
+        errors::push_null();
+        return FAIL;
+    };
+    to.configure(|settings| use_key(settings, key))
+}
+
+pub(super) fn put_certificate_file(
+    to: &impl Configured,
+    file: Option<&CStr>,
+    kind: c_int,
+) -> c_int {
+    let certificate = file.and_then(|file| read_certificate(file, kind, to.password()));
+    certificate.map_or(FAIL, |leaf| to.configure(|settings| use_certificate(settings, leaf)))
+}
+
+pub(super) fn put_chain_file(to: &impl Configured, file: Option<&CStr>) -> c_int {
+    let read = file.and_then(|file| read_chain(file, to.password()));
+    read.map_or(FAIL, |(leaf, chain)| to.configure(|settings| use_chain(settings, leaf, chain)))
+}
+
+pub(super) fn put_key_file(to: &impl Configured, file: Option<&CStr>, kind: c_int) -> c_int {
+    let key = file.and_then(|file| read_key(file, kind, to.password()));
+    key.map_or(FAIL, |key| to.configure(|settings| use_key(settings, key)))
 }
 
 /// Sets a certificate, which becomes the current one. A key of another certificate is removed.

@@ -4,12 +4,11 @@ use core::ffi::{c_char, c_int, c_long, c_uchar, c_void};
 use core::ptr;
 
 use super::context_credentials::{
-    check_key, current_certificate, current_key, key_of, use_all, use_certificate, use_chain,
-    use_key,
+    check_key, current_certificate, current_key, key_of, put_certificate, put_certificate_file,
+    put_chain_file, put_key, put_key_file, use_all, use_certificate, use_key,
 };
 use super::{FAIL, bytes, text};
 use crate::connection::Ssl;
-use crate::context::files::{read_certificate, read_chain, read_key};
 use crate::entry::functions;
 use crate::objects::certificate::Certificate;
 use crate::objects::key::Key;
@@ -21,10 +20,7 @@ use crate::sys::x509::{PasswordCallback, X509};
 functions! {
     fn SSL_use_certificate(ssl: &Ssl; certificate: *mut X509) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        match unsafe { Certificate::share(certificate) } {
-            Some(certificate) => ssl.change(|settings| use_certificate(settings, certificate)),
-            None => FAIL,
-        }
+        put_certificate(&**ssl, unsafe { Certificate::share(certificate) })
     }
     fn SSL_use_certificate_ASN1(ssl: &Ssl; der: *const c_uchar, length: c_int) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
@@ -35,26 +31,15 @@ functions! {
     }
     fn SSL_use_certificate_file(ssl: &Ssl; file: *const c_char, kind: c_int) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let Some(file) = (unsafe { text(file) }) else { return FAIL };
-        match read_certificate(file, kind, ssl.settings().callbacks.password) {
-            Some(certificate) => ssl.change(|settings| use_certificate(settings, certificate)),
-            None => FAIL,
-        }
+        put_certificate_file(&**ssl, unsafe { text(file) }, kind)
     }
     fn SSL_use_certificate_chain_file(ssl: &Ssl; file: *const c_char) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let Some(file) = (unsafe { text(file) }) else { return FAIL };
-        match read_chain(file, ssl.settings().callbacks.password) {
-            Some((leaf, chain)) => ssl.change(|settings| use_chain(settings, leaf, chain)),
-            None => FAIL,
-        }
+        put_chain_file(&**ssl, unsafe { text(file) })
     }
     fn SSL_use_PrivateKey(ssl: &Ssl; key: *mut EVP_PKEY) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        match unsafe { Key::share(key) } {
-            Some(key) => ssl.change(|settings| use_key(settings, key)),
-            None => FAIL,
-        }
+        put_key(&**ssl, unsafe { Key::share(key) })
     }
     fn SSL_use_PrivateKey_ASN1(ssl: &Ssl; _kind: c_int, der: *const c_uchar, length: c_long)
         -> c_int = FAIL => {
@@ -66,19 +51,11 @@ functions! {
     }
     fn SSL_use_PrivateKey_file(ssl: &Ssl; file: *const c_char, kind: c_int) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let Some(file) = (unsafe { text(file) }) else { return FAIL };
-        match read_key(file, kind, ssl.settings().callbacks.password) {
-            Some(key) => ssl.change(|settings| use_key(settings, key)),
-            None => FAIL,
-        }
+        put_key_file(&**ssl, unsafe { text(file) }, kind)
     }
     fn SSL_use_RSAPrivateKey_file(ssl: &Ssl; file: *const c_char, kind: c_int) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let Some(file) = (unsafe { text(file) }) else { return FAIL };
-        match read_key(file, kind, ssl.settings().callbacks.password) {
-            Some(key) => ssl.change(|settings| use_key(settings, key)),
-            None => FAIL,
-        }
+        put_key_file(&**ssl, unsafe { text(file) }, kind)
     }
     /// Static Diffie-Hellman parameters are accepted and not used.
     fn SSL_set0_tmp_dh_pkey(_ssl: &Ssl; parameters: *mut EVP_PKEY) -> c_int = FAIL => {
