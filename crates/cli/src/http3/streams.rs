@@ -84,12 +84,17 @@ impl QuicOpener {
 
 impl<T> Stored<T> {
     /// Polls the stored future, or the one that `start` returns.
-    fn poll(
+    fn poll<F>(
         &mut self,
         context: &mut Context<'_>,
-        start: impl FnOnce() -> Waiting<T>,
-    ) -> Poll<Result<T, ConnectionError>> {
-        let result = ready!(self.0.get_or_insert_with(start).as_mut().poll(context));
+        connection: &quinn::Connection,
+        start: impl FnOnce(quinn::Connection) -> F,
+    ) -> Poll<Result<T, ConnectionError>>
+    where
+        F: Future<Output = Result<T, ConnectionError>> + Send + 'static,
+    {
+        let waiting = self.0.get_or_insert_with(|| Box::pin(start(connection.clone())));
+        let result = ready!(waiting.as_mut().poll(context));
         self.0 = None;
         Poll::Ready(result)
     }
@@ -103,11 +108,8 @@ impl quic::Connection<Bytes> for QuicConnection {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<QuicReceiveStream, ConnectionErrorIncoming>> {
-        let connection = &self.opener.connection;
-        let accepted = ready!(self.accept_uni.poll(context, || {
-            let connection = connection.clone();
-            Box::pin(async move { connection.accept_uni().await })
-        }));
+        let start = |connection: quinn::Connection| async move { connection.accept_uni().await };
+        let accepted = ready!(self.accept_uni.poll(context, &self.opener.connection, start));
         let stream = accepted.map_err(of_connection)?;
         Poll::Ready(Ok(self.opener.receive_stream(stream, FrameLimit::unidirectional())))
     }
@@ -116,11 +118,8 @@ impl quic::Connection<Bytes> for QuicConnection {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<QuicBidiStream, ConnectionErrorIncoming>> {
-        let connection = &self.opener.connection;
-        let accepted = ready!(self.accept_bi.poll(context, || {
-            let connection = connection.clone();
-            Box::pin(async move { connection.accept_bi().await })
-        }));
+        let start = |connection: quinn::Connection| async move { connection.accept_bi().await };
+        let accepted = ready!(self.accept_bi.poll(context, &self.opener.connection, start));
         let streams = accepted.map_err(of_connection)?;
         Poll::Ready(Ok(self.opener.bidi_stream(streams, true)))
     }
@@ -161,11 +160,8 @@ impl quic::OpenStreams<Bytes> for QuicOpener {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<QuicBidiStream, StreamErrorIncoming>> {
-        let connection = &self.connection;
-        let opened = ready!(self.open_bi.poll(context, || {
-            let connection = connection.clone();
-            Box::pin(async move { connection.open_bi().await })
-        }));
+        let start = |connection: quinn::Connection| async move { connection.open_bi().await };
+        let opened = ready!(self.open_bi.poll(context, &self.connection, start));
         let streams = opened.map_err(of_stream)?;
         // A client reads the response while its request is on its way.
         Poll::Ready(Ok(self.bidi_stream(streams, false)))
@@ -175,11 +171,8 @@ impl quic::OpenStreams<Bytes> for QuicOpener {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<QuicSendStream, StreamErrorIncoming>> {
-        let connection = &self.connection;
-        let opened = ready!(self.open_uni.poll(context, || {
-            let connection = connection.clone();
-            Box::pin(async move { connection.open_uni().await })
-        }));
+        let start = |connection: quinn::Connection| async move { connection.open_uni().await };
+        let opened = ready!(self.open_uni.poll(context, &self.connection, start));
         Poll::Ready(Ok(QuicSendStream::new(opened.map_err(of_stream)?)))
     }
 
