@@ -19,13 +19,23 @@ impl Certificate {
         core::mem::ManuallyDrop::new(self.clone()).as_ptr()
     }
 
-    /// Parses a certificate. `None` if libcrypto refuses it, or if other bytes follow.
+    /// Parses the certificate at the beginning of these bytes. `None` if libcrypto refuses it.
     pub(crate) fn from_der(der: &[u8]) -> Option<Self> {
+        Self::parse(der).map(|(certificate, _)| certificate)
+    }
+
+    /// Parses a certificate that has these bytes and no more.
+    pub(crate) fn from_whole_der(der: &[u8]) -> Option<Self> {
+        Self::parse(der).filter(|(_, is_whole)| *is_whole).map(|(certificate, _)| certificate)
+    }
+
+    /// Parses a certificate, and returns whether it has all bytes.
+    fn parse(der: &[u8]) -> Option<(Self, bool)> {
         let mut start = der.as_ptr();
         let length = c_long::try_from(der.len()).ok()?;
         // SAFETY: `start` and `length` are those of `der`. A new object is returned.
         let parsed = unsafe { Self::from_raw(d2i_X509(ptr::null_mut(), &raw mut start, length)) };
-        parsed.filter(|_| start == der.as_ptr_range().end)
+        parsed.map(|certificate| (certificate, start == der.as_ptr_range().end))
     }
 
     /// The encoding of the certificate.

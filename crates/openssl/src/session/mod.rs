@@ -109,7 +109,7 @@ impl Fields {
 /// The certificates of a chain, parsed by libcrypto. `None` if it refuses one of them: the first
 /// one must be that whose key signed the handshake.
 pub(crate) fn parse_chain(chain: &[CertificateDer<'_>]) -> Option<Vec<Certificate>> {
-    chain.iter().map(|each| Certificate::from_der(each)).collect()
+    chain.iter().map(|each| Certificate::from_whole_der(each)).collect()
 }
 
 /// The current time in seconds since 1970.
