@@ -47,8 +47,10 @@ fn closed_connections_make_room() {
     let server = start(&["--max-connections", "2"]);
     runtime().block_on(async {
         for _ in 0..20 {
-            let (_endpoint, connection) = quic(&server, b"h3").await.unwrap();
+            let (endpoint, connection) = quic(&server, b"h3").await.unwrap();
             connection.close(0x100_u32.into(), b"");
+            // Otherwise the runtime can end before CONNECTION_CLOSE is sent, and the server waits.
+            tokio::time::timeout(Duration::from_millis(20), endpoint.wait_idle()).await.ok();
         }
     });
     request(&server, "/", &[]).success();
