@@ -99,6 +99,10 @@ struct Watched {
 }
 
 impl Watched {
+    fn watch(&self, inner: Box<dyn PacketKey>, kind: KeyKind) -> Box<dyn PacketKey> {
+        Box::new(WatchedKey { inner, kind, observed: Arc::clone(&self.observed) })
+    }
+
     fn note(&self, messages: Vec<(u8, Vec<u8>)>, by_client: bool) {
         let mut observed = open(&self.observed);
         for (kind, body) in messages {
@@ -128,8 +132,7 @@ impl Session for Watched {
         let (header, packet) = self.inner.early_crypto()?;
         // A server has these keys if it accepted early data.
         open(&self.observed).early_data_accepted |= !self.is_client;
-        let packet = EarlyKey { inner: packet, observed: Arc::clone(&self.observed) };
-        Some((header, Box::new(packet)))
+        Some((header, self.watch(packet, KeyKind::Early)))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -165,9 +168,8 @@ impl Session for Watched {
         let mut observed = open(&self.observed);
         let phase = observed.key_phases.len();
         observed.key_phases.push(None);
-        let watch = |inner| -> Box<dyn PacketKey> {
-            Box::new(PhaseKey { inner, phase, observed: Arc::clone(&self.observed) })
-        };
+        drop(observed);
+        let watch = |inner| self.watch(inner, KeyKind::Phase(phase));
         Some(KeyPair { local: watch(local), remote: watch(remote) })
     }
 
@@ -187,24 +189,38 @@ impl Session for Watched {
     }
 }
 
-/// A key of a key phase. The side that uses it first began the phase.
-struct PhaseKey {
+/// A key whose use is recorded.
+struct WatchedKey {
     inner: Box<dyn PacketKey>,
-    phase: usize,
+    kind: KeyKind,
     observed: Shared,
 }
 
-impl PhaseKey {
-    fn begin(&self, by_this_side: bool) {
-        if let Some(phase) = open(&self.observed).key_phases.get_mut(self.phase) {
-            phase.get_or_insert(by_this_side);
+/// The packets that a key protects.
+enum KeyKind {
+    /// 0-RTT packets.
+    Early,
+    /// Packets of this key phase after the first. The side that uses a key first began the phase.
+    Phase(usize),
+}
+
+impl WatchedKey {
+    fn record(&self, by_this_side: bool) {
+        let mut observed = open(&self.observed);
+        match self.kind {
+            KeyKind::Early => observed.early_packets += 1,
+            KeyKind::Phase(phase) => {
+                if let Some(phase) = observed.key_phases.get_mut(phase) {
+                    phase.get_or_insert(by_this_side);
+                }
+            }
         }
     }
 }
 
-impl PacketKey for PhaseKey {
+impl PacketKey for WatchedKey {
     fn encrypt(&self, packet: u64, buf: &mut [u8], header_len: usize) {
-        self.begin(true);
+        self.record(true);
         self.inner.encrypt(packet, buf, header_len);
     }
 
@@ -215,42 +231,7 @@ impl PacketKey for PhaseKey {
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
         self.inner.decrypt(packet, header, payload)?;
-        self.begin(false);
-        Ok(())
-    }
-
-    fn tag_len(&self) -> usize {
-        self.inner.tag_len()
-    }
-
-    fn confidentiality_limit(&self) -> u64 {
-        self.inner.confidentiality_limit()
-    }
-
-    fn integrity_limit(&self) -> u64 {
-        self.inner.integrity_limit()
-    }
-}
-
-struct EarlyKey {
-    inner: Box<dyn PacketKey>,
-    observed: Shared,
-}
-
-impl PacketKey for EarlyKey {
-    fn encrypt(&self, packet: u64, buf: &mut [u8], header_len: usize) {
-        open(&self.observed).early_packets += 1;
-        self.inner.encrypt(packet, buf, header_len);
-    }
-
-    fn decrypt(
-        &self,
-        packet: u64,
-        header: &[u8],
-        payload: &mut BytesMut,
-    ) -> Result<(), CryptoError> {
-        self.inner.decrypt(packet, header, payload)?;
-        open(&self.observed).early_packets += 1;
+        self.record(false);
         Ok(())
     }
 
