@@ -43,6 +43,7 @@ pub(crate) fn close(connection: &quinn::Connection) {
     connection.close(NO_ERROR, b"");
 }
 
-fn code(code: h3::error::Code) -> quinn::VarInt {
+/// The code of an error, as quinn sends it.
+pub(crate) fn code(code: h3::error::Code) -> quinn::VarInt {
     quinn::VarInt::from_u64(code.value()).unwrap_or(quinn::VarInt::MAX)
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use h3::error::{Code, StreamError};
-use h3::server::{Connection, RequestResolver};
+use h3::server::{Connection, RequestResolver, RequestStream};
 use hyper::Method;
 use hyper::body::{Body, Bytes};
 use quinn::{Endpoint, Incoming, TokioRuntime, TransportConfig};
@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use super::connection::{ConnectionHandler, Responder, summary};
 use super::http::{GRACE, MAX_STREAMS, Progress, Response, path_of};
 use crate::explain;
-use crate::http3::{self, QuicConnection, alert_of, handshake_result, http_error};
+use crate::http3::{self, QuicBidiStream, QuicConnection, alert_of, handshake_result, http_error};
 
 /// The endpoint of the server, and the task that accepts its connections.
 pub(crate) struct QuicListener {
@@ -178,7 +178,7 @@ impl ConnectionHandler {
         let begun = begun.map_err(|_| "timed out".to_owned())?;
         let mut http = Box::new(begun.map_err(|error| http_error(&error, connection))?);
         let progress = Progress::new();
-        let mut responses = JoinSet::new();
+        let (mut responses, mut headless) = (JoinSet::new(), 0);
         let mut ending = self.ending.clone();
         let end = loop {
             tokio::select! {
@@ -186,7 +186,14 @@ impl ConnectionHandler {
                     Ok(Some(request)) => {
                         let responder = responder.clone();
                         responses.spawn(answer(request, responder, progress.clone()));
-                        while responses.try_join_next().is_some() {}
+                        while let Some(ended) = responses.try_join_next() {
+                            headless += usize::from(ended.is_ok_and(|had_head| !had_head));
+                        }
+                        if headless > MAX_HEADLESS {
+                            let why = b"too many requests were aborted";
+                            connection.close(http3::code(Code::H3_EXCESSIVE_LOAD), why);
+                            return Err("too many requests were aborted".to_owned());
+                        }
                     }
                     Ok(None) => break Ok(()),
                     Err(error) if error.is_h3_no_error() => return Ok(()),
@@ -202,7 +209,7 @@ impl ConnectionHandler {
 }
 
 /// Waits until the responses in progress have been delivered. Further requests are rejected.
-async fn finish(http: &mut Connection<QuicConnection, Bytes>, responses: &mut JoinSet<()>) {
+async fn finish(http: &mut Connection<QuicConnection, Bytes>, responses: &mut JoinSet<bool>) {
     // An error ends the connection, and the responses with it.
     let _ = http.shutdown(0).await;
     let delivered = async { while responses.join_next().await.is_some() {} };
@@ -213,25 +220,28 @@ async fn finish(http: &mut Connection<QuicConnection, Bytes>, responses: &mut Jo
     }
 }
 
-/// Sends the response to a request, and waits until it has been delivered.
+/// Sends the response to a request, and waits until it has been delivered. Returns whether the
+/// request had a head.
 async fn answer(
     request: RequestResolver<QuicConnection, Bytes>,
     responder: Responder,
     progress: Progress,
-) {
+) -> bool {
     // The connection reports errors that end it. Others end this stream only.
-    let _ = respond(request, responder, progress).await;
+    let Ok((request, stream)) = request.resolve_request().await else { return false };
+    let _ = respond(&request, stream, responder, progress).await;
+    true
 }
 
 async fn respond(
-    request: RequestResolver<QuicConnection, Bytes>,
+    request: &hyper::Request<()>,
+    mut stream: RequestStream<QuicBidiStream, Bytes>,
     responder: Responder,
     progress: Progress,
 ) -> Result<(), StreamError> {
-    let (request, mut stream) = request.resolve_request().await?;
     progress.advance();
     let is_head = request.method() == Method::HEAD;
-    let response = match path_of(&request) {
+    let response = match path_of(request) {
         Ok(path) => responder.answer(path.to_owned()).await,
         Err(status) => Response::status(status),
     };
@@ -287,6 +297,10 @@ const STREAM_WINDOW: u32 = 64 << 10;
 const WINDOW: u32 = 256 << 10;
 /// The bytes of responses that wait for a client's acknowledgements, at most.
 const SEND_WINDOW: u64 = 1 << 20;
+
+/// The requests of a connection that a client may abort before their head is complete. h3 0.0.8
+/// remembers the stream of each until the end of the connection. RFC 9114 10.5
+const MAX_HEADLESS: usize = 1000;
 
 /// The number of connections that wait for a permit, and the bytes that each may send meanwhile.
 const MAX_INCOMING: usize = 256;

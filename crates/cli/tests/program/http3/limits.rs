@@ -98,6 +98,36 @@ fn long_heads_are_refused() {
     });
 }
 
+/// h3 remembers a stream without a head until the connection ends. RFC 9114 8.1, 10.5
+#[test]
+fn aborted_requests_are_limited() {
+    let server = start(&[]);
+    runtime().block_on(async {
+        let (_endpoint, connection) = quic(&server, b"h3").await.unwrap();
+        let abort = async || {
+            let (mut send, mut receive) = connection.open_bi().await?;
+            // A part of the type of a frame.
+            let _ = send.write_all(&[0x40]).await;
+            let _ = (send.reset(0x10c_u32.into()), receive.stop(0x10c_u32.into()));
+            Ok::<_, quinn::ConnectionError>(())
+        };
+        for number in 0..2000 {
+            if let Err(error) = abort().await {
+                let quinn::ConnectionError::ApplicationClosed(close) = &error else {
+                    panic!("{error}")
+                };
+                assert_eq!(u64::from(close.error_code), 0x107);
+                assert!(number > 1000, "after {number}");
+                return;
+            }
+        }
+        panic!("the server permits any number of aborted requests");
+    });
+    server.wait_for("too many requests were aborted");
+    // Others are still served.
+    request(&server, "/", &[]).success();
+}
+
 /// A HEADERS frame of 2^30 bytes: nothing of it is collected. RFC 9114 8.1
 #[test]
 fn endless_frames_end_the_connection() {
