@@ -11,8 +11,8 @@ use std::{fs, io};
 
 #[cfg(debug_assertions)]
 use tercel_fuzz_targets::{
-    CONFIGS, client_handshake, connections, flights, quic, quic_seeds, saved_connection,
-    sealed_tickets, server_handshake, session_seeds, two_sided,
+    CONFIGS, client_handshake, connections, flights, quic, quic_packet_seeds, quic_packets,
+    quic_seeds, saved_connection, sealed_tickets, server_handshake, session_seeds, two_sided,
 };
 
 /// Pairs of client and server configurations that can connect.
@@ -59,6 +59,10 @@ fn main() -> io::Result<()> {
     for (name, seed) in quic_seeds() {
         assert!(quic(&seed) || !name.starts_with("valid"), "{name}");
         save("quic", &name, &seed)?;
+    }
+    for (name, seed) in quic_packet_seeds() {
+        assert!(quic_packets(&seed) || !name.starts_with("valid"), "{name}");
+        save("quic_packets", &name, &seed)?;
     }
     for client in [0, 2] {
         let [_, by_server] = flights(client, CONFIGS);

@@ -10,6 +10,7 @@
 //! | one side of a handshake, with arbitrary bytes | `one_sided.rs` |
 //! | both sides, with an attacker between them | `two_sided/mod.rs` |
 //! | both sides over QUIC, with an attacker between them | `quic.rs` |
+//! | packets over QUIC, Retry packets, tokens | `quic_packets.rs` |
 //! | connections as bytes | `saved.rs` |
 //! | certificate chains | `chain.rs` |
 //! | tickets, sealed and opened | `sealed.rs` |
@@ -39,6 +40,7 @@ mod ocsp;
 mod one_sided;
 mod peer;
 mod quic;
+mod quic_packets;
 mod resumption;
 mod saved;
 mod script;
@@ -60,6 +62,7 @@ pub use messages::{
 pub use ocsp::ocsp_response;
 pub use one_sided::{client_handshake, server_handshake};
 pub use quic::{quic, quic_seeds};
+pub use quic_packets::{quic_packet_seeds, quic_packets};
 pub use saved::{connections, saved_connection};
 pub use sealed::sealed_tickets;
 pub use sessions::{saved_sessions, session_seeds, sessions, ticket_keys};

@@ -14,7 +14,7 @@ use tercel::quic::{
     Connection, DirectionKeys, Ended, Handshake, KeyUpdates, Keys, Level, Next, PacketKey, Version,
 };
 use tercel::session::{AdmitEarlyData, ClientSessionKey, ClientSessionStore};
-use tercel::wire::ProtocolVersion;
+use tercel::wire::{CipherSuite, ProtocolVersion};
 use tercel::{ClientConfig, Policy, Question, ServerConfig, Side};
 use tercel_crypto::deterministic::with_seed;
 
@@ -430,6 +430,27 @@ fn pairs() -> Vec<(Arc<ClientConfig>, Arc<ServerConfig>)> {
     ]
     .map(|(client, server)| (client.build().expect("a client"), server.expect("a server")))
     .into()
+}
+
+/// The 1-RTT keys of the client and of the server, of a connection without an attacker.
+pub(crate) fn application_keys(
+    version: Version,
+    suite: CipherSuite,
+) -> [(Box<Keys>, KeyUpdates); 2] {
+    let client = client_builder().roots(material::roots()).without_resumption();
+    let client = client.cipher_suites(&[suite]).build().expect("a client");
+    let server = server_builder().credential(material::server()).cipher_suites(&[suite]);
+    let server = server.build().expect("a server");
+    let mut attack = Attack {
+        client: Party::new(Side::Client, &client, &server, version),
+        server: Party::new(Side::Server, &client, &server, version),
+    };
+    attack.client.advance();
+    while attack.deliver(true, usize::MAX) | attack.deliver(false, usize::MAX) {}
+    [attack.client, attack.server].map(|party| {
+        let keys = party.application_keys.expect("a connection without an attacker");
+        (keys, party.updates.expect("keys of later phases"))
+    })
 }
 
 /// A store that returns one session, and stores none.

@@ -117,6 +117,7 @@ targets! {
     client_handshake
     two_sided
     quic
+    quic_packets
     saved_connection
     chain
     sealed_tickets
