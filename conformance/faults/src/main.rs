@@ -14,6 +14,7 @@
 //! | `certificates` | writes invalid certificates |
 //! | `clocks` | lets the clock jump |
 //! | `virtual_hosts` | offers sessions of one host to another |
+//! | `quic` | floods of a server of HTTP/3 |
 //! | `final_checks` | the requirements at the end, and the table |
 
 #![forbid(unsafe_code)]
@@ -41,6 +42,7 @@ mod final_checks;
 mod kinds;
 mod partial;
 mod phase;
+mod quic;
 mod setup;
 mod virtual_hosts;
 
@@ -63,7 +65,7 @@ struct Options {
     #[arg(long)]
     quick: bool,
     /// Run only kinds whose name contains this, or `certificates`, `files`, `clocks`, `virtual
-    /// hosts`
+    /// hosts`, `quic`
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 }
@@ -118,6 +120,9 @@ fn main() -> Result<ExitCode> {
             Some(line) => done(line),
             None => println!("absent: openssl, which offers a session to another virtual host"),
         }
+    }
+    if wanted("quic") {
+        quic::run(&program, &runtime, options.quick)?.into_iter().for_each(&mut done);
     }
     let regular = load.stop()?;
     let faults =

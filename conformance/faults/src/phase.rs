@@ -275,13 +275,13 @@ fn whole(value: f64) -> u64 {
 }
 
 /// Measures the peak memory of a process.
-struct Peak {
+pub(crate) struct Peak {
     stop: Arc<AtomicBool>,
     thread: thread::JoinHandle<u64>,
 }
 
 impl Peak {
-    fn watch(process: u32) -> Self {
+    pub(crate) fn watch(process: u32) -> Self {
         let stop = Arc::<AtomicBool>::default();
         let shared = stop.clone();
         let thread = thread::spawn(move || {
@@ -296,7 +296,7 @@ impl Peak {
         Self { stop, thread }
     }
 
-    fn end(self) -> u64 {
+    pub(crate) fn end(self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()
     }
