@@ -190,6 +190,10 @@ terminators *FLAGS:
     cargo build --release --locked -p tercel-cli
     tools/terminators.sh {{ quote(tercel) }} {{ FLAGS }}
 
+# Measure quinn over loopback with Tercel and with rustls, alternating between them; `--only TEXT` selects tasks.
+quic-perf *FLAGS="":
+    cargo run --release --locked --manifest-path lab/Cargo.toml -p lab-quic-perf -- {{ FLAGS }}
+
 # Count instructions by purpose: `just lab-profile resumed-12-stateless --peers tercel,rustls,floor`.
 lab-profile *FLAGS:
     cargo run --release --locked --manifest-path lab/Cargo.toml -- profile {{ FLAGS }}

@@ -11,7 +11,9 @@ use std::collections::BTreeSet;
 use common::{Place, lab, said};
 use lab::report::{Report, RowReport};
 use lab_scenario::row::LOADING_SIDES;
-use lab_scenario::{Accounting, Chain, Load, Resumption, Task, Version, locked_version, rows};
+use lab_scenario::{
+    Accounting, Chain, Load, Resumption, Task, Transport, Version, locked_version, rows,
+};
 
 #[test]
 fn every_worker_does_every_row_as_asked() {
@@ -23,6 +25,7 @@ fn every_worker_does_every_row_as_asked() {
     }
     for row in &report.rows {
         let unable: &[&str] = match row.row.task {
+            _ if row.row.transport == Transport::Quic => &["floor", "rustls-unbuffered"],
             Task::SetUp | Task::Memory => &["floor"],
             Task::Loading => &["floor", "rustls-unbuffered"],
             _ if row.row.early_data > 0 => &["rustls-unbuffered"],
@@ -44,6 +47,7 @@ fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
         // TLS 1.2 tickets.
         let pinned = asked.chain != Chain::Ed25519 && !asked.suite.name().contains("CHACHA20");
         let unable: &[&str] = match (asked.version, asked.resumption) {
+            _ if asked.transport == Transport::Quic => &peers,
             _ if asked.load == Some(Load::Key) => &["s2n-tls"],
             (Version::Tls13, Some(Resumption::Stateful)) => &["boringssl", "s2n-tls"],
             (Version::Tls12, Some(Resumption::Stateless)) => &["s2n-tls"],
@@ -65,7 +69,9 @@ fn every_worker_with_a_library_in_c_does_every_row_as_asked() {
 fn the_c_interface_does_every_row_as_asked() {
     let (report, _) = every_row("every-row-from-c", "release", Accounting::Neutral, &["tercel-c"]);
     for row in &report.rows {
-        let unable = row.row.first_visit || row.row.load == Some(Load::Key);
+        let unable = row.row.first_visit
+            || row.row.load == Some(Load::Key)
+            || row.row.transport == Transport::Quic;
         as_asked(row, &["tercel-c"], if unable { &["tercel-c"] } else { &[] });
     }
 }
@@ -79,6 +85,7 @@ fn go_and_the_next_rustls_do_every_row_as_asked() {
         let asked = &row.row;
         let stored = asked.resumption == Some(Resumption::Stateful);
         let unable: &[&str] = match (asked.task, asked.version) {
+            _ if asked.transport == Transport::Quic => &peers,
             (Task::Memory, _) => &["go"],
             (_, Version::Tls12) if stored => &["go"],
             _ if asked.early_data > 0 => &["go"],
@@ -206,7 +213,10 @@ fn check_many_connections(report: &Report) {
             };
             figure
         };
-        for peer in ["tercel", "rustls", "rustls-unbuffered"] {
+        // The other workers do not have this transport.
+        let over_quic = row.row.transport == Transport::Quic;
+        let peers = ["tercel", "rustls", "rustls-unbuffered"];
+        for peer in peers.into_iter().take(if over_quic { 2 } else { 3 }) {
             match row.row.task {
                 Task::Loading if peer == "rustls-unbuffered" => {}
                 Task::Loading => {

@@ -9,7 +9,7 @@ use crate::accounting::Program;
 use crate::files::Files;
 use crate::loading::{LoadedObject, Material};
 use crate::protocol::About;
-use crate::row::{Group, Row, Scheme, Suite, Version};
+use crate::row::{Group, Row, Scheme, Suite, Transport, Version};
 
 /// A result, or any error of a library.
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -26,6 +26,9 @@ pub trait Library: Sized + Send + Sync {
 
     /// The program that the worker follows in published accounting; `None` if the library has none.
     const PROGRAM: Option<Program> = None;
+
+    /// The transport of the connections.
+    const TRANSPORT: Transport = Transport::Tcp;
 
     /// The description of the library.
     fn about() -> About;

@@ -50,6 +50,9 @@ where
         if row.accounting == Accounting::Published && L::PROGRAM.is_none() {
             return Err(PrepareError::unsupported(NO_PROGRAM));
         }
+        if row.transport != L::TRANSPORT {
+            return Err(PrepareError::unsupported("the worker does not support this transport"));
+        }
         let library = Arc::new(L::configure(row, files)?);
         let prepared: Box<dyn PreparedTask> = match row.task {
             Task::Handshake => {

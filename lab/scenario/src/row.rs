@@ -19,6 +19,10 @@ pub struct Row {
     /// library are not pinned; see [`Row::pins_groups`].
     #[serde(default)]
     pub accounting: Accounting,
+    /// The transport. It is not written if it is TCP, so that reports have the same fields as
+    /// before there was another.
+    #[serde(default, skip_serializing_if = "Transport::is_tcp")]
+    pub transport: Transport,
     /// The task.
     pub task: Task,
     /// The protocol version.
@@ -52,6 +56,25 @@ pub struct Row {
     pub load: Option<Load>,
 }
 
+/// The transport below TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// TLS with its records.
+    #[default]
+    Tcp,
+    /// The handshake in CRYPTO frames, and the protection of packets. RFC 9001
+    Quic,
+}
+
+impl Transport {
+    /// Whether the transport is TCP.
+    #[must_use]
+    pub fn is_tcp(&self) -> bool {
+        *self == Self::Tcp
+    }
+}
+
 /// The task of a row, which defines what is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -59,7 +82,7 @@ pub enum Task {
     /// Handshakes. The sides are `client` and `server`, the value is the time per handshake.
     Handshake,
     /// Application data from server to client. The sides are `send` and `receive`, the value is the
-    /// time per write.
+    /// time per write. Over QUIC, a write is a packet.
     Bulk,
     /// Creation and drop of unused connections. The sides are `client` and `server`.
     SetUp,
@@ -332,8 +355,14 @@ impl Row {
                 Load::Roots => format!("{load} that trusts {ROOTS} roots"),
             };
         }
-        let mut parts = vec![format!("TLS {}", self.version)];
+        let mut parts = vec![match self.transport {
+            Transport::Tcp => format!("TLS {}", self.version),
+            Transport::Quic => "QUIC".to_owned(),
+        }];
         parts.push(match (self.task, self.resumption, self.version) {
+            _ if self.write_size > 0 && self.transport == Transport::Quic => {
+                format!("{}, packets with {} of frames", self.suite, bytes(self.write_size))
+            }
             _ if self.write_size > 0 => format!("{}, {}", self.suite, bytes(self.write_size)),
             (Task::SetUp, ..) => "a connection made and dropped".to_owned(),
             (_, None, _) => "full".to_owned(),

@@ -1,7 +1,7 @@
 //! The table of rows. A worker reports the rows that it does not support.
 
 use crate::accounting::Accounting;
-use crate::row::{Chain, Group, Load, Resumption, Row, Suite, Task, Version};
+use crate::row::{Chain, Group, Load, Resumption, Row, Suite, Task, Transport, Version};
 
 /// Bytes of one write in bulk rows.
 const MIB: usize = 1 << 20;
@@ -23,6 +23,7 @@ pub fn all() -> Vec<Row> {
     threads(&mut rows);
     latency(&mut rows);
     memory(&mut rows);
+    quic(&mut rows);
     instructions(&mut rows);
     rows
 }
@@ -286,6 +287,57 @@ fn memory(rows: &mut Vec<Row>) {
     }
 }
 
+/// The length of packets over QUIC: the smallest that every path has to carry. RFC 9000 14
+pub const PACKET: usize = 1200;
+
+/// Bytes of a packet before its frames: the first byte, a connection ID of eight bytes, and a packet
+/// number of two.
+pub const PACKET_HEADER: usize = 11;
+
+/// Bytes of a packet after its frames: the tag.
+pub const PACKET_TAG: usize = 16;
+
+/// Handshakes over QUIC, memory of connections, and packets.
+fn quic(rows: &mut Vec<Row>) {
+    let hybrid = Group::X25519MlKem768;
+    let row = |section: &str, name: &str| Row {
+        transport: Transport::Quic,
+        group: hybrid,
+        ..row(section, format!("quic-{name}"), Version::Tls13)
+    };
+    let full = Row { chain: Chain::EcdsaP256, ..row("quic", "full-ecdsa-p256-hybrid") };
+    rows.push(Row { quick: true, ..full.clone() });
+    for (name, resumption, early_data) in [
+        ("resumed-stateful-hybrid", Resumption::Stateful, 0),
+        ("resumed-stateless-hybrid", Resumption::Stateless, 0),
+        ("0rtt-hybrid", Resumption::Stateful, 1 << 10),
+    ] {
+        let resumption = Some(resumption);
+        rows.push(Row { resumption, tickets: 1, early_data, ..row("quic", name) });
+    }
+    rows.push(Row {
+        id: "memory-quic-ecdsa-p256".to_owned(),
+        section: "quic memory".to_owned(),
+        quick: true,
+        task: Task::Memory,
+        connections: CONNECTIONS.to_vec(),
+        ..full
+    });
+    for (name, suite) in [
+        ("packets-aes128", Suite::Aes128GcmSha256),
+        ("packets-aes256", Suite::Aes256GcmSha384),
+        ("packets-chacha20", Suite::ChaCha20Poly1305Sha256),
+    ] {
+        rows.push(Row {
+            quick: suite == Suite::Aes128GcmSha256,
+            task: Task::Bulk,
+            suite,
+            write_size: PACKET - PACKET_HEADER - PACKET_TAG,
+            ..row("quic packets", name)
+        });
+    }
+}
+
 /// Instruction counts of the published rows. They are not part of a quick run because callgrind is
 /// slow.
 fn instructions(rows: &mut Vec<Row>) {
@@ -349,6 +401,7 @@ fn row(section: &str, id: String, version: Version) -> Row {
         section: section.to_owned(),
         quick: false,
         accounting: Accounting::Neutral,
+        transport: Transport::Tcp,
         task: Task::Handshake,
         version,
         suite,

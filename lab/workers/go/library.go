@@ -40,6 +40,9 @@ func configure(row *row, files string) (*library, error) {
 	if row.Accounting == "published" {
 		return nil, cannot("no program of its own has published figures")
 	}
+	if row.Transport == "quic" {
+		return nil, cannot("the worker does not support this transport")
+	}
 	if row.EarlyData > 0 {
 		return nil, cannot("early data is supported only over QUIC")
 	}

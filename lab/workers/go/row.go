@@ -12,6 +12,7 @@ import (
 type row struct {
 	ID          string  `json:"id"`
 	Accounting  string  `json:"accounting"`
+	Transport   string  `json:"transport"`
 	Task        string  `json:"task"`
 	Version     string  `json:"version"`
 	Suite       string  `json:"suite"`

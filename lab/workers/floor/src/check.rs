@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use lab_scenario::{Files, Result, Row, Task};
+use lab_scenario::{Files, Result, Row, Task, Transport};
 
 use crate::Handshakes;
 use crate::bulk::Records;
@@ -61,7 +61,8 @@ pub(crate) fn check_one(row: &Row, files: &str) -> Result<()> {
 /// Checks all rows that have their own calls. Rows of threads and latency have the calls of other
 /// rows.
 pub(crate) fn check_all(rows: &[Row], files: &str) -> Result<()> {
-    let own = |row: &&Row| matches!(row.task, Task::Handshake | Task::Bulk);
+    let own =
+        |row: &&Row| has_none(row).is_none() && matches!(row.task, Task::Handshake | Task::Bulk);
     let (mut checked, mut off) = (0, 0);
     for row in rows.iter().filter(own) {
         off += Checked::new(row, files)?.both_sides(false)?;
@@ -72,8 +73,9 @@ pub(crate) fn check_all(rows: &[Row], files: &str) -> Result<()> {
 }
 
 /// The reason why a row has no calls.
-fn has_none(row: &Row) -> Option<&'static str> {
+pub(crate) fn has_none(row: &Row) -> Option<&'static str> {
     match row.task {
+        _ if row.transport == Transport::Quic => Some("the floor does not have this transport"),
         Task::Handshake | Task::Threads | Task::Latency | Task::Bulk | Task::Instructions => None,
         Task::SetUp => Some("there is no cryptography in it"),
         Task::Memory => Some("memory is the libraries' affair"),

@@ -74,6 +74,9 @@ impl Worker for Floor {
         row: &Row,
         files: &Files,
     ) -> std::result::Result<Box<dyn PreparedTask>, PrepareError> {
+        if let Some(why) = check::has_none(row) {
+            return Err(PrepareError::unsupported(why));
+        }
         match row.task {
             Task::SetUp => Err(PrepareError::unsupported("set-up has no cryptographic calls")),
             Task::Bulk => Ok(Box::new(bulk::Bulk::new(row))),

@@ -5,6 +5,8 @@
 //! faster, send more slowly because they copy encrypted data within the call, and are otherwise
 //! equal. Other libraries are compared with the better of the two.
 //!
+//! Over QUIC, the worker uses quinn-proto's implementation of its traits on rustls (`quic.rs`).
+//!
 //! In published accounting the worker follows rustls-bench (`published.rs`).
 
 #![forbid(unsafe_code)]
@@ -12,11 +14,13 @@
 mod configuration;
 mod loading;
 mod published;
+mod quic;
 
 use std::io::{BufRead, Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use lab_quic::{EitherTransport, QuicWorker};
 use lab_scenario::{
     About, Accounting, Endpoint, Files, Library, LibraryWorker, LoadedObject, Material, Outcome,
     PrepareError, Program, Result, Row, Sink, serve,
@@ -28,7 +32,8 @@ use rustls::{ClientConnection, ProtocolVersion, ServerConnection, SignatureSchem
 use configuration::{Configured, about, outcome, provider};
 
 fn main() -> ExitCode {
-    serve(LibraryWorker::<Rustls>::new())
+    let (tcp, quic) = (LibraryWorker::<Rustls>::new(), QuicWorker::<quic::Rustls>::new());
+    serve(EitherTransport { tcp, quic })
 }
 
 /// The private key type of this release.
@@ -47,7 +52,7 @@ impl Library for Rustls {
     const PROGRAM: Option<Program> = Some(Program::RustlsBench);
 
     fn about() -> About {
-        about("buffered connections")
+        about("buffered connections; over QUIC quinn-proto")
     }
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, PrepareError> {

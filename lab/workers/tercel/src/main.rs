@@ -7,15 +7,17 @@
 #![forbid(unsafe_code)]
 
 mod loading;
+mod quic;
 
 use std::fs;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use lab_quic::{ALPN, EARLY_DATA_CONTEXT, EitherTransport, QuicWorker};
 use lab_scenario::{
     About, Accounting, Endpoint, Files, Group, Library, LibraryWorker, LoadedObject, Material,
-    Outcome, PrepareError, Program, Result, Resumption, Row, Scheme, Sink, Suite, Version,
-    locked_version, serve,
+    Outcome, PrepareError, Program, Result, Resumption, Row, Scheme, Sink, Suite, Transport,
+    Version, locked_version, serve,
 };
 use tercel::crypto::{Kernel, kernel_state};
 use tercel::pki::{ChainVerifier, Roots, load_certs_pem, load_key_pem};
@@ -30,7 +32,8 @@ use tercel::{
 };
 
 fn main() -> ExitCode {
-    serve(LibraryWorker::<Tercel>::new())
+    let (tcp, quic) = (LibraryWorker::<Tercel>::new(), QuicWorker::<quic::Tercel>::new());
+    serve(EitherTransport { tcp, quic })
 }
 
 /// The early data limit of tickets, in bytes.
@@ -60,7 +63,9 @@ impl Library for Tercel {
             library: "Tercel".to_owned(),
             version: locked_version(lock, "tercel").to_owned(),
             crypto: format!("AWS-LC (aws-lc-sys {aws_lc}); kernels: {kernels}"),
-            interface: "Handshake::advance, Sender::seal, Receiver::open_into".to_owned(),
+            interface: "Handshake::advance, Sender::seal, Receiver::open_into; over QUIC \
+                        tercel-quinn"
+                .to_owned(),
             build: "release, thin LTO, one codegen unit".to_owned(),
             ..About::default()
         }
@@ -68,17 +73,8 @@ impl Library for Tercel {
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, PrepareError> {
         let name = ServerName::try_from(files.server_name())?;
-        let trusted = |chain| roots(&fs::read(files.root(chain))?);
-        let clients = |chain| {
-            credential(&fs::read(files.client_chain(chain))?, &fs::read(files.client_key(chain))?)
-        };
-        let (chain, key) = (files.server_chain(row.chain), files.server_key(row.chain));
-        let servers = credential(&fs::read(chain)?, &fs::read(key)?)?;
-        Ok(Self {
-            client: client(row, trusted(row.chain)?, row.client_chain.map(clients).transpose()?)?,
-            server: server(row, servers, row.client_chain.map(trusted).transpose()?)?,
-            name,
-        })
+        let (client, server) = configurations(row, files)?;
+        Ok(Self { client, server, name })
     }
 
     fn client(&self) -> Result<Self::Client> {
@@ -96,6 +92,23 @@ impl Library for Tercel {
     ) -> std::result::Result<LoadedObject<Self>, PrepareError> {
         loading::load(self, row, material)
     }
+}
+
+/// The configurations of both sides.
+fn configurations(
+    row: &Row,
+    files: &Files,
+) -> std::result::Result<(Arc<ClientConfig>, Arc<ServerConfig>), PrepareError> {
+    let trusted = |chain| roots(&fs::read(files.root(chain))?);
+    let clients = |chain| {
+        credential(&fs::read(files.client_chain(chain))?, &fs::read(files.client_key(chain))?)
+    };
+    let (chain, key) = (files.server_chain(row.chain), files.server_key(row.chain));
+    let servers = credential(&fs::read(chain)?, &fs::read(key)?)?;
+    let own = row.client_chain.map(clients).transpose()?;
+    let client = client(row, trusted(row.chain)?, own)?;
+    let client_roots = row.client_chain.map(trusted).transpose()?;
+    Ok((client, server(row, servers, client_roots)?))
 }
 
 fn client(
@@ -119,6 +132,9 @@ fn client(
     }
     if let Some(own) = own {
         builder = builder.credential(own);
+    }
+    if row.transport == Transport::Quic {
+        builder = builder.alpn(&[ALPN]).quic_early_data_context(EARLY_DATA_CONTEXT);
     }
     Ok(builder.build()?)
 }
@@ -148,6 +164,9 @@ fn server(
     if row.early_data > 0 {
         let guard = ReplayGuard::new(GUARD, UnixTime::since_unix_epoch(std::time::Duration::ZERO));
         builder = builder.early_data(MAX_EARLY_DATA, Policy::Here(Arc::new(guard)));
+    }
+    if row.transport == Transport::Quic {
+        builder = builder.alpn(&[ALPN]).quic_early_data_context(EARLY_DATA_CONTEXT);
     }
     if let Some(roots) = client_roots {
         builder = builder.signature_schemes(&schemes(row)).client_auth(ClientAuth::Required, roots);
