@@ -15,6 +15,7 @@
 //! | hash a message in the lanes of dependent MACs | [`InterleavedHash`] in `interleaved_hash.rs` |
 //! | derive secrets, TLS 1.2 | [`Tls12Prf`] in `prf.rs` |
 //! | exchange keys | [`KeyExchange`] in `key_exchange/mod.rs` |
+//! | encrypt to a public key | [`HpkeSender`], [`HpkeRecipient`] in `hpke.rs` |
 //! | sign | [`SigningKey`], [`Signer`] in `signing_key.rs` |
 //! | read PKCS#12 files | [`Pkcs12`] in `pkcs12.rs` |
 //! | verify signatures | [`PublicKey`] in `public_key.rs` |
@@ -58,6 +59,7 @@ mod hash;
 mod header_protection;
 mod hkdf;
 mod hmac;
+mod hpke;
 mod interleaved_hash;
 #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
 pub mod kernel_checks;
@@ -88,6 +90,7 @@ pub use hash::{Digest, Hash, sha1_name};
 pub use header_protection::HeaderProtectionKey;
 pub use hkdf::{Expansion, Prk, expand_batch, hkdf_extract};
 pub use hmac::HmacKey;
+pub use hpke::{HpkeKey, HpkeRecipient, HpkeSender, HpkeSuite};
 pub use interleaved_hash::InterleavedHash;
 pub use key_exchange::{KeyExchange, KeyExchangeAlgorithm};
 pub use memory::{constant_time_eq, wipe};

@@ -69,6 +69,8 @@ objects! {
     BN_CTX BN_CTX_free,
     EC_KEY EC_KEY_free,
     EC_POINT EC_POINT_free,
+    EVP_HPKE_CTX EVP_HPKE_CTX_free,
+    EVP_HPKE_KEY EVP_HPKE_KEY_free,
     EVP_MD_CTX EVP_MD_CTX_free,
     EVP_PKEY EVP_PKEY_free,
     EVP_PKEY_CTX EVP_PKEY_CTX_free,
@@ -84,6 +86,14 @@ unsafe impl Sync for Handle<lc::EC_KEY> {}
 unsafe impl Send for Handle<lc::EVP_PKEY> {}
 // SAFETY: as for `EC_KEY`.
 unsafe impl Sync for Handle<lc::EVP_PKEY> {}
+// SAFETY: as for `EC_KEY`.
+unsafe impl Send for Handle<lc::EVP_HPKE_KEY> {}
+// SAFETY: as for `EC_KEY`.
+unsafe impl Sync for Handle<lc::EVP_HPKE_KEY> {}
+// SAFETY: AWS-LC's contexts are bound to no thread; a context is used only through `&mut`.
+unsafe impl Send for Handle<lc::EVP_HPKE_CTX> {}
+// SAFETY: as for `Send`; no function takes a shared reference to a context.
+unsafe impl Sync for Handle<lc::EVP_HPKE_CTX> {}
 // SAFETY: as for `EC_KEY`; AWS-LC guards the values that RSA caches on first use by a lock.
 unsafe impl Send for Handle<lc::RSA> {}
 // SAFETY: as for `Send`.

@@ -44,6 +44,7 @@ pub(crate) mod ed25519;
 mod evp_aead;
 pub(crate) mod handle;
 pub(crate) mod header_protection;
+pub(crate) mod hpke;
 pub(crate) mod kem;
 pub(crate) mod kernels;
 pub(crate) mod lanes;
