@@ -48,6 +48,13 @@ pub enum DecodeError {
     InvalidCompressionMethod,
     /// The list of point formats lacks the uncompressed format.
     InvalidPointFormats,
+    /// An encrypted_client_hello has a type that is neither outer nor inner.
+    InvalidEncryptedClientHelloType,
+    /// The padding of an encrypted inner ClientHello is not zero, or its session ID is not empty.
+    InvalidInnerClientHello,
+    /// ech_outer_extensions is there twice, or names an extension that the outer ClientHello lacks
+    /// or has in another order, or encrypted_client_hello.
+    InvalidOuterExtensions,
 }
 
 impl DecodeError {
@@ -73,7 +80,10 @@ impl DecodeError {
             | Self::InvalidCurveType
             | Self::InvalidCertificateStatusType
             | Self::InvalidCompressionMethod
-            | Self::InvalidPointFormats => AlertDescription::ILLEGAL_PARAMETER,
+            | Self::InvalidPointFormats
+            | Self::InvalidEncryptedClientHelloType
+            | Self::InvalidInnerClientHello
+            | Self::InvalidOuterExtensions => AlertDescription::ILLEGAL_PARAMETER,
         }
     }
 }
@@ -106,6 +116,15 @@ impl fmt::Display for DecodeError {
             Self::InvalidCertificateStatusType => "the certificate status is not OCSP",
             Self::InvalidCompressionMethod => "the compression method is not null",
             Self::InvalidPointFormats => "the uncompressed point format is missing",
+            Self::InvalidEncryptedClientHelloType => {
+                "the type of encrypted_client_hello is unknown"
+            }
+            Self::InvalidInnerClientHello => {
+                "the encrypted ClientHello has a session ID, or padding other than zeros"
+            }
+            Self::InvalidOuterExtensions => {
+                "ech_outer_extensions does not match the outer ClientHello"
+            }
         })
     }
 }

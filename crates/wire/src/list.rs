@@ -6,8 +6,9 @@ use std::fmt;
 use crate::code_points::{
     AlertDescription, AlertLevel, CertificateCompressionAlgorithm, CertificateStatusType,
     CertificateType, CipherSuite, ClientCertificateType, CompressionMethod, ContentType,
-    EcCurveType, EcPointFormat, ExtensionType, HandshakeType, KdfIdentifier, KeyUpdateRequest,
-    NamedGroup, ProtocolVersion, PskKeyExchangeMode, ServerNameType, SignatureScheme,
+    EcCurveType, EcPointFormat, ExtensionType, HandshakeType, HpkeKem, KdfIdentifier,
+    KeyUpdateRequest, NamedGroup, ProtocolVersion, PskKeyExchangeMode, ServerNameType,
+    SignatureScheme,
 };
 use crate::error::DecodeError;
 use crate::reader::Reader;
@@ -55,7 +56,7 @@ code_point_elements!(u8: ClientCertificateType, CompressionMethod, ContentType, 
 code_point_elements!(u8: EcPointFormat, HandshakeType, KeyUpdateRequest, PskKeyExchangeMode);
 code_point_elements!(u8: ServerNameType);
 code_point_elements!(u16: CertificateCompressionAlgorithm, CipherSuite, ExtensionType);
-code_point_elements!(u16: KdfIdentifier, NamedGroup, ProtocolVersion, SignatureScheme);
+code_point_elements!(u16: HpkeKem, KdfIdentifier, NamedGroup, ProtocolVersion, SignatureScheme);
 
 /// A borrowed list: received bytes that were checked, or a slice to be sent.
 ///

@@ -43,6 +43,7 @@ const MODULES: [(&str, &[&str]); 13] = [
             "signing_key",
             "pkcs12",
             "aead",
+            "hpke",
             "header_protection",
             "kernel_checks",
         ],

@@ -123,3 +123,29 @@ code_points! {
         HKDF_SHA384 = 0x0002 "HKDF_SHA384",
     }
 }
+
+code_points! {
+    /// The key encapsulation mechanism of HPKE. RFC 9180 7.1
+    HpkeKem(u16) {
+        DHKEM_P256_HKDF_SHA256 = 0x0010 "DHKEM(P-256, HKDF-SHA256)",
+        DHKEM_X25519_HKDF_SHA256 = 0x0020 "DHKEM(X25519, HKDF-SHA256)",
+    }
+}
+
+code_points! {
+    /// The key derivation function of HPKE. RFC 9180 7.2
+    HpkeKdf(u16) {
+        HKDF_SHA256 = 0x0001 "HKDF-SHA256",
+        HKDF_SHA384 = 0x0002 "HKDF-SHA384",
+        HKDF_SHA512 = 0x0003 "HKDF-SHA512",
+    }
+}
+
+code_points! {
+    /// The AEAD of HPKE. RFC 9180 7.3
+    HpkeAead(u16) {
+        AES_128_GCM = 0x0001 "AES-128-GCM",
+        AES_256_GCM = 0x0002 "AES-256-GCM",
+        CHACHA20_POLY1305 = 0x0003 "ChaCha20Poly1305",
+    }
+}

@@ -6,7 +6,7 @@ mod protocol;
 
 pub use algorithms::{
     CertificateCompressionAlgorithm, CipherSuite, CompressionMethod, EcCurveType, EcPointFormat,
-    KdfIdentifier, NamedGroup, PskKeyExchangeMode, SignatureScheme,
+    HpkeAead, HpkeKdf, HpkeKem, KdfIdentifier, NamedGroup, PskKeyExchangeMode, SignatureScheme,
 };
 pub use extension_type::ExtensionType;
 pub use protocol::{
@@ -97,6 +97,7 @@ mod tests {
         assert_eq!(format!("{}", AlertDescription::DECODE_ERROR), "decode_error");
     }
 
+    /// RFC 9180 7.1, 7.2, 7.3
     #[test]
     fn every_name_leads_back_to_its_number() {
         for point in ExtensionType::NAMED {
@@ -104,6 +105,13 @@ mod tests {
         }
         for point in SignatureScheme::NAMED {
             assert_eq!(point.name().and_then(SignatureScheme::from_name), Some(*point));
+        }
+        for (kem, (kdf, aead)) in
+            HpkeKem::NAMED.iter().zip(HpkeKdf::NAMED.iter().zip(HpkeAead::NAMED))
+        {
+            assert_eq!(kem.name().and_then(HpkeKem::from_name), Some(*kem));
+            assert_eq!(kdf.name().and_then(HpkeKdf::from_name), Some(*kdf));
+            assert_eq!(aead.name().and_then(HpkeAead::from_name), Some(*aead));
         }
         for point in AlertDescription::NAMED {
             assert_eq!(point.name().and_then(AlertDescription::from_name), Some(*point));

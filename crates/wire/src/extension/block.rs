@@ -32,7 +32,11 @@ pub struct ExtensionBlock<'a>(List<'a, RawExtension<'a>>);
 impl<'a> ExtensionBlock<'a> {
     /// Parses a block and refuses duplicates. RFC 9846 4.3, RFC 5246 7.4.1.4
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        let list = List::<RawExtension<'a>>::from_bytes(bytes)?;
+        Self::of(List::from_bytes(bytes)?)
+    }
+
+    /// Refuses duplicates.
+    pub(crate) fn of(list: List<'a, RawExtension<'a>>) -> Result<Self, DecodeError> {
         match first_duplicate(list.iter().map(|(extension_type, _)| extension_type.0)) {
             Some(twice) => Err(DecodeError::DuplicateExtension(ExtensionType(twice))),
             None => Ok(Self(list)),

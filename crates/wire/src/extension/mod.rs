@@ -12,6 +12,8 @@ mod set_macro;
 mod certificate_authorities;
 mod compress_certificate;
 mod ec_point_formats;
+mod ech_config;
+mod encrypted_client_hello;
 mod imported_identity;
 mod key_share;
 mod padding;
@@ -28,6 +30,11 @@ mod tls_flags;
 pub use block::{ExtensionBlock, UnknownExtensions};
 pub use certificate_authorities::DistinguishedName;
 pub use ec_point_formats::check_point_formats;
+pub use ech_config::{EchConfig, EchConfigContents};
+pub(crate) use encrypted_client_hello::read_outer_extensions;
+pub use encrypted_client_hello::{
+    EncryptedClientHello, HpkeSymmetricCipherSuite, OuterEncryptedClientHello,
+};
 pub use imported_identity::ImportedIdentity;
 pub use key_share::{KeyShareEntry, ServerKeyShare};
 pub use message_extensions::{

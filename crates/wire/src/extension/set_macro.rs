@@ -66,6 +66,14 @@ macro_rules! extension_set {
                 there.iter().rev().fold(0, |bits, there| bits << 1 | u64::from(*there))
             }
 
+            /// Which types of [`Self::KNOWN`] are present and equal in both sets: one bit each, the
+            /// lowest for the first.
+            #[allow(dead_code, reason = "for messages of which there are two forms")]
+            pub(crate) fn equal(&self, other: &Self) -> u64 {
+                let equal = [$(self.$field.is_some() && self.$field == other.$field),*];
+                equal.iter().rev().fold(0, |bits, equal| bits << 1 | u64::from(*equal))
+            }
+
             /// Writes one known extension, if it is present.
             #[allow(dead_code, reason = "for messages that have an order of their own")]
             pub(crate) fn write_one(&self, extension_type: ExtensionType, w: &mut Writer<'_>) {

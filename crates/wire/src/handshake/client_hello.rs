@@ -1,6 +1,7 @@
 //! ClientHello: the client's offer. RFC 9846 4.2.2, RFC 5246 7.4.1.2
 
 mod encoding;
+mod inner;
 
 use crate::code_points::{
     CipherSuite, CompressionMethod, ExtensionType, HandshakeType, ProtocolVersion,
@@ -13,6 +14,7 @@ use crate::reader::{Reader, not_empty};
 use crate::writer::Writer;
 
 pub use encoding::ClientHelloEncoding;
+pub use inner::{InnerClientHelloEncoding, decode_inner_client_hello};
 
 /// A ClientHello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,12 +136,18 @@ impl<'a> ClientHello<'a> {
     /// uses this method to look up extensions that it has sent.
     pub fn extension_block(body: &'a [u8]) -> Result<ExtensionBlock<'a>, DecodeError> {
         let mut reader = Reader::new(body);
+        Self::skip_to_extensions(&mut reader)?;
+        ExtensionBlock::own(if reader.is_empty() { &[] } else { reader.opaque16()? })
+    }
+
+    /// Reads the fields of a message body before the extensions.
+    pub(crate) fn skip_to_extensions(reader: &mut Reader<'a>) -> Result<(), DecodeError> {
         reader.take(2 + 32)?;
-        read_session_id(&mut reader)?;
+        read_session_id(reader)?;
         // Cipher suites and compression methods.
         reader.opaque16()?;
         reader.opaque8()?;
-        ExtensionBlock::own(if reader.is_empty() { &[] } else { reader.opaque16()? })
+        Ok(())
     }
 }
 

@@ -35,7 +35,10 @@ pub use certificate_request::CertificateRequest;
 pub use certificate_request_tls12::CertificateRequestTls12;
 pub use certificate_tls12::{Asn1Cert, CertificateTls12};
 pub use certificate_verify::CertificateVerify;
-pub use client_hello::{ClientHello, ClientHelloEncoding, ClientVersions};
+pub use client_hello::{
+    ClientHello, ClientHelloEncoding, ClientVersions, InnerClientHelloEncoding,
+    decode_inner_client_hello,
+};
 pub use client_key_exchange::ClientKeyExchange;
 pub use compressed_certificate::CompressedCertificate;
 pub use empty::{EndOfEarlyData, HelloRequest, ServerHelloDone};

@@ -19,6 +19,15 @@ pub struct ClientHelloEncoding {
     pub grease: Option<Grease>,
 }
 
+/// The differences of an inner ClientHello from another one. RFC 9849 5.1
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Form {
+    /// The extensions that follow the others: a set of bits, as that of the present extensions.
+    pub(super) shared: u64,
+    /// Whether a list of their types replaces these extensions, and the session ID is left out.
+    pub(super) is_compressed: bool,
+}
+
 impl ClientHello<'_> {
     /// Appends the message, encoded with these options. On an error, `out` is restored.
     pub fn encode_with(
@@ -32,9 +41,18 @@ impl ClientHello<'_> {
     }
 
     pub(super) fn write_body_with(&self, encoding: &ClientHelloEncoding, w: &mut Writer<'_>) {
+        self.write_form(encoding, Form::default(), w);
+    }
+
+    pub(super) fn write_form(
+        &self,
+        encoding: &ClientHelloEncoding,
+        form: Form,
+        w: &mut Writer<'_>,
+    ) {
         w.u16(self.legacy_version.0);
         w.bytes(self.random);
-        w.opaque8(self.session_id);
+        w.opaque8(if form.is_compressed { &[] } else { self.session_id });
         w.vec16(|w| {
             if let Some(grease) = &encoding.grease {
                 w.u16(grease.cipher_suite.0);
@@ -43,13 +61,13 @@ impl ClientHello<'_> {
         });
         self.compression_methods.write8(w);
         if self.extensions_present {
-            w.vec16(|w| self.extensions.write_with(encoding, w));
+            w.vec16(|w| self.extensions.write_with(encoding, form, w));
         }
     }
 }
 
 impl ClientExtensions<'_> {
-    fn write_with(&self, encoding: &ClientHelloEncoding, w: &mut Writer<'_>) {
+    fn write_with(&self, encoding: &ClientHelloEncoding, form: Form, w: &mut Writer<'_>) {
         let grease = encoding.grease.as_ref();
         if let Some(grease) = grease {
             w.extension(grease.first_extension, |_| {});
@@ -61,18 +79,26 @@ impl ClientExtensions<'_> {
         if let Some(seed) = encoding.order {
             shuffle(&mut order, seed);
         }
+        let kind = |place: &u8| Self::KNOWN.get(usize::from(*place)).copied();
         let present = self.present();
-        for place in order {
-            let extension_type = match Self::KNOWN.get(usize::from(place)) {
-                Some(known) if present >> place & 1 != 0 => *known,
-                _ => continue,
-            };
-            if extension_type == ExtensionType::PRE_SHARED_KEY {
-                continue;
+        let own = present & !form.shared;
+        for extension_type in order.iter().filter(|place| own >> **place & 1 != 0).filter_map(kind)
+        {
+            if extension_type != ExtensionType::PRE_SHARED_KEY {
+                self.write_plain_or_grease(grease, extension_type, w);
             }
-            match grease {
-                Some(grease) => grease.write_one(self, extension_type, w),
-                None => self.write_one(extension_type, w),
+        }
+        let shared = present & form.shared;
+        if shared != 0 {
+            let types = order.iter().filter(|place| shared >> **place & 1 != 0).filter_map(kind);
+            if form.is_compressed {
+                w.extension(ExtensionType::ECH_OUTER_EXTENSIONS, |w| {
+                    w.vec8(|w| types.for_each(|extension_type| w.u16(extension_type.0)));
+                });
+            } else {
+                types.for_each(|extension_type| {
+                    self.write_plain_or_grease(grease, extension_type, w);
+                });
             }
         }
         self.unknown.write(w);
@@ -82,6 +108,18 @@ impl ClientExtensions<'_> {
             w.extension(grease.last_extension, |w| w.u8(0));
         }
         self.write_one(ExtensionType::PRE_SHARED_KEY, w);
+    }
+
+    fn write_plain_or_grease(
+        &self,
+        grease: Option<&Grease>,
+        extension_type: ExtensionType,
+        w: &mut Writer<'_>,
+    ) {
+        match grease {
+            Some(grease) => grease.write_one(self, extension_type, w),
+            None => self.write_one(extension_type, w),
+        }
     }
 }
 
