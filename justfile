@@ -7,7 +7,7 @@ rust-users-build := quote(build / "rust-users")
 # Crates that forward features of `tercel`, and these features; the features of kernels.
 integrations := "-p tercel-tokio -p tercel-hyper -p tercel-postgres -p tercel-quinn -p tercel-native-tls"
 kernels := "aes-gcm-kernel,chacha20-poly1305-kernel,rsa-kernel"
-forwarded := "brotli,native-roots,tracing,webpki-roots,zlib,zstd"
+forwarded := "brotli,ech,native-roots,tracing,webpki-roots,zlib,zstd"
 
 # List the recipes.
 default:

@@ -10,12 +10,12 @@ cd "$(dirname "$0")/.."
 
 # Crates, and the features to list them with: all that are documented, none for tests.
 crates=(
-    "tercel brotli,hash-lanes,native-roots,quic,tracing,webpki-roots,zlib,zstd"
+    "tercel brotli,ech,hash-lanes,native-roots,quic,tracing,webpki-roots,zlib,zstd"
     "tercel-pki native-roots,webpki-roots"
-    "tercel-tokio brotli,hash-lanes,native-roots,tracing,webpki-roots,zlib,zstd"
-    "tercel-hyper axum,brotli,hash-lanes,native-roots,tonic,tracing,webpki-roots,zlib,zstd"
-    "tercel-postgres brotli,hash-lanes,native-roots,tracing,webpki-roots,zlib,zstd"
-    "tercel-quinn brotli,endpoints,hash-lanes,native-roots,tracing,webpki-roots,zlib,zstd"
+    "tercel-tokio brotli,ech,hash-lanes,native-roots,tracing,webpki-roots,zlib,zstd"
+    "tercel-hyper axum,brotli,ech,hash-lanes,native-roots,tonic,tracing,webpki-roots,zlib,zstd"
+    "tercel-postgres brotli,ech,hash-lanes,native-roots,tracing,webpki-roots,zlib,zstd"
+    "tercel-quinn brotli,ech,endpoints,hash-lanes,native-roots,tracing,webpki-roots,zlib,zstd"
     "tercel-fleet brotli,hash-lanes,redis,zlib"
     "tercel-native-tls alpn,alpn-accept,brotli,tracing,vendored,zlib,zstd"
     "tercel-proxy brotli,hash-lanes,redis,zlib"

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 # `cfg` removed.
 seam='Test seam.'
 # The public features. Every other feature must be requested by name, or by a test.
-features=(aes-gcm-kernel brotli chacha20-poly1305-kernel default endpoints hash-lanes http3 native-roots quic redis
+features=(aes-gcm-kernel brotli chacha20-poly1305-kernel default ech endpoints hash-lanes http3 native-roots quic redis
     rsa-kernel test-authority webpki-roots zlib zstd)
 faults=0
 

@@ -31,6 +31,11 @@ pub enum Error {
     Truncated,
     /// The peer closed the connection before the handshake was complete.
     ClosedInHandshake,
+    /// Client: the server rejected Encrypted ClientHello, and has authenticated itself under the
+    /// public name. No application data was sent.
+    /// `Handshake::ech_retry_configs` returns the configurations for one further attempt on a new
+    /// connection. RFC 9849 6.1.6
+    EchRejected,
     /// An operation of this side failed, or this side's configuration lacks a required part.
     Internal(InternalError),
     /// The caller made a call that the documentation does not allow.
@@ -201,6 +206,25 @@ pub enum PeerError {
     BadTicketLifetime,
     /// More early data than the ticket allows. RFC 9846 4.3.10
     TooMuchEarlyData,
+    /// An encrypted ClientHello that is malformed, or does not match its outer ClientHello.
+    /// RFC 9849 5.1
+    MalformedInnerHello(DecodeError),
+    /// An encrypted ClientHello that is not marked as one, or offers an earlier version than
+    /// TLS 1.3. RFC 9849 7.1
+    InvalidInnerHello,
+    /// A ClientHello with the mark of an encrypted one, which a server that decrypts ClientHellos
+    /// itself does not receive. RFC 9849 7
+    UnexpectedInnerHello,
+    /// The second ClientHello is encrypted with another suite, identifier or encapsulated key.
+    /// RFC 9849 7.1.1
+    EncryptionChangedAfterRetry,
+    /// The second ClientHello cannot be decrypted, unlike the first. RFC 9849 7.1.1
+    UndecryptableHello,
+    /// The `HelloRetryRequest` confirms the encrypted ClientHello, but the `ServerHello` does not.
+    /// RFC 9849 6.1.5
+    InconsistentConfirmation,
+    /// The server's configurations for Encrypted ClientHello are malformed. RFC 9849 6.1.6, 6.2
+    MalformedRetryConfigs,
     /// QUIC: CRYPTO data of an encryption level at which none is expected. RFC 9001 4.1.3
     WrongEncryptionLevel,
     /// QUIC: more CRYPTO data than a handshake contains. RFC 9000 7.5

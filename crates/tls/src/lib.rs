@@ -53,6 +53,7 @@
 //! | let the application decide, at once or later | [`Policy`], [`Question`] |
 //! | connect without a blocking stream | [`Handshake::advance`] |
 //! | resume sessions | [`session`]: tickets and their keys, stores of both sides |
+//! | hide the server's name on the network | module `ech`, with the feature of this name |
 //! | accept early data | [`session::ReplayGuard`], [`server::ServerConfigBuilder::early_data`] |
 //! | authenticate a client after the handshake (TLS 1.3) | [`Stream::authenticate_client`] |
 //! | see what was negotiated | [`ConnectionInfo`] |
@@ -111,6 +112,9 @@ mod debug;
 mod auth;
 mod config;
 mod connection;
+#[cfg(feature = "ech")]
+#[cfg_attr(docsrs, doc(cfg(feature = "ech")))]
+pub mod ech;
 pub mod error;
 mod events;
 mod handshake;
@@ -133,7 +137,7 @@ pub use config::server::ServerConfig;
 pub use connection::Connection;
 pub use connection::buffer::ReceiveBuffer;
 pub use connection::export::Exporter;
-pub use connection::info::{ConnectionInfo, EarlyData, EarlyDataRejection};
+pub use connection::info::{ConnectionInfo, EarlyData, EarlyDataRejection, Ech};
 pub use connection::receiver::{Filled, Opened, Receiver};
 pub use connection::sender::{Sealed, Sender};
 pub use error::Error;

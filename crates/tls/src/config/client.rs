@@ -48,6 +48,8 @@ pub struct ClientConfig {
     pub(crate) shuffle_extensions: bool,
     pub(crate) grease: bool,
     pub(crate) fallback_scsv: bool,
+    #[cfg(feature = "ech")]
+    pub(crate) ech_grease: bool,
     pub(crate) require_secure_renegotiation: bool,
     pub(crate) post_handshake_auth: bool,
     pub(crate) resumption: ClientResumption,
@@ -132,6 +134,8 @@ impl ClientConfig {
                 shuffle_extensions: false,
                 grease: false,
                 fallback_scsv: false,
+                #[cfg(feature = "ech")]
+                ech_grease: false,
                 require_secure_renegotiation: true,
                 post_handshake_auth: false,
                 resumption: ClientResumption::new(),
@@ -247,6 +251,12 @@ setters! {
     /// application protocol if there are any, and two extensions. Each connection chooses the
     /// values at random. Default: off. RFC 8701 3.1
     pub fn grease(on: bool) => config.grease = on;
+
+    /// Sets whether connections without another offer send the extension of Encrypted ClientHello
+    /// with random contents, which servers ignore. An observer then cannot determine which
+    /// connections use Encrypted ClientHello: see [`crate::ech`]. Default: off. RFC 9849 6.2
+    #[cfg(feature = "ech")]
+    pub fn ech_grease(on: bool) => config.ech_grease = on;
 
     /// Sets whether TLS_FALLBACK_SCSV is sent, which marks the connection as a retry with a lower
     /// version. Default: off. RFC 7507

@@ -61,6 +61,10 @@ pub struct ServerConfig {
     pub(crate) ignore_unknown_alpn: bool,
     pub(crate) acknowledge_server_name: bool,
     pub(crate) server_padding: bool,
+    #[cfg(feature = "ech")]
+    pub(crate) ech: Option<Arc<crate::ech::Keys>>,
+    #[cfg(feature = "ech")]
+    pub(crate) ech_backend: bool,
     pub(crate) resumption: ServerResumption,
     #[cfg(feature = "quic")]
     pub(super) derived_for_quic: super::derived_for_quic::DerivedForQuic<ServerConfig>,
@@ -109,6 +113,10 @@ impl ServerConfig {
                 ignore_unknown_alpn: false,
                 acknowledge_server_name: true,
                 server_padding: false,
+                #[cfg(feature = "ech")]
+                ech: None,
+                #[cfg(feature = "ech")]
+                ech_backend: false,
                 resumption: ServerResumption::new(),
                 #[cfg(feature = "quic")]
                 derived_for_quic: super::derived_for_quic::DerivedForQuic::new(),
@@ -143,6 +151,22 @@ pub struct ServerConfigBuilder {
 
 setters! {
     for ServerConfigBuilder;
+
+    /// Sets the keys for Encrypted ClientHello, which may be shared by configurations and replaced
+    /// at any time: see [`crate::ech`]. The server needs a credential for their public names.
+    ///
+    /// ClientHellos are decrypted before a configuration is chosen: then the keys are those of the
+    /// configuration with which the handshake began, and [`ChooseConfig`] sees the decrypted
+    /// ClientHello. Default: none. RFC 9849 7
+    #[cfg(feature = "ech")]
+    pub fn ech(keys: Arc<crate::ech::Keys>) => config.ech = Some(keys);
+
+    /// Sets whether the server accepts ClientHellos that a client-facing server has decrypted, and
+    /// confirms to their clients that Encrypted ClientHello is used. Only client-facing servers
+    /// must be able to reach such a server. ClientHellos that they could not decrypt are accepted,
+    /// too. Default: off. RFC 9849 7, 7.2
+    #[cfg(feature = "ech")]
+    pub fn ech_backend(on: bool) => config.ech_backend = on;
 
     /// Sets how the whole configuration is selected for a ClientHello: by an object that is called
     /// during the handshake (`Policy::Here`), or by the caller, which receives a

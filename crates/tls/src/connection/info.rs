@@ -7,6 +7,8 @@ use tercel_wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Sig
 
 use crate::auth::chain::Chain;
 use crate::auth::peer_certificate::PeerCertificate;
+#[cfg(feature = "ech")]
+use crate::ech::ConfigList;
 use crate::keys::suite::Suite;
 use crate::psk::PskReference;
 use crate::resumption::session::Session;
@@ -61,6 +63,8 @@ pub struct ConnectionInfo {
     pub early_data: EarlyData,
     /// The reason for [`EarlyData::Rejected`], if known. `None` in a restored connection.
     pub early_data_rejection: Option<EarlyDataRejection>,
+    /// Whether Encrypted ClientHello was offered, and whether it was accepted. RFC 9849
+    pub ech: Ech,
     /// The OCSP response (DER) that the peer stapled to its certificate. RFC 6066 8
     pub ocsp_response: Option<Vec<u8>>,
     /// The `SignedCertificateTimestampList` of the peer's certificate. RFC 6962 3.3
@@ -83,6 +87,9 @@ pub(crate) struct ColdInfo {
     peer_certificate_digest: Option<[u8; 32]>,
     new_sessions: Vec<NewSession>,
     pre_shared_key: Option<PskReference>,
+    outer_server_name: Option<String>,
+    #[cfg(feature = "ech")]
+    ech_retry_configs: ConfigList,
 }
 
 /// Wipes the sessions that were not taken.
@@ -120,6 +127,24 @@ pub enum EarlyData {
     /// The server accepted the early data.
     Accepted,
     /// The server rejected the early data: the client has to send the data again.
+    Rejected,
+}
+
+/// The use of Encrypted ClientHello in a handshake. RFC 9849
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Ech {
+    /// The client did not offer it, or this side does not use it.
+    #[default]
+    NotOffered,
+    /// Client: an extension with random contents was sent. RFC 9849 6.2
+    Grease,
+    /// The encrypted ClientHello was used.
+    Accepted,
+    /// Server: a client-facing server has decrypted the ClientHello. RFC 9849 7
+    Backend,
+    /// Server: no key decrypts the ClientHello. The client's configuration is out of date, or the
+    /// client sent random contents. A client's handshake ends with [`crate::Error::EchRejected`].
     Rejected,
 }
 
@@ -185,6 +210,7 @@ impl ConnectionInfo {
             ticket_age_skew: None,
             early_data: EarlyData::NotOffered,
             early_data_rejection: None,
+            ech: Ech::NotOffered,
             ocsp_response: None,
             signed_certificate_timestamps: None,
             server_certificate_type: CertificateType::X509,
@@ -205,6 +231,7 @@ impl ConnectionInfo {
             resumed: self.resumed,
             ticket_age_skew: self.ticket_age_skew,
             early_data: self.early_data,
+            ech: self.ech,
             ..Self::new(self.version, self.cipher_suite)
         }
     }
@@ -235,6 +262,32 @@ impl ConnectionInfo {
     #[must_use]
     pub fn pre_shared_key(&self) -> Option<&[u8]> {
         self.psk_reference().map(|key| key.external_identity.as_slice())
+    }
+
+    /// Returns the server name in the outer ClientHello, which observers see, if
+    /// [`Self::ech`] is [`Ech::Accepted`]. RFC 9849 6.1
+    #[must_use]
+    pub fn outer_server_name(&self) -> Option<&str> {
+        self.cold.as_ref()?.outer_server_name.as_deref()
+    }
+
+    #[cfg(feature = "ech")]
+    pub(crate) fn set_outer_server_name(&mut self, name: Option<String>) {
+        self.cold.get_or_insert_default().outer_server_name = name;
+    }
+
+    /// Takes the configurations that a server sent to a client whose configuration is out of date.
+    #[cfg(feature = "ech")]
+    pub(crate) fn take_ech_retry_configs(&mut self) -> ConfigList {
+        self.cold
+            .as_mut()
+            .map(|cold| core::mem::take(&mut cold.ech_retry_configs))
+            .unwrap_or_default()
+    }
+
+    #[cfg(feature = "ech")]
+    pub(crate) fn set_ech_retry_configs(&mut self, configs: ConfigList) {
+        self.cold.get_or_insert_default().ech_retry_configs = configs;
     }
 
     /// Creates a session from the negotiated parameters and the peer's identity. `now` and

@@ -13,6 +13,8 @@ impl Error {
             Self::Peer(peer) => Some(peer.alert()),
             Self::Refused(reason) => Some(refusal_alert(reason)),
             Self::Internal(internal) => internal.alert(),
+            // RFC 9849 6.1.6
+            Self::EchRejected => Some(AlertDescription::ECH_REQUIRED),
             Self::AlertReceived(_)
             | Self::Truncated
             | Self::ClosedInHandshake
@@ -24,6 +26,7 @@ impl Error {
 impl PeerError {
     /// Returns the alert to send for this error.
     #[must_use]
+    #[allow(clippy::too_many_lines, reason = "a table with a row for each variant")]
     pub fn alert(self) -> AlertDescription {
         use AlertDescription as A;
         match self {
@@ -81,6 +84,12 @@ impl PeerError {
             | Self::UncompressedCertificateTooLong
             | Self::SessionIdOverQuic
             | Self::BadMaxEarlyData
+            // RFC 9849 5.1, 7, 7.1, 7.1.1, 6.1.5
+            | Self::MalformedInnerHello(_)
+            | Self::InvalidInnerHello
+            | Self::UnexpectedInnerHello
+            | Self::EncryptionChangedAfterRetry
+            | Self::InconsistentConfirmation
             | Self::BadTicketLifetime => A::ILLEGAL_PARAMETER,
             Self::InappropriateFallback => A::INAPPROPRIATE_FALLBACK,
             // These errors mean that no acceptable set of parameters could be negotiated.
@@ -94,7 +103,9 @@ impl PeerError {
             | Self::CertificateRequiredTls12
             | Self::ExtendedMainSecretRequired
             | Self::ExtendedMainSecretLost => A::HANDSHAKE_FAILURE,
-            Self::BadSignature | Self::BadFinished | Self::BadBinder => A::DECRYPT_ERROR,
+            Self::BadSignature | Self::BadFinished | Self::BadBinder | Self::UndecryptableHello => {
+                A::DECRYPT_ERROR
+            }
             Self::BadCompressedCertificate => A::BAD_CERTIFICATE,
             Self::NoApplicationProtocol => A::NO_APPLICATION_PROTOCOL,
             Self::UnrecognizedName => A::UNRECOGNIZED_NAME,
@@ -103,7 +114,9 @@ impl PeerError {
                 A::MISSING_EXTENSION
             }
             Self::CertificateRequired => A::CERTIFICATE_REQUIRED,
-            Self::EmptyCertificate | Self::BadRawPublicKey => A::DECODE_ERROR,
+            Self::EmptyCertificate | Self::BadRawPublicKey | Self::MalformedRetryConfigs => {
+                A::DECODE_ERROR
+            }
             Self::NoCommonCertificateType => A::UNSUPPORTED_CERTIFICATE,
         }
     }

@@ -46,6 +46,7 @@ impl fmt::Display for Error {
             Self::ClosedInHandshake => {
                 f.write_str("connection closed by peer during the handshake")
             }
+            Self::EchRejected => f.write_str("the server rejected Encrypted ClientHello"),
             Self::Internal(internal) => internal.fmt(f),
             Self::Misuse(misuse) => write!(f, "misuse of the library: {misuse}"),
         }
@@ -57,6 +58,21 @@ impl fmt::Display for PeerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Decode(error) => return write!(f, "malformed message: {error}"),
+            Self::MalformedInnerHello(error) => {
+                return write!(f, "malformed encrypted ClientHello: {error}");
+            }
+            Self::InvalidInnerHello => {
+                "the encrypted ClientHello is not marked as such, or offers an earlier version"
+            }
+            Self::UnexpectedInnerHello => "the ClientHello has the mark of an encrypted one",
+            Self::EncryptionChangedAfterRetry => {
+                "the second ClientHello is encrypted with other parameters than the first"
+            }
+            Self::UndecryptableHello => "the second ClientHello cannot be decrypted",
+            Self::InconsistentConfirmation => {
+                "only the HelloRetryRequest confirms the encrypted ClientHello"
+            }
+            Self::MalformedRetryConfigs => "the server's ECH configurations are malformed",
             Self::UnexpectedMessage => {
                 "the peer sent a handshake message that is not allowed at this point"
             }

@@ -6,7 +6,7 @@ use crate::auth::certificate_types;
 use crate::config::client::ClientConfig;
 use crate::config::client_auth::ClientAuth;
 use crate::config::server::ServerConfig;
-use crate::connection::info::ConnectionInfo;
+use crate::connection::info::{ConnectionInfo, Ech};
 use crate::error::{Error, PeerError};
 
 /// Returns the content of a client's certificate type extension, or `None` if the only type is
@@ -94,6 +94,10 @@ pub(crate) fn accept(
 /// Checks that the client accepts the type of the server's certificate, which is X.509 if the
 /// extension was absent.
 pub(crate) fn check_server(config: &ClientConfig, info: &ConnectionInfo) -> Result<(), Error> {
+    // A raw public key is not valid for the public name. RFC 9849 6.1.7
+    if info.ech == Ech::Rejected && info.server_certificate_type != CertificateType::X509 {
+        return Err(PeerError::NoCommonCertificateType.into());
+    }
     within(&config.server_certificate_types, info.server_certificate_type)
 }
 

@@ -2,12 +2,10 @@
 //!
 //! `quic.rs` connects a coroutine with the CRYPTO data of QUIC.
 
-use tercel_pki::Refusal;
-
 use super::Next;
 use super::question::AnswerValue;
 use super::runtime::command::Wanted;
-use super::runtime::mailbox::{Mailbox, Transport};
+use super::runtime::mailbox::{FailureDetails, Mailbox, Transport};
 use super::runtime::records::{Input, Records, Window};
 use super::task::Task;
 use crate::connection::buffer::ReceiveBuffer;
@@ -75,9 +73,9 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes the details of a refusal.
-    pub(crate) fn take_refusal(&mut self) -> Option<Box<Refusal>> {
-        self.mailbox.as_mut()?.refusal.take()
+    /// Takes the details of a failure.
+    pub(crate) fn take_failure(&mut self) -> Option<Box<FailureDetails>> {
+        self.mailbox.as_mut()?.failure.take()
     }
 
     /// Returns the negotiated parameters, while a client's early data is read.

@@ -8,6 +8,7 @@ pub(crate) mod certificate_type_negotiation;
 pub(crate) mod client_hello;
 pub(crate) mod client_session;
 mod driver;
+pub(crate) mod ech;
 pub(crate) mod identity;
 pub(crate) mod negotiate;
 pub(crate) mod pre_shared_key;
@@ -42,7 +43,9 @@ use crate::events::Events;
 use crate::resumption::session::client_store::ClientSessionKey;
 use crate::side::Side;
 use driver::Driver;
+use ech::RequestedOffer;
 use question::{Answer, Question, QuestionKind};
+use runtime::mailbox::FailureDetails;
 use runtime::records::Window;
 use task::Task;
 
@@ -76,7 +79,7 @@ pub struct Handshake {
     stage: Stage,
     /// The kind of the unanswered question.
     pending: Option<QuestionKind>,
-    refusal: Option<Box<Refusal>>,
+    failure: Option<Box<FailureDetails>>,
     events: Events,
     /// The state of a call of [`Handshake::complete`] that was interrupted, because the transport
     /// would have blocked.
@@ -105,7 +108,7 @@ enum Stage {
 /// The arguments of a handshake that has not started.
 enum Arguments {
     /// Starts at the first call of `advance`.
-    Client(Arc<ClientConfig>, ClientSessionKey),
+    Client(Arc<ClientConfig>, ClientSessionKey, RequestedOffer),
     /// Starts when bytes of a client arrive.
     Server(Arc<ServerConfig>),
 }
@@ -161,7 +164,20 @@ impl Handshake {
         port: Option<u16>,
     ) -> Self {
         let store_key = ClientSessionKey::new(server, port, config.resumption.context_digest);
-        Self::new(Arguments::Client(config, store_key))
+        Self::new(Arguments::Client(config, store_key, RequestedOffer::default()))
+    }
+
+    /// Client: sets what is offered of Encrypted ClientHello on this connection, in place of
+    /// [`crate::client::ClientConfigBuilder::ech_grease`]. Without effect on a server, and after
+    /// the first call of [`Self::advance`].
+    #[cfg(feature = "ech")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "ech")))]
+    #[must_use]
+    pub fn with_ech(mut self, offer: crate::ech::Offer) -> Self {
+        if let Stage::NotStarted(Arguments::Client(_, _, requested)) = &mut self.stage {
+            *requested = Some(Box::new(offer));
+        }
+        self
     }
 
     /// Creates a server's handshake. No memory is allocated before the first bytes are received.
@@ -177,7 +193,7 @@ impl Handshake {
         };
         let (stage, pending) = (Stage::NotStarted(arguments), None);
         let events = Events::new(side);
-        Self { side, stage, pending, refusal: None, events, interrupted: None }
+        Self { side, stage, pending, failure: None, events, interrupted: None }
     }
 
     /// Starts the handshake, which allocates its memory.
@@ -185,9 +201,9 @@ impl Handshake {
         self.stage = match mem::replace(&mut self.stage, Stage::Ended) {
             Stage::NotStarted(arguments) => {
                 let task = match arguments {
-                    Arguments::Client(config, store_key) => {
+                    Arguments::Client(config, store_key, ech) => {
                         self.events.client_started(&store_key.server_name);
-                        Task::client(config, store_key)
+                        Task::client(config, store_key, ech)
                     }
                     Arguments::Server(config) => Task::server(config),
                 };
@@ -237,9 +253,9 @@ impl Handshake {
             }
             Err(error) => {
                 driver.fail(*error, out);
-                self.refusal = driver.take_refusal();
+                self.failure = driver.take_failure();
                 self.stage = Stage::Ended;
-                self.events.refused(*error, self.refusal.as_deref());
+                self.events.refused(*error, self.refusal());
             }
         }
         next
@@ -283,7 +299,21 @@ impl Handshake {
     /// such error, or if the verifier was not called because the peer's public key cannot be used.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
-        self.refusal.as_deref()
+        self.failure.as_ref()?.refusal()
+    }
+
+    /// Client: returns the configurations for one further attempt, after
+    /// [`Error::EchRejected`]. The server has authenticated them. If the list is empty, or has no
+    /// [usable](crate::ech::ConfigList::usable) configuration, the server has securely disabled
+    /// Encrypted ClientHello, and the further attempt is made without it.
+    ///
+    /// If the further attempt is rejected with other configurations, the server is misconfigured,
+    /// and there should be no third attempt. RFC 9849 6.1.6
+    #[cfg(feature = "ech")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "ech")))]
+    #[must_use]
+    pub fn ech_retry_configs(&self) -> Option<&crate::ech::ConfigList> {
+        self.failure.as_ref()?.ech_retry_configs()
     }
 
     /// Client: returns the sender of early data. `None` unless the offered session allows early

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use pki_types::ServerName;
 use tercel_pki::Refusal;
 
+use super::ech::RequestedOffer;
 use super::question::{Answer, Question, QuestionKind};
 use super::runtime::command::Wanted;
 use super::runtime::established::Established;
 use super::runtime::levels::{Event, Level, Levels};
-use super::runtime::mailbox::{Mailbox, Transport};
+use super::runtime::mailbox::{FailureDetails, Mailbox, Transport};
 use super::task::Task;
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
@@ -59,7 +60,7 @@ pub struct Handshake {
     mailbox: Option<Box<Mailbox>>,
     /// The kind of the unanswered question.
     pending: Option<QuestionKind>,
-    refusal: Option<Box<Refusal>>,
+    failure: Option<Box<FailureDetails>>,
     events: Events,
 }
 
@@ -67,6 +68,8 @@ enum Stage {
     Running(Task),
     /// The coroutine has ended; events may be left.
     Complete,
+    /// The coroutine has ended with [`Error::EchRejected`]; events may be left.
+    EchRejected,
     /// The handshake has ended. It keeps no secret, however long it exists.
     Ended,
 }
@@ -138,7 +141,7 @@ impl Handshake {
         let store_key = ClientSessionKey::new(server, port, config.resumption.context_digest);
         let mut events = Events::new(Side::Client);
         events.client_started(&store_key.server_name);
-        let task = Task::client(config, store_key);
+        let task = Task::client(config, store_key, RequestedOffer::default());
         Ok(Self::new(Side::Client, task, Levels::new(version, parameters), events))
     }
 
@@ -160,7 +163,19 @@ impl Handshake {
     fn new(side: Side, task: Task, levels: Levels, events: Events) -> Self {
         let mailbox = Some(Box::new(Mailbox::new(Transport::Quic(Box::new(levels)))));
         let stage = Stage::Running(task);
-        Self { side, stage, mailbox, pending: None, refusal: None, events }
+        Self { side, stage, mailbox, pending: None, failure: None, events }
+    }
+
+    /// Client: sets what is offered of Encrypted ClientHello on this connection. See
+    /// [`crate::Handshake::with_ech`].
+    #[cfg(feature = "ech")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "ech")))]
+    #[must_use]
+    pub fn with_ech(mut self, offer: crate::ech::Offer) -> Self {
+        if let Ok(levels) = self.levels() {
+            levels.ech_offer = Some(Box::new(offer));
+        }
+        self
     }
 
     /// Adds CRYPTO data of this level, which has to follow the data received before. Its messages
@@ -198,11 +213,18 @@ impl Handshake {
             if let Some(event) = self.levels()?.next_event() {
                 return Ok(self.next(event));
             }
-            let Stage::Running(task) = &mut self.stage else { return self.connected() };
+            let task = match &mut self.stage {
+                Stage::Running(task) => task,
+                Stage::EchRejected => return Err(Error::EchRejected),
+                Stage::Complete | Stage::Ended => return self.connected(),
+            };
             let ended = task.resume(&mut self.mailbox);
             self.levels()?.send_flight()?;
             match ended {
                 Some(Ok(())) => self.stage = Stage::Complete,
+                // The client's Finished is sent first, so that the server's handshake is complete.
+                // RFC 9849 6.1.6
+                Some(Err(Error::EchRejected)) => self.stage = Stage::EchRejected,
                 Some(Err(error)) => return Err(error),
                 None if self.levels()?.has_events() => {}
                 None => {
@@ -267,10 +289,10 @@ impl Handshake {
     /// Ends the handshake with this error.
     fn fail(&mut self, error: Error) -> Ended {
         if let Some(mailbox) = self.mailbox.as_deref_mut() {
-            self.refusal = mailbox.refusal.take();
+            self.failure = mailbox.failure.take();
         }
         self.end();
-        self.events.refused(error, self.refusal.as_deref());
+        self.events.refused(error, self.refusal());
         Ended::new(error)
     }
 
@@ -332,7 +354,16 @@ impl Handshake {
     /// Returns the details of [`Error::Refused`]. See [`crate::Handshake::refusal`].
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
-        self.refusal.as_deref()
+        self.failure.as_ref()?.refusal()
+    }
+
+    /// Client: returns the configurations for one further attempt, after
+    /// [`Error::EchRejected`]. See [`crate::Handshake::ech_retry_configs`].
+    #[cfg(feature = "ech")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "ech")))]
+    #[must_use]
+    pub fn ech_retry_configs(&self) -> Option<&crate::ech::ConfigList> {
+        self.failure.as_ref()?.ech_retry_configs()
     }
 
     fn seen(&self) -> Option<&Levels> {

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use tercel_wire::{ClientHello, HandshakeMessage, HandshakeType, ProtocolVersion, ServerHello};
 
 use super::client_hello::offer::Offer;
+use super::ech::client::ClientEch;
+use super::ech::server::ServerEch;
+use super::ech::{self, RequestedOffer};
 use super::negotiate::parse_hello;
 use super::question::{AnswerValue, ChooseConfigQuestion, Question};
 use super::runtime::coroutine::{Completion, Outcome, Sequence, boxed};
@@ -27,19 +30,20 @@ use crate::resumption::session::client_store::ClientSessionKey;
 /// Returns a server's handshake in the version that is negotiated with this ClientHello.
 pub(crate) fn server(config: Arc<ServerConfig>, hello: Message) -> Result<Sequence<Error>, Error> {
     hello.require(HandshakeType::CLIENT_HELLO)?;
+    let (hello, ech) = ech::server::open(&config, hello)?;
     Ok(match decide(&config, &hello)? {
         Some((chosen, version)) => {
-            in_version(version, Flow::default(), chosen.unwrap_or(config), hello)
+            in_version(version, Flow::default(), chosen.unwrap_or(config), hello, ech)
         }
-        None => boxed(|| with_asked_config(hello, config.common.quic_version())),
+        None => boxed(|| with_asked_config(hello, config.common.quic_version(), ech)),
     })
 }
 
-async fn with_asked_config(hello: Message, quic_version: Option<u32>) -> Outcome {
+async fn with_asked_config(hello: Message, quic_version: Option<u32>, ech: ServerEch) -> Outcome {
     let mut flow = Flow::default();
     let config = for_transport(ask_for_config(&mut flow, &hello).await?, quic_version)?;
     let version = version(&parse_hello(&hello)?, &config)?;
-    Ok(Completion::Continue(in_version(version, flow, config, hello)))
+    Ok(Completion::Continue(in_version(version, flow, config, hello, ech)))
 }
 
 fn in_version(
@@ -47,9 +51,10 @@ fn in_version(
     flow: Flow,
     config: Arc<ServerConfig>,
     hello: Message,
+    ech: ServerEch,
 ) -> Sequence<Error> {
     match version {
-        ProtocolVersion::TLS1_3 => boxed(|| tls13::server::handshake(flow, config, hello)),
+        ProtocolVersion::TLS1_3 => boxed(|| tls13::server::handshake(flow, config, hello, ech)),
         _ => boxed(|| tls12::server::handshake(flow, config, hello)),
     }
 }
@@ -59,10 +64,12 @@ pub(crate) async fn client(
     mut flow: Flow,
     config: Arc<ClientConfig>,
     store_key: ClientSessionKey,
+    requested: RequestedOffer,
 ) -> Outcome {
     flow.execute(first_limit(&config.common))?;
     let session = client_session::offerable(&mut flow, &config, &store_key).await?;
-    let mut offer = Offer::new(&config, store_key, session)?;
+    let ech = ClientEch::new(&mut flow, requested, &config)?;
+    let mut offer = Offer::new(&config, store_key, session, ech)?;
     offer.send(&mut flow, &config)?;
     let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
     continue_in_version(flow, config, offer, message)
@@ -76,7 +83,7 @@ pub(crate) async fn client(
 fn continue_in_version(
     flow: Flow,
     config: Arc<ClientConfig>,
-    offer: Offer,
+    mut offer: Offer,
     message: Message,
 ) -> Outcome {
     let hello = ServerHello::parse(message.body())?;
@@ -86,7 +93,10 @@ fn continue_in_version(
         }))),
         // A client that offered early data has to refuse TLS 1.2. RFC 9846 E.3
         _ if offer.early_data => Err(PeerError::WrongVersionForEarlyData.into()),
-        _ => tls12::client::handshake(flow, config, offer, &hello, message.bytes()),
+        _ => {
+            offer.reject_ech();
+            tls12::client::handshake(flow, config, offer, &hello, message.bytes())
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::ech::RequestedOffer;
 use super::runtime::command::Wanted;
 use super::runtime::coroutine::Coroutine;
 use super::runtime::flow::Flow;
@@ -24,8 +25,12 @@ pub(crate) enum Task {
 }
 
 impl Task {
-    pub(crate) fn client(config: Arc<ClientConfig>, store_key: ClientSessionKey) -> Self {
-        Self::Running(Coroutine::new(|| start::client(Flow::default(), config, store_key)))
+    pub(crate) fn client(
+        config: Arc<ClientConfig>,
+        store_key: ClientSessionKey,
+        ech: RequestedOffer,
+    ) -> Self {
+        Self::Running(Coroutine::new(|| start::client(Flow::default(), config, store_key, ech)))
     }
 
     pub(crate) fn server(config: Arc<ServerConfig>) -> Self {

@@ -436,7 +436,7 @@ impl From<Error> for io::Error {
             Error::Truncated | Error::ClosedInHandshake => io::ErrorKind::UnexpectedEof,
             Error::AlertReceived(_) => io::ErrorKind::ConnectionAborted,
             Error::Misuse(_) => io::ErrorKind::InvalidInput,
-            Error::Peer(_) | Error::Refused(_) => io::ErrorKind::InvalidData,
+            Error::Peer(_) | Error::Refused(_) | Error::EchRejected => io::ErrorKind::InvalidData,
             Error::Internal(_) => io::ErrorKind::Other,
         };
         Self::new(kind, error)

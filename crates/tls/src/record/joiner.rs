@@ -119,6 +119,15 @@ fn first_length(bytes: &[u8]) -> Result<Option<usize>, Error> {
     Ok((total <= bytes.len()).then_some(total))
 }
 
+/// A message that was not received in this form.
+#[cfg(feature = "ech")]
+impl From<Vec<u8>> for Message {
+    fn from(bytes: Vec<u8>) -> Self {
+        let range = 0..bytes.len();
+        Self(Storage::Shared(bytes.into(), range))
+    }
+}
+
 impl Message {
     pub(crate) fn kind(&self) -> HandshakeType {
         HandshakeType(self.bytes().first().copied().unwrap_or_default())

@@ -101,6 +101,15 @@ pub(crate) const MAX_TICKETS_RECEIVED: u8 = 16;
 /// The longest lifetime of a ticket in seconds: seven days. RFC 9846 4.7.1
 pub(crate) const MAX_TICKET_LIFETIME: u32 = 604_800;
 
+/// The maximum number of a server's keys for Encrypted ClientHello.
+#[cfg(feature = "ech")]
+pub(crate) const MAX_ECH_KEYS: usize = 16;
+
+/// The maximum number of a server's keys for Encrypted ClientHello with the same identifier. A
+/// ClientHello of an unknown client is decrypted with each of them.
+#[cfg(feature = "ech")]
+pub(crate) const MAX_ECH_KEYS_OF_ONE_ID: usize = 4;
+
 /// Converts a lifetime to whole seconds, at most [`MAX_TICKET_LIFETIME`].
 pub(crate) fn ticket_lifetime(lifetime: Duration) -> u32 {
     whole_seconds(lifetime).min(MAX_TICKET_LIFETIME)

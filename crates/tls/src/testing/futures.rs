@@ -22,7 +22,7 @@ const LIMIT_BEFORE_PEER_DATA: usize = 2048;
 fn a_handshake_future_is_small() {
     let case = any_case();
     let store_key = ClientSessionKey::new("localhost".try_into().unwrap(), None, [0; 32]);
-    let client = start::client(Flow::default(), case.client(), store_key);
+    let client = start::client(Flow::default(), case.client(), store_key, Default::default());
     let sizes = future_sizes();
     let measured = |name| sizes.iter().find(|(each, _)| *each == name).map(|(_, size)| *size);
     assert_eq!(measured("client"), Some(size_of_val(&client)));

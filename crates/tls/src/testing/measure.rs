@@ -38,12 +38,12 @@ fn resumes_of_an_empty_coroutine() {
 /// futures are not run.
 pub(super) fn future_sizes() -> [(&'static str, usize); 8] {
     [
-        ("client", size_of_future3(start::client)),
+        ("client", size_of_future4(start::client)),
         ("client-1.3", size_of_future4(tls13::client::handshake)),
         ("client-1.2", size_of_future2(tls12::client::full_handshake)),
         ("client-1.2-resumed", size_of_future2(tls12::client::abbreviated_handshake)),
-        ("server-1.3", size_of_future3(tls13::server::handshake)),
-        ("server-1.3-first-flight", size_of_future3(tls13::server::send_first_flight)),
+        ("server-1.3", size_of_future4(tls13::server::handshake)),
+        ("server-1.3-first-flight", size_of_future4(tls13::server::send_first_flight)),
         ("server-1.2", size_of_future3(tls12::server::handshake)),
         ("server-1.2-awaiting", size_of_future4(tls12::server::finish)),
     ]

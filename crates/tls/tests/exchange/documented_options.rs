@@ -29,6 +29,13 @@ const NOT_RUN: &[&str] = &[
     "quic_early_data_context",
     #[cfg(not(feature = "quic"))]
     "alpn_by_other_means",
+    // These options are compiled with the feature `ech` only.
+    #[cfg(not(feature = "ech"))]
+    "ech",
+    #[cfg(not(feature = "ech"))]
+    "ech_backend",
+    #[cfg(not(feature = "ech"))]
+    "ech_grease",
 ];
 
 #[test]

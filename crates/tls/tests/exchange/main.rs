@@ -23,6 +23,8 @@ mod early_data;
 mod early_data_rejection;
 // The tests of `tercel-tokio` enable the feature, and with them a test of the whole workspace.
 // Measurements of this crate are made without it.
+#[cfg(feature = "ech")]
+mod ech;
 #[cfg(feature = "tracing")]
 mod event_collector;
 #[cfg(feature = "tracing")]

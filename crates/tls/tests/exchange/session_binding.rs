@@ -301,6 +301,15 @@ pub(crate) fn server_entries(tickets: &Arc<RotatingTickets>) -> Vec<Entry<Server
     entries.extend(server_resumption_entries());
     #[cfg(feature = "quic")]
     entries.extend(quic_entries!(server_option));
+    #[cfg(feature = "ech")]
+    entries.extend([
+        server_option("ech", false, same, |b| {
+            let key = tercel::ech::Key::generate("cover.example", 0).unwrap();
+            let keys = tercel::ech::Keys::new(vec![(key, tercel::ech::Retry::Send)]);
+            b.ech(Arc::new(keys.unwrap()))
+        }),
+        server_option("ech_backend", false, same, |b| b.ech_backend(true)),
+    ]);
     entries
 }
 
@@ -461,6 +470,8 @@ pub(crate) fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
     let mut entries: Vec<Entry<ClientConfigBuilder>> = common_entries!(client_option);
     #[cfg(feature = "quic")]
     entries.extend(quic_entries!(client_option));
+    #[cfg(feature = "ech")]
+    entries.push(client_option("ech_grease", false, same, |b| b.ech_grease(true)));
     let any = |b: ClientConfigBuilder| {
         b.verifier(Policy::Here(Arc::new(AcceptAnyPeer))).session_context(b"any")
     };

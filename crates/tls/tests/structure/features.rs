@@ -21,9 +21,10 @@ const FORWARDING: [(&str, &str, &[&str]); 5] = [
 const OVER_TCP: [&str; 1] = ["quic"];
 
 /// The public features that `tercel-native-tls` enables or cannot use.
-const OF_NATIVE_TLS: [&str; 7] = [
+const OF_NATIVE_TLS: [&str; 8] = [
     "aes-gcm-kernel",
     "chacha20-poly1305-kernel",
+    "ech",
     "hash-lanes",
     "native-roots",
     "quic",

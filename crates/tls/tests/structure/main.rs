@@ -93,6 +93,7 @@ const MODULES: [(&str, &[&str]); 13] = [
             "key_log",
             "record",
             "keys",
+            "ech",
             "psk",
             "auth",
             "resumption",

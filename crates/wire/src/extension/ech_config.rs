@@ -72,7 +72,7 @@ structure! {
     }
 }
 
-impl EchConfigContents<'_> {
+impl<'a> EchConfigContents<'a> {
     /// A type may occur only once. RFC 9849 4.2
     fn check(&self) -> Result<(), DecodeError> {
         ExtensionBlock::of(self.extensions).map(|_| ())
@@ -88,7 +88,7 @@ impl EchConfigContents<'_> {
     /// The public name, if it is a valid one: labels of letters, digits and hyphens, of at most 63
     /// bytes, which cannot be taken for an IPv4 address. RFC 9849 6.1.7
     #[must_use]
-    pub fn valid_public_name(&self) -> Option<&str> {
+    pub fn valid_public_name(&self) -> Option<&'a str> {
         let name = core::str::from_utf8(self.public_name).ok()?;
         name.split('.').all(is_ldh_label).then_some(())?;
         let last = name.rsplit('.').next()?;

@@ -3,9 +3,11 @@
 //!
 //! The caller checks whether the selected values were offered.
 
+use core::ops::Range;
+
 use super::client_hello::read_session_id;
 use crate::code_points::{
-    CipherSuite, CompressionMethod, HandshakeType, NamedGroup, ProtocolVersion,
+    CipherSuite, CompressionMethod, ExtensionType, HandshakeType, NamedGroup, ProtocolVersion,
 };
 use crate::error::DecodeError;
 use crate::extension::{KeyShareEntry, ServerHelloExtensions, ServerKeyShare};
@@ -54,6 +56,32 @@ impl<'a> ServerHello<'a> {
     pub fn is_hello_retry_request(&self) -> bool {
         *self.random == Self::RETRY_RANDOM
     }
+
+    /// The range of this message body for the confirmation of Encrypted ClientHello: the last eight
+    /// bytes of the random, or in a HelloRetryRequest the contents of the extension. `None` if the
+    /// extension is absent, or has another length. RFC 9849 7.2, 7.2.1
+    #[must_use]
+    pub fn confirmation(body: &[u8]) -> Option<Range<usize>> {
+        let mut rest = Reader::new(body);
+        rest.u16().ok()?;
+        if *rest.array::<32>().ok()? != Self::RETRY_RANDOM {
+            return Some(2 + 24..2 + 32);
+        }
+        read_session_id(&mut rest).ok()?;
+        rest.take(2 + 1 + 2).ok()?;
+        while !rest.is_empty() {
+            let (kind, content) = (ExtensionType(rest.u16().ok()?), rest.opaque16().ok()?);
+            if kind == ExtensionType::ENCRYPTED_CLIENT_HELLO {
+                let end = body.len().saturating_sub(rest.remaining());
+                let start = end.saturating_sub(content.len());
+                return (content.len() == Self::CONFIRMATION_LENGTH).then_some(start..end);
+            }
+        }
+        None
+    }
+
+    /// The length of the confirmation of Encrypted ClientHello. RFC 9849 5
+    pub const CONFIRMATION_LENGTH: usize = 8;
 
     /// The server's key share; `None` in a HelloRetryRequest.
     #[must_use]
@@ -139,6 +167,26 @@ mod tests {
         assert_eq!(ServerHello::parse(&retry), Err(DecodeError::TrailingData));
         let hello = body(&[1; 32], &group);
         assert_eq!(ServerHello::parse(&hello), Err(DecodeError::Truncated));
+    }
+
+    /// RFC 9849 7.2, 7.2.1
+    #[test]
+    fn the_confirmation_is_in_the_random_or_in_the_extension_of_a_retry() {
+        let extensions = [0, 0x13, 1, 0, 0, 18, 0, 51, 0, 2, 0, 0x1d, 0xfe, 0x0d, 0, 8];
+        let rest = [&extensions[..], &[7; 8]].concat();
+        let retry = body(&ServerHello::RETRY_RANDOM, &rest);
+        let place = ServerHello::confirmation(&retry).unwrap();
+        assert_eq!(retry[place.clone()], [7; 8]);
+        assert_eq!(place.end, retry.len());
+        assert!(ServerHello::parse(&retry).is_ok());
+        assert_eq!(ServerHello::confirmation(&body(&[1; 32], &rest)), Some(26..34));
+        let without = body(&ServerHello::RETRY_RANDOM, &[0, 0x13, 1, 0, 0, 0]);
+        assert_eq!(ServerHello::confirmation(&without), None);
+        let short = [&extensions[..5], &[11], &extensions[6..15], &[7], &[7; 7]].concat();
+        assert_eq!(ServerHello::confirmation(&body(&ServerHello::RETRY_RANDOM, &short)), None);
+        for length in 0..retry.len() {
+            assert_eq!(ServerHello::confirmation(&retry[..length]), None);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A client's offer: its ClientHello, and the second one after a HelloRetryRequest.
 //! RFC 9846 4.2.1, 4.2.2
 
+mod encrypted;
 mod shares;
 mod writing;
 
@@ -13,6 +14,7 @@ use tercel_wire::{ClientHello, ExtensionBlock, HandshakeMessage, NamedGroup, Pro
 use super::offered_key::OfferedKey;
 use crate::config::client::ClientConfig;
 use crate::error::{Error, InternalError, PeerError};
+use crate::handshake::ech::client::ClientEch;
 use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::secret_log::SecretLog;
@@ -50,6 +52,7 @@ pub(crate) struct Offer {
     seed: u64,
     /// Whether the last ClientHello contains only the share that a HelloRetryRequest requested.
     replaces_shares: bool,
+    pub(crate) ech: ClientEch,
 }
 
 /// A session that is offered for resumption.
@@ -75,7 +78,12 @@ impl Offer {
         config: &ClientConfig,
         store_key: ClientSessionKey,
         session: Option<Box<Session>>,
+        ech: ClientEch,
     ) -> Result<Self, Error> {
+        // An encrypted ClientHello must not offer a session of TLS 1.2. RFC 9849 6.1
+        let only_tls13 = ech.requires_tls13();
+        let session =
+            session.filter(|session| !only_tls13 || session.version == ProtocolVersion::TLS1_3);
         // All public random values are generated in one call, since each call of the generator has
         // a cost.
         let mut randoms = [0_u8; 32 + 32 + 8];
@@ -107,6 +115,7 @@ impl Offer {
             further_exchanges: Vec::new(),
             seed,
             replaces_shares: false,
+            ech,
         })
     }
 

@@ -13,10 +13,12 @@ use tercel_wire::{HandshakeMessage, HandshakeType};
 use super::command::{Command, Wanted};
 use super::coroutine;
 use super::established::Established;
-use super::mailbox::Mailbox;
 #[cfg(feature = "quic")]
 use super::mailbox::Transport;
-use crate::connection::info::ConnectionInfo;
+use super::mailbox::{FailureDetails, Mailbox};
+use crate::connection::info::{ConnectionInfo, Ech};
+#[cfg(feature = "ech")]
+use crate::ech::Offer;
 use crate::error::{Error, InternalError, Misuse, PeerError};
 use crate::handshake::question::{AnswerValue, Question};
 use crate::handshake::transcript::Transcript;
@@ -175,9 +177,33 @@ impl Flow {
     pub(crate) fn refuse(&mut self, refusal: Box<Refusal>) -> Error {
         let reason = refusal.reason;
         if let Ok(mailbox) = self.mailbox() {
-            mailbox.refusal = Some(refusal);
+            mailbox.failure = Some(Box::new(FailureDetails::Refusal(refusal)));
         }
         Error::Refused(reason)
+    }
+
+    /// Ends the handshake of a client whose encrypted ClientHello was rejected, after the server
+    /// has authenticated itself. RFC 9849 6.1.6
+    pub(crate) fn check_ech(&mut self, info: &mut ConnectionInfo) -> Result<(), Error> {
+        if info.ech != Ech::Rejected {
+            return Ok(());
+        }
+        #[cfg(feature = "ech")]
+        if let Ok(mailbox) = self.mailbox() {
+            let configs = info.take_ech_retry_configs();
+            mailbox.failure = Some(Box::new(FailureDetails::EchRetryConfigs(configs)));
+        }
+        Err(Error::EchRejected)
+    }
+
+    /// Client, QUIC: takes the offer of Encrypted ClientHello.
+    #[cfg(feature = "ech")]
+    pub(crate) fn take_ech_offer(&mut self) -> Option<Box<Offer>> {
+        #[cfg(feature = "quic")]
+        if let Ok(levels) = self.mailbox().and_then(|mailbox| mailbox.transport.levels()) {
+            return levels.ech_offer.take();
+        }
+        None
     }
 
     /// Protects further records with these keys.

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use super::command::Command;
 use super::established::Established;
 use crate::connection::info::ConnectionInfo;
+#[cfg(feature = "ech")]
+use crate::ech::Offer;
 use crate::error::{Error, InternalError, PeerError};
 use crate::keys::direction::{Keys as RecordKeys, NewKeys};
 use crate::keys::quic::update::KeyUpdates;
@@ -68,6 +70,9 @@ pub(crate) struct Levels {
     /// together. It is boxed, because taking it would leave a copy in this struct's memory.
     read_secret: Option<Box<TrafficSecret>>,
     write_secret: Option<Box<TrafficSecret>>,
+    /// Client: the offer of Encrypted ClientHello, until the handshake starts.
+    #[cfg(feature = "ech")]
+    pub(crate) ech_offer: Option<Box<Offer>>,
     /// Server: the negotiated parameters, before the client's Finished.
     pub(crate) early_info: Option<Box<ConnectionInfo>>,
     /// The result of the handshake.
@@ -88,6 +93,8 @@ impl Levels {
             events: VecDeque::new(),
             read_secret: None,
             write_secret: None,
+            #[cfg(feature = "ech")]
+            ech_offer: None,
             early_info: None,
             established: None,
         }

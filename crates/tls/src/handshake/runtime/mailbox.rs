@@ -10,6 +10,8 @@ use super::established::Established;
 use super::levels::Levels;
 use super::records::Records;
 use crate::connection::Connection;
+#[cfg(feature = "ech")]
+use crate::ech::ConfigList;
 use crate::error::Error;
 use crate::handshake::question::{AnswerValue, Question};
 use crate::record::joiner::Message;
@@ -31,8 +33,35 @@ pub(crate) struct Mailbox {
     pub(crate) transport: Transport,
     /// The connection, once the handshake is complete.
     pub(crate) connection: Option<Box<Connection>>,
-    /// The details of a refusal, for [`crate::Handshake::refusal`].
-    pub(crate) refusal: Option<Box<Refusal>>,
+    /// The details of a failure, which the handshake takes.
+    pub(crate) failure: Option<Box<FailureDetails>>,
+}
+
+/// The details of an error that do not fit in [`Error`].
+pub(crate) enum FailureDetails {
+    /// For [`crate::Handshake::refusal`].
+    Refusal(Box<Refusal>),
+    /// For [`crate::Handshake::ech_retry_configs`].
+    #[cfg(feature = "ech")]
+    EchRetryConfigs(ConfigList),
+}
+
+impl FailureDetails {
+    pub(crate) fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refusal(refusal) => Some(refusal),
+            #[cfg(feature = "ech")]
+            Self::EchRetryConfigs(_) => None,
+        }
+    }
+
+    #[cfg(feature = "ech")]
+    pub(crate) fn ech_retry_configs(&self) -> Option<&ConfigList> {
+        match self {
+            Self::Refusal(_) => None,
+            Self::EchRetryConfigs(configs) => Some(configs),
+        }
+    }
 }
 
 /// The transport of a coroutine's messages and commands.
@@ -70,7 +99,7 @@ impl Mailbox {
             answer: None,
             transport,
             connection: None,
-            refusal: None,
+            failure: None,
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::auth::certificate_expectations::timestamp_list;
 use crate::auth::certificate_verify::verify_signature;
 use crate::auth::credential::Credential;
 use crate::config::client::ClientConfig;
-use crate::connection::info::ConnectionInfo;
+use crate::connection::info::{ConnectionInfo, Ech};
 use crate::error::{Error, PeerError};
 use crate::handshake::client_hello::offer::{Offer, OfferedSession};
 use crate::handshake::identity::PeerCertificate;
@@ -157,6 +157,7 @@ impl Client {
         let suite = chosen_suite(hello, &config)?;
         let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_2, suite.code);
         accept_extensions(hello, &config, &mut info)?;
+        offer.ech.report(&mut info);
         // The messages are kept for the client's signature, which only a full handshake can
         // contain. RFC 5246 7.4.8
         let mut transcript = if config.credentials.is_some() && session.is_none() {
@@ -305,8 +306,12 @@ impl Client {
         let Self { flow, config, transcript, info, .. } = self;
         certificate_type_negotiation::check_client(config, info)?;
         let (version, certificate_type) = (ProtocolVersion::TLS1_2, info.client_certificate_type);
-        let chosen =
-            identity::select_for_server(flow, config, request, version, certificate_type).await?;
+        let chosen = if info.ech == Ech::Rejected {
+            // Under the public name, the client does not authenticate. RFC 9849 6.1.7
+            None
+        } else {
+            identity::select_for_server(flow, config, request, version, certificate_type).await?
+        };
         let credential = chosen.as_ref().map(|(credential, _)| credential);
         certificate_messages::send_certificate(flow, transcript, credential)?;
         Ok(chosen)
@@ -371,6 +376,7 @@ impl Client {
         session_id: &[u8],
         ticket: Option<Ticket>,
     ) -> Outcome {
+        self.flow.check_ech(&mut self.info)?;
         self.info.set_peer(server);
         let session = self.new_session(main, session_id, ticket);
         let Self { mut flow, config, store_key, info, randoms, .. } = self;

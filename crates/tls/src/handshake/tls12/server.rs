@@ -33,7 +33,7 @@ use crate::handshake::runtime::record_limits::{self, RecordLimits, first_limit};
 use crate::handshake::secret_log::SecretLog;
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{
-    certificate_type_negotiation, identity, negotiate, resumption_rules, signature,
+    certificate_type_negotiation, ech, identity, negotiate, resumption_rules, signature,
 };
 use crate::keys::direction::Keys;
 use crate::keys::suite::Suite;
@@ -161,6 +161,7 @@ impl<'a> Server<'a> {
         info.server_name = negotiate::server_name(hello).map(str::to_owned);
         info.extended_main_secret = hello.extensions.extended_master_secret.is_some();
         info.secure_renegotiation = secure_renegotiation;
+        ech::server::report_tls12(config, hello, &mut info);
         info.own_signature_scheme = Some(scheme);
         info.server_certificate_type = credential.certificate_type();
         info.client_certificate_type = certificate_type_negotiation::of_client(hello, config)?;

@@ -17,7 +17,7 @@ use super::server_hello::ReceivedServerHello;
 use super::{authentication_messages, server_hello};
 use crate::config::client::ClientConfig;
 use crate::connection::export::Exporter;
-use crate::connection::info::{ConnectionInfo, EarlyData, EarlyDataRejection};
+use crate::connection::info::{ConnectionInfo, EarlyData, EarlyDataRejection, Ech};
 use crate::connection::post_handshake_auth::HandshakeContext;
 use crate::error::{Error, PeerError};
 use crate::handshake::client_hello::offer::{Offer, OfferedSession};
@@ -67,6 +67,7 @@ pub(crate) fn handshake(
             &keys.client_finished,
         )?;
         client.flow.install_write(write_keys)?;
+        client.flow.check_ech(&mut client.info)?;
         client.complete(exporter, &keys.main, authenticated)
     }
 }
@@ -125,6 +126,7 @@ impl<'a> Client<'a> {
         let ReceivedServerHello { message: server_hello, suite, transcript, retried } = received;
         let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_3, suite.code);
         info.retried = retried;
+        offer.ech.report(&mut info);
         if offered_early_data {
             info.reject_early_data(match retried {
                 true => EarlyDataRejection::HelloRetryRequest,
@@ -208,6 +210,9 @@ impl<'a> Client<'a> {
         }
         // No later step needs the ClientHello, so it is freed before the largest messages arrive.
         offer.message = Vec::new();
+        if let Some(body) = extensions.encrypted_client_hello {
+            offer.ech.receive_retry_configs(body, info)?;
+        }
         info.alpn = negotiate::accept_alpn(extensions.alpn.as_ref(), &config.common)?;
         config.common.check_protocol(info.alpn.as_deref())?;
         let parameters = extensions.quic_transport_parameters;
@@ -318,8 +323,12 @@ impl<'a> Client<'a> {
         let Self { flow, config, transcript, info, .. } = self;
         certificate_type_negotiation::check_client(config, info)?;
         let (version, certificate_type) = (ProtocolVersion::TLS1_3, info.client_certificate_type);
-        let chosen =
-            identity::select_for_server(flow, config, &message, version, certificate_type).await?;
+        let chosen = if info.ech == Ech::Rejected {
+            // Under the public name, the client does not authenticate. RFC 9849 6.1.7
+            None
+        } else {
+            identity::select_for_server(flow, config, &message, version, certificate_type).await?
+        };
         let credential = chosen.as_ref().map(|(credential, _)| credential);
         let compression = &config.common.certificate_compression;
         let request = CertificateRequest::parse(message.body())?;
@@ -434,7 +443,7 @@ async fn receive_request(
 }
 
 /// The extensions that are allowed in EncryptedExtensions. RFC 9846 4.3, table 1
-const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 10] = [
+const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 11] = [
     ExtensionType::SERVER_NAME,
     ExtensionType::MAX_FRAGMENT_LENGTH,
     ExtensionType::SUPPORTED_GROUPS,
@@ -444,5 +453,6 @@ const IN_ENCRYPTED_EXTENSIONS: [ExtensionType; 10] = [
     ExtensionType::RECORD_SIZE_LIMIT,
     ExtensionType::EARLY_DATA,
     ExtensionType::SERVER_PADDING,
+    ExtensionType::ENCRYPTED_CLIENT_HELLO,
     ExtensionType::QUIC_TRANSPORT_PARAMETERS,
 ];

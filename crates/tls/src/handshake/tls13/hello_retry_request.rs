@@ -9,6 +9,7 @@ use tercel_wire::{
 use super::parameters::{self, Parameters};
 use crate::config::server::ServerConfig;
 use crate::error::{Error, PeerError};
+use crate::handshake::ech::server::ServerEch;
 use crate::handshake::negotiate;
 use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::flow::Flow;
@@ -33,6 +34,7 @@ pub(super) async fn request(
     first: &Message,
     hello: &ClientHello<'_>,
     parameters: &Parameters,
+    ech: &mut ServerEch,
 ) -> Result<RetryResult, Error> {
     let rejects_early_data = hello.extensions.early_data.is_some();
     if rejects_early_data {
@@ -41,9 +43,10 @@ pub(super) async fn request(
         })?;
     }
     let mut transcript = Transcript::after_retry(parameters.suite.hash, first.bytes());
-    send_retry(flow, hello, parameters, &mut transcript)?;
+    send_retry(flow, hello, parameters, &mut transcript, ech)?;
     let second = flow.read_expected(HandshakeType::CLIENT_HELLO).await?;
     flow.execute(Command::StopSkippingEarlyData)?;
+    let second = ech.open_second(second)?;
     Ok(RetryResult { second, transcript, rejects_early_data })
 }
 
@@ -69,6 +72,7 @@ fn send_retry(
     hello: &ClientHello<'_>,
     parameters: &Parameters,
     transcript: &mut Transcript,
+    ech: &ServerEch,
 ) -> Result<(), Error> {
     let Parameters { suite, group, .. } = parameters;
     let retry = ServerHello {
@@ -83,7 +87,7 @@ fn send_retry(
             ..Default::default()
         },
     };
-    flow.send(&retry, transcript)?;
+    ech.send(flow, &retry, transcript, hello.random)?;
     // In middlebox compatibility mode, the client sends a session ID, and the server a
     // change_cipher_spec. RFC 9846 E.4
     if !hello.session_id.is_empty() {
@@ -134,8 +138,8 @@ fn compare(
 }
 
 /// The extensions that a TLS 1.3 server uses, except those that a second ClientHello may change.
-/// Extensions that the server ignores are not compared: encrypted_client_hello, for example,
-/// differs in the second ClientHello. RFC 9846 4.2.2, RFC 9849 6.1.5
+/// Extensions that the server ignores are not compared. encrypted_client_hello differs in the
+/// second ClientHello, and is checked elsewhere. RFC 9846 4.2.2, RFC 9849 6.1.5
 const UNCHANGED_IN_SECOND_HELLO: &[ExtensionType] = &[
     #[cfg(feature = "quic")]
     ExtensionType::QUIC_TRANSPORT_PARAMETERS,

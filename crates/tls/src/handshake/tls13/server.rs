@@ -25,6 +25,7 @@ use crate::connection::export::Exporter;
 use crate::connection::info::{ConnectionInfo, EarlyData, EarlyDataRejection};
 use crate::connection::post_handshake_auth::HandshakeContext;
 use crate::error::{Error, PeerError};
+use crate::handshake::ech::server::ServerEch;
 use crate::handshake::identity::CredentialForHello;
 use crate::handshake::negotiate::parse_hello;
 use crate::handshake::resumption_rules::{keep_digest, template as server_session};
@@ -51,12 +52,13 @@ pub(crate) async fn handshake(
     mut flow: Flow,
     config: Arc<ServerConfig>,
     first: Message,
+    ech: ServerEch,
 ) -> Outcome {
     let (flow, config) = (&mut flow, &config);
     flow.execute(first_limit(&config.common))?;
     // This future is boxed, because waiting for the client needs less than half of the memory of
     // the first flight.
-    let mut sent = boxed(|| send_first_flight(flow, config, first)).await?;
+    let mut sent = boxed(|| send_first_flight(flow, config, first, ech)).await?;
     sent.receive_end_of_early_data(flow).await?;
     if sent.method.requests_certificate(config) {
         // This future is boxed, because the question to the verifier is large, and most handshakes
@@ -72,6 +74,7 @@ pub(crate) async fn send_first_flight(
     flow: &mut Flow,
     config: &Arc<ServerConfig>,
     first: Message,
+    mut ech: ServerEch,
 ) -> Result<AwaitingFinished, Error> {
     flow.execute(Command::Negotiated(ProtocolVersion::TLS1_3))?;
     let second;
@@ -81,7 +84,8 @@ pub(crate) async fn send_first_flight(
         None
     } else {
         let requested =
-            hello_retry_request::request(flow, config, message, &hello, &parameters).await?;
+            hello_retry_request::request(flow, config, message, &hello, &parameters, &mut ech)
+                .await?;
         second = requested.second;
         let again = parse_hello(&second)?;
         hello_retry_request::check_second(&hello, &again, &parameters)?;
@@ -89,11 +93,12 @@ pub(crate) async fn send_first_flight(
         Some((requested.transcript, requested.rejects_early_data))
     };
     let mut flight = FirstFlight::new(flow, config, message, &hello, &parameters, retry)?;
+    ech.report(&mut flight.info);
     let (early, method) = flight.choose_auth_method().await?;
     let (HandshakeKeys { client, server, client_finished, server_finished, main }, ticket_randoms) =
-        flight.exchange_keys(early, &method)?;
+        flight.exchange_keys(early, &method, &ech)?;
     let early_data = flight.install_handshake_keys(server, client)?;
-    flight.send_encrypted_extensions()?;
+    flight.send_encrypted_extensions(&ech)?;
     if let AuthMethod::Certificate { credential, scheme } = &method {
         flight.send_certificate(credential, *scheme).await?;
     }
@@ -266,9 +271,10 @@ impl<'a> FirstFlight<'a> {
         &mut self,
         early: EarlySecret,
         method: &AuthMethod,
+        ech: &ServerEch,
     ) -> Result<(HandshakeKeys, TicketRandoms), Error> {
         self.begin_early_data(&early, method)?;
-        let (shared, ticket_randoms) = self.send_server_hello(method)?;
+        let (shared, ticket_randoms) = self.send_server_hello(method, ech)?;
         let secret = early.into_handshake(&shared);
         let over_quic = self.config.common.is_for_quic();
         let keys = handshake_keys(secret, &mut self.transcript, &self.log, over_quic);
@@ -307,6 +313,7 @@ impl<'a> FirstFlight<'a> {
     fn send_server_hello(
         &mut self,
         method: &AuthMethod,
+        ech: &ServerEch,
     ) -> Result<(SharedSecret, TicketRandoms), Error> {
         let Self { flow, config, hello, parameters, transcript, info, .. } = self;
         let Parameters { suite, group, .. } = *parameters;
@@ -340,7 +347,7 @@ impl<'a> FirstFlight<'a> {
                 ..Default::default()
             },
         };
-        flow.send(&message, transcript)?;
+        ech.send(flow, &message, transcript, hello.random)?;
         // In middlebox compatibility mode, the client sends a session ID, and the server one
         // change_cipher_spec. RFC 9846 E.4
         if !hello.session_id.is_empty() && !info.retried {
@@ -370,7 +377,7 @@ impl<'a> FirstFlight<'a> {
     }
 
     /// Sends the EncryptedExtensions. RFC 9846 4.4.1
-    fn send_encrypted_extensions(&mut self) -> Result<(), Error> {
+    fn send_encrypted_extensions(&mut self, ech: &ServerEch) -> Result<(), Error> {
         let Self { flow, config, hello, transcript, info, .. } = self;
         let offered = &hello.extensions;
         let limit = config.common.record_size_limit.filter(|_| offered.record_size_limit.is_some());
@@ -398,6 +405,7 @@ impl<'a> FirstFlight<'a> {
             server_padding: padding.as_deref(),
             early_data: reads_early.then_some(()),
             quic_transport_parameters: transport_parameters.as_deref(),
+            encrypted_client_hello: ech.retry_configs(),
             ..Default::default()
         };
         // Early data is exempt from the server's limit, since the client sent it before it received

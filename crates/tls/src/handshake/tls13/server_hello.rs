@@ -36,6 +36,11 @@ pub(super) async fn receive(
     first: Message,
 ) -> Result<ReceivedServerHello, Error> {
     let hello = ServerHello::parse(first.body())?;
+    if hello.is_hello_retry_request() {
+        offer.settle_ech_by_retry(first.bytes(), &hello)?;
+    } else {
+        offer.settle_ech(first.bytes(), &hello, None)?;
+    }
     let suite = check(&hello, config, offer)?;
     if !hello.is_hello_retry_request() {
         let transcript = offer.transcript(suite.hash);
@@ -76,6 +81,7 @@ pub(super) async fn receive(
     if after.extensions.supported_versions != Some(ProtocolVersion::TLS1_3) {
         return Err(PeerError::WrongVersionChosen.into());
     }
+    offer.settle_ech(second.bytes(), &after, Some(&transcript))?;
     if check(&after, config, offer)? != suite {
         return Err(PeerError::CipherSuiteChangedAfterRetry.into());
     }
@@ -109,6 +115,8 @@ fn check(
     let allowed = |kind: ExtensionType| match kind {
         ExtensionType::SUPPORTED_VERSIONS | ExtensionType::KEY_SHARE => true,
         ExtensionType::COOKIE => retry,
+        // RFC 9849 5
+        ExtensionType::ENCRYPTED_CLIENT_HELLO => retry && offer.offered().contains(kind),
         ExtensionType::PRE_SHARED_KEY => !retry && offer.offered().contains(kind),
         _ => false,
     };

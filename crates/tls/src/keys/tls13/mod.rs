@@ -25,6 +25,8 @@
 //! Therefore some values are derived one step earlier than in the RFC's figure.
 
 mod early;
+#[cfg(feature = "ech")]
+mod ech_confirmation;
 mod exporter;
 mod finished_key;
 mod handshake;
@@ -36,6 +38,8 @@ mod tests;
 mod traffic;
 
 pub(crate) use early::{EarlySecret, PskKind};
+#[cfg(feature = "ech")]
+pub(crate) use ech_confirmation::EchConfirmation;
 pub(crate) use exporter::ExporterSecret;
 pub(crate) use finished_key::FinishedKey;
 pub(crate) use handshake::{HandshakeKeys, HandshakeSecret, HandshakeTraffic};

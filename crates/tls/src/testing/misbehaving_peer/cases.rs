@@ -72,7 +72,10 @@ impl Case {
             Side::Client => ScriptedPeer::new(Task::server(self.server()), script),
             Side::Server => {
                 let store_key = ClientSessionKey::new(name(), None, [0; 32]);
-                ScriptedPeer::new(Task::client(self.client(), store_key), script)
+                ScriptedPeer::new(
+                    Task::client(self.client(), store_key, Default::default()),
+                    script,
+                )
             }
         }
     }

@@ -201,8 +201,10 @@ fn a_client_without_a_protocol_in_common_is_refused() {
         let client = case.client_builder().alpn(&["h2"]).build().unwrap();
         let server = ServerConfig::builder().credential(credential()).alpn(&["http/1.1"]);
         let store_key = ClientSessionKey::new(name(), None, [0; 32]);
-        let mut peer =
-            ScriptedPeer::new(Task::client(client, store_key), Box::new(|_, due| vec![due]));
+        let mut peer = ScriptedPeer::new(
+            Task::client(client, store_key, Default::default()),
+            Box::new(|_, due| vec![due]),
+        );
         let outcome = peer.run(Handshake::server(server.build().unwrap()));
         assert_error(&outcome, PeerError::NoApplicationProtocol, case);
     }
@@ -299,7 +301,10 @@ fn a_peer_without_the_extended_main_secret_is_refused_if_it_is_required() {
         _ => vec![due],
     };
     let store_key = ClientSessionKey::new(name(), None, [0; 32]);
-    let mut peer = ScriptedPeer::new(Task::client(case.client(), store_key), Box::new(script));
+    let mut peer = ScriptedPeer::new(
+        Task::client(case.client(), store_key, Default::default()),
+        Box::new(script),
+    );
     let outcome = peer.run(Handshake::server(server));
     assert_error(&outcome, PeerError::ExtendedMainSecretRequired, case);
 }

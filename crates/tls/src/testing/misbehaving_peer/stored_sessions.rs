@@ -100,7 +100,10 @@ fn a_session_is_stored_only_after_a_complete_handshake() {
         *of_client.0.lock().unwrap() = 0;
         *of_server.0.lock().unwrap() = 0;
         let store_key = ClientSessionKey::new(name(), None, [0; 32]);
-        let mut peer = ScriptedPeer::new(Task::client(client, store_key), Box::new(finished(more)));
+        let mut peer = ScriptedPeer::new(
+            Task::client(client, store_key, Default::default()),
+            Box::new(finished(more)),
+        );
         let outcome = peer.run(Handshake::server(server));
         check(&outcome, more, of_server.count());
     }

@@ -58,6 +58,7 @@ pub(super) fn write(w: &mut Writer<'_>, info: &ConnectionInfo) {
         post_handshake_auth,
         early_data,
         early_data_rejection: _,
+        ech: _,
         ocsp_response,
         signed_certificate_timestamps,
         server_certificate_type,

@@ -14,6 +14,7 @@ use crate::config::client::ClientConfig;
 use crate::error::Error;
 use crate::handshake::certificate_type_negotiation::offer;
 use crate::handshake::client_hello::offered_key::OfferedKey;
+use crate::handshake::ech::client::{ClientEch, Written};
 use crate::handshake::negotiate;
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::short_list::ShortList;
@@ -29,6 +30,7 @@ impl Offer {
         cookie: Option<&[u8]>,
         before: Option<&Transcript>,
     ) -> Result<(), Error> {
+        let mut ech = core::mem::take(&mut self.ech);
         let common = &config.common;
         let tls13 = common.has_version(ProtocolVersion::TLS1_3);
         let tls12 = common.has_version(ProtocolVersion::TLS1_2);
@@ -106,12 +108,24 @@ impl Offer {
             extensions_present: true,
             extensions,
         };
-        let mut message = Vec::with_capacity(estimated_length(&hello));
-        hello.encode_with(&self.encoding(config), &mut message)?;
-        let transcript = write_binders(&hello, &mut message, keys, before)?;
-        self.message = message;
-        self.transcript = transcript.filter(|_| before.is_none());
-        flow.send_as_flight(&self.message)
+        let (encoding, capacity) = (self.encoding(config), estimated_length(&hello));
+        let written = ech.write(&hello, &encoding, capacity, |hello, message| {
+            write_binders(hello, message, keys, before)
+        })?;
+        self.send_written(flow, written, ech, before.is_none())
+    }
+
+    fn send_written(
+        &mut self,
+        flow: &mut Flow,
+        written: Written,
+        ech: ClientEch,
+        is_first: bool,
+    ) -> Result<(), Error> {
+        let Written { message, sent, transcript } = written;
+        (self.ech, self.message) = (ech, message);
+        self.transcript = transcript.filter(|_| is_first);
+        flow.send_as_flight(sent.as_ref().unwrap_or(&self.message))
     }
 
     /// Returns the name to send in server_name. RFC 6066 3

@@ -1,0 +1,29 @@
+//! Encrypted ClientHello in handshakes of both sides. RFC 9849 6, 7
+//!
+//! On a server, [`server`] replaces the received ClientHello by the inner one before anything is
+//! negotiated. On a client, [`client`] writes both ClientHellos, and the ServerHello decides with
+//! which of them the handshake continues. Without the feature `ech`, both are replaced by
+//! `disabled`, whose functions are compiled to nothing.
+
+#[cfg(feature = "ech")]
+pub(crate) mod client;
+#[cfg(feature = "ech")]
+mod confirmation;
+#[cfg(not(feature = "ech"))]
+mod disabled;
+#[cfg(feature = "ech")]
+mod inner_hello;
+#[cfg(feature = "ech")]
+mod outer_hello;
+#[cfg(feature = "ech")]
+pub(crate) mod server;
+
+#[cfg(not(feature = "ech"))]
+pub(crate) use disabled::{client, server};
+
+/// The offer of a client's handshake; `None` if the configuration decides.
+#[cfg(feature = "ech")]
+pub(crate) type RequestedOffer = Option<Box<crate::ech::Offer>>;
+/// Without the feature `ech`, nothing can be offered.
+#[cfg(not(feature = "ech"))]
+pub(crate) type RequestedOffer = ();
