@@ -16,6 +16,7 @@ use tercel::{
 };
 
 use crate::base64;
+use crate::ech;
 use crate::options::Options;
 use crate::psk::Imported;
 use crate::quic::Secrets;
@@ -198,6 +199,11 @@ impl VerifyPeer for Application {
             (false, true) => Some(RefusalReason::StapleRejected),
             (false, false) => None,
         };
+        let name = identity.server_name.map(|name| name.to_str());
+        let earlier = self.observed().verifications;
+        if let Some(fault) = ech::name_fault(&self.options, name.as_deref(), earlier) {
+            self.add_fault(fault);
+        }
         let mut observed = self.observed();
         observed.verifications += 1;
         observed.verified = Some(reason.is_none());

@@ -9,6 +9,7 @@ use tercel::{
     certificates::{AcceptAnyPeer, SelectCredential, VerifyPeer},
     client::ClientConfigBuilder,
     clock::Clock,
+    ech::Offer,
     error::ConfigError,
     key_log::KeyLog,
     psk::FindPreSharedKey,
@@ -25,6 +26,7 @@ use crate::choices::{
 use crate::compression::algorithms;
 use crate::config_selector::ConfigSelector;
 use crate::credentials::credentials;
+use crate::ech;
 use crate::options::Policy::{Cnsa1, Cnsa2, Cnsa202407};
 use crate::options::{Options, Unsupported};
 use crate::psk;
@@ -40,7 +42,7 @@ pub(crate) struct Setup {
 }
 
 enum SideConfig {
-    Client(Box<ClientConfigBuilder>, ServerName<'static>),
+    Client(Box<ClientConfigBuilder>, ServerName<'static>, Option<Offer>),
     /// The configuration until the ClientHello arrives, and the selector that replaces it then.
     Server(Arc<ServerConfig>, Arc<ConfigSelector>),
 }
@@ -67,8 +69,13 @@ impl Setup {
 
     pub(crate) fn handshake(&self) -> Result<Handshake, Unsupported> {
         Ok(match &self.side {
-            SideConfig::Client(builder, name) => {
-                Handshake::client((**builder).clone().build().map_err(unsupported)?, name.clone())
+            SideConfig::Client(builder, name, offer) => {
+                let config = (**builder).clone().build().map_err(unsupported)?;
+                let handshake = Handshake::client(config, name.clone());
+                match offer {
+                    Some(offer) => handshake.with_ech(offer.clone()),
+                    None => handshake,
+                }
             }
             SideConfig::Server(greeting, _) => Handshake::server(Arc::clone(greeting)),
         })
@@ -78,9 +85,14 @@ impl Setup {
     pub(crate) fn quic_handshake(&self) -> Result<quic::Handshake, Unsupported> {
         let parameters = self.quic_parameters.clone();
         let made = match &self.side {
-            SideConfig::Client(builder, name) => {
+            SideConfig::Client(builder, name, offer) => {
                 let config = (**builder).clone().build().map_err(unsupported)?;
-                quic::Handshake::client(&config, name.clone(), quic::Version::V1, parameters)
+                let version = quic::Version::V1;
+                let made = quic::Handshake::client(&config, name.clone(), version, parameters);
+                match offer {
+                    Some(offer) => made.map(|handshake| handshake.with_ech(offer.clone())),
+                    None => made,
+                }
             }
             SideConfig::Server(greeting, _) => {
                 quic::Handshake::server(greeting, quic::Version::V1, parameters)
@@ -101,7 +113,7 @@ impl Setup {
 
     /// Whether a client that offers this session may send early data.
     pub(crate) fn allows_early_data(&self, session: Vec<u8>) -> Result<bool, Unsupported> {
-        let SideConfig::Client(_, name) = &self.side else { return Ok(false) };
+        let SideConfig::Client(_, name, _) = &self.side else { return Ok(false) };
         Ok(self.begin(session, name.clone())?.early_data)
     }
 
@@ -122,7 +134,7 @@ impl Setup {
         session: Vec<u8>,
         name: ServerName<'static>,
     ) -> Result<FirstFlight, Unsupported> {
-        let SideConfig::Client(builder, _) = &self.side else { return Err(malformed("-server")) };
+        let SideConfig::Client(builder, ..) = &self.side else { return Err(malformed("-server")) };
         let store: Arc<dyn ClientSessionStore> = Arc::new(FixedSession(session));
         let config = (**builder).clone().session_store(store).early_data(true);
         // Whether the server is still trusted does not matter here.
@@ -211,6 +223,7 @@ fn client(options: &Options, application: &Arc<Application>) -> Result<SideConfi
             .fallback_scsv(options.fallback_scsv)
             .shuffle_extensions(options.permute_extensions)
             .grease(options.grease)
+            .ech_grease(options.ech.grease)
             .require_secure_renegotiation(options.require_secure_renegotiation)
             .send_server_name(options.host_name.is_some())
             .session_store(
@@ -239,11 +252,11 @@ fn client(options: &Options, application: &Arc<Application>) -> Result<SideConfi
     if let Some(types) = available_types(options) {
         builder = builder.client_certificate_types(&types);
     }
-    let name = options.host_name.clone().unwrap_or_else(|| "unnamed.test".to_owned());
+    let name = options.host_name.clone().unwrap_or_else(|| ech::UNNAMED.to_owned());
     let name = ServerName::try_from(name).map_err(|_| malformed("-host-name"))?;
     // Configuration errors must be found before the connection.
     builder.clone().build().map_err(unsupported)?;
-    Ok(SideConfig::Client(Box::new(builder), name))
+    Ok(SideConfig::Client(Box::new(builder), name, ech::offer(options)?))
 }
 
 fn server(options: &Options, application: &Arc<Application>) -> Result<SideConfig, Unsupported> {
@@ -253,7 +266,13 @@ fn server(options: &Options, application: &Arc<Application>) -> Result<SideConfi
     }
     let host = Arc::new(ConfigSelector { application: Arc::clone(application) });
     let choose = slot(options, Arc::clone(&host) as _);
-    let greeting = ServerConfig::builder().choose_config(choose).build().map_err(unsupported)?;
+    let mut greeting = ServerConfig::builder().choose_config(choose);
+    // BoringSSL confirms the ClientHello of a client-facing server without an option.
+    greeting = match ech::keys(options)? {
+        Some(keys) => greeting.ech(keys),
+        None => greeting.ech_backend(true),
+    };
+    let greeting = greeting.build().map_err(unsupported)?;
     Ok(SideConfig::Server(greeting, host))
 }
 

@@ -18,6 +18,7 @@ pub(crate) fn of(error: Error) -> String {
         Error::Peer(error) => peer(error).map_or_else(|| named(&error), str::to_owned),
         Error::AlertReceived(alert) => received(alert),
         Error::Refused(reason) => refused(reason).to_owned(),
+        Error::EchRejected => ":ECH_REJECTED:".to_owned(),
         Error::Truncated => ":UNEXPECTED_EOF:".to_owned(),
         Error::ClosedInHandshake => ":HANDSHAKE_CLOSED:".to_owned(),
         Error::Internal(InternalError::NoCredential) => ":NO_CERTIFICATE_SET:".to_owned(),
@@ -45,7 +46,8 @@ fn decode(error: DecodeError) -> &'static str {
         DecodeError::PskBinderCount => ":PSK_IDENTITY_BINDER_COUNT_MISMATCH:",
         DecodeError::InvalidCompressionMethod => ":INVALID_COMPRESSION_LIST:",
         DecodeError::InvalidCurveType => ":WRONG_CURVE:",
-        DecodeError::DuplicateServerName
+        DecodeError::InvalidEncryptedClientHelloType
+        | DecodeError::DuplicateServerName
         | DecodeError::InvalidHostName
         | DecodeError::InvalidProtocolSelection
         | DecodeError::InvalidPointFormats
@@ -121,7 +123,16 @@ fn peer(error: PeerError) -> Option<&'static str> {
         PeerError::TooMuchEarlyData => ":TOO_MUCH_READ_EARLY_DATA:",
         PeerError::WrongVersionForEarlyData => ":WRONG_VERSION_ON_EARLY_DATA:",
         PeerError::EarlyDataMismatch => ":ALPN_MISMATCH_ON_EARLY_DATA:",
-        PeerError::MessageTooLong
+        PeerError::InvalidInnerHello => ":INVALID_CLIENT_HELLO_INNER:",
+        PeerError::MalformedInnerHello(DecodeError::InvalidOuterExtensions) => {
+            ":INVALID_OUTER_EXTENSION:"
+        }
+        PeerError::UndecryptableHello => ":DECRYPTION_FAILED:",
+        PeerError::InconsistentConfirmation => ":INCONSISTENT_ECH_NEGOTIATION:",
+        PeerError::MalformedRetryConfigs => ":ERROR_PARSING_EXTENSION:",
+        PeerError::MalformedInnerHello(_)
+        | PeerError::EncryptionChangedAfterRetry
+        | PeerError::MessageTooLong
         | PeerError::IllegalParameter
         | PeerError::WrongCertificateContext
         | PeerError::UnnecessaryCertificateType => ":DECODE_ERROR:",

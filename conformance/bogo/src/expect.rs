@@ -11,6 +11,7 @@ use tercel_crypto::{Hash, has_fast_aes};
 
 use crate::application::Application;
 use crate::config::Setup;
+use crate::ech;
 use crate::options::Options;
 use crate::psk;
 use crate::run::{Failure, TestConnection};
@@ -74,6 +75,9 @@ pub(crate) fn check(
     check_early_data(test, info)?;
     check_protocol(options, info)?;
     check_peer(options, info)?;
+    if !ech::is_expected(options, info) {
+        return Err(unexpected("use of Encrypted ClientHello", &info.ech));
+    }
     if expect.server_name.is_some() && expect.server_name != info.server_name {
         return Err(unexpected("server name", &info.server_name));
     }

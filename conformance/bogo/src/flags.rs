@@ -1,6 +1,7 @@
 //! The table of flags, with their values and the options that they set.
 
 use crate::base64;
+use crate::ech::ServerKey;
 use crate::options::{CredentialOptions, Options, Policy};
 
 /// The effect of a flag.
@@ -123,6 +124,34 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
     ("-psk-importer-context", Take(|o, v| put(&mut o.current().psk().context, base64::decode(v)))),
     ("-psk-importer-sha256", Set(|o| o.current().psk().sha384 = false)),
     ("-psk-importer-sha384", Set(|o| o.current().psk().sha384 = true)),
+    // Flags for Encrypted ClientHello.
+    (
+        "-ech-server-config",
+        Take(|o, v| {
+            let config = base64::decode(v)?;
+            o.ech.keys.push(ServerKey { config, ..Default::default() });
+            Some(())
+        }),
+    ),
+    ("-ech-server-key", Take(|o, v| put(&mut o.ech.current()?.private, base64::decode(v)))),
+    (
+        "-ech-is-retry-config",
+        Take(|o, v| {
+            let retry = number::<u8>(v).map(|value| value == 1);
+            put(&mut o.ech.current()?.retry, retry)
+        }),
+    ),
+    ("-ech-config-list", Take(|o, v| keep(&mut o.ech.config_list, base64::decode(v)))),
+    ("-enable-ech-grease", Set(|o| o.ech.grease = true)),
+    ("-reject-unusable-ech-config", Set(|o| o.ech.reject_unusable = true)),
+    ("-expect-ech-accept", Set(|o| o.ech.expect_accept = true)),
+    (
+        "-expect-ech-retry-configs",
+        Take(|o, v| keep(&mut o.ech.expect_retry_configs, base64::decode(v))),
+    ),
+    ("-expect-no-ech-retry-configs", Set(|o| o.ech.expect_no_retry_configs = true)),
+    ("-expect-ech-name-override", Take(|o, v| keep(&mut o.ech.expect_name_override, text(v)))),
+    ("-expect-no-ech-name-override", Set(|o| o.ech.expect_no_name_override = true)),
     // Flags for data after the handshake, and for the behaviour of the shim.
     ("-async", Set(|o| o.asynchronous = true)),
     ("-implicit-handshake", Ignore),

@@ -11,7 +11,7 @@
 //! | [`choices`], [`cipher_string`], [`credentials`], [`runner_only`] | parts of configurations |
 //! | [`compression`] | certificate compression |
 //! | [`application`], [`config_selector`] | the shim's answers as an application |
-//! | [`psk`] | pre-shared keys |
+//! | [`psk`], [`ech`] | pre-shared keys, Encrypted ClientHello |
 //! | [`sessions`], [`runner_tickets`] | the state that connections share |
 //! | [`run`], [`early`], [`transport`] | the connection |
 //! | [`quic`] | the connection over the runner's mock of QUIC |
@@ -31,6 +31,7 @@ mod config;
 mod config_selector;
 mod credentials;
 mod early;
+mod ech;
 mod error_token;
 mod expect;
 mod flags;

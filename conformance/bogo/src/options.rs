@@ -3,6 +3,7 @@
 //! For a flag that is not in [`crate::flags`] the shim answers "not implemented", which the runner
 //! counts separately from failures.
 
+use crate::ech::EchOptions;
 use crate::flags::{FLAGS, Kind};
 use crate::psk::PskOptions;
 
@@ -82,6 +83,8 @@ pub(crate) struct Options {
     /// The certificate types that are accepted from the peer, and the types that a client offers.
     pub(crate) accepted_types: Vec<u8>,
     pub(crate) available_types: Vec<u8>,
+
+    pub(crate) ech: EchOptions,
 
     pub(crate) asynchronous: bool,
     pub(crate) shim_writes_first: bool,

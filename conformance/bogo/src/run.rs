@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
+use tercel::ech::ConfigList;
 use tercel::wire::AlertDescription;
 use tercel::{Connection, Error, Exporter, Filled, Handshake, Next, Opened, ReceiveBuffer};
 
@@ -12,7 +13,7 @@ use crate::expect::SessionCounts;
 use crate::options::{Options, Unsupported};
 use crate::sessions::Sessions;
 use crate::transport::Transport;
-use crate::{error_token, expect, quic};
+use crate::{ech, error_token, expect, quic};
 
 /// The reason why a connection failed its test.
 pub(crate) enum Failure {
@@ -119,7 +120,8 @@ impl Exchange<'_> {
             let step = handshake.advance(&mut self.received, &mut self.out);
             // Output is also sent after an error, since it may contain an alert.
             let sent = self.transport.send(&mut self.out);
-            let next = step.map_err(|error| shim_failure(setup, error))?;
+            let configs = handshake.ech_retry_configs();
+            let next = step.map_err(|error| shim_failure(setup, error, configs))?;
             sent?;
             match next {
                 Next::Receive => {
@@ -259,9 +261,17 @@ pub(crate) fn exported(options: &Options, exporter: &Exporter) -> Result<Option<
 }
 
 /// If the shim caused the error, the token is that of the cause.
-pub(crate) fn shim_failure(setup: &Setup, error: Error) -> Failure {
-    let token = setup.application.observed().token.map(str::to_owned);
-    Failure::Tls { token: token.unwrap_or_else(|| error_token::of(error)), error }
+pub(crate) fn shim_failure(setup: &Setup, error: Error, configs: Option<&ConfigList>) -> Failure {
+    let options = &setup.application.options;
+    let fault = ech::retry_fault(options, error, configs);
+    let of_application = || setup.application.observed().faults.first().cloned();
+    if let Some(fault) = fault.or_else(|| of_application().filter(|_| error == Error::EchRejected))
+    {
+        return Failure::Unexpected(fault);
+    }
+    let token = setup.application.observed().token.or_else(|| ech::token(options, error));
+    let token = token.map_or_else(|| error_token::of(error), str::to_owned);
+    Failure::Tls { token, error }
 }
 
 impl From<Error> for Failure {

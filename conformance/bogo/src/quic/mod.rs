@@ -97,7 +97,13 @@ impl Exchange<'_> {
     fn handshake(&mut self, setup: &Setup) -> Result<Connection, Failure> {
         let mut handshake = setup.quic_handshake()?;
         loop {
-            let next = handshake.advance().map_err(|ended| self.close(setup, ended))?;
+            let next = match handshake.advance() {
+                Ok(next) => next,
+                Err(ended) => {
+                    self.send_alert(ended);
+                    return Err(shim_failure(setup, ended.error, handshake.ech_retry_configs()));
+                }
+            };
             match next {
                 Next::Receive => self.wait(setup, &mut handshake)?,
                 Next::Send(level, data) => self.send(level, &data)?,
@@ -292,7 +298,7 @@ impl Exchange<'_> {
     /// Closes the connection after an error of the handshake.
     fn close(&mut self, setup: &Setup, ended: Ended) -> Failure {
         self.send_alert(ended);
-        shim_failure(setup, ended.error)
+        shim_failure(setup, ended.error, None)
     }
 
     /// Sends the alert that a code of the connection contains. For the codes of transport errors,
