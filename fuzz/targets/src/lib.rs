@@ -7,6 +7,7 @@
 //! | input | module |
 //! |---|---|
 //! | messages, records, alerts | `messages.rs` |
+//! | Encrypted ClientHello | `encrypted.rs` |
 //! | one side of a handshake, with arbitrary bytes | `one_sided.rs` |
 //! | both sides, with an attacker between them | `two_sided/mod.rs` |
 //! | both sides over QUIC, with an attacker between them | `quic.rs` |
@@ -32,6 +33,7 @@
 mod capi;
 mod chain;
 mod configs;
+mod encrypted;
 mod kernels;
 mod lanes;
 mod material;
@@ -53,6 +55,7 @@ mod two_sided;
 pub use capi::entry_points;
 pub use chain::chain;
 pub use configs::CONFIGS;
+pub use encrypted::encrypted_client_hello;
 pub use kernels::{aes_gcm, chacha20_poly1305, rsa_2048};
 pub use lanes::hash_lanes;
 pub use messages::{

@@ -105,6 +105,7 @@ macro_rules! targets {
 
 targets! {
     client_hello
+    encrypted_client_hello
     server_hello
     encrypted_extensions
     certificate
