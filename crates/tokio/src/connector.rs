@@ -3,11 +3,15 @@
 use std::io;
 use std::sync::Arc;
 
+#[cfg(feature = "ech")]
+use tercel::ech::Offer;
 use tercel::pki_types::ServerName;
 use tercel::{ClientConfig, EarlyData, Handshake, Side};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::early_data::BufferedEarlyData;
+#[cfg(feature = "ech")]
+use crate::error::HandshakeError;
 use crate::handshake::{self, HandshakeOptions, handshake_option_setters};
 use crate::stream::TlsStream;
 
@@ -94,17 +98,70 @@ impl Connector {
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        let config = Arc::clone(&self.config);
-        let handshake = match self.port {
-            None => Handshake::client(config, server),
-            Some(port) => Handshake::client_with_port(config, server, port),
-        };
+        let handshake = self.handshake(server);
         let (side, options) = (Side::Client, &self.options);
         let (stream, sent) =
             handshake::complete(side, handshake, transport, options, early, &mut BufferedEarlyData)
                 .await?;
         let accepted = if stream.info().early_data == EarlyData::Accepted { sent } else { 0 };
         Ok(EarlyConnection { stream, accepted })
+    }
+
+    /// Like [`Self::connect`], and offers Encrypted ClientHello: see [`tercel::ech`]. If the server
+    /// rejects it, the handshake is tried once more over a new transport, with the configurations
+    /// that the server sent, or without Encrypted ClientHello if it sent none that is usable. The
+    /// server has then authenticated itself under the public name. `open` opens a transport.
+    ///
+    /// # Errors
+    /// As [`Self::connect`], and the errors of `open`. [`crate::HandshakeError::EchRejected`] if
+    /// the second attempt is rejected, too. RFC 9849 6.1.6
+    #[cfg(feature = "ech")]
+    pub async fn connect_with_ech<T, F>(
+        &self,
+        server: ServerName<'static>,
+        offer: Offer,
+        mut open: impl FnMut() -> F,
+    ) -> io::Result<TlsStream<T>>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+        F: Future<Output = io::Result<T>>,
+    {
+        let first = self.connect_offering(server.clone(), offer, open().await?).await;
+        let error = match first {
+            Ok(stream) => return Ok(stream),
+            Err(error) => error,
+        };
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<HandshakeError>());
+        let Some(HandshakeError::EchRejected { retry_configs }) = inner else { return Err(error) };
+        let usable = retry_configs.usable();
+        let offer = if usable { Offer::Configs(retry_configs.clone()) } else { Offer::None };
+        self.connect_offering(server, offer, open().await?).await
+    }
+
+    #[cfg(feature = "ech")]
+    async fn connect_offering<T>(
+        &self,
+        server: ServerName<'static>,
+        offer: Offer,
+        transport: T,
+    ) -> io::Result<TlsStream<T>>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
+        let handshake = self.handshake(server).with_ech(offer);
+        let (side, options) = (Side::Client, &self.options);
+        let mut exchange = BufferedEarlyData;
+        let (stream, _) =
+            handshake::complete(side, handshake, transport, options, &[], &mut exchange).await?;
+        Ok(stream)
+    }
+
+    fn handshake(&self, server: ServerName<'static>) -> Handshake {
+        let config = Arc::clone(&self.config);
+        match self.port {
+            None => Handshake::client(config, server),
+            Some(port) => Handshake::client_with_port(config, server, port),
+        }
     }
 }
 

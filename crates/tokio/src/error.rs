@@ -28,6 +28,13 @@ pub enum HandshakeError {
         /// The chain and the names of a refused certificate.
         refusal: Option<Box<Refusal>>,
     },
+    /// Client: the server rejected Encrypted ClientHello, and has authenticated itself under the
+    /// public name. See [`tercel::Handshake::ech_retry_configs`].
+    #[cfg(feature = "ech")]
+    EchRejected {
+        /// The configurations for one further attempt.
+        retry_configs: tercel::ech::ConfigList,
+    },
     /// The handshake was not complete in time.
     TimedOut(Duration),
     /// The configuration needs an answer for which no function was set. See [`crate::Answers`].
@@ -39,6 +46,8 @@ impl fmt::Display for HandshakeError {
         match self {
             Self::Protocol { refusal: Some(refusal), .. } => write!(f, "{refusal}"),
             Self::Protocol { error, .. } => write!(f, "{error}"),
+            #[cfg(feature = "ech")]
+            Self::EchRejected { .. } => tercel::Error::EchRejected.fmt(f),
             Self::TimedOut(limit) => write!(f, "handshake timed out after {limit:?}"),
             Self::Unanswered(question) => {
                 write!(f, "no answer function is set for the question {question}")
@@ -51,6 +60,8 @@ impl std::error::Error for HandshakeError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Protocol { error, .. } => Some(error),
+            #[cfg(feature = "ech")]
+            Self::EchRejected { .. } => Some(&tercel::Error::EchRejected),
             Self::TimedOut(_) | Self::Unanswered(_) => None,
         }
     }
@@ -60,6 +71,8 @@ impl From<HandshakeError> for io::Error {
     fn from(error: HandshakeError) -> Self {
         let kind = match &error {
             HandshakeError::Protocol { error, .. } => Self::from(*error).kind(),
+            #[cfg(feature = "ech")]
+            HandshakeError::EchRejected { .. } => Self::from(tercel::Error::EchRejected).kind(),
             HandshakeError::TimedOut(_) => io::ErrorKind::TimedOut,
             HandshakeError::Unanswered(_) => io::ErrorKind::InvalidInput,
         };

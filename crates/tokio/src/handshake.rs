@@ -109,6 +109,11 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
             Err(error) => {
                 // The error is reported whether or not the alert could be sent.
                 let _ = send(&mut transport, &mut outgoing).await;
+                #[cfg(feature = "ech")]
+                if let Some(configs) = handshake.ech_retry_configs() {
+                    let retry_configs = configs.clone();
+                    return Err(HandshakeError::EchRejected { retry_configs }.into());
+                }
                 let refusal = handshake.refusal().cloned().map(Box::new);
                 return Err(HandshakeError::Protocol { error, refusal }.into());
             }

@@ -6,6 +6,8 @@ mod cancellation;
 mod data;
 mod early;
 mod early_exchange;
+#[cfg(feature = "ech")]
+mod ech;
 #[allow(dead_code, reason = "shared with the tests of `tercel`")]
 #[path = "../../../tls/tests/exchange/event_collector.rs"]
 mod event_collector;
