@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 # Crates, and the features to list them with: all that are documented, none for tests.
 crates=(
-    "tercel brotli,ech,hash-lanes,native-roots,quic,tracing,webpki-roots,zlib,zstd"
+    "tercel brotli,ech,hash-lanes,message-tap,native-roots,quic,tracing,webpki-roots,zlib,zstd"
     "tercel-pki native-roots,webpki-roots"
     "tercel-tokio brotli,ech,hash-lanes,native-roots,tracing,webpki-roots,zlib,zstd"
     "tercel-hyper axum,brotli,ech,hash-lanes,native-roots,tonic,tracing,webpki-roots,zlib,zstd"

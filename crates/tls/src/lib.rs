@@ -61,6 +61,7 @@
 //! | continue in the kernel or in another process | [`handoff`] |
 //! | understand a failure | [`Error`], [`Handshake::refusal`] |
 //! | log handshakes and their failures | [Events](#events) |
+//! | see the messages of a connection | module `message_tap`, with the feature `message-tap` |
 //! | secure a QUIC transport | module `quic`, with the feature of this name |
 //! | replace rustls | [`coming_from_rustls`] |
 //!
@@ -122,6 +123,11 @@ mod io;
 pub mod key_log;
 mod keys;
 mod known_values;
+#[cfg(feature = "message-tap")]
+#[cfg_attr(docsrs, doc(cfg(feature = "message-tap")))]
+pub mod message_tap;
+#[cfg(not(feature = "message-tap"))]
+mod message_tap;
 mod policy;
 pub mod psk;
 mod record;
@@ -257,8 +263,8 @@ pub mod clock {
 pub mod wire {
     pub use tercel_wire::{
         AlertDescription, CertificateCompressionAlgorithm, CertificateType, CipherSuite,
-        ClientCertificateType, ClientHello, DecodeError, DistinguishedName, List, NamedGroup,
-        ProtocolVersion, SignatureScheme,
+        ClientCertificateType, ClientHello, ContentType, DecodeError, DistinguishedName,
+        HandshakeType, List, NamedGroup, ProtocolVersion, SignatureScheme,
     };
 }
 

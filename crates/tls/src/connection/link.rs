@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError};
 use tercel_wire::AlertDescription;
 
 use crate::keys::direction::Keys;
+use crate::message_tap::TapCell;
 use crate::resumption::session::invalidation::StoredSession;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
@@ -25,6 +26,7 @@ struct Shared {
     read: Mutex<Option<Keys>>,
     /// TLS 1.2: the stored session, which an error of the sender or the receiver invalidates.
     stored: Mutex<Option<Arc<StoredSession>>>,
+    tap: TapCell,
 }
 
 /// The keys of a sender or receiver in the shared state. Dropping the cell wipes them.
@@ -140,6 +142,12 @@ impl Link {
 
     fn stored(&self) -> MutexGuard<'_, Option<Arc<StoredSession>>> {
         self.0.stored.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the tap of the connection's messages.
+    #[inline(always)]
+    pub(crate) fn tap(&self) -> &TapCell {
+        &self.0.tap
     }
 
     /// Signals that a key update was requested from the peer.

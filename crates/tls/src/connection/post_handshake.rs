@@ -163,6 +163,7 @@ impl PostHandshake {
     }
 
     fn alert(&mut self, content: &[u8]) -> Result<RecordEffect, Error> {
+        self.keys.link().tap().received(ContentType::ALERT, content);
         let (level, description) = read_alert(content, self.version)?;
         match (level, description) {
             (AlertLevel::WARNING, AlertDescription::CLOSE_NOTIFY) => Ok(RecordEffect::Closed),
@@ -179,6 +180,7 @@ impl PostHandshake {
     }
 
     fn message(&mut self, message: &[u8], opener: &mut Opener) -> Result<(), Error> {
+        self.keys.link().tap().received(ContentType::HANDSHAKE, message);
         let kind = HandshakeType(message.first().copied().unwrap_or_default());
         let body = message.get(4..).unwrap_or_default();
         if self.version != ProtocolVersion::TLS1_3 {

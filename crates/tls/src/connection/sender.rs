@@ -289,6 +289,7 @@ impl Sender {
         let secret = keys.as_ref().and_then(Keys::traffic_secret);
         let (messages, made) = make(secret.ok_or(Misuse::WrongVersion)?)?;
         self.sealer.seal_to(ContentType::HANDSHAKE, &messages, out)?;
+        self.link().tap().sent_messages(&messages);
         Ok(made)
     }
 
@@ -374,6 +375,7 @@ impl Sender {
         let mut message = Vec::new();
         KeyUpdate { request_update: request }.encode(&mut message)?;
         self.sealer.seal_to(ContentType::HANDSHAKE, &message, out)?;
+        self.keys.link().tap().sent_messages(&message);
         *secret = secret.next();
         self.sealer.protection = Some(secret.protection()?);
         self.updates = self.updates.saturating_add(1);
@@ -383,6 +385,7 @@ impl Sender {
     /// Sends a warning alert.
     fn send_warning(&mut self, alert: AlertDescription, out: &mut Vec<u8>) -> Result<(), Error> {
         self.wake()?;
+        self.link().tap().sent_alert(AlertLevel::WARNING, alert);
         self.sealer.seal_to(ContentType::ALERT, &[AlertLevel::WARNING.0, alert.0], out)
     }
 
@@ -396,6 +399,7 @@ impl Sender {
         self.wake()?;
         self.state = State::Closed;
         self.link().write_closed();
+        self.link().tap().sent_alert(level, description);
         self.sealer.seal_to(ContentType::ALERT, &[level.0, description.0], out)
     }
 }

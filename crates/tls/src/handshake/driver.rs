@@ -12,6 +12,8 @@ use crate::connection::buffer::ReceiveBuffer;
 use crate::connection::info::ConnectionInfo;
 use crate::connection::sender::Sender;
 use crate::error::{Error, Misuse};
+#[cfg(feature = "message-tap")]
+use crate::message_tap::MessageTap;
 use crate::side::Side;
 
 /// A handshake over TLS records.
@@ -25,6 +27,14 @@ impl Driver {
     pub(crate) fn new(side: Side, task: Task) -> Self {
         let mailbox = Box::new(Mailbox::new(Transport::Records(Records::new(side))));
         Self { task, mailbox: Some(mailbox) }
+    }
+
+    /// Sets the tap of the messages.
+    #[cfg(feature = "message-tap")]
+    pub(crate) fn set_message_tap(&mut self, tap: std::sync::Arc<dyn MessageTap>) {
+        if let Ok(records) = self.records() {
+            records.set_message_tap(tap);
+        }
     }
 
     pub(crate) fn advance(

@@ -40,6 +40,8 @@ use crate::connection::info::ConnectionInfo;
 use crate::connection::sender::Sender;
 use crate::error::{Error, Misuse};
 use crate::events::Events;
+#[cfg(feature = "message-tap")]
+use crate::message_tap::MessageTap;
 use crate::resumption::session::client_store::ClientSessionKey;
 use crate::side::Side;
 use driver::Driver;
@@ -84,6 +86,9 @@ pub struct Handshake {
     /// The state of a call of [`Handshake::complete`] that was interrupted, because the transport
     /// would have blocked.
     pub(crate) interrupted: Option<Box<Transfer>>,
+    /// The tap of a handshake that has not started.
+    #[cfg(feature = "message-tap")]
+    tap: Option<Arc<dyn MessageTap>>,
 }
 
 /// Buffers of [`Handshake::complete`]: received bytes that are not processed yet, and bytes to
@@ -193,7 +198,16 @@ impl Handshake {
         };
         let (stage, pending) = (Stage::NotStarted(arguments), None);
         let events = Events::new(side);
-        Self { side, stage, pending, failure: None, events, interrupted: None }
+        Self {
+            side,
+            stage,
+            pending,
+            failure: None,
+            events,
+            interrupted: None,
+            #[cfg(feature = "message-tap")]
+            tap: None,
+        }
     }
 
     /// Starts the handshake, which allocates its memory.
@@ -207,10 +221,25 @@ impl Handshake {
                     }
                     Arguments::Server(config) => Task::server(config),
                 };
-                Stage::Running(Driver::new(self.side, task))
+                #[allow(unused_mut, reason = "only a tap changes it")]
+                let mut driver = Driver::new(self.side, task);
+                #[cfg(feature = "message-tap")]
+                if let Some(tap) = self.tap.take() {
+                    driver.set_message_tap(tap);
+                }
+                Stage::Running(driver)
             }
             stage => stage,
         };
+    }
+
+    /// Sets a tap that sees the protocol messages of this handshake and of its connection. It has
+    /// to be set before the first call of [`Self::advance`]; later calls have no effect. A
+    /// connection that is saved or exported has no tap afterwards.
+    #[cfg(feature = "message-tap")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "message-tap")))]
+    pub fn set_message_tap(&mut self, tap: Arc<dyn MessageTap>) {
+        self.tap = Some(tap);
     }
 
     fn driver(&mut self) -> Option<&mut Driver> {

@@ -35,6 +35,9 @@ mod freshness_window;
 mod grease;
 mod ignored_extensions;
 mod key_shares;
+// `tercel-openssl` enables the feature, and with it a test of the whole workspace.
+#[cfg(feature = "message-tap")]
+mod message_tap;
 mod ml_dsa;
 mod negotiation;
 mod nested_handshakes;

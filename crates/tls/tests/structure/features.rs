@@ -13,12 +13,12 @@ const FORWARDING: [(&str, &str, &[&str]); 5] = [
     ("hyper", "tercel-tokio", &OVER_TCP),
     ("postgres", "tercel-tokio", &OVER_TCP),
     // `quic` is always on there.
-    ("quinn", "tercel", &["quic"]),
+    ("quinn", "tercel", &["message-tap", "quic"]),
     ("native-tls", "tercel", &OF_NATIVE_TLS),
 ];
 
-/// The public features that crates for TCP cannot use.
-const OVER_TCP: [&str; 1] = ["quic"];
+/// The public features that crates for TCP cannot use, because they own the handshakes.
+const OVER_TCP: [&str; 2] = ["message-tap", "quic"];
 
 /// The public features that `tercel-native-tls` enables or cannot use.
 const OF_NATIVE_TLS: [&str; 8] = [
@@ -26,6 +26,7 @@ const OF_NATIVE_TLS: [&str; 8] = [
     "chacha20-poly1305-kernel",
     "ech",
     "hash-lanes",
+    "message-tap",
     "native-roots",
     "quic",
     "rsa-kernel",

@@ -91,6 +91,7 @@ const MODULES: [(&str, &[&str]); 13] = [
             "debug",
             "known_values",
             "key_log",
+            "message_tap",
             "record",
             "keys",
             "ech",

@@ -81,7 +81,8 @@ impl Flow {
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
         on_encoded: impl FnOnce(&[u8]),
     ) -> Result<(), Error> {
-        let flight = self.mailbox()?.transport.flight()?;
+        let transport = &mut self.mailbox()?.transport;
+        let flight = transport.flight()?;
         let start = flight.len();
         if let Err(error) = write(flight) {
             // An incomplete message must not be sent.
@@ -89,6 +90,7 @@ impl Flow {
             return Err(error.into());
         }
         on_encoded(flight.get(start..).unwrap_or_default());
+        transport.tap_flight(start);
         Ok(())
     }
 

@@ -141,6 +141,19 @@ impl Transport {
         }
     }
 
+    /// Shows the tap the message at this position of the flight, which ends there.
+    #[inline(always)]
+    pub(super) fn tap_flight(&self, start: usize) {
+        // Over QUIC there is no tap.
+        match self {
+            Self::Records(records) => records.tap_flight(start),
+            #[cfg(feature = "quic")]
+            Self::Quic(_) => {}
+            #[cfg(test)]
+            Self::Recorded(_) => {}
+        }
+    }
+
     pub(super) fn send(&mut self, message: &[u8]) -> Result<(), Error> {
         match self {
             Self::Records(records) => records.send(message),

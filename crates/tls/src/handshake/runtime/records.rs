@@ -23,6 +23,7 @@ use crate::connection::receiver::Receiver;
 use crate::connection::sender::Sender;
 use crate::error::{Error, Misuse, PeerError};
 use crate::keys::direction::{Keys, NewKeys};
+use crate::message_tap::TapCell;
 use crate::record::frame::RecordVersion;
 use crate::record::joiner::Joiner;
 use crate::record::opener::Opener;
@@ -123,6 +124,7 @@ impl Records {
             Command::SendChangeCipherSpec => {
                 let sealer = sender_mut(&mut self.sender)?.sealer()?;
                 sealer.seal_to(ContentType::CHANGE_CIPHER_SPEC, &[1], &mut self.out)?;
+                self.tap(|tap| tap.sent(ContentType::CHANGE_CIPHER_SPEC, &[1]));
             }
             Command::Negotiated(version) => self.negotiated(version),
             Command::InstallWrite(keys) => self.install_write(keys)?,
@@ -192,7 +194,28 @@ impl Records {
         let sealer = sender_mut(&mut self.sender)?.sealer()?;
         sealer.seal_to(ContentType::HANDSHAKE, messages, &mut self.out)?;
         sealer.version = [3, 3];
+        self.tap(|tap| tap.sent_messages(messages));
         Ok(())
+    }
+
+    /// Sets the tap of the messages.
+    #[cfg(feature = "message-tap")]
+    pub(crate) fn set_message_tap(&self, tap: Arc<dyn crate::message_tap::MessageTap>) {
+        self.tap(|cell| cell.set(tap));
+    }
+
+    /// Calls `body` with the tap, until the connection is made.
+    #[inline(always)]
+    pub(super) fn tap(&self, body: impl FnOnce(&TapCell)) {
+        if let Some(sender) = &self.sender {
+            body(sender.link().tap());
+        }
+    }
+
+    /// Shows the tap the message at this position of the flight, which ends there.
+    #[inline(always)]
+    pub(super) fn tap_flight(&self, start: usize) {
+        self.tap(|tap| tap.sent(ContentType::HANDSHAKE, self.out.get(start..).unwrap_or_default()));
     }
 
     /// Checks that no message of the peer is pending: the peer must not send messages of its next
@@ -214,6 +237,7 @@ impl Records {
 
     fn last_alert(&mut self, level: AlertLevel, alert: AlertDescription, out: &mut Vec<u8>) {
         let content = [level.0, alert.0];
+        self.tap(|tap| tap.sent_alert(level, alert));
         // If the alert cannot be protected, it is not sent, and no other action is possible.
         let sealer = sender_mut(&mut self.sender).and_then(Sender::sealer);
         let _ = sealer.and_then(|sealer| sealer.seal_to(ContentType::ALERT, &content, out));

@@ -28,7 +28,7 @@ impl Records {
         loop {
             if wanted == Some(Wanted::Message) {
                 if let Some(message) = self.joiner.next()? {
-                    return Ok(Input::Message(message));
+                    return Ok(self.received_message(message));
                 }
             } else if !self.joiner.is_empty() {
                 return Err(PeerError::ExcessHandshakeData.into());
@@ -58,7 +58,7 @@ impl Records {
                         self.warnings_in_a_row = 0;
                     }
                     if let Some(message) = self.joiner.short_message(content)? {
-                        return Ok(Input::Message(message));
+                        return Ok(self.received_message(message));
                     }
                     self.joiner.push(content);
                 }
@@ -79,6 +79,13 @@ impl Records {
         }
     }
 
+    /// Returns a message, which the tap sees before the coroutine.
+    #[inline(always)]
+    fn received_message(&self, message: Message) -> Input {
+        self.tap(|tap| tap.received(ContentType::HANDSHAKE, message.bytes()));
+        Input::Message(message)
+    }
+
     /// Counts early data. More early data than allowed is an error. RFC 9846 4.3.10
     fn received_early_data(&mut self, bytes: Vec<u8>) -> Result<Option<Vec<u8>>, Error> {
         if !self.joiner.is_empty() {
@@ -90,6 +97,7 @@ impl Records {
     }
 
     fn received_alert(&mut self, content: &[u8]) -> Result<(), Error> {
+        self.tap(|tap| tap.received(ContentType::ALERT, content));
         let version = self.version.unwrap_or(ProtocolVersion::TLS1_2);
         let (level, description) = post_handshake::read_alert(content, version)?;
         if description == AlertDescription::CLOSE_NOTIFY {
@@ -119,6 +127,7 @@ impl Records {
             return Err(PeerError::InterruptedHandshakeMessage.into());
         }
         if wanted == Some(Wanted::ChangeCipherSpec) {
+            self.tap(|tap| tap.received(ContentType::CHANGE_CIPHER_SPEC, content));
             return Ok(true);
         }
         if self.version != Some(ProtocolVersion::TLS1_3) {
