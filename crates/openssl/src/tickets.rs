@@ -102,35 +102,35 @@ impl ContextTickets {
     }
 }
 
+/// The results of verification in one step of a connection.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Results {
+    /// The result of the peer's verification. It enters the sessions that are made.
+    pub(crate) own: i64,
+    /// The result in a session that was found.
+    pub(crate) found: Option<i64>,
+}
+
 thread_local! {
-    /// The result of the peer's verification on the connection that this thread is working on. It
-    /// enters the sessions that are made.
-    static RESULT: Cell<i64> = const { Cell::new(0) };
-    /// The result in a session that was found in this step.
-    static FOUND: Cell<Option<i64>> = const { Cell::new(None) };
+    /// The results of the step that this thread runs.
+    static RESULTS: Cell<Results> = const { Cell::new(Results { own: 0, found: None }) };
 }
 
-/// Sets the result of verification that sessions made from now on contain.
-pub(crate) fn set_verification(result: i64) {
-    RESULT.set(result);
-}
-
-/// Takes the result of verification in the session that was found last by this thread.
-pub(crate) fn take_found() -> Option<i64> {
-    FOUND.take()
+/// Sets the results of the step that begins or continues, and returns those of the step before.
+pub(crate) fn exchange_results(results: Results) -> Results {
+    RESULTS.replace(results)
 }
 
 /// Notes the result of verification in a session that was found. New tickets for it contain the
 /// result, too.
 pub(crate) fn set_found(result: i64) {
-    RESULT.set(result);
-    FOUND.set(Some(result));
+    RESULTS.set(Results { own: result, found: Some(result) });
 }
 
 /// A session with the result of the verification before it.
 pub(crate) fn with_result(session: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut content = Zeroizing::new(Vec::with_capacity(session.len().saturating_add(8)));
-    content.extend_from_slice(&RESULT.get().to_be_bytes());
+    content.extend_from_slice(&RESULTS.get().own.to_be_bytes());
     content.extend_from_slice(session);
     content
 }
@@ -190,11 +190,11 @@ mod tests {
     fn tickets_keep_the_result_of_verification() {
         let tickets = ContextTickets::new().unwrap();
         let sealer = tickets.sealer(Duration::from_secs(300)).unwrap();
-        set_verification(18);
+        exchange_results(Results { own: 18, found: None });
         let ticket = sealer.seal(b"session", UnixTime::now()).unwrap();
-        set_verification(0);
+        exchange_results(Results::default());
         assert_eq!(sealer.open(&ticket, UnixTime::now()).unwrap(), b"session");
-        assert_eq!(take_found(), Some(18));
+        assert_eq!(exchange_results(Results::default()).found, Some(18));
         let other = ContextTickets::new().unwrap().sealer(Duration::from_secs(300)).unwrap();
         assert_eq!(other.open(&ticket, UnixTime::now()), None);
     }

@@ -36,6 +36,9 @@ impl Ssl {
             if self.begin(side).is_none() {
                 return -1;
             }
+            if self.sees_messages() {
+                self.message_state.set(Some(super::messages::BEFORE));
+            }
             self.report_start();
             self.report_progress();
         }
@@ -52,7 +55,7 @@ impl Ssl {
         let counters = &self.session_context.counters;
         self.found_result.set(None);
         self.received_session.set(false);
-        let handshake = match side {
+        let mut handshake = match side {
             Side::Client => {
                 if let Some(session) = &*self.session.borrow() {
                     self.verify_result.set(session.fields().verify_result);
@@ -77,6 +80,8 @@ impl Ssl {
                 Handshake::server(config)
             }
         };
+        super::messages::set_tap(&mut handshake);
+        self.values.replace(Some(Box::default()));
         self.stage.replace(Stage::Handshake(Box::new(handshake)));
         Some(())
     }
@@ -140,26 +145,27 @@ impl Ssl {
     fn next_step(&self) -> Result<Option<Next>, ()> {
         let mut received = self.received.take();
         let mut unsent = self.unsent.take();
-        let in_step = super::tap::begin(self);
         // The handshake is taken out, because the program's ticket keys and cache may be asked.
-        let step = match self.stage.replace(Stage::Stepping) {
+        let (step, tapped) = match self.stage.replace(Stage::Stepping) {
             Stage::Handshake(mut handshake) => {
-                let step = handshake.advance(&mut received, unsent.buffer());
+                let (step, tapped) =
+                    self.step(|| handshake.advance(&mut received, unsent.buffer()));
                 self.stage.replace(Stage::Handshake(handshake));
-                Some(step)
+                (Some(step), Some(tapped))
             }
             other => {
                 self.stage.replace(other);
-                None
+                (None, None)
             }
         };
-        drop(in_step);
-        if let Some(found) = crate::tickets::take_found() {
-            self.found_result.set(Some(found));
-        }
         self.received.replace(received);
         self.unsent.replace(unsent);
-        self.deliver_tapped();
+        if let Some(tapped) = tapped {
+            if let Some(found) = tapped.found_result {
+                self.found_result.set(Some(found));
+            }
+            self.deliver(tapped);
+        }
         match step {
             Some(Ok(Next::Connected(connection))) => {
                 // A client's result is that of the session that it offered.
@@ -259,10 +265,7 @@ impl Ssl {
         let flags = self.shutdown.get();
         if flags & SENT_SHUTDOWN == 0 {
             self.shutdown.set(flags | SENT_SHUTDOWN);
-            let mut unsent = self.unsent.take();
-            let closed =
-                self.with_connection(|connection| connection.sender.close(unsent.buffer()));
-            self.unsent.replace(unsent);
+            let closed = self.sealing(|connection, unsent| connection.sender.close(unsent));
             if closed.is_some() {
                 self.report_alert(false, super::alerts::WARNING, super::alerts::CLOSE_NOTIFY);
             }

@@ -10,6 +10,7 @@ pub(crate) mod configuration;
 pub(crate) mod credentials;
 pub(crate) mod handshake;
 pub(crate) mod hello;
+pub(crate) mod messages;
 pub(crate) mod post_handshake;
 pub(crate) mod pump;
 pub(crate) mod reading;
@@ -24,6 +25,7 @@ use core::cell::{Cell, RefCell};
 use core::ffi::{c_int, c_long, c_void};
 use std::sync::Arc;
 
+use tercel::message_tap::HandshakeValues;
 use tercel::{Connection, Handshake, Next, ReceiveBuffer};
 
 use crate::context::Context;
@@ -86,6 +88,10 @@ pub(crate) struct Ssl {
     /// Lists and texts that the program received without a reference.
     pub(crate) lent: state::Lent,
     pub(crate) hello: RefCell<Option<hello::Hello>>,
+    /// The randoms and the Finished values, from the beginning of the handshake on.
+    pub(crate) values: RefCell<Option<Box<HandshakeValues>>>,
+    /// The state after the last message, if the program sees messages.
+    pub(crate) message_state: Cell<Option<messages::MessageState>>,
     /// The certificate status that a server sends, or that a client received.
     pub(crate) status_response: RefCell<Option<Vec<u8>>>,
     /// The authorities in a server's request for a certificate.
@@ -143,6 +149,8 @@ impl Ssl {
             peer_chain: RefCell::default(),
             lent: state::Lent::default(),
             hello: RefCell::default(),
+            values: RefCell::default(),
+            message_state: Cell::default(),
             status_response: RefCell::default(),
             requested_authorities: RefCell::default(),
         });
@@ -226,6 +234,8 @@ impl Ssl {
         self.lent.peer_chain.take();
         self.lent.verified_chain.take();
         self.hello.take();
+        self.values.take();
+        self.message_state.take();
         self.status_response.take();
         self.requested_authorities.take();
     }

@@ -32,12 +32,10 @@ impl Ssl {
         }
         let required = mode & VERIFY_FAIL_IF_NO_PEER_CERT != 0;
         let demand = if required { ClientAuth::Required } else { ClientAuth::Optional };
-        let mut message = Vec::new();
         let requested =
-            self.with_connection(|connection| connection.request_certificate(demand, &mut message));
+            self.sealing(|connection, unsent| connection.request_certificate(demand, unsent));
         match requested? {
             Ok(_) => {
-                self.unsent.borrow_mut().buffer().extend(message);
                 // What the transport does not accept now is written with the next data.
                 let _: Moved = self.send(true);
                 Some(())
@@ -66,31 +64,27 @@ impl Ssl {
         let Err(refusal) = self.check_peer(&identity) else { return Ok(()) };
         let error = Error::Refused(refusal.reason);
         let alert = error.alert().unwrap_or(AlertDescription::CERTIFICATE_UNKNOWN);
-        let mut message = Vec::new();
         // The connection ends anyway.
-        let _ = self.with_connection(|connection| connection.sender.abort(alert, &mut message));
-        self.unsent.borrow_mut().buffer().extend(message);
+        let _ = self.sealing(|connection, unsent| connection.sender.abort(alert, unsent));
         Err(error)
     }
 
     /// A client answers a server's request, without a certificate if it has none that fits.
     pub(crate) fn answer_request(&self, request: CertificateRequested) -> Result<(), Error> {
         let chosen = self.choose(&request.request()).unwrap_or(None);
-        let mut message = Vec::new();
         let answered = match chosen {
             Some(credential) if credential.is_remote() => {
                 let unsigned = request.prepare(&credential)?;
                 let signature = self.sign(&credential, unsigned.scheme(), unsigned.content());
                 let signature = signature.unwrap_or_default();
-                self.with_connection(|connection| {
-                    connection.sender.authenticate_signed(unsigned, &signature, &mut message)
+                self.sealing(|connection, unsent| {
+                    connection.sender.authenticate_signed(unsigned, &signature, unsent)
                 })
             }
-            chosen => self.with_connection(|connection| {
-                connection.sender.authenticate(request, chosen.as_ref(), &mut message)
+            chosen => self.sealing(|connection, unsent| {
+                connection.sender.authenticate(request, chosen.as_ref(), unsent)
             }),
         };
-        self.unsent.borrow_mut().buffer().extend(message);
         answered.unwrap_or(Ok(()))
     }
 }

@@ -118,8 +118,7 @@ impl Ssl {
     /// Opens the next record into `out`, or into the plaintext buffer if `out` is too small.
     fn open(&self, out: &mut [u8], peek: bool) -> Next {
         let mut received = self.received.take();
-        let in_step = super::tap::begin(self);
-        let next = self.with_connection(|connection| {
+        let open = |connection: &mut tercel::Connection| {
             if !peek {
                 match connection.receiver.open_into(&mut received, out) {
                     Ok(Filled::Data(count)) => return Next::Data(count),
@@ -144,11 +143,11 @@ impl Ssl {
                 Ok(_) => Next::More,
                 Err(error) => Next::Failed(error),
             }
-        });
-        drop(in_step);
+        };
+        let (next, tapped) = self.step(|| self.with_connection(open));
         self.received.replace(received);
         // Messages of the protocol may have come with the record: new sessions, key updates.
-        self.deliver_tapped();
+        self.deliver(tapped);
         self.send_control();
         next.unwrap_or(Next::Closed)
     }

@@ -79,6 +79,9 @@ impl Ssl {
         match &*self.stage.borrow() {
             Stage::New => c"before SSL initialization",
             Stage::Handshake(_) | Stage::Stepping => match self.side.get() {
+                _ if self.message_state.get().is_some() => {
+                    self.message_state.get().map_or(c"", |(_, text)| text)
+                }
                 Some(Side::Server) => c"SSLv3/TLS accept",
                 _ => c"SSLv3/TLS connect",
             },

@@ -3,29 +3,45 @@
 //! program's functions run after the step, with no borrow of the connection held.
 
 use core::cell::{Cell, RefCell};
+use core::ffi::c_int;
 use core::marker::PhantomData;
-use std::ffi::CString;
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use tercel::key_log::KeyLog;
+use tercel::message_tap::Direction;
 use tercel::pki_types::UnixTime;
 use tercel::session::{ClientSession, ClientSessionKey, ClientSessionStore};
+use tercel::wire::ContentType;
 use zeroize::Zeroizing;
 
 use super::Ssl;
 use super::state::Side;
 use crate::session::{self, Session};
 use crate::settings::callbacks::SslPointer;
+use crate::tickets::{self, Results};
 
 /// The name and the bytes of a session that a server made for its cache.
 pub(crate) type MadeSession = (Vec<u8>, Zeroizing<Vec<u8>>);
 
+/// A message that the program's callbacks see after the step.
+pub(crate) struct Message {
+    pub(super) direction: Direction,
+    pub(super) content_type: ContentType,
+    pub(super) content: Vec<u8>,
+    /// The number of the version.
+    pub(super) version: c_int,
+}
+
 /// What one step left.
 #[derive(Default)]
-struct Tapped {
-    key_log: Vec<String>,
+pub(crate) struct Tapped {
+    messages: Vec<Message>,
+    key_log: Vec<Zeroizing<String>>,
     sessions: Vec<(ClientSession, UnixTime)>,
     server_sessions: Vec<MadeSession>,
+    /// The result of verification in a session that a server found.
+    pub(crate) found_result: Option<i64>,
 }
 
 thread_local! {
@@ -34,24 +50,37 @@ thread_local! {
     static CURRENT: Cell<*const Ssl> = const { Cell::new(core::ptr::null()) };
 }
 
-/// A step of a connection, which ends when this value is dropped.
-pub(crate) struct Step<'a> {
+/// A step of a connection, which ends when this value is dropped. A step inside of another one, of
+/// a program's function that uses another connection, leaves nothing in the outer one.
+struct Step<'a> {
     outer: *const Ssl,
+    outer_tapped: Tapped,
+    outer_results: Results,
     _ssl: PhantomData<&'a Ssl>,
 }
 
-/// Begins a step of this connection.
-pub(crate) fn begin(ssl: &Ssl) -> Step<'_> {
-    TAPPED.take();
-    let _ = crate::tickets::take_found();
-    let result = ssl.found_result.get().unwrap_or(ssl.verify_result.get());
-    crate::tickets::set_verification(result);
-    Step { outer: CURRENT.replace(ssl), _ssl: PhantomData }
+impl<'a> Step<'a> {
+    fn begin(ssl: &'a Ssl) -> Self {
+        let own = ssl.found_result.get().unwrap_or(ssl.verify_result.get());
+        Self {
+            outer: CURRENT.replace(ssl),
+            outer_tapped: TAPPED.take(),
+            outer_results: tickets::exchange_results(Results { own, found: None }),
+            _ssl: PhantomData,
+        }
+    }
+
+    fn end(self) -> Tapped {
+        let found_result = tickets::exchange_results(Results::default()).found;
+        Tapped { found_result, ..TAPPED.take() }
+    }
 }
 
 impl Drop for Step<'_> {
     fn drop(&mut self) {
         CURRENT.set(self.outer);
+        TAPPED.replace(core::mem::take(&mut self.outer_tapped));
+        tickets::exchange_results(self.outer_results);
     }
 }
 
@@ -69,19 +98,25 @@ pub(crate) fn add_server_session(id: &[u8], core: &[u8]) {
     TAPPED.with_borrow_mut(|tapped| tapped.server_sessions.push(session));
 }
 
+/// Adds a message that the program wants to see.
+pub(crate) fn add_message(message: Message) {
+    TAPPED.with_borrow_mut(|tapped| tapped.messages.push(message));
+}
+
 /// The key log of configurations whose context has a function for it.
 pub(crate) struct TapKeyLog;
 
 impl KeyLog for TapKeyLog {
     fn log(&self, label: &str, client_random: &[u8; 32], secret: &[u8]) {
-        let line = format!("{label} {} {}", hex(client_random), hex(secret));
+        let secret = Zeroizing::new(hex(secret));
+        let line = Zeroizing::new(format!("{label} {} {}", hex(client_random), *secret));
         TAPPED.with_borrow_mut(|tapped| tapped.key_log.push(line));
     }
 }
 
 fn hex(bytes: &[u8]) -> String {
     use core::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+    bytes.iter().fold(String::with_capacity(bytes.len().saturating_mul(2)), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
@@ -109,22 +144,41 @@ impl ClientSessionStore for TapStore {
 }
 
 impl Ssl {
-    /// Passes on what the last step left.
-    pub(crate) fn deliver_tapped(&self) {
-        let tapped = TAPPED.take();
-        self.deliver_key_log(&tapped.key_log);
+    /// Runs a step: an operation of the handshake or of the connection. Returns what it left, which
+    /// [`Self::deliver`] passes on when no cell is borrowed.
+    pub(crate) fn step<T>(&self, operation: impl FnOnce() -> T) -> (T, Tapped) {
+        let step = Step::begin(self);
+        let result = operation();
+        (result, step.end())
+    }
+
+    /// Runs an operation that sends, as a step if the program wants to see messages.
+    pub(crate) fn sending_step<T>(&self, operation: impl FnOnce() -> T) -> T {
+        if !self.sees_messages() {
+            return operation();
+        }
+        let (result, tapped) = self.step(operation);
+        self.deliver(tapped);
+        result
+    }
+
+    /// Passes on what a step left.
+    pub(crate) fn deliver(&self, tapped: Tapped) {
+        self.deliver_messages(tapped.messages);
+        self.deliver_key_log(tapped.key_log);
         for (session, expires) in tapped.sessions {
             self.deliver_session(&session, expires);
         }
         self.made.borrow_mut().extend(tapped.server_sessions);
     }
 
-    fn deliver_key_log(&self, lines: &[String]) {
+    fn deliver_key_log(&self, lines: Vec<Zeroizing<String>>) {
         let Some(function) = self.context().settings().callbacks.key_log else { return };
-        for line in lines {
-            let Ok(line) = CString::new(line.as_str()) else { continue };
+        for mut line in lines {
+            line.push('\0');
+            let Ok(text) = CStr::from_bytes_with_nul(line.as_bytes()) else { continue };
             // SAFETY: the program set this function for these arguments. No cell is borrowed.
-            self.outside(|| unsafe { function(self.address(), line.as_ptr()) });
+            self.outside(|| unsafe { function(self.address(), text.as_ptr()) });
         }
     }
 

@@ -1,5 +1,7 @@
 //! Sending: `SSL_write`, and the bytes that wait for the BIO.
 
+use tercel::Connection;
+
 use super::Ssl;
 use super::pump::Moved;
 use super::state::Want;
@@ -137,10 +139,7 @@ impl Ssl {
 
     /// Seals data after the bytes that wait. If that fails, an error is in the queue.
     fn seal(&self, data: &[u8]) -> Option<()> {
-        let mut unsent = self.unsent.take();
-        let sealed =
-            self.with_connection(|connection| connection.sender.seal_to(data, unsent.buffer()));
-        self.unsent.replace(unsent);
+        let sealed = self.sealing(|connection, unsent| connection.sender.seal_to(data, unsent));
         match sealed {
             Some(Ok(())) => Some(()),
             Some(Err(error)) => {
@@ -151,13 +150,24 @@ impl Ssl {
         }
     }
 
+    /// Runs an operation that appends records to those that wait. `None` if there is no connection.
+    pub(crate) fn sealing<T>(
+        &self,
+        operation: impl FnOnce(&mut Connection, &mut Vec<u8>) -> T,
+    ) -> Option<T> {
+        self.sending_step(|| {
+            let mut unsent = self.unsent.take();
+            let result = self.with_connection(|connection| operation(connection, unsent.buffer()));
+            self.unsent.replace(unsent);
+            result
+        })
+    }
+
     /// Appends messages that the receiving side asks for, such as an answer to a key update or an
     /// alert, and writes what the BIO accepts. The rest is written before the next data.
     pub(crate) fn send_control(&self) {
-        let mut unsent = self.unsent.take();
         // An error of the sender is reported by the next write.
-        let _ = self.with_connection(|connection| connection.sender.control(unsent.buffer()));
-        self.unsent.replace(unsent);
+        let _ = self.sealing(|connection, unsent| connection.sender.control(unsent));
         let want = self.want.get();
         if !self.unsent.borrow().is_empty() {
             self.send(false);

@@ -70,9 +70,9 @@ without_effect! {
     SSL_CTX_has_client_custom_ext, SSL_SESSION_get0_ticket_appdata, SSL_check_chain,
     SSL_ct_is_enabled, SSL_dane_clear_flags, SSL_dane_set_flags, SSL_get0_dane,
     SSL_get0_peer_scts, SSL_get0_security_ex_data, SSL_get_async_status, SSL_get_client_ciphers,
-    SSL_get_client_random, SSL_get_finished, SSL_get_peer_finished, SSL_get_psk_identity,
+    SSL_get_psk_identity,
     SSL_get_psk_identity_hint, SSL_get_record_padding_callback_arg, SSL_get_security_callback,
-    SSL_get_selected_srtp_profile, SSL_get_server_random, SSL_get_shared_sigalgs,
+    SSL_get_selected_srtp_profile, SSL_get_shared_sigalgs,
     SSL_get_sigalgs, SSL_get_srp_N, SSL_get_srp_g, SSL_get_srp_userinfo, SSL_get_srp_username,
     SSL_get_srtp_profiles, SSL_has_matching_session_id, SSL_test_functions,
 }

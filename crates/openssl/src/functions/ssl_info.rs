@@ -3,6 +3,8 @@
 use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_void};
 use core::ptr;
 
+use tercel::message_tap::Direction;
+
 use super::{FAIL, OK, bytes, room, store};
 use crate::ciphers::suite::Cipher;
 use crate::connection::Ssl;
@@ -72,6 +74,26 @@ functions! {
     }
     fn SSL_rstate_string(_ssl: &Ssl;) -> *const c_char = c"UK".as_ptr() => {
         c"RH".as_ptr()
+    }
+    fn SSL_get_client_random(ssl: &Ssl; to: *mut c_uchar, length: usize) -> usize = 0 => {
+        let values = ssl.values.borrow();
+        let random = values.as_ref().and_then(|values| values.client_random());
+        // SAFETY: the caller's duty, here and below.
+        unsafe { copy_random(random, to, length) }
+    }
+    fn SSL_get_server_random(ssl: &Ssl; to: *mut c_uchar, length: usize) -> usize = 0 => {
+        let values = ssl.values.borrow();
+        let random = values.as_ref().and_then(|values| values.server_random());
+        // SAFETY: as above.
+        unsafe { copy_random(random, to, length) }
+    }
+    fn SSL_get_finished(ssl: &Ssl; to: *mut c_void, length: usize) -> usize = 0 => {
+        // SAFETY: as above.
+        unsafe { copy_finished(ssl, Direction::Sent, to, length) }
+    }
+    fn SSL_get_peer_finished(ssl: &Ssl; to: *mut c_void, length: usize) -> usize = 0 => {
+        // SAFETY: as above.
+        unsafe { copy_finished(ssl, Direction::Received, to, length) }
     }
     fn SSL_session_reused(ssl: &Ssl;) -> c_int = 0 => {
         ssl.with_connection(|connection| connection.info.resumed.into()).unwrap_or(0)
@@ -181,10 +203,52 @@ functions! {
     }
 }
 
+/// Copies a random as far as there is room, and returns how many bytes were copied. Without room,
+/// returns its length.
+///
+/// # Safety
+/// The pointer is NULL or to as many bytes.
+unsafe fn copy_random(random: Option<&[u8; 32]>, to: *mut c_uchar, length: usize) -> usize {
+    const LENGTH: usize = 32;
+    if length == 0 {
+        return LENGTH;
+    }
+    // OpenSSL's is zero before it is known.
+    let random = random.unwrap_or(&[0; LENGTH]);
+    let copied = length.min(LENGTH);
+    // SAFETY: as this function's contract.
+    let room = unsafe { room(to, copied) };
+    match (room.get_mut(..copied), random.get(..copied)) {
+        (Some(room), Some(random)) => room.copy_from_slice(random),
+        _ => return 0,
+    }
+    copied
+}
+
+/// Copies a Finished value as far as there is room, and returns its whole length.
+///
+/// # Safety
+/// The pointer is NULL or to as many bytes.
+unsafe fn copy_finished(ssl: &Ssl, direction: Direction, to: *mut c_void, length: usize) -> usize {
+    let values = ssl.values.borrow();
+    let finished = values.as_ref().and_then(|values| values.finished(direction));
+    let finished = finished.unwrap_or_default();
+    let copied = length.min(finished.len());
+    // SAFETY: as this function's contract.
+    let room = unsafe { room(to.cast(), copied) };
+    if let (Some(room), Some(finished)) = (room.get_mut(..copied), finished.get(..copied)) {
+        room.copy_from_slice(finished);
+    }
+    finished.len()
+}
+
 fn state(ssl: &Ssl) -> c_int {
     match &*ssl.stage.borrow() {
         Stage::New => ST_BEFORE,
         Stage::Connected(_) => ST_OK,
+        _ if ssl.message_state.get().is_some() => {
+            ssl.message_state.get().map_or(ST_BEFORE, |(number, _)| number)
+        }
         _ if ssl.side.get() == Some(crate::connection::state::Side::Server) => ST_SERVER,
         _ => ST_CLIENT,
     }

@@ -121,15 +121,8 @@ functions! {
         ssl.shutdown.get()
     }
     fn SSL_key_update(ssl: &Ssl; kind: c_int) -> c_int = FAIL => {
-        let update = |connection: &mut tercel::Connection| {
-            let mut messages = Vec::new();
-            connection.sender.update_key(kind == 1, &mut messages).map(|()| messages)
-        };
-        match ssl.with_connection(update) {
-            Some(Ok(messages)) => {
-                ssl.unsent.borrow_mut().buffer().extend(messages);
-                OK
-            }
+        match ssl.sealing(|connection, unsent| connection.sender.update_key(kind == 1, unsent)) {
+            Some(Ok(())) => OK,
             Some(Err(error)) => {
                 errors::push_error(error);
                 FAIL

@@ -99,6 +99,7 @@ int main(void) {
     test_errors();
     test_misuse();
     test_callbacks();
+    test_messages();
     test_sessions();
     test_threads();
     CHECK(ERR_peek_error() == 0);

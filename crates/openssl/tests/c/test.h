@@ -48,6 +48,7 @@ void test_bios(void);
 void test_errors(void);
 void test_misuse(void);
 void test_callbacks(void);
+void test_messages(void);
 void test_sessions(void);
 void test_threads(void);
 void test_strings(void);
