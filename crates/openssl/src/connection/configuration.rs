@@ -103,8 +103,10 @@ impl Ssl {
     /// The configuration of a client. `None`: an error is in the queue.
     pub(crate) fn client_configuration(&self) -> Option<Arc<ClientConfig>> {
         let settings = self.settings();
-        let log = self.logs_keys();
-        settings.compiled.client.get_or_init(|| client(&settings, log)).clone()
+        let (log, early) = (self.logs_keys(), self.early.writes.get());
+        let [compiled, with_early] = &settings.compiled.clients;
+        let slot = if early { with_early } else { compiled };
+        slot.get_or_init(|| client(&settings, log, early)).clone()
     }
 
     /// The configuration of a server that begins: it asks for another one after the ClientHello.
@@ -180,6 +182,9 @@ impl Ssl {
         }
         let lifetime = Duration::from_secs(settings.session_timeout.max(1).unsigned_abs());
         builder = builder.session_lifetime(lifetime);
+        if settings.max_early_data > 0 {
+            builder = builder.early_data(settings.max_early_data, Policy::Ask);
+        }
         let count = u8::try_from(settings.tickets).unwrap_or(u8::MAX);
         builder = builder.ticket_counts(count, count.min(1));
         builder = self.with_sessions(builder, settings, lifetime)?;
@@ -197,7 +202,9 @@ impl Ssl {
         let callbacks = context.settings().callbacks;
         let stores = context.cache_mode.load(Relaxed) & crate::context::SESS_CACHE_SERVER != 0;
         let cache = || Arc::new(Cache(context.tickets.store()));
-        if settings.has(o::NO_TICKET) {
+        // A session that allows early data is resumed once, which only the cache ensures.
+        let single_use = settings.max_early_data > 0 && !settings.has(o::NO_ANTI_REPLAY);
+        if settings.has(o::NO_TICKET) || single_use {
             return Some(match stores {
                 true => builder.session_store(Policy::Here(cache())),
                 false => builder.without_tickets().without_session_ids(),
@@ -221,12 +228,13 @@ fn session_context(program: &[u8]) -> Vec<u8> {
     [CLIENT_CONTEXT, program].concat()
 }
 
-fn client(settings: &Settings, log: bool) -> Option<Arc<ClientConfig>> {
+fn client(settings: &Settings, log: bool, early: bool) -> Option<Arc<ClientConfig>> {
     let versions = Ssl::enabled_versions(settings)?;
     let mut builder = common_options!(ClientConfig::builder(), settings, versions, log)
         .verifier(Policy::Ask)
         .session_store(Arc::new(TapStore))
         .ask_for_session(true)
+        .early_data(early)
         .session_context(CLIENT_CONTEXT)
         .request_ocsp(settings.status_type == 1)
         .require_secure_renegotiation(!settings.has(o::LEGACY_SERVER_CONNECT))

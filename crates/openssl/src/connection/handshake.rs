@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use tercel::error::Error;
 use tercel::pki_types::ServerName;
+use tercel::wire::ProtocolVersion;
 use tercel::{Connection, Handshake, Next};
 
 use super::Ssl;
+use super::early_data::{self, Call};
 use super::pump::Moved;
 use super::state::{Side, Stage, Want};
 use super::steps::Unanswered;
@@ -47,6 +49,10 @@ impl Ssl {
         }
         let result = self.advance();
         self.report_exit(result);
+        if result == early_data::RECEIVED && self.early.call.get() != Call::ReadEarly {
+            errors::push_not_now("early data was not read");
+            return -1;
+        }
         result
     }
 
@@ -87,6 +93,11 @@ impl Ssl {
     }
 
     fn advance(&self) -> c_int {
+        // Data that may be a replay is not mixed with other data.
+        if self.early.unread.borrow().len() > 0 {
+            errors::push_not_now("early data was not read");
+            return -1;
+        }
         loop {
             match self.send(self.is_in_handshake() && !self.unsent.borrow().is_empty()) {
                 Moved::Done => {}
@@ -101,6 +112,10 @@ impl Ssl {
                 },
             };
             match step {
+                Next::Receive if self.early.call.get() == Call::WriteEarly => {
+                    self.step.replace(Some(Next::Receive));
+                    return early_data::STARTED;
+                }
                 Next::Receive => match self.receive() {
                     Moved::Done => {}
                     Moved::Blocked => return -1,
@@ -129,6 +144,11 @@ impl Ssl {
                         return -1;
                     }
                 },
+                Next::EarlyData(mut data) => {
+                    let result = self.received_early(&data);
+                    zeroize::Zeroize::zeroize(&mut data);
+                    return result;
+                }
                 Next::Connected(connection) => {
                     self.connected(connection);
                     return 1;
@@ -215,11 +235,18 @@ impl Ssl {
         if self.status_response.borrow().is_none() {
             self.status_response.replace(info.ocsp_response.clone());
         }
-        self.lent.protocol.replace(info.alpn.clone().unwrap_or_default());
+        // A pointer that the program has received with early data remains valid.
+        let protocol = info.alpn.clone().unwrap_or_default();
+        if *self.lent.protocol.borrow() != protocol {
+            self.lent.protocol.replace(protocol);
+        }
         let settings = self.settings();
         let mut fields = Session::of(info, settings.session_timeout);
         fields.verify_result = self.verify_result.get();
         fields.context.clone_from(&settings.session_context);
+        if self.side.get() == Some(Side::Server) && info.version == ProtocolVersion::TLS1_3 {
+            fields.max_early_data = settings.max_early_data;
+        }
         let name = self.host_name.borrow().as_ref().map(|name| name.as_bytes_with_nul().to_vec());
         fields.host_name = name;
         let made_with = fields.clone();
@@ -231,6 +258,7 @@ impl Ssl {
                 fields.core = own.core.clone();
                 fields.id.clone_from(&own.id);
                 (fields.has_ticket, fields.lifetime_hint) = (own.has_ticket, own.lifetime_hint);
+                fields.max_early_data = own.max_early_data;
                 *own = fields;
             }
             None if info.resumed && self.side.get() == Some(Side::Client) => {}

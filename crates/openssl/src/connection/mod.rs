@@ -8,6 +8,7 @@
 pub(crate) mod alerts;
 pub(crate) mod configuration;
 pub(crate) mod credentials;
+pub(crate) mod early_data;
 pub(crate) mod handshake;
 pub(crate) mod hello;
 pub(crate) mod messages;
@@ -26,7 +27,7 @@ use core::ffi::{c_int, c_long, c_void};
 use std::sync::Arc;
 
 use tercel::message_tap::HandshakeValues;
-use tercel::{Connection, Handshake, Next, ReceiveBuffer};
+use tercel::{Connection, ConnectionInfo, Handshake, Next, ReceiveBuffer};
 
 use crate::context::Context;
 use crate::entry::Object;
@@ -88,6 +89,7 @@ pub(crate) struct Ssl {
     /// Lists and texts that the program received without a reference.
     pub(crate) lent: state::Lent,
     pub(crate) hello: RefCell<Option<hello::Hello>>,
+    pub(crate) early: early_data::Early,
     /// The randoms and the Finished values, from the beginning of the handshake on.
     pub(crate) values: RefCell<Option<Box<HandshakeValues>>>,
     /// The state after the last message, if the program sees messages.
@@ -149,6 +151,7 @@ impl Ssl {
             peer_chain: RefCell::default(),
             lent: state::Lent::default(),
             hello: RefCell::default(),
+            early: early_data::Early::default(),
             values: RefCell::default(),
             message_state: Cell::default(),
             status_response: RefCell::default(),
@@ -207,6 +210,16 @@ impl Ssl {
         }
     }
 
+    /// Runs `body` with the negotiated parameters. `None` if neither the handshake is complete nor
+    /// early data was received.
+    pub(crate) fn with_info<T>(&self, body: impl FnOnce(&ConnectionInfo) -> T) -> Option<T> {
+        match &mut *self.stage.borrow_mut() {
+            Stage::Connected(connection) => Some(body(&connection.info)),
+            Stage::Handshake(handshake) => handshake.early_info().map(body),
+            _ => None,
+        }
+    }
+
     /// Runs `body` with the handshake. `None` before and after it.
     pub(crate) fn with_handshake<T>(&self, body: impl FnOnce(&mut Handshake) -> T) -> Option<T> {
         match &mut *self.stage.borrow_mut() {
@@ -234,6 +247,7 @@ impl Ssl {
         self.lent.peer_chain.take();
         self.lent.verified_chain.take();
         self.hello.take();
+        self.early.clear();
         self.values.take();
         self.message_state.take();
         self.status_response.take();

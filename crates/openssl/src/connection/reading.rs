@@ -28,14 +28,14 @@ impl Plaintext {
         self.bytes.get(self.start..).unwrap_or_default()
     }
 
-    fn set(&mut self, data: &[u8]) {
+    pub(super) fn set(&mut self, data: &[u8]) {
         self.bytes.clear();
         self.bytes.extend_from_slice(data);
         self.start = 0;
     }
 
     /// Copies data to `out`, and removes it unless `peek` is set.
-    fn copy_to(&mut self, out: &mut [u8], peek: bool) -> usize {
+    pub(super) fn copy_to(&mut self, out: &mut [u8], peek: bool) -> usize {
         let count = self.len().min(out.len());
         if let (Some(to), Some(from)) = (out.get_mut(..count), self.rest().get(..count)) {
             to.copy_from_slice(from);

@@ -33,8 +33,9 @@ impl Cache {
         tap::with_current(mode).unwrap_or(0) & bit != 0
     }
 
-    /// Asks the program for a session.
-    fn ask(id: &[u8]) -> Option<Vec<u8>> {
+    /// Asks the program for a session. `once`: the program removes it, so that no other connection
+    /// resumes it.
+    fn ask(id: &[u8], once: bool) -> Option<Zeroizing<Vec<u8>>> {
         let core = tap::with_current(|ssl| {
             let function = ssl.session_context.settings().callbacks.get_session?;
             let mut copy: c_int = 1;
@@ -48,9 +49,13 @@ impl Cache {
             let session = unsafe {
                 if copy != 0 { crate::entry::object(pointer) } else { crate::entry::take(pointer) }
             }?;
+            if once {
+                let context = &ssl.session_context;
+                ssl.outside(|| context.remove_from_program(&session));
+            }
             let fields = session.fields();
             tickets::set_found(fields.verify_result);
-            Some(fields.core.to_vec())
+            Some(fields.core.clone())
         });
         core.flatten().filter(|core| !core.is_empty())
     }
@@ -67,12 +72,12 @@ impl ServerSessionStore for Cache {
 
     fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
         let known = if Self::has_mode(NO_INTERNAL_LOOKUP) { None } else { self.0.take(id, now) };
-        known.or_else(|| Self::ask(id))
+        known.or_else(|| Self::ask(id, true).map(|core| core.to_vec()))
     }
 
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
         let known = if Self::has_mode(NO_INTERNAL_LOOKUP) { None } else { self.0.get(id, now) };
-        known.or_else(|| Self::ask(id))
+        known.or_else(|| Self::ask(id, false).map(|core| core.to_vec()))
     }
 
     fn remove(&self, id: &[u8]) {

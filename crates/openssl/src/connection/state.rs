@@ -64,12 +64,12 @@ impl Ssl {
 
     /// The suite of the connection.
     pub(crate) fn cipher(&self) -> Option<&'static Cipher> {
-        self.with_connection(|connection| suite::find(connection.info.cipher_suite)).flatten()
+        self.with_info(|info| suite::find(info.cipher_suite)).flatten()
     }
 
     /// The version: the negotiated one, or before that the highest that is enabled.
     pub(crate) fn version(&self) -> c_int {
-        let negotiated = self.with_connection(|connection| connection.info.version.0);
+        let negotiated = self.with_info(|info| info.version.0);
         negotiated
             .map_or_else(|| self.highest_version().unwrap_or(crate::method::TLS1_2), c_int::from)
     }

@@ -42,6 +42,7 @@ impl Ssl {
             Question::FindClientSession(question) => Ok(self.answer_session(question)),
             Question::VerifyPeer(question) => Ok(self.answer_verify(question)),
             Question::Sign(question) => Ok(self.answer_sign(question)),
+            Question::AdmitEarlyData(question) => Ok(self.answer_admission(question)),
             Question::SelectCredential(question) if self.side.get() == Some(Side::Server) => {
                 Ok(self.answer_stapled(question))
             }

@@ -197,6 +197,7 @@ impl Ssl {
         fields.timeout = if hint.saturating_add(1) >= own { own } else { hint };
         fields.lifetime_hint = hint.max(1).unsigned_abs();
         fields.has_ticket = true;
+        fields.max_early_data = session.max_early_data();
         fields.id = crate::objects::digest::sha256(&core).to_vec();
         fields.core = Zeroizing::new(core);
         fields.verify_result = self.verify_result.get();

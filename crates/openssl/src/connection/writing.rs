@@ -95,6 +95,11 @@ impl Ssl {
                 return if result == 0 { Transfer::End } else { Transfer::Stopped };
             }
         }
+        self.write_by(data, |data| self.seal(data))
+    }
+
+    /// Sends data that `seal` encrypts.
+    pub(super) fn write_by(&self, data: &[u8], seal: impl Fn(&[u8]) -> Option<()>) -> Transfer {
         let settings = self.settings();
         let may_be_partial = settings.mode & MODE_ENABLE_PARTIAL_WRITE != 0;
         let Ok(mut write) = self.continued(data, settings.mode) else { return Transfer::Stopped };
@@ -114,7 +119,7 @@ impl Ssl {
             }
             let rest = data.get(write.written..).unwrap_or_default();
             let piece = rest.get(..PIECE).unwrap_or(rest);
-            match self.seal(piece) {
+            match seal(piece) {
                 Some(()) => write.sealed = piece.len(),
                 None => return Transfer::Stopped,
             }

@@ -12,6 +12,7 @@ use crate::objects::cipher_list::LentCiphers;
 use crate::objects::ex_data::ExData;
 use crate::objects::list::LentNames;
 use crate::objects::store::{Parameters, Store};
+use crate::session::Session;
 use crate::settings::Settings;
 use crate::sys::crypto::EX_INDEX_SSL_CTX;
 use crate::tickets::ContextTickets;
@@ -69,6 +70,14 @@ impl Context {
         let settings = Arc::make_mut(&mut settings);
         settings.compiled = crate::settings::Compiled::default();
         change(settings)
+    }
+
+    /// Tells the program to remove a session from its cache.
+    pub(crate) fn remove_from_program(self: &Arc<Self>, session: &Arc<Session>) {
+        if let Some(function) = self.settings().callbacks.remove_session {
+            // SAFETY: the program set this function for these arguments.
+            unsafe { function(self.address(), Arc::as_ptr(session).cast_mut().cast()) };
+        }
     }
 
     pub(crate) fn store(&self) -> Store {

@@ -6,7 +6,6 @@ use super::{FAIL, OK};
 use crate::context::Context;
 use crate::entry::{functions, give};
 use crate::session::Session;
-use std::sync::Arc;
 
 functions! {
     /// Sessions enter the cache in handshakes only.
@@ -18,10 +17,7 @@ functions! {
         let Some(session) = (unsafe { crate::entry::object(session) }) else { return FAIL };
         let id = session.fields().id.clone();
         context.tickets.store().remove(&id);
-        if let Some(function) = context.settings().callbacks.remove_session {
-            // SAFETY: the program set this function for these arguments.
-            unsafe { function(context.address(), Arc::as_ptr(&session).cast_mut().cast()) };
-        }
+        context.remove_from_program(&session);
         OK
     }
     /// Expired sessions are removed when the cache needs their place.

@@ -56,8 +56,8 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
         110 => unsafe { raw_suites(ssl, parg) },
         111 => 0,
         // Secure renegotiation, and the extended main secret.
-        76 => ssl.with_connection(|c| c.info.secure_renegotiation.into()).unwrap_or(0),
-        122 => ssl.with_connection(|c| c.info.extended_main_secret.into()).unwrap_or(-1),
+        76 => ssl.with_info(|info| info.secure_renegotiation.into()).unwrap_or(0),
+        122 => ssl.with_info(|info| info.extended_main_secret.into()).unwrap_or(-1),
         33 if larg == 0 => settings.mode.into(),
         33 if i64::from(settings.mode) | larg == settings.mode.into() => settings.mode.into(),
         40 => settings.read_ahead.into(),
@@ -66,17 +66,17 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
         // SAFETY: as this function's contract.
         71 => unsafe { set_status_response(ssl, larg, parg) },
         93 => {
-            let group = ssl.with_connection(|c| c.info.group).flatten();
+            let group = ssl.with_info(|info| info.group).flatten();
             group.map_or(0, |group| groups::nid(group).into())
         }
         134 => {
-            let group = ssl.with_connection(|c| c.info.group).flatten();
+            let group = ssl.with_info(|info| info.group).flatten();
             group.map_or(0, |group| groups::nid(group).into())
         }
         108 | 132 => {
-            let scheme = ssl.with_connection(|c| match command {
-                108 => c.info.peer_signature_scheme,
-                _ => c.info.own_signature_scheme,
+            let scheme = ssl.with_info(|info| match command {
+                108 => info.peer_signature_scheme,
+                _ => info.own_signature_scheme,
             });
             let Some(scheme) = scheme.flatten() else { return Some(0) };
             // SAFETY: as this function's contract.

@@ -96,7 +96,7 @@ functions! {
         unsafe { copy_finished(ssl, Direction::Received, to, length) }
     }
     fn SSL_session_reused(ssl: &Ssl;) -> c_int = 0 => {
-        ssl.with_connection(|connection| connection.info.resumed.into()).unwrap_or(0)
+        ssl.with_info(|info| info.resumed.into()).unwrap_or(0)
     }
     fn SSL_get_session(ssl: &Ssl;) -> *mut Session = ptr::null_mut() => {
         let session = ssl.current_session();
@@ -168,14 +168,14 @@ functions! {
         to
     }
     fn SSL_get_peer_signature_type_nid(ssl: &Ssl; to: *mut c_int) -> c_int = FAIL => {
-        let scheme = ssl.with_connection(|connection| connection.info.peer_signature_scheme);
+        let scheme = ssl.with_info(|info| info.peer_signature_scheme);
         let Some(scheme) = scheme.flatten() else { return FAIL };
         // SAFETY: the caller's duty.
         unsafe { store(to, crate::ciphers::schemes::key_nid(scheme)) };
         OK
     }
     fn SSL_get_signature_type_nid(ssl: &Ssl; to: *mut c_int) -> c_int = FAIL => {
-        let scheme = ssl.with_connection(|connection| connection.info.own_signature_scheme);
+        let scheme = ssl.with_info(|info| info.own_signature_scheme);
         let Some(scheme) = scheme.flatten() else { return FAIL };
         // SAFETY: the caller's duty.
         unsafe { store(to, crate::ciphers::schemes::key_nid(scheme)) };

@@ -45,6 +45,7 @@ pub(crate) type SelectProtocol = Option<
 >;
 pub(crate) type Status = Option<unsafe extern "C" fn(SslPointer, *mut c_void) -> c_int>;
 pub(crate) type Certificate = Option<unsafe extern "C" fn(SslPointer, *mut c_void) -> c_int>;
+pub(crate) type AllowEarlyData = Option<unsafe extern "C" fn(SslPointer, *mut c_void) -> c_int>;
 pub(crate) type ClientHello =
     Option<unsafe extern "C" fn(SslPointer, *mut c_int, *mut c_void) -> c_int>;
 pub(crate) type Info = Option<unsafe extern "C" fn(SslPointer, c_int, c_int)>;
@@ -83,6 +84,7 @@ pub(crate) struct Callbacks {
     pub(crate) certificate: Callback<Certificate>,
     pub(crate) client_hello: Callback<ClientHello>,
     pub(crate) client_certificate: ClientCertificate,
+    pub(crate) allow_early_data: Callback<AllowEarlyData>,
     pub(crate) info: Info,
     pub(crate) key_log: KeyLog,
     pub(crate) message: Callback<Message>,

@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) protocols: Vec<Vec<u8>>,
     pub(crate) tickets: usize,
     pub(crate) max_early_data: u32,
+    /// How many bytes of early data a server reads.
+    pub(crate) recv_max_early_data: u32,
     pub(crate) post_handshake_auth: bool,
     pub(crate) read_ahead: bool,
     pub(crate) quiet_shutdown: bool,
@@ -66,7 +68,8 @@ pub(crate) type ForProtocol = (Option<Vec<u8>>, Arc<ServerConfig>);
 /// has none.
 #[derive(Default)]
 pub(crate) struct Compiled {
-    pub(crate) client: OnceLock<Option<Arc<ClientConfig>>>,
+    /// Configurations of a client, without and with early data.
+    pub(crate) clients: [OnceLock<Option<Arc<ClientConfig>>>; 2],
     /// Configurations of a server, by the application protocol that was selected.
     pub(crate) servers: Mutex<Vec<ForProtocol>>,
 }
@@ -106,6 +109,7 @@ impl Settings {
             protocols: Vec::new(),
             tickets: 2,
             max_early_data: 0,
+            recv_max_early_data: 1 << 14,
             post_handshake_auth: false,
             read_ahead: false,
             quiet_shutdown: false,

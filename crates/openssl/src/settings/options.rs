@@ -8,6 +8,7 @@ pub(crate) const NO_TICKET: u64 = 1 << 14;
 pub(crate) const NO_COMPRESSION: u64 = 1 << 17;
 pub(crate) const ENABLE_MIDDLEBOX_COMPAT: u64 = 1 << 20;
 pub(crate) const CIPHER_SERVER_PREFERENCE: u64 = 1 << 22;
+pub(crate) const NO_ANTI_REPLAY: u64 = 1 << 24;
 pub(crate) const NO_TLS1_2: u64 = 1 << 27;
 pub(crate) const NO_TLS1_3: u64 = 1 << 29;
 

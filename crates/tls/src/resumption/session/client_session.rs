@@ -24,6 +24,12 @@ impl ClientSession {
         self.0.to_stored_bytes()
     }
 
+    /// Returns how many bytes of early data the session's ticket allows; 0 for none. RFC 9846 4.7.1
+    #[must_use]
+    pub fn max_early_data(&self) -> u32 {
+        self.0.max_early_data
+    }
+
     pub(crate) fn new(session: Box<Session>) -> Self {
         Self(session)
     }

@@ -1,0 +1,140 @@
+/* Early data: accepted once, and only if the program of the server reads it. */
+#include "test.h"
+
+static SSL_SESSION *newest;
+
+static int on_new(SSL *ssl, SSL_SESSION *session) {
+    (void)ssl;
+    SSL_SESSION_free(newest);
+    newest = session;
+    return 1;
+}
+
+static int allowed;
+
+static int on_early(SSL *ssl, void *argument) {
+    /* A call inside of the callback. */
+    CHECK(SSL_in_init(ssl) == 1 && strcmp(argument, "argument") == 0);
+    return allowed;
+}
+
+/* One connection with early data if there is a session. */
+struct visit {
+    int reads, status, resumed;
+    size_t received;
+};
+
+static struct visit visit(SSL_CTX *client_ctx, SSL_CTX *server_ctx, SSL_SESSION *session, int reads) {
+    struct visit result = {0, 0, 0, 0};
+    char text[64];
+    size_t count = 0;
+    SSL_CTX_up_ref(client_ctx);
+    SSL_CTX_up_ref(server_ctx);
+    struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
+    if (session != NULL) {
+        CHECK(SSL_set_session(pair.client, session) == 1);
+        CHECK(SSL_write_early_data(pair.client, "early", 5, &count) == 1 && count == 5);
+        CHECK(SSL_write_early_data(pair.client, " data", 5, &count) == 1 && count == 5);
+    } else {
+        CHECK(SSL_write_early_data(pair.client, "early", 5, &count) == 0);
+        CHECK(ERR_GET_REASON(ERR_peek_error()) == ERR_R_SHOULD_NOT_HAVE_BEEN_CALLED);
+        ERR_clear_error();
+        CHECK(SSL_do_handshake(pair.client) == -1);
+    }
+    if (reads) {
+        while ((result.reads = SSL_read_early_data(pair.server, text + result.received, sizeof text - result.received,
+                                                   &count)) == SSL_READ_EARLY_DATA_SUCCESS) {
+            result.received += count;
+            CHECK(SSL_session_reused(pair.server) == 1 && SSL_version(pair.server) == TLS1_3_VERSION);
+            CHECK(SSL_get_early_data_status(pair.server) == SSL_EARLY_DATA_ACCEPTED);
+            if (result.received == 10)
+                CHECK(memcmp(text, "early data", 10) == 0);
+            /* An answer before the handshake is complete. */
+            CHECK(SSL_write_early_data(pair.server, "half", 4, &count) == 1 && count == 4);
+        }
+        CHECK(SSL_get_error(pair.server, result.reads) == SSL_ERROR_WANT_READ);
+    }
+    CHECK(shake(&pair));
+    if (reads)
+        CHECK(SSL_read_early_data(pair.server, text, sizeof text, &count) == SSL_READ_EARLY_DATA_FINISH && count == 0);
+    result.status = SSL_get_early_data_status(pair.server);
+    result.resumed = SSL_session_reused(pair.server);
+    CHECK(SSL_get_early_data_status(pair.client) == result.status);
+    for (size_t half = 0; half < (result.received > 0 ? 8 : 0); half += 4) {
+        read_exactly(pair.client, text, 4);
+        CHECK(memcmp(text, "half", 4) == 0);
+    }
+    CHECK(SSL_write(pair.client, "data", 4) == 4);
+    read_exactly(pair.server, text, 4);
+    CHECK(SSL_write(pair.server, "data", 4) == 4);
+    read_exactly(pair.client, text, 4);
+    CHECK(ERR_peek_error() == 0);
+    free_pair(&pair);
+    return result;
+}
+
+static void early_data(uint64_t options) {
+    SSL_CTX *server_ctx = server_context(TLS1_3_VERSION), *client_ctx = client_context(TLS1_3_VERSION);
+    int again = options & SSL_OP_NO_ANTI_REPLAY;
+    CHECK(SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4) == 1);
+    CHECK(SSL_CTX_set_max_early_data(server_ctx, 10) == 1);
+    SSL_CTX_set_options(server_ctx, options);
+    SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
+    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
+
+    struct visit first = visit(client_ctx, server_ctx, NULL, 1);
+    CHECK(first.status == SSL_EARLY_DATA_NOT_SENT && first.received == 0);
+    CHECK(newest != NULL && SSL_SESSION_get_max_early_data(newest) == 10);
+    SSL_SESSION *used = newest;
+    SSL_SESSION_up_ref(used);
+    struct visit second = visit(client_ctx, server_ctx, used, 1);
+    CHECK(second.status == SSL_EARLY_DATA_ACCEPTED && second.received == 10 && second.resumed);
+    /* The same session again: a replay, unless the program protects itself. */
+    struct visit replay = visit(client_ctx, server_ctx, used, 1);
+    CHECK(replay.status == (again ? SSL_EARLY_DATA_ACCEPTED : SSL_EARLY_DATA_REJECTED));
+    CHECK(replay.received == (again ? 10 : 0) && replay.resumed == (again != 0));
+    /* A program that does not read early data. */
+    struct visit unread = visit(client_ctx, server_ctx, newest, 0);
+    CHECK(unread.status == SSL_EARLY_DATA_REJECTED && unread.resumed);
+    /* The program's function decides. */
+    SSL_CTX_set_allow_early_data_cb(server_ctx, on_early, "argument");
+    for (allowed = 0; allowed < 2; allowed++) {
+        struct visit asked = visit(client_ctx, server_ctx, newest, 1);
+        CHECK(asked.status == (allowed ? SSL_EARLY_DATA_ACCEPTED : SSL_EARLY_DATA_REJECTED) && asked.resumed);
+    }
+    SSL_SESSION_free(used);
+    SSL_SESSION_free(newest);
+    newest = NULL;
+    SSL_CTX_free(server_ctx);
+    SSL_CTX_free(client_ctx);
+}
+
+/* Early data that is not read is not mixed with other data. */
+static void unread(void) {
+    SSL_CTX *server_ctx = server_context(TLS1_3_VERSION), *client_ctx = client_context(TLS1_3_VERSION);
+    char text[64];
+    size_t count;
+    CHECK(SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4) == 1);
+    CHECK(SSL_CTX_set_max_early_data(server_ctx, 1000) == 1);
+    SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
+    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
+    visit(client_ctx, server_ctx, NULL, 1);
+    struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
+    CHECK(SSL_set_session(pair.client, newest) == 1);
+    CHECK(SSL_write_early_data(pair.client, "early", 5, &count) == 1);
+    CHECK(SSL_read_early_data(pair.server, text, 2, &count) == SSL_READ_EARLY_DATA_SUCCESS && count == 2);
+    CHECK(SSL_do_handshake(pair.server) == -1 && SSL_read(pair.server, text, sizeof text) == -1);
+    ERR_clear_error();
+    CHECK(SSL_read_early_data(pair.server, text, sizeof text, &count) == SSL_READ_EARLY_DATA_SUCCESS && count == 3);
+    CHECK(shake(&pair));
+    free_pair(&pair);
+    SSL_SESSION_free(newest);
+    newest = NULL;
+    ERR_clear_error();
+}
+
+void test_early_data(void) {
+    early_data(0);
+    early_data(SSL_OP_NO_ANTI_REPLAY);
+    unread();
+}
