@@ -24,9 +24,14 @@ const CACHED_SESSIONS: usize = 20480;
 pub(crate) struct ContextTickets {
     /// Drawn with the context, so that processes that are forked later share them.
     keys: Mutex<Zeroizing<[u8; KEYS]>>,
-    sealer: Mutex<Option<(Duration, Arc<dyn TicketSealer>)>>,
-    store: Mutex<Option<Arc<dyn ServerSessionStore>>>,
+    /// A sealer for each lifetime. Configurations keep them, so they are given new keys.
+    sealers: Mutex<Vec<(Duration, Arc<SealedWithResult>)>>,
+    store: Mutex<Option<Arc<ContextStore>>>,
 }
+
+/// The most lifetimes for which a context has a sealer. Others have one of their own, which does not
+/// get new keys.
+const MOST_LIFETIMES: usize = 64;
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -37,31 +42,35 @@ impl ContextTickets {
     pub(crate) fn new() -> Option<Self> {
         let mut keys = Zeroizing::new([0; KEYS]);
         fill_random(&mut keys[..])?;
-        Some(Self { keys: Mutex::new(keys), sealer: Mutex::default(), store: Mutex::default() })
+        Some(Self { keys: Mutex::new(keys), sealers: Mutex::default(), store: Mutex::default() })
     }
 
     /// The cache, for sessions without a ticket.
     pub(crate) fn store(&self) -> Arc<dyn ServerSessionStore> {
-        let new = || Arc::new(WithResult(ServerMemoryStore::new(CACHED_SESSIONS))) as Arc<_>;
-        Arc::clone(locked(&self.store).get_or_insert_with(new))
+        let new = || Arc::new(ContextStore::default());
+        Arc::clone(locked(&self.store).get_or_insert_with(new)) as Arc<_>
+    }
+
+    /// Removes all sessions from the cache.
+    pub(crate) fn clear_store(&self) {
+        if let Some(store) = &*locked(&self.store) {
+            store.clear();
+        }
     }
 
     /// The sealer for sessions with this lifetime. `None` if the keys cannot be used.
     pub(crate) fn sealer(&self, lifetime: Duration) -> Option<Arc<dyn TicketSealer>> {
-        let mut slot = locked(&self.sealer);
-        if let Some((known, sealer)) = &*slot {
-            if *known == lifetime {
-                return Some(Arc::clone(sealer));
-            }
-        }
-        let beginning = UnixTime::since_unix_epoch(Duration::ZERO);
+        // The keys are locked until the sealer is known, so that it is not left with old ones.
         let keys = locked(&self.keys);
-        let (name, secrets) = keys.split_first_chunk()?;
-        let key = TicketKey::new(*name, &sha256(secrets), beginning);
-        let keys = TicketKeySet::new(key, None, None).ok()?;
-        let tickets = SharedTickets::new(&keys, lifetime);
-        let sealer: Arc<dyn TicketSealer> = Arc::new(SealedWithResult(tickets));
-        *slot = Some((lifetime, Arc::clone(&sealer)));
+        let mut sealers = locked(&self.sealers);
+        if let Some((_, sealer)) = sealers.iter().find(|(known, _)| *known == lifetime) {
+            return Some(Arc::clone(sealer) as Arc<_>);
+        }
+        let tickets = SharedTickets::new(&key_set(&keys)?, lifetime);
+        let sealer = Arc::new(SealedWithResult(tickets));
+        if sealers.len() < MOST_LIFETIMES {
+            sealers.push((lifetime, Arc::clone(&sealer)));
+        }
         Some(sealer)
     }
 
@@ -96,10 +105,20 @@ impl ContextTickets {
         let mut keys = Zeroizing::new([0; KEYS]);
         // SAFETY: as this function's contract.
         unsafe { core::ptr::copy_nonoverlapping(from, keys.as_mut_ptr(), KEYS) };
-        *locked(&self.keys) = keys;
-        *locked(&self.sealer) = None;
+        let mut current = locked(&self.keys);
+        let Some(set) = key_set(&keys) else { return 0 };
+        *current = keys;
+        locked(&self.sealers).iter().for_each(|(_, sealer)| sealer.0.set_keys(&set));
         1
     }
+}
+
+/// Tercel's keys for those of a program. `None` if they cannot be used.
+fn key_set(keys: &[u8; KEYS]) -> Option<TicketKeySet> {
+    let beginning = UnixTime::since_unix_epoch(Duration::ZERO);
+    let (name, secrets) = keys.split_first_chunk()?;
+    let key = TicketKey::new(*name, &sha256(secrets), beginning);
+    TicketKeySet::new(key, None, None).ok()
 }
 
 /// The results of verification in one step of a connection.
@@ -160,25 +179,41 @@ impl TicketSealer for SealedWithResult {
     }
 }
 
-/// A store whose sessions contain the result of the verification.
-struct WithResult(ServerMemoryStore);
+/// The store of a context, whose sessions contain the result of the verification.
+struct ContextStore(Mutex<Arc<ServerMemoryStore>>);
 
-impl ServerSessionStore for WithResult {
+impl Default for ContextStore {
+    fn default() -> Self {
+        Self(Mutex::new(Arc::new(ServerMemoryStore::new(CACHED_SESSIONS))))
+    }
+}
+
+impl ContextStore {
+    fn current(&self) -> Arc<ServerMemoryStore> {
+        Arc::clone(&locked(&self.0))
+    }
+
+    fn clear(&self) {
+        *locked(&self.0) = Arc::new(ServerMemoryStore::new(CACHED_SESSIONS));
+    }
+}
+
+impl ServerSessionStore for ContextStore {
     fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
         let session = Zeroizing::new(session);
-        self.0.put(id, with_result(&session).to_vec(), expires);
+        self.current().put(id, with_result(&session).to_vec(), expires);
     }
 
     fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        without_result(self.0.take(id, now)?)
+        without_result(self.current().take(id, now)?)
     }
 
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        without_result(self.0.get(id, now)?)
+        without_result(self.current().get(id, now)?)
     }
 
     fn remove(&self, id: &[u8]) {
-        self.0.remove(id);
+        self.current().remove(id);
     }
 }
 
@@ -213,5 +248,31 @@ mod tests {
         let lifetime = Duration::from_secs(60);
         let ticket = one.sealer(lifetime).unwrap().seal(b"x", UnixTime::now()).unwrap();
         assert!(other.sealer(lifetime).unwrap().open(&ticket, UnixTime::now()).is_some());
+    }
+
+    /// Configurations that were made before keep their sealer.
+    #[test]
+    fn a_sealer_gets_new_keys() {
+        let tickets = ContextTickets::new().unwrap();
+        let sealer = tickets.sealer(Duration::from_secs(60)).unwrap();
+        let old = sealer.seal(b"x", UnixTime::now()).unwrap();
+        // SAFETY: the buffer has the length that is passed.
+        unsafe { assert_eq!(tickets.set_keys([7_u8; KEYS].as_ptr(), 80), 1) };
+        assert!(sealer.open(&old, UnixTime::now()).is_none());
+        let new = sealer.seal(b"x", UnixTime::now()).unwrap();
+        assert!(
+            tickets.sealer(Duration::from_secs(9)).unwrap().open(&new, UnixTime::now()).is_some()
+        );
+    }
+
+    #[test]
+    fn a_cleared_store_has_no_sessions() {
+        let tickets = ContextTickets::new().unwrap();
+        let (store, now) = (tickets.store(), UnixTime::now());
+        let later = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs() + 60));
+        store.put(b"name", b"session".to_vec(), later);
+        assert!(store.get(b"name", now).is_some());
+        tickets.clear_store();
+        assert!(store.get(b"name", now).is_none());
     }
 }

@@ -16,8 +16,9 @@ use super::tap::{TapKeyLog, TapStore};
 use crate::errors::{self, reasons};
 use crate::method::{TLS1_2, TLS1_3};
 use crate::objects::name::Name;
-use crate::settings::Settings;
 use crate::settings::options::{self as o, VERIFY_PEER};
+use crate::settings::remembered::Inputs;
+use crate::settings::{ForProtocol, Settings};
 
 /// The context of all sessions of clients: a program decides itself with which server it offers a
 /// session, as with OpenSSL.
@@ -106,7 +107,13 @@ impl Ssl {
         let (log, early) = (self.logs_keys(), self.early.writes.get());
         let [compiled, with_early] = &settings.compiled.clients;
         let slot = if early { with_early } else { compiled };
-        slot.get_or_init(|| client(&settings, log, early)).clone()
+        let made = || {
+            // Without a version, making it reports the error.
+            let inputs = self.inputs(&settings, &settings.protocols, [log, early]);
+            let known = &self.session_context.configurations.clients;
+            known.get_or_make(inputs, || client(&settings, log, early))
+        };
+        slot.get_or_init(made).clone()
     }
 
     /// The configuration of a server that begins: it asks for another one after the ClientHello.
@@ -132,21 +139,62 @@ impl Ssl {
         let cache = || settings.compiled.servers.lock().unwrap_or_else(PoisonError::into_inner);
         // A certificate status belongs to one connection: its certificate is selected later.
         let staples = self.may_staple();
-        if !staples {
-            let known = cache().iter().find(|(known, _)| known.as_deref() == protocol).cloned();
-            if let Some((_, config)) = known {
-                return Some(config);
-            }
+        let fits = |known: &&ForProtocol| known.0.as_deref() == protocol && known.1 == staples;
+        if let Some((_, _, config)) = cache().iter().find(fits) {
+            return Some(Arc::clone(config));
         }
-        let config = self.make_server(&settings, protocol, staples)?;
-        if !staples {
-            let mut cache = cache();
-            if cache.len() >= MOST_CONFIGURATIONS {
-                cache.remove(0);
-            }
-            cache.push((protocol.map(<[u8]>::to_vec), Arc::clone(&config)));
+        let protocols: Vec<_> = protocol.map(<[u8]>::to_vec).into_iter().collect();
+        let mut inputs = self.inputs(&settings, &protocols, [self.logs_keys(), staples]);
+        let own = self.own_credentials(&settings);
+        inputs.credentials = own.into_iter().map(|(_, credential)| credential).collect();
+        let credentials = inputs.credentials.clone();
+        let make = || self.make_server(&settings, protocol, staples, credentials);
+        let config = self.session_context.configurations.servers.get_or_make(inputs, make)?;
+        let mut cache = cache();
+        if cache.len() >= MOST_CONFIGURATIONS {
+            cache.remove(0);
         }
+        cache.push((protocol.map(<[u8]>::to_vec), staples, Arc::clone(&config)));
         Some(config)
+    }
+
+    /// What a configuration is made from, except for credentials. Each field of the settings that
+    /// [`client`] and [`Self::make_server`] use is here.
+    fn inputs(&self, settings: &Settings, protocols: &[Vec<u8>], flags: [bool; 2]) -> Inputs {
+        const OPTIONS: u64 = o::NO_TICKET
+            | o::NO_ANTI_REPLAY
+            | o::CIPHER_SERVER_PREFERENCE
+            | o::LEGACY_SERVER_CONNECT
+            | o::ENABLE_MIDDLEBOX_COMPAT;
+        let context = &self.session_context;
+        let of_context = context.settings().callbacks;
+        let (older, newer) = (of_context.ticket_key, of_context.ticket_key_evp);
+        let address = newer.or(older).map_or(0, |function| function as usize);
+        let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        let [log, second] = flags;
+        Inputs {
+            versions: settings.versions(),
+            suites: settings.suites(),
+            groups: settings.groups.clone(),
+            schemes: settings.schemes.clone(),
+            protocols: protocols.to_vec(),
+            session_context: settings.session_context.clone(),
+            options: settings.options & OPTIONS,
+            mode: settings.mode & o::MODE_SEND_FALLBACK_SCSV,
+            cache_mode: context.cache_mode.load(Relaxed),
+            ticket_callback: (address, newer.is_some()),
+            numbers: [
+                number(settings.max_fragment),
+                settings.verify_mode.into(),
+                settings.session_timeout,
+                number(settings.tickets),
+                settings.max_early_data.into(),
+                settings.status_type.into(),
+            ],
+            flags: [log, second, settings.post_handshake_auth, may_authenticate(settings)],
+            credentials: Vec::new(),
+            authorities: Arc::clone(&settings.client_authorities),
+        }
     }
 
     fn make_server(
@@ -154,13 +202,11 @@ impl Ssl {
         settings: &Settings,
         protocol: Option<&[u8]>,
         staples: bool,
+        credentials: Vec<Arc<Credential>>,
     ) -> Option<Arc<ServerConfig>> {
         let versions = Self::enabled_versions(settings)?;
-        let credentials: Policy<dyn SelectCredential> = if staples {
-            Policy::Ask
-        } else {
-            Policy::Here(Arc::new(First(self.own_credentials(settings))))
-        };
+        let credentials: Policy<dyn SelectCredential> =
+            if staples { Policy::Ask } else { Policy::Here(Arc::new(First(credentials))) };
         let mut builder =
             common_options!(ServerConfig::builder(), settings, versions, self.logs_keys())
                 .credentials(credentials)
@@ -244,14 +290,18 @@ fn client(settings: &Settings, log: bool, early: bool) -> Option<Arc<ClientConfi
     if !settings.protocols.is_empty() {
         builder = builder.alpn(&settings.protocols);
     }
-    let callbacks = &settings.callbacks;
-    let may_authenticate = !settings.identities.is_empty()
-        || callbacks.certificate.function.is_some()
-        || callbacks.client_certificate.is_some();
-    if may_authenticate {
+    if may_authenticate(settings) {
         builder = builder.credentials(Policy::Ask);
     }
     built(builder.build())
+}
+
+/// Whether a client may have a certificate.
+fn may_authenticate(settings: &Settings) -> bool {
+    let callbacks = &settings.callbacks;
+    !settings.identities.is_empty()
+        || callbacks.certificate.function.is_some()
+        || callbacks.client_certificate.is_some()
 }
 
 /// Returns a configuration, or adds the error of building it to the queue.

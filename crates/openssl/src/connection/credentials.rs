@@ -17,29 +17,33 @@ use crate::objects::list::{self, Certificates};
 use crate::objects::name::Name;
 use crate::objects::store::{Store, Verification};
 use crate::settings::Settings;
+use crate::settings::identity::ChainSource;
 use crate::settings::options::MODE_NO_AUTO_CHAIN;
 use crate::sys::x509::{
     X509_STORE_CTX_get1_chain, X509_STORE_CTX_init, X509_STORE_CTX_new, X509_verify_cert,
 };
 
 impl Ssl {
-    /// The credentials of the certificates and keys that are set.
-    pub(crate) fn own_credentials(&self, settings: &Settings) -> Vec<Arc<Credential>> {
-        let chain = |leaf: &Certificate| self.chain_for(settings, leaf);
-        settings.identities.iter().filter_map(|identity| identity.credential(chain)).collect()
+    /// The credentials of the certificates and keys that are set, each with the index of its
+    /// identity.
+    pub(crate) fn own_credentials(&self, settings: &Settings) -> Vec<(usize, Arc<Credential>)> {
+        let source = self.chain_source(settings);
+        let identities = settings.identities.iter().enumerate();
+        identities
+            .filter_map(|(index, identity)| Some((index, identity.credential(&source, chain_of)?)))
+            .collect()
     }
 
-    /// The chain of a certificate that has none of its own: the extra chain of the context, or one
-    /// that is built from the trusted certificates, without the root.
-    fn chain_for(&self, settings: &Settings, leaf: &Certificate) -> Vec<Certificate> {
+    /// The source of chains: the extra chain of the context, or the trusted certificates.
+    fn chain_source(&self, settings: &Settings) -> ChainSource {
         if !settings.extra_chain.is_empty() {
-            return settings.extra_chain.clone();
+            return ChainSource::Given(settings.extra_chain.clone());
         }
         if settings.mode & MODE_NO_AUTO_CHAIN != 0 {
-            return Vec::new();
+            return ChainSource::Nothing;
         }
         let store = settings.chain_store.clone().unwrap_or_else(|| self.context().store());
-        errors::without_errors(|| build_chain(&store, leaf)).unwrap_or_default()
+        ChainSource::Store(store)
     }
 
     /// Answers the question of a client for its certificate. An error: a callback failed, or wants
@@ -63,7 +67,7 @@ impl Ssl {
         }
         let settings = self.settings();
         let mut own = self.own_credentials(&settings).into_iter();
-        Ok(own.find(|each| request.scheme_for(each).is_some()))
+        Ok(own.find(|(_, each)| request.scheme_for(each).is_some()).map(|(_, chosen)| chosen))
     }
 
     /// Calls the program's function that sets certificates, if there is one.
@@ -134,6 +138,17 @@ impl Ssl {
             identity.key.clone().filter(|_| own == leaf)
         });
         key.and_then(|key| self.outside(|| key.sign(scheme, content)))
+    }
+}
+
+/// The chain of a certificate that has none of its own, without the certificate and the root.
+fn chain_of(source: &ChainSource, leaf: &Certificate) -> Vec<Certificate> {
+    match source {
+        ChainSource::Given(chain) => chain.clone(),
+        ChainSource::Store(store) => {
+            errors::without_errors(|| build_chain(store, leaf)).unwrap_or_default()
+        }
+        ChainSource::Nothing => Vec::new(),
     }
 }
 

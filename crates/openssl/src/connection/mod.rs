@@ -94,6 +94,8 @@ pub(crate) struct Ssl {
     pub(crate) values: RefCell<Option<Box<HandshakeValues>>>,
     /// The state after the last message, if the program sees messages.
     pub(crate) message_state: Cell<Option<messages::MessageState>>,
+    /// The index of the identity that a server selected.
+    pub(crate) selected: Cell<Option<usize>>,
     /// The certificate status that a server sends, or that a client received.
     pub(crate) status_response: RefCell<Option<Vec<u8>>>,
     /// The authorities in a server's request for a certificate.
@@ -154,6 +156,7 @@ impl Ssl {
             early: early_data::Early::default(),
             values: RefCell::default(),
             message_state: Cell::default(),
+            selected: Cell::default(),
             status_response: RefCell::default(),
             requested_authorities: RefCell::default(),
         });
@@ -172,6 +175,7 @@ impl Ssl {
 
     /// Changes the settings of this connection only.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Settings) -> T) -> T {
+        self.selected.take();
         let mut settings = self.settings.borrow_mut();
         let settings = Arc::make_mut(&mut settings);
         settings.compiled = crate::settings::Compiled::default();
@@ -247,6 +251,7 @@ impl Ssl {
         self.lent.peer_chain.take();
         self.lent.verified_chain.take();
         self.hello.take();
+        self.selected.take();
         self.early.clear();
         self.values.take();
         self.message_state.take();

@@ -139,12 +139,10 @@ impl Ssl {
         let request = question.request();
         let settings = self.settings();
         let own = self.own_credentials(&settings);
-        let fitting = own.iter().position(|each| request.scheme_for(each).is_some());
-        let Some((index, credential)) = fitting.and_then(|at| Some((at, own.get(at)?))) else {
-            return question.answer(None);
-        };
+        let fitting = own.iter().find(|(_, each)| request.scheme_for(each).is_some());
+        let Some((index, credential)) = fitting else { return question.answer(None) };
         // The program asks for the certificate that is used.
-        self.change(|settings| settings.current = index);
+        self.selected.set(Some(*index));
         self.call_status();
         let staple = self.status_response.borrow().clone();
         question.answer(Some(match staple {

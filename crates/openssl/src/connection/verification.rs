@@ -8,9 +8,11 @@ use tercel::Answer;
 use tercel::certificates::PeerIdentity;
 use tercel::pki::{Refusal, RefusalReason};
 use tercel::questions::VerifyPeerQuestion;
+use tercel::wire::ProtocolVersion;
 
 use super::Ssl;
 use super::state::Side;
+use crate::ciphers::groups;
 use crate::errors;
 use crate::objects::certificate::Certificate;
 use crate::objects::list::{self, Certificates};
@@ -43,6 +45,16 @@ impl Ssl {
         question.answer(self.check_peer(&question.identity()))
     }
 
+    /// In TLS 1.2, the curve of the peer's key has to be one of the groups.
+    fn has_known_curve(&self, chain: &[Certificate]) -> bool {
+        let settings = self.settings();
+        let version = self.values.borrow().as_ref().and_then(|values| values.version());
+        let Some(groups) = settings.groups.as_ref() else { return true };
+        let curve = chain.first().and_then(Certificate::curve);
+        version != Some(ProtocolVersion::TLS1_2)
+            || curve.is_none_or(|curve| groups.iter().any(|group| groups::nid(*group) == curve))
+    }
+
     /// Verifies the peer's chain, and remembers the result and the chain that was built.
     pub(crate) fn check_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
         let refuse = |alert| identity.refusal(RefusalReason::ByVerifier { alert });
@@ -55,6 +67,10 @@ impl Ssl {
         let Some(chain) = parsed.filter(|chain| !chain.is_empty()) else {
             return Err(Box::new(identity.refusal(RefusalReason::BadEncoding)));
         };
+        if !self.has_known_curve(&chain) {
+            errors::push(errors::reasons::WRONG_CURVE);
+            return Err(Box::new(refuse(super::alerts::ILLEGAL_PARAMETER)));
+        }
         self.peer_chain.replace(chain.clone());
         self.lent.peer_chain.replace(None);
         self.lent.verified_chain.replace(None);

@@ -14,6 +14,7 @@ use crate::objects::list::LentNames;
 use crate::objects::store::{Parameters, Store};
 use crate::session::Session;
 use crate::settings::Settings;
+use crate::settings::remembered::Configurations;
 use crate::sys::crypto::EX_INDEX_SSL_CTX;
 use crate::tickets::ContextTickets;
 use counters::Counters;
@@ -28,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) ciphers: LentCiphers,
     pub(crate) names: LentNames,
     pub(crate) tickets: ContextTickets,
+    /// Configurations of connections whose settings differ from the context's.
+    pub(crate) configurations: Configurations,
     /// The mode and size of the session cache (`SSL_CTX_set_session_cache_mode`).
     pub(crate) cache_mode: core::sync::atomic::AtomicU32,
     pub(crate) cache_size: core::sync::atomic::AtomicI64,
@@ -47,6 +50,7 @@ impl Context {
             ciphers: LentCiphers::default(),
             names: LentNames::default(),
             tickets: ContextTickets::new()?,
+            configurations: Configurations::default(),
             cache_mode: SESS_CACHE_SERVER.into(),
             cache_size: DEFAULT_CACHE_SIZE.into(),
         });
@@ -69,6 +73,7 @@ impl Context {
         // Configurations that were made from the old settings are discarded.
         let settings = Arc::make_mut(&mut settings);
         settings.compiled = crate::settings::Compiled::default();
+        self.configurations.clear();
         change(settings)
     }
 

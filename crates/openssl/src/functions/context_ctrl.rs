@@ -21,7 +21,8 @@ functions! {
         if let Some(result) = of_context(context, command, larg, parg) {
             return result;
         }
-        let is_query = matches!(command, 16 | 33 | 40 | 52 | 54 | 64 | 65 | 82 | 115 | 127..=131);
+        let is_query =
+            matches!(command, 16 | 33 | 40 | 52 | 54 | 64 | 65 | 82 | 115 | 127..=131 | 137 | 138);
         if is_query {
             // Most of these change nothing, or only an argument of a callback.
             if let Some(result) = query(&context.settings(), command, larg, parg) {
@@ -62,13 +63,8 @@ fn of_context(
         45 => context.cache_mode.load(Relaxed).into(),
         // SAFETY: the caller's duty.
         58 => unsafe { context.tickets.get_keys(parg.cast(), larg) },
-        59 => {
-            // SAFETY: the caller's duty.
-            let done = unsafe { context.tickets.set_keys(parg.cast(), larg) };
-            // Configurations that were made meanwhile have the old keys.
-            context.change(|_| ());
-            done
-        }
+        // SAFETY: the caller's duty.
+        59 => unsafe { context.tickets.set_keys(parg.cast(), larg) },
         _ => return None,
     })
 }
@@ -79,6 +75,24 @@ fn query(settings: &Settings, command: c_int, larg: c_long, parg: *mut c_void) -
         33 if larg == 0 => settings.mode.into(),
         40 => settings.read_ahead.into(),
         127 => settings.status_type.into(),
+        // The program reads what is stored, also after a failure.
+        128 => {
+            // SAFETY: the caller's duty.
+            unsafe { super::store(parg.cast(), settings.callbacks.status.function) };
+            1
+        }
+        129 => {
+            // SAFETY: the caller's duty.
+            unsafe { super::store(parg.cast(), settings.callbacks.status.argument) };
+            1
+        }
+        137 | 138 => {
+            let store = if command == 137 { &settings.verify_store } else { &settings.chain_store };
+            let store = store.as_ref().map_or(core::ptr::null_mut(), Store::as_ptr);
+            // SAFETY: the caller's duty.
+            unsafe { super::store(parg.cast(), store) };
+            1
+        }
         130 => settings.min_version.into(),
         131 => settings.max_version.into(),
         82 | 115 => {

@@ -20,8 +20,14 @@ functions! {
         context.remove_from_program(&session);
         OK
     }
-    /// Expired sessions are removed when the cache needs their place.
-    fn SSL_CTX_flush_sessions(_context: &Context; _time: c_long) -> () = () => {}
+    /// Removes the sessions that have expired at this time: all of them for 0, and for a time after
+    /// the lifetime of the newest one. Sessions that have expired now are not found in any case.
+    fn SSL_CTX_flush_sessions(context: &Context; time: c_long) -> () = () => {
+        let lifetime = context.settings().session_timeout;
+        if time == 0 || time > crate::session::now().saturating_add(lifetime) {
+            context.tickets.clear_store();
+        }
+    }
     fn SSL_CTX_sessions(_context: &Context;) -> *mut c_void = core::ptr::null_mut() => {
         core::ptr::null_mut()
     }

@@ -11,7 +11,7 @@ use crate::errors;
 use crate::objects::bio::Bio;
 use crate::objects::list;
 use crate::objects::name::Name;
-use crate::objects::store::Store;
+use crate::objects::store::{Defaults, Store};
 use crate::settings::callbacks::{Callback, VerifyChain};
 use crate::sys::stack::Stack;
 use crate::sys::x509::{
@@ -58,16 +58,13 @@ functions! {
         unsafe { X509_STORE_set_default_paths(context.store().as_ptr()) }
     }
     fn SSL_CTX_set_default_verify_dir(context: &Context;) -> c_int = FAIL => {
-        // SAFETY: the store exists.
-        unsafe { X509_STORE_set_default_paths(context.store().as_ptr()) }
+        c_int::from(context.store().load_default(Defaults::Folder))
     }
     fn SSL_CTX_set_default_verify_file(context: &Context;) -> c_int = FAIL => {
-        // SAFETY: the store exists.
-        unsafe { X509_STORE_set_default_paths(context.store().as_ptr()) }
+        c_int::from(context.store().load_default(Defaults::File))
     }
     fn SSL_CTX_set_default_verify_store(context: &Context;) -> c_int = FAIL => {
-        // SAFETY: the store exists.
-        unsafe { X509_STORE_set_default_paths(context.store().as_ptr()) }
+        c_int::from(context.store().load_default(Defaults::Store))
     }
     fn SSL_CTX_set_verify(context: &Context; mode: c_int, callback: VerifyCallback) -> () = () => {
         context.change(|settings| {

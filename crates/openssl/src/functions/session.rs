@@ -173,7 +173,7 @@ functions! {
         OK
     }
     fn i2d_SSL_SESSION(session: &Session; to: *mut *mut c_uchar) -> c_int = 0 => {
-        let encoded = zeroize::Zeroizing::new(encoding::encode(&session.fields()));
+        let encoded = encoding::encode(&session.fields());
         let length = c_int::try_from(encoded.len()).unwrap_or(0);
         if to.is_null() {
             return length;

@@ -89,10 +89,20 @@ functions! {
         check_key(&ssl.settings())
     }
     fn SSL_get_certificate(ssl: &Ssl;) -> *mut X509 = ptr::null_mut() => {
-        current_certificate(&ssl.settings())
+        let settings = ssl.settings();
+        let selected = ssl.selected.get().and_then(|index| settings.identities.get(index));
+        match selected.and_then(|identity| identity.certificate.as_ref()) {
+            Some(certificate) => certificate.as_ptr(),
+            None => current_certificate(&settings),
+        }
     }
     fn SSL_get_privatekey(ssl: &Ssl;) -> *mut EVP_PKEY = ptr::null_mut() => {
-        current_key(&ssl.settings())
+        let settings = ssl.settings();
+        let selected = ssl.selected.get().and_then(|index| settings.identities.get(index));
+        match selected.and_then(|identity| identity.key.as_ref()) {
+            Some(key) => key.as_ptr(),
+            None => current_key(&settings),
+        }
     }
     fn SSL_certs_clear(ssl: &Ssl;) -> () = () => {
         ssl.change(|settings| {

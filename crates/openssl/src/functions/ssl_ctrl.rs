@@ -83,9 +83,22 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
             unsafe { store(parg.cast::<c_int>(), schemes::hash_nid(scheme)) };
             1
         }
-        // The ephemeral key of the peer is not kept.
-        109 | 133 => 0,
         127 => settings.status_type.into(),
+        137 | 138 => {
+            let store = if command == 137 { &settings.verify_store } else { &settings.chain_store };
+            let store =
+                store.as_ref().map_or(ptr::null_mut(), crate::objects::store::Store::as_ptr);
+            // SAFETY: as this function's contract.
+            unsafe { super::store(parg.cast(), store) };
+            1
+        }
+        // Lists of a status request, and the ephemeral key of the peer, which are not kept. A
+        // program that ignores the result finds nothing.
+        66 | 68 | 109 | 133 => {
+            // SAFETY: as this function's contract.
+            unsafe { super::store(parg.cast::<*mut c_void>(), ptr::null_mut()) };
+            0
+        }
         130 => settings.min_version.into(),
         131 => settings.max_version.into(),
         _ => return None,

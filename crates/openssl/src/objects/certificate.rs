@@ -4,6 +4,7 @@ use core::ffi::c_long;
 use core::ptr;
 
 use super::key::Key;
+use crate::sys::evp::{EVP_PKEY_get_group_name, OBJ_txt2nid};
 use crate::sys::x509::{
     X509, X509_check_private_key, X509_free, X509_get0_pubkey, X509_up_ref, d2i_X509, i2d_X509,
 };
@@ -48,6 +49,25 @@ impl Certificate {
     pub(crate) fn has_key(&self, key: &Key) -> bool {
         // SAFETY: both objects exist during the call.
         unsafe { X509_check_private_key(self.as_ptr(), key.as_ptr()) == 1 }
+    }
+
+    /// libcrypto's number of the curve of an EC key. `None` for other keys.
+    pub(crate) fn curve(&self) -> Option<i32> {
+        const EC: i32 = 408;
+        if self.key_type() != EC {
+            return None;
+        }
+        let mut name = [0_u8; 64];
+        let mut length = 0;
+        // SAFETY: the certificate exists, and its key belongs to it. The name is written with a NUL
+        // if there is room for both.
+        let number = unsafe {
+            let key = X509_get0_pubkey(self.as_ptr());
+            let (to, room) = (name.as_mut_ptr().cast(), name.len());
+            let found = EVP_PKEY_get_group_name(key, to, room, &raw mut length);
+            if found == 1 { OBJ_txt2nid(name.as_ptr().cast()) } else { 0 }
+        };
+        Some(number).filter(|number| *number != 0)
     }
 
     /// The type of the public key, libcrypto's number of its algorithm. 0 if it cannot be decoded.

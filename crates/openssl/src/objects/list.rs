@@ -119,12 +119,21 @@ pub(crate) unsafe fn take_names(list: *mut Stack) -> Vec<Name> {
 
 /// A new list of copies of these names, for a caller that takes it over. NULL if memory is short.
 pub(crate) fn give_names(names: &[Name]) -> *mut Stack {
-    let Some(list) = Pointers::new() else { return ptr::null_mut() };
+    // SAFETY: a new list is returned, or NULL.
+    let Some(list) = (unsafe { Names::from_raw(OPENSSL_sk_new_null()) }) else {
+        return ptr::null_mut();
+    };
     for name in names {
         let Some(copy) = name.duplicate() else { return ptr::null_mut() };
-        list.push(copy.into_raw().cast_const().cast());
+        let copy = copy.into_raw();
+        // SAFETY: the list exists, and takes over the name.
+        if unsafe { OPENSSL_sk_push(list.as_ptr(), copy.cast_const().cast()) } <= 0 {
+            // SAFETY: the list did not take it over.
+            drop(unsafe { Name::from_raw(copy) });
+            return ptr::null_mut();
+        }
     }
-    list.into_raw()
+    core::mem::ManuallyDrop::new(list).as_ptr()
 }
 
 /// Copies of the names of a list.

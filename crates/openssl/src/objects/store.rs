@@ -1,9 +1,10 @@
 //! Stores of trusted certificates, and parameters of verification.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_long};
 
 use crate::sys::x509::{
-    X509_STORE, X509_STORE_CTX, X509_STORE_CTX_free, X509_STORE_free, X509_STORE_new,
+    X509_LOOKUP_ctrl, X509_LOOKUP_file, X509_LOOKUP_hash_dir, X509_LOOKUP_store, X509_STORE,
+    X509_STORE_CTX, X509_STORE_CTX_free, X509_STORE_add_lookup, X509_STORE_free, X509_STORE_new,
     X509_STORE_up_ref, X509_VERIFY_PARAM, X509_VERIFY_PARAM_free, X509_VERIFY_PARAM_get_depth,
     X509_VERIFY_PARAM_inherit, X509_VERIFY_PARAM_new, X509_VERIFY_PARAM_set_depth,
 };
@@ -18,6 +19,37 @@ impl Store {
         // SAFETY: a new store is returned, or NULL.
         unsafe { Self::from_raw(X509_STORE_new()) }
     }
+
+    /// Adds one of the default sources of trusted certificates. Whether that is done; a source that
+    /// does not exist is no error.
+    pub(crate) fn load_default(&self, source: Defaults) -> bool {
+        const DEFAULT_FILE_TYPE: c_long = 3;
+        // SAFETY: the store exists, and owns what is added to it. The commands take no pointer.
+        unsafe {
+            let (method, command) = match source {
+                Defaults::File => (X509_LOOKUP_file(), 1),
+                Defaults::Folder => (X509_LOOKUP_hash_dir(), 2),
+                Defaults::Store => (X509_LOOKUP_store(), 3),
+            };
+            let lookup = X509_STORE_add_lookup(self.as_ptr(), method);
+            if lookup.is_null() {
+                return false;
+            }
+            let (none, kind) = (core::ptr::null(), DEFAULT_FILE_TYPE);
+            crate::errors::without_errors(|| {
+                X509_LOOKUP_ctrl(lookup, command, none, kind, core::ptr::null_mut())
+            });
+            true
+        }
+    }
+}
+
+/// A default source of trusted certificates.
+#[derive(Clone, Copy)]
+pub(crate) enum Defaults {
+    File,
+    Folder,
+    Store,
 }
 
 super::owned! {

@@ -11,36 +11,48 @@
 //!
 //! The number after a field is its length in bytes, and with `..` the length of its length prefix.
 
+use zeroize::Zeroizing;
+
 use super::Fields;
 
 const FORMAT: u8 = 1;
+/// The length of the fields before the parts of variable length.
+const FIXED: usize = 42;
 const HAS_NAME: u8 = 1;
 const HAS_TICKET: u8 = 2;
 
-/// Encodes a session.
-pub(crate) fn encode(fields: &Fields) -> Vec<u8> {
-    let mut content = vec![FORMAT];
-    content.extend(fields.version.to_be_bytes());
-    content.extend(fields.suite.to_be_bytes());
-    content.extend(fields.time.to_be_bytes());
-    content.extend(fields.timeout.to_be_bytes());
-    content.extend(fields.verify_result.to_be_bytes());
-    content.extend(fields.max_early_data.to_be_bytes());
-    content.extend(fields.lifetime_hint.to_be_bytes());
-    let name = u8::from(fields.host_name.is_some()) * HAS_NAME;
-    content.push(name | (u8::from(fields.has_ticket) * HAS_TICKET));
+/// Encodes a session. The memory is large enough from the start, so that growing it leaves no copy
+/// of the secret.
+pub(crate) fn encode(fields: &Fields) -> Zeroizing<Vec<u8>> {
     let host_name = fields.host_name.as_deref().unwrap_or_default();
-    for part in [&fields.id[..], &fields.context, host_name, &fields.protocol] {
-        put(&mut content, part);
-    }
-    let mut chain = Vec::new();
-    fields.peer_chain.iter().for_each(|certificate| put(&mut chain, certificate));
-    put(&mut content, &chain);
-    put(&mut content, &fields.core);
+    let parts = [&fields.id[..], &fields.context, host_name, &fields.protocol];
+    let prefixed = |part: &[u8]| part.len().saturating_add(4);
+    let chain = fields.peer_chain.iter().map(|each| prefixed(each)).sum::<usize>();
+    let lengths = parts.iter().map(|part| prefixed(part)).sum::<usize>();
+    let length = FIXED
+        .saturating_add(lengths)
+        .saturating_add(chain.saturating_add(4))
+        .saturating_add(prefixed(&fields.core));
+    let outer = header(0x04, length).len().saturating_add(length);
 
-    let octets = tlv(0x04, &content);
-    zeroize::Zeroize::zeroize(&mut content);
-    tlv(0x30, &octets)
+    let mut out = Zeroizing::new(Vec::with_capacity(outer.saturating_add(16)));
+    out.extend(header(0x30, outer));
+    out.extend(header(0x04, length));
+    out.push(FORMAT);
+    out.extend(fields.version.to_be_bytes());
+    out.extend(fields.suite.to_be_bytes());
+    out.extend(fields.time.to_be_bytes());
+    out.extend(fields.timeout.to_be_bytes());
+    out.extend(fields.verify_result.to_be_bytes());
+    out.extend(fields.max_early_data.to_be_bytes());
+    out.extend(fields.lifetime_hint.to_be_bytes());
+    let name = u8::from(fields.host_name.is_some()) * HAS_NAME;
+    out.push(name | (u8::from(fields.has_ticket) * HAS_TICKET));
+    parts.iter().for_each(|part| put(&mut out, part));
+    out.extend(u32::try_from(chain).unwrap_or(u32::MAX).to_be_bytes());
+    fields.peer_chain.iter().for_each(|certificate| put(&mut out, certificate));
+    put(&mut out, &fields.core);
+    out
 }
 
 /// Decodes a session at the beginning of `bytes`, and returns how many bytes it has. `None` if it
@@ -84,19 +96,18 @@ fn put(to: &mut Vec<u8>, part: &[u8]) {
     to.extend(part);
 }
 
-/// A DER element with this tag.
-fn tlv(tag: u8, content: &[u8]) -> Vec<u8> {
-    let length = content.len().to_be_bytes();
+/// The tag and the length of a DER element.
+fn header(tag: u8, length: usize) -> Vec<u8> {
     let mut out = vec![tag];
-    match u8::try_from(content.len()) {
+    match u8::try_from(length) {
         Ok(short @ ..0x80) => out.push(short),
         _ => {
-            let digits: Vec<u8> = length.into_iter().skip_while(|digit| *digit == 0).collect();
+            let digits = length.to_be_bytes().into_iter().skip_while(|digit| *digit == 0);
+            let digits: Vec<u8> = digits.collect();
             out.push(0x80 | u8::try_from(digits.len()).unwrap_or(8));
             out.extend(digits);
         }
     }
-    out.extend(content);
     out
 }
 
@@ -164,10 +175,12 @@ mod tests {
     fn a_session_is_decoded_as_it_was_encoded() {
         let mut bytes = encode(&fields());
         let length = bytes.len();
+        // The memory did not grow.
+        assert!(bytes.capacity() < length + 16);
         bytes.extend(b"something else");
         let (decoded, used) = decode(&bytes).unwrap();
         assert_eq!(used, length);
-        assert_eq!(encode(&decoded), bytes[..length]);
+        assert_eq!(encode(&decoded)[..], bytes[..length]);
         assert_eq!(decoded.host_name, fields().host_name);
     }
 
@@ -177,6 +190,6 @@ mod tests {
         for length in 0..bytes.len() {
             assert!(decode(&bytes[..length]).is_none(), "{length}");
         }
-        assert!(decode(&tlv(0x30, &tlv(0x02, &[1]))).is_none());
+        assert!(decode(&[0x30, 3, 2, 1, 1]).is_none());
     }
 }

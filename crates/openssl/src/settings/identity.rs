@@ -1,12 +1,13 @@
-//! A certificate with its chain and its key, and the credential made from them.
+//! A certificate with its chain and its key, and the credentials made from them.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tercel::Credential;
 use tercel::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::objects::certificate::Certificate;
 use crate::objects::key::Key;
+use crate::objects::store::Store;
 
 /// A certificate, its chain, and its private key, each of which may be missing.
 #[derive(Clone, Default)]
@@ -17,7 +18,39 @@ pub(crate) struct Identity {
     pub(crate) key: Option<Key>,
     /// The certificates between this one and the root. `None`: they are not set.
     pub(crate) chain: Option<Vec<Certificate>>,
-    credential: OnceLock<Option<Arc<Credential>>>,
+    /// Credentials, which copies of an unchanged identity share.
+    credentials: Arc<Mutex<Vec<Made>>>,
+}
+
+/// A credential, or that none can be made, with the source of its chain.
+type Made = (ChainSource, Option<Arc<Credential>>);
+
+/// The most credentials that are remembered for one identity.
+const MOST_CREDENTIALS: usize = 4;
+
+/// Where the chain of a certificate comes from that has none of its own.
+#[derive(Clone)]
+pub(crate) enum ChainSource {
+    /// These certificates.
+    Given(Vec<Certificate>),
+    /// It is built from the certificates of a store.
+    Store(Store),
+    /// There is none.
+    Nothing,
+}
+
+impl PartialEq for ChainSource {
+    /// Whether both have the same objects.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Given(one), Self::Given(other)) => {
+                one.iter().map(Certificate::as_ptr).eq(other.iter().map(Certificate::as_ptr))
+            }
+            (Self::Store(one), Self::Store(other)) => one.as_ptr() == other.as_ptr(),
+            (Self::Nothing, Self::Nothing) => true,
+            _ => false,
+        }
+    }
 }
 
 impl Identity {
@@ -25,19 +58,35 @@ impl Identity {
         Self { key_type, ..Self::default() }
     }
 
-    /// Forgets the credential, before a change.
+    /// Forgets the credentials, before a change.
     pub(crate) fn changed(&mut self) -> &mut Self {
-        self.credential = OnceLock::new();
+        self.credentials = Arc::default();
         self
     }
 
-    /// The credential, with this chain if the identity has none of its own. `None` if the
-    /// certificate or the key is missing or of a kind that Tercel does not have.
+    /// The credential. `None` if the certificate or the key is missing or of a kind that Tercel does
+    /// not have. `chain` makes the chain from the source, unless the identity has one of its own.
     pub(crate) fn credential(
         &self,
-        chain: impl FnOnce(&Certificate) -> Vec<Certificate>,
+        source: &ChainSource,
+        chain: impl FnOnce(&ChainSource, &Certificate) -> Vec<Certificate>,
     ) -> Option<Arc<Credential>> {
-        self.credential.get_or_init(|| self.make(chain)).clone()
+        let known = self.made().iter().find(|(known, _)| known == source).cloned();
+        if let Some((_, credential)) = known {
+            return credential;
+        }
+        // Building a chain can call functions of the program, so nothing is locked.
+        let credential = self.make(|leaf| chain(source, leaf));
+        let mut made = self.made();
+        if made.len() >= MOST_CREDENTIALS {
+            made.remove(0);
+        }
+        made.push((source.clone(), credential.clone()));
+        credential
+    }
+
+    fn made(&self) -> MutexGuard<'_, Vec<Made>> {
+        self.credentials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn make(

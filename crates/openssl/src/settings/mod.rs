@@ -4,6 +4,7 @@
 pub(crate) mod callbacks;
 pub(crate) mod identity;
 pub(crate) mod options;
+pub(crate) mod remembered;
 
 use core::ffi::{c_int, c_long};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -61,8 +62,9 @@ pub(crate) struct Settings {
     pub(crate) compiled: Compiled,
 }
 
-/// A configuration for clients that offered the protocol, or for those that offered none.
-pub(crate) type ForProtocol = (Option<Vec<u8>>, Arc<ServerConfig>);
+/// A configuration for clients that offered the protocol, or for those that offered none, and
+/// whether the program may staple a certificate status.
+pub(crate) type ForProtocol = (Option<Vec<u8>>, bool, Arc<ServerConfig>);
 
 /// Configurations that were made from settings. A copy of settings, which is about to be changed,
 /// has none.
@@ -70,7 +72,7 @@ pub(crate) type ForProtocol = (Option<Vec<u8>>, Arc<ServerConfig>);
 pub(crate) struct Compiled {
     /// Configurations of a client, without and with early data.
     pub(crate) clients: [OnceLock<Option<Arc<ClientConfig>>>; 2],
-    /// Configurations of a server, by the application protocol that was selected.
+    /// Configurations of a server, by the application protocol that was selected and by stapling.
     pub(crate) servers: Mutex<Vec<ForProtocol>>,
 }
 

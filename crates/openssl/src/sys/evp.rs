@@ -29,6 +29,13 @@ unsafe extern "C" {
     pub(crate) fn EVP_PKEY_up_ref(key: *mut EVP_PKEY) -> c_int;
     pub(crate) fn EVP_PKEY_free(key: *mut EVP_PKEY);
     pub(crate) fn EVP_PKEY_get_base_id(key: *const EVP_PKEY) -> c_int;
+    pub(crate) fn EVP_PKEY_get_group_name(
+        key: *const EVP_PKEY,
+        name: *mut c_char,
+        room: usize,
+        length: *mut usize,
+    ) -> c_int;
+    pub(crate) fn OBJ_txt2nid(name: *const c_char) -> c_int;
     pub(crate) fn EVP_PKEY2PKCS8(key: *const EVP_PKEY) -> *mut PKCS8_PRIV_KEY_INFO;
     pub(crate) fn i2d_PKCS8_PRIV_KEY_INFO(
         key: *const PKCS8_PRIV_KEY_INFO,

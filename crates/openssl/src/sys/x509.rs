@@ -16,6 +16,10 @@ super::opaque! {
     X509_STORE,
     /// One verification of a chain.
     X509_STORE_CTX,
+    /// A source of certificates of a store.
+    X509_LOOKUP,
+    /// A kind of source.
+    X509_LOOKUP_METHOD,
     /// The parameters of a verification.
     X509_VERIFY_PARAM,
 }
@@ -74,6 +78,21 @@ unsafe extern "C" {
     pub(crate) fn X509_STORE_load_path(store: *mut X509_STORE, folder: *const c_char) -> c_int;
     pub(crate) fn X509_STORE_load_store(store: *mut X509_STORE, uri: *const c_char) -> c_int;
     pub(crate) fn X509_STORE_set_default_paths(store: *mut X509_STORE) -> c_int;
+
+    pub(crate) fn X509_STORE_add_lookup(
+        store: *mut X509_STORE,
+        method: *mut X509_LOOKUP_METHOD,
+    ) -> *mut X509_LOOKUP;
+    pub(crate) fn X509_LOOKUP_file() -> *mut X509_LOOKUP_METHOD;
+    pub(crate) fn X509_LOOKUP_hash_dir() -> *mut X509_LOOKUP_METHOD;
+    pub(crate) fn X509_LOOKUP_store() -> *mut X509_LOOKUP_METHOD;
+    pub(crate) fn X509_LOOKUP_ctrl(
+        lookup: *mut X509_LOOKUP,
+        command: c_int,
+        text: *const c_char,
+        number: c_long,
+        result: *mut *mut c_char,
+    ) -> c_int;
 
     pub(crate) fn X509_STORE_CTX_new() -> *mut X509_STORE_CTX;
     pub(crate) fn X509_STORE_CTX_free(context: *mut X509_STORE_CTX);

@@ -100,6 +100,7 @@ int main(void) {
     test_misuse();
     test_callbacks();
     test_messages();
+    test_keys();
     test_early_data();
     test_sessions();
     test_threads();

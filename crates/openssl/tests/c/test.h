@@ -49,6 +49,7 @@ void test_errors(void);
 void test_misuse(void);
 void test_callbacks(void);
 void test_messages(void);
+void test_keys(void);
 void test_early_data(void);
 void test_sessions(void);
 void test_threads(void);
