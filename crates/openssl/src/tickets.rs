@@ -29,8 +29,8 @@ pub(crate) struct ContextTickets {
     store: Mutex<Option<Arc<ContextStore>>>,
 }
 
-/// The most lifetimes for which a context has a sealer. Others have one of their own, which does not
-/// get new keys.
+/// The most lifetimes for which a context has a sealer. Others have one of their own, which does
+/// not get new keys.
 const MOST_LIFETIMES: usize = 64;
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,9 +1,9 @@
-//! Early data: a client's before the handshake, and what a server sends before the client's Finished.
+//! Early data of a client, and data that a server sends before the client's Finished.
 //!
 //! A server accepts early data only if the program reads it with `SSL_read_early_data`, so that a
-//! program that does not know of it never takes data that may be a replay. Sessions that allow early
-//! data are resumed once: they are kept in the server's cache, and the ticket is their name. A
-//! program that sets `SSL_OP_NO_ANTI_REPLAY` has its own protection.
+//! program that does not know of it never takes data that may be a replay. Sessions that allow
+//! early data are resumed once: they are kept in the server's cache, and the ticket is their name.
+//! A program that sets `SSL_OP_NO_ANTI_REPLAY` has its own protection.
 
 use core::cell::{Cell, RefCell};
 use core::ffi::c_int;

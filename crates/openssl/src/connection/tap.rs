@@ -184,11 +184,16 @@ impl Ssl {
 
     /// A client received a session: it becomes the connection's, and is passed to the program.
     fn deliver_session(&self, session: &ClientSession, expires: UnixTime) {
-        let Some(core) = session.to_bytes() else { return };
+        let Some(core) = session.to_bytes().map(Zeroizing::new) else { return };
+        let id = crate::objects::digest::sha256(&core).to_vec();
         let mut fields = match &*self.session.borrow() {
             Some(known) => known.fields().clone(),
             None => session::Fields::default(),
         };
+        // After a resumption in TLS 1.2 without a new ticket, it is the session that was offered.
+        if fields.id == id && fields.is_resumable() {
+            return;
+        }
         let now = session::now();
         fields.time = now;
         let hint = i64::try_from(expires.as_secs()).unwrap_or(i64::MAX).saturating_sub(now);
@@ -198,8 +203,8 @@ impl Ssl {
         fields.lifetime_hint = hint.max(1).unsigned_abs();
         fields.has_ticket = true;
         fields.max_early_data = session.max_early_data();
-        fields.id = crate::objects::digest::sha256(&core).to_vec();
-        fields.core = Zeroizing::new(core);
+        fields.id = id;
+        fields.core = core;
         fields.verify_result = self.verify_result.get();
         self.received_session.set(true);
         let session = Session::new(fields);

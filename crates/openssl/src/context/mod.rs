@@ -77,7 +77,7 @@ impl Context {
         change(settings)
     }
 
-    /// Tells the program to remove a session from its cache.
+    /// Calls the program's function that removes a session from its cache.
     pub(crate) fn remove_from_program(self: &Arc<Self>, session: &Arc<Session>) {
         if let Some(function) = self.settings().callbacks.remove_session {
             // SAFETY: the program set this function for these arguments.

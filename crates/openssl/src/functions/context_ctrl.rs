@@ -12,6 +12,7 @@ use crate::objects::certificate::Certificate;
 use crate::objects::list::{self, Certificates};
 use crate::objects::store::Store;
 use crate::settings::Settings;
+use crate::settings::identity::Identity;
 use crate::sys::evp::{EC_GROUP_get_curve_name, EC_KEY_get0_group};
 use crate::sys::stack::Stack;
 
@@ -164,6 +165,16 @@ pub(super) unsafe fn set(
         91 | 92 | 97 | 98 => unsafe { set_algorithms(settings, command, larg, parg, text()) },
         // SAFETY: as this function's contract.
         106 | 107 => unsafe { set_store(settings, command, larg, parg) },
+        // SAFETY: as this function's contract.
+        116 => match unsafe { Certificate::share(parg.cast()) } {
+            None => 0,
+            wanted => select_identity(settings, 0, wanted.as_ref()),
+        },
+        117 => match larg {
+            1 => select_identity(settings, 0, None),
+            2 => select_identity(settings, settings.current.saturating_add(1), None),
+            _ => 0,
+        },
         123 => set_version(&mut settings.min_version, number),
         124 => set_version(&mut settings.max_version, number),
         // SAFETY: as this function's contract.
@@ -184,7 +195,7 @@ pub(super) unsafe fn set(
         | 99..=102
         | 104
         | 105
-        | 116..=118
+        | 118
         | 125
         | 126 => 1,
         _ => return None,
@@ -235,6 +246,19 @@ unsafe fn set_certificates(
     settings.extra_chain.push(certificate);
     settings.identities.iter_mut().for_each(|identity| _ = identity.changed());
     1
+}
+
+/// Makes an identity the current one: the first from this index on that has a certificate and a
+/// key, or the one with this certificate. 0 if there is none.
+fn select_identity(settings: &mut Settings, from: usize, wanted: Option<&Certificate>) -> c_long {
+    let fits = |identity: &Identity| {
+        let certificate = identity.certificate.as_ref().filter(|_| identity.key.is_some());
+        certificate.is_some_and(|own| wanted.is_none_or(|wanted| own.as_ptr() == wanted.as_ptr()))
+    };
+    let mut identities = settings.identities.iter().enumerate().skip(from);
+    let found = identities.find(|(_, identity)| fits(identity)).map(|(index, _)| index);
+    settings.current = found.unwrap_or(settings.current);
+    found.is_some().into()
 }
 
 /// # Safety

@@ -64,8 +64,8 @@ impl Identity {
         self
     }
 
-    /// The credential. `None` if the certificate or the key is missing or of a kind that Tercel does
-    /// not have. `chain` makes the chain from the source, unless the identity has one of its own.
+    /// The credential. `None` if the certificate or the key is missing or of a kind that Tercel
+    /// does not have. `chain` makes the chain from the source, unless the identity has its own.
     pub(crate) fn credential(
         &self,
         source: &ChainSource,

@@ -83,6 +83,11 @@ static void selected(void) {
     SSL_CTX *again = SSL_CTX_new(TLS_server_method());
     CHECK(SSL_CTX_use_certificate(again, other) == 1 && SSL_CTX_use_certificate(again, used) == 1);
     CHECK(SSL_CTX_use_PrivateKey_file(again, material("server.key"), SSL_FILETYPE_PEM) == 1);
+    /* Only one of the certificates has a key. */
+    CHECK(SSL_CTX_set_current_cert(again, SSL_CERT_SET_FIRST) == 1);
+    CHECK(SSL_CTX_get0_certificate(again) == SSL_CTX_get0_certificate(server_ctx));
+    CHECK(SSL_CTX_set_current_cert(again, SSL_CERT_SET_NEXT) == 0);
+    CHECK(SSL_CTX_select_current_cert(again, used) == 1 && SSL_CTX_select_current_cert(again, other) == 0);
     int (*callback)(SSL *, void *) = NULL;
     SSL_CTX_set_tlsext_status_cb(again, on_status);
     SSL_CTX_set_tlsext_status_arg(again, used);
