@@ -357,9 +357,186 @@ END
     done
 }
 
+try_apache() {
+    is_wanted apache /usr/sbin/apache2 || return 0
+    local p q version
+    p=$(port) q=$(port)
+    mkdir -p "$work/apache/run"
+    cat >"$work/apache.conf" <<END
+ServerRoot $work/apache
+ServerName localhost
+PidFile $work/apache/pid
+DefaultRuntimeDir $work/apache/run
+ErrorLog $work/apache/error.log
+Listen 127.0.0.1:$p
+Listen 127.0.0.1:$q
+$(for module in mpm_event authn_core authz_core socache_shmcb ssl http2 headers; do
+    echo "LoadModule ${module}_module /usr/lib/apache2/modules/mod_$module.so"
+done)
+SSLCertificateFile $work/server.pem
+SSLCertificateKeyFile $work/server.key
+SSLSessionCache shmcb:$work/apache/cache(512000)
+Protocols h2 http/1.1
+DocumentRoot $work
+<VirtualHost *:$p>
+    SSLEngine on
+    Header always set X-State "%{SSL_PROTOCOL}s %{SSL_SESSION_RESUMED}s"
+</VirtualHost>
+<VirtualHost *:$q>
+    SSLEngine on
+    SSLCACertificateFile $work/root.pem
+    SSLVerifyClient require
+    Header always set X-Client "%{SSL_CLIENT_S_DN_CN}s"
+</VirtualHost>
+END
+    [ "$(id -u)" -ne 0 ] || sed -i '1i User www-data\nGroup www-data' "$work/apache.conf"
+    start /usr/sbin/apache2 -f "$work/apache.conf" -DFOREGROUND
+    wait_for "$p"
+    for version in 1.2 1.3; do
+        local curl=(on curl -sS --cacert "$work/root.pem" "--tlsv$version" --tls-max "$version")
+        action apache "a page over HTTP/2, TLS $version" \
+            same_as "$work/big" "${curl[@]}" --http2 "https://localhost:$p/big"
+        action apache "resumes a session of openssl, TLS $version" apache_resumes "$p" "-tls${version/./_}"
+        action apache "a client certificate, TLS $version" contains "X-Client: client" \
+            "${curl[@]}" -I --http1.1 --cert "$work/client.pem" --key "$work/client.key" "https://localhost:$q/root.pem"
+        action apache "refuses a client without a certificate, TLS $version" \
+            refused "alert" "${curl[@]}" --http1.1 "https://localhost:$q/root.pem"
+    done
+    stop_all
+}
+
+# As `resumes`, for a server that names the state in a header.
+apache_resumes() { # PORT FLAGS...
+    local p=$1 turn
+    shift
+    for turn in out in; do
+        (printf 'HEAD /root.pem HTTP/1.0\r\n\r\n'; sleep 0.5) | timeout 20 openssl s_client "$@" \
+            -connect "127.0.0.1:$p" -quiet -ign_eof "-sess_$turn" "$work/session" >"$work/$turn" 2>&1
+    done
+    cat "$work/in"
+    grep -q 'X-State: TLSv1.[23] Resumed' "$work/in"
+}
+
+try_stunnel() {
+    is_wanted stunnel stunnel4 || return 0
+    local p q plain version
+    for version in 1.2 1.3; do
+        p=$(port) q=$(port) plain=$(port)
+        cat >"$work/stunnel.conf" <<END
+foreground = yes
+pid =
+debug = warning
+sslVersion = TLSv$version
+[server]
+accept = 127.0.0.1:$q
+connect = 127.0.0.1:$plain
+cert = $work/server.pem
+key = $work/server.key
+CAfile = $work/root.pem
+verifyChain = yes
+[client]
+client = yes
+accept = 127.0.0.1:$p
+connect = 127.0.0.1:$q
+cert = $work/client.pem
+key = $work/client.key
+CAfile = $work/root.pem
+verifyChain = yes
+checkHost = localhost
+END
+        (cd "$work" && exec /usr/bin/python3 -m http.server --bind 127.0.0.1 "$plain" >"$work/plain.log" 2>&1) &
+        started+=($!)
+        start stunnel4 "$work/stunnel.conf"
+        wait_for "$plain"
+        wait_for "$q"
+        wait_for "$p"
+        action stunnel "a page through both sides with certificates, TLS $version" \
+            same_as "$work/big" curl -sS "http://127.0.0.1:$p/big"
+        action stunnel "a second page, TLS $version" same_as "$work/big" curl -sS "http://127.0.0.1:$p/big"
+        action stunnel "refuses an unknown client certificate, TLS $version" stunnel_refuses "$q"
+        stop_all
+    done
+}
+
+stunnel_refuses() { # PORT
+    curl -sS --cacert "$work/root.pem" --cert "$work/other.pem" --key "$work/other.key" "https://localhost:$1/" \
+        >"$work/stunnel" 2>&1 || true
+    cat "$work/stunnel"
+    grep -qi alert "$work/stunnel"
+}
+
+try_mosquitto() {
+    is_wanted mosquitto /usr/sbin/mosquitto || return 0
+    is_wanted mosquitto mosquitto_pub || return 0
+    local p version
+    p=$(port)
+    cat >"$work/mosquitto.conf" <<END
+listener $p 127.0.0.1
+allow_anonymous true
+persistence false
+cafile $work/root.pem
+certfile $work/server.pem
+keyfile $work/server.key
+require_certificate true
+use_identity_as_username true
+END
+    start /usr/sbin/mosquitto -c "$work/mosquitto.conf"
+    wait_for "$p"
+    for version in 1.2 1.3; do
+        local flags=(-h localhost -p "$p" --tls-version "tlsv$version" -t topic)
+        local own=(--cert "$work/client.pem" --key "$work/client.key")
+        action mosquitto "a retained message with client certificates, TLS $version" \
+            mosquitto_message "version $version" "${flags[@]}" --cafile "$work/root.pem" "${own[@]}"
+        action mosquitto "refuses a client without a certificate, TLS $version" \
+            refused "error\|lost\|refused" on mosquitto_pub "${flags[@]}" --cafile "$work/root.pem" -m x
+        action mosquitto "the client refuses the certificate, TLS $version" \
+            refused "certificate verify failed\|TLS error" \
+            on mosquitto_pub "${flags[@]}" --cafile "$work/other.pem" "${own[@]}" -m x
+    done
+    stop_all
+}
+
+mosquitto_message() { # MESSAGE FLAGS...
+    local message=$1
+    shift
+    on mosquitto_pub "$@" -r -m "$message" && contains "^$message$" on mosquitto_sub "$@" -C 1 -W 5
+}
+
+try_node() {
+    is_wanted node node || return 0
+    # Other builds have an OpenSSL of their own.
+    if ! ldd "$(command -v node)" | grep -q 'libnode\|libssl\.so\.3'; then
+        printf '%-12s %-58s absent\n' node "this node has an OpenSSL of its own"
+        return 0
+    fi
+    local version
+    cat >"$work/test.js" <<'END'
+const fs = require("fs"), tls = require("tls");
+const [folder, version] = process.argv.slice(2), read = name => fs.readFileSync(folder + "/" + name);
+const ca = read("root.pem"), only = { minVersion: version, maxVersion: version };
+const server = tls.createServer({ ...only, ca, cert: read("server.pem"), key: read("server.key"), requestCert: true },
+    socket => socket.write(socket.getPeerCertificate().subject.CN, () => socket.pipe(socket)));
+let session;
+const connect = turn => {
+    const socket = tls.connect({ ...only, ca, port: server.address().port, host: "localhost", session,
+        cert: read("client.pem"), key: read("client.key") });
+    socket.on("session", value => { session = value; });
+    socket.once("data", data => {
+        if (data.toString() !== "client" || socket.isSessionReused() !== (turn > 0)) throw new Error("turn " + turn);
+        setTimeout(() => { socket.end(); turn ? (console.log("ok"), process.exit()) : connect(turn + 1); }, 100);
+    });
+};
+server.listen(0, () => connect(0));
+END
+    for version in TLSv1.2 TLSv1.3; do
+        action node "resumption with a client certificate, $version" \
+            contains "ok" on node "$work/test.js" "$work" "$version"
+    done
+}
+
 make_material
 printf '%-12s %-58s %s\n' program action result
-for program in curl nginx postgres redis memcached haproxy python; do
+for program in curl nginx postgres redis memcached haproxy python apache stunnel mosquitto node; do
     "try_$program"
 done
 exit "$failed"

@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # Runs test suites of other projects against libssl.so.3 and against OpenSSL's, and prints both results side by side.
 # The suites are checkouts that the user names; a suite without one is absent. Nothing of them is copied.
-# usage: tools/libssl-tests.sh FOLDER [--nginx-tests DIR] [--nginx BINARY] [--only PATTERN] [--skip-stock]
+# usage: tools/libssl-tests.sh FOLDER [--nginx-tests DIR] [--nginx BINARY] [--haproxy DIR --vtest BINARY]
+#            [--python DIR] [--postgres DIR] [--redis DIR] [--memcached DIR] [--net-ssleay DIR]
+#            [--only PATTERN] [--skip-stock]
 #
-# FOLDER has libssl.so.3. DIR is a checkout of nginx/nginx-tests, which needs perl with IO::Socket::SSL. BINARY is an
-# nginx with the modules for TLS (http, mail, stream) built in; without it, the system's is used.
-# For each file: how many tests passed, failed and were skipped, and the marks of a file that did not finish.
+# FOLDER has libssl.so.3. Each DIR has the sources of the suite: a checkout of nginx/nginx-tests, which needs perl with
+# IO::Socket::SSL, and the source packages of the programs that the system has. BINARY is an nginx with the modules for
+# TLS (http, mail, stream) built in; without it, the system's is used. Redis needs tcl-tls, PostgreSQL libipc-run-perl
+# and postgresql-server-dev. For each file of nginx-tests: how many tests passed, failed and were skipped, and the marks
+# of a file that did not finish. For the others: the differences between both libraries, and how many were ok.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,12 +17,20 @@ library=$(realpath "$1")
 shift
 nginx_tests=
 nginx=$(command -v nginx || true)
+haproxy='' vtest='' python='' postgres='' redis='' memcached='' ssleay=''
 only=.
 stock=yes
 while [ $# -gt 0 ]; do
     case $1 in
         --nginx-tests) nginx_tests=$(realpath "$2"); shift 2 ;;
         --nginx) nginx=$(realpath "$2"); shift 2 ;;
+        --haproxy) haproxy=$(realpath "$2"); shift 2 ;;
+        --vtest) vtest=$(realpath "$2"); shift 2 ;;
+        --python) python=$(realpath "$2"); shift 2 ;;
+        --postgres) postgres=$(realpath "$2"); shift 2 ;;
+        --redis) redis=$(realpath "$2"); shift 2 ;;
+        --memcached) memcached=$(realpath "$2"); shift 2 ;;
+        --net-ssleay) ssleay=$(realpath "$2"); shift 2 ;;
         --only) only=$2; shift 2 ;;
         --skip-stock) stock=; shift ;;
         *) echo "unknown option: $1" >&2; exit 2 ;;
@@ -26,6 +38,8 @@ while [ $# -gt 0 ]; do
 done
 results=$(realpath -m "${CARGO_TARGET_DIR:-target}")/libssl-tests
 mkdir -p "$results"
+# shellcheck source=tools/libssl-suites.sh
+. tools/libssl-suites.sh
 
 # Runs one file of nginx-tests. Its output is kept in the folder of the results.
 one_file() { # BINARY OUTPUT FILE
@@ -90,8 +104,23 @@ nginx_suite() {
     echo "tests passed: stock $stock_tests, tercel $tercel_tests; $as_stock of $count files finish as with stock"
 }
 
+# Runs a suite if its sources are named.
+suite() { # NAME FUNCTION SOURCES
+    if [ -n "$3" ]; then "$2" "$3"; else echo "absent: $1"; fi
+}
+
 if [ -n "$nginx_tests" ] && [ -n "$nginx" ]; then
     nginx_suite
 else
     echo "absent: nginx-tests"
 fi
+if [ -n "$haproxy" ] && [ -n "$vtest" ]; then
+    haproxy_suite "$haproxy" "$vtest"
+else
+    echo "absent: haproxy"
+fi
+suite python python_suite "$python"
+suite postgres postgres_suite "$postgres"
+suite redis redis_suite "$redis"
+suite memcached memcached_suite "$memcached"
+suite Net::SSLeay ssleay_suite "$ssleay"
