@@ -458,11 +458,12 @@ END
     done
 }
 
+# In TLS 1.3 the client learns of the refusal after it has sent its request, so its error depends on the time.
 stunnel_refuses() { # PORT
-    curl -sS --cacert "$work/root.pem" --cert "$work/other.pem" --key "$work/other.key" "https://localhost:$1/" \
-        >"$work/stunnel" 2>&1 || true
-    cat "$work/stunnel"
-    grep -qi alert "$work/stunnel"
+    ! curl -sS --cacert "$work/root.pem" --cert "$work/other.pem" --key "$work/other.key" "https://localhost:$1/" \
+        >"$work/stunnel" 2>&1 && ! grep -q "Directory listing" "$work/stunnel" &&
+        curl -sS --cacert "$work/root.pem" --cert "$work/client.pem" --key "$work/client.key" \
+            "https://localhost:$1/" >"$work/stunnel"
 }
 
 try_mosquitto() {
