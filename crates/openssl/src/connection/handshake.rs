@@ -165,6 +165,7 @@ impl Ssl {
     fn next_step(&self) -> Result<Option<Next>, ()> {
         let mut received = self.received.take();
         let mut unsent = self.unsent.take();
+        let is_foreign = super::pump::is_foreign(&received) && !self.has_received_hello();
         // The handshake is taken out, because the program's ticket keys and cache may be asked.
         let (step, tapped) = match self.stage.replace(Stage::Stepping) {
             Stage::Handshake(mut handshake) => {
@@ -202,6 +203,10 @@ impl Ssl {
                 Ok(None)
             }
             Some(Err(error)) => {
+                // A peer that does not use TLS would take the alert for an answer.
+                if is_foreign {
+                    self.unsent.take();
+                }
                 self.failed(error);
                 Err(())
             }

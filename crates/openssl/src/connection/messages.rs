@@ -114,6 +114,15 @@ impl Ssl {
         }
     }
 
+    /// Whether the peer's hello was received.
+    pub(crate) fn has_received_hello(&self) -> bool {
+        let values = self.values.borrow();
+        values.as_ref().is_some_and(|values| match self.side.get() {
+            Some(Side::Server) => values.client_random().is_some(),
+            _ => values.server_random().is_some(),
+        })
+    }
+
     /// The negotiated version, or before that the highest that is enabled.
     fn version_of_messages(&self) -> c_int {
         let negotiated = self.values.borrow().as_ref().and_then(|values| values.version());

@@ -127,6 +127,11 @@ fn missing(received: &ReceiveBuffer) -> Option<usize> {
     (missing > 0).then_some(missing)
 }
 
+/// Whether the next record has not the version of a record, so that the peer may not use TLS.
+pub(super) fn is_foreign(received: &ReceiveBuffer) -> bool {
+    received.unread().first_chunk::<HEADER>().is_some_and(|header| header[1] != 3)
+}
+
 /// Whether the next record cannot be one of TLS. Tercel's record layer then reports the reason.
 fn is_malformed(received: &ReceiveBuffer) -> bool {
     received.unread().first_chunk::<HEADER>().is_some_and(|header| {

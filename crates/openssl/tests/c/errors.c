@@ -126,7 +126,22 @@ static void old_errors(void) {
     free_pair(&pair);
 }
 
+/* A client that does not use TLS gets no alert. */
+static void foreign_client(void) {
+    SSL_CTX *ctx = server_context(0);
+    SSL *ssl = SSL_new(ctx);
+    BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
+    CHECK(BIO_write(in, "PING\r\nPING\r\n", 12) == 12);
+    SSL_set_bio(ssl, in, out);
+    CHECK(SSL_accept(ssl) == -1);
+    CHECK(SSL_get_error(ssl, -1) == SSL_ERROR_SSL && BIO_pending(out) == 0);
+    ERR_clear_error();
+    SSL_free(ssl);
+    SSL_CTX_free(ctx);
+}
+
 void test_errors(void) {
+    foreign_client();
     old_errors();
     refused_certificate(TLS1_2_VERSION);
     refused_certificate(TLS1_3_VERSION);
