@@ -40,7 +40,7 @@ compare() { # TITLE SUITE
     done
     printf '\n%-44s %-24s %s\n' "$title" stock tercel
     awk -F '\t' '
-        FNR == NR { left[$1] = $2; if (!($1 in seen)) { seen[$1]; order[++count] = $1 }; next }
+        side == "stock" { left[$1] = $2; if (!($1 in seen)) { seen[$1]; order[++count] = $1 }; next }
         { right[$1] = $2; if (!($1 in seen)) { seen[$1]; order[++count] = $1 } }
         END {
             for (at = 1; at <= count; at++) {
@@ -53,7 +53,7 @@ compare() { # TITLE SUITE
                 if (one != other) printf "%-44s %-24s %s  <\n", name, one, other
             }
             printf "ok: stock %d, tercel %d, of %d; %d as with stock\n", good, ours, count, same
-        }' "$results/$suite-stock/rows" "$results/$suite-tercel/rows"
+        }' side=stock "$results/$suite-stock/rows" side=tercel "$results/$suite-tercel/rows"
 }
 
 # HAProxy: reg-tests/ssl of the sources of the system's version, by VTest.
@@ -131,7 +131,14 @@ redis_suite() { # SOURCES
         folder=$(fresh redis "$side")
         cp -a "$sources/tests" "$sources/utils" "$folder/"
         wrap "$side" "$folder/src" /usr/bin/redis-server /usr/bin/redis-cli /usr/bin/redis-benchmark
-        (cd "$folder" && bash utils/gen-test-certs.sh) >"$folder/certificates.log" 2>&1
+        # Certificates are made once, because parameters for Diffie-Hellman take minutes.
+        if [ ! -e "$results/redis-tls/done" ]; then
+            (cd "$folder" && bash utils/gen-test-certs.sh) >"$folder/certificates.log" 2>&1
+            cp -a "$folder/tests/tls" "$results/redis-tls"
+            touch "$results/redis-tls/done"
+        fi
+        rm -rf "$folder/tests/tls"
+        cp -a "$results/redis-tls" "$folder/tests/tls"
         for unit in unit/tls unit/auth unit/pubsub unit/limits unit/type/string unit/type/stream \
             integration/replication-2 integration/redis-benchmark; do
             (cd "$folder" && timeout 600 tclsh tests/test_helper.tcl --tls --clients 1 --single "$unit") \

@@ -1,4 +1,5 @@
-//! No tap, without the feature `message-tap`: an empty type, whose functions are compiled to nothing.
+//! No tap, without the feature `message-tap`: an empty type, whose functions are compiled to
+//! nothing.
 
 use tercel_wire::{AlertDescription, AlertLevel, ContentType};
 

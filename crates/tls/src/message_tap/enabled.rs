@@ -23,8 +23,8 @@ pub trait MessageTap: Send + Sync {
     ///
     /// For [`ContentType::HANDSHAKE`], `content` is one message with its header, however many
     /// records contain it; for [`ContentType::ALERT`], it is the level and the description; for
-    /// [`ContentType::CHANGE_CIPHER_SPEC`], one byte. Of a change_cipher_spec of TLS 1.3, only
-    /// a sent one is seen. Messages may contain secrets, such as a session's ticket.
+    /// [`ContentType::CHANGE_CIPHER_SPEC`], one byte. A change_cipher_spec that is received in
+    /// TLS 1.3 is not seen. Messages may contain secrets, such as a session's ticket.
     fn message(&self, direction: Direction, content_type: ContentType, content: &[u8]);
 }
 
