@@ -36,6 +36,9 @@ impl Ssl {
         }
         if matches!(*self.stage.borrow(), Stage::New) {
             if self.begin(side).is_none() {
+                // A program finds out in this way whether a version is enabled.
+                self.report_start();
+                self.report_exit(-1);
                 return -1;
             }
             if self.sees_messages() {

@@ -41,6 +41,26 @@ static void messages_of(int version, const char *messages, const char *numbers) 
     free_pair(&pair);
 }
 
+static int places;
+
+static void on_place(const SSL *ssl, int where, int value) {
+    (void)ssl;
+    (void)value;
+    places += where;
+}
+
+/* A program finds out by the states whether a version is enabled. */
+static void states_without_a_version(void) {
+    SSL_CTX *ctx = client_context(TLS1_1_VERSION);
+    SSL *ssl = SSL_new(ctx);
+    SSL_CTX_set_info_callback(ctx, on_place);
+    CHECK(SSL_set_fd(ssl, -1) == 1 && SSL_connect(ssl) == -1);
+    CHECK(places == SSL_CB_HANDSHAKE_START + SSL_CB_CONNECT_EXIT);
+    ERR_clear_error();
+    SSL_free(ssl);
+    SSL_CTX_free(ctx);
+}
+
 static void values_of(int version) {
     struct pair pair = new_pair(version, 1 << 14);
     unsigned char one[64], other[64];
@@ -74,6 +94,7 @@ void test_messages(void) {
                 "0 12 3 16 38 4 39 11 18 ");
     messages_of(TLS1_2_VERSION, ">22.1 <22.2 <22.11 <22.12 <22.14 >22.16 >20.1 >22.20 <22.4 <20.1 <22.20 ",
                 "0 12 3 4 6 8 14 16 18 9 10 11 ");
+    states_without_a_version();
     values_of(TLS1_3_VERSION);
     values_of(TLS1_2_VERSION);
 }
