@@ -35,19 +35,20 @@ pub(crate) fn select(text: &str) -> Option<Selected> {
     known.then_some(Selected { suites, security_level: list.level })
 }
 
-/// Evaluates a list of TLS 1.3 suites. `None` if a name is unknown. An empty list is allowed.
+/// Evaluates a list of TLS 1.3 suites. Unknown names are ignored; `None` if all are unknown. An
+/// empty list is allowed.
 pub(crate) fn select_tls13(text: &str) -> Option<Vec<CipherSuite>> {
-    let mut suites = Vec::new();
+    let (mut suites, mut known, mut unknown) = (Vec::new(), false, false);
     for name in text.split(':').map(str::trim).filter(|name| !name.is_empty()) {
         let cipher = suite::ALL.iter().find(|cipher| cipher.is_tls13() && is_name(cipher, name));
         match cipher {
             Some(cipher) if suites.contains(&cipher.code) => {}
             Some(cipher) => suites.push(cipher.code),
-            None if legacy::is_tls13(name) => {}
-            None => return None,
+            None if legacy::is_tls13(name) => known = true,
+            None => unknown = true,
         }
     }
-    Some(suites)
+    (!suites.is_empty() || known || !unknown).then_some(suites)
 }
 
 #[derive(Default)]
@@ -199,6 +200,8 @@ mod tests {
         let suites = select_tls13("TLS_AES_128_GCM_SHA256:TLS_AES_128_CCM_SHA256").unwrap();
         assert_eq!(suites, [CipherSuite::TLS_AES_128_GCM_SHA256]);
         assert_eq!(select_tls13(""), Some(Vec::new()));
+        let suites = select_tls13("nonsense:TLS_AES_128_GCM_SHA256").unwrap();
+        assert_eq!(suites, [CipherSuite::TLS_AES_128_GCM_SHA256]);
         assert_eq!(select_tls13("ECDHE-RSA-AES128-GCM-SHA256"), None);
     }
 }

@@ -18,6 +18,8 @@ functions! {
         let id = session.fields().id.clone();
         context.tickets.store().remove(&id);
         context.remove_from_program(&session);
+        // It is not resumed any more, by any of its owners.
+        session.fields().core = zeroize::Zeroizing::default();
         OK
     }
     /// Removes the sessions that have expired at this time: all of them for 0, and for a time after

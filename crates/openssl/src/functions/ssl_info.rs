@@ -24,8 +24,9 @@ functions! {
     fn SSL_version(ssl: &Ssl;) -> c_int = 0 => {
         ssl.version()
     }
+    /// The version field of the ClientHello, which is that of TLS 1.2 in TLS 1.3, too.
     fn SSL_client_version(ssl: &Ssl;) -> c_int = 0 => {
-        ssl.version()
+        ssl.version().min(crate::method::TLS1_2)
     }
     fn SSL_get_version(ssl: &Ssl;) -> *const c_char = c"unknown".as_ptr() => {
         super::ssl_ctrl::version_text(ssl.version()).as_ptr()
