@@ -32,7 +32,8 @@ pub enum Error {
     /// The peer closed the connection before the handshake was complete.
     ClosedInHandshake,
     /// Client: the server rejected Encrypted ClientHello, and has authenticated itself under the
-    /// public name. No application data was sent.
+    /// public name. No application data was sent, except early data, which only the server of the
+    /// offered session can decrypt, and which this server has not accepted.
     /// `Handshake::ech_retry_configs` returns the configurations for one further attempt on a new
     /// connection. RFC 9849 6.1.6
     EchRejected,

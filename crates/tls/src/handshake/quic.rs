@@ -92,6 +92,10 @@ pub enum Next {
     HandshakeKeys(Box<Keys>),
     /// The keys of 1-RTT packets, and those of later key phases. On a server, 1-RTT packets of the
     /// client must not be processed before [`Self::Connected`]. RFC 9001 5.7
+    ///
+    /// A client must not send application data before [`Self::Connected`] either, nor repeat early
+    /// data: the handshake still ends with [`Error::EchRejected`] if the server rejected Encrypted
+    /// ClientHello, and the peer is then only the server of the public name. RFC 9849 6.1.6
     ApplicationKeys(Box<Keys>, KeyUpdates),
     /// Answer the question with [`Handshake::answer`].
     Answer(Question),

@@ -94,7 +94,7 @@ fn continue_in_version(
         // A client that offered early data has to refuse TLS 1.2. RFC 9846 E.3
         _ if offer.early_data => Err(PeerError::WrongVersionForEarlyData.into()),
         _ => {
-            offer.reject_ech();
+            offer.reject_ech()?;
             tls12::client::handshake(flow, config, offer, &hello, message.bytes())
         }
     }

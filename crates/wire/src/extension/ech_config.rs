@@ -86,10 +86,10 @@ impl<'a> EchConfigContents<'a> {
     }
 
     /// The public name, if it is a valid one: labels of letters, digits and hyphens, of at most 63
-    /// bytes, which cannot be taken for an IPv4 address. RFC 9849 6.1.7
+    /// bytes and of 253 in all, which cannot be taken for an IPv4 address. RFC 9849 6.1.7
     #[must_use]
     pub fn valid_public_name(&self) -> Option<&'a str> {
-        let name = core::str::from_utf8(self.public_name).ok()?;
+        let name = core::str::from_utf8(self.public_name).ok().filter(|name| name.len() <= 253)?;
         name.split('.').all(is_ldh_label).then_some(())?;
         let last = name.rsplit('.').next()?;
         (!is_number(last)).then_some(name)
@@ -231,6 +231,7 @@ mod tests {
             found.is_some()
         };
         let longest = [b'a'; 63];
+        let labels = [&longest[..]; 4].join(&b'.');
         for name in [
             &b"cover.example"[..],
             b"A-1.b",
@@ -241,6 +242,7 @@ mod tests {
             b"123.456.x0",
             b"example.0xg",
             &longest,
+            &labels[..253],
         ] {
             assert!(valid(name), "{name:?}");
         }
@@ -262,6 +264,8 @@ mod tests {
             b"example.0X7f",
             b"127",
             &[b'a'; 64],
+            &labels[..254],
+            &labels[..],
         ] {
             assert!(!valid(name), "{name:?}");
         }

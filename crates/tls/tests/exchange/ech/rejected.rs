@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tercel::certificates::{PeerIdentity, VerifyPeer};
-use tercel::ech::{ConfigList, Key, Offer};
+use tercel::ech::{ConfigList, Key, Offer, Retry};
 use tercel::error::PeerError;
 use tercel::pki::{Refusal, RefusalReason};
 use tercel::pki_types::UnixTime;
@@ -13,6 +13,7 @@ use tercel::wire::{AlertDescription, NamedGroup, ProtocolVersion};
 use tercel::{ClientConfig, Ech, Error, Handshake, Next, Policy, ReceiveBuffer, ServerConfig};
 
 use super::{PUBLIC, SECRET, contains, offer, server, without_keys};
+use crate::early_data::guard;
 use crate::fixtures::{Kind, client, credential_for, roots};
 use crate::pair::Pair;
 
@@ -27,14 +28,29 @@ struct Rejected {
 /// Connects with a configuration whose key the server does not have.
 fn reject(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Rejected {
     let other = Key::generate(PUBLIC, 64).unwrap().config();
+    reject_with(client, server, &other).0
+}
+
+/// Connects with these configurations, of which the server has no key. Sends early data whenever
+/// that is possible, and also returns how often.
+fn reject_with(
+    client: &Arc<ClientConfig>,
+    server: &Arc<ServerConfig>,
+    configs: &ConfigList,
+) -> (Rejected, usize) {
     let mut ours =
-        Handshake::client(Arc::clone(client), SECRET.try_into().unwrap()).with_ech(offer(&other));
+        Handshake::client(Arc::clone(client), SECRET.try_into().unwrap()).with_ech(offer(configs));
     let mut theirs = Handshake::server(Arc::clone(server));
+    let mut early = 0;
     let (mut to_client, mut to_server) = (ReceiveBuffer::new(), ReceiveBuffer::new());
     let (mut sent, mut of_server) = (Vec::new(), None);
     let error = loop {
         let mut out = Vec::new();
         let step = ours.advance(&mut to_client, &mut out);
+        if let Some(sender) = ours.early_sender() {
+            sender.seal_to(b"early", &mut out).unwrap();
+            early += 1;
+        }
         sent.extend_from_slice(&out);
         to_server.extend(&out);
         let mut answer = Vec::new();
@@ -57,7 +73,8 @@ fn reject(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Rejected {
         }
     };
     let server = of_server.and_then(Result::err);
-    Rejected { error, retry_configs: ours.ech_retry_configs().cloned(), server, sent }
+    let retry_configs = ours.ech_retry_configs().cloned();
+    (Rejected { error, retry_configs, server, sent }, early)
 }
 
 fn with_key() -> (ServerConfigBuilder, ConfigList) {
@@ -134,6 +151,39 @@ fn the_public_name_is_verified() {
         );
         // Without authentication, there are no configurations.
         assert_eq!(rejected.retry_configs, None);
+    }
+}
+
+/// RFC 9849 6.1.6, 6.1.7
+#[test]
+fn neither_a_session_nor_early_data_replaces_the_public_name() {
+    for group in [NamedGroup::X25519MLKEM768, NamedGroup::SECP384R1] {
+        for names in [&[SECRET, PUBLIC][..], &[SECRET]] {
+            let old = Key::generate(PUBLIC, 64).unwrap();
+            let (old_configs, keys) = (old.config(), super::keys(vec![old]));
+            let mut builder = ServerConfig::builder().ech(Arc::clone(&keys)).groups(&[group]);
+            for name in names {
+                builder = builder.credential(credential_for(Kind::P256, &[name]));
+            }
+            let server = builder.early_data(1000, guard()).build().unwrap();
+            let client = client().early_data(true).build().unwrap();
+            super::pair(&client, &server, &old_configs).connect().unwrap().talk();
+            let current = Key::generate(PUBLIC, 64).unwrap();
+            let configs = current.config();
+            keys.replace(vec![(current, Retry::Send)]).unwrap();
+
+            // The server, which could resume the session, would deliver the early data.
+            let (rejected, early) = reject_with(&client, &server, &old_configs);
+            assert_eq!(early, 1);
+            assert!(!contains(&rejected.sent, SECRET.as_bytes()));
+            if names.contains(&PUBLIC) {
+                assert_eq!(rejected.error, Error::EchRejected);
+                assert_eq!(rejected.retry_configs, Some(configs));
+            } else {
+                assert_eq!(rejected.error, Error::Refused(RefusalReason::NameMismatch));
+                assert_eq!(rejected.retry_configs, None);
+            }
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use tercel_wire::ServerHello;
 
 use super::Offer;
 use crate::error::Error;
+#[cfg(feature = "ech")]
+use crate::error::InternalError;
 use crate::handshake::ech::client::Settled;
 use crate::handshake::transcript::Transcript;
 use crate::keys::suite;
@@ -22,8 +24,7 @@ impl Offer {
             Some(Transcript::after_retry(suite.hash, own))
         };
         let settled = ech.settle_by_retry(message, retry, random, transcript)?;
-        self.continue_with(settled);
-        Ok(())
+        self.continue_with(settled)
     }
 
     /// Decides by a ServerHello. `before` is the transcript before it, if there was a
@@ -44,19 +45,20 @@ impl Offer {
             }
         };
         let settled = ech.settle(message, random, transcript)?;
-        self.continue_with(settled);
-        Ok(())
+        self.continue_with(settled)
     }
 
     /// Continues with the outer ClientHello, if there is one.
-    pub(crate) fn reject_ech(&mut self) {
+    pub(crate) fn reject_ech(&mut self) -> Result<(), Error> {
         let settled = self.ech.reject();
-        self.continue_with(settled);
+        self.continue_with(settled)
     }
 
     /// The outer ClientHello offers neither a session nor a pre-shared key, and its server
-    /// authenticates itself under the public name. RFC 9849 6.1.6, 6.1.7
-    fn continue_with(&mut self, settled: Settled) {
+    /// authenticates itself under the public name, never under the application's. RFC 9849 6.1.6,
+    /// 6.1.7
+    #[cfg_attr(not(feature = "ech"), allow(clippy::unnecessary_wraps))]
+    fn continue_with(&mut self, settled: Settled) -> Result<(), Error> {
         match settled {
             Settled::Unchanged => {}
             #[cfg(feature = "ech")]
@@ -66,10 +68,11 @@ impl Offer {
                 self.transcript = None;
                 self.session = None;
                 self.pre_shared_keys = Vec::new();
-                if let Ok(name) = outer.public_name.try_into() {
-                    self.store_key.server_name = name;
-                }
+                // The name was checked when the configuration was selected.
+                let name = outer.public_name.try_into().map_err(|_| InternalError::Internal)?;
+                self.store_key.server_name = name;
             }
         }
+        Ok(())
     }
 }
