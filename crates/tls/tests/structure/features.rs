@@ -21,7 +21,7 @@ const FORWARDING: [(&str, &str, &[&str]); 5] = [
 const OVER_TCP: [&str; 2] = ["message-tap", "quic"];
 
 /// The public features that `tercel-native-tls` enables or cannot use.
-const OF_NATIVE_TLS: [&str; 8] = [
+const OF_NATIVE_TLS: [&str; 9] = [
     "aes-gcm-kernel",
     "chacha20-poly1305-kernel",
     "ech",
