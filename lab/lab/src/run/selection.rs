@@ -55,6 +55,6 @@ mod tests {
         assert!(select(&["write-16".to_owned()], published, false).is_err());
         assert_eq!(select(&["full".to_owned()], published, false).unwrap().len(), 8);
         let quick = select(&[], Accounting::Neutral, true).unwrap();
-        assert!(quick.len() < 15 && quick.iter().all(|row| row.quick));
+        assert!(quick.len() < 20 && quick.iter().all(|row| row.quick));
     }
 }
