@@ -109,13 +109,7 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
             Err(error) => {
                 // The error is reported whether or not the alert could be sent.
                 let _ = send(&mut transport, &mut outgoing).await;
-                #[cfg(feature = "ech")]
-                if let Some(configs) = handshake.ech_retry_configs() {
-                    let retry_configs = configs.clone();
-                    return Err(HandshakeError::EchRejected { retry_configs }.into());
-                }
-                let refusal = handshake.refusal().cloned().map(Box::new);
-                return Err(HandshakeError::Protocol { error, refusal }.into());
+                return Err(failure(&handshake, error).into());
             }
         };
         match next {
@@ -170,6 +164,16 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
             _ => return Err(HandshakeError::Unanswered("a step of an unknown kind").into()),
         }
     }
+}
+
+/// The error of a failed handshake, with what is known of the reason.
+fn failure(handshake: &Handshake, error: tercel::Error) -> HandshakeError {
+    #[cfg(feature = "ech")]
+    if let Some(configs) = handshake.ech_retry_configs() {
+        return HandshakeError::EchRejected { retry_configs: configs.clone() };
+    }
+    let refusal = handshake.refusal().cloned().map(Box::new);
+    HandshakeError::Protocol { error, refusal }
 }
 
 /// Turns a complete handshake into a stream, and sends the bytes that are still unsent.

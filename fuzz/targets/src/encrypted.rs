@@ -27,7 +27,7 @@ fn config_list(bytes: &[u8]) -> bool {
         let mut out = Vec::new();
         contents.encode(&mut Writer::new(&mut out));
         assert!(list.iter().any(|config| config.encoded == out));
-        assert!(contents.valid_public_name().is_none_or(|name| name.is_ascii()));
+        assert!(contents.valid_public_name().is_none_or(str::is_ascii));
         assert!(!contents.has_mandatory_extension() || !contents.extensions.is_empty());
     }
     tercel::ech::ConfigList::parse(bytes).is_ok_and(|list| list.as_bytes() == bytes)

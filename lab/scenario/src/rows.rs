@@ -290,8 +290,8 @@ fn memory(rows: &mut Vec<Row>) {
 /// The length of packets over QUIC: the smallest that every path has to carry. RFC 9000 14
 pub const PACKET: usize = 1200;
 
-/// Bytes of a packet before its frames: the first byte, a connection ID of eight bytes, and a packet
-/// number of two.
+/// Bytes of a packet before its frames: the first byte, a connection ID of eight bytes, and a
+/// packet number of two.
 pub const PACKET_HEADER: usize = 11;
 
 /// Bytes of a packet after its frames: the tag.
