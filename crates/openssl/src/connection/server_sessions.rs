@@ -17,12 +17,15 @@ use super::Ssl;
 use super::tap;
 use crate::errors;
 use crate::objects::ticket_cipher::TicketCipher;
-use crate::session::Session;
+use crate::session::{self, Session};
 use crate::settings::callbacks::TicketKey;
 use crate::tickets;
 
 const NO_INTERNAL_LOOKUP: u32 = 0x100;
 const NO_INTERNAL_STORE: u32 = 0x200;
+
+/// The length of the longest name of a session (`SSL_MAX_SSL_SESSION_ID_LENGTH`).
+const LONGEST_ID: usize = 32;
 
 /// The cache of a context, and the program's functions for sessions.
 pub(crate) struct Cache(pub(crate) Arc<dyn ServerSessionStore>);
@@ -33,11 +36,44 @@ impl Cache {
         tap::with_current(mode).unwrap_or(0) & bit != 0
     }
 
+    /// Whether a session that is resumed once may be resumed now. The names of sessions that a
+    /// program may also have are remembered, because two threads can find one there, and because
+    /// the program may not remove it.
+    fn is_first_use(id: &[u8], now: UnixTime) -> bool {
+        tap::with_current(|ssl| {
+            let context = &ssl.session_context;
+            let callbacks = context.settings().callbacks;
+            callbacks.get_session.is_none() || context.used.add(id, now)
+        })
+        .unwrap_or(false)
+    }
+
+    /// Lets the program remove its copy of a session that was taken from the cache of the context.
+    fn remove_copy(id: &[u8]) {
+        tap::with_current(|ssl| {
+            let context = &ssl.session_context;
+            if context.settings().callbacks.remove_session.is_some() {
+                let id = id.to_vec();
+                let session = Session::new(session::Fields { id, ..session::Fields::default() });
+                ssl.outside(|| context.remove_from_program(&session));
+            }
+        });
+    }
+
     /// Asks the program for a session. `once`: the program removes it, so that no other connection
     /// resumes it.
     fn ask(id: &[u8], once: bool) -> Option<Zeroizing<Vec<u8>>> {
+        // A program expects no longer name, and a ticket that is not a name can be longer.
+        if !(1..=LONGEST_ID).contains(&id.len()) {
+            return None;
+        }
         let core = tap::with_current(|ssl| {
-            let function = ssl.session_context.settings().callbacks.get_session?;
+            let callbacks = ssl.session_context.settings().callbacks;
+            let function = callbacks.get_session?;
+            // Another process could resume a session that the program does not remove.
+            if once && callbacks.remove_session.is_none() && ssl.settings().max_early_data > 0 {
+                return None;
+            }
             let mut copy: c_int = 1;
             let length = c_int::try_from(id.len()).ok()?;
             let ask = || {
@@ -71,8 +107,15 @@ impl ServerSessionStore for Cache {
     }
 
     fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        if !Self::is_first_use(id, now) {
+            return None;
+        }
         let known = if Self::has_mode(NO_INTERNAL_LOOKUP) { None } else { self.0.take(id, now) };
-        known.or_else(|| Self::ask(id, true).map(|core| core.to_vec()))
+        if known.is_some() {
+            Self::remove_copy(id);
+            return known;
+        }
+        Self::ask(id, true).map(|core| core.to_vec())
     }
 
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod counters;
 pub(crate) mod files;
+pub(crate) mod used;
 
 use core::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -29,6 +30,8 @@ pub(crate) struct Context {
     pub(crate) ciphers: LentCiphers,
     pub(crate) names: LentNames,
     pub(crate) tickets: ContextTickets,
+    /// Names of sessions that were resumed and that the program may also have.
+    pub(crate) used: used::Used,
     /// Configurations of connections whose settings differ from the context's.
     pub(crate) configurations: Configurations,
     /// The mode and size of the session cache (`SSL_CTX_set_session_cache_mode`).
@@ -50,6 +53,7 @@ impl Context {
             ciphers: LentCiphers::default(),
             names: LentNames::default(),
             tickets: ContextTickets::new()?,
+            used: used::Used::default(),
             configurations: Configurations::default(),
             cache_mode: SESS_CACHE_SERVER.into(),
             cache_size: DEFAULT_CACHE_SIZE.into(),

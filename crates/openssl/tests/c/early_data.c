@@ -133,7 +133,79 @@ static void unread(void) {
     ERR_clear_error();
 }
 
+/* A program's cache with the session that was made last. */
+static SSL_SESSION *kept;
+static int removed;
+
+static int keep_session(SSL *ssl, SSL_SESSION *session) {
+    (void)ssl;
+    SSL_SESSION_free(kept);
+    kept = session;
+    return 1;
+}
+
+static SSL_SESSION *find_kept(SSL *ssl, const unsigned char *id, int length, int *copy) {
+    unsigned int own = 0;
+    (void)ssl;
+    /* No name is longer, whatever a client sends as its ticket. */
+    CHECK(length > 0 && length <= SSL_MAX_SSL_SESSION_ID_LENGTH);
+    *copy = 1;
+    if (kept == NULL)
+        return NULL;
+    const unsigned char *name = SSL_SESSION_get_id(kept, &own);
+    return own == (unsigned int)length && memcmp(name, id, own) == 0 ? kept : NULL;
+}
+
+static void remove_kept(SSL_CTX *ctx, SSL_SESSION *session) {
+    unsigned int length = 0;
+    (void)ctx;
+    CHECK(SSL_SESSION_get_id(session, &length) != NULL && length == SSL_MAX_SSL_SESSION_ID_LENGTH);
+    removed++;
+}
+
+/* A session in two caches is resumed once, also if the program does not remove it. */
+static void two_caches(int mode, int removes) {
+    SSL_CTX *server_ctx = server_context(TLS1_3_VERSION), *client_ctx = client_context(TLS1_3_VERSION);
+    int is_only_theirs = mode & SSL_SESS_CACHE_NO_INTERNAL;
+    CHECK(SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4) == 1);
+    CHECK(SSL_CTX_set_max_early_data(server_ctx, 10) == 1 && SSL_CTX_set_num_tickets(server_ctx, 1) == 1);
+    SSL_CTX_set_session_cache_mode(server_ctx, SSL_SESS_CACHE_SERVER | mode);
+    SSL_CTX_sess_set_new_cb(server_ctx, keep_session);
+    SSL_CTX_sess_set_get_cb(server_ctx, find_kept);
+    if (removes)
+        SSL_CTX_sess_set_remove_cb(server_ctx, remove_kept);
+    SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
+    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
+    removed = 0;
+    visit(client_ctx, server_ctx, NULL, 1);
+    CHECK(newest != NULL && kept != NULL);
+    SSL_SESSION *used = newest, *first = kept;
+    SSL_SESSION_up_ref(used);
+    SSL_SESSION_up_ref(first);
+    struct visit once = visit(client_ctx, server_ctx, used, 1);
+    int found = removes || !is_only_theirs;
+    CHECK(once.resumed == found && once.received == (found ? 10 : 0));
+    CHECK(removed == removes);
+    /* The program has it still. */
+    SSL_SESSION_free(kept);
+    kept = first;
+    for (int i = 0; i < 2; i++) {
+        struct visit replay = visit(client_ctx, server_ctx, used, 1);
+        CHECK(replay.status == SSL_EARLY_DATA_REJECTED && replay.received == 0 && !replay.resumed);
+    }
+    SSL_SESSION_free(used);
+    SSL_SESSION_free(newest);
+    SSL_SESSION_free(kept);
+    newest = kept = NULL;
+    SSL_CTX_free(server_ctx);
+    SSL_CTX_free(client_ctx);
+}
+
 void test_early_data(void) {
+    for (int removes = 0; removes < 2; removes++) {
+        two_caches(0, removes);
+        two_caches(SSL_SESS_CACHE_NO_INTERNAL, removes);
+    }
     early_data(0);
     early_data(SSL_OP_NO_ANTI_REPLAY);
     unread();
