@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tercel::error::Error;
 use tercel::pki_types::ServerName;
 use tercel::wire::ProtocolVersion;
-use tercel::{Connection, Handshake, Next};
+use tercel::{Connection, ConnectionInfo, Handshake, Next};
 
 use super::Ssl;
 use super::early_data::{self, Call};
@@ -15,9 +15,10 @@ use super::state::{Side, Stage, Want};
 use super::steps::Unanswered;
 use super::writing::Transfer;
 use crate::errors::{self, reasons};
+use crate::objects::certificate::Certificate;
 use crate::session::{Session, parse_chain};
 use crate::settings::options::{RECEIVED_SHUTDOWN, SENT_SHUTDOWN};
-use crate::sys::x509::V_ERR_UNSPECIFIED;
+use crate::sys::x509::{V_ERR_UNSPECIFIED, V_OK};
 
 /// The name of a server whose name is unknown. Addresses are never sent.
 const UNNAMED: &str = "0.0.0.0";
@@ -237,9 +238,7 @@ impl Ssl {
             Some(Side::Server) => counters.accept_good.count(),
             _ => counters.connect_good.count(),
         }
-        if self.peer_chain.borrow().is_empty() {
-            self.peer_chain.replace(parse_chain(info.peer_chain()).unwrap_or_default());
-        }
+        self.take_peer(info);
         if self.status_response.borrow().is_none() {
             self.status_response.replace(info.ocsp_response.clone());
         }
@@ -278,6 +277,23 @@ impl Ssl {
         self.stage.replace(Stage::Connected(connection));
         self.report_done();
         self.deliver_made(&made_with);
+    }
+
+    /// Takes the peer's certificates of the connection. Those of a session that was refused after
+    /// its verification are removed.
+    fn take_peer(&self, info: &ConnectionInfo) {
+        let verified = self.peer_chain.borrow().first().and_then(Certificate::to_der);
+        if verified.as_deref() == info.peer_chain().first().map(AsRef::as_ref) {
+            return;
+        }
+        self.peer_chain.replace(parse_chain(info.peer_chain()).unwrap_or_default());
+        self.verified_chain.take();
+        self.lent.peer_chain.take();
+        self.lent.verified_chain.take();
+        // A client without a certificate has the result that OpenSSL reports for it.
+        if self.side.get() == Some(Side::Server) && !info.resumed {
+            self.verify_result.set(V_OK);
+        }
     }
 
     /// Sends close_notify, then reads that of the peer. 1 when both are done, 0 after the first.

@@ -98,6 +98,46 @@ static void untrusted_client(int version) {
     ERR_clear_error();
 }
 
+static int refuses;
+
+static int accept_or_refuse(int ok, X509_STORE_CTX *store) {
+    (void)ok, (void)store;
+    return !refuses;
+}
+
+/* A session whose client is not trusted any more is not resumed, and leaves nothing in the handshake after it. */
+static void refused_session(int version) {
+    SSL_CTX *server_ctx = server_context(version), *client_ctx = client_context(version);
+    SSL_CTX *other_ctx = client_context(version);
+    char text[4];
+    SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4);
+    SSL_CTX_set_verify(server_ctx, SSL_VERIFY_PEER, accept_or_refuse);
+    CHECK(SSL_CTX_use_certificate_chain_file(client_ctx, material("client.pem")) == 1);
+    CHECK(SSL_CTX_use_PrivateKey_file(client_ctx, material("client.key"), SSL_FILETYPE_PEM) == 1);
+    SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
+    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
+    newest = NULL;
+    for (refuses = 0; refuses < 2; refuses++) {
+        SSL_CTX_up_ref(server_ctx);
+        struct pair pair = pair_of(refuses ? other_ctx : client_ctx, server_ctx, 1 << 14);
+        if (newest != NULL)
+            CHECK(SSL_set_session(pair.client, newest) == 1);
+        CHECK(shake(&pair));
+        CHECK(SSL_session_reused(pair.server) == 0);
+        CHECK((SSL_get0_peer_certificate(pair.server) != NULL) == !refuses);
+        CHECK((SSL_get0_verified_chain(pair.server) != NULL) == !refuses);
+        if (refuses)
+            CHECK(SSL_get_verify_result(pair.server) == X509_V_OK);
+        CHECK(SSL_write(pair.server, "data", 4) == 4);
+        read_exactly(pair.client, text, 4);
+        free_pair(&pair);
+    }
+    SSL_SESSION_free(newest);
+    newest = NULL;
+    SSL_CTX_free(server_ctx);
+    ERR_clear_error();
+}
+
 static int index_of_freed, freed;
 
 static void on_free(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl, void *argp) {
@@ -117,6 +157,8 @@ static void use_while_freeing(void) {
 }
 
 void test_sessions(void) {
+    refused_session(TLS1_2_VERSION);
+    refused_session(TLS1_3_VERSION);
     untrusted_client(TLS1_2_VERSION);
     untrusted_client(TLS1_3_VERSION);
     use_while_freeing();
