@@ -74,11 +74,17 @@ impl Context {
     /// Changes the settings. No function of the program is called meanwhile.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Settings) -> T) -> T {
         let mut settings = self.settings.write().unwrap_or_else(PoisonError::into_inner);
+        // What the change removes, such as a certificate, is freed after the lock is released,
+        // because that can call a function of the program, which may use the context.
+        let old = Arc::clone(&settings);
         // Configurations that were made from the old settings are discarded.
-        let settings = Arc::make_mut(&mut settings);
-        settings.compiled = crate::settings::Compiled::default();
+        let changed = Arc::make_mut(&mut settings);
+        changed.compiled = crate::settings::Compiled::default();
         self.configurations.clear();
-        change(settings)
+        let result = change(changed);
+        drop(settings);
+        drop(old);
+        result
     }
 
     /// Calls the program's function that removes a session from its cache.
@@ -94,7 +100,11 @@ impl Context {
     }
 
     pub(crate) fn set_store(&self, store: Store) {
-        *self.store.lock().unwrap_or_else(PoisonError::into_inner) = store;
+        let mut slot = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = core::mem::replace(&mut *slot, store);
+        // As in `change`.
+        drop(slot);
+        drop(old);
     }
 }
 

@@ -156,7 +156,37 @@ static void use_while_freeing(void) {
     ERR_clear_error();
 }
 
+static SSL_CTX *changing;
+
+static void on_free_certificate(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index, long argl, void *argp) {
+    (void)parent, (void)data, (void)index, (void)argl, (void)argp;
+    if (pointer != NULL) {
+        SSL_CTX_set_options(changing, SSL_OP_NO_TICKET);
+        CHECK(SSL_CTX_get_cert_store(changing) != NULL);
+        freed++;
+    }
+}
+
+/* Freeing what a context had calls a function that uses the context. */
+static void use_while_changing(void) {
+    int index = X509_get_ex_new_index(0, NULL, NULL, NULL, on_free_certificate);
+    changing = server_context(0);
+    CHECK(X509_set_ex_data(SSL_CTX_get0_certificate(changing), index, "data") == 1);
+    freed = 0;
+    CHECK(SSL_CTX_use_certificate_chain_file(changing, material("server.pem")) == 1);
+    CHECK(freed == 1 && (SSL_CTX_get_options(changing) & SSL_OP_NO_TICKET) != 0);
+    X509_STORE *store = X509_STORE_new();
+    X509 *certificate = X509_dup(SSL_CTX_get0_certificate(changing));
+    CHECK(X509_set_ex_data(certificate, index, "data") == 1 && X509_STORE_add_cert(store, certificate) == 1);
+    X509_free(certificate);
+    SSL_CTX_set_cert_store(changing, store);
+    SSL_CTX_set_cert_store(changing, X509_STORE_new());
+    CHECK(freed == 2);
+    SSL_CTX_free(changing);
+}
+
 void test_sessions(void) {
+    use_while_changing();
     refused_session(TLS1_2_VERSION);
     refused_session(TLS1_3_VERSION);
     untrusted_client(TLS1_2_VERSION);
