@@ -274,6 +274,11 @@ impl Ssl {
                 self.session.replace(Some(Session::new(fields)));
             }
         }
+        if self.early.writes.get() {
+            // A blocked write of early data is not continued by other data, which arrives also if
+            // the server refuses early data.
+            self.unsent.borrow_mut().forget_write();
+        }
         self.stage.replace(Stage::Connected(connection));
         self.report_done();
         self.deliver_made(&made_with);

@@ -56,6 +56,11 @@ impl Unsent {
         self.write = self.write.or(other.write.take());
     }
 
+    /// Forgets the write of the program that was interrupted.
+    pub(crate) fn forget_write(&mut self) {
+        self.write = None;
+    }
+
     /// The buffer that messages of the protocol are appended to.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes

@@ -201,7 +201,40 @@ static void two_caches(int mode, int removes) {
     SSL_CTX_free(client_ctx);
 }
 
+/* A blocked write of early data that the server refuses is not continued by SSL_write: all data is sent. */
+static void blocked_write(void) {
+    SSL_CTX *server_ctx = server_context(TLS1_3_VERSION), *client_ctx = client_context(TLS1_3_VERSION);
+    static char data[5000], received[sizeof data];
+    size_t count;
+    CHECK(SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4) == 1);
+    CHECK(SSL_CTX_set_max_early_data(server_ctx, 10000) == 1);
+    SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
+    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
+    visit(client_ctx, server_ctx, NULL, 1);
+    struct pair pair = pair_of(client_ctx, server_ctx, 4000);
+    CHECK(SSL_set_session(pair.client, newest) == 1);
+    CHECK(SSL_write_early_data(pair.client, data, sizeof data, &count) == 0);
+    CHECK(SSL_get_error(pair.client, 0) == SSL_ERROR_WANT_WRITE);
+    /* The server does not read early data. */
+    CHECK(shake(&pair) && SSL_get_early_data_status(pair.client) == SSL_EARLY_DATA_REJECTED);
+    memset(data, 1, sizeof data);
+    int written = 0;
+    for (int done = 0; done < (int)sizeof data;) {
+        if (!written)
+            written = SSL_write(pair.client, data, sizeof data) == sizeof data;
+        int read = SSL_read(pair.server, received + done, sizeof received - done);
+        CHECK(read > 0 || (!written && SSL_get_error(pair.server, read) == SSL_ERROR_WANT_READ));
+        done += read > 0 ? read : 0;
+    }
+    CHECK(memcmp(data, received, sizeof data) == 0);
+    free_pair(&pair);
+    SSL_SESSION_free(newest);
+    newest = NULL;
+    ERR_clear_error();
+}
+
 void test_early_data(void) {
+    blocked_write();
     for (int removes = 0; removes < 2; removes++) {
         two_caches(0, removes);
         two_caches(SSL_SESS_CACHE_NO_INTERNAL, removes);
