@@ -263,7 +263,7 @@ impl Ssl {
             Some(known) => {
                 let mut own = known.fields();
                 fields.core = own.core.clone();
-                fields.id.clone_from(&own.id);
+                fields.keep_parts_of(&mut own);
                 (fields.has_ticket, fields.lifetime_hint) = (own.has_ticket, own.lifetime_hint);
                 fields.max_early_data = own.max_early_data;
                 *own = fields;

@@ -100,6 +100,22 @@ impl Fields {
         crate::ciphers::suite::find(CipherSuite(self.suite))
     }
 
+    /// Takes the name of `old`, and other parts that are equal. The program may have pointers to
+    /// them, which remain valid.
+    pub(crate) fn keep_parts_of(&mut self, old: &mut Self) {
+        self.id = core::mem::take(&mut old.id);
+        let parts =
+            [(&mut self.context, &mut old.context), (&mut self.protocol, &mut old.protocol)];
+        for (part, old) in parts {
+            if part == old {
+                core::mem::swap(part, old);
+            }
+        }
+        if self.host_name == old.host_name {
+            core::mem::swap(&mut self.host_name, &mut old.host_name);
+        }
+    }
+
     /// Whether a client can offer it, or a server resume it.
     pub(crate) fn is_resumable(&self) -> bool {
         !self.core.is_empty()
