@@ -1,8 +1,8 @@
 //! A tap that sees the protocol messages of one connection: handshake messages, change_cipher_spec,
 //! alerts. With the feature `message-tap`.
 //!
-//! [`TapCell`] is in the state that both directions of a connection share. Without the feature, it
-//! is empty, and its functions are compiled to nothing.
+//! `TapCell` is in the state that both directions of a connection share. Without the feature, it is
+//! empty, and its functions are compiled to nothing.
 
 #[cfg(not(feature = "message-tap"))]
 mod disabled;

@@ -69,7 +69,11 @@ pub(crate) mod client {
     }
 
     impl ClientEch {
-        pub(crate) fn new(_: &mut Flow, (): (), _: &ClientConfig) -> Result<Self, Error> {
+        pub(crate) fn new(
+            _: &mut Flow,
+            _: super::super::RequestedOffer,
+            _: &ClientConfig,
+        ) -> Result<Self, Error> {
             Ok(Self)
         }
 

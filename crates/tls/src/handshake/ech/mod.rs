@@ -26,4 +26,5 @@ pub(crate) use disabled::{client, server};
 pub(crate) type RequestedOffer = Option<Box<crate::ech::Offer>>;
 /// Without the feature `ech`, nothing can be offered.
 #[cfg(not(feature = "ech"))]
-pub(crate) type RequestedOffer = ();
+#[derive(Default)]
+pub(crate) struct RequestedOffer;

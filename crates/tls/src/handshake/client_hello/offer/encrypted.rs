@@ -57,7 +57,10 @@ impl Offer {
     /// The outer ClientHello offers neither a session nor a pre-shared key, and its server
     /// authenticates itself under the public name, never under the application's. RFC 9849 6.1.6,
     /// 6.1.7
-    #[cfg_attr(not(feature = "ech"), allow(clippy::unnecessary_wraps))]
+    #[cfg_attr(
+        not(feature = "ech"),
+        allow(clippy::unnecessary_wraps, clippy::needless_pass_by_value)
+    )]
     fn continue_with(&mut self, settled: Settled) -> Result<(), Error> {
         match settled {
             Settled::Unchanged => {}
