@@ -4,9 +4,8 @@ build := absolute_path(env("CARGO_TARGET_DIR", justfile_directory() / "target"))
 tercel := build / "release/tercel"
 peers := build / "peers/release"
 rust-users-build := quote(build / "rust-users")
-# Crates that forward features of `tercel`, and these features; the features of kernels.
+# Crates that forward features of `tercel`, and these features.
 integrations := "-p tercel-tokio -p tercel-hyper -p tercel-postgres -p tercel-quinn -p tercel-native-tls"
-kernels := "aes-gcm-kernel,chacha20-poly1305-kernel,rsa-kernel"
 forwarded := "brotli,ech,native-roots,tracing,webpki-roots,zlib,zstd"
 
 # List the recipes.
@@ -21,15 +20,6 @@ setup:
 test:
     cargo test --workspace
     cargo test -p tercel-cli --no-default-features --test program features::
-
-# Run the tests of cryptography with kernels, which are not default features.
-test-kernels:
-    cargo test -p tercel-crypto --lib --tests --features {{ kernels }}
-
-# Run the tests of cryptography and of handshakes, and the fuzz corpora of kernels, with kernels.
-test-kernels-all:
-    cargo test -p tercel-crypto -p tercel --lib --tests --features {{ replace("tercel/" + kernels, ",", ",tercel/") }}
-    cargo test -p tercel-fuzz-targets --test replay --features kernels -- aes_gcm chacha20_poly1305 rsa_2048
 
 # Test the C interface: header, symbols, programs in C under AddressSanitizer and Valgrind, and the examples.
 test-c:
@@ -239,18 +229,18 @@ bench-kernels:
 
 # Time the AES-GCM kernel and AWS-LC alternately; fails if the gain at 16 KiB is too small.
 kernel-ratios:
-    cargo test --release -p tercel-crypto --features {{ kernels }} --lib -- --ignored --nocapture --exact \
+    cargo test --release -p tercel-crypto --lib -- --ignored --nocapture --exact \
         backend::kernels::aes_gcm::tests::ratios::print_ratios
 
 # Compare kernels with AWS-LC for every length to 20,000, and with many forgeries and extreme values.
 kernels-long:
-    cargo test --release -p tercel-crypto --features {{ kernels }} --lib backend::kernels -- --include-ignored --nocapture \
+    cargo test --release -p tercel-crypto --lib backend::kernels -- --include-ignored --nocapture \
         --skip valgrind --skip ratios
 
 # Run the text of kernels, on portable vectors, in Miri (nightly Rust). It takes about an hour.
 miri:
     # Without optimisation there are no kernels, and with little of it they overwrite the stack by assembly.
-    MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p tercel-crypto --features {{ kernels }} \
+    MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p tercel-crypto \
         --config 'profile.dev.package.tercel-crypto.opt-level=3' --lib -- in_miri \
         chacha20_poly1305::tests::portable_vectors_give_the_defined_results \
         chacha20_poly1305::tests::counters_wrap \
@@ -265,15 +255,15 @@ kernel-code:
 
 # Time the kernels of AEADs against AWS-LC; with ALGORITHMS, only these.
 bench-aead *ALGORITHMS="":
-    cargo bench -p tercel-crypto --features {{ kernels }} --bench kernels -- {{ ALGORITHMS }}
+    cargo bench -p tercel-crypto --bench kernels -- {{ ALGORITHMS }}
 
 # Time RSA-2048 by the kernel and by AWS-LC.
 bench-rsa:
-    cargo bench -p tercel-crypto --features {{ kernels }} --bench rsa
+    cargo bench -p tercel-crypto --bench rsa
 
 # Test that times of kernels do not depend on secrets, and time AWS-LC in the same run. It takes minutes.
 kernel-timing:
-    cargo test --release -p tercel-crypto --features {{ kernels }} --lib time_does_not_depend_on -- --ignored --nocapture \
+    cargo test --release -p tercel-crypto --lib time_does_not_depend_on -- --ignored --nocapture \
         --test-threads=1
 
 # Check under Valgrind that no branch and no address depends on data in hash lanes and kernels, or on private RSA keys.

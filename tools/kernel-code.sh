@@ -59,7 +59,7 @@ fi
 
 program=${1-}
 if [ -z "$program" ]; then
-    program=$(cargo test --release -p tercel-crypto --features aes-gcm-kernel,chacha20-poly1305-kernel,rsa-kernel --lib \
+    program=$(cargo test --release -p tercel-crypto --lib \
     --no-run --message-format=json |
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
 fi
