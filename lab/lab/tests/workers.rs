@@ -241,7 +241,7 @@ fn check_many_connections(report: &Report) {
                         assert!(of("allocations") >= 2.0, "{id}");
                         assert!(of("idle") < 256.0 * 1024.0, "{id}");
                         let parked = figure("resident", peer).parts.get(&format!("{side} parked"));
-                        assert_eq!(parked.is_some(), peer == "tercel", "{id}");
+                        assert_eq!(parked.is_some(), peer == "tercel" && !over_quic, "{id}");
                         assert!(parked.is_none_or(|bytes| *bytes < of("idle")), "{id}");
                     }
                 }
