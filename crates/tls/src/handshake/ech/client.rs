@@ -8,7 +8,7 @@ use tercel_wire::{
 };
 
 use super::outer_hello::{self, GreasePsks};
-use super::{RequestedOffer, confirmation};
+use super::{RequestedOffer, Written, confirmation};
 use crate::config::client::ClientConfig;
 use crate::connection::info::{ConnectionInfo, Ech};
 use crate::ech::{ConfigList, INFO, MANDATORY, Offer, Selected};
@@ -60,15 +60,6 @@ pub(crate) enum Settled {
     Unchanged,
     /// The outer ClientHello, because the server rejected the inner one.
     Outer(OuterHello),
-}
-
-/// An encoded ClientHello.
-pub(crate) struct Written {
-    /// The ClientHello for the transcript.
-    pub(crate) message: Vec<u8>,
-    /// The ClientHello to send, if it is another one.
-    pub(crate) sent: Option<Vec<u8>>,
-    pub(crate) transcript: Option<Box<Transcript>>,
 }
 
 impl ClientEch {

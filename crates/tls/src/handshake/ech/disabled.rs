@@ -49,6 +49,7 @@ pub(crate) mod server {
 pub(crate) mod client {
     use tercel_wire::{ClientHello, ClientHelloEncoding, ServerHello};
 
+    use super::super::{RequestedOffer, Written};
     use crate::config::client::ClientConfig;
     use crate::connection::info::ConnectionInfo;
     use crate::error::{Error, PeerError};
@@ -62,16 +63,10 @@ pub(crate) mod client {
         Unchanged,
     }
 
-    pub(crate) struct Written {
-        pub(crate) message: Vec<u8>,
-        pub(crate) sent: Option<Vec<u8>>,
-        pub(crate) transcript: Option<Box<Transcript>>,
-    }
-
     impl ClientEch {
         pub(crate) fn new(
             _: &mut Flow,
-            _: super::super::RequestedOffer,
+            _: RequestedOffer,
             _: &ClientConfig,
         ) -> Result<Self, Error> {
             Ok(Self)

@@ -21,6 +21,8 @@ pub(crate) mod server;
 #[cfg(not(feature = "ech"))]
 pub(crate) use disabled::{client, server};
 
+use crate::handshake::transcript::Transcript;
+
 /// The offer of a client's handshake; `None` if the configuration decides.
 #[cfg(feature = "ech")]
 pub(crate) type RequestedOffer = Option<Box<crate::ech::Offer>>;
@@ -28,3 +30,12 @@ pub(crate) type RequestedOffer = Option<Box<crate::ech::Offer>>;
 #[cfg(not(feature = "ech"))]
 #[derive(Default)]
 pub(crate) struct RequestedOffer;
+
+/// An encoded ClientHello.
+pub(crate) struct Written {
+    /// The ClientHello for the transcript.
+    pub(crate) message: Vec<u8>,
+    /// The ClientHello to send, if it is another one.
+    pub(crate) sent: Option<Vec<u8>>,
+    pub(crate) transcript: Option<Box<Transcript>>,
+}
