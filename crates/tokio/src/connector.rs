@@ -98,11 +98,7 @@ impl Connector {
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        let handshake = self.handshake(server);
-        let (side, options) = (Side::Client, &self.options);
-        let (stream, sent) =
-            handshake::complete(side, handshake, transport, options, early, &mut BufferedEarlyData)
-                .await?;
+        let (stream, sent) = self.complete(self.handshake(server), transport, early).await?;
         let accepted = if stream.info().early_data == EarlyData::Accepted { sent } else { 0 };
         Ok(EarlyConnection { stream, accepted })
     }
@@ -126,34 +122,31 @@ impl Connector {
         T: AsyncRead + AsyncWrite + Unpin,
         F: Future<Output = io::Result<T>>,
     {
-        let first = self.connect_offering(server.clone(), offer, open().await?).await;
-        let error = match first {
-            Ok(stream) => return Ok(stream),
+        let first = self.handshake(server.clone()).with_ech(offer);
+        let error = match self.complete(first, open().await?, &[]).await {
+            Ok((stream, _)) => return Ok(stream),
             Err(error) => error,
         };
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<HandshakeError>());
         let Some(HandshakeError::EchRejected { retry_configs }) = inner else { return Err(error) };
         let usable = retry_configs.usable();
         let offer = if usable { Offer::Configs(retry_configs.clone()) } else { Offer::None };
-        self.connect_offering(server, offer, open().await?).await
+        let second = self.handshake(server).with_ech(offer);
+        Ok(self.complete(second, open().await?, &[]).await?.0)
     }
 
-    #[cfg(feature = "ech")]
-    async fn connect_offering<T>(
+    async fn complete<T>(
         &self,
-        server: ServerName<'static>,
-        offer: Offer,
+        handshake: Handshake,
         transport: T,
-    ) -> io::Result<TlsStream<T>>
+        early: &[u8],
+    ) -> io::Result<(TlsStream<T>, usize)>
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        let handshake = self.handshake(server).with_ech(offer);
         let (side, options) = (Side::Client, &self.options);
-        let mut exchange = BufferedEarlyData;
-        let (stream, _) =
-            handshake::complete(side, handshake, transport, options, &[], &mut exchange).await?;
-        Ok(stream)
+        handshake::complete(side, handshake, transport, options, early, &mut BufferedEarlyData)
+            .await
     }
 
     fn handshake(&self, server: ServerName<'static>) -> Handshake {
