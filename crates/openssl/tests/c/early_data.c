@@ -109,16 +109,21 @@ static void early_data(uint64_t options) {
     SSL_CTX_free(client_ctx);
 }
 
+/* A connection whose session allows early data up to a limit. */
+static void first_visit(SSL_CTX *client_ctx, SSL_CTX *server_ctx, uint32_t limit) {
+    CHECK(SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4) == 1);
+    CHECK(SSL_CTX_set_max_early_data(server_ctx, limit) == 1);
+    SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
+    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
+    visit(client_ctx, server_ctx, NULL, 1);
+}
+
 /* Early data that is not read is not mixed with other data. */
 static void unread(void) {
     SSL_CTX *server_ctx = server_context(TLS1_3_VERSION), *client_ctx = client_context(TLS1_3_VERSION);
     char text[64];
     size_t count;
-    CHECK(SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4) == 1);
-    CHECK(SSL_CTX_set_max_early_data(server_ctx, 1000) == 1);
-    SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
-    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
-    visit(client_ctx, server_ctx, NULL, 1);
+    first_visit(client_ctx, server_ctx, 1000);
     struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
     CHECK(SSL_set_session(pair.client, newest) == 1);
     CHECK(SSL_write_early_data(pair.client, "early", 5, &count) == 1);
@@ -206,11 +211,7 @@ static void blocked_write(void) {
     SSL_CTX *server_ctx = server_context(TLS1_3_VERSION), *client_ctx = client_context(TLS1_3_VERSION);
     static char data[5000], received[sizeof data];
     size_t count;
-    CHECK(SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4) == 1);
-    CHECK(SSL_CTX_set_max_early_data(server_ctx, 10000) == 1);
-    SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
-    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
-    visit(client_ctx, server_ctx, NULL, 1);
+    first_visit(client_ctx, server_ctx, 10000);
     struct pair pair = pair_of(client_ctx, server_ctx, 4000);
     CHECK(SSL_set_session(pair.client, newest) == 1);
     CHECK(SSL_write_early_data(pair.client, data, sizeof data, &count) == 0);
