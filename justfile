@@ -97,9 +97,9 @@ deny-offline:
 msrv:
     tools/msrv.sh
 
-# Run the core's tests for aarch64 under qemu-user, and check builds for musl and Windows.
-cross:
-    tools/cross.sh
+# Run the core's tests for aarch64 under qemu-user, and check builds for musl (not with `--quick`) and Windows.
+cross *FLAGS="":
+    tools/cross.sh {{ FLAGS }}
 
 # Move live connections to the Linux kernel's TLS, in an emulator if this kernel has none.
 kernel-tls:
@@ -108,6 +108,10 @@ kernel-tls:
 # Fuzz one target.
 fuzz TARGET SECONDS="600":
     tools/fuzz.sh {{ SECONDS }} {{ TARGET }}
+
+# Compile the fuzz targets with the toolchain in use.
+fuzz-check:
+    cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir {{ quote(build) }}
 
 # Fuzz every target for a few seconds.
 fuzz-smoke SECONDS="10":
