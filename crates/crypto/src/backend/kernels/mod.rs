@@ -69,7 +69,8 @@ struct Candidate {
     /// millisecond.
     self_test: fn() -> bool,
     /// The work by which the kernel is compared with AWS-LC: the sizes and operations that
-    /// connections use most. The kernel must be faster in each.
+    /// connections use most, those with the greatest gain first. The kernel must be faster on
+    /// average, and much slower in none.
     trials: fn() -> Vec<Trial>,
 }
 

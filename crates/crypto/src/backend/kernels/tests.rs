@@ -108,7 +108,7 @@ fn a_kernel_that_is_not_faster_is_not_used() {
     let slower = Candidate { trials: || vec![trial_of(110, 100)], ..GOOD };
     let equal = Candidate { trials: || vec![trial_of(100, 100)], ..GOOD };
     let slower_once =
-        Candidate { trials: || vec![trial_of(50, 100), trial_of(130_000, 120_000)], ..GOOD };
+        Candidate { trials: || vec![trial_of(50, 100), trial_of(140_000, 120_000)], ..GOOD };
     let without_trials = Candidate { trials: Vec::new, ..GOOD };
     for candidate in [slower, equal, slower_once, without_trials] {
         assert_eq!(state_of(&candidate), KernelState::Slower);
@@ -177,6 +177,23 @@ fn the_margin_is_five_percent_at_every_duration() {
             let trial = trial_of(aws_lc * percent / 100, aws_lc);
             assert_eq!(is_faster(vec![trial]), is_enough, "{percent} % of {aws_lc} ns");
         }
+    }
+}
+
+/// Load can hide the gain in some trials, so that the average decides.
+#[test]
+fn a_kernel_that_is_faster_on_average_is_slower_in_no_trial() {
+    for (times, expected) in [
+        ([40, 104], true),
+        ([40, 100], true),
+        ([94, 94], true),
+        ([93, 98], false),
+        ([93, 104], false),
+        ([40, 112], false),
+        ([100, 40], false),
+    ] {
+        let trials = times.map(|kernel| trial_of(kernel * 100, 10_000)).into();
+        assert_eq!(is_faster(trials), expected, "{times:?}");
     }
 }
 
