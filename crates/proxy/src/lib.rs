@@ -91,3 +91,11 @@ pub fn read_proxy_header(bytes: &[u8]) -> Option<(Option<[std::net::SocketAddr; 
     let ends = read.ok()?.map(|ends| [ends.source, ends.destination]);
     Some((ends, bytes.len().saturating_sub(rest.len())))
 }
+
+/// Test seam. For fuzzing: reads a ClientHello, which is received in pieces of this size. Returns
+/// the server name and the number of bytes that were received before the route was selected.
+#[cfg(all(feature = "testing", debug_assertions))]
+#[must_use]
+pub fn read_client_hello(bytes: &[u8], piece: usize) -> Option<(Option<String>, usize)> {
+    connection::client_hello::read_in_pieces(bytes, piece)
+}

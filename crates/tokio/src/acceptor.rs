@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::Arc;
 
-use tercel::{Handshake, ServerConfig, Side};
+use tercel::{Handshake, ReceiveBuffer, ServerConfig, Side};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::early_data::{BufferedEarlyData, EarlyExchange};
-use crate::handshake::{self, HandshakeOptions, handshake_option_setters};
+use crate::handshake::{self, HandshakeOptions, Started, handshake_option_setters};
 use crate::stream::TlsStream;
 
 /// Accepts TLS connections from clients over connected transports. Cheap to clone.
@@ -70,7 +70,7 @@ impl Acceptor {
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        self.run(transport, greeting, &mut BufferedEarlyData).await
+        self.run(transport, self.new_handshake(), greeting, &mut BufferedEarlyData).await
     }
 
     /// Like [`Self::accept`], but passes early data to a handler as it arrives. The handler may
@@ -87,22 +87,66 @@ impl Acceptor {
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        self.run(transport, &[], exchange).await
+        self.run(transport, self.new_handshake(), &[], exchange).await
+    }
+
+    /// Like [`Self::accept`], but continues a handshake that the caller has begun with
+    /// [`Handshake::advance`], for example to read the ClientHello and to choose a configuration.
+    /// `received` are the received bytes that `advance` has left. All that `advance` has written
+    /// must have been sent.
+    ///
+    /// The configuration of this acceptor is not used, and its time limit begins with this call.
+    ///
+    /// # Errors
+    /// As [`Self::accept`].
+    pub async fn accept_started<T>(
+        &self,
+        transport: T,
+        handshake: Handshake,
+        received: ReceiveBuffer,
+    ) -> io::Result<TlsStream<T>>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
+        let started = Started { handshake, received };
+        self.run(transport, started, &[], &mut BufferedEarlyData).await
+    }
+
+    /// Like [`Self::accept_started`], with a handler of early data as in
+    /// [`Self::accept_with_early_data`].
+    ///
+    /// # Errors
+    /// As [`Self::accept_with_early_data`].
+    pub async fn accept_started_with_early_data<T>(
+        &self,
+        transport: T,
+        handshake: Handshake,
+        received: ReceiveBuffer,
+        exchange: &mut impl EarlyExchange,
+    ) -> io::Result<TlsStream<T>>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
+        self.run(transport, Started { handshake, received }, &[], exchange).await
+    }
+
+    fn new_handshake(&self) -> Started {
+        Handshake::server(Arc::clone(&self.config)).into()
     }
 
     async fn run<T>(
         &self,
         transport: T,
+        started: Started,
         greeting: &[u8],
         exchange: &mut impl EarlyExchange,
     ) -> io::Result<TlsStream<T>>
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        let handshake = Handshake::server(Arc::clone(&self.config));
         let (side, options) = (Side::Server, &self.options);
         let complete =
-            handshake::complete(side, handshake, transport, options, greeting, exchange).await;
+            handshake::complete(side, started, transport, options, greeting, exchange).await;
         complete.map(|(stream, _)| stream)
     }
 }

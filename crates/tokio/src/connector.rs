@@ -145,8 +145,15 @@ impl Connector {
         T: AsyncRead + AsyncWrite + Unpin,
     {
         let (side, options) = (Side::Client, &self.options);
-        handshake::complete(side, handshake, transport, options, early, &mut BufferedEarlyData)
-            .await
+        handshake::complete(
+            side,
+            handshake.into(),
+            transport,
+            options,
+            early,
+            &mut BufferedEarlyData,
+        )
+        .await
     }
 
     fn handshake(&self, server: ServerName<'static>) -> Handshake {

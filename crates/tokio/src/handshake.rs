@@ -56,18 +56,30 @@ pub(crate) use handshake_option_setters;
 /// freed soon.
 pub(crate) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(15);
 
-/// Runs `handshake` within its time limit. A client sends as much of `early` as early data as is
+/// A handshake and the received bytes that it has not processed.
+pub(crate) struct Started {
+    pub(crate) handshake: Handshake,
+    pub(crate) received: ReceiveBuffer,
+}
+
+impl From<Handshake> for Started {
+    fn from(handshake: Handshake) -> Self {
+        Self { handshake, received: ReceiveBuffer::new() }
+    }
+}
+
+/// Runs a handshake within its time limit. A client sends as much of `early` as early data as is
 /// permitted, and the number of bytes sent is returned with the stream. A server sends all of
 /// `early` as soon as it can send data, and offers received early data to `exchange` first.
 pub(crate) async fn complete<T: AsyncRead + AsyncWrite + Unpin>(
     side: Side,
-    handshake: Handshake,
+    started: Started,
     transport: T,
     options: &HandshakeOptions,
     early: &[u8],
     exchange: &mut impl EarlyExchange,
 ) -> io::Result<(TlsStream<T>, usize)> {
-    let running = Box::pin(run(side, handshake, transport, &options.answers, early, exchange));
+    let running = Box::pin(run(side, started, transport, &options.answers, early, exchange));
     match options.time_limit {
         None => running.await,
         Some(time_limit) => match tokio::time::timeout(time_limit, running).await {
@@ -79,13 +91,14 @@ pub(crate) async fn complete<T: AsyncRead + AsyncWrite + Unpin>(
 
 async fn run<T: AsyncRead + AsyncWrite + Unpin>(
     side: Side,
-    mut handshake: Handshake,
+    started: Started,
     mut transport: T,
     answers: &Answers,
     early: &[u8],
     exchange: &mut impl EarlyExchange,
 ) -> io::Result<(TlsStream<T>, usize)> {
-    let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
+    let Started { mut handshake, mut received } = started;
+    let mut out = Vec::new();
     let mut outgoing = Outgoing::default();
     let mut early_data = Vec::new();
     let mut sent_early = None;

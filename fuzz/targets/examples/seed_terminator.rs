@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, io};
 
-use pki_types::UnixTime;
+use pki_types::{ServerName, UnixTime};
 use tercel::session::{TicketKey, TicketKeySet};
+use tercel::{ClientConfig, Handshake, Policy, ReceiveBuffer};
 
 fn main() -> io::Result<()> {
     let v2 = |command: u8, family: u8, rest: &[u8]| {
@@ -28,6 +29,20 @@ fn main() -> io::Result<()> {
     save("proxy_header", "valid-v2-tcp6", &v2(0x21, 0x21, &[0x20; 36]))?;
     save("proxy_header", "valid-v2-local", &v2(0x20, 0, &[]))?;
     save("proxy_header", "cut", &v2(0x21, 0x11, &v4[..11]))?;
+
+    for (name, piece, server) in [
+        ("valid-bytes", 1, "a.example"),
+        ("valid-name", 255, "b.example"),
+        ("valid-none", 7, "::1"),
+    ] {
+        let config = ClientConfig::builder().verifier(Policy::Ask).build();
+        let config = config.map_err(io::Error::other)?;
+        let server = ServerName::try_from(server).map_err(io::Error::other)?;
+        let (mut handshake, mut hello) = (Handshake::client(config, server), vec![piece]);
+        handshake.advance(&mut ReceiveBuffer::new(), &mut hello).map_err(io::Error::other)?;
+        save("passthrough_hello", name, &hello)?;
+    }
+    save("passthrough_hello", "http", b"\x05GET / HTTP/1.1\r\n\r\n")?;
 
     let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/proxy.md");
     let manual = fs::read_to_string(manual)?;

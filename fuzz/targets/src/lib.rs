@@ -70,5 +70,5 @@ pub use saved::{connections, saved_connection};
 pub use sealed::sealed_tickets;
 pub use sessions::{saved_sessions, session_seeds, sessions, ticket_keys};
 #[cfg(unix)]
-pub use terminator::{fleet_keys, proxy_config, proxy_header};
+pub use terminator::{fleet_keys, passthrough_hello, proxy_config, proxy_header};
 pub use two_sided::{flights, two_sided};

@@ -1,5 +1,5 @@
-//! Inputs of a terminator and its fleet: PROXY headers, configurations, ticket keys from files and
-//! stores.
+//! Inputs of a terminator and its fleet: PROXY headers, ClientHellos, configurations, ticket keys
+//! from files and stores.
 
 use tercel::session::TicketKeySet;
 use tercel_fleet::{opened_from_store, sealed_for_store, ticket_keys_in_file};
@@ -26,6 +26,22 @@ pub fn proxy_header(input: &[u8]) -> bool {
     if let Some([source, destination]) = ends {
         assert_eq!(source.is_ipv4(), destination.is_ipv4());
     }
+    true
+}
+
+/// Reads the ClientHello of a connection that is relayed by its server name. The first byte is the
+/// size of the pieces in which the other bytes are received. Returns whether a route is selected.
+///
+/// Checks that the size of the pieces does not affect the result, and that no byte is lost.
+pub fn passthrough_hello(input: &[u8]) -> bool {
+    let Some((piece, bytes)) = input.split_first() else { return false };
+    let whole = tercel_proxy::read_client_hello(bytes, usize::MAX);
+    let divided = tercel_proxy::read_client_hello(bytes, usize::from(*piece).max(1));
+    let names = [&whole, &divided].map(|read| read.as_ref().map(|(name, _)| name));
+    assert_eq!(names[0], names[1], "pieces of {piece} bytes");
+    let (Some((name, all)), Some((_, needed))) = (whole, divided) else { return false };
+    assert!(needed <= all && all == bytes.len().min(16 * 1024), "{needed} of {all} bytes");
+    assert!(name.is_none_or(|name| !name.is_empty() && name.len() <= 255));
     true
 }
 

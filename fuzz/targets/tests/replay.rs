@@ -136,6 +136,7 @@ targets! {
 #[cfg(unix)]
 targets! {
     proxy_header
+    passthrough_hello
     proxy_config
     fleet_keys
 }

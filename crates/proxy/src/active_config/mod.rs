@@ -33,7 +33,7 @@ use crate::config::{
     OnTruncation, Route, Timeouts,
 };
 use resumption::ResumptionState;
-use server_names::{RouteSelector, ServerNames};
+use server_names::{HelloSelector, RouteSelector, ServerNames};
 use session_context::session_context;
 
 /// The configuration that the workers use.
@@ -53,6 +53,8 @@ pub(crate) struct ActiveConfig {
 /// A listener with its TLS configuration and routes.
 pub(crate) struct ActiveListener {
     pub(crate) acceptor: Acceptor,
+    /// Reads the ClientHello before the handshake. `None` if all routes terminate TLS.
+    pub(crate) hello_selector: Option<HelloSelector>,
     pub(crate) names: Arc<ServerNames>,
     pub(crate) routes: Vec<ActiveRoute>,
     pub(crate) connections: Option<u32>,
@@ -140,7 +142,10 @@ impl ActiveConfig {
             if route.names.is_empty() {
                 names.set_default(number);
             }
-            configs.push(self.server_config(route, previous)?);
+            configs.push(match &route.certificates {
+                Some(source) => Some(self.server_config(route, source, previous)?),
+                None => None,
+            });
             routes.push(ActiveRoute {
                 backends: resolve_backends(route)?,
                 connect: route.connect,
@@ -150,22 +155,12 @@ impl ActiveConfig {
             });
         }
         let names = Arc::new(names);
-        let config = match configs.as_slice() {
-            // With only a default route there is nothing to select by name.
-            [only] if names.find(None).is_some() => Arc::clone(only),
-            _ => {
-                let chooser = RouteSelector { names: Arc::clone(&names), configs };
-                ServerConfig::builder()
-                    .choose_config(Policy::Here(Arc::new(chooser)))
-                    .without_tickets()
-                    .build()
-                    .map_err(|error| listener.location.table_error(error.to_string()))?
-            }
-        };
+        let (config, hello_selector) = listener_config(listener, &names, configs)?;
         Ok(ActiveListener {
             acceptor: Acceptor::new(config)
                 .time_limit(Some(self.timeouts.handshake))
                 .answers(self.answers()),
+            hello_selector,
             names,
             early_data_at_once: routes.iter().any(|route| route.early_data_at_once),
             routes,
@@ -186,9 +181,10 @@ impl ActiveConfig {
     fn server_config(
         &mut self,
         route: &Route,
+        source: &CertificateSource,
         previous: Option<&Self>,
     ) -> Result<Arc<ServerConfig>, ConfigError> {
-        let certificates = self.certificates(route, previous)?;
+        let certificates = self.certificates(route, source, previous)?;
         let mut builder = ServerConfig::builder()
             .replaceable_credentials(certificates.credentials())
             .alpn(&route.alpn)
@@ -225,9 +221,9 @@ impl ActiveConfig {
     fn certificates(
         &mut self,
         route: &Route,
+        source: &CertificateSource,
         previous: Option<&Self>,
     ) -> Result<Arc<Certificates>, ConfigError> {
-        let source = &route.certificates;
         let known = self.certificates.iter().chain(previous.iter().flat_map(|b| &b.certificates));
         if let Some((_, known)) = known.into_iter().find(|(known, _)| known == source) {
             let known = Arc::clone(known);
@@ -255,6 +251,33 @@ impl ActiveConfig {
         let certificates = Arc::new(certificates);
         self.certificates.push((source.clone(), Arc::clone(&certificates)));
         Ok(certificates)
+    }
+}
+
+/// The configuration of a listener with these configurations of its routes. A route without one
+/// does not terminate TLS.
+fn listener_config(
+    listener: &Listener,
+    names: &Arc<ServerNames>,
+    configs: Vec<Option<Arc<ServerConfig>>>,
+) -> Result<(Arc<ServerConfig>, Option<HelloSelector>), ConfigError> {
+    let with_policy = |policy| {
+        let config = ServerConfig::builder().choose_config(policy).without_tickets().build();
+        config.map_err(|error| listener.location.table_error(error.to_string()))
+    };
+    let names = Arc::clone(names);
+    let Some(all) = configs.iter().cloned().collect::<Option<Vec<_>>>() else {
+        let config = with_policy(Policy::Ask)?;
+        let selector = HelloSelector { config: Arc::clone(&config), names, configs };
+        return Ok((config, Some(selector)));
+    };
+    match all.as_slice() {
+        // With only a default route there is nothing to select by name.
+        [only] if names.find(None).is_some() => Ok((Arc::clone(only), None)),
+        _ => {
+            let selector = RouteSelector { names, configs: all };
+            Ok((with_policy(Policy::Here(Arc::new(selector)))?, None))
+        }
     }
 }
 

@@ -47,6 +47,14 @@ impl ServerNames {
     }
 }
 
+/// The server name that a ClientHello requests.
+pub(crate) fn requested_name<'a>(hello: &ClientHello<'a>) -> Option<&'a str> {
+    let name = hello.extensions.server_name?.host_name()?;
+    // IP addresses are ignored, because `ConnectionInfo::server_name`, from which the route is
+    // determined again after the handshake, has none.
+    if name.is_ip_address() { None } else { Some(name.as_str()) }
+}
+
 /// Selects a route's server configuration from the ClientHello.
 pub(crate) struct RouteSelector {
     pub(crate) names: Arc<ServerNames>,
@@ -55,12 +63,25 @@ pub(crate) struct RouteSelector {
 
 impl ChooseConfig for RouteSelector {
     fn choose_config(&self, hello: &ClientHello<'_>) -> Option<Arc<ServerConfig>> {
-        let name = hello.extensions.server_name.and_then(|offer| offer.host_name());
-        // IP addresses are ignored, because `ConnectionInfo::server_name`, from which the route is
-        // determined again after the handshake, has none.
-        let name = name.filter(|name| !name.is_ip_address());
-        let route = self.names.find(name.map(|name| name.as_str()))?;
+        let route = self.names.find(requested_name(hello))?;
         self.configs.get(route).cloned()
+    }
+}
+
+/// Selects a route before the handshake, on a listener with routes that do not terminate TLS.
+pub(crate) struct HelloSelector {
+    /// The configuration that stops the handshake after the ClientHello.
+    pub(crate) config: Arc<ServerConfig>,
+    pub(crate) names: Arc<ServerNames>,
+    /// The configuration of each route, if it terminates TLS.
+    pub(crate) configs: Vec<Option<Arc<ServerConfig>>>,
+}
+
+impl HelloSelector {
+    /// The route for a server name, and its configuration if it terminates TLS.
+    pub(crate) fn select(&self, name: Option<&str>) -> Option<(usize, Option<Arc<ServerConfig>>)> {
+        let route = self.names.find(name)?;
+        Some((route, self.configs.get(route)?.clone()))
     }
 }
 

@@ -25,10 +25,11 @@ pub(super) fn session_context(route: &Route) -> Vec<u8> {
         parts.push(b"certificates and backends".to_vec());
         let path = |path: &Path| path.as_os_str().as_encoded_bytes().to_vec();
         match &route.certificates {
-            CertificateSource::Folder(folder) => parts.extend([path(folder), Vec::new()]),
-            CertificateSource::Pair { certificate, key } => {
+            Some(CertificateSource::Folder(folder)) => parts.extend([path(folder), Vec::new()]),
+            Some(CertificateSource::Pair { certificate, key }) => {
                 parts.extend([path(certificate), path(key)]);
             }
+            None => {}
         }
         let mut backends: Vec<_> = route.to.iter().map(ToString::to_string).collect();
         backends.sort_unstable();

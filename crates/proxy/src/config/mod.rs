@@ -180,8 +180,10 @@ pub struct Route {
     pub names: Vec<String>,
     /// The backends, used in turn; at least one.
     pub to: Vec<BackendAddress>,
-    /// The certificates.
-    pub certificates: CertificateSource,
+    /// Whether connections are relayed without TLS, or terminated.
+    pub passthrough: bool,
+    /// The certificates. `None` if the route relays connections without TLS.
+    pub certificates: Option<CertificateSource>,
     /// ALPN protocols, in order of preference.
     pub alpn: Vec<String>,
     /// Whether clients are asked for a certificate.

@@ -94,6 +94,11 @@ impl TableReader {
         self.is_empty_table
     }
 
+    /// The first of these keys that the table has. Keys that were read are not found.
+    pub(crate) fn first_of(&self, keys: &[&'static str]) -> Option<&'static str> {
+        keys.iter().find(|key| self.table.contains_key(**key)).copied()
+    }
+
     /// The location of this table.
     pub(crate) fn location(&self) -> &Location {
         &self.location

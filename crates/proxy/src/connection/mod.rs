@@ -4,6 +4,7 @@
 //! freed; only the [`ProxiedConnection`] remains.
 
 pub(crate) mod backend_connect;
+pub(crate) mod client_hello;
 pub(crate) mod early_data;
 pub(crate) mod proxy_protocol;
 
@@ -11,16 +12,20 @@ use std::borrow::Cow;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tercel_tokio::TlsStream;
 use tokio::net::TcpStream;
 
+use crate::active_config::ActiveListener;
+use crate::active_config::server_names::HelloSelector;
 use crate::backend::endpoint::BackendStream;
 use crate::config::{Connect, OnTruncation};
 use crate::connection::backend_connect::BackendConnector;
+use crate::connection::client_hello::{PassthroughHello, Selected, StartedHandshake};
 use crate::connection::early_data::{BackendState, EarlyDataBackend, EarlyExchangeResult};
 use crate::observability::metrics::labels::{BackendFailure, ConnectionRefusal};
+use crate::relay::passthrough::PassthroughConnection;
 use crate::relay::proxied_connection::{CloseReason, ProxiedConnection};
 use crate::worker::connection_limits::Permit;
 use crate::worker::{ConnectionGuard, WorkerConfig, WorkerContext};
@@ -32,7 +37,11 @@ pub(crate) async fn serve(
     transport: TcpStream,
     _guard: ConnectionGuard,
 ) {
-    let Some(mut established) = Box::pin(accepted.establish(transport)).await else { return };
+    let mut established = match Box::pin(accepted.begin(transport)).await {
+        None => return,
+        Some(Begun::Passthrough(connection)) => return connection.relay().await,
+        Some(Begun::Established(established)) => established,
+    };
     if established.waits_for_client {
         if let Err(reason) = established.connection.wait_for_first_byte().await {
             return Box::pin(established.connection.close(&reason)).await;
@@ -53,6 +62,13 @@ pub(crate) struct AcceptedConnection {
     pub(crate) permit: Permit,
 }
 
+/// A connection that can be relayed.
+enum Begun {
+    Established(Box<EstablishedConnection>),
+    /// The route does not terminate TLS.
+    Passthrough(Box<PassthroughConnection>),
+}
+
 /// A connection whose handshake is complete.
 struct EstablishedConnection {
     connection: Box<ProxiedConnection>,
@@ -67,13 +83,35 @@ struct EstablishedConnection {
 }
 
 impl AcceptedConnection {
-    /// Reads the PROXY header, if the listener requires one, and does the handshake.
-    async fn establish(mut self, mut transport: TcpStream) -> Option<Box<EstablishedConnection>> {
+    /// Reads the PROXY header and the ClientHello, as far as the listener requires it, and does the
+    /// handshake, unless the route does not terminate TLS.
+    async fn begin(mut self, mut transport: TcpStream) -> Option<Begun> {
         let started = Instant::now();
-        let listener = self.config.listener(self.listener)?;
+        let config = Rc::clone(&self.config);
+        let listener = config.listener(self.listener)?;
+        let addresses = self.admit(listener, &mut transport).await?;
+        let mut hello = None;
+        if let Some(selector) = &listener.hello_selector {
+            match self.read_hello(selector, &mut transport, started).await? {
+                Selected::Terminate(handshake) => hello = Some(handshake),
+                Selected::Passthrough(hello) => {
+                    return self.pass_through(hello, transport, addresses).await;
+                }
+            }
+        }
+        let established = self.establish(transport, hello, addresses, started).await?;
+        Some(Begun::Established(established))
+    }
+
+    /// Reads the PROXY header, if the listener requires one, and counts the client's connection.
+    async fn admit(
+        &mut self,
+        listener: &ActiveListener,
+        transport: &mut TcpStream,
+    ) -> Option<Option<Addresses>> {
         let mut addresses = None;
         if listener.accept_proxy_protocol {
-            match self.proxy_header(&mut transport).await {
+            match self.proxy_header(transport).await {
                 Ok(read) => addresses = read,
                 Err(error) => {
                     self.worker.shard.refused(ConnectionRefusal::ProxyHeader);
@@ -91,37 +129,102 @@ impl AcceptedConnection {
             tracing::debug!(client = %self.client, "connection refused: {reason}");
             return None;
         }
-        // The time that the PROXY header took is subtracted.
-        let remaining = self.config.active.timeouts.handshake.saturating_sub(started.elapsed());
+        Some(addresses)
+    }
+
+    /// Reads the ClientHello within the time of the handshake.
+    async fn read_hello(
+        &self,
+        selector: &HelloSelector,
+        transport: &mut TcpStream,
+        started: Instant,
+    ) -> Option<Selected> {
+        let limit = self.handshake_time_left(started);
+        let read = tokio::time::timeout(limit, client_hello::read(selector, transport)).await;
+        let read = read.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        read.map_err(|error| self.fail_handshake(&error)).ok()
+    }
+
+    /// Connects a client, whose TLS is not terminated here, to a backend of its route.
+    async fn pass_through(
+        self,
+        hello: PassthroughHello,
+        transport: TcpStream,
+        addresses: Option<Addresses>,
+    ) -> Option<Begun> {
+        let PassthroughHello { route: number, server_name, received } = hello;
+        let route = self.config.listener(self.listener)?.routes.get(number)?;
+        let mut first = Vec::new();
+        if route.send_proxy_protocol {
+            let addresses = addresses.or_else(|| socket_addresses(&transport))?;
+            first = proxy_protocol::write::passthrough_header(addresses, server_name.as_deref());
+        }
+        tracing::debug!(client = %self.client, ?server_name, "passed through");
+        self.worker.shard.passed_through();
+        self.worker.shard.relayed_through(u64::try_from(received.len()).unwrap_or(0), 0);
+        first.extend(received);
+        let (connector, permit) = self.into_connector(number)?;
+        let backend = connector.connect().await?;
+        let worker = connector.worker;
+        let connection = PassthroughConnection::new(transport, backend, first, worker, permit);
+        Some(Begun::Passthrough(connection))
+    }
+
+    fn into_connector(self, route: usize) -> Option<(BackendConnector, Permit)> {
+        let Self { worker, config, client, listener, permit } = self;
+        let (listener, route) = (u32::try_from(listener).ok()?, u32::try_from(route).ok()?);
+        Some((BackendConnector { worker, config, client, listener, route }, permit))
+    }
+
+    /// Does the handshake, or continues the one that has read the ClientHello.
+    async fn establish(
+        self,
+        transport: TcpStream,
+        hello: Option<Box<StartedHandshake>>,
+        mut addresses: Option<Addresses>,
+        started: Instant,
+    ) -> Option<Box<EstablishedConnection>> {
+        let listener = self.config.listener(self.listener)?;
         let mut acceptor = Cow::Borrowed(&listener.acceptor);
-        if listener.accept_proxy_protocol {
+        if listener.accept_proxy_protocol || hello.is_some() {
+            // The time that the PROXY header and the ClientHello took is subtracted.
+            let remaining = self.handshake_time_left(started);
             acceptor = Cow::Owned(listener.acceptor.clone().time_limit(Some(remaining)));
         }
         let mut early = None;
-        let accepted = if listener.early_data_at_once {
+        if listener.early_data_at_once {
             addresses = addresses.or_else(|| socket_addresses(&transport));
             let (worker, config) = (Rc::clone(&self.worker), Rc::clone(&self.config));
-            let backend =
-                EarlyDataBackend::new(worker, config, self.client, self.listener, addresses);
-            let backend = early.insert(backend);
-            acceptor.accept_with_early_data(transport, backend).await
-        } else {
-            acceptor.accept(transport).await
-        };
-        let stream = match accepted {
-            Ok(stream) => stream,
-            Err(error) => {
-                self.worker.shard.handshake_failed(&error);
-                self.log_failure(&error, "handshake failed");
-                return None;
+            early =
+                Some(EarlyDataBackend::new(worker, config, self.client, self.listener, addresses));
+        }
+        let accepted = match (hello.map(|hello| *hello), &mut early) {
+            (None, None) => acceptor.accept(transport).await,
+            (None, Some(backend)) => acceptor.accept_with_early_data(transport, backend).await,
+            (Some(StartedHandshake { handshake, received }), None) => {
+                acceptor.accept_started(transport, handshake, received).await
+            }
+            (Some(StartedHandshake { handshake, received }), Some(backend)) => {
+                let (early, transport) = (backend, transport);
+                acceptor.accept_started_with_early_data(transport, handshake, received, early).await
             }
         };
+        let stream = accepted.map_err(|error| self.fail_handshake(&error)).ok()?;
         self.worker.shard.handshake_done(stream.info(), started.elapsed());
         let early = match early {
             Some(early) => early.finish().await,
             None => None,
         };
         self.into_established(stream, addresses, early)
+    }
+
+    fn handshake_time_left(&self, started: Instant) -> Duration {
+        self.config.active.timeouts.handshake.saturating_sub(started.elapsed())
+    }
+
+    fn fail_handshake(&self, error: &io::Error) {
+        self.worker.shard.handshake_failed(error);
+        self.log_failure(error, "handshake failed");
     }
 
     /// Applies the settings of the route that the handshake selected.
@@ -172,16 +275,14 @@ impl AcceptedConnection {
             OnTruncation::Close => true,
         };
         drop_unneeded_info(&mut stream);
-        let Self { worker, config, client, listener, permit } = self;
+        let (connector, permit) = self.into_connector(number)?;
+        let worker = &connector.worker;
         worker.shard.opened();
-        let mut connection =
-            ProxiedConnection::new(stream, first, http, Rc::clone(&worker), permit);
+        let mut connection = ProxiedConnection::new(stream, first, http, Rc::clone(worker), permit);
         connection.set_truncation_is_eof(truncation_is_eof);
         if client_sent {
             connection.mark_client_sent();
         }
-        let (listener, route) = (u32::try_from(listener).ok()?, u32::try_from(number).ok()?);
-        let connector = BackendConnector { worker, config, client, listener, route };
         Some(Box::new(EstablishedConnection {
             connection,
             waits_for_client,

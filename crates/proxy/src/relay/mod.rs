@@ -4,4 +4,5 @@
 pub(crate) mod buffer;
 pub(crate) mod coalesce;
 pub(crate) mod flow;
+pub(crate) mod passthrough;
 pub(crate) mod proxied_connection;

@@ -7,6 +7,7 @@ mod closing;
 mod configuration;
 mod drain;
 mod limits;
+mod passthrough;
 mod proxy_protocol;
 mod relay;
 mod reload;

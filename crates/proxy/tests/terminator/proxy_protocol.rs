@@ -1,73 +1,16 @@
 //! PROXY protocol headers, received and sent.
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use tercel::wire::ProtocolVersion;
 use tercel_tokio::Connector;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
 
 use crate::support::{
-    Folder, backend, client, connect, echo, exchange, identity, metric, quoted, wait_until,
+    Folder, Header, client, connect, echo, exchange, identity, metric, parse, quoted,
+    recording_backend, values, wait_until,
 };
-
-/// A backend that reports all bytes that it receives.
-async fn recording_backend() -> (SocketAddr, mpsc::UnboundedReceiver<Vec<u8>>) {
-    let (sender, events) = mpsc::unbounded_channel();
-    let address = backend(move |mut transport| {
-        let sender = sender.clone();
-        async move {
-            let mut all = Vec::new();
-            transport.read_to_end(&mut all).await.unwrap();
-            sender.send(all).unwrap();
-        }
-    });
-    (address.await, events)
-}
-
-/// A parsed header of version 2.
-struct Header {
-    source: SocketAddr,
-    destination: SocketAddr,
-    values: Vec<(u8, Vec<u8>)>,
-    rest: Vec<u8>,
-}
-
-fn parse(bytes: &[u8]) -> Header {
-    assert_eq!(&bytes[..13], b"\r\n\r\n\0\r\nQUIT\n\x21");
-    assert_eq!(bytes[13], 0x11);
-    let length = usize::from(u16::from_be_bytes([bytes[14], bytes[15]]));
-    let (header, rest) = bytes[16..].split_at(length);
-    let address = |at: usize, port: usize| {
-        let ip: [u8; 4] = header[at..at + 4].try_into().unwrap();
-        SocketAddr::from((ip, u16::from_be_bytes([header[port], header[port + 1]])))
-    };
-    Header {
-        source: address(0, 8),
-        destination: address(4, 10),
-        values: values(&header[12..]),
-        rest: rest.to_vec(),
-    }
-}
-
-fn values(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
-    let mut values = Vec::new();
-    while let [kind, high, low, rest @ ..] = bytes {
-        let (value, after) = rest.split_at(usize::from(u16::from_be_bytes([*high, *low])));
-        values.push((*kind, value.to_vec()));
-        bytes = after;
-    }
-    assert!(bytes.is_empty());
-    values
-}
-
-impl Header {
-    fn value(&self, kind: u8) -> Option<&[u8]> {
-        self.values.iter().find(|(own, _)| *own == kind).map(|(_, value)| value.as_slice())
-    }
-}
 
 #[tokio::test]
 async fn proxy_header_describes_client_and_connection() {

@@ -10,14 +10,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use tercel::client::ClientConfigBuilder;
 use tercel::pki::Roots;
 use tercel::pki_types::PrivateKeyDer;
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientConfig, Credential, client::ClientConfigBuilder};
+use tercel::{ClientConfig, Credential, Handshake, Next, ReceiveBuffer, ServerConfig};
 use tercel_proxy::{Config, Proxy};
-use tercel_tokio::{Connector, TlsStream};
+use tercel_tokio::{Acceptor, Connector, TlsStream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 
 pub(crate) const VERSIONS: [ProtocolVersion; 2] =
     [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3];
@@ -212,4 +214,90 @@ pub(crate) fn metric(proxy: &Proxy, name: &str) -> u64 {
         .find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
     let line = line.unwrap_or_else(|| panic!("no {name} in\n{rendered}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+/// A backend that reports all bytes that it receives.
+pub(crate) async fn recording_backend() -> (SocketAddr, mpsc::UnboundedReceiver<Vec<u8>>) {
+    let (sender, events) = mpsc::unbounded_channel();
+    let address = backend(move |mut transport| {
+        let sender = sender.clone();
+        async move {
+            let mut all = Vec::new();
+            transport.read_to_end(&mut all).await.unwrap();
+            sender.send(all).unwrap();
+        }
+    });
+    (address.await, events)
+}
+
+/// A parsed header of version 2.
+pub(crate) struct Header {
+    pub(crate) source: SocketAddr,
+    pub(crate) destination: SocketAddr,
+    pub(crate) values: Vec<(u8, Vec<u8>)>,
+    pub(crate) rest: Vec<u8>,
+}
+
+pub(crate) fn parse(bytes: &[u8]) -> Header {
+    assert_eq!(&bytes[..13], b"\r\n\r\n\0\r\nQUIT\n\x21");
+    assert_eq!(bytes[13], 0x11);
+    let length = usize::from(u16::from_be_bytes([bytes[14], bytes[15]]));
+    let (header, rest) = bytes[16..].split_at(length);
+    let address = |at: usize, port: usize| {
+        let ip: [u8; 4] = header[at..at + 4].try_into().unwrap();
+        SocketAddr::from((ip, u16::from_be_bytes([header[port], header[port + 1]])))
+    };
+    Header {
+        source: address(0, 8),
+        destination: address(4, 10),
+        values: values(&header[12..]),
+        rest: rest.to_vec(),
+    }
+}
+
+pub(crate) fn values(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let mut values = Vec::new();
+    while let [kind, high, low, rest @ ..] = bytes {
+        let (value, after) = rest.split_at(usize::from(u16::from_be_bytes([*high, *low])));
+        values.push((*kind, value.to_vec()));
+        bytes = after;
+    }
+    assert!(bytes.is_empty());
+    values
+}
+
+impl Header {
+    pub(crate) fn value(&self, kind: u8) -> Option<&[u8]> {
+        self.values.iter().find(|(own, _)| *own == kind).map(|(_, value)| value.as_slice())
+    }
+}
+
+/// The record with the ClientHello of a client that asks for this name.
+pub(crate) fn client_hello(name: &'static str) -> Vec<u8> {
+    let config = client().build().unwrap();
+    let mut handshake = Handshake::client(config, name.try_into().unwrap());
+    let mut out = Vec::new();
+    let step = handshake.advance(&mut ReceiveBuffer::new(), &mut out).unwrap();
+    assert!(matches!(step, Next::Receive));
+    out
+}
+
+/// A backend that terminates TLS with a certificate for this name, sends the greeting, and echoes
+/// all data.
+pub(crate) async fn tls_backend(name: &'static str, greeting: &'static [u8]) -> SocketAddr {
+    let config = ServerConfig::builder().credential(identity(name)).build().unwrap();
+    let acceptor = Acceptor::new(config);
+    backend(move |transport| {
+        let acceptor = acceptor.clone();
+        async move {
+            let Ok(mut stream) = acceptor.accept(transport).await else { return };
+            let _ = stream.write_all(greeting).await;
+            let mut buffer = [0; 1000];
+            while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+                let _ = stream.write_all(&buffer[..count]).await;
+            }
+            let _ = stream.shutdown().await;
+        }
+    })
+    .await
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 
 use tercel::server::ClientAuth;
 use tercel::wire::ProtocolVersion;
@@ -45,7 +44,11 @@ pub(super) fn parse_listener(mut keys: TableReader) -> Result<Listener, ConfigEr
     let mut known: BTreeMap<String, ()> = BTreeMap::new();
     for mut table in tables {
         let names = parse_names(&mut table, &mut known)?;
+        let of_tls = table.first_of(&TLS_KEYS);
         let settings = settings.clone().merge(&mut table)?;
+        if let (Some(key), true) = (of_tls, settings.route.passthrough) {
+            return Err(table.error(key, "has no effect with passthrough = true"));
+        }
         table.finish()?;
         routes.push(Route { names, ..settings.validate(table.location())? });
     }
@@ -67,6 +70,22 @@ pub(super) fn parse_listener(mut keys: TableReader) -> Result<Listener, ConfigEr
         routes,
     })
 }
+
+/// Keys that concern only routes which terminate TLS.
+const TLS_KEYS: [&str; 12] = [
+    "certificates",
+    "certificate",
+    "key",
+    "alpn",
+    "client_auth",
+    "client_ca",
+    "min_version",
+    "early_data",
+    "early_data_at_once",
+    "connect",
+    "on_truncation",
+    "session_context",
+];
 
 fn parse_names(
     keys: &mut TableReader,
@@ -91,8 +110,6 @@ fn parse_names(
 /// Settings that a listener specifies for all its routes. Each route may override them.
 #[derive(Clone)]
 struct RouteSettings {
-    certificates: Option<CertificateSource>,
-    /// All other settings.
     route: Route,
 }
 
@@ -102,7 +119,8 @@ impl RouteSettings {
             location,
             names: Vec::new(),
             to: Vec::new(),
-            certificates: CertificateSource::Folder(PathBuf::new()),
+            passthrough: false,
+            certificates: None,
             alpn: Vec::new(),
             client_auth: ClientAuth::None,
             client_ca: None,
@@ -114,7 +132,7 @@ impl RouteSettings {
             send_proxy_protocol: false,
             session_context: None,
         };
-        Self { certificates: None, route }
+        Self { route }
     }
 
     /// Overrides these settings with the settings in the table.
@@ -132,8 +150,10 @@ impl RouteSettings {
                 route.to.push(backend);
             }
         }
+        let passthrough = keys.boolean("passthrough")?;
+        route.passthrough = passthrough.unwrap_or(route.passthrough);
         if let Some(source) = parse_certificate_source(keys)? {
-            self.certificates = Some(source);
+            route.certificates = Some(source);
         }
         if let Some(alpn) = keys.strings("alpn")? {
             for (at, name) in alpn.iter().enumerate() {
@@ -187,9 +207,12 @@ impl RouteSettings {
         if route.to.is_empty() {
             return Err(location.error("to", "is missing"));
         }
-        let Some(certificates) = self.certificates.clone() else {
+        if route.passthrough {
+            return Ok(Self::without_tls(route, location));
+        }
+        if route.certificates.is_none() {
             return Err(location.error("certificates", "is missing"));
-        };
+        }
         if route.client_auth != ClientAuth::None && route.client_ca.is_none() {
             return Err(location
                 .error("client_ca", "is missing: client_auth requires certificate authorities"));
@@ -205,7 +228,14 @@ impl RouteSettings {
             let reason = "requires send_proxy_protocol, which marks early data for backends";
             return Err(location.error("early_data_at_once", reason));
         }
-        Ok(Route { certificates, location: location.clone(), ..route.clone() })
+        Ok(Route { location: location.clone(), ..route.clone() })
+    }
+
+    /// A route that does not terminate TLS. It keeps none of the listener's settings for TLS.
+    fn without_tls(route: &Route, location: &Location) -> Route {
+        let Route { to, send_proxy_protocol, .. } = route.clone();
+        let passthrough = true;
+        Route { to, send_proxy_protocol, passthrough, ..Self::new(location.clone()).route }
     }
 }
 

@@ -28,6 +28,28 @@ const CLIENT_CERT_SESS: u8 = 0x04;
 
 /// The header for a client with these addresses and negotiated parameters.
 pub(crate) fn header(addresses: Addresses, info: &ConnectionInfo) -> Vec<u8> {
+    with_values(addresses, |rest| {
+        if let Some(protocol) = &info.alpn {
+            push_tlv(ALPN, protocol, rest);
+        }
+        if let Some(name) = &info.server_name {
+            push_tlv(AUTHORITY, name.as_bytes(), rest);
+        }
+        push_tlv(SSL, &ssl_tlv(info), rest);
+    })
+}
+
+/// The header for a client with these addresses whose TLS is not terminated here.
+pub(crate) fn passthrough_header(addresses: Addresses, server_name: Option<&str>) -> Vec<u8> {
+    with_values(addresses, |rest| {
+        if let Some(name) = server_name {
+            push_tlv(AUTHORITY, name.as_bytes(), rest);
+        }
+    })
+}
+
+/// A header with these addresses, and the TLVs that `push` appends.
+fn with_values(addresses: Addresses, push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut rest = Vec::with_capacity(128);
     let family =
         match (addresses.source.ip().to_canonical(), addresses.destination.ip().to_canonical()) {
@@ -44,13 +66,7 @@ pub(crate) fn header(addresses: Addresses, info: &ConnectionInfo) -> Vec<u8> {
         };
     rest.extend(addresses.source.port().to_be_bytes());
     rest.extend(addresses.destination.port().to_be_bytes());
-    if let Some(protocol) = &info.alpn {
-        push_tlv(ALPN, protocol, &mut rest);
-    }
-    if let Some(name) = &info.server_name {
-        push_tlv(AUTHORITY, name.as_bytes(), &mut rest);
-    }
-    push_tlv(SSL, &ssl_tlv(info), &mut rest);
+    push(&mut rest);
     let mut header = SIGNATURE.to_vec();
     header.extend([PROXY, family]);
     // The length fits, because names and protocols are far shorter than 65536 bytes.

@@ -109,7 +109,13 @@ impl Totals {
         let (name, help) = ("tercel_client_received", "Plaintext received from clients.");
         counter(to, name, help, Some(&Unit::Bytes), self.sum.received.get())?;
         let (name, help) = ("tercel_client_sent", "Plaintext sent to clients.");
-        counter(to, name, help, Some(&Unit::Bytes), self.sum.sent.get())
+        counter(to, name, help, Some(&Unit::Bytes), self.sum.sent.get())?;
+        let (name, help) = ("tercel_passthrough_connections", "Connections relayed without TLS.");
+        counter(to, name, help, None, self.sum.passthrough.get())?;
+        let (name, help) = ("tercel_passthrough_received", "Received on passthrough connections.");
+        counter(to, name, help, Some(&Unit::Bytes), self.sum.passthrough_received.get())?;
+        let (name, help) = ("tercel_passthrough_sent", "Sent on passthrough connections.");
+        counter(to, name, help, Some(&Unit::Bytes), self.sum.passthrough_sent.get())
     }
 
     fn handshakes(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {

@@ -14,6 +14,8 @@
 //! | `tercel_connections_refused` | connections refused before their handshake | `reason` |
 //! | `tercel_accept_errors` | failed `accept` calls | `reason` |
 //! | `tercel_client_received_bytes`, `tercel_client_sent_bytes` | plaintext from and to clients | |
+//! | `tercel_passthrough_connections` | connections relayed without TLS | |
+//! | `tercel_passthrough_received_bytes`, `tercel_passthrough_sent_bytes` | bytes of these | |
 //! | `tercel_handshakes` | completed handshakes | `version`, `suite`, `group`, `outcome` |
 //! | `tercel_handshake_failures` | failed handshakes | `reason`, `alert` |
 //! | `tercel_handshake_retries` | handshakes with a HelloRetryRequest | |

@@ -37,6 +37,9 @@ pub struct Shard {
     pub(super) early_data_at_once: Counter,
     pub(super) early_data_after_handshake: Counter,
     pub(super) early_data_abandoned: Counter,
+    pub(super) passthrough: Counter,
+    pub(super) passthrough_received: Counter,
+    pub(super) passthrough_sent: Counter,
     pub(super) refused: CounterTable<{ ConnectionRefusal::ALL.len() }>,
     pub(super) accept_failed: CounterTable<{ AcceptFailure::ALL.len() }>,
     pub(super) backend_failed: CounterTable<{ BackendFailure::ALL.len() }>,
@@ -59,6 +62,9 @@ impl Shard {
         self.early_data_at_once.merge(&other.early_data_at_once);
         self.early_data_after_handshake.merge(&other.early_data_after_handshake);
         self.early_data_abandoned.merge(&other.early_data_abandoned);
+        self.passthrough.merge(&other.passthrough);
+        self.passthrough_received.merge(&other.passthrough_received);
+        self.passthrough_sent.merge(&other.passthrough_sent);
         self.refused.merge(&other.refused);
         self.accept_failed.merge(&other.accept_failed);
         self.backend_failed.merge(&other.backend_failed);
@@ -145,6 +151,17 @@ impl Shard {
     /// Counts plaintext bytes sent to a client.
     pub fn sent(&self, bytes: u64) {
         self.sent.add(bytes);
+    }
+
+    /// Counts a connection that is relayed without TLS.
+    pub fn passed_through(&self) {
+        self.passthrough.increment();
+    }
+
+    /// Counts bytes received from and sent to a client whose TLS is not terminated here.
+    pub fn relayed_through(&self, received: u64, sent: u64) {
+        self.passthrough_received.add(received);
+        self.passthrough_sent.add(sent);
     }
 
     /// Counts a backend connection that took `duration` to connect.
