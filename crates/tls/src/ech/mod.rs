@@ -37,20 +37,27 @@
 //! # let _ = handshake; Ok(()) }
 //! ```
 //!
+//! A client-facing server, which forwards inner ClientHellos to backends, uses [`Front`].
+//!
 //! If the server rejects the offer, the handshake ends with [`crate::Error::EchRejected`], and
 //! [`crate::Handshake::ech_retry_configs`] has the configurations for one further attempt.
 
 mod base64;
 mod config_list;
+mod front;
+mod inner_hello;
 mod key;
 mod keys;
+mod opening;
 mod suite;
 
 pub use config_list::{ConfigList, ConfigListError};
+pub use front::{Front, FrontStep, InnerHello};
 pub use key::{Key, KeyError};
 pub use keys::{Keys, KeysError, Retry};
 
 pub(crate) use config_list::Selected;
+pub(crate) use opening::Opening;
 pub(crate) use suite::MANDATORY;
 
 /// The offer of Encrypted ClientHello on one connection.

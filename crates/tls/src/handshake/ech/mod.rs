@@ -12,8 +12,6 @@ mod confirmation;
 #[cfg(not(feature = "ech"))]
 mod disabled;
 #[cfg(feature = "ech")]
-mod inner_hello;
-#[cfg(feature = "ech")]
 mod outer_hello;
 #[cfg(feature = "ech")]
 pub(crate) mod server;

@@ -3,16 +3,16 @@
 //! [`open`] is called before a configuration is chosen, so that all policies see the inner
 //! ClientHello. Its result accompanies the handshake.
 
-use tercel_crypto::{HpkeRecipient, fill_random};
+use tercel_crypto::fill_random;
 use tercel_wire::{
-    ClientHello, EncryptedClientHello, ExtensionType, HandshakeMessage, HpkeSymmetricCipherSuite,
-    OuterEncryptedClientHello, ServerHello,
+    ClientHello, EncryptedClientHello, ExtensionType, HandshakeMessage, OuterEncryptedClientHello,
+    ServerHello,
 };
 
-use super::{confirmation, inner_hello};
+use super::confirmation;
 use crate::config::server::ServerConfig;
 use crate::connection::info::{ConnectionInfo, Ech};
-use crate::ech::{ConfigList, Keys};
+use crate::ech::{ConfigList, Keys, Opening};
 use crate::error::{Error, PeerError};
 use crate::handshake::negotiate::{self, parse_hello};
 use crate::handshake::runtime::flow::Flow;
@@ -35,9 +35,7 @@ enum State {
 }
 
 struct Accepted {
-    recipient: HpkeRecipient,
-    cipher_suite: HpkeSymmetricCipherSuite,
-    config_id: u8,
+    opening: Opening,
     outer_server_name: Option<String>,
 }
 
@@ -76,30 +74,18 @@ fn find(hello: &Message) -> Result<Option<EncryptedClientHello<'_>>, Error> {
     Ok(extension.map(EncryptedClientHello::parse).transpose()?)
 }
 
-/// Tries all keys with the identifier that the client sent. Their number is limited.
+/// Tries the keys with the identifier that the client sent.
 fn open_outer(
     keys: &Keys,
     outer: &OuterEncryptedClientHello<'_>,
     hello: &Message,
 ) -> Result<(Option<Message>, State), Error> {
     let keys = keys.current();
-    let mut candidates = keys.with_id(outer.config_id).peekable();
-    if candidates.peek().is_some() {
-        let associated_data = inner_hello::associated_data(hello)?;
-        let opened = candidates.find_map(|key| key.open(outer, &associated_data));
-        if let Some((recipient, encoded)) = opened {
-            let inner = inner_hello::rebuild(&encoded, hello)?;
-            let name = negotiate::server_name(&parse_hello(hello)?).map(str::to_owned);
-            let accepted = Accepted {
-                recipient,
-                cipher_suite: outer.cipher_suite,
-                config_id: outer.config_id,
-                outer_server_name: name,
-            };
-            return Ok((Some(inner), State::Accepted(accepted)));
-        }
-    }
-    Ok((None, State::Rejected(keys.retry_configs.clone())))
+    let Some((opening, inner)) = Opening::first(&keys, outer, hello)? else {
+        return Ok((None, State::Rejected(keys.retry_configs.clone())));
+    };
+    let outer_server_name = negotiate::server_name(&parse_hello(hello)?).map(str::to_owned);
+    Ok((Some(inner), State::Accepted(Accepted { opening, outer_server_name })))
 }
 
 impl ServerEch {
@@ -162,25 +148,11 @@ impl ServerEch {
             }
             _ => return Ok(second),
         };
-        let outer = match find(&second)? {
-            Some(EncryptedClientHello::Outer(outer)) => outer,
-            Some(EncryptedClientHello::Inner) => {
-                return Err(PeerError::EncryptionChangedAfterRetry.into());
-            }
-            None => {
-                parse_hello(&second)?;
-                return Err(PeerError::MissingExtension.into());
-            }
-        };
-        if outer.cipher_suite != accepted.cipher_suite
-            || outer.config_id != accepted.config_id
-            || !outer.enc.is_empty()
-        {
-            return Err(PeerError::EncryptionChangedAfterRetry.into());
+        let extension = find(&second)?;
+        if extension.is_none() {
+            parse_hello(&second)?;
         }
-        let associated_data = inner_hello::associated_data(&second)?;
-        let encoded = accepted.recipient.open(&associated_data, outer.payload);
-        inner_hello::rebuild(&encoded.map_err(|_| PeerError::UndecryptableHello)?, &second)
+        accepted.opening.second(extension, &second)
     }
 
     /// Returns the configurations to send to a client whose ClientHello was not opened.

@@ -10,6 +10,7 @@ use tercel_wire::{
     Writer, decode_inner_client_hello,
 };
 
+use super::front::Between;
 use super::{SECRET, TestKey, offer, pair, server, test_key, without_keys};
 use crate::fixtures::client;
 use crate::pair::{Pair, records};
@@ -171,6 +172,41 @@ fn server_error(retried: bool, change: impl Fn(&mut Parts)) -> Option<Error> {
     result.unwrap_err().server
 }
 
+/// The same error of a server in shared mode and of a client-facing server.
+fn error_of_both(retried: bool, change: impl Fn(&mut Parts)) -> Option<Error> {
+    let error = server_error(retried, &change);
+    assert_eq!(front_error(retried, change), error);
+    error
+}
+
+/// The error of a client-facing server that receives a changed ClientHello; the second one, if
+/// `retried`.
+fn front_error(retried: bool, change: impl Fn(&mut Parts)) -> Option<Error> {
+    let key = test_key();
+    let group = if retried { NamedGroup::SECP384R1 } else { NamedGroup::X25519MLKEM768 };
+    let backend = without_keys().ech_backend(true).groups(&[group]).build().unwrap();
+    let mut party = Front::new(&key);
+    let between = Between::new(super::keys(vec![key.key()]));
+    let mut hellos = 0;
+    let result = pair(&client().build().unwrap(), &backend, &key.key().config())
+        .tap_to_server(|bytes| {
+            hellos += 1;
+            if hellos <= 1 + usize::from(retried) {
+                let is_changed = hellos == 1 + usize::from(retried);
+                party.change(bytes, |parts| {
+                    if is_changed {
+                        change(parts);
+                    }
+                });
+            }
+            between.to_backend(bytes);
+        })
+        .tap_to_client(|bytes| between.to_client(bytes))
+        .connect();
+    assert_eq!(result.unwrap_err().server, None, "the backend received the changed ClientHello");
+    between.error()
+}
+
 /// Replaces bytes by others of the same length.
 fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
     let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
@@ -192,7 +228,7 @@ fn an_inner_hello_must_be_marked_and_only_for_tls13() {
             (MARK, &[0x7e, 0x0d, 0, 1, 1]),
             (MARK, &[0xfe, 0x0d, 0, 1, 0]),
         ] {
-            let error = server_error(retried, |parts| replace(&mut parts.encoded, from, to));
+            let error = error_of_both(retried, |parts| replace(&mut parts.encoded, from, to));
             assert_eq!(error, Some(PeerError::InvalidInnerHello.into()), "{to:?}");
             let alert = error.and_then(Error::alert);
             assert_eq!(alert, Some(AlertDescription::ILLEGAL_PARAMETER));
@@ -234,7 +270,7 @@ fn a_malformed_inner_hello_ends_the_handshake() {
             ),
         ];
         for (change, expected) in changes {
-            let error = server_error(retried, |parts| change(&mut parts.encoded));
+            let error = error_of_both(retried, |parts| change(&mut parts.encoded));
             assert_eq!(error, Some(PeerError::MalformedInnerHello(expected).into()));
             let alert = error.and_then(Error::alert);
             assert_eq!(alert, Some(AlertDescription::ILLEGAL_PARAMETER));
@@ -246,15 +282,15 @@ fn a_malformed_inner_hello_ends_the_handshake() {
 #[test]
 fn the_second_hello_must_continue_the_encryption() {
     let changed = Some(Error::Peer(PeerError::EncryptionChangedAfterRetry));
-    assert_eq!(server_error(true, |parts| parts.config_id ^= 1), changed);
-    assert_eq!(server_error(true, |parts| parts.aead = 3), changed);
-    assert_eq!(server_error(true, |parts| parts.enc = Some(vec![1; 32])), changed);
-    assert_eq!(server_error(true, |parts| parts.extension = Some(vec![1])), changed);
+    assert_eq!(error_of_both(true, |parts| parts.config_id ^= 1), changed);
+    assert_eq!(error_of_both(true, |parts| parts.aead = 3), changed);
+    assert_eq!(error_of_both(true, |parts| parts.enc = Some(vec![1; 32])), changed);
+    assert_eq!(error_of_both(true, |parts| parts.extension = Some(vec![1])), changed);
     assert_eq!(changed.and_then(Error::alert), Some(AlertDescription::ILLEGAL_PARAMETER));
 
-    let missing = server_error(true, |parts| parts.without_extension = true);
+    let missing = error_of_both(true, |parts| parts.without_extension = true);
     assert_eq!(missing, Some(PeerError::MissingExtension.into()));
-    let corrupt = server_error(true, |parts| parts.corrupt = true);
+    let corrupt = error_of_both(true, |parts| parts.corrupt = true);
     assert_eq!(corrupt, Some(PeerError::UndecryptableHello.into()));
     assert_eq!(corrupt.and_then(Error::alert), Some(AlertDescription::DECRYPT_ERROR));
 }

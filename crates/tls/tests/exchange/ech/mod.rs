@@ -2,6 +2,7 @@
 //! ClientHello breaks a rule. RFC 9849
 
 mod accepted;
+mod front;
 mod inner_hellos;
 mod rejected;
 mod shape;
