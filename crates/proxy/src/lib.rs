@@ -19,6 +19,7 @@
 //! | [`observability`] | logs, metrics, admin listener |
 //! | `config` | the configuration file, parsed and validated |
 //! | [`certificates`] | certificates from files, reloaded when they change |
+//! | `ech_keys` | keys for Encrypted ClientHello, reloaded when their files change |
 //! | `backend` | backend endpoints, connections to them, round robin |
 //! | `active_config` | the loaded configuration, with server names, ticket keys, replay guard |
 //! | `worker` | state that the connections of one worker share: limits, idle timers |
@@ -49,6 +50,7 @@ mod active_config;
 mod backend;
 mod config;
 mod connection;
+mod ech_keys;
 mod listener;
 mod relay;
 mod service;
@@ -64,8 +66,8 @@ mod testing;
 extern crate self as tercel_proxy;
 
 pub use config::{
-    BackendAddress, CertificateSource, CommandLineOptions, Config, ConfigError, Connect, Limits,
-    Listener, Log, Network, OnTruncation, Resumption, Route, Tickets, Timeouts,
+    BackendAddress, CertificateSource, CommandLineOptions, Config, ConfigError, Connect, Ech,
+    Limits, Listener, Log, Network, OnTruncation, Resumption, Route, Tickets, Timeouts,
 };
 pub use service::proxy::{BoundProxy, Proxy, check};
 pub use service::run;

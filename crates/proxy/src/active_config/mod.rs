@@ -20,7 +20,7 @@ use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
 use tercel::{
     Policy, ServerConfig,
-    server::ClientAuth,
+    server::{ClientAuth, ServerConfigBuilder},
     session::{ServerSessionStore, TicketSealer},
 };
 use tercel_fleet::Fleet;
@@ -29,11 +29,12 @@ use tercel_tokio::{Acceptor, Answers};
 use crate::backend::endpoint::Endpoint;
 use crate::certificates::{self, Certificates, Files};
 use crate::config::{
-    BackendAddress, CertificateSource, Config, ConfigError, Connect, Limits, Listener, Network,
-    OnTruncation, Route, Timeouts,
+    BackendAddress, CertificateSource, Config, ConfigError, Connect, Ech, Limits, Listener,
+    Network, OnTruncation, Route, Timeouts,
 };
+use crate::ech_keys::{EchKeys, Problem};
 use resumption::ResumptionState;
-use server_names::{HelloSelector, RouteSelector, ServerNames};
+use server_names::{HelloSelector, RouteKind, RouteSelector, ServerNames};
 use session_context::session_context;
 
 /// The configuration that the workers use.
@@ -43,12 +44,19 @@ pub(crate) struct ActiveConfig {
     pub(crate) drain: Duration,
     pub(crate) listeners: Vec<ActiveListener>,
     pub(crate) certificates: Vec<(CertificateSource, Arc<Certificates>)>,
+    /// The keys for Encrypted ClientHello.
+    ech: Option<Arc<EchKeys>>,
+    /// For each listener, its names and the certificates of its routes.
+    shown: Vec<Shown>,
     resumption: ResumptionState,
     /// `Some` if this configuration uses another replay guard than the previous configuration.
     /// Connections that were accepted earlier use the previous guard; their handshakes end at most
     /// this long after activation.
     previous_guard_admits_for: Option<Duration>,
 }
+
+/// The names of a listener's routes, and the certificates of those that terminate TLS.
+type Shown = (Arc<ServerNames>, Vec<Option<Arc<Certificates>>>);
 
 /// A listener with its TLS configuration and routes.
 pub(crate) struct ActiveListener {
@@ -88,12 +96,18 @@ impl ActiveConfig {
             drain: config.drain,
             listeners: Vec::new(),
             certificates: Vec::new(),
+            ech: load_ech_keys(config, previous)?,
+            shown: Vec::new(),
             resumption,
             previous_guard_admits_for,
         };
         for listener in &config.listeners {
             let listener = active.listener(listener, previous)?;
             active.listeners.push(listener);
+        }
+        if let (Some(ech), Some(settings)) = (&active.ech, &config.ech) {
+            ech.check_public_names(|name| shows_certificate(&active.shown, name))
+                .map_err(|problem| ech_error(settings, &problem))?;
         }
         Ok(active)
     }
@@ -109,6 +123,10 @@ impl ActiveConfig {
         if let (Some(fleet), Some(secrets)) = (&self.resumption.fleet, &self.resumption.secrets) {
             fleet.use_secrets(secrets.clone());
         }
+        if let Some(ech) = &self.ech {
+            let shown = self.shown.clone();
+            ech.set_listeners(move |name| shows_certificate(&shown, name));
+        }
         // This is not done in `new`, because the previous guard was still in use during loading.
         if let Some(overlap) = self.previous_guard_admits_for {
             self.resumption.refuse_while_previous_guard_admits(overlap);
@@ -118,6 +136,11 @@ impl ActiveConfig {
     /// The state shared with other processes.
     pub(crate) fn fleet(&self) -> Option<&Fleet> {
         self.resumption.fleet.as_ref()
+    }
+
+    /// The keys for Encrypted ClientHello.
+    pub(crate) fn ech_keys(&self) -> Option<&Arc<EchKeys>> {
+        self.ech.as_ref()
     }
 
     /// Returns a function that returns the time at which the current ticket key began to encrypt
@@ -136,16 +159,24 @@ impl ActiveConfig {
         previous: Option<&Self>,
     ) -> Result<ActiveListener, ConfigError> {
         let mut names = ServerNames::default();
-        let (mut routes, mut configs) = (Vec::new(), Vec::new());
+        let (mut routes, mut kinds, mut shown) = (Vec::new(), Vec::new(), Vec::new());
         for (number, route) in listener.routes.iter().enumerate() {
             route.names.iter().for_each(|name| names.add(name, number));
             if route.names.is_empty() {
                 names.set_default(number);
             }
-            configs.push(match &route.certificates {
-                Some(source) => Some(self.server_config(route, source, previous)?),
+            let certificates = match &route.certificates {
+                Some(source) => Some(self.certificates(route, source, previous)?),
                 None => None,
+            };
+            kinds.push(match &certificates {
+                Some(certificates) => {
+                    RouteKind::Terminate(self.server_config(listener, route, certificates)?)
+                }
+                None if route.ech_front => RouteKind::EchFront,
+                None => RouteKind::Passthrough,
             });
+            shown.push(certificates);
             routes.push(ActiveRoute {
                 backends: resolve_backends(route)?,
                 connect: route.connect,
@@ -155,7 +186,8 @@ impl ActiveConfig {
             });
         }
         let names = Arc::new(names);
-        let (config, hello_selector) = listener_config(listener, &names, configs)?;
+        self.shown.push((Arc::clone(&names), shown));
+        let (config, hello_selector) = self.listener_config(listener, &names, kinds)?;
         Ok(ActiveListener {
             acceptor: Acceptor::new(config)
                 .time_limit(Some(self.timeouts.handshake))
@@ -179,13 +211,13 @@ impl ActiveConfig {
     }
 
     fn server_config(
-        &mut self,
+        &self,
+        listener: &Listener,
         route: &Route,
-        source: &CertificateSource,
-        previous: Option<&Self>,
+        certificates: &Certificates,
     ) -> Result<Arc<ServerConfig>, ConfigError> {
-        let certificates = self.certificates(route, source, previous)?;
-        let mut builder = ServerConfig::builder()
+        let mut builder = self
+            .with_ech(ServerConfig::builder(), listener)
             .replaceable_credentials(certificates.credentials())
             .alpn(&route.alpn)
             .session_context(&session_context(route));
@@ -214,6 +246,47 @@ impl ActiveConfig {
             .early_data(route.early_data, guard)
             .freshness_window(self.resumption.settings.freshness_window);
         builder.build().map_err(|error| route.location.table_error(error.to_string()))
+    }
+
+    /// The configuration of a listener with these routes.
+    fn listener_config(
+        &self,
+        listener: &Listener,
+        names: &Arc<ServerNames>,
+        routes: Vec<RouteKind>,
+    ) -> Result<(Arc<ServerConfig>, Option<HelloSelector>), ConfigError> {
+        let with_policy = |policy| {
+            let builder = self.with_ech(ServerConfig::builder(), listener);
+            let config = builder.choose_config(policy).without_tickets().build();
+            config.map_err(|error| listener.location.table_error(error.to_string()))
+        };
+        let names = Arc::clone(names);
+        let configs = routes.iter().map(|route| match route {
+            RouteKind::Terminate(config) => Some(Arc::clone(config)),
+            RouteKind::Passthrough | RouteKind::EchFront => None,
+        });
+        let Some(configs) = configs.collect::<Option<Vec<_>>>() else {
+            let config = with_policy(Policy::Ask)?;
+            let selector = HelloSelector { config: Arc::clone(&config), names, routes };
+            return Ok((config, Some(selector)));
+        };
+        match configs.as_slice() {
+            // With only a default route there is nothing to select by name.
+            [only] if names.find(None).is_some() => Ok((Arc::clone(only), None)),
+            _ => {
+                let selector = RouteSelector { names, configs };
+                Ok((with_policy(Policy::Here(Arc::new(selector)))?, None))
+            }
+        }
+    }
+
+    /// Adds the keys for Encrypted ClientHello.
+    fn with_ech(&self, builder: ServerConfigBuilder, listener: &Listener) -> ServerConfigBuilder {
+        let builder = builder.ech_backend(listener.ech_backend);
+        match &self.ech {
+            Some(ech) => builder.ech(ech.keys()),
+            None => builder,
+        }
     }
 
     /// The certificates of this route's source. They are taken from another route or from the
@@ -254,31 +327,30 @@ impl ActiveConfig {
     }
 }
 
-/// The configuration of a listener with these configurations of its routes. A route without one
-/// does not terminate TLS.
-fn listener_config(
-    listener: &Listener,
-    names: &Arc<ServerNames>,
-    configs: Vec<Option<Arc<ServerConfig>>>,
-) -> Result<(Arc<ServerConfig>, Option<HelloSelector>), ConfigError> {
-    let with_policy = |policy| {
-        let config = ServerConfig::builder().choose_config(policy).without_tickets().build();
-        config.map_err(|error| listener.location.table_error(error.to_string()))
-    };
-    let names = Arc::clone(names);
-    let Some(all) = configs.iter().cloned().collect::<Option<Vec<_>>>() else {
-        let config = with_policy(Policy::Ask)?;
-        let selector = HelloSelector { config: Arc::clone(&config), names, configs };
-        return Ok((config, Some(selector)));
-    };
-    match all.as_slice() {
-        // With only a default route there is nothing to select by name.
-        [only] if names.find(None).is_some() => Ok((Arc::clone(only), None)),
-        _ => {
-            let selector = RouteSelector { names, configs: all };
-            Ok((with_policy(Policy::Here(Arc::new(selector)))?, None))
-        }
+/// The keys of these settings, which are taken from the previous configuration if it has the same.
+fn load_ech_keys(
+    config: &Config,
+    previous: Option<&ActiveConfig>,
+) -> Result<Option<Arc<EchKeys>>, ConfigError> {
+    let Some(settings) = &config.ech else { return Ok(None) };
+    let known = previous.and_then(|previous| previous.ech.as_ref());
+    if let Some(known) = known.filter(|known| known.settings() == settings) {
+        return Ok(Some(Arc::clone(known)));
     }
+    let loaded = EchKeys::load(settings).map_err(|problem| ech_error(settings, &problem))?;
+    Ok(Some(Arc::new(loaded)))
+}
+
+fn ech_error(settings: &Ech, problem: &Problem) -> ConfigError {
+    settings.location.error("directory", problem.to_string())
+}
+
+/// Whether a client that requests this name gets a certificate for it from one of the listeners.
+fn shows_certificate(shown: &[Shown], name: &str) -> bool {
+    shown.iter().any(|(names, certificates)| {
+        let of_route = names.find(Some(name)).and_then(|route| certificates.get(route));
+        of_route.and_then(Option::as_ref).is_some_and(|certificates| certificates.covers(name))
+    })
 }
 
 fn load_roots(route: &Route, file: &Path) -> Result<Roots, ConfigError> {

@@ -73,15 +73,25 @@ pub(crate) struct HelloSelector {
     /// The configuration that stops the handshake after the ClientHello.
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) names: Arc<ServerNames>,
-    /// The configuration of each route, if it terminates TLS.
-    pub(crate) configs: Vec<Option<Arc<ServerConfig>>>,
+    pub(crate) routes: Vec<RouteKind>,
+}
+
+/// What a route does with TLS.
+#[derive(Clone)]
+pub(crate) enum RouteKind {
+    /// It is terminated with this configuration.
+    Terminate(Arc<ServerConfig>),
+    /// The connection is relayed.
+    Passthrough,
+    /// The connection is relayed, and encrypted ClientHellos are decrypted before.
+    EchFront,
 }
 
 impl HelloSelector {
-    /// The route for a server name, and its configuration if it terminates TLS.
-    pub(crate) fn select(&self, name: Option<&str>) -> Option<(usize, Option<Arc<ServerConfig>>)> {
+    /// The route for a server name.
+    pub(crate) fn select(&self, name: Option<&str>) -> Option<(usize, RouteKind)> {
         let route = self.names.find(name)?;
-        Some((route, self.configs.get(route)?.clone()))
+        Some((route, self.routes.get(route)?.clone()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Watches certificate files for changes.
+//! Watches certificate files, and others, for changes.
 //!
 //! The watch polls file metadata every few seconds. This works even where there are no change
 //! events: on network file systems, Kubernetes volumes and replaced symbolic links. To avoid
@@ -23,6 +23,41 @@ use super::{Certificates, Changes, Source};
 /// The number of polls after which files are read even if their metadata has not changed.
 const MAX_POLLS_WITHOUT_RELOAD: u32 = 12;
 
+/// Files that are read again when they change.
+pub(crate) trait Watched: Send + Sync + 'static {
+    /// The result of a reload that changed something or found a new problem.
+    type Changes;
+
+    /// The metadata of all files.
+    fn snapshot(&self) -> Snapshot;
+
+    /// Reads all files. Returns `None` if nothing has changed and there is no new problem.
+    fn reload(&self) -> Option<Self::Changes>;
+
+    /// Whether the last reload left a problem.
+    fn has_problems(&self) -> bool;
+}
+
+impl Watched for Certificates {
+    type Changes = Changes;
+
+    fn snapshot(&self) -> Snapshot {
+        snapshot(&self.source)
+    }
+
+    fn reload(&self) -> Option<Changes> {
+        let changes = self.reload();
+        let reported = !(changes.problems.is_empty()
+            && changes.exposed_keys.is_empty()
+            && changes.keyless.is_empty());
+        (changes.any() || reported).then_some(changes)
+    }
+
+    fn has_problems(&self) -> bool {
+        self.outstanding() > 0
+    }
+}
+
 /// A watch thread. Dropping it stops the thread.
 #[derive(Debug)]
 pub struct Watch {
@@ -40,11 +75,21 @@ impl Watch {
     pub fn start(
         certificates: Arc<Certificates>,
         interval: Duration,
-        mut changed: impl FnMut(&Changes) + Send + 'static,
+        changed: impl FnMut(&Changes) + Send + 'static,
+    ) -> io::Result<Self> {
+        Self::watch("certificates", certificates, interval, changed)
+    }
+
+    /// As [`Self::start`], for any files. The thread has this name.
+    pub(crate) fn watch<W: Watched>(
+        name: &str,
+        watched: Arc<W>,
+        interval: Duration,
+        mut changed: impl FnMut(&W::Changes) + Send + 'static,
     ) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         // The first snapshot is taken before the thread starts, so no later change is missed.
-        let mut watcher = Watcher::new(certificates);
+        let mut watcher = Watcher::new(watched);
         let run = move || {
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 if let Some(changes) = watcher.poll() {
@@ -52,7 +97,7 @@ impl Watch {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("certificates".to_owned()).spawn(run)?;
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run)?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
 }
@@ -68,19 +113,19 @@ impl Drop for Watch {
 }
 
 /// The state of the watch thread: the metadata of the files at the last poll, and at the last read.
-struct Watcher {
-    certificates: Arc<Certificates>,
+struct Watcher<W> {
+    watched: Arc<W>,
     read: Snapshot,
     seen: Snapshot,
     polls: u32,
 }
 
 /// The metadata of each file.
-type Snapshot = BTreeMap<PathBuf, Stamp>;
+pub(crate) type Snapshot = BTreeMap<PathBuf, Stamp>;
 
 /// Metadata that changes when a file is changed in place, replaced, or relinked.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+pub(crate) struct Stamp {
     device: u64,
     inode: u64,
     length: u64,
@@ -88,16 +133,16 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-impl Watcher {
-    fn new(certificates: Arc<Certificates>) -> Self {
-        let seen = snapshot(&certificates.source);
+impl<W: Watched> Watcher<W> {
+    fn new(watched: Arc<W>) -> Self {
+        let seen = watched.snapshot();
         // The first poll reads the files anyway, which detects a change between `load` and now.
-        Self { certificates, read: seen.clone(), seen, polls: MAX_POLLS_WITHOUT_RELOAD }
+        Self { watched, read: seen.clone(), seen, polls: MAX_POLLS_WITHOUT_RELOAD }
     }
 
     /// Polls once. Returns the changes of a reload, if it changed something or found a new problem.
-    fn poll(&mut self) -> Option<Changes> {
-        let now = snapshot(&self.certificates.source);
+    fn poll(&mut self) -> Option<W::Changes> {
+        let now = self.watched.snapshot();
         let steady = now == self.seen;
         self.seen = now;
         self.polls = self.polls.saturating_add(1);
@@ -105,17 +150,14 @@ impl Watcher {
         // key was read before its certificate was replaced.
         let reason = self.seen != self.read
             || self.polls >= MAX_POLLS_WITHOUT_RELOAD
-            || self.certificates.outstanding() > 0;
+            || self.watched.has_problems();
         if !(steady && reason) {
             return None;
         }
-        let changes = self.certificates.reload();
+        let changes = self.watched.reload();
         self.read = self.seen.clone();
         self.polls = 0;
-        let reported = !(changes.problems.is_empty()
-            && changes.exposed_keys.is_empty()
-            && changes.keyless.is_empty());
-        (changes.any() || reported).then_some(changes)
+        changes
     }
 }
 
@@ -133,7 +175,7 @@ fn snapshot(source: &Source) -> Snapshot {
 
 /// Records the files of a folder, and if `deeper` those of its subfolders, as [`super::layout`]
 /// reads them.
-fn record_folder(folder: &Path, deeper: bool, snapshot: &mut Snapshot) {
+pub(crate) fn record_folder(folder: &Path, deeper: bool, snapshot: &mut Snapshot) {
     record(folder, snapshot);
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -177,7 +219,7 @@ mod tests {
         fs::write(folder.join("x.key"), key.serialize_pem()).unwrap();
     }
 
-    fn watched(folder: &Folder) -> Watcher {
+    fn watched(folder: &Folder) -> Watcher<Certificates> {
         write(folder.path(), "one.test");
         let source = Source { folder: Some(folder.path().to_owned()), ..Source::default() };
         let (certificates, _) = Certificates::load(source).unwrap();
@@ -204,7 +246,7 @@ mod tests {
         assert!(watcher.poll().is_none());
         write(folder.path(), "two.test");
         // Simulates a file system that did not update the metadata.
-        watcher.seen = snapshot(&watcher.certificates.source);
+        watcher.seen = watcher.watched.snapshot();
         watcher.read = watcher.seen.clone();
         for _ in 1..MAX_POLLS_WITHOUT_RELOAD {
             assert!(watcher.poll().is_none());
@@ -222,7 +264,7 @@ mod tests {
         assert!(watcher.poll().is_none(), "reported once");
         write(folder.path(), "two.test");
         // The metadata counts as read, so that only the problem causes a read.
-        watcher.seen = snapshot(&watcher.certificates.source);
+        watcher.seen = watcher.watched.snapshot();
         watcher.read = watcher.seen.clone();
         assert_eq!(watcher.poll().unwrap().replaced.len(), 1);
     }

@@ -58,6 +58,8 @@ pub struct Config {
     pub timeouts: Timeouts,
     /// Session resumption and early data.
     pub resumption: Resumption,
+    /// Keys for Encrypted ClientHello.
+    pub ech: Option<Ech>,
     /// The listeners; at least one.
     pub listeners: Vec<Listener>,
 }
@@ -154,6 +156,18 @@ pub enum Tickets {
     Shared,
 }
 
+/// Keys for Encrypted ClientHello.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ech {
+    /// The location of the settings in the configuration.
+    pub(crate) location: Location,
+    /// The folder of the key files, `NAME.ech`.
+    pub directory: PathBuf,
+    /// The names of the files whose keys are sent to clients with an outdated key. Empty: the last
+    /// file by name.
+    pub retry: Vec<String>,
+}
+
 /// A listener.
 #[derive(Clone, Debug)]
 pub struct Listener {
@@ -167,6 +181,8 @@ pub struct Listener {
     pub accept_proxy_protocol: bool,
     /// Networks that may send PROXY headers. Empty: any.
     pub proxy_protocol_from: Vec<Network>,
+    /// Whether inner ClientHellos are accepted from a client-facing server (split mode).
+    pub ech_backend: bool,
     /// The routes of this listener; at least one.
     pub routes: Vec<Route>,
 }
@@ -182,6 +198,8 @@ pub struct Route {
     pub to: Vec<BackendAddress>,
     /// Whether connections are relayed without TLS, or terminated.
     pub passthrough: bool,
+    /// Whether encrypted ClientHellos are decrypted before they are relayed (split mode).
+    pub ech_front: bool,
     /// The certificates. `None` if the route relays connections without TLS.
     pub certificates: Option<CertificateSource>,
     /// ALPN protocols, in order of preference.

@@ -13,7 +13,7 @@ use tercel::{Answer, Error, Handshake, Next, Question, ReceiveBuffer};
 use tercel_tokio::HandshakeError;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::active_config::server_names::{HelloSelector, requested_name};
+use crate::active_config::server_names::{HelloSelector, RouteKind, requested_name};
 
 /// The maximum number of bytes received up to the end of a ClientHello, record headers included.
 pub(crate) const MAX_RECEIVED: usize = 16 * 1024;
@@ -40,6 +40,9 @@ pub(crate) struct StartedHandshake {
 pub(crate) struct PassthroughHello {
     pub(crate) route: usize,
     pub(crate) server_name: Option<String>,
+    /// Whether the ClientHello has to be decrypted: a key has opened it, and the route is the front
+    /// of split mode. The server name is that of the inner ClientHello.
+    pub(crate) is_encrypted: bool,
     /// All received bytes.
     pub(crate) received: Vec<u8>,
 }
@@ -76,16 +79,18 @@ impl<'a> HelloReader<'a> {
                 let hello = question.client_hello();
                 let name = requested_name(&hello);
                 match self.selector.select(name) {
-                    Some((route, None)) => {
-                        let server_name = name.map(str::to_owned);
-                        let received = std::mem::take(&mut self.received);
+                    Some((_, RouteKind::Terminate(config))) => {
+                        self.terminate(question.answer(Some(config))).map(Some)
+                    }
+                    Some((route, kind)) => {
+                        let is_inner = hello.extensions.encrypted_client_hello == Some(&[1]);
                         Ok(Some(Selected::Passthrough(PassthroughHello {
                             route,
-                            server_name,
-                            received,
+                            server_name: name.map(str::to_owned),
+                            is_encrypted: is_inner && matches!(kind, RouteKind::EchFront),
+                            received: std::mem::take(&mut self.received),
                         })))
                     }
-                    Some((_, config)) => self.terminate(question.answer(config)).map(Some),
                     None => self.refuse(question.answer(None)),
                 }
             }
@@ -162,6 +167,15 @@ pub(crate) async fn read<T: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
+/// Selects the route again, with other keys for Encrypted ClientHello than before.
+pub(crate) fn select_again(selector: &HelloSelector, received: &[u8]) -> io::Result<Selected> {
+    match HelloReader::new(selector).push(received) {
+        Ok(Some(selected)) => Ok(selected),
+        Ok(None) => Err(failure(Error::Truncated)),
+        Err(error) => Err(failure(error)),
+    }
+}
+
 pub(crate) fn failure(error: Error) -> io::Error {
     HandshakeError::Protocol { error, refusal: None }.into()
 }
@@ -177,7 +191,7 @@ pub(crate) fn read_in_pieces(bytes: &[u8], piece: usize) -> Option<(Option<Strin
         let config = builder.without_tickets().build().ok()?;
         let mut names = ServerNames::default();
         names.set_default(0);
-        Some(HelloSelector { config, names: Arc::new(names), configs: vec![None] })
+        Some(HelloSelector { config, names: Arc::new(names), routes: vec![RouteKind::Passthrough] })
     });
     let mut reader = HelloReader::new(SELECTOR.as_ref()?);
     let mut rest = bytes;

@@ -6,6 +6,7 @@
 pub(crate) mod backend_connect;
 pub(crate) mod client_hello;
 pub(crate) mod early_data;
+mod ech_front;
 pub(crate) mod proxy_protocol;
 
 use std::borrow::Cow;
@@ -24,6 +25,7 @@ use crate::config::{Connect, OnTruncation};
 use crate::connection::backend_connect::BackendConnector;
 use crate::connection::client_hello::{PassthroughHello, Selected, StartedHandshake};
 use crate::connection::early_data::{BackendState, EarlyDataBackend, EarlyExchangeResult};
+use crate::connection::ech_front::Opened;
 use crate::observability::metrics::labels::{BackendFailure, ConnectionRefusal};
 use crate::relay::passthrough::PassthroughConnection;
 use crate::relay::proxied_connection::{CloseReason, ProxiedConnection};
@@ -92,7 +94,25 @@ impl AcceptedConnection {
         let addresses = self.admit(listener, &mut transport).await?;
         let mut hello = None;
         if let Some(selector) = &listener.hello_selector {
-            match self.read_hello(selector, &mut transport, started).await? {
+            let mut selected = self.read_hello(selector, &mut transport, started).await?;
+            if let Selected::Passthrough(hello) = &selected {
+                if hello.is_encrypted {
+                    match self.open_inner(hello, &mut transport).await? {
+                        Opened::Inner(opened) => {
+                            return self
+                                .forward_inner(*opened, transport, addresses, started)
+                                .await;
+                        }
+                        // The key was removed in the meantime, or the ClientHello was decrypted by
+                        // another client-facing server.
+                        Opened::Outer => {
+                            let again = client_hello::select_again(selector, &hello.received);
+                            selected = again.map_err(|error| self.fail_handshake(&error)).ok()?;
+                        }
+                    }
+                }
+            }
+            match selected {
                 Selected::Terminate(handshake) => hello = Some(handshake),
                 Selected::Passthrough(hello) => {
                     return self.pass_through(hello, transport, addresses).await;
@@ -152,7 +172,7 @@ impl AcceptedConnection {
         transport: TcpStream,
         addresses: Option<Addresses>,
     ) -> Option<Begun> {
-        let PassthroughHello { route: number, server_name, received } = hello;
+        let PassthroughHello { route: number, server_name, received, .. } = hello;
         let route = self.config.listener(self.listener)?.routes.get(number)?;
         let mut first = Vec::new();
         if route.send_proxy_protocol {
@@ -171,9 +191,14 @@ impl AcceptedConnection {
     }
 
     fn into_connector(self, route: usize) -> Option<(BackendConnector, Permit)> {
-        let Self { worker, config, client, listener, permit } = self;
-        let (listener, route) = (u32::try_from(listener).ok()?, u32::try_from(route).ok()?);
-        Some((BackendConnector { worker, config, client, listener, route }, permit))
+        let connector = self.connector(route)?;
+        Some((connector, self.permit))
+    }
+
+    fn connector(&self, route: usize) -> Option<BackendConnector> {
+        let (worker, config) = (Rc::clone(&self.worker), Rc::clone(&self.config));
+        let (listener, route) = (u32::try_from(self.listener).ok()?, u32::try_from(route).ok()?);
+        Some(BackendConnector { worker, config, client: self.client, listener, route })
     }
 
     /// Does the handshake, or continues the one that has read the ClientHello.
@@ -246,6 +271,8 @@ impl AcceptedConnection {
             group = ?info.group,
             resumed = info.resumed,
             early_data = ?info.early_data,
+            ech = ?info.ech,
+            outer_server_name = info.outer_server_name(),
             "connected"
         );
         let late = stream.take_early_data();

@@ -121,6 +121,9 @@ impl ProxiedConnection {
 
     /// Closes both sides in the way that the reason requires.
     pub(crate) async fn close(mut self: Box<Self>, reason: &CloseReason) {
+        if let CloseReason::ClientError(error) = reason {
+            self.worker.shard.client_failed(error);
+        }
         let is_between_requests = self.is_between_requests();
         let backend = self.backend.take();
         match reason {
@@ -156,7 +159,9 @@ impl ProxiedConnection {
             self.wait_for_client_close().await
         };
         // The wait is limited, because a client may not read.
-        let _ = timeout(CLOSE_TIMEOUT, Box::pin(closing)).await;
+        if let Ok(Err(error)) = timeout(CLOSE_TIMEOUT, Box::pin(closing)).await {
+            self.worker.shard.client_failed(&error);
+        }
     }
 
     /// Shuts down the transport without close_notify, so that the client receives the data that the

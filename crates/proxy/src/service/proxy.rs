@@ -15,6 +15,7 @@ use super::watchdog::Heartbeats;
 use crate::active_config::ActiveConfig;
 use crate::certificates::Certificates;
 use crate::config::{Config, ConfigError};
+use crate::ech_keys::{EchChange, EchKeys};
 use crate::listener::socket;
 use crate::observability::metrics::Metrics;
 use crate::service::worker_thread::{Control, Phase, WorkerSetup, run_worker};
@@ -235,6 +236,25 @@ impl Proxy {
     pub fn certificates(&self) -> Vec<Arc<Certificates>> {
         let active = &self.control.borrow().active;
         active.certificates.iter().map(|(_, certificates)| Arc::clone(certificates)).collect()
+    }
+
+    /// The keys for Encrypted ClientHello.
+    pub(crate) fn ech_keys(&self) -> Option<Arc<EchKeys>> {
+        self.control.borrow().active.ech_keys().cloned()
+    }
+
+    /// Reads the keys for Encrypted ClientHello again. [`run`](crate::run) does this when their
+    /// files change.
+    ///
+    /// # Errors
+    ///
+    /// The reason, in one line, why they cannot be used. The previous keys stay in use. A reason
+    /// that was returned before is not returned again.
+    pub fn reload_ech_keys(&self) -> Result<(), String> {
+        match self.ech_keys().and_then(|keys| keys.reload()) {
+            Some(EchChange::Rejected(problem)) => Err(problem.to_string()),
+            Some(EchChange::Replaced(..)) | None => Ok(()),
+        }
     }
 
     /// Stops accepting. The proxy ends when all connections are closed, at the latest after the

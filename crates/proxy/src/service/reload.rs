@@ -93,7 +93,7 @@ impl Reload {
 
     fn read_files(&mut self, proxy: &Proxy, watches: &mut Vec<Watch>) {
         let metrics = Arc::clone(proxy.metrics());
-        let (fleet, all) = (proxy.fleet(), proxy.certificates());
+        let (fleet, all, ech) = (proxy.fleet(), proxy.certificates(), proxy.ech_keys());
         let before = std::mem::take(watches);
         let counted = Arc::clone(&metrics);
         let read = spawn_blocking(move || {
@@ -105,7 +105,12 @@ impl Reload {
                 changes.log();
                 counted.reloaded(labels::Reload::Certificates, changes.problems.is_empty());
             }
-            Step::Files(certificate_watch::watch(&counted, &all))
+            if let Some(ech) = &ech {
+                if let Some(change) = ech.reload() {
+                    certificate_watch::publish_ech(&counted, ech, &change);
+                }
+            }
+            Step::Files(certificate_watch::watch(&counted, &all, ech.as_ref()))
         });
         self.step.spawn(async move {
             if let Some(fleet) = fleet {

@@ -6,6 +6,7 @@
 mod closing;
 mod configuration;
 mod drain;
+mod ech;
 mod limits;
 mod passthrough;
 mod proxy_protocol;

@@ -415,7 +415,8 @@ fn settings_of_tls_are_refused_on_passthrough_routes() {
     for setting in ["alpn = \"h2\"", "certificates = \"/x\"", "early_data = 5"] {
         let key = setting.split(' ').next().unwrap();
         let expected = format!(
-            "f.toml: listener[0].route[0].{key}: has no effect with passthrough = true (line 10)"
+            "f.toml: listener[0].route[0].{key}: has no effect on a route without TLS \
+             (passthrough, ech_front) (line 10)"
         );
         assert_eq!(error(&format!("{listener}{setting}\n")), expected);
     }

@@ -113,6 +113,7 @@ const MODULES: [(&str, &[&str]); 13] = [
             "observability",
             "config",
             "certificates",
+            "ech_keys",
             "backend",
             "active_config",
             "worker",

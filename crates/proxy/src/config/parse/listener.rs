@@ -37,6 +37,7 @@ pub(super) fn parse_listener(mut keys: TableReader) -> Result<Listener, ConfigEr
             proxy_protocol_from.push(network::parse_network(text).map_err(error_for)?);
         }
     }
+    let ech_backend = keys.boolean("ech_backend")?.unwrap_or(false);
     let settings = RouteSettings::new(location.clone()).merge(&mut keys)?;
     let tables = keys.tables("route")?;
     keys.finish()?;
@@ -47,7 +48,9 @@ pub(super) fn parse_listener(mut keys: TableReader) -> Result<Listener, ConfigEr
         let of_tls = table.first_of(&TLS_KEYS);
         let settings = settings.clone().merge(&mut table)?;
         if let (Some(key), true) = (of_tls, settings.route.passthrough) {
-            return Err(table.error(key, "has no effect with passthrough = true"));
+            return Err(
+                table.error(key, "has no effect on a route without TLS (passthrough, ech_front)")
+            );
         }
         table.finish()?;
         routes.push(Route { names, ..settings.validate(table.location())? });
@@ -67,6 +70,7 @@ pub(super) fn parse_listener(mut keys: TableReader) -> Result<Listener, ConfigEr
         connections,
         accept_proxy_protocol,
         proxy_protocol_from,
+        ech_backend,
         routes,
     })
 }
@@ -120,6 +124,7 @@ impl RouteSettings {
             names: Vec::new(),
             to: Vec::new(),
             passthrough: false,
+            ech_front: false,
             certificates: None,
             alpn: Vec::new(),
             client_auth: ClientAuth::None,
@@ -152,6 +157,15 @@ impl RouteSettings {
         }
         let passthrough = keys.boolean("passthrough")?;
         route.passthrough = passthrough.unwrap_or(route.passthrough);
+        if let Some(ech_front) = keys.boolean("ech_front")? {
+            if ech_front && passthrough == Some(false) {
+                return Err(keys.error("ech_front", "cannot be set with passthrough = false"));
+            }
+            route.ech_front = ech_front;
+            route.passthrough |= ech_front;
+        } else if passthrough == Some(false) {
+            route.ech_front = false;
+        }
         if let Some(source) = parse_certificate_source(keys)? {
             route.certificates = Some(source);
         }
@@ -233,9 +247,9 @@ impl RouteSettings {
 
     /// A route that does not terminate TLS. It keeps none of the listener's settings for TLS.
     fn without_tls(route: &Route, location: &Location) -> Route {
-        let Route { to, send_proxy_protocol, .. } = route.clone();
-        let passthrough = true;
-        Route { to, send_proxy_protocol, passthrough, ..Self::new(location.clone()).route }
+        let Route { to, send_proxy_protocol, passthrough, ech_front, .. } = route.clone();
+        let unset = Self::new(location.clone()).route;
+        Route { to, send_proxy_protocol, passthrough, ech_front, ..unset }
     }
 }
 

@@ -17,7 +17,7 @@ use toml::{Table, Value};
 use super::address;
 use super::error::{ConfigError, without_number};
 use super::table::{Location, TableReader};
-use super::{CommandLineOptions, Config, Limits, Listener, Log, Tickets, Timeouts};
+use super::{CommandLineOptions, Config, Ech, Limits, Listener, Log, Tickets, Timeouts};
 use listener::parse_listener;
 use resumption::parse_resumption;
 
@@ -129,6 +129,9 @@ fn parse_config(mut keys: TableReader) -> Result<Config, ConfigError> {
         }
     }
     for route in listeners.iter().flat_map(|listener: &Listener| &listener.routes) {
+        if route.ech_front && config.ech.is_none() {
+            return Err(route.location.error("ech_front", "requires keys: see [ech]"));
+        }
         let sessions = config.resumption.fleet.as_ref().is_some_and(|fleet| fleet.sessions);
         if route.early_data > 0 && config.resumption.tickets == Tickets::Off && !sessions {
             let reason = "requires session resumption: see resumption.tickets";
@@ -184,8 +187,20 @@ fn parse_global_settings(keys: &mut TableReader) -> Result<Config, ConfigError> 
         limits: parse_limits(keys.table("limits")?)?,
         timeouts: parse_timeouts(keys.table("timeouts")?)?,
         resumption: parse_resumption(keys.table("resumption")?)?,
+        ech: parse_ech(keys.table("ech")?)?,
         listeners: Vec::new(),
     })
+}
+
+fn parse_ech(mut keys: TableReader) -> Result<Option<Ech>, ConfigError> {
+    let location = keys.location().clone();
+    let directory = keys.string("directory")?.map(PathBuf::from);
+    let retry = keys.strings("retry")?.unwrap_or_default();
+    if directory.is_none() && !keys.is_empty_table() {
+        keys.missing("directory", "is missing: the folder of the keys is required");
+    }
+    keys.finish()?;
+    Ok(directory.map(|directory| Ech { location, directory, retry }))
 }
 
 /// The kernels whose key is `false`.

@@ -19,8 +19,8 @@ use tercel::wire::{AlertDescription, CipherSuite, NamedGroup};
 
 use super::histogram::{BOUNDS, Histogram};
 use super::labels::{
-    ALERTS, AcceptFailure, BackendFailure, ConnectionRefusal, HandshakeFailure, HandshakeOutcome,
-    Reload, VERSIONS, slot_name,
+    ALERTS, AcceptFailure, BackendFailure, ConnectionRefusal, EchResult, HandshakeFailure,
+    HandshakeOutcome, Reload, VERSIONS, slot_name,
 };
 use super::shard::{HandshakeLabels, Shard};
 use super::{GlobalMetrics, Metrics, unix_seconds};
@@ -170,6 +170,11 @@ impl Totals {
             None,
             self.sum.early_data_abandoned.get(),
         )?;
+        let help = "Handshakes with Encrypted ClientHello, by result.";
+        let mut metric = counters(to, "tercel_ech", help)?;
+        for (result, count) in EchResult::ALL.iter().zip(self.sum.ech.counts()) {
+            labelled(&mut metric, &[("result", result.name())], count)?;
+        }
         let help = "Time from accept to the end of the handshake.";
         histogram(to, "tercel_handshake_duration", help, &self.sum.handshake_duration)
     }
@@ -202,6 +207,11 @@ impl Totals {
             let age = UnixTime::now().as_secs().saturating_sub(since.as_secs());
             let help = "Time since the current ticket key began to encrypt tickets.";
             gauge(to, ("tercel_ticket_key_age", help), unit, &age)?;
+        }
+        if let Some(since) = self.global.ech_key_since {
+            let age = UnixTime::now().as_secs().saturating_sub(since.as_secs());
+            let help = "Age of the newest key for Encrypted ClientHello that clients are sent.";
+            gauge(to, ("tercel_ech_key_age", help), unit, &age)?;
         }
         Ok(())
     }

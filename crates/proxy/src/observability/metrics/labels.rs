@@ -3,7 +3,7 @@
 use std::io;
 
 use tercel::wire::{AlertDescription, CipherSuite, NamedGroup, ProtocolVersion};
-use tercel::{ConnectionInfo, EarlyData, Error, error::PeerError};
+use tercel::{ConnectionInfo, EarlyData, Ech, Error, error::PeerError};
 use tercel_tokio::HandshakeError;
 
 /// Defines an enum of label values with their slots in a counter table.
@@ -132,6 +132,45 @@ label_values! {
         Certificates = "certificates",
         /// The ticket keys.
         TicketKeys = "ticket_keys",
+        /// The keys for Encrypted ClientHello.
+        EchKeys = "ech_keys",
+    }
+}
+
+label_values! {
+    /// The result of a client's Encrypted ClientHello.
+    EchResult {
+        /// A key opened it.
+        Accepted = "accepted",
+        /// The client has ended the connection, because no key opened it.
+        Rejected = "rejected",
+        /// No key opened it: the client's key is out of date, or the content is random.
+        GreaseOrUnknown = "grease_or_unknown",
+        /// A client-facing server has opened it.
+        Backend = "backend",
+    }
+}
+
+impl EchResult {
+    /// The result of a completed handshake. `None` without Encrypted ClientHello.
+    pub(super) fn of(info: &ConnectionInfo) -> Option<Self> {
+        match info.ech {
+            Ech::Accepted => Some(Self::Accepted),
+            Ech::Rejected => Some(Self::GreaseOrUnknown),
+            Ech::Backend => Some(Self::Backend),
+            _ => None,
+        }
+    }
+
+    /// Whether a client has ended a connection because of the rejection.
+    pub(super) fn is_rejection(error: &io::Error) -> bool {
+        let inner = error.get_ref();
+        let error = match handshake_error(error) {
+            Some(HandshakeError::Protocol { error, .. }) => Some(*error),
+            Some(_) => None,
+            None => inner.and_then(|inner| inner.downcast_ref::<Error>()).copied(),
+        };
+        error == Some(Error::AlertReceived(AlertDescription::ECH_REQUIRED))
     }
 }
 

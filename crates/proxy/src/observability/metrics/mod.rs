@@ -24,11 +24,13 @@
 //! | `tercel_early_data_rejected` | handshakes with rejected early data | |
 //! | `tercel_early_data_handed_on` | forwarded early data | `when`: `at_once`, `after_handshake` |
 //! | `tercel_early_data_abandoned` | handshakes that failed after `at_once` | |
+//! | `tercel_ech` | Encrypted ClientHellos: [`EchResult`](labels::EchResult) | `result` |
 //! | `tercel_backend_failures` | failed backend connections | `reason` |
 //! | `tercel_backend_connect_duration_seconds` | time to connect to a backend | |
 //! | `tercel_reloads` | reload attempts | `what`, `result`: `ok`, `failed` |
 //! | `tercel_certificate_not_after_seconds` | end of validity, Unix time | `name`, `file` |
 //! | `tercel_ticket_key_age_seconds` | age of the current ticket key | |
+//! | `tercel_ech_key_age_seconds` | age of the newest key that clients are sent | |
 //!
 //! Counters have the suffix `_total` in the text. The share of resumed handshakes within five
 //! minutes is `sum(rate(tercel_resumptions_total{result="hit"}[5m])) /
@@ -80,6 +82,7 @@ struct GlobalMetrics {
     /// The numbers of successful and of failed reloads.
     reloads: BTreeMap<Reload, [u64; 2]>,
     certificates: Vec<Expiry>,
+    ech_key_since: Option<UnixTime>,
 }
 
 /// The time at which the certificate for a name expires.
@@ -128,6 +131,12 @@ impl Metrics {
         certificates
             .dedup_by(|later, first| (&later.name, &later.file) == (&first.name, &first.file));
         self.global().certificates = certificates;
+    }
+
+    /// Sets the time at which the newest key for Encrypted ClientHello that clients are sent was
+    /// written.
+    pub fn set_ech_key(&self, since: Option<UnixTime>) {
+        self.global().ech_key_since = since;
     }
 
     /// Sets the function that returns the time at which the current ticket key began to encrypt

@@ -8,8 +8,8 @@ use tercel::{ConnectionInfo, EarlyData};
 
 use super::histogram::{Counter, CounterTable, Histogram};
 use super::labels::{
-    self, AcceptFailure, BackendFailure, ConnectionRefusal, HandshakeFailure, HandshakeOutcome,
-    VERSIONS, slot,
+    self, AcceptFailure, BackendFailure, ConnectionRefusal, EchResult, HandshakeFailure,
+    HandshakeOutcome, VERSIONS, slot,
 };
 
 /// The number of handshake counters: one for each version, suite, group and outcome.
@@ -37,6 +37,7 @@ pub struct Shard {
     pub(super) early_data_at_once: Counter,
     pub(super) early_data_after_handshake: Counter,
     pub(super) early_data_abandoned: Counter,
+    pub(super) ech: CounterTable<{ EchResult::ALL.len() }>,
     pub(super) passthrough: Counter,
     pub(super) passthrough_received: Counter,
     pub(super) passthrough_sent: Counter,
@@ -62,6 +63,7 @@ impl Shard {
         self.early_data_at_once.merge(&other.early_data_at_once);
         self.early_data_after_handshake.merge(&other.early_data_after_handshake);
         self.early_data_abandoned.merge(&other.early_data_abandoned);
+        self.ech.merge(&other.ech);
         self.passthrough.merge(&other.passthrough);
         self.passthrough_received.merge(&other.passthrough_received);
         self.passthrough_sent.merge(&other.passthrough_sent);
@@ -118,6 +120,9 @@ impl Shard {
         if info.early_data == EarlyData::Rejected {
             self.early_data_rejected.increment();
         }
+        if let Some(result) = EchResult::of(info) {
+            self.ech(result);
+        }
     }
 
     /// Counts a handshake that failed with this error.
@@ -125,6 +130,20 @@ impl Shard {
         let alert = slot(AlertDescription::NAMED, labels::alert(error));
         let row = HandshakeFailure::of(error).index().saturating_mul(labels::ALERTS);
         self.failures.increment(row.saturating_add(alert));
+        self.client_failed(error);
+    }
+
+    /// Counts a connection that ended with this error of the client, if the reason is the rejection
+    /// of its Encrypted ClientHello.
+    pub fn client_failed(&self, error: &io::Error) {
+        if EchResult::is_rejection(error) {
+            self.ech(EchResult::Rejected);
+        }
+    }
+
+    /// Counts a client's Encrypted ClientHello.
+    pub fn ech(&self, result: EchResult) {
+        self.ech.increment(result.index());
     }
 
     /// Counts early data forwarded before its handshake is complete.

@@ -283,8 +283,13 @@ fn certificates_reloads_and_ticket_keys_are_exposed() {
     assert_eq!(of(reloads, &[("what", "certificates"), ("result", "ok")]), 1.0);
     assert_eq!(of(reloads, &[("what", "certificates"), ("result", "failed")]), 2.0);
     assert_eq!(of(reloads, &[("what", "configuration"), ("result", "failed")]), 0.0);
-    let age = of("tercel_ticket_key_age_seconds", &[]);
-    assert!((3600.0..3700.0).contains(&age), "{age}");
+    assert_eq!(value(&metrics, "tercel_ech_key_age_seconds", &[]), None, "no keys");
+    metrics.set_ech_key(Some(UnixTime::since_unix_epoch(Duration::from_secs(since))));
+    let of = |name, labels: &[_]| value(&metrics, name, labels).unwrap();
+    for name in ["tercel_ticket_key_age_seconds", "tercel_ech_key_age_seconds"] {
+        let age = of(name, &[]);
+        assert!((3600.0..3700.0).contains(&age), "{name}: {age}");
+    }
     let start = of("process_start_time_seconds", &[]);
     assert!(start > 1_700_000_000.0, "{start}");
     assert_eq!(of("tercel_build_info", &[("version", env!("CARGO_PKG_VERSION"))]), 1.0);
@@ -303,6 +308,7 @@ fn workers_share_no_cache_line() {
 fn documentation_lists_every_metric_family() {
     let metrics = Metrics::new(1);
     metrics.set_ticket_keys(|| Some(UnixTime::now()));
+    metrics.set_ech_key(Some(UnixTime::now()));
     let families: BTreeSet<_> = read(&metrics.render()).into_keys().collect();
     assert_eq!(table(include_str!("mod.rs"), "//! | `"), families);
     assert_eq!(table(include_str!("../../../../../docs/proxy.md"), "| `"), families);

@@ -1,0 +1,281 @@
+//! The keys for Encrypted ClientHello, from the files of a folder. RFC 9934
+//!
+//! All keys open ClientHellos. Only the newest by file name, or those that the configuration names,
+//! are sent to clients whose configuration is out of date. The files are used as a whole: while one
+//! of them has a problem, the previous keys stay in use.
+//!
+//! A client whose key was removed connects under the key's public name, and gets the current
+//! configurations only if it can verify a certificate for this name. So keys without such a
+//! certificate are rejected.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+use tercel::crypto::HashAlgorithm;
+use tercel::ech::{Key, Keys, Retry};
+use tercel::pki_types::UnixTime;
+use tercel_crypto::Hash;
+use tercel_crypto::lock::{Mutex, MutexGuard};
+use zeroize::Zeroizing;
+
+use crate::certificates::watch::{Snapshot, Watched, record_folder};
+use crate::config::{Ech, without_number};
+
+/// Maximum size of a file. A key and its configuration have some hundred bytes.
+const MAX_FILE: u64 = 16 * 1024;
+
+/// The loaded keys of a folder.
+pub(crate) struct EchKeys {
+    settings: Ech,
+    keys: Arc<Keys>,
+    state: Mutex<State>,
+}
+
+/// Whether a certificate for this name is shown to clients that request it.
+type HasCertificate = Box<dyn Fn(&str) -> bool + Send + Sync>;
+
+struct State {
+    digest: [u8; 32],
+    public_names: Vec<String>,
+    /// When the newest of the keys that are sent to clients was written.
+    since: Option<UnixTime>,
+    has_certificate: Option<HasCertificate>,
+    problem: Option<Problem>,
+}
+
+/// The reason why the keys of a folder cannot be used, with the file that it concerns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    file: PathBuf,
+    reason: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file.display(), self.reason)
+    }
+}
+
+/// The result of a reload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EchChange {
+    /// Other keys are in use: their number, and the files of those that are sent to clients.
+    Replaced(usize, Vec<String>),
+    /// The files cannot be used, for another reason than before.
+    Rejected(Problem),
+}
+
+impl EchChange {
+    pub(crate) fn log(&self) {
+        match self {
+            Self::Replaced(keys, sent) => tracing::info!(keys, ?sent, "ECH keys replaced"),
+            Self::Rejected(problem) => {
+                tracing::error!(%problem, "ECH keys rejected; keeping the previous ones");
+            }
+        }
+    }
+}
+
+/// The files of a folder, parsed.
+struct Loaded {
+    keys: Vec<(Key, Retry)>,
+    sent: Vec<String>,
+    digest: [u8; 32],
+    since: Option<UnixTime>,
+}
+
+impl EchKeys {
+    /// Reads all files. Certificates are checked later, by [`Self::check_public_names`].
+    pub(crate) fn load(settings: &Ech) -> Result<Self, Problem> {
+        let Loaded { keys, digest, since, .. } = Loaded::read(settings)?;
+        let public_names = keys.iter().map(|(key, _)| key.public_name().to_owned()).collect();
+        let keys = Keys::new(keys).map_err(|error| Problem::new(&settings.directory, error))?;
+        let state = State { digest, public_names, since, has_certificate: None, problem: None };
+        Ok(Self { settings: settings.clone(), keys: Arc::new(keys), state: Mutex::new(state) })
+    }
+
+    pub(crate) fn settings(&self) -> &Ech {
+        &self.settings
+    }
+
+    /// The set for [`tercel::server::ServerConfigBuilder::ech`]. Every reload updates the set.
+    pub(crate) fn keys(&self) -> Arc<Keys> {
+        Arc::clone(&self.keys)
+    }
+
+    /// Checks the public names of the keys in use against other listeners.
+    pub(crate) fn check_public_names(
+        &self,
+        has_certificate: impl Fn(&str) -> bool,
+    ) -> Result<(), Problem> {
+        check_names(&self.settings, &self.state().public_names, has_certificate)
+    }
+
+    /// Sets the listeners against which later reloads check public names.
+    pub(crate) fn set_listeners(
+        &self,
+        has_certificate: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) {
+        self.state().has_certificate = Some(Box::new(has_certificate));
+    }
+
+    /// Reads all files again. Returns `None` if nothing has changed.
+    pub(crate) fn reload(&self) -> Option<EchChange> {
+        let mut state = self.state();
+        match self.replace(&mut state) {
+            Ok(replaced) => {
+                state.problem = None;
+                replaced
+            }
+            Err(problem) => {
+                let is_new = state.problem.as_ref() != Some(&problem);
+                state.problem = Some(problem.clone());
+                is_new.then_some(EchChange::Rejected(problem))
+            }
+        }
+    }
+
+    fn replace(&self, state: &mut State) -> Result<Option<EchChange>, Problem> {
+        let Loaded { keys, sent, digest, since } = Loaded::read(&self.settings)?;
+        if digest == state.digest {
+            return Ok(None);
+        }
+        let names: Vec<_> = keys.iter().map(|(key, _)| key.public_name().to_owned()).collect();
+        if let Some(has_certificate) = &state.has_certificate {
+            check_names(&self.settings, &names, has_certificate)?;
+        }
+        let number = keys.len();
+        let replaced = self.keys.replace(keys);
+        replaced.map_err(|error| Problem::new(&self.settings.directory, error))?;
+        state.digest = digest;
+        state.public_names = names;
+        state.since = since;
+        Ok(Some(EchChange::Replaced(number, sent)))
+    }
+
+    /// When the newest of the keys that are sent to clients was written.
+    pub(crate) fn since(&self) -> Option<UnixTime> {
+        self.state().since
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watched for EchKeys {
+    type Changes = EchChange;
+
+    fn snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot::new();
+        record_folder(&self.settings.directory, false, &mut snapshot);
+        snapshot
+    }
+
+    fn reload(&self) -> Option<EchChange> {
+        Self::reload(self)
+    }
+
+    fn has_problems(&self) -> bool {
+        self.state().problem.is_some()
+    }
+}
+
+impl fmt::Debug for EchKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EchKeys").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+fn check_names(
+    settings: &Ech,
+    names: &[String],
+    has_certificate: impl Fn(&str) -> bool,
+) -> Result<(), Problem> {
+    match names.iter().find(|name| !has_certificate(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let reason = format!(
+                "no listener has a certificate for the public name {name}, so that clients whose \
+                 key is out of date could not connect"
+            );
+            Err(Problem::new(&settings.directory, reason))
+        }
+    }
+}
+
+impl Problem {
+    fn new(file: &Path, reason: impl fmt::Display) -> Self {
+        Self { file: file.to_owned(), reason: reason.to_string() }
+    }
+
+    fn unreadable(file: &Path, error: &io::Error) -> Self {
+        Self::new(file, without_number(error))
+    }
+}
+
+impl Loaded {
+    fn read(settings: &Ech) -> Result<Self, Problem> {
+        let directory = &settings.directory;
+        let names = names_of_keys(directory)?;
+        let newest = names.last().ok_or_else(|| Problem::new(directory, "has no *.ech file"))?;
+        let is_sent = |name: &String| match &settings.retry[..] {
+            [] => name == newest,
+            named => named.contains(name),
+        };
+        if let Some(missing) = settings.retry.iter().find(|name| !names.contains(name)) {
+            return Err(Problem::new(&directory.join(missing), "is missing, but is in ech.retry"));
+        }
+        let (mut keys, mut sent, mut since) = (Vec::new(), Vec::new(), None);
+        let mut digests = Vec::new();
+        for name in &names {
+            let path = directory.join(name);
+            let (pem, modified) =
+                read_file(&path).map_err(|error| Problem::unreadable(&path, &error))?;
+            let key = Key::from_pem(&pem).map_err(|error| Problem::new(&path, error))?;
+            digests.extend_from_slice(&Hash::digest(HashAlgorithm::Sha256, &[&pem]));
+            digests.push(is_sent(name).into());
+            if is_sent(name) {
+                since = since.max(Some(modified));
+                sent.push(name.clone());
+            }
+            keys.push((key, if is_sent(name) { Retry::Send } else { Retry::AcceptOnly }));
+        }
+        let digest = Hash::digest(HashAlgorithm::Sha256, &[&digests]);
+        let digest = digest.first_chunk().copied().unwrap_or_default();
+        let since = since.map(std::time::Duration::from_secs).map(UnixTime::since_unix_epoch);
+        Ok(Self { keys, sent, digest, since })
+    }
+}
+
+/// The names of the folder's key files, sorted.
+fn names_of_keys(directory: &Path) -> Result<Vec<String>, Problem> {
+    let unreadable = |error| Problem::unreadable(directory, &error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory).map_err(unreadable)? {
+        let name = entry.map_err(unreadable)?.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if name.ends_with(".ech") && !name.starts_with('.') {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The content of a file, and the time of its last modification in seconds since the Unix epoch.
+fn read_file(path: &Path) -> io::Result<(Zeroizing<Vec<u8>>, u64)> {
+    let file = fs::File::open(path)?;
+    let metadata = file.metadata()?;
+    // A private key, as the fleet's keys.
+    if tercel_fleet::is_exposed(&metadata) {
+        return Err(io::Error::other("is readable by others; restrict it with chmod 640"));
+    }
+    let mut pem = Zeroizing::new(Vec::with_capacity(4096));
+    file.take(MAX_FILE).read_to_end(&mut pem)?;
+    Ok((pem, u64::try_from(metadata.mtime()).unwrap_or(0)))
+}
