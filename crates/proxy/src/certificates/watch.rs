@@ -77,11 +77,11 @@ impl Watch {
         interval: Duration,
         changed: impl FnMut(&Changes) + Send + 'static,
     ) -> io::Result<Self> {
-        Self::watch("certificates", certificates, interval, changed)
+        Self::start_for("certificates", certificates, interval, changed)
     }
 
     /// As [`Self::start`], for any files. The thread has this name.
-    pub(crate) fn watch<W: Watched>(
+    pub(crate) fn start_for<W: Watched>(
         name: &str,
         watched: Arc<W>,
         interval: Duration,

@@ -23,7 +23,7 @@ pub(super) fn watch(
     if let Some(ech) = ech {
         let (metrics, keys) = (Arc::clone(metrics), Arc::clone(ech));
         let changed = move |change: &EchChange| publish_ech(&metrics, &keys, change);
-        match Watch::watch("ech keys", Arc::clone(ech), POLL_INTERVAL, changed) {
+        match Watch::start_for("ech keys", Arc::clone(ech), POLL_INTERVAL, changed) {
             Ok(watch) => watches.push(watch),
             Err(error) => tracing::error!(%error, "cannot start certificate watch"),
         }

@@ -127,7 +127,7 @@ async fn every_key_opens_and_the_newest_is_sent() {
     fs::write(folder.path("ech/README"), "not a key").unwrap();
     let removed = Key::generate(PUBLIC, 32).unwrap().config();
     let (to, mut events) = recording_backend().await;
-    let proxy = start(&settings(&folder, &format!("")).replace(
+    let proxy = start(&settings(&folder, "").replace(
         "[[listener]]",
         &format!("[[listener]]\nto = \"{to}\"\nsend_proxy_protocol = true"),
     ));
