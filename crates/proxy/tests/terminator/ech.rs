@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tercel::ech::{ConfigList, Key, Offer};
+use tercel::ech::{ConfigList, Key, Keys, Offer, Retry};
 use tercel::wire::NamedGroup;
 use tercel::{ClientConfig, Ech, Handshake, Next, ReceiveBuffer, ServerConfig};
 use tercel_proxy::{Config, Proxy};
@@ -417,6 +417,39 @@ async fn front_and_backend_are_proxies() {
     }
     assert_eq!((count(&proxy, "accepted"), count(&backend, "backend")), (2, 2));
     wait_until("connections are closed", || proxy.connections() + backend.connections() == 0).await;
+}
+
+/// A front relays what another front has decrypted, and a passthrough route relays what it cannot
+/// decrypt for its backend.
+#[tokio::test]
+async fn inner_hellos_pass_other_routes_unchanged() {
+    let (folder, second) = (folder(&[]), folder(&[]));
+    let configs = add_key(&folder, "1", PUBLIC);
+    add_key(&second, "1", PUBLIC);
+    let to = split_backend(|builder| builder.build().unwrap()).await;
+    let text = settings(&second, "");
+    let text =
+        text.replace("[[listener]]", "[[listener]]\nto = \"127.0.0.1:1\"\nech_backend = true");
+    let route = |kind: &str, to: SocketAddr| {
+        format!("[[listener.route]]\nnames = \"{SECRET}\"\n{kind} = true\nto = \"{to}\"\n")
+    };
+    let behind = start(&format!("{text}{}", route("ech_front", to)));
+    let proxy = front(&folder, behind.addresses()[0], "");
+    let config = client().build().unwrap();
+    let mut stream = connected(&proxy, &config, &configs).await;
+    assert_eq!((stream.info().ech, &*read_text(&mut stream).await), (Ech::Accepted, "Backend "));
+    assert_eq!((count(&proxy, "accepted"), count(&behind, "accepted")), (1, 0));
+
+    let shared = Key::from_pem(&fs::read(folder.path("ech/1.ech")).unwrap()).unwrap();
+    let keys = Keys::new(vec![(shared, Retry::Send)]).unwrap();
+    let keys = Arc::new(keys);
+    let to = split_backend(|builder| builder.ech(Arc::clone(&keys)).build().unwrap()).await;
+    let text = settings(&folder, "");
+    let text = text.replace("[[listener]]", "[[listener]]\nto = \"127.0.0.1:1\"");
+    let proxy = start(&format!("{text}{}", route("passthrough", to)));
+    let mut stream = connected(&proxy, &config, &configs).await;
+    assert_eq!((stream.info().ech, &*read_text(&mut stream).await), (Ech::Accepted, "Accepted "));
+    assert_eq!(count(&proxy, "accepted"), 0);
 }
 
 /// RFC 9849 7.1.1, RFC 9846 4.3.10

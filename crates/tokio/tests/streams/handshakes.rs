@@ -3,8 +3,8 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use tercel::Error;
 use tercel::pki::RefusalReason;
+use tercel::{Error, Handshake, Next, Policy, Question, ReceiveBuffer};
 use tercel_tokio::{Acceptor, Connector, HandshakeError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
@@ -32,6 +32,41 @@ async fn a_second_connection_resumes_the_first() {
         let mut all = Vec::new();
         near.read_to_end(&mut all).await.unwrap();
         assert_eq!(all, b"after the tickets");
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_that_the_caller_has_begun_is_continued() {
+    for version in VERSIONS {
+        let (near, mut far) = duplex(1 << 16);
+        let connector = Connector::new(client().versions(&[version]).build().unwrap());
+        let asking = server().choose_config(Policy::Ask).build().unwrap();
+        let accept = async {
+            let mut handshake = Handshake::server(asking.clone());
+            let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
+            let question = loop {
+                match handshake.advance(&mut received, &mut out).unwrap() {
+                    Next::Answer(Question::ChooseConfig(question)) => break question,
+                    Next::Receive => {
+                        let count = far.read(received.spare()).await.unwrap();
+                        received.filled(count);
+                    }
+                    other => panic!("{other:?}"),
+                }
+            };
+            assert!(out.is_empty());
+            let chosen = server().alpn(&["chosen"]).build().unwrap();
+            handshake.answer(question.answer(Some(chosen))).unwrap();
+            Acceptor::new(asking).accept_started(far, handshake, received).await
+        };
+        let (near, far) = tokio::join!(connector.connect(name(), near), accept);
+        let (mut near, mut far) = (near.unwrap(), far.unwrap());
+        assert_eq!(far.info().version, version);
+        far.write_all(b"hello").await.unwrap();
+        far.flush().await.unwrap();
+        let mut read = [0; 5];
+        near.read_exact(&mut read).await.unwrap();
+        assert_eq!(&read, b"hello");
     }
 }
 

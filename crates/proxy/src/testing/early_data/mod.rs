@@ -71,9 +71,19 @@ fn early_value(mut values: &[u8]) -> Option<u32> {
 
 const AT_ONCE: &str = "early_data = 1000\nearly_data_at_once = true\nsend_proxy_protocol = true\n";
 
+/// A route because of which the terminator reads the ClientHello before the handshake.
+const PASSTHROUGH: &str =
+    "[[listener.route]]\nnames = \"b.example\"\npassthrough = true\nto = \"127.0.0.1:1\"\n";
+
 /// A terminator in front of `to`, after the startup window of its replay guard.
 async fn node(folder: &Folder, to: SocketAddr) -> Proxy {
-    let node = start(&format!("workers = 1\n{}to = \"{to}\"\n{AT_ONCE}", folder.listener()));
+    node_with(folder, to, "").await
+}
+
+/// A terminator with more routes.
+async fn node_with(folder: &Folder, to: SocketAddr, routes: &str) -> Proxy {
+    let listener = folder.listener();
+    let node = start(&format!("workers = 1\n{listener}to = \"{to}\"\n{AT_ONCE}{routes}"));
     tokio::time::sleep(STARTUP_WINDOW + Duration::from_secs(1)).await;
     node
 }
@@ -155,9 +165,18 @@ impl UnfinishedHandshake {
 
 #[tokio::test]
 async fn early_data_is_answered_before_the_client_finished() {
+    early_data_is_answered("").await;
+}
+
+#[tokio::test]
+async fn early_data_is_answered_by_a_listener_with_passthrough_routes() {
+    early_data_is_answered(PASSTHROUGH).await;
+}
+
+async fn early_data_is_answered(routes: &str) {
     let folder = Folder::new(&["a.example"]);
     let (to, mut events) = recording_backend().await;
-    let node = node(&folder, to).await;
+    let node = node_with(&folder, to, routes).await;
     let config = resuming_client(&node, &mut events).await;
     let mut early = UnfinishedHandshake::begin(&node, &config).await;
     assert_eq!(early.connection.info.early_data, EarlyData::Accepted);
