@@ -11,10 +11,11 @@
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
+use nix::fcntl::OFlag;
 use tercel::crypto::HashAlgorithm;
 use tercel::ech::{Key, Keys, Retry};
 use tercel::pki_types::UnixTime;
@@ -269,13 +270,23 @@ fn names_of_keys(directory: &Path) -> Result<Vec<String>, Problem> {
 
 /// The content of a file, and the time of its last modification in seconds since the Unix epoch.
 fn read_file(path: &Path) -> io::Result<(Zeroizing<Vec<u8>>, u64)> {
-    let file = fs::File::open(path)?;
+    // Opening a FIFO must not block.
+    let nonblocking = OFlag::O_NONBLOCK.bits();
+    let file = fs::File::options().read(true).custom_flags(nonblocking).open(path)?;
     let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
     // A private key, as the fleet's keys.
     if tercel_fleet::is_exposed(&metadata) {
         return Err(io::Error::other("is readable by others; restrict it with chmod 640"));
     }
-    let mut pem = Zeroizing::new(Vec::with_capacity(4096));
-    file.take(MAX_FILE).read_to_end(&mut pem)?;
+    if metadata.len() > MAX_FILE {
+        return Err(io::Error::other("has more than 16 KiB"));
+    }
+    // The capacity suffices from the start: a growing vector would leave copies of the key in
+    // memory.
+    let mut pem = Zeroizing::new(vec![0; usize::try_from(metadata.len()).unwrap_or(0)]);
+    (&file).read_exact(&mut pem)?;
     Ok((pem, u64::try_from(metadata.mtime()).unwrap_or(0)))
 }

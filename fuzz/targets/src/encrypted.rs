@@ -1,6 +1,10 @@
 //! The check of the fuzz target of Encrypted ClientHello: lists of configurations, the extension,
-//! and the decoding of an inner ClientHello with any outer one.
+//! the decoding of an inner ClientHello with any outer one, and a client-facing server.
 
+use std::sync::{Arc, LazyLock};
+
+use tercel::ech::{Front, FrontStep, Key, Keys, Offer, Retry};
+use tercel::{ClientConfig, Error, Handshake, Policy, ReceiveBuffer};
 use tercel_wire::{
     ClientHello, EchConfig, Element, EncryptedClientHello, HandshakeMessage, Reader, Writer,
     decode_inner_client_hello,
@@ -12,6 +16,7 @@ pub fn encrypted_client_hello(data: &[u8]) -> bool {
         Some((0, list)) => config_list(list),
         Some((1, body)) => extension(body),
         Some((2, hellos)) => inner_hello(hellos),
+        Some((3, bytes)) => front(bytes),
         _ => false,
     }
 }
@@ -53,4 +58,38 @@ fn inner_hello(bytes: &[u8]) -> bool {
     // The length is bounded by that of both, and the header.
     assert!(message.len() <= encoded.len() + outer.len() + 4);
     message.get(4..).is_some_and(|body| ClientHello::parse(body).is_ok())
+}
+
+/// The keys of a client-facing server, and a ClientHello for one of them.
+static OPENABLE: LazyLock<(Arc<Keys>, Vec<u8>)> = LazyLock::new(|| {
+    let key = Key::generate("cover.example", 32).expect("a key");
+    let offer = Offer::Configs(key.config());
+    let config = ClientConfig::builder().verifier(Policy::Ask).build().expect("a configuration");
+    let name = "secret.example".try_into().expect("a name");
+    let (mut client, mut hello) = (Handshake::client(config, name).with_ech(offer), Vec::new());
+    client.advance(&mut ReceiveBuffer::new(), &mut hello).expect("a ClientHello");
+    (Arc::new(Keys::new(vec![(key, Retry::Send)]).expect("one key")), hello)
+});
+
+/// The size of pieces, whether the server sent a HelloRetryRequest, and the bytes of a client after
+/// its first ClientHello.
+fn front(bytes: &[u8]) -> bool {
+    let [piece, retried, bytes @ ..] = bytes else { return false };
+    let receive = |size: usize| -> (Result<(), Error>, Vec<u8>) {
+        let (keys, hello) = &*OPENABLE;
+        let (mut front, mut out) = (Front::new(Arc::clone(keys)), Vec::new());
+        assert!(matches!(front.open(hello), Ok(FrontStep::Inner(_))));
+        if retried & 1 == 1 {
+            let random = tercel_wire::ServerHello::RETRY_RANDOM;
+            let start = [22, 3, 3, 0, 80, 2, 0, 0, 76, 3, 3];
+            front.receive_from_backend(&[&start[..], &random].concat());
+        }
+        let mut pieces = bytes.chunks(size.max(1));
+        (pieces.try_for_each(|piece| front.receive_from_client(piece, &mut out)), out)
+    };
+    let (whole, divided) = (receive(bytes.len()), receive(usize::from(*piece)));
+    assert_eq!(whole, divided, "pieces of {piece} bytes");
+    // A second ClientHello that fits needs the client's key, so nothing else is added.
+    assert!(whole.1.len() <= bytes.len());
+    whole.0.is_ok()
 }

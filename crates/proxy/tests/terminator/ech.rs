@@ -204,6 +204,12 @@ async fn keys_are_replaced_as_a_whole() {
         assert_eq!(connected(&proxy, &config, &second).await.info().ech, Ech::Accepted);
     }
     fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(proxy.reload_ech_keys().unwrap_err().contains("not a regular file"));
+    fs::remove_dir(&path).unwrap();
+    write_pem(&path, &"a".repeat(20_000));
+    assert!(proxy.reload_ech_keys().unwrap_err().contains("more than 16 KiB"));
+    fs::remove_file(&path).unwrap();
     for at in 0..16 {
         add_key(&folder, &format!("many-{at}"), PUBLIC);
     }
