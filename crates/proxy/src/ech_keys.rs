@@ -290,3 +290,63 @@ fn read_file(path: &Path) -> io::Result<(Zeroizing<Vec<u8>>, u64)> {
     (&file).read_exact(&mut pem)?;
     Ok((pem, u64::try_from(metadata.mtime()).unwrap_or(0)))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::certificates::watch::Watch;
+    use crate::testing::Folder;
+
+    fn settings(folder: &Folder) -> Ech {
+        let text = format!(
+            "[ech]\ndirectory = \"{}\"\n[[listener]]\naddress = \":1\"\nto = \"unix:/a\"\n\
+             certificates = \"c\"\n",
+            folder.path().display()
+        );
+        crate::Config::parse("f.toml", &text).unwrap().ech.unwrap()
+    }
+
+    fn write(folder: &Folder, name: &str, content: &str) {
+        let new = folder.path().join("new");
+        fs::write(&new, content).unwrap();
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::rename(new, folder.path().join(name)).unwrap();
+    }
+
+    fn pem() -> String {
+        Key::generate("cover.example", 0).unwrap().to_pem().unwrap()
+    }
+
+    #[test]
+    fn changed_files_are_read_by_the_watch() {
+        let folder = Folder::new();
+        write(&folder, "1.ech", &pem());
+        let keys = Arc::new(EchKeys::load(&settings(&folder)).unwrap());
+        keys.set_listeners(|name| name == "cover.example");
+        let (sender, changes) = mpsc::channel();
+        let changed = move |change: &EchChange| sender.send(change.clone()).unwrap();
+        let interval = Duration::from_millis(20);
+        let watch = Watch::start_for("ech keys", Arc::clone(&keys), interval, changed).unwrap();
+        let next = || changes.recv_timeout(Duration::from_secs(10)).unwrap();
+        write(&folder, "2.ech", &pem());
+        assert_eq!(next(), EchChange::Replaced(2, vec!["2.ech".to_owned()]));
+        let retry_configs = keys.keys().retry_configs();
+        write(&folder, "3.ech", "not a key");
+        assert!(matches!(next(), EchChange::Rejected(problem) if problem.file.ends_with("3.ech")));
+        assert_eq!(keys.keys().retry_configs(), retry_configs);
+        // An older key is removed, and the file is repaired.
+        fs::remove_file(folder.path().join("1.ech")).unwrap();
+        write(&folder, "3.ech", &pem());
+        let replaced = std::iter::repeat_with(next)
+            .find(|change| *change == EchChange::Replaced(2, vec!["3.ech".to_owned()]));
+        assert!(replaced.is_some() && keys.keys().retry_configs() != retry_configs);
+        let age = UnixTime::now().as_secs().saturating_sub(keys.since().unwrap().as_secs());
+        assert!(age < 100, "{age}");
+        drop(watch);
+        assert!(!format!("{keys:?}").contains("PRIVATE"));
+    }
+}
