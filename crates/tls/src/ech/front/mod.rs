@@ -37,13 +37,13 @@ use retry_detector::{Detected, RetryDetector};
 /// let inner = loop {
 ///     match front.open(&received).map_err(Error::other)? {
 ///         FrontStep::Inner(inner) => break inner,
-///         // Serve the public name, and send retry configurations.
-///         FrontStep::Outer => return terminate(received),
 ///         FrontStep::Receive => {
 ///             let mut buffer = [0; 4096];
 ///             let count = client.read(&mut buffer)?;
 ///             received.extend_from_slice(&buffer[..count]);
 ///         }
+///         // Serve the public name, and send retry configurations.
+///         _ => return terminate(received),
 ///     }
 /// };
 /// let mut backend = connect(inner.server_name())?;
