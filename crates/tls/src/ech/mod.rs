@@ -49,12 +49,14 @@ mod inner_hello;
 mod key;
 mod keys;
 mod opening;
+mod service_binding;
 mod suite;
 
 pub use config_list::{ConfigList, ConfigListError};
 pub use front::{Front, FrontStep, InnerHello};
 pub use key::{Key, KeyError};
 pub use keys::{Keys, KeysError, Retry};
+pub use service_binding::{ServiceBinding, ServiceBindingError, ServiceParameter};
 
 pub(crate) use config_list::Selected;
 pub(crate) use opening::Opening;
