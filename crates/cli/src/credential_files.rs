@@ -180,16 +180,50 @@ pub(crate) fn key_log(file: Option<&Path>) -> Result<Option<Arc<dyn KeyLog>>> {
 /// Writes a file that only its owner can read. It replaces an earlier one at once, so that neither
 /// another process nor a failure leaves a part of it.
 pub(crate) fn write_private(file: &Path, content: &[u8]) -> Result<()> {
+    write_whole(file, content, &private_options(), Overwrite::Replace)
+}
+
+/// Like [`write_private`], for a file that its group can read, too.
+pub(crate) fn write_readable_by_group(
+    file: &Path,
+    content: &[u8],
+    overwrite: Overwrite,
+) -> Result<()> {
+    write_whole(file, content, &options_with_mode(0o640), overwrite)
+}
+
+/// Whether an existing file is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Overwrite {
+    Replace,
+    Refuse,
+}
+
+fn write_whole(
+    file: &Path,
+    content: &[u8],
+    options: &OpenOptions,
+    overwrite: Overwrite,
+) -> Result<()> {
     // An existing file would keep its permissions, so a new file is renamed.
     let mut name = file.as_os_str().to_owned();
     name.push(format!(".{}", random_suffix()?));
     let new = PathBuf::from(name);
-    let created = private_options().create_new(true).open(&new);
+    let created = options.clone().create_new(true).open(&new);
     let written = created.and_then(|mut created| created.write_all(content));
-    let replaced = written.and_then(|()| fs::rename(&new, file));
-    replaced.map_err(|error| {
+    let placed = written.and_then(|()| match overwrite {
+        Overwrite::Replace => fs::rename(&new, file),
+        // A link is not made over an existing file.
+        Overwrite::Refuse => fs::hard_link(&new, file).and_then(|()| fs::remove_file(&new)),
+    });
+    placed.map_err(|error| {
         let _ = fs::remove_file(&new);
-        anyhow!("{}: {}", display_name(file), explain::io_error(&error))
+        match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                anyhow!("{}: exists already; --force replaces it", display_name(file))
+            }
+            _ => anyhow!("{}: {}", display_name(file), explain::io_error(&error)),
+        }
     })
 }
 
@@ -201,10 +235,17 @@ pub(crate) fn random_suffix() -> Result<String> {
 }
 
 fn private_options() -> OpenOptions {
+    options_with_mode(0o600)
+}
+
+/// Options to write a file that has this mode from its creation.
+fn options_with_mode(mode: u32) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
     options
 }
 

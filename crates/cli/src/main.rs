@@ -1,5 +1,6 @@
 //! The `tercel` program. `serve` is a TLS server for tests, `connect` a TLS client, `load` a load
-//! generator, `proxy` a TLS terminator, `scan` finds out what a server supports.
+//! generator, `proxy` a TLS terminator, `scan` finds out what a server supports, `ech` makes keys of
+//! Encrypted ClientHello.
 //!
 //! `main` turns errors into one line and an exit status: 0 for success, 1 for failure, 2 for an
 //! invalid command line.
@@ -20,11 +21,13 @@
 //! | `target` | `HOST:PORT`, and a TCP connection to it |
 //! | `starttls` | the change from plaintext to TLS in SMTP, PostgreSQL and others |
 //! | `credential_files` | certificates, keys and key logs in files |
+//! | `ech_files` | keys and configurations of Encrypted ClientHello in files and records |
 //! | `options` | options of every subcommand |
 //! | `psk` | options for pre-shared keys |
+//! | `ech_offer` | what clients offer of Encrypted ClientHello |
 //! | `client` | options of the clients `connect` and `load` |
 //! | `http3` | HTTP/3 over QUIC, with the feature of this name |
-//! | `connect`, `load`, `scan`, `serve`, `proxy` | the subcommands, which do not use each other |
+//! | `connect`, `load`, `scan`, `serve`, `proxy`, `ech` | the subcommands, which do not use each other |
 
 #![forbid(unsafe_code)]
 
@@ -32,6 +35,9 @@ mod certificates;
 mod client;
 mod connect;
 mod credential_files;
+mod ech;
+mod ech_files;
+mod ech_offer;
 mod explain;
 mod generate;
 #[cfg(feature = "http3")]
@@ -68,6 +74,7 @@ enum Command {
     Connect(Box<connect::Options>),
     Load(Box<load::Options>),
     Scan(Box<scan::Options>),
+    Ech(Box<ech::Options>),
     #[cfg(unix)]
     Proxy(Box<proxy::Options>),
     Completions(generate::CompletionsOptions),
@@ -85,6 +92,7 @@ fn main() -> ExitCode {
         Command::Connect(options) => connect::run(&options),
         Command::Load(options) => load::run(&options),
         Command::Scan(options) => scan::run(&options),
+        Command::Ech(options) => ech::run(&options),
         #[cfg(unix)]
         Command::Proxy(options) => proxy::run(&options),
         Command::Completions(options) => generate::completions(&options, Arguments::command()),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use tercel::pki::CertificateSummary;
 use tercel::pki_types::CertificateDer;
 use tercel::wire::{CertificateType, ProtocolVersion};
-use tercel::{ConnectionInfo, EarlyData, Side};
+use tercel::{ConnectionInfo, EarlyData, Ech, Side};
 
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -59,7 +59,11 @@ pub(crate) fn values(info: &ConnectionInfo, own_side: Side) -> Vec<(&'static str
         ("resumed", Value::Flag(info.resumed)),
         ("early-data", early_data(info.early_data)),
         ("extended-main-secret", Value::Flag(info.extended_main_secret)),
+        ("ech", Value::Text(ech(info.ech).to_owned())),
     ];
+    if let Some(name) = info.outer_server_name() {
+        rows.push(("ech-outer-name", Value::Text(printable(name))));
+    }
     if let Some(name) = info.pre_shared_key() {
         rows.push(("pre-shared-key", Value::Text(printable(name))));
     }
@@ -116,6 +120,17 @@ pub(crate) fn subject(certificate: &CertificateDer<'_>) -> String {
 /// Bytes from a peer as text, without control characters, which could affect a terminal.
 pub(crate) fn printable(bytes: impl AsRef<[u8]>) -> String {
     bytes.as_ref().escape_ascii().to_string()
+}
+
+/// The use of Encrypted ClientHello. RFC 9849
+pub(crate) fn ech(what: Ech) -> &'static str {
+    match what {
+        Ech::Accepted => "accepted",
+        Ech::Backend => "backend",
+        Ech::Grease => "grease",
+        Ech::Rejected => "rejected",
+        _ => "not offered",
+    }
 }
 
 fn early_data(what: EarlyData) -> Value {

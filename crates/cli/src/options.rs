@@ -189,7 +189,7 @@ fn any_server() -> ClientConfigBuilder {
 }
 
 /// An empty argument selects no protocol.
-fn protocols(text: &str) -> Result<List<String>, String> {
+pub(crate) fn protocols(text: &str) -> Result<List<String>, String> {
     if text.is_empty() {
         return Ok(List(Vec::new()));
     }

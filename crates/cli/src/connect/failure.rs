@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use serde::Serialize;
+use tercel::ech::ConfigList;
 use tercel::pki::Refusal;
 use tercel::{Error, Handshake};
 
@@ -23,6 +24,8 @@ pub(crate) struct Failure {
     alert: Option<String>,
     /// The refused certificates.
     pub(crate) refusal: Option<Refusal>,
+    /// What the server that rejected Encrypted ClientHello has sent for a second attempt.
+    pub(crate) ech_retry_configs: Option<ConfigList>,
 }
 
 /// The reason of a failure. Its names in JSON are stable.
@@ -45,6 +48,8 @@ pub(crate) enum Reason {
     Closed,
     /// The server sent something other than TLS.
     NotTls,
+    /// The server rejected Encrypted ClientHello twice.
+    EchRejected,
     /// The handshake took too long.
     TimedOut,
     /// The handshake failed for another reason.
@@ -67,7 +72,8 @@ struct JsonFailure {
 
 impl Failure {
     pub(crate) fn new(reason: Reason, error: &impl ToString) -> Self {
-        Self { reason, text: error.to_string(), alert: None, refusal: None }
+        let text = error.to_string();
+        Self { reason, text, alert: None, refusal: None, ech_retry_configs: None }
     }
 
     /// An alert that follows the client's handshake.
@@ -76,7 +82,7 @@ impl Failure {
             Error::AlertReceived(alert) => Some(alert.to_string()),
             _ => None,
         };
-        Self { reason: Reason::Alert, text: explain::tls(error), alert, refusal: None }
+        Self { alert, ..Self::new(Reason::Alert, &explain::tls(error)) }
     }
 
     /// The failure of a handshake. `after_starttls` is set if a plaintext dialogue preceded it.
@@ -92,6 +98,7 @@ impl Failure {
         }
         let (reason, alert) = match (inner.and_then(|inner| inner.downcast_ref::<Error>()), fault) {
             (Some(Error::Refused(_)), _) => (Reason::Certificate, None),
+            (Some(Error::EchRejected), _) => (Reason::EchRejected, None),
             (Some(Error::AlertReceived(alert)), _) => (Reason::Alert, Some(alert.to_string())),
             (Some(Error::Truncated | Error::ClosedInHandshake), _) => (Reason::Closed, None),
             (_, Some(Fault::Closed)) => (Reason::Closed, None),
@@ -100,7 +107,8 @@ impl Failure {
             _ => (Reason::Handshake, None),
         };
         let text = explain::handshake(error, handshake);
-        Self { reason, text, alert, refusal: handshake.refusal().cloned() }
+        let ech_retry_configs = handshake.ech_retry_configs().cloned();
+        Self { reason, text, alert, refusal: handshake.refusal().cloned(), ech_retry_configs }
     }
 }
 
@@ -125,7 +133,7 @@ impl From<http3::Failure> for Failure {
             http3::Failure::Tls(failure) => failure.refusal,
             _ => None,
         };
-        Self { reason, text, alert, refusal }
+        Self { reason, text, alert, refusal, ech_retry_configs: None }
     }
 }
 

@@ -69,7 +69,7 @@ impl Exchange<'_> {
         let start = Instant::now();
         let (client, peer, opened) = match self.open(addresses).await {
             Ok(opened) => opened,
-            Err(failure) => return refused(self.options, failure.into()),
+            Err(failure) => return refused(self.options, Failure::from(failure).into()),
         };
         let outcome = match opened {
             Opened::Established(established) => {

@@ -1,7 +1,9 @@
 //! `tercel connect`: a TLS client that reports what was negotiated and then relays standard input
 //! and output.
 
+pub(crate) mod attempt;
 pub(crate) mod closing;
+pub(crate) mod ech;
 pub(crate) mod failure;
 pub(crate) mod handshake;
 pub(crate) mod http;
@@ -13,22 +15,21 @@ pub(crate) mod report;
 pub(crate) mod session_file;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use tercel::error::Misuse;
-use tercel::pki_types::ServerName;
-use tercel::{ClientConfig, Connection, Handshake};
+use tercel::{ClientConfig, Connection};
 
 use crate::certificates::describe_chain;
 use crate::credential_files;
-use crate::starttls::Protocol;
-use crate::transport::Transport;
-use failure::{Failure, Reason};
+use crate::ech_offer::EchSource;
+use attempt::{Attempt, Established};
+use ech::EchPlan;
+use failure::Failure;
 use handshake::Completed;
 use http::HttpRequest;
 pub(crate) use options::Options;
-use report::{Report, Timings};
+use report::Report;
 use session_file::SessionFile;
 
 /// Connects, reports, and relays bytes until the peer closes.
@@ -48,6 +49,7 @@ fn run_with_sessions(options: &Options) -> Result<()> {
     let config = config(options, sessions.as_ref())?;
     #[cfg(feature = "http3")]
     if options.http3 {
+        ech::check_http3(options)?;
         let outcome = http3::run(options, &config, sessions.as_ref());
         let saved = sessions.map_or(Ok(()), |sessions| sessions.save());
         return outcome.and(saved);
@@ -62,34 +64,17 @@ fn run_with_sessions(options: &Options) -> Result<()> {
 fn run_connection(options: &Options, config: Arc<ClientConfig>, early_data: Vec<u8>) -> Result<()> {
     let (target, method) = (options.target()?, options.method()?);
     let name = options.client.server_name(&target.host)?;
-    let start = Instant::now();
-    let socket = target.connect(options.timeout);
-    let socket = socket.map_err(|error| Failure::new(Reason::Connect, &format!("{error:#}")))?;
-    let tcp_connect = start.elapsed();
-    let peer = socket.peer_addr().context("connection lost")?;
-
-    let transport = Transport::new(socket, options.timeout)?;
-    let starttls = match options.starttls {
-        Some(protocol) => Some(start_tls(protocol, &transport, &name, options.timeout)?),
-        None => None,
+    let EchPlan { offer, endpoint } = ech::plan(options, &target)?;
+    let endpoint = endpoint.unwrap_or_else(|| target.clone());
+    let attempt = Attempt { options, config, name, target, endpoint, early_data };
+    let established = match attempt.run(offer) {
+        Ok(established) => established,
+        Err(error) => return refused(options, error),
     };
-    // The servers at other ports of this name have other sessions.
-    let mut handshake = Handshake::client_with_port(config, name, target.port);
-    let start = Instant::now();
-    transport.set_deadline(start + options.timeout);
-    let completed = handshake::complete(&mut handshake, &transport, early_data);
-    let (tcp_connect, handshake_time) = (Some(tcp_connect), start.elapsed());
-    let timings = Timings { tcp_connect, starttls, handshake: handshake_time };
-    let Completed { mut connection, received, unsent } = match completed {
-        Ok(completed) => completed,
-        Err(error) => {
-            let failure = Failure::of_handshake(&error, &handshake, starttls.is_some());
-            // The alert, if any, must reach the peer.
-            transport.close_gracefully();
-            return refused(options, failure);
-        }
-    };
-    let report = Report::new(peer, &connection.info, timings);
+    let Established { transport, peer, timings, completed, ech_retried } = established;
+    let Completed { mut connection, received, unsent } = completed;
+    let mut report = Report::new(peer, &connection.info, timings);
+    report.add_ech(&attempt.name, ech_retried, &connection.info);
     drop(connection.info.take_peer_chain());
     if options.json || options.show_certs {
         let alert = closing::close(&transport, connection, received);
@@ -113,11 +98,12 @@ fn run_connection(options: &Options, config: Arc<ClientConfig>, early_data: Vec<
 }
 
 /// Prints the refused chain if it is to be shown, and returns the failure.
-fn refused(options: &Options, failure: Failure) -> Result<()> {
-    if let Some(refusal) = failure.refusal.as_ref().filter(|_| options.show_certs) {
+fn refused(options: &Options, error: anyhow::Error) -> Result<()> {
+    let refusal = error.downcast_ref::<Failure>().and_then(|failure| failure.refusal.as_ref());
+    if let Some(refusal) = refusal.filter(|_| options.show_certs) {
         report::print_pem(&describe_chain(&refusal.chain))?;
     }
-    Err(failure.into())
+    Err(error)
 }
 
 /// Prints the report of a connection over which nothing is sent. `alert` is the alert with which
@@ -134,24 +120,10 @@ fn print_only(options: &Options, report: &Report, alert: Option<tercel::Error>) 
     alert.map_or(Ok(()), |error| Err(Failure::of_alert(error).into()))
 }
 
-/// Runs the dialogue before the handshake, and returns its duration.
-fn start_tls(
-    protocol: Protocol,
-    mut transport: &Transport,
-    name: &ServerName<'_>,
-    timeout: Duration,
-) -> Result<Duration> {
-    let start = Instant::now();
-    transport.set_deadline(start + timeout);
-    match protocol.begin(&mut transport, &name.to_str()) {
-        Ok(()) => Ok(start.elapsed()),
-        Err(why) => Err(Failure::new(Reason::Starttls, &why).into()),
-    }
-}
-
 fn config(options: &Options, sessions: Option<&SessionFile>) -> Result<Arc<ClientConfig>> {
     let client = &options.client;
     let mut builder = client.builder()?.post_handshake_auth(options.post_handshake_auth);
+    builder = builder.ech_grease(options.ech != EchSource::Off);
     if (options.get || options.head) && client.tls.alpn.is_none() {
         builder = builder.alpn(&["h2", "http/1.1"]);
     }

@@ -7,6 +7,7 @@ use clap::Args;
 use hyper::Method;
 
 use crate::client::ClientOptions;
+use crate::ech_offer::EchSource;
 use crate::explain::UsageError;
 use crate::options::{check_http3, seconds};
 use crate::starttls::{self, Protocol};
@@ -34,6 +35,15 @@ pub(crate) struct Options {
     /// The time limit --timeout applies to the dialogue before the handshake as well.
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) starttls: Option<Protocol>,
+
+    /// Encrypt the server's name (ECH, TLS 1.3) to the configurations in this file, Base64 or DNS
+    /// record; or `auto`, `grease` or `off`
+    ///
+    /// `auto` looks up the HTTPS record of the server. `grease` sends random contents, so that
+    /// observers cannot distinguish the connections; `off` sends nothing. If the server rejects the
+    /// configurations, the program connects once more, as the server says.
+    #[arg(long, value_name = "SOURCE", default_value = "grease")]
+    pub(crate) ech: EchSource,
 
     /// Resume the newest session in this file, and save new sessions to it; created if missing
     ///
@@ -90,8 +100,8 @@ pub(crate) struct Options {
     /// then close the connection
     ///
     /// An error has the keys `error` (the text) and `reason`: usage, configuration, connect,
-    /// starttls, certificate, alert, closed, timed-out, not-tls or handshake. The exit status is
-    /// the same as without --json, and the text is on standard error as well.
+    /// starttls, certificate, alert, closed, ech-rejected, timed-out, not-tls or handshake. The
+    /// exit status is the same as without --json, and the text is on standard error as well.
     #[arg(long, conflicts_with_all = NOTHING_IS_SENT, conflicts_with = "show_certs")]
     pub(crate) json: bool,
 

@@ -3,18 +3,18 @@
 //!
 //! The keys are stable: other programs read them.
 
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Result;
 use serde::{Serialize, Serializer};
-use tercel::{ConnectionInfo, Side};
+use tercel::pki_types::ServerName;
+use tercel::{ConnectionInfo, Ech, Side};
 
 use crate::certificates::{CertificateDescription, PublicKeyDescription, describe_chain};
 use crate::explain;
 use crate::negotiated::{self, Value};
-use crate::output;
+use crate::output::{self, aligned};
 
 /// Durations of the phases of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +35,10 @@ pub(crate) struct Report {
     #[serde(flatten, serialize_with = "as_fields")]
     negotiated: Vec<(&'static str, Value)>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    ech_inner_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ech_retried: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tcp_connect_ms: Option<Milliseconds>,
     #[serde(skip_serializing_if = "Option::is_none")]
     starttls_ms: Option<Milliseconds>,
@@ -51,6 +55,8 @@ impl Report {
             peer,
             transport: timings.tcp_connect.is_none().then_some("QUIC"),
             negotiated: negotiated::values(info, Side::Client),
+            ech_inner_name: None,
+            ech_retried: None,
             tcp_connect_ms: timings.tcp_connect.map(Milliseconds),
             starttls_ms: timings.starttls.map(Milliseconds),
             handshake_ms: Milliseconds(timings.handshake),
@@ -59,11 +65,20 @@ impl Report {
         }
     }
 
+    /// Adds the encrypted name, and whether this is the second attempt, if the server has rejected
+    /// the first one.
+    pub(crate) fn add_ech(&mut self, name: &ServerName<'_>, retried: bool, info: &ConnectionInfo) {
+        self.ech_inner_name = (info.ech == Ech::Accepted).then(|| name.to_str().into_owned());
+        self.ech_retried = retried.then_some(true);
+    }
+
     /// Prints the report on standard error; the certificates only if `with_certificates` is set.
     pub(crate) fn print(&self, with_certificates: bool) {
         let mut rows = vec![("peer", self.peer.to_string())];
         rows.extend(self.transport.map(|transport| ("transport", transport.to_owned())));
         rows.extend(self.negotiated.iter().map(|(key, value)| (*key, value.to_string())));
+        rows.extend(self.ech_inner_name.iter().map(|name| ("ech-inner-name", name.clone())));
+        rows.extend(self.ech_retried.map(|_| ("ech-retried", "yes".to_owned())));
         rows.extend(self.tcp_connect_ms.map(|duration| ("tcp-connect", duration.text())));
         rows.extend(self.starttls_ms.map(|duration| ("starttls", duration.text())));
         rows.push(("handshake", self.handshake_ms.text()));
@@ -115,17 +130,6 @@ fn certificate_rows(certificates: &[CertificateDescription]) -> Vec<(&'static st
     rows
 }
 
-fn aligned(rows: &[(&str, String)]) -> String {
-    let width = rows.iter().map(|(key, _)| key.len()).max().unwrap_or_default();
-    let mut text = String::new();
-    for (key, value) in rows {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{key:width$}  {value}");
-    }
-    text.truncate(text.trim_end().len());
-    text
-}
-
 /// Writes parameters as fields of a JSON object, with underscores in their keys.
 fn as_fields<S: Serializer>(
     values: &[(&'static str, Value)],
@@ -155,13 +159,6 @@ impl Serialize for Milliseconds {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_stand_in_one_column() {
-        let text =
-            aligned(&[("version", "TLS 1.3".to_owned()), ("tcp-connect", "1 ms".to_owned())]);
-        assert_eq!(text, "version      TLS 1.3\ntcp-connect  1 ms");
-    }
 
     #[test]
     fn times_are_milliseconds_with_microseconds() {

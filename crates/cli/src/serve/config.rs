@@ -42,6 +42,9 @@ fn builder(options: &Options, identity: &Identity) -> Result<ServerConfigBuilder
     if options.keys.is_set() {
         builder = builder.pre_shared_keys(options.keys.keys()?);
     }
+    if let Some(ech) = &identity.ech {
+        builder = builder.ech(Arc::clone(&ech.keys));
+    }
     if options.require_known_name {
         builder = builder.require_known_name();
     }

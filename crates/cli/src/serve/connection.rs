@@ -9,7 +9,7 @@ use hyper::body::Bytes;
 use hyper::header::HeaderValue;
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    Connection, ConnectionInfo, EarlyData, Handshake, ServerConfig,
+    Connection, ConnectionInfo, EarlyData, Ech, Handshake, ServerConfig,
     server::{ClientAuth, ClientCertificate},
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
@@ -25,7 +25,7 @@ use super::options::HTTP2;
 use super::page;
 use super::time_limit::TimeLimit;
 use crate::explain;
-use crate::negotiated::{peer_subject, printable, subject, version_name};
+use crate::negotiated::{ech, peer_subject, printable, subject, version_name};
 
 /// The settings and credentials that all connections share.
 pub(crate) struct ConnectionHandler {
@@ -212,6 +212,12 @@ pub(super) fn summary(info: &ConnectionInfo, early: Option<usize>) -> String {
     }
     if let Some(name) = &info.server_name {
         line.push_str(&format!(" name={}", printable(name)));
+    }
+    if info.ech != Ech::NotOffered {
+        line.push_str(&format!(" ech={}", ech(info.ech)));
+    }
+    if let Some(name) = info.outer_server_name() {
+        line.push_str(&format!(" outer-name={}", printable(name)));
     }
     if let Some(name) = info.pre_shared_key() {
         line.push_str(&format!(" psk={}", printable(name)));

@@ -9,6 +9,7 @@ use tercel::Credential;
 use super::authority::{self, Authority};
 use super::options::Options;
 use crate::credential_files;
+use crate::ech_files::{self, ServerKeys};
 
 /// The credentials of the server, and the certificate authority for its clients.
 pub(crate) struct Identity {
@@ -16,10 +17,13 @@ pub(crate) struct Identity {
     /// The files of the embedded authority, if that issued the credentials.
     pub(crate) authority: Option<Authority>,
     pub(crate) client_ca: Option<PathBuf>,
+    /// The keys for Encrypted ClientHello.
+    pub(crate) ech: Option<ServerKeys>,
 }
 
 impl Identity {
     pub(crate) fn new(options: &Options, address: IpAddr) -> Result<Self> {
+        let ech = options.ech.as_deref().map(ech_files::server_keys).transpose()?;
         let pairs = options.cert.iter().zip(&options.key);
         let mut credentials = pairs
             .map(|(certificates, key)| credential_files::credential(certificates, key))
@@ -32,11 +36,15 @@ impl Identity {
         }
         let mut authority = None;
         if credentials.is_empty() && !options.keys.is_set() {
-            let (made, leaves) = authority::make(options.state_dir.as_deref(), address)?;
+            let names = ech.as_ref().map_or(&[][..], |ech| &ech.public_names);
+            let (made, leaves) = authority::make(options.state_dir.as_deref(), address, names)?;
             authority = Some(made);
             credentials = leaves;
         }
         let own_ca = authority.as_ref().map(|authority| authority.ca.clone());
-        Ok(Self { credentials, authority, client_ca: options.client_ca.clone().or(own_ca) })
+        if let Some(ech) = &ech {
+            ech.warn_without_certificate(&credentials);
+        }
+        Ok(Self { credentials, authority, client_ca: options.client_ca.clone().or(own_ca), ech })
     }
 }

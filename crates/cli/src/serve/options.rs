@@ -91,6 +91,15 @@ pub(crate) struct Options {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) early_data: Option<u32>,
 
+    /// Accept Encrypted ClientHello (ECH, TLS 1.3) with the key of this file, or the keys *.ech of
+    /// this directory; `tercel ech generate` makes them
+    ///
+    /// All keys of a directory decrypt; the configuration of the last by name is sent to clients
+    /// whose own is outdated. They need a certificate for the public name: the embedded authority
+    /// issues one.
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) ech: Option<PathBuf>,
+
     /// Update the keys of both directions after each handshake (TLS 1.3)
     #[arg(long)]
     pub(crate) update_key: bool,

@@ -5,6 +5,7 @@
 
 mod client_auth;
 mod colours;
+mod ech;
 mod echo;
 mod features;
 mod files;

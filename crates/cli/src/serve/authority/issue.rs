@@ -17,8 +17,12 @@ use super::Authority;
 use crate::credential_files::{random_suffix, write_private};
 
 /// Creates the authority, writes its files, and returns the credentials of the server: ECDSA, then
-/// RSA.
-pub(crate) fn make(folder: Option<&Path>, address: IpAddr) -> Result<(Authority, Vec<Credential>)> {
+/// RSA. They have these names as well as that of this machine.
+pub(crate) fn make(
+    folder: Option<&Path>,
+    address: IpAddr,
+    names: &[String],
+) -> Result<(Authority, Vec<Credential>)> {
     let root_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
     let root_params = authority_params("Tercel test root", 1)?;
     let root_certificate = root_params.self_signed(&root_key)?;
@@ -35,7 +39,7 @@ pub(crate) fn make(folder: Option<&Path>, address: IpAddr) -> Result<(Authority,
     ];
     let mut credentials = Vec::new();
     for key in keys {
-        let leaf = server_params(address)?.signed_by(&key, &intermediate)?;
+        let leaf = server_params(address, names)?.signed_by(&key, &intermediate)?;
         let chain = vec![leaf.der().clone(), intermediate_certificate.der().clone()];
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
         credentials.push(Credential::new(chain, &key)?);
@@ -94,13 +98,14 @@ fn authority_params(name: &str, authorities_below: u8) -> Result<CertificatePara
     Ok(params)
 }
 
-fn server_params(address: IpAddr) -> Result<CertificateParams> {
+fn server_params(address: IpAddr, others: &[String]) -> Result<CertificateParams> {
     let mut addresses = vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     if !address.is_unspecified() && !addresses.contains(&address) {
         addresses.push(address);
     }
     let mut names = vec!["localhost".to_owned()];
     names.extend(addresses.iter().map(ToString::to_string));
+    names.extend(others.iter().filter(|other| *other != "localhost").cloned());
     leaf(names, "localhost", ExtendedKeyUsagePurpose::ServerAuth)
 }
 
@@ -145,15 +150,16 @@ mod tests {
     #[test]
     fn its_certificates_verify_for_every_name_it_promises() {
         let folder = create_temporary_folder().unwrap();
+        let names = ["cover.example", "localhost"].map(str::to_owned);
         let (authority, credentials) =
-            make(Some(&folder), IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7))).unwrap();
+            make(Some(&folder), IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), &names).unwrap();
         let roots = std::sync::Arc::new(crate::credential_files::roots(&authority.ca).unwrap());
         assert_eq!(roots.len(), 1);
         let verifier = ChainVerifier::builder(roots).build().unwrap();
         assert_eq!(credentials.len(), 2);
         for credential in &credentials {
             assert_eq!(credential.chain().len(), 2);
-            for name in ["localhost", "127.0.0.1", "::1", "192.0.2.7"] {
+            for name in ["localhost", "127.0.0.1", "::1", "192.0.2.7", "cover.example"] {
                 let name = ServerName::try_from(name).unwrap();
                 let now = UnixTime::now();
                 verifier.verify(Usage::Server, credential.chain(), Some(&name), None, now).unwrap();

@@ -30,6 +30,7 @@ pub(crate) struct Authority {
 pub(crate) fn make(
     _: Option<&std::path::Path>,
     _: std::net::IpAddr,
+    _: &[String],
 ) -> anyhow::Result<(Authority, Vec<tercel::Credential>)> {
     let message = "tercel was built without the test authority (feature test-authority): give \
                    --cert and --key, --raw-key or --psk";

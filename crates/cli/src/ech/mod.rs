@@ -1,0 +1,28 @@
+//! `tercel ech`: keys of Encrypted ClientHello, and the records that publish them. RFC 9849
+
+mod generate;
+mod show;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+/// Make and show keys and configurations of Encrypted ClientHello (ECH)
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Generate(generate::Options),
+    Show(show::Options),
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    match &options.command {
+        Command::Generate(options) => generate::run(options),
+        Command::Show(options) => show::run(options),
+    }
+}

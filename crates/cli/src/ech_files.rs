@@ -1,0 +1,217 @@
+//! Configurations and keys of Encrypted ClientHello: in files, in records of DNS, and in Base64.
+//! RFC 9849 4, RFC 9848, RFC 9934
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use tercel::ech::{ConfigList, ConfigListError, Key, Keys, Retry, ServiceBinding};
+use tercel::pki::dns_names;
+use tercel::pki_types::pem::{self, PemObject, SectionKind};
+use tercel::{Credential, ech::KeyError};
+
+use crate::credential_files::{display_name, read};
+use crate::explain;
+
+/// Configurations, and what they were found in.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) configs: ConfigList,
+    pub(crate) record: Option<ServiceBinding>,
+    /// Whether the private key of the configuration was there, too.
+    pub(crate) has_key: bool,
+}
+
+impl Found {
+    fn configs(configs: ConfigList) -> Self {
+        Self { configs, record: None, has_key: false }
+    }
+}
+
+/// Reads an argument: the name of a file, or else Base64 or the text of a record.
+pub(crate) fn find(argument: &str) -> Result<Found> {
+    let file = Path::new(argument);
+    if !file.is_file() {
+        return of_text(argument).map_err(|why| {
+            // A long argument is hardly a path.
+            match argument.get(..64).unwrap_or(argument) {
+                start if start.len() < argument.len() => why,
+                _ => why.context(format!("`{argument}` is no file, and as a text")),
+            }
+        });
+    }
+    let content = read(file)?;
+    of_file(&content).with_context(|| display_name(file))
+}
+
+fn of_file(content: &[u8]) -> Result<Found> {
+    if let Ok(configs) = ConfigList::parse(content) {
+        return Ok(Found::configs(configs));
+    }
+    let Ok(text) = str::from_utf8(content) else {
+        bail!("contains neither text nor ECH configurations");
+    };
+    if !text.contains("-----BEGIN ") {
+        return of_text(text);
+    }
+    let sections = <(SectionKind, Vec<u8>)>::pem_slice_iter(content);
+    let sections = sections.filter(|section| !matches!(section, Err(pem::Error::NoItemsFound)));
+    let sections = sections.collect::<Result<Vec<_>, _>>().map_err(|_| KeyError::Pem)?;
+    let has = |kind| sections.iter().filter(|(found, _)| *found == kind).count();
+    if has(SectionKind::PrivateKey) > 0 {
+        let key = Key::from_pem(content)?;
+        return Ok(Found { has_key: true, ..Found::configs(key.config()) });
+    }
+    ensure!(has(SectionKind::EchConfigList) == 1, "must have one section ECHCONFIG");
+    let list = sections.iter().find(|(kind, _)| *kind == SectionKind::EchConfigList);
+    let list = list.map(|(_, bytes)| &bytes[..]).unwrap_or_default();
+    Ok(Found::configs(ConfigList::parse(list)?))
+}
+
+/// Reads Base64, or a record.
+pub(crate) fn of_text(text: &str) -> Result<Found> {
+    match ConfigList::from_base64(text) {
+        Ok(configs) => return Ok(Found::configs(configs)),
+        // A record has characters that Base64 has not.
+        Err(ConfigListError::Base64) => {}
+        Err(error) => return Err(error.into()),
+    }
+    if !text.trim().contains(char::is_whitespace) {
+        bail!("it is not Base64 of ECH configurations, nor an HTTPS record");
+    }
+    let record: ServiceBinding = text.parse()?;
+    let configs = record.ech().unwrap_or_default();
+    Ok(Found { record: Some(record), ..Found::configs(configs) })
+}
+
+/// The keys of a server.
+#[derive(Debug)]
+pub(crate) struct ServerKeys {
+    pub(crate) keys: Arc<Keys>,
+    /// The names that clients with an outdated configuration verify, each once.
+    pub(crate) public_names: Vec<String>,
+}
+
+/// Reads the key of a file, or all keys `*.ech` of a directory. All of them decrypt; the
+/// configuration of the last by name is sent to clients whose own is outdated.
+pub(crate) fn server_keys(path: &Path) -> Result<ServerKeys> {
+    let files = if path.is_dir() { files_of(path)? } else { vec![path.to_owned()] };
+    let Some(last) = files.last() else {
+        bail!("{}: there is no file *.ech; `tercel ech generate` makes one", display_name(path));
+    };
+    let (mut keys, mut public_names) = (Vec::new(), Vec::new());
+    for file in &files {
+        let key = Key::from_pem(&read(file)?);
+        let key = key.map_err(|error| anyhow!("{}: {error}", display_name(file)))?;
+        if !public_names.iter().any(|name| name == key.public_name()) {
+            public_names.push(key.public_name().to_owned());
+        }
+        keys.push((key, if file == last { Retry::Send } else { Retry::AcceptOnly }));
+    }
+    let keys = Keys::new(keys).with_context(|| display_name(path))?;
+    Ok(ServerKeys { keys: Arc::new(keys), public_names })
+}
+
+/// The files `*.ech` of a directory, by name.
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
+    let failed = |error| anyhow!("{}: {}", display_name(folder), explain::io_error(&error));
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let file = entry.map_err(failed)?.path();
+        if file.extension() == Some(OsStr::new("ech")) && file.is_file() {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+impl ServerKeys {
+    /// Warns if the server has no certificate for a public name: clients whose configuration is
+    /// outdated then fail. RFC 9849 6.1.6
+    pub(crate) fn warn_without_certificate(&self, credentials: &[Credential]) {
+        let leaves = credentials.iter().filter_map(|credential| credential.chain().first());
+        let shown: Vec<_> = leaves.filter_map(|leaf| dns_names(leaf).ok()).flatten().collect();
+        for name in &self.public_names {
+            if !shown.iter().any(|pattern| matches(pattern, name)) {
+                explain::warn(format_args!(
+                    "no certificate for the public name {name} of --ech: clients whose \
+                     configuration is outdated cannot connect"
+                ));
+            }
+        }
+    }
+}
+
+/// Whether a name of a certificate, possibly a wildcard, is for this DNS name. RFC 9525 6.3
+fn matches(pattern: &str, name: &str) -> bool {
+    let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
+    match (pattern.strip_prefix("*."), name.split_once('.')) {
+        (Some(parent), Some((_, rest))) => same(parent, rest),
+        _ => same(pattern, name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(content: &[u8]) -> String {
+        format!("{:#}", of_file(content).unwrap_err())
+    }
+
+    /// RFC 9934 3
+    #[test]
+    fn configurations_are_found_in_each_form() {
+        let key = Key::generate("cover.example", 64).unwrap();
+        let (pem, configs) = (key.to_pem().unwrap(), key.config());
+        let public = &pem[pem.find("-----BEGIN ECHCONFIG").unwrap()..];
+        let base64 = configs.to_base64();
+        let record = format!("a.example. 300 IN HTTPS 1 . alpn=\"h2\" ech=\"{base64}\"\n");
+        for (content, has_key, has_record) in [
+            (pem.as_bytes(), true, false),
+            (public.as_bytes(), false, false),
+            (configs.as_bytes(), false, false),
+            (base64.as_bytes(), false, false),
+            (format!("{base64}\n").as_bytes(), false, false),
+            (record.as_bytes(), false, true),
+        ] {
+            let found = of_file(content).unwrap();
+            assert_eq!(found.configs, configs);
+            assert_eq!((found.has_key, found.record.is_some()), (has_key, has_record));
+        }
+        let without = of_file(b"1 . alpn=h2").unwrap();
+        assert!(without.configs.is_empty());
+    }
+
+    #[test]
+    fn each_error_says_what_is_wrong() {
+        let pem = Key::generate("cover.example", 64).unwrap().to_pem().unwrap();
+        let (private, public) = pem.split_at(pem.find("-----BEGIN ECHCONFIG").unwrap());
+        let not_base64 = "it is not Base64 of ECH configurations, nor an HTTPS record";
+        for (content, expected) in [
+            (&b"\xff"[..], "contains neither text nor ECH configurations"),
+            (b"", "malformed ECH configurations: "),
+            (b"?", not_base64),
+            (b"AAAA", "malformed ECH configurations: "),
+            (b"1 . ech=?", "the parameter ech has a malformed value"),
+            (private.as_bytes(), "does not have one PRIVATE KEY"),
+            (public.repeat(2).as_bytes(), "must have one section ECHCONFIG"),
+            (public.replace("END", "EMD").as_bytes(), "PEM"),
+        ] {
+            let found = problem(content);
+            assert!(found.contains(expected), "{found}");
+        }
+        let found = format!("{:#}", find("missing.ech").unwrap_err());
+        assert_eq!(found, format!("`missing.ech` is no file, and as a text: {not_base64}"));
+    }
+
+    #[test]
+    fn names_of_certificates_are_matched() {
+        assert!(matches("cover.example", "Cover.example") && matches("*.example", "a.example"));
+        assert!(!matches("*.example", "a.b.example") && !matches("*.example", "example"));
+        assert!(!matches("cover.example", "other.example"));
+    }
+}
