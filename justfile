@@ -147,6 +147,15 @@ interop-full *FLAGS="": (peers "--features full")
 quic-interop *FLAGS="":
     tools/quic-interop.sh {{ FLAGS }}
 
+# Run other programs with Encrypted ClientHello against `tercel`; builds them first: conformance/ech-interop/README.md.
+ech-interop *FLAGS="":
+    cargo build --release -p tercel-cli
+    tools/ech-interop.sh {{ quote(tercel) }} {{ FLAGS }}
+
+# Test lookups in DNS (`tercel connect --ech auto`), which are not a default feature.
+test-dns:
+    cargo test -p tercel-cli --features dns dns
+
 # Run three terminators that share sessions in a real store, and inject faults; `--quick` takes a few minutes.
 fleet *FLAGS="":
     cargo build --release -p tercel-cli

@@ -28,20 +28,7 @@ fi
 
 if [ "${1:-}" = --openssl ]; then
     shift
-    if [ ! -x "$programs/openssl/apps/openssl" ]; then
-        # The source is that of the crate which the lab uses.
-        source=$(cargo metadata --locked --format-version 1 --manifest-path lab/series/openssl-4.0/Cargo.toml |
-            grep -o '"manifest_path":"[^"]*/openssl-src-[^"]*/Cargo.toml"' | head -1 | cut -d'"' -f4)
-        rm -rf "$programs/openssl"
-        cp -r "$(dirname "$source")/openssl" "$programs/openssl"
-        # The source has neither tests nor documents. DTLS must stay: QUIC needs it.
-        (
-            cd "$programs/openssl"
-            ./Configure no-shared no-module no-tests no-docs no-legacy no-deprecated
-            make -j"$(nproc)" build_generated
-            make -j"$(nproc)" apps/openssl
-        ) >"$programs/openssl.log" 2>&1 || { tail "$programs/openssl.log" >&2; rm -rf "$programs/openssl"; }
-    fi
+    tools/openssl-4.0.sh "$programs/openssl" || true
 fi
 
 cargo build --locked --manifest-path $folder/Cargo.toml --target-dir "$target/quic-interop"
