@@ -1,9 +1,9 @@
 //! The check of the fuzz target of Encrypted ClientHello: lists of configurations, the extension,
-//! the decoding of an inner ClientHello with any outer one, and a client-facing server.
+//! the decoding of an inner ClientHello with any outer one, a client-facing server, and records of DNS.
 
 use std::sync::{Arc, LazyLock};
 
-use tercel::ech::{Front, FrontStep, Key, Keys, Offer, Retry};
+use tercel::ech::{Front, FrontStep, Key, Keys, Offer, Retry, ServiceBinding};
 use tercel::{ClientConfig, Error, Handshake, Policy, ReceiveBuffer};
 use tercel_wire::{
     ClientHello, EchConfig, Element, EncryptedClientHello, HandshakeMessage, Reader, Writer,
@@ -17,6 +17,8 @@ pub fn encrypted_client_hello(data: &[u8]) -> bool {
         Some((1, body)) => extension(body),
         Some((2, hellos)) => inner_hello(hellos),
         Some((3, bytes)) => front(bytes),
+        Some((4, data)) => record(data),
+        Some((5, text)) => std::str::from_utf8(text).is_ok_and(record_text),
         _ => false,
     }
 }
@@ -43,6 +45,21 @@ fn extension(body: &[u8]) -> bool {
     let mut out = Vec::new();
     extension.write(&mut Writer::new(&mut out));
     assert_eq!(out, body);
+    true
+}
+
+fn record(bytes: &[u8]) -> bool {
+    let Ok(record) = ServiceBinding::from_rdata(bytes) else { return false };
+    assert_eq!(record.to_rdata(), bytes);
+    // The text of an alias has no parameters.
+    let again = record.to_string().parse::<ServiceBinding>();
+    assert!(record.is_alias() || again.as_ref() == Ok(&record), "{record}");
+    true
+}
+
+fn record_text(text: &str) -> bool {
+    let Ok(record) = text.parse::<ServiceBinding>() else { return false };
+    assert_eq!(ServiceBinding::from_rdata(&record.to_rdata()), Ok(record));
     true
 }
 

@@ -168,6 +168,15 @@ impl ServiceBinding {
         Self { priority: 1, target: Vec::new(), parameters }.checked()
     }
 
+    /// Sets the target, a name in the form of zone files. A record whose owner has a port in its
+    /// name, such as `_8443._https.example.com`, needs a target. RFC 9460 9.1
+    ///
+    /// # Errors
+    /// If the text is not a domain name, or the record becomes too long.
+    pub fn with_target(self, name: &str) -> Result<Self, ServiceBindingError> {
+        Self { target: text::labels(name.as_bytes())?, ..self }.checked()
+    }
+
     /// Returns the priority: the lowest one is tried first, and 0 makes the record an alias.
     #[must_use]
     pub fn priority(&self) -> u16 {

@@ -20,7 +20,7 @@ fn full() -> ServiceBinding {
     .unwrap()
 }
 
-/// RFC 9460 2.1, 2.2, 2.4.2, 2.5, A, A.1, D
+/// RFC 9460 2, 2.1, 2.2, 2.4.2, 2.5, A, A.1, D
 #[test]
 fn vectors_are_read_and_written() {
     let foo_com = b"\x03foo\x07example\x03com\0";
@@ -58,7 +58,7 @@ fn vectors_are_read_and_written() {
     }
 }
 
-/// RFC 9460 2.1, 2.2, 7.1.1, 7.2, 8, D
+/// RFC 9460 2.1, 2.2, 7, 7.1.1, 7.2, 7.3, 8, D, RFC 1035 5.1
 #[test]
 fn malformed_text_is_refused() {
     use ServiceBindingError as E;
@@ -190,7 +190,7 @@ fn malformed_bytes_are_refused() {
     assert_eq!(read(&record.to_string()), Ok(record));
 }
 
-/// RFC 9460 2.4.2, 2.5, 7.1, 7.2, 8, RFC 9848 3
+/// RFC 9460 2.4.2, 2.5, 7.1, 7.2, 8, 14.3.2, RFC 9848 3
 #[test]
 fn the_parameters_are_returned() {
     let record = full();
@@ -210,7 +210,7 @@ fn the_parameters_are_returned() {
     assert_eq!(alias.to_string(), "0 a.");
 }
 
-/// RFC 9848 3
+/// RFC 9460 9.1, RFC 9848 3
 #[test]
 fn a_record_is_written_for_a_key() {
     let configs = Key::generate("cover.example", 64).unwrap().config();
@@ -218,6 +218,11 @@ fn a_record_is_written_for_a_key() {
     let text = format!("1 . alpn=\"h2,http/1.1\" ech=\"{}\"", configs.to_base64());
     assert_eq!(record.to_string(), text);
     assert_eq!(read(&text), Ok(record));
+    let record = ServiceBinding::service(&[], &configs).unwrap().with_target("a.example").unwrap();
+    assert_eq!(record.to_string(), format!("1 a.example. ech=\"{}\"", configs.to_base64()));
+    for wrong in ["", "a..b", "\"a\""] {
+        assert_eq!(record.clone().with_target(wrong), Err(ServiceBindingError::Target), "{wrong}");
+    }
     let none = ServiceBinding::service(&[], &ConfigList::default()).unwrap();
     assert_eq!(none.to_string(), "1 .");
     let empty = ServiceBinding::service(&[""], &configs);

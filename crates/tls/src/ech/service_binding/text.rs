@@ -63,8 +63,8 @@ impl<'a> Word<'a> {
     }
 }
 
-/// Divides text at spaces outside of quotation marks. Parentheses join lines, and a semicolon begins
-/// a comment. RFC 1035 5.1
+/// Divides text at spaces outside of quotation marks. Parentheses join lines, and a semicolon
+/// begins a comment. RFC 1035 5.1
 fn words(text: &str) -> Result<Vec<Word<'_>>, Error> {
     let (mut all, mut bytes) = (Vec::new(), text.as_bytes());
     let mut open = 0_usize;
@@ -200,8 +200,8 @@ fn next_character(rest: &mut &[u8]) -> Result<Option<Character>, Error> {
     byte.map(|byte| Some(Character::Escaped(byte))).ok_or(Error::Syntax)
 }
 
-/// The items of a list, which are separated by commas. A backslash escapes a comma or a backslash in
-/// an item. RFC 9460 A.1
+/// The items of a list, which are separated by commas. A backslash escapes a comma or a backslash
+/// in an item. RFC 9460 A.1
 pub(super) fn list(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     let (mut all, mut item) = (Vec::new(), Vec::new());
     let mut rest = bytes.iter();
@@ -268,7 +268,7 @@ pub(super) fn domain_name(labels: &[u8]) -> String {
 
 /// The labels of a domain name, each with its length. A name without a dot at its end is complete,
 /// too, because there is no origin. RFC 1035 5.1
-fn labels(raw: &[u8]) -> Result<Vec<u8>, Error> {
+pub(super) fn labels(raw: &[u8]) -> Result<Vec<u8>, Error> {
     let (mut name, mut label, mut rest) = (Vec::new(), Vec::new(), raw);
     if raw == b"." {
         return Ok(name);

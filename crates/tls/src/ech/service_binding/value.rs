@@ -10,13 +10,16 @@ use super::text;
 
 /// Checks that a value has the form of its key. RFC 9460 2.2
 pub(super) fn check(key: Key, value: &[u8]) -> Result<(), Error> {
-    let addresses = |size: usize| !value.is_empty() && value.len() % size == 0;
+    let addresses =
+        |size: usize| !value.is_empty() && value.chunks_exact(size).remainder().is_empty();
     let well_formed = match key {
         Key::MANDATORY => {
             let all: Vec<_> = keys(value).collect();
             // Sorted, without repetition, and without the key itself. RFC 9460 8
             let sorted = all.iter().zip(all.iter().skip(1)).all(|(first, second)| first < second);
-            value.len() % 2 == 0 && sorted && all.first().is_some_and(|key| key.0 != 0)
+            value.chunks_exact(2).remainder().is_empty()
+                && sorted
+                && all.first().is_some_and(|key| key.0 != 0)
         }
         Key::ALPN => names(value).is_some_and(|names| !names.is_empty()),
         Key::NO_DEFAULT_ALPN => value.is_empty(),
