@@ -97,7 +97,8 @@ impl ClientOptions {
         self.add_trust(builder)
     }
 
-    fn add_trust(&self, builder: ClientConfigBuilder) -> Result<ClientConfigBuilder> {
+    /// Adds what is trusted.
+    pub(crate) fn add_trust(&self, builder: ClientConfigBuilder) -> Result<ClientConfigBuilder> {
         if self.insecure {
             return Ok(builder.verifier(Policy::Here(Arc::new(AcceptAnyPeer))));
         }

@@ -50,7 +50,7 @@ fn of_file(content: &[u8]) -> Result<Found> {
     if let Ok(configs) = ConfigList::parse(content) {
         return Ok(Found::configs(configs));
     }
-    let Ok(text) = str::from_utf8(content) else {
+    let Ok(text) = std::str::from_utf8(content) else {
         bail!("contains neither text nor ECH configurations");
     };
     if !text.contains("-----BEGIN ") {
@@ -208,6 +208,7 @@ mod tests {
         assert_eq!(found, format!("`missing.ech` is no file, and as a text: {not_base64}"));
     }
 
+    /// RFC 9525 6.3
     #[test]
     fn names_of_certificates_are_matched() {
         assert!(matches("cover.example", "Cover.example") && matches("*.example", "a.example"));

@@ -1,6 +1,6 @@
 //! The `tercel` program. `serve` is a TLS server for tests, `connect` a TLS client, `load` a load
-//! generator, `proxy` a TLS terminator, `scan` finds out what a server supports, `ech` makes keys of
-//! Encrypted ClientHello.
+//! generator, `proxy` a TLS terminator, `scan` finds out what a server supports, `ech` makes keys
+//! of Encrypted ClientHello.
 //!
 //! `main` turns errors into one line and an exit status: 0 for success, 1 for failure, 2 for an
 //! invalid command line.
@@ -26,8 +26,9 @@
 //! | `psk` | options for pre-shared keys |
 //! | `ech_offer` | what clients offer of Encrypted ClientHello |
 //! | `client` | options of the clients `connect` and `load` |
+//! | `dns` | HTTPS records of servers, with the feature of this name |
 //! | `http3` | HTTP/3 over QUIC, with the feature of this name |
-//! | `connect`, `load`, `scan`, `serve`, `proxy`, `ech` | the subcommands, which do not use each other |
+//! | `connect`, `ech`, `load`, `scan`, `serve`, `proxy` | subcommands, independent of each other |
 
 #![forbid(unsafe_code)]
 
@@ -35,6 +36,8 @@ mod certificates;
 mod client;
 mod connect;
 mod credential_files;
+#[cfg(feature = "dns")]
+mod dns;
 mod ech;
 mod ech_files;
 mod ech_offer;

@@ -7,6 +7,8 @@ use clap::Args;
 use hyper::Method;
 
 use crate::client::ClientOptions;
+#[cfg(feature = "dns")]
+use crate::dns::DnsServer;
 use crate::ech_offer::EchSource;
 use crate::explain::UsageError;
 use crate::options::{check_http3, seconds};
@@ -44,6 +46,12 @@ pub(crate) struct Options {
     /// configurations, the program connects once more, as the server says.
     #[arg(long, value_name = "SOURCE", default_value = "grease")]
     pub(crate) ech: EchSource,
+
+    /// Server for the lookup of --ech auto: ADDRESS[:PORT], or the https URL of DNS over HTTPS,
+    /// which is verified as the server is; default: that of the system
+    #[cfg(feature = "dns")]
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) dns: Option<DnsServer>,
 
     /// Resume the newest session in this file, and save new sessions to it; created if missing
     ///

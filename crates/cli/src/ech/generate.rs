@@ -62,7 +62,10 @@ pub(super) fn run(options: &Options) -> Result<()> {
     })?;
     let owner = owner(&options.owner)?;
     let alpn: Vec<_> = options.alpn.0.iter().map(String::as_str).collect();
-    let record = ServiceBinding::service(&alpn, &key.config())?;
+    let mut record = ServiceBinding::service(&alpn, &key.config())?;
+    if let Some(host) = host_of(&owner) {
+        record = record.with_target(host)?;
+    }
     let overwrite = if options.force { Overwrite::Replace } else { Overwrite::Refuse };
     write_readable_by_group(&options.out, key.to_pem()?.as_bytes(), overwrite)?;
     output::print(format!("{owner} {} IN HTTPS {record}\n", options.ttl))
@@ -81,14 +84,24 @@ fn owner(name: &str) -> Result<String, UsageError> {
     }
 }
 
+/// The host, if the owner has a port in its name. RFC 9460 9.1
+fn host_of(owner: &str) -> Option<&str> {
+    let (port, rest) = owner.strip_prefix('_')?.split_once('.')?;
+    port.parse::<u16>().ok()?;
+    rest.strip_prefix("_https.")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// RFC 9460 9.1
     #[test]
     fn owners_become_absolute() {
         assert_eq!(owner("a.example").unwrap(), "a.example.");
         assert_eq!(owner("_8443._https.a.example.").unwrap(), "_8443._https.a.example.");
+        assert_eq!(host_of("_8443._https.a.example."), Some("a.example."));
+        assert_eq!(host_of("_x._https.a.example."), None);
         for wrong in ["", "a..b", "a b", "a ; b", "a\nb"] {
             assert!(owner(wrong).is_err(), "{wrong}");
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use tercel::ech::Offer;
 use tercel::pki_types::ServerName;
 use tercel_tokio::{Connector, HandshakeError, TlsStream};
 use tokio::io::AsyncWriteExt;
@@ -30,6 +31,8 @@ pub(crate) struct Workload {
     pub(crate) address: SocketAddr,
     pub(crate) name: ServerName<'static>,
     pub(crate) connector: Connector,
+    /// What each connection over TCP offers.
+    pub(crate) ech: Offer,
     /// The client for connections over QUIC, if they are used.
     #[cfg(feature = "http3")]
     pub(crate) quic: Option<QuicClient>,
@@ -123,7 +126,14 @@ impl Workload {
             io::Result::Ok(socket)
         };
         let socket = self.within("connect", connecting).await?;
-        self.within("handshake", self.connector.connect(self.name.clone(), socket)).await
+        let mut socket = Some(socket);
+        let open = || {
+            // There is no second attempt: it would be another operation.
+            let socket = socket.take();
+            async { socket.ok_or_else(|| io::Error::other("the server rejected ECH")) }
+        };
+        let (name, offer) = (self.name.clone(), self.ech.clone());
+        self.within("handshake", self.connector.connect_with_ech(name, offer, open)).await
     }
 
     /// Connects for requests.

@@ -4,9 +4,12 @@ use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::{ArgGroup, Args};
+use tercel::ech::Offer;
 
 use crate::client::ClientOptions;
+use crate::ech_offer::{EchSource, configs};
 use crate::explain::UsageError;
 use crate::options::{check_http3, seconds};
 use crate::target::Address;
@@ -95,6 +98,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) rounds: NonZeroUsize,
 
+    /// Encrypt the server's name (ECH) to the configurations in this file, Base64 or DNS record, or
+    /// `grease`; default: off
+    ///
+    /// A server that rejects the configurations counts as an error.
+    #[arg(long, value_name = "SOURCE", conflicts_with = "http3")]
+    pub(crate) ech: Option<EchSource>,
+
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 
@@ -151,6 +161,18 @@ impl Mode {
 }
 
 impl Options {
+    /// What each connection offers of Encrypted ClientHello.
+    pub(crate) fn offer(&self) -> Result<Offer> {
+        match &self.ech {
+            None | Some(EchSource::Off) => Ok(Offer::None),
+            Some(EchSource::Grease) => Ok(Offer::Grease),
+            Some(EchSource::Named(argument)) => configs(argument),
+            Some(EchSource::Auto) => {
+                Err(UsageError::new("--ech auto is an option of `tercel connect`").into())
+            }
+        }
+    }
+
     pub(crate) fn mode(&self) -> Mode {
         match (self.idle, self.upload) {
             (Some(number), _) => Mode::Idle(number.get()),

@@ -90,6 +90,7 @@ impl ThreadPlan<'_> {
             name: self.options.client.server_name(&self.url.host)?,
             // The connector has no time limit, because the workload applies its own.
             connector: Connector::new(Arc::clone(&config)).time_limit(None),
+            ech: self.options.offer()?,
             #[cfg(feature = "http3")]
             quic: match self.options.http3 {
                 true => {

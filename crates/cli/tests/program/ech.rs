@@ -240,6 +240,29 @@ fn sessions_and_retries_go_with_encryption() {
     assert_eq!(outcome.reported("early-data"), ["accepted"]);
 }
 
+/// RFC 9849 6.1, 6.2
+#[test]
+fn load_is_generated_with_encryption() {
+    let folder = Folder::new();
+    let (file, _) = generate(&folder, "one.ech", "cover.example");
+    let (_, outdated) = generate(&folder, "outdated", "cover.example");
+    let server = Server::start(&["--ech", &file]);
+    let load = |source: &str| {
+        let mut command = tercel();
+        command.args(["load", &server.address, "--ca", &server.ca, "--name", "localhost"]);
+        command.args(["--full", "--connections", "1", "--threads", "1", "--seconds", "1"]);
+        run(command.args(["--warm-up", "0", "--ech", source]), b"")
+    };
+    load(&file).success();
+    server.wait_for("name=localhost ech=accepted outer-name=cover.example");
+    load("grease").success();
+    server.wait_for("name=localhost ech=rejected");
+    let failed = load(base64(&outdated));
+    assert_eq!(failed.status, Some(1), "{}", failed.said);
+    assert!(String::from_utf8_lossy(&failed.output).contains("the server rejected ECH"));
+    assert_eq!(load("auto").status, Some(2));
+}
+
 #[test]
 fn unsuitable_options_are_refused_before_a_connection() {
     let folder = Folder::new();

@@ -6,6 +6,8 @@
 mod client_auth;
 mod colours;
 mod ech;
+#[cfg(feature = "dns")]
+mod ech_dns;
 mod echo;
 mod features;
 mod files;
