@@ -1,7 +1,10 @@
 //! The connector of HTTP clients.
 
 use std::error::Error;
+use std::fmt;
 use std::future::Future;
+#[cfg(feature = "ech")]
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,7 +16,11 @@ use hyper::rt::{Read, Write};
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use tercel_tokio::Connector;
+#[cfg(feature = "ech")]
+use tercel_tokio::TlsStream;
 use tercel_tokio::tercel::ClientConfig;
+#[cfg(feature = "ech")]
+use tercel_tokio::tercel::ech::Offer;
 use tercel_tokio::tercel::pki_types::ServerName;
 use tower_service::Service;
 
@@ -40,12 +47,14 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpsConnector<C = HttpConnector> {
     transport: C,
     tls: Connector,
     https_only: bool,
     server_name: Option<ServerName<'static>>,
+    #[cfg(feature = "ech")]
+    ech: Option<EchOffers<C>>,
 }
 
 impl HttpsConnector {
@@ -67,7 +76,14 @@ impl<C> HttpsConnector<C> {
     /// `https` URIs.
     #[must_use]
     pub fn with_transport(transport: C, tls: Connector) -> Self {
-        Self { transport, tls, https_only: false, server_name: None }
+        Self {
+            transport,
+            tls,
+            https_only: false,
+            server_name: None,
+            #[cfg(feature = "ech")]
+            ech: None,
+        }
     }
 
     /// Sets whether `http` URIs are refused. Default: off; they are connected to without TLS.
@@ -82,6 +98,38 @@ impl<C> HttpsConnector<C> {
     #[must_use]
     pub fn server_name(mut self, name: ServerName<'static>) -> Self {
         self.server_name = Some(name);
+        self
+    }
+
+    /// Sets what is offered of Encrypted ClientHello: `offer` is called with the name and port of
+    /// the server for each connection. With `None` the setting
+    /// [`ech_grease`](tercel_tokio::tercel::client::ClientConfigBuilder::ech_grease) of the
+    /// configuration applies. Default: `None` for all servers.
+    ///
+    /// If a server rejects the configurations, the connection is tried once more over a clone of
+    /// the transport: see [`Connector::connect_with_ech`].
+    ///
+    /// ```
+    /// use std::collections::HashMap;
+    /// use tercel_hyper::{HttpsConnector, tercel::ClientConfig, tercel::ech::{ConfigList, Offer}};
+    ///
+    /// # fn connector(published: HashMap<String, ConfigList>)
+    /// #     -> Result<HttpsConnector, Box<dyn std::error::Error>> {
+    /// let config = ClientConfig::builder().native_roots().ech_grease(true).build()?;
+    /// let connector = HttpsConnector::new(config).ech(move |name, _port| {
+    ///     published.get(&*name.to_str()).cloned().map(Offer::Configs)
+    /// });
+    /// # Ok(connector) }
+    /// ```
+    #[cfg(feature = "ech")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "ech")))]
+    #[must_use]
+    pub fn ech<F>(mut self, offer: F) -> Self
+    where
+        F: Fn(&ServerName<'_>, u16) -> Option<Offer> + Send + Sync + 'static,
+        C: Clone,
+    {
+        self.ech = Some(EchOffers { offer: Arc::new(offer), clone: C::clone });
         self
     }
 
@@ -106,9 +154,74 @@ impl<C> HttpsConnector<C> {
     }
 }
 
+/// The offers of Encrypted ClientHello, and the way to a second transport after a rejection.
+#[cfg(feature = "ech")]
+struct EchOffers<C> {
+    offer: Arc<OfferFunction>,
+    /// A function, so that only [`HttpsConnector::ech`] needs a transport that can be cloned.
+    clone: fn(&C) -> C,
+}
+
+#[cfg(feature = "ech")]
+type OfferFunction = dyn Fn(&ServerName<'_>, u16) -> Option<Offer> + Send + Sync;
+
+#[cfg(feature = "ech")]
+impl<C> Clone for EchOffers<C> {
+    fn clone(&self) -> Self {
+        Self { offer: Arc::clone(&self.offer), clone: self.clone }
+    }
+}
+
+impl<C: fmt::Debug> fmt::Debug for HttpsConnector<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpsConnector")
+            .field("transport", &self.transport)
+            .field("tls", &self.tls)
+            .field("https_only", &self.https_only)
+            .field("server_name", &self.server_name)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "ech")]
+type Opening<T> = Pin<Box<dyn Future<Output = io::Result<TokioIo<T>>> + Send>>;
+
+/// Connects TLS with this offer over the transport that `first` opens, and over another one of
+/// `again` if the server rejects the offer.
+#[cfg(feature = "ech")]
+async fn connect_with_ech<C>(
+    tls: Connector,
+    (name, offer): (ServerName<'static>, Offer),
+    first: C::Future,
+    mut again: C,
+    uri: Uri,
+) -> io::Result<TlsStream<TokioIo<C::Response>>>
+where
+    C: Service<Uri> + Send + 'static,
+    C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    C::Error: Into<BoxError>,
+    C::Future: Send + 'static,
+{
+    let opened = |result: Result<C::Response, C::Error>| match result {
+        Ok(transport) => Ok(TokioIo::new(transport)),
+        Err(error) => Err(io::Error::other(error)),
+    };
+    let first: Opening<C::Response> = Box::pin(async move { opened(first.await) });
+    let second: Opening<C::Response> = Box::pin(async move {
+        poll_fn(|context| again.poll_ready(context)).await.map_err(io::Error::other)?;
+        opened(again.call(uri).await)
+    });
+    let mut attempts = [first, second].into_iter();
+    tls.connect_with_ech(name, offer, || {
+        // There are at most two attempts.
+        attempts.next().unwrap_or_else(|| Box::pin(async { Err(io::ErrorKind::Other.into()) }))
+    })
+    .await
+}
+
 impl<C> Service<Uri> for HttpsConnector<C>
 where
-    C: Service<Uri>,
+    C: Service<Uri> + Send + 'static,
     C::Response: Connection + Read + Write + Send + Unpin + 'static,
     C::Error: Into<BoxError>,
     C::Future: Send + 'static,
@@ -126,13 +239,28 @@ where
             Ok(server) => server,
             Err(error) => return Box::pin(async move { Err(error.into()) }),
         };
-        let (connecting, tls) = (self.transport.call(uri), self.tls.clone());
+        let Some((name, port)) = server else {
+            let connecting = self.transport.call(uri);
+            return Box::pin(async move {
+                Ok(MaybeHttpsStream::Http(connecting.await.map_err(Into::into)?))
+            });
+        };
+        let tls = self.tls.clone().port(port);
+        #[cfg(feature = "ech")]
+        if let Some(ech) = &self.ech {
+            if let Some(offer) = (ech.offer)(&name, port) {
+                let again = (ech.clone)(&self.transport);
+                let first = self.transport.call(uri.clone());
+                let connecting = connect_with_ech(tls, (name, offer), first, again, uri);
+                return Box::pin(async move {
+                    Ok(MaybeHttpsStream::Https(TokioIo::new(connecting.await?)))
+                });
+            }
+        }
+        let connecting = self.transport.call(uri);
         Box::pin(async move {
             let transport = connecting.await.map_err(Into::into)?;
-            let Some((name, port)) = server else {
-                return Ok(MaybeHttpsStream::Http(transport));
-            };
-            let stream = tls.port(port).connect(name, TokioIo::new(transport)).await?;
+            let stream = tls.connect(name, TokioIo::new(transport)).await?;
             Ok(MaybeHttpsStream::Https(TokioIo::new(stream)))
         })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tercel_tokio::tercel::pki::spiffe_id;
 use tercel_tokio::tercel::pki_types::CertificateDer;
 use tercel_tokio::tercel::wire::{CipherSuite, ProtocolVersion};
-use tercel_tokio::tercel::{ConnectionInfo, EarlyData};
+use tercel_tokio::tercel::{ConnectionInfo, EarlyData, Ech};
 
 /// The negotiated parameters of a TLS connection, cheap to clone.
 ///
@@ -33,6 +33,7 @@ struct Parameters {
     server_name: Option<String>,
     resumed: bool,
     early_data: EarlyData,
+    ech: Ech,
     peer_chain: Vec<CertificateDer<'static>>,
 }
 
@@ -45,6 +46,7 @@ impl TlsInfo {
             server_name: info.server_name.clone(),
             resumed: info.resumed,
             early_data: info.early_data,
+            ech: info.ech,
             peer_chain: info.peer_chain().to_vec(),
         }))
     }
@@ -83,6 +85,12 @@ impl TlsInfo {
     #[must_use]
     pub fn early_data(&self) -> EarlyData {
         self.0.early_data
+    }
+
+    /// Whether Encrypted ClientHello was offered, and whether it was accepted. RFC 9849
+    #[must_use]
+    pub fn ech(&self) -> Ech {
+        self.0.ech
     }
 
     /// The peer's certificate chain, leaf first; empty if the peer sent none.

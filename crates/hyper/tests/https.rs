@@ -283,6 +283,47 @@ async fn tunnel(mut client: TcpStream) -> io::Result<String> {
     Ok(line)
 }
 
+/// RFC 9849 6.1.6
+#[cfg(feature = "ech")]
+#[tokio::test]
+async fn configurations_are_offered_to_each_host_and_replaced_once() {
+    use tercel_hyper::tercel::Ech;
+    use tercel_hyper::tercel::ech::{Key, Keys, Offer, Retry};
+
+    let authority = Authority::new();
+    let key = Key::generate("localhost", 0).unwrap();
+    let current = key.config();
+    let keys = Arc::new(Keys::new(vec![(key, Retry::Send)]).unwrap());
+    let port = serve(authority.server().ech(keys).build().unwrap(), "127.0.0.1:0").await;
+    let outdated = Key::generate("localhost", 0).unwrap().config();
+    let foreign = Key::generate("foreign.example", 0).unwrap().config();
+    let without_keys = serve(authority.server().build().unwrap(), "127.0.0.1:0").await;
+    for (configs, port, expected) in [
+        (Some(&current), port, Some(Ech::Accepted)),
+        // The second attempt has the configurations of the server, or none.
+        (Some(&outdated), port, Some(Ech::Accepted)),
+        (Some(&outdated), without_keys, Some(Ech::NotOffered)),
+        (None, port, Some(Ech::Grease)),
+        (Some(&foreign), port, None),
+    ] {
+        let offer = configs.cloned().map(Offer::Configs);
+        let config = authority.client().ech_grease(true).build().unwrap();
+        let connector = HttpsConnector::new(config).ech(move |name, asked| {
+            assert_eq!((name.to_str().as_ref(), asked), ("localhost", port));
+            offer.clone()
+        });
+        let answer = get!(client(connector), format!("https://localhost:{port}/"));
+        match (answer, expected) {
+            (Ok(answer), Some(expected)) => {
+                assert_eq!(answer.tls.unwrap().ech(), expected);
+                assert!(answer.body.contains(" localhost "), "{}", answer.body);
+            }
+            (Err(error), None) => assert!(error.contains("certificate"), "{error}"),
+            (answer, _) => panic!("{expected:?}: {:?}", answer.map(|answer| answer.body)),
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_silent_server_is_left_after_the_time_limit() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
