@@ -2,6 +2,7 @@
 //!
 //! This module reads and writes the records, and does not look them up.
 
+mod characters;
 mod text;
 mod value;
 mod wire;

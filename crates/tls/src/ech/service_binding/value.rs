@@ -6,7 +6,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use super::super::{ConfigList, base64};
 use super::ServiceBindingError as Error;
 use super::ServiceParameter as Key;
-use super::text;
+use super::characters;
 
 /// Checks that a value has the form of its key. RFC 9460 2.2
 pub(super) fn check(key: Key, value: &[u8]) -> Result<(), Error> {
@@ -70,13 +70,14 @@ pub(super) fn parse(key: Key, value: Option<&[u8]>) -> Result<Vec<u8>, Error> {
         // Each name must be known, so a missing value would be reported as an unknown name.
         Key::MANDATORY if bytes.is_empty() => Err(malformed()),
         Key::MANDATORY => {
-            let named = plain()?.split(',').map(text::parameter).collect::<Result<Vec<_>, _>>();
+            let named =
+                plain()?.split(',').map(characters::parameter).collect::<Result<Vec<_>, _>>();
             let mut keys = named?;
             // Any order is allowed in text, but no repetition. RFC 9460 8
             keys.sort_unstable();
             Ok(keys.into_iter().flat_map(|key| key.0.to_be_bytes()).collect())
         }
-        Key::ALPN => alpn(text::list(bytes).ok_or_else(malformed)?),
+        Key::ALPN => alpn(characters::list(bytes).ok_or_else(malformed)?),
         Key::PORT => {
             let digits = plain()?;
             let port = digits.parse::<u16>().ok().filter(|_| !digits.starts_with('+'));
@@ -109,7 +110,7 @@ pub(super) fn write(key: Key, value: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::
         _ if value.is_empty() => return Ok(()),
         Key::MANDATORY => join(keys(value), &mut out)?,
         Key::ALPN => {
-            out = text::characters(&text::joined(&names(value).unwrap_or_default()));
+            out = characters::quoted(&characters::joined(&names(value).unwrap_or_default()));
             true
         }
         Key::PORT => join(keys(value).map(|port| port.0), &mut out)?,
@@ -120,7 +121,7 @@ pub(super) fn write(key: Key, value: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::
         }
         Key::IPV6HINT => join(addresses::<16>(value).map(Ipv6Addr::from), &mut out)?,
         _ => {
-            out = text::characters(value);
+            out = characters::quoted(value);
             true
         }
     };
