@@ -58,6 +58,14 @@ impl ContextTickets {
         }
     }
 
+    /// Removes a session from the cache.
+    pub(crate) fn remove_stored(&self, id: &[u8]) {
+        let store = locked(&self.store).clone();
+        if let Some(store) = store {
+            store.remove(id);
+        }
+    }
+
     /// The sealer for sessions with this lifetime. `None` if the keys cannot be used.
     pub(crate) fn sealer(&self, lifetime: Duration) -> Option<Arc<dyn TicketSealer>> {
         // The keys are locked until the sealer is known, so that it is not left with old ones.

@@ -29,9 +29,10 @@ impl Ssl {
     pub(crate) fn own_credentials(&self, settings: &Settings) -> Vec<(usize, Arc<Credential>)> {
         let source = self.chain_source(settings);
         let identities = settings.identities.iter().enumerate();
-        identities
-            .filter_map(|(index, identity)| Some((index, identity.credential(&source, chain_of)?)))
-            .collect()
+        let credentials = identities
+            .filter_map(|(index, identity)| Some((index, identity.credential(&source, chain_of)?)));
+        // The store and the providers of keys may call the program.
+        self.outside(|| credentials.collect())
     }
 
     /// The source of chains: the extra chain of the context, or the trusted certificates.

@@ -9,6 +9,7 @@ use core::cell::{Cell, RefCell};
 use core::ffi::c_int;
 
 use tercel::questions::AdmitEarlyDataQuestion;
+use tercel::wire::AlertDescription;
 use tercel::{Answer, EarlyData, Sender};
 
 use super::Ssl;
@@ -168,8 +169,7 @@ impl Ssl {
         let limit = usize::try_from(self.settings().recv_max_early_data).unwrap_or(usize::MAX);
         self.early.received.set(received);
         if received > limit {
-            self.stage.replace(Stage::Failed);
-            errors::push(reasons::TOO_MUCH_EARLY_DATA);
+            self.refuse_early_data();
             return -1;
         }
         if received == data.len() {
@@ -177,6 +177,23 @@ impl Ssl {
         }
         self.early.unread.borrow_mut().set(data);
         RECEIVED
+    }
+
+    /// Ends the handshake of a client that sent more early data than the program reads.
+    fn refuse_early_data(&self) {
+        let alert = AlertDescription::UNEXPECTED_MESSAGE;
+        let abort = |sender: &mut Sender| {
+            let mut unsent = self.unsent.take();
+            // Without memory for the alert, the connection ends without one.
+            let _ = sender.abort(alert, unsent.buffer());
+            self.unsent.replace(unsent);
+        };
+        self.with_handshake(|handshake| handshake.half_rtt_sender().map(abort));
+        self.stage.replace(Stage::Failed);
+        self.report_alert(false, super::alerts::FATAL, alert.0);
+        self.remove_session();
+        self.send(true);
+        errors::push(reasons::TOO_MUCH_EARLY_DATA);
     }
 
     /// Makes known what is negotiated, for functions that the program calls with early data.

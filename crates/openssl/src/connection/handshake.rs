@@ -222,6 +222,7 @@ impl Ssl {
     fn failed(&self, error: Error) {
         self.stage.replace(Stage::Failed);
         self.report_received(error);
+        self.after_failure(error);
         // The alert is sent if the transport accepts it.
         self.send(true);
         self.fail(error);

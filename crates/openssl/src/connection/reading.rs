@@ -156,6 +156,7 @@ impl Ssl {
     fn receiving_failed(&self, error: Error) -> Transfer {
         self.send_control();
         self.report_received(error);
+        self.after_failure(error);
         self.fail(error);
         Transfer::Stopped
     }

@@ -125,6 +125,7 @@ impl ServerSessionStore for Cache {
 
     fn remove(&self, id: &[u8]) {
         self.0.remove(id);
+        tap::add_removed(id);
     }
 }
 
@@ -189,5 +190,58 @@ impl TicketSealer for ProgramTickets {
 
     fn lifetime(&self) -> Duration {
         self.lifetime
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+
+    /// A program that finds each session, and never removes one.
+    unsafe extern "C" fn find(
+        _: *mut core::ffi::c_void,
+        _: *const c_uchar,
+        _: c_int,
+        copy: *mut c_int,
+    ) -> *mut core::ffi::c_void {
+        // SAFETY: the caller passes a variable.
+        unsafe { copy.write(0) };
+        let core = vec![1].into();
+        crate::entry::give(Session::new(session::Fields { core, ..Default::default() })).cast()
+    }
+
+    unsafe extern "C" fn keep(_: *mut core::ffi::c_void, _: *mut core::ffi::c_void) {}
+
+    /// The tickets that a server takes of those in a ClientHello, which it tries one after another.
+    fn taken<'a>(ssl: &Ssl, cache: &Cache, offered: &[&'a str]) -> Option<&'a str> {
+        let now = UnixTime::now();
+        let usable = |ticket: &str| {
+            cache.get(ticket.as_bytes(), now).is_some() && cache.claim(ticket.as_bytes(), now)
+        };
+        ssl.step(|| offered.iter().copied().find(|ticket| usable(ticket))).0
+    }
+
+    /// RFC 9846 8.1
+    #[test]
+    fn a_ticket_is_used_once_among_several() {
+        // SAFETY: the function returns a static object.
+        let method = unsafe { &*crate::method::TLS_server_method() };
+        let context = Context::new(method).unwrap();
+        context.change(|settings| {
+            settings.callbacks.get_session = Some(find);
+            settings.callbacks.remove_session = Some(keep);
+            settings.max_early_data = 1;
+        });
+        let cache = Cache(context.tickets.store());
+        let connect = |offered: &[&'static str]| {
+            let ssl = Ssl::new(&context).unwrap();
+            taken(&ssl, &cache, offered)
+        };
+        assert_eq!(connect(&["one", "other"]), Some("one"));
+        // The ClientHello again, and in another order: each ticket is used once in all.
+        assert_eq!(connect(&["one", "other"]), Some("other"));
+        assert_eq!(connect(&["one", "other"]), None);
+        assert_eq!(connect(&["other", "one", "one"]), None);
     }
 }

@@ -9,7 +9,7 @@ use tercel::{Connection, Handshake};
 use super::Ssl;
 use crate::ciphers::suite::{self, Cipher};
 use crate::objects::cipher_list::LentCiphers;
-use crate::objects::list::{Certificates, LentNames};
+use crate::objects::list::{Certificates, LentCertificates, LentNames};
 
 /// The side that a connection takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub(crate) struct Lent {
     pub(crate) verified_chain: RefCell<Option<Certificates>>,
     pub(crate) ciphers: LentCiphers,
     pub(crate) names: LentNames,
+    /// The extra chain, and the chain of the current certificate.
+    pub(crate) chains: [LentCertificates; 2],
     pub(crate) protocol: RefCell<Vec<u8>>,
 }
 
@@ -87,6 +89,13 @@ impl Ssl {
             },
             Stage::Connected(_) => c"SSL negotiation finished successfully",
             Stage::Failed => c"error",
+        }
+    }
+
+    /// What follows from the alert of an error, if it has one.
+    pub(crate) fn after_failure(&self, error: Error) {
+        if matches!(error, Error::AlertReceived(_)) || error.alert().is_some() {
+            self.remove_session();
         }
     }
 

@@ -193,6 +193,7 @@ impl Ssl {
         self.unsent.borrow_mut().buffer().extend_from_slice(&[21, 3, 3, 0, 2, FATAL, alert]);
         self.deliver_alert([FATAL, alert]);
         self.report_alert(false, alerts::FATAL, alert);
+        self.remove_session();
         self.send(true);
         self.want.set(Want::Nothing);
     }

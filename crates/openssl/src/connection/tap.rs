@@ -40,6 +40,8 @@ pub(crate) struct Tapped {
     key_log: Vec<Zeroizing<String>>,
     sessions: Vec<(ClientSession, UnixTime)>,
     server_sessions: Vec<MadeSession>,
+    /// Names of sessions of a server that must not be resumed any more.
+    removed: Vec<Vec<u8>>,
     /// The result of verification in a session that a server found.
     pub(crate) found_result: Option<i64>,
 }
@@ -96,6 +98,13 @@ pub(crate) fn with_current<T>(body: impl FnOnce(&Ssl) -> T) -> Option<T> {
 pub(crate) fn add_server_session(id: &[u8], core: &[u8]) {
     let session = (id.to_vec(), Zeroizing::new(core.to_vec()));
     TAPPED.with_borrow_mut(|tapped| tapped.server_sessions.push(session));
+}
+
+/// Adds the name of a session that a server must not resume any more.
+pub(crate) fn add_removed(id: &[u8]) {
+    if !CURRENT.get().is_null() {
+        TAPPED.with_borrow_mut(|tapped| tapped.removed.push(id.to_vec()));
+    }
 }
 
 /// Adds a message that the program wants to see.
@@ -170,6 +179,28 @@ impl Ssl {
             self.deliver_session(&session, expires);
         }
         self.made.borrow_mut().extend(tapped.server_sessions);
+        tapped.removed.into_iter().for_each(|id| self.deliver_removed(id));
+    }
+
+    /// Removes a session of a server from the program's cache, too.
+    fn deliver_removed(&self, id: Vec<u8>) {
+        let own = self.current_session().filter(|own| own.fields().id == id);
+        let named = || Session::new(session::Fields { id, ..session::Fields::default() });
+        self.remove_from_caches(&own.unwrap_or_else(named));
+    }
+
+    fn remove_from_caches(&self, session: &Arc<Session>) {
+        let context = &self.session_context;
+        self.outside(|| context.remove_session(session));
+    }
+
+    /// After a fatal alert of either side: the session is not resumed any more, and the program
+    /// removes it from its cache. RFC 5246 7.2.2
+    pub(crate) fn remove_session(&self) {
+        let resumable = self.current_session().filter(|own| own.fields().is_resumable());
+        if let Some(session) = resumable {
+            self.remove_from_caches(&session);
+        }
     }
 
     fn deliver_key_log(&self, lines: Vec<Zeroizing<String>>) {

@@ -11,7 +11,7 @@ use crate::entry::Object;
 use crate::method::Method;
 use crate::objects::cipher_list::LentCiphers;
 use crate::objects::ex_data::ExData;
-use crate::objects::list::LentNames;
+use crate::objects::list::{LentCertificates, LentNames};
 use crate::objects::store::{Parameters, Store};
 use crate::session::Session;
 use crate::settings::Settings;
@@ -29,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) counters: Counters,
     pub(crate) ciphers: LentCiphers,
     pub(crate) names: LentNames,
+    /// The extra chain, and the chain of the current certificate.
+    pub(crate) chains: [LentCertificates; 2],
     pub(crate) tickets: ContextTickets,
     /// Names of sessions that were resumed and that the program may also have.
     pub(crate) used: used::Used,
@@ -52,6 +54,7 @@ impl Context {
             counters: Counters::default(),
             ciphers: LentCiphers::default(),
             names: LentNames::default(),
+            chains: Default::default(),
             tickets: ContextTickets::new()?,
             used: used::Used::default(),
             configurations: Configurations::default(),
@@ -93,6 +96,15 @@ impl Context {
             // SAFETY: the program set this function for these arguments.
             unsafe { function(self.address(), Arc::as_ptr(session).cast_mut().cast()) };
         }
+    }
+
+    /// Removes a session from the cache and from the program's, so that none of its owners resumes
+    /// it any more.
+    pub(crate) fn remove_session(self: &Arc<Self>, session: &Arc<Session>) {
+        let id = session.fields().id.clone();
+        self.tickets.remove_stored(&id);
+        self.remove_from_program(session);
+        session.fields().core = zeroize::Zeroizing::default();
     }
 
     pub(crate) fn store(&self) -> Store {

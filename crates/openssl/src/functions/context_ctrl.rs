@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::entry::functions;
 use crate::errors::{self, reasons};
 use crate::objects::certificate::Certificate;
-use crate::objects::list::{self, Certificates};
+use crate::objects::list::{self, Certificates, LentCertificates};
 use crate::objects::store::Store;
 use crate::settings::Settings;
 use crate::settings::identity::Identity;
@@ -26,7 +26,12 @@ functions! {
             matches!(command, 16 | 33 | 40 | 52 | 54 | 64 | 65 | 82 | 115 | 127..=131 | 137 | 138);
         if is_query {
             // Most of these change nothing, or only an argument of a callback.
-            if let Some(result) = query(&context.settings(), command, larg, parg) {
+            let result = query(&context.settings(), command, larg, parg);
+            // SAFETY: the caller's duty.
+            let chain = || unsafe {
+                chain(&context.settings(), &context.chains, (command, larg), parg)
+            };
+            if let Some(result) = result.or_else(chain) {
                 return result;
             }
         }
@@ -96,22 +101,34 @@ fn query(settings: &Settings, command: c_int, larg: c_long, parg: *mut c_void) -
         }
         130 => settings.min_version.into(),
         131 => settings.max_version.into(),
-        82 | 115 => {
-            let chain = match settings.identity().and_then(|identity| identity.chain.as_ref()) {
-                Some(chain) if command == 115 || settings.extra_chain.is_empty() => chain,
-                None if command == 115 => &settings.extra_chain,
-                _ => &settings.extra_chain,
-            };
-            let list = if chain.is_empty() { None } else { Certificates::of(chain) };
-            // The program receives the list without ownership. It is small and read rarely, and is
-            // not freed.
-            let list = list.map_or(core::ptr::null_mut(), Certificates::into_raw);
-            // SAFETY: the caller's duty.
-            unsafe { super::store(parg.cast::<*mut Stack>(), list) };
-            1
-        }
         _ => return None,
     })
+}
+
+/// Commands that return a chain: the extra one, or that of the current certificate. A program that
+/// asks for the extra chain receives the other one in its place, unless `larg` forbids that.
+///
+/// # Safety
+/// The pointer is NULL or to a pointer.
+pub(super) unsafe fn chain(
+    settings: &Settings,
+    lent: &[LentCertificates; 2],
+    (command, larg): (c_int, c_long),
+    parg: *mut c_void,
+) -> Option<c_long> {
+    let [of_extra, of_current] = lent;
+    let own = settings.identity().and_then(|identity| identity.chain.as_ref());
+    let own = own.map(Vec::as_slice).unwrap_or_default();
+    let (slot, chain) = match command {
+        82 if settings.extra_chain.is_empty() && larg == 0 => (of_extra, own),
+        82 => (of_extra, settings.extra_chain.as_slice()),
+        115 => (of_current, own),
+        _ => return None,
+    };
+    let list = slot.lend(chain);
+    // SAFETY: as this function's contract.
+    unsafe { super::store(parg.cast::<*mut Stack>(), list) };
+    Some(1)
 }
 
 /// Commands that contexts and connections have in common. `None` for unknown ones.

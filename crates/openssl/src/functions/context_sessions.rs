@@ -15,11 +15,7 @@ functions! {
     fn SSL_CTX_remove_session(context: &Context; session: *mut Session) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
         let Some(session) = (unsafe { crate::entry::object(session) }) else { return FAIL };
-        let id = session.fields().id.clone();
-        context.tickets.store().remove(&id);
-        context.remove_from_program(&session);
-        // It is not resumed any more, by any of its owners.
-        session.fields().core = zeroize::Zeroizing::default();
+        context.remove_session(&session);
         OK
     }
     /// Removes the sessions that have expired at this time: all of them for 0, and for a time after

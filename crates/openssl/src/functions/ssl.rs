@@ -38,8 +38,10 @@ functions! {
         drop(unsafe { take(ssl) });
     }
     fn SSL_clear(ssl: &Ssl;) -> c_int = FAIL => {
-        ssl.clear();
-        OK
+        match ssl.as_both(|| ssl.clear()) {
+            Some(()) => OK,
+            None => FAIL,
+        }
     }
     fn SSL_set_ex_data(ssl: &Ssl; index: c_int, value: *mut c_void) -> c_int = FAIL => {
         ssl.ex_data.set(index, value)
@@ -164,9 +166,13 @@ impl Ssl {
         self.outside(|| drop(old));
     }
 
+    /// Sets the side, for a new connection. Inside of an operation, which uses the side and the
+    /// state of the connection, nothing happens: an error is in the queue.
     fn set_side(&self, side: Side) {
-        self.side.set(Some(side));
-        self.clear();
+        self.as_both(|| {
+            self.side.set(Some(side));
+            self.clear();
+        });
     }
 
     /// Continues with another context: its certificates and callbacks, and its trusted roots.

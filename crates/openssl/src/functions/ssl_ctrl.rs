@@ -83,6 +83,8 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
             unsafe { store(parg.cast::<c_int>(), schemes::hash_nid(scheme)) };
             1
         }
+        // SAFETY: as this function's contract.
+        115 => unsafe { context_ctrl::chain(&settings, &ssl.lent.chains, (command, larg), parg)? },
         127 => settings.status_type.into(),
         137 | 138 => {
             let store = if command == 137 { &settings.verify_store } else { &settings.chain_store };

@@ -69,10 +69,34 @@ impl Certificates {
         }
         Some(list)
     }
+}
 
-    /// The pointer, for a caller that takes the list over.
-    pub(crate) fn into_raw(self) -> *mut Stack {
-        core::mem::ManuallyDrop::new(self).as_ptr()
+/// A list of certificates that exists until it is replaced by another one, or its owner is freed.
+#[derive(Default)]
+pub(crate) struct LentCertificates(std::sync::Mutex<Option<Certificates>>);
+
+impl LentCertificates {
+    /// The list of these certificates, which is the same as before if they are. NULL if there are
+    /// none.
+    pub(crate) fn lend(&self, certificates: &[Certificate]) -> *mut Stack {
+        if certificates.is_empty() {
+            return ptr::null_mut();
+        }
+        let mut slot = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(list) = &*slot {
+            // SAFETY: the list exists, and nothing changes it.
+            let known = unsafe { elements(list.as_ptr()) };
+            if known.into_iter().eq(certificates.iter().map(|each| each.as_ptr().cast())) {
+                return list.as_ptr();
+            }
+        }
+        let Some(list) = Certificates::of(certificates) else { return ptr::null_mut() };
+        let pointer = list.as_ptr();
+        let old = slot.replace(list);
+        // Freeing a certificate can call a function of the program.
+        drop(slot);
+        drop(old);
+        pointer
     }
 }
 

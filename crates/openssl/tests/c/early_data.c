@@ -234,7 +234,68 @@ static void blocked_write(void) {
     ERR_clear_error();
 }
 
+/* More early data than the server reads: the client receives an alert. */
+static void too_much(void) {
+    SSL_CTX *server_ctx = server_context(TLS1_3_VERSION), *client_ctx = client_context(TLS1_3_VERSION);
+    char text[64];
+    size_t count;
+    first_visit(client_ctx, server_ctx, 1000);
+    SSL_CTX_set_recv_max_early_data(server_ctx, 8);
+    struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
+    CHECK(SSL_set_session(pair.client, newest) == 1);
+    for (int i = 0; i < 2; i++)
+        CHECK(SSL_write_early_data(pair.client, "early", 5, &count) == 1);
+    CHECK(SSL_read_early_data(pair.server, text, sizeof text, &count) == SSL_READ_EARLY_DATA_SUCCESS && count == 5);
+    CHECK(SSL_read_early_data(pair.server, text, sizeof text, &count) == SSL_READ_EARLY_DATA_ERROR);
+    CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_TOO_MUCH_EARLY_DATA && ERR_get_error() == 0);
+    /* The alert follows the server's Finished. */
+    if (SSL_do_handshake(pair.client) == 1)
+        CHECK(SSL_read(pair.client, text, sizeof text) == -1);
+    CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_SSLV3_ALERT_UNEXPECTED_MESSAGE);
+    free_pair(&pair);
+    SSL_SESSION_free(newest);
+    newest = NULL;
+    ERR_clear_error();
+}
+
+/* The bytes of a client with early data, sent again to another connection of the same server. */
+static void replayed_bytes(int mode) {
+    SSL_CTX *server_ctx = server_context(TLS1_3_VERSION), *client_ctx = client_context(TLS1_3_VERSION);
+    static char bytes[1 << 14];
+    char text[64];
+    size_t count;
+    SSL_CTX_set_session_cache_mode(server_ctx, SSL_SESS_CACHE_SERVER | mode);
+    SSL_CTX_sess_set_new_cb(server_ctx, keep_session);
+    SSL_CTX_sess_set_get_cb(server_ctx, find_kept);
+    SSL_CTX_sess_set_remove_cb(server_ctx, remove_kept);
+    CHECK(SSL_CTX_set_num_tickets(server_ctx, 1) == 1);
+    first_visit(client_ctx, server_ctx, 1000);
+    struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
+    CHECK(SSL_set_session(pair.client, newest) == 1);
+    CHECK(SSL_write_early_data(pair.client, "early", 5, &count) == 1);
+    int length = BIO_read(SSL_get_rbio(pair.server), bytes, sizeof bytes);
+    CHECK(length > 0);
+    for (int i = 0; i < 3; i++) {
+        SSL *server = SSL_new(server_ctx);
+        SSL_set_bio(server, BIO_new_mem_buf(bytes, length), BIO_new(BIO_s_mem()));
+        BIO_set_mem_eof_return(SSL_get_rbio(server), -1);
+        SSL_set_accept_state(server);
+        int result = SSL_read_early_data(server, text, sizeof text, &count);
+        CHECK(result == (i == 0 ? SSL_READ_EARLY_DATA_SUCCESS : SSL_READ_EARLY_DATA_ERROR));
+        CHECK(count == (i == 0 ? 5 : 0));
+        SSL_free(server);
+        ERR_clear_error();
+    }
+    free_pair(&pair);
+    SSL_SESSION_free(newest);
+    SSL_SESSION_free(kept);
+    newest = kept = NULL;
+}
+
 void test_early_data(void) {
+    too_much();
+    replayed_bytes(0);
+    replayed_bytes(SSL_SESS_CACHE_NO_INTERNAL);
     blocked_write();
     for (int removes = 0; removes < 2; removes++) {
         two_caches(0, removes);
