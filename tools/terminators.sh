@@ -4,10 +4,15 @@
 #
 # usage: tools/terminators.sh TERCEL [--quick] [--rounds N] [--seconds N] [--workers N] [--rsa] [--all]
 #            [--only NAME,..] [--rows NAME,..] [--base NAME] [--connections N] [--share-backend] [--out FOLDER]
+#            [--libssl NAME=FOLDER]..
 #
 # terminators: tercel-proxy, nginx-stream, haproxy-tcp, which relay bytes; with --all also tercel-proxy-lazy, nginx-http
 #   and haproxy-http, which connect to the backend when a request arrives. Each is a file in tools/terminators with the
 #   reason for every setting.
+# With --libssl, libraries of TLS are compared instead: nginx-web, haproxy-http and redis, each on the system's libssl.so.3
+#   (nginx-web@system) and on that of each folder (nginx-web@NAME), which may also have a libcrypto.so.3. Ratios are to
+#   the same server on the system's. Rows: full-13, resumed-13, download, requests, memory (the plain connections of the
+#   same server are subtracted).
 # rows: full-13 full-12 resumed-13 resumed-12 (handshakes; each connection is then closed), download, upload
 #   (MB of 10^6 bytes), requests (wrk), h2 (h2load), latency (at a fixed rate, a quarter of the requests that the
 #   slowest reached in the first round, so that the load keeps up), memory (10,000 idle connections), scaling
@@ -28,6 +33,7 @@ tercel=$(realpath "$1")
 shift
 rounds=5 seconds=5 workers='' key=ecdsa base='' idle=10000 out='' memory_rounds=3 rows='' share_backend=''
 only=tercel-proxy,nginx-stream,haproxy-tcp
+libraries=()
 all_rows=full-13,full-12,resumed-13,resumed-12,download,upload,requests,h2,latency,memory,scaling
 quick_rows=full-13,resumed-13,resumed-12,download,requests,latency,memory
 while [ $# -gt 0 ]; do
@@ -35,6 +41,7 @@ while [ $# -gt 0 ]; do
     --quick) rounds=2 seconds=1 idle=2000 memory_rounds=1 all_rows=$quick_rows ;;
     --all) only=$only,tercel-proxy-lazy,nginx-http,haproxy-http ;;
     --rsa) key=rsa ;;
+    --libssl) libraries+=("$2") && shift ;;
     --rounds) rounds=$2 && shift ;;
     --seconds) seconds=$2 && shift ;;
     --workers) workers=$2 && shift ;;
@@ -49,6 +56,23 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+declare -A folder_of=([system]='')
+if [ ${#libraries[@]} -gt 0 ]; then
+    [[ $only == *@* ]] || only=nginx-web,haproxy-http,redis
+    rows=${rows:-full-13,resumed-13,download,requests,memory}
+    expanded=''
+    for library in "${libraries[@]}"; do
+        folder_of[${library%%=*}]=$(realpath "${library#*=}")
+        [ -e "${library#*=}/libssl.so.3" ] || { echo "absent: ${library#*=}/libssl.so.3" >&2 && exit 1; }
+    done
+    IFS=, read -ra servers <<<"$only"
+    for server in "${servers[@]}"; do
+        [[ $server != *@* ]] || { expanded+=,$server && continue; }
+        expanded+=,$server@system
+        for library in "${libraries[@]}"; do expanded+=,$server@${library%%=*}; done
+    done
+    only=${expanded#,}
+fi
 IFS=, read -ra terminators <<<"$only"
 IFS=, read -ra rows <<<"${rows:-$all_rows}"
 if [ -z "$base" ]; then
@@ -157,14 +181,18 @@ start() {
     rm -rf "$folder"
     mkdir -p "$folder"
     chmod 755 "$folder"
-    port=$((18410 + 10 * ${4:-$2})) h2_port=$((18411 + 10 * ${4:-$2}))
-    local command
-    command=$("terminator_${1//-/_}")
+    port=$((18410 + 10 * ${4:-$2})) h2_port=$((18411 + 10 * ${4:-$2})) plain_port=$((18412 + 10 * ${4:-$2}))
+    local command server=${1%@*} library=''
+    [[ $1 != *@* ]] || library=${folder_of[${1#*@}]}
+    command="env LD_LIBRARY_PATH=$library $("terminator_${server//-/_}")"
     # shellcheck disable=SC2086
     taskset -c "$3" $command >"$folder/log" 2>&1 &
     pid=$!
     running+=("$pid")
     wait_for_port "$port" "$pid" || { cat "$folder"/*log >&2 && exit 1; }
+    if [ -n "$library" ] && ! grep -q " $library/libssl.so.3" "/proc/$pid/maps"; then
+        echo "$1 does not use the library of $library" >&2 && exit 1
+    fi
 }
 
 stop() { # PID
@@ -326,6 +354,32 @@ memory_row() {
     wait "$loading" || { fail "$(tail -n 1 "$folder/err"), after $try looks"; return; }
     record rss-bytes-each "$(divide $((rss * 1024)) "$idle")"
     record pss-bytes-each "$(divide $((pss * 1024)) "$idle")"
+    [[ $name != *@* ]] || plain_memory "$rss"
+}
+
+# The memory of the same number of connections without TLS, of a new process, and what TLS adds to it.
+plain_memory() { # RSS
+    local rss holding try
+    stop "$pid"
+    start "$name" 0 "$terminator_cores"
+    rss=$(memory "$pid" Rss)
+    (
+        for try in $(seq "$idle"); do exec {held}<>"/dev/tcp/127.0.0.1/$plain_port"; done
+        echo holding >"$folder/holding"
+        sleep 60
+    ) &
+    holding=$!
+    for try in $(seq 600); do
+        [ ! -e "$folder/holding" ] || break
+        sleep 0.1
+    done
+    sleep 2
+    rss=$(($(memory "$pid" Rss) - rss))
+    kill -KILL "$holding" $(pgrep -P "$holding") 2>/dev/null || true
+    wait "$holding" 2>/dev/null || true
+    [ -e "$folder/holding" ] || { fail "not $idle plain connections" && return; }
+    record plain-rss-bytes-each "$(divide $((rss * 1024)) "$idle")"
+    record tls-rss-bytes-each "$(divide $((($1 - rss) * 1024)) "$idle")"
 }
 
 # Compares resumed handshakes of one process with two workers and of two processes with one worker. The two
@@ -390,6 +444,10 @@ wait_for_two() { # PORT
 }
 
 measure() {
+    case ${name%@*}:$row in
+    redis:download) redis_download && return ;;
+    redis:requests) redis_requests && return ;;
+    esac
     case $row in
     full-13) handshakes full 1.3 ;;
     full-12) handshakes full 1.2 ;;
@@ -425,6 +483,11 @@ wait_for_port "$backend_port" "$!" || { cat "$folder"/*log >&2 && exit 1; }
     echo "terminators on cores $terminator_cores with $workers workers, load on $load_cores, backend on $backend_cores"
     echo "$key certificate, $suite_13 and $suite_12, x25519; $rounds rounds of $seconds s; $idle idle connections"
     "$tercel" --version
+    for library in "${libraries[@]}"; do
+        echo "${library%%=*}: $(grep -aom 1 'OpenSSL [0-9.]* [0-9]* [A-Z][a-z]* [0-9]*' "${library#*=}"/libcrypto.so.3 2>/dev/null ||
+            echo "libcrypto of the system")"
+    done
+    [ ${#libraries[@]} -eq 0 ] || echo "system: $(openssl version -v)"
     nginx -V 2>&1 | sed -n '1,2p'
     haproxy -v | sed -n 1p
 } | tee "$out/machine.txt"

@@ -21,6 +21,9 @@ function spread(n,    i, j, swap) {
     most = list[n]
 }
 
+# The terminator that ratios are relative to: for a server on several libraries, itself on the system's.
+function base_of(name) { return sub(/@.*/, "@system", name) ? name : base }
+
 function better(metric) { return metric ~ /per-second$|of-two/ ? "more" : "less" }
 
 function figure(number) {
@@ -56,17 +59,17 @@ END {
                 comma, quoted(row), quoted(metric), better(metric), quoted(name), middle, least, most, values > json
             comma = ","
             for (round = 1; round <= rounds; round++) {
-                if (!((round, row, name, metric) in value) || !((round, row, base, metric) in value)) continue
-                if (value[round, row, base, metric] + 0 == 0) continue
-                list[++ratios] = value[round, row, name, metric] / value[round, row, base, metric]
+                if (!((round, row, name, metric) in value) || !((round, row, base_of(name), metric) in value)) continue
+                if (value[round, row, base_of(name), metric] + 0 == 0) continue
+                list[++ratios] = value[round, row, name, metric] / value[round, row, base_of(name), metric]
             }
             if (ratios) {
                 spread(ratios)
-                text = sprintf("%-36s %.2f [%.2f to %.2f] of %s", text, middle, least, most, base)
+                text = sprintf("%-36s %.2f [%.2f to %.2f] of %s", text, middle, least, most, base_of(name))
                 printf ",\"ratio\":%.6g,\"ratio_least\":%.6g,\"ratio_most\":%.6g", middle, least, most > json
             }
             printf "}" > json
-            printf "  %-18s %s\n", name, text
+            printf "  %-24s %s\n", name, text
         }
     }
     printf "],\"failed\":[" > json

@@ -5,24 +5,35 @@
 //! or a function of the program runs, so that a blocked read does not block writes.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
 
 /// A lock that its owner may take again, as a program's function does that is called while the lock
 /// is held.
 #[derive(Default)]
 pub(crate) struct Lock {
-    holder: Mutex<Option<Holder>>,
+    state: Mutex<State>,
     released: Condvar,
 }
 
-struct Holder {
-    thread: ThreadId,
+#[derive(Default)]
+struct State {
+    /// The thread that holds the lock; 0 for none.
+    thread: usize,
     depth: usize,
+    /// The number of threads that wait. Without one, a release makes no call of the system.
+    waiting: usize,
+}
+
+/// A number that no other thread has that exists at the same time.
+fn current_thread() -> usize {
+    thread_local! {
+        static MARK: u8 = const { 0 };
+    }
+    MARK.with(|mark| core::ptr::from_ref(mark).addr())
 }
 
 impl Lock {
-    fn state(&self) -> MutexGuard<'_, Option<Holder>> {
-        self.holder.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn acquire(&self) {
@@ -30,51 +41,44 @@ impl Lock {
     }
 
     fn acquire_to_depth(&self, depth: usize) {
-        let thread = thread::current().id();
+        let thread = current_thread();
         let mut state = self.state();
-        loop {
-            match &mut *state {
-                None => {
-                    *state = Some(Holder { thread, depth });
-                    return;
-                }
-                Some(holder) if holder.thread == thread => {
-                    holder.depth = holder.depth.saturating_add(depth);
-                    return;
-                }
-                Some(_) => {
-                    state = self.released.wait(state).unwrap_or_else(PoisonError::into_inner);
-                }
-            }
+        while state.depth != 0 && state.thread != thread {
+            state.waiting = state.waiting.saturating_add(1);
+            state = self.released.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting = state.waiting.saturating_sub(1);
         }
+        state.thread = thread;
+        state.depth = state.depth.saturating_add(depth);
     }
 
     pub(crate) fn release(&self) {
         let mut state = self.state();
-        let Some(holder) = &mut *state else { return };
-        holder.depth = holder.depth.saturating_sub(1);
-        if holder.depth == 0 {
-            *state = None;
-            drop(state);
+        state.depth = state.depth.saturating_sub(1);
+        if state.depth == 0 {
+            self.released_by(state);
+        }
+    }
+
+    /// Wakes a thread that waits for the lock, which is free.
+    fn released_by(&self, state: MutexGuard<'_, State>) {
+        let waits = state.waiting > 0;
+        drop(state);
+        if waits {
             self.released.notify_one();
         }
     }
 
     /// Runs `body` with the lock released, and takes it again.
     pub(crate) fn outside<T>(&self, body: impl FnOnce() -> T) -> T {
-        let thread = thread::current().id();
         let mut state = self.state();
-        let depth = match &*state {
-            Some(holder) if holder.thread == thread => holder.depth,
-            _ => 0,
-        };
+        let depth = if state.thread == current_thread() { state.depth } else { 0 };
         if depth == 0 {
             drop(state);
             return body();
         }
-        *state = None;
-        drop(state);
-        self.released.notify_one();
+        state.depth = 0;
+        self.released_by(state);
         // The lock is taken again also if the body panics.
         struct Again<'a>(&'a Lock, usize);
         impl Drop for Again<'_> {
@@ -92,6 +96,7 @@ mod tests {
     use core::cell::Cell;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
 
     use super::*;
 
@@ -109,7 +114,7 @@ mod tests {
         assert!(inside.get());
         lock.release();
         lock.release();
-        assert!(lock.state().is_none());
+        assert!(lock.state().depth == 0);
     }
 
     #[test]
@@ -132,6 +137,6 @@ mod tests {
             })
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert!(lock.state().is_none());
+        assert!(lock.state().depth == 0);
     }
 }

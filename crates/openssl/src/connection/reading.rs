@@ -78,7 +78,7 @@ impl Ssl {
         loop {
             if self.plaintext.borrow().len() > 0 {
                 let count = self.plaintext.borrow_mut().copy_to(out, peek);
-                self.release_buffers();
+                self.release_unneeded();
                 return Transfer::Bytes(count);
             }
             if out.is_empty() {
@@ -87,7 +87,7 @@ impl Ssl {
             match self.open(out, peek) {
                 Next::Data(0) => {}
                 Next::Data(count) => {
-                    self.release_buffers();
+                    self.release_unneeded();
                     return Transfer::Bytes(count);
                 }
                 Next::Closed => return self.closed(),
@@ -106,7 +106,11 @@ impl Ssl {
                 Next::Failed(error) => return self.receiving_failed(error),
                 Next::More => match self.receive() {
                     Moved::Done => {}
-                    Moved::Blocked => return Transfer::Stopped,
+                    Moved::Blocked => {
+                        // Connections that wait for their peer have no buffers.
+                        self.release_buffers();
+                        return Transfer::Stopped;
+                    }
                     Moved::End => return self.truncated(),
                     Moved::Failed(true) => return Transfer::End,
                     Moved::Failed(false) => return Transfer::Stopped,
@@ -198,11 +202,15 @@ impl Ssl {
         }
     }
 
-    /// Frees the buffers if the program asked for that and they are empty.
-    fn release_buffers(&self) {
-        if self.settings().mode & MODE_RELEASE_BUFFERS == 0 {
-            return;
+    /// Frees the buffers that are empty if the program asked for that.
+    fn release_unneeded(&self) {
+        if self.settings().mode & MODE_RELEASE_BUFFERS != 0 {
+            self.release_buffers();
         }
+    }
+
+    /// Frees the buffers that are empty.
+    fn release_buffers(&self) {
         if self.plaintext.borrow().len() == 0 {
             self.plaintext.take();
         }
