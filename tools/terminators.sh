@@ -32,14 +32,14 @@ here=$(cd "$(dirname "$0")" && pwd)
 tercel=$(realpath "$1")
 shift
 rounds=5 seconds=5 workers='' key=ecdsa base='' idle=10000 out='' memory_rounds=3 rows='' share_backend=''
-only=tercel-proxy,nginx-stream,haproxy-tcp
+only=''
 libraries=()
 all_rows=full-13,full-12,resumed-13,resumed-12,download,upload,requests,h2,latency,memory,scaling
 quick_rows=full-13,resumed-13,resumed-12,download,requests,latency,memory
 while [ $# -gt 0 ]; do
     case $1 in
     --quick) rounds=2 seconds=1 idle=2000 memory_rounds=1 all_rows=$quick_rows ;;
-    --all) only=$only,tercel-proxy-lazy,nginx-http,haproxy-http ;;
+    --all) only=tercel-proxy,nginx-stream,haproxy-tcp,tercel-proxy-lazy,nginx-http,haproxy-http ;;
     --rsa) key=rsa ;;
     --libssl) libraries+=("$2") && shift ;;
     --rounds) rounds=$2 && shift ;;
@@ -58,7 +58,7 @@ while [ $# -gt 0 ]; do
 done
 declare -A folder_of=([system]='')
 if [ ${#libraries[@]} -gt 0 ]; then
-    [[ $only == *@* ]] || only=nginx-web,haproxy-http,redis
+    only=${only:-nginx-web,haproxy-http,redis}
     rows=${rows:-full-13,resumed-13,download,requests,memory}
     expanded=''
     for library in "${libraries[@]}"; do
@@ -73,7 +73,7 @@ if [ ${#libraries[@]} -gt 0 ]; then
     done
     only=${expanded#,}
 fi
-IFS=, read -ra terminators <<<"$only"
+IFS=, read -ra terminators <<<"${only:-tercel-proxy,nginx-stream,haproxy-tcp}"
 IFS=, read -ra rows <<<"${rows:-$all_rows}"
 if [ -z "$base" ]; then
     base=${terminators[0]}

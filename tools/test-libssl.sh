@@ -27,6 +27,8 @@ make_material() {
                 -extfile <(echo "subjectAltName=DNS:localhost,DNS:$name.test,IP:127.0.0.1") 2>/dev/null
         done
         openssl req -x509 -newkey rsa:2048 -nodes -keyout rsa.key -out rsa.pem -days 3650 -subj "/CN=rsa" 2>/dev/null
+        openssl req -x509 -newkey rsa-pss -pkeyopt rsa_keygen_bits:2048 -nodes -keyout pss.key -out pss.pem \
+            -days 3650 -subj "/CN=pss" 2>/dev/null
     )
 }
 
@@ -45,7 +47,7 @@ if [ ! -e /usr/include/openssl/ssl.h ]; then
     echo "absent: libssl-dev"
     exit 0
 fi
-[ -e "$MATERIAL/rsa.pem" ] || make_material
+[ -e "$MATERIAL/pss.pem" ] || make_material
 
 step "programs in C under AddressSanitizer and UndefinedBehaviorSanitizer"
 cc -std=c11 -Wall -Wextra -Werror -Wno-deprecated-declarations -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \

@@ -36,6 +36,23 @@ static TABLE: [Row; 13] = [
     Row(S::RSA_PKCS1_SHA512, "rsa_pkcs1_sha512", "RSA+SHA512", SHA512, RSA),
 ];
 
+/// The schemes that are offered if the program selects none. They include those for RSASSA-PSS keys.
+pub(crate) const DEFAULT: [SignatureScheme; 13] = [
+    S::ECDSA_SECP256R1_SHA256,
+    S::ECDSA_SECP384R1_SHA384,
+    S::ECDSA_SECP521R1_SHA512,
+    S::ED25519,
+    S::RSA_PSS_RSAE_SHA256,
+    S::RSA_PSS_RSAE_SHA384,
+    S::RSA_PSS_RSAE_SHA512,
+    S::RSA_PSS_PSS_SHA256,
+    S::RSA_PSS_PSS_SHA384,
+    S::RSA_PSS_PSS_SHA512,
+    S::RSA_PKCS1_SHA256,
+    S::RSA_PKCS1_SHA384,
+    S::RSA_PKCS1_SHA512,
+];
+
 /// Parts of names that OpenSSL knows and Tercel refuses.
 const REFUSED: [&str; 9] =
     ["sha1", "sha224", "ed448", "dsa+", "gost", "brainpool", "mldsa", "DSA", "md5"];

@@ -13,6 +13,7 @@ use tercel::{ClientConfig, Credential, Policy, ServerConfig};
 use super::Ssl;
 use super::server_sessions::{Cache, ProgramTickets};
 use super::tap::{TapKeyLog, TapStore};
+use crate::ciphers::schemes;
 use crate::errors::{self, reasons};
 use crate::method::{TLS1_2, TLS1_3};
 use crate::objects::name::Name;
@@ -60,9 +61,10 @@ macro_rules! common_options {
         if let Some(groups) = &settings.groups {
             builder = builder.groups(groups);
         }
-        if let Some(schemes) = &settings.schemes {
-            builder = builder.signature_schemes(schemes);
-        }
+        builder = match &settings.schemes {
+            Some(schemes) => builder.signature_schemes(schemes),
+            None => builder.signature_schemes(&schemes::DEFAULT),
+        };
         if let Ok(fragment) = u16::try_from(settings.max_fragment) {
             builder = builder.max_fragment(fragment);
         }
@@ -280,6 +282,7 @@ fn client(settings: &Settings, log: bool, early: bool) -> Option<Arc<ClientConfi
         .verifier(Policy::Ask)
         .session_store(Arc::new(TapStore))
         .ask_for_session(true)
+        .resume_after_certificate(true)
         .early_data(early)
         .session_context(CLIENT_CONTEXT)
         .request_ocsp(settings.status_type == 1)

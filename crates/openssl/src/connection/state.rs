@@ -48,8 +48,7 @@ pub(crate) struct Lent {
     pub(crate) verified_chain: RefCell<Option<Certificates>>,
     pub(crate) ciphers: LentCiphers,
     pub(crate) names: LentNames,
-    /// The extra chain, and the chain of the current certificate.
-    pub(crate) chains: [LentCertificates; 2],
+    pub(crate) chains: LentCertificates,
     pub(crate) protocol: RefCell<Vec<u8>>,
 }
 

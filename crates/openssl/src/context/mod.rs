@@ -29,8 +29,7 @@ pub(crate) struct Context {
     pub(crate) counters: Counters,
     pub(crate) ciphers: LentCiphers,
     pub(crate) names: LentNames,
-    /// The extra chain, and the chain of the current certificate.
-    pub(crate) chains: [LentCertificates; 2],
+    pub(crate) chains: LentCertificates,
     pub(crate) tickets: ContextTickets,
     /// Names of sessions that were resumed and that the program may also have.
     pub(crate) used: used::Used,
@@ -54,7 +53,7 @@ impl Context {
             counters: Counters::default(),
             ciphers: LentCiphers::default(),
             names: LentNames::default(),
-            chains: Default::default(),
+            chains: LentCertificates::default(),
             tickets: ContextTickets::new()?,
             used: used::Used::default(),
             configurations: Configurations::default(),

@@ -112,20 +112,19 @@ fn query(settings: &Settings, command: c_int, larg: c_long, parg: *mut c_void) -
 /// The pointer is NULL or to a pointer.
 pub(super) unsafe fn chain(
     settings: &Settings,
-    lent: &[LentCertificates; 2],
+    lent: &LentCertificates,
     (command, larg): (c_int, c_long),
     parg: *mut c_void,
 ) -> Option<c_long> {
-    let [of_extra, of_current] = lent;
     let own = settings.identity().and_then(|identity| identity.chain.as_ref());
     let own = own.map(Vec::as_slice).unwrap_or_default();
-    let (slot, chain) = match command {
-        82 if settings.extra_chain.is_empty() && larg == 0 => (of_extra, own),
-        82 => (of_extra, settings.extra_chain.as_slice()),
-        115 => (of_current, own),
+    let chain = match command {
+        82 if settings.extra_chain.is_empty() && larg == 0 => own,
+        82 => settings.extra_chain.as_slice(),
+        115 => own,
         _ => return None,
     };
-    let list = slot.lend(chain);
+    let list = lent.lend(chain);
     // SAFETY: as this function's contract.
     unsafe { super::store(parg.cast::<*mut Stack>(), list) };
     Some(1)

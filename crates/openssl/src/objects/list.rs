@@ -71,9 +71,10 @@ impl Certificates {
     }
 }
 
-/// A list of certificates that exists until it is replaced by another one, or its owner is freed.
+/// Lists of certificates that a program received without a reference, and may use as long as the
+/// owner exists: there is one for each chain that it asked for.
 #[derive(Default)]
-pub(crate) struct LentCertificates(std::sync::Mutex<Option<Certificates>>);
+pub(crate) struct LentCertificates(std::sync::Mutex<Vec<Certificates>>);
 
 impl LentCertificates {
     /// The list of these certificates, which is the same as before if they are. NULL if there are
@@ -82,20 +83,18 @@ impl LentCertificates {
         if certificates.is_empty() {
             return ptr::null_mut();
         }
-        let mut slot = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(list) = &*slot {
+        let mut lists = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let known = lists.iter().find(|list| {
             // SAFETY: the list exists, and nothing changes it.
             let known = unsafe { elements(list.as_ptr()) };
-            if known.into_iter().eq(certificates.iter().map(|each| each.as_ptr().cast())) {
-                return list.as_ptr();
-            }
+            known.into_iter().eq(certificates.iter().map(|each| each.as_ptr().cast()))
+        });
+        if let Some(known) = known {
+            return known.as_ptr();
         }
         let Some(list) = Certificates::of(certificates) else { return ptr::null_mut() };
         let pointer = list.as_ptr();
-        let old = slot.replace(list);
-        // Freeing a certificate can call a function of the program.
-        drop(slot);
-        drop(old);
+        lists.push(list);
         pointer
     }
 }

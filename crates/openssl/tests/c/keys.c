@@ -143,7 +143,31 @@ static void default_sources(void) {
     unsetenv("SSL_CERT_DIR");
 }
 
+/* RSA keys for RSASSA-PSS only, on both sides. */
+static void pss_keys(int version) {
+    SSL_CTX *contexts[2];
+    int type = 0;
+    for (int i = 0; i < 2; i++) {
+        SSL_CTX *ctx = SSL_CTX_new(i == 0 ? TLS_server_method() : TLS_client_method());
+        CHECK(SSL_CTX_use_certificate_chain_file(ctx, material("pss.pem")) == 1);
+        CHECK(SSL_CTX_use_PrivateKey_file(ctx, material("pss.key"), SSL_FILETYPE_PEM) == 1);
+        CHECK(SSL_CTX_check_private_key(ctx) == 1);
+        CHECK(SSL_CTX_load_verify_locations(ctx, material("pss.pem"), NULL) == 1);
+        CHECK(SSL_CTX_set_min_proto_version(ctx, version) == 1 && SSL_CTX_set_max_proto_version(ctx, version) == 1);
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+        contexts[i] = ctx;
+    }
+    struct pair pair = pair_of(contexts[1], contexts[0], 1 << 14);
+    CHECK(shake(&pair));
+    CHECK(EVP_PKEY_get_base_id(X509_get0_pubkey(SSL_get0_peer_certificate(pair.client))) == EVP_PKEY_RSA_PSS);
+    CHECK(SSL_get_peer_signature_type_nid(pair.client, &type) == 1 && type == EVP_PKEY_RSA_PSS);
+    CHECK(SSL_get_verify_result(pair.server) == X509_V_OK && ERR_peek_error() == 0);
+    free_pair(&pair);
+}
+
 void test_keys(void) {
+    pss_keys(TLS1_2_VERSION);
+    pss_keys(TLS1_3_VERSION);
     remote_keys(TLS1_2_VERSION);
     remote_keys(TLS1_3_VERSION);
     selected();

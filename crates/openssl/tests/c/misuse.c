@@ -195,6 +195,12 @@ static void lent_chains(void) {
         CHECK(SSL_CTX_get_extra_chain_certs_only(ctx, &one) == 1 && sk_X509_num(one) == i - 1);
     }
     SSL_free(ssl);
+    /* Lists that the program received before remain. */
+    CHECK(SSL_CTX_get0_chain_certs(ctx, &other) == 1 && sk_X509_num(other) == 1);
+    CHECK(SSL_CTX_clear_chain_certs(ctx) == 1);
+    CHECK(SSL_CTX_add1_chain_cert(ctx, sk_X509_value(one, 0)) == 1);
+    CHECK(SSL_CTX_get0_chain_certs(ctx, &one) == 1 && one != other);
+    CHECK(sk_X509_num(other) == 1 && sk_X509_num(one) == 1);
     SSL_CTX_free(ctx);
 }
 

@@ -286,9 +286,18 @@ setters! {
     pub fn early_data(on: bool) => config.resumption.early_data = on;
 
     /// Sets whether the server's stored certificate is verified again before a session is offered.
-    /// If the certificate is refused, a full handshake is performed. Default: off. A session always
-    /// expires with the certificate.
+    /// If the certificate is refused, a full handshake is performed. Default: off.
+    ///
+    /// Without this option, the certificate's end is checked nevertheless, unless
+    /// [`resume_after_certificate`](Self::resume_after_certificate) is set.
     pub fn verify_resumed(on: bool) => config.resumption.verify_resumed = on;
+
+    /// Sets whether a session is offered after the server's certificate has expired. Default: no,
+    /// so that a session ends with the certificate that it was made with.
+    ///
+    /// This is for applications that decide about certificates themselves, and that resume the
+    /// sessions of servers whose expired certificates they accept.
+    pub fn resume_after_certificate(on: bool) => config.resumption.resume_after_certificate = on;
 
     /// Sets the context, for configurations that share a store. A session is offered only under an
     /// equal context, equal roots and equal application protocols. A configuration with a verifier

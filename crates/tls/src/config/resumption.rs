@@ -232,6 +232,8 @@ pub(crate) struct ClientResumption {
     pub(crate) early_data: bool,
     /// Whether a server's stored chain is verified again before its session is offered.
     pub(crate) verify_resumed: bool,
+    /// Whether a session is offered after the server's certificate has expired.
+    pub(crate) resume_after_certificate: bool,
     /// The application's bytes that distinguish this configuration from others.
     pub(crate) session_context: Vec<u8>,
     /// The part of the key of stored sessions that identifies the configuration.
@@ -247,6 +249,7 @@ impl ClientResumption {
             ask_for_session: false,
             early_data: false,
             verify_resumed: false,
+            resume_after_certificate: false,
             session_context: Vec::new(),
             context_digest: [0; 32],
             trust_digest: [0; 32],

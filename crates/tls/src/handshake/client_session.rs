@@ -88,8 +88,10 @@ fn usable(
     if StoredSession::is_session_invalidated(&session) {
         return None;
     }
-    // A session must not be used after the server's certificate has expired.
-    if let Some(leaf) = session.peer_chain.first() {
+    // A session must not be used after the server's certificate has expired, except by an
+    // application that allows it.
+    let leaf = session.peer_chain.first();
+    if let Some(leaf) = leaf.filter(|_| !config.resumption.resume_after_certificate) {
         let look = || tercel_pki::not_after(leaf).map_or(0, |end| end.as_secs());
         if *session.chain_expires.get_or_insert_with(look) < now.as_secs() {
             return None;

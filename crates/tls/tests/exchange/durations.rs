@@ -13,7 +13,7 @@ use tercel::session::{
 use tercel::wire::ProtocolVersion;
 use tercel::{ClientConfig, Handshake, Next, Policy, Question, ReceiveBuffer, ServerConfig};
 
-use crate::fixtures::{NAME, client, server};
+use crate::fixtures::{Kind, NAME, client, leaf, server};
 use crate::pair::Pair;
 use crate::resumption::{ManualClock, visit};
 
@@ -65,6 +65,33 @@ fn a_stored_session_expires_after_its_lifetime_in_whole_seconds() {
                 let expires = session.expires.as_secs() - dial.now().as_secs();
                 assert_eq!(expires, seconds, "{version} {lifetime:?}");
             }
+        }
+    }
+}
+
+/// A session ends with the server's certificate, unless the client allows otherwise.
+#[test]
+fn a_session_is_offered_after_the_certificate_only_if_that_is_allowed() {
+    let (chain, _) = leaf(Kind::P256, &[NAME]);
+    let end = tercel_pki::not_after(&chain[0]).unwrap().as_secs();
+    for version in BOTH_VERSIONS {
+        for allowed in [false, true] {
+            let dial = ManualClock::new();
+            dial.advance_by(end - dial.now().as_secs() - 10);
+            let client = client()
+                .versions(&[version])
+                .clock(clock(&dial))
+                .resume_after_certificate(allowed)
+                .build()
+                .unwrap();
+            let server = server().clock(clock(&dial)).build().unwrap();
+            assert!(!visit(&client, &server));
+            assert!(visit(&client, &server));
+            dial.advance_by(20);
+            let connected = Pair::new(&client, &server, NAME).connect();
+            // Without the session, the server's certificate is refused.
+            assert_eq!(connected.is_ok(), allowed, "{version}");
+            assert!(connected.is_err() || connected.unwrap().client.connection.info.resumed);
         }
     }
 }

@@ -539,6 +539,9 @@ pub(crate) fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
         client_option("without_resumption", true, same, ClientConfigBuilder::without_resumption),
         client_option("early_data", false, same, |b| b.early_data(true)),
         client_option("verify_resumed", false, same, |b| b.verify_resumed(true)),
+        client_option("resume_after_certificate", false, same, |b| {
+            b.resume_after_certificate(true)
+        }),
         client_option(
             "session_context",
             true,
