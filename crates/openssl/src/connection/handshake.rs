@@ -272,7 +272,12 @@ impl Ssl {
             None if info.resumed && self.side.get() == Some(Side::Client) => {}
             None => {
                 fields.id = random_id();
-                self.session.replace(Some(Session::new(fields)));
+                // A server's session may have data of the program, which was set in a callback.
+                let begun = self.session.borrow().clone();
+                match begun.filter(|_| !info.resumed && self.received_session.get()) {
+                    Some(begun) => *begun.fields() = fields,
+                    None => _ = self.session.replace(Some(Session::new(fields))),
+                }
             }
         }
         if self.early.writes.get() {
@@ -344,8 +349,16 @@ impl Ssl {
         c_int::from(self.shutdown.get() & both == both)
     }
 
-    /// The session of the connection, or the one that a client offers.
+    /// The session of the connection, or the one that a client offers. On a server it exists from
+    /// the ClientHello on, and is complete after the handshake.
     pub(crate) fn current_session(&self) -> Option<Arc<Session>> {
+        let begins = self.side.get() == Some(Side::Server)
+            && self.is_in_handshake()
+            && self.hello.borrow().is_some();
+        if begins && !self.received_session.replace(true) {
+            let old = self.session.replace(Some(Session::new(crate::session::Fields::default())));
+            drop(old);
+        }
         self.session.borrow().clone()
     }
 }

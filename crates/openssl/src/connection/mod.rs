@@ -82,7 +82,8 @@ pub(crate) struct Ssl {
     /// The result of the current handshake: of its verification, or in a session that a server
     /// found.
     pub(crate) found_result: Cell<Option<c_long>>,
-    /// Whether the current handshake gave a client its session.
+    /// Whether the session is of the current handshake: a client received it, or a server began it
+    /// for a function of the program.
     pub(crate) received_session: Cell<bool>,
     pub(crate) verified_chain: RefCell<Vec<Certificate>>,
     pub(crate) peer_chain: RefCell<Vec<Certificate>>,

@@ -184,7 +184,7 @@ impl Ssl {
 
     /// Removes a session of a server from the program's cache, too.
     fn deliver_removed(&self, id: Vec<u8>) {
-        let own = self.current_session().filter(|own| own.fields().id == id);
+        let own = self.session.borrow().clone().filter(|own| own.fields().id == id);
         let named = || Session::new(session::Fields { id, ..session::Fields::default() });
         self.remove_from_caches(&own.unwrap_or_else(named));
     }
@@ -247,7 +247,15 @@ impl Ssl {
     pub(crate) fn deliver_made(&self, fields: &session::Fields) {
         let made = self.made.take();
         for (id, core) in made {
-            let session = Session::new(session::Fields { id, core, ..fields.clone() });
+            // The first one is that of the connection, with the data of the program.
+            let own = self.session.borrow().clone().filter(|own| !own.fields().is_resumable());
+            let session = match own {
+                Some(own) => {
+                    own.fields().complete(id, core);
+                    own
+                }
+                None => Session::new(session::Fields { id, core, ..fields.clone() }),
+            };
             self.session.replace(Some(Arc::clone(&session)));
             self.offer_new_session(session);
         }

@@ -116,6 +116,16 @@ impl Fields {
         }
     }
 
+    /// Makes it resumable, with this name. The program may have a pointer to the earlier one.
+    pub(crate) fn complete(&mut self, id: Vec<u8>, core: Zeroizing<Vec<u8>>) {
+        if self.id.len() == id.len() {
+            self.id.copy_from_slice(&id);
+        } else {
+            self.id = id;
+        }
+        self.core = core;
+    }
+
     /// Whether a client can offer it, or a server resume it.
     pub(crate) fn is_resumable(&self) -> bool {
         !self.core.is_empty()

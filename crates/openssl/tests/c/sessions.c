@@ -185,7 +185,54 @@ static void use_while_changing(void) {
     SSL_CTX_free(changing);
 }
 
+static int index_of_mark;
+
+static int mark_session(int ok, X509_STORE_CTX *store) {
+    SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+    SSL_SESSION *session = SSL_get1_session(ssl);
+    (void)ok;
+    CHECK(session != NULL && SSL_SESSION_set_ex_data(session, index_of_mark, "mark") == 1);
+    SSL_SESSION_free(session);
+    return 1;
+}
+
+/* A server's session exists in the handshake, and what the program adds to it is in the session that it keeps. */
+static void marked_session(int version) {
+    SSL_CTX *server_ctx = server_context(version), *client_ctx = client_context(version);
+    if (index_of_mark == 0)
+        index_of_mark = SSL_SESSION_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+    SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4);
+    SSL_CTX_set_options(server_ctx, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(server_ctx, 1);
+    SSL_CTX_sess_set_new_cb(server_ctx, on_new);
+    SSL_CTX_set_verify(server_ctx, SSL_VERIFY_PEER, mark_session);
+    CHECK(SSL_CTX_use_certificate_chain_file(client_ctx, material("client.pem")) == 1);
+    CHECK(SSL_CTX_use_PrivateKey_file(client_ctx, material("client.key"), SSL_FILETYPE_PEM) == 1);
+    newest = NULL;
+    struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
+    CHECK(shake(&pair));
+    SSL_SESSION *own = SSL_get_session(pair.server);
+    CHECK(own != NULL && strcmp(SSL_SESSION_get_ex_data(own, index_of_mark), "mark") == 0);
+    CHECK(newest == own && SSL_SESSION_is_resumable(own) == 1);
+    /* Another connection of the same object has a session of its own. */
+    BIO *one, *other;
+    CHECK(BIO_new_bio_pair(&one, 1 << 14, &other, 1 << 14) == 1);
+    CHECK(SSL_clear(pair.client) == 1 && SSL_clear(pair.server) == 1);
+    CHECK(SSL_set_session(pair.client, NULL) == 1);
+    SSL_set_bio(pair.client, one, one);
+    SSL_set_bio(pair.server, other, other);
+    SSL_SESSION_up_ref(own);
+    CHECK(shake(&pair) && SSL_get_session(pair.server) != own && SSL_SESSION_is_resumable(own) == 1);
+    SSL_SESSION_free(own);
+    free_pair(&pair);
+    SSL_SESSION_free(newest);
+    newest = NULL;
+    ERR_clear_error();
+}
+
 void test_sessions(void) {
+    marked_session(TLS1_2_VERSION);
+    marked_session(TLS1_3_VERSION);
     use_while_changing();
     refused_session(TLS1_2_VERSION);
     refused_session(TLS1_3_VERSION);
