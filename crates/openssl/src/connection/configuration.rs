@@ -193,7 +193,13 @@ impl Ssl {
                 settings.max_early_data.into(),
                 settings.status_type.into(),
             ],
-            flags: [log, second, settings.post_handshake_auth, may_authenticate(settings)],
+            flags: [
+                log,
+                second,
+                settings.post_handshake_auth,
+                may_authenticate(settings),
+                of_context.adds_ticket_data,
+            ],
             credentials: Vec::new(),
             authorities: Arc::clone(&settings.client_authorities),
         }
@@ -248,6 +254,9 @@ impl Ssl {
     ) -> Option<ServerConfigBuilder> {
         let context = &self.session_context;
         let callbacks = context.settings().callbacks;
+        if callbacks.adds_ticket_data {
+            return Some(builder.without_tickets().without_session_ids());
+        }
         let stores = context.cache_mode.load(Relaxed) & crate::context::SESS_CACHE_SERVER != 0;
         let cache = || Arc::new(Cache(context.tickets.store()));
         // A session that allows early data is resumed once, which only the cache ensures.

@@ -26,6 +26,14 @@ functions! {
             context.tickets.clear_store();
         }
     }
+    /// Data in tickets is not supported. A program may rely on it to tell sessions apart, such as
+    /// those of clients that it did not accept, so its server resumes none.
+    fn SSL_CTX_set_session_ticket_cb(context: &Context;
+        generate: *const c_void, decrypt: *const c_void, _argument: *mut c_void) -> c_int = FAIL => {
+        let adds = !generate.is_null() || !decrypt.is_null();
+        context.change(|settings| settings.callbacks.adds_ticket_data = adds);
+        OK
+    }
     fn SSL_CTX_sessions(_context: &Context;) -> *mut c_void = core::ptr::null_mut() => {
         core::ptr::null_mut()
     }

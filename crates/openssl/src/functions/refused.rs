@@ -46,7 +46,7 @@ without_effect! {
     SSL_CTX_set_psk_find_session_callback, SSL_CTX_set_psk_server_callback,
     SSL_CTX_set_psk_use_session_callback, SSL_CTX_set_record_padding_callback,
     SSL_CTX_set_record_padding_callback_arg, SSL_CTX_set_security_callback,
-    SSL_CTX_set_session_ticket_cb, SSL_CTX_set_srp_cb_arg, SSL_CTX_set_srp_client_pwd_callback,
+    SSL_CTX_set_srp_cb_arg, SSL_CTX_set_srp_client_pwd_callback,
     SSL_CTX_set_srp_password, SSL_CTX_set_srp_strength, SSL_CTX_set_srp_username,
     SSL_CTX_set_srp_username_callback, SSL_CTX_set_srp_verify_param_callback,
     SSL_CTX_set_stateless_cookie_generate_cb, SSL_CTX_set_stateless_cookie_verify_cb,

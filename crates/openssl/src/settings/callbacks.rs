@@ -95,4 +95,6 @@ pub(crate) struct Callbacks {
     pub(crate) ticket_key: TicketKey,
     /// With EVP_MAC_CTX.
     pub(crate) ticket_key_evp: TicketKey,
+    /// Whether the program adds data to tickets, which is not supported.
+    pub(crate) adds_ticket_data: bool,
 }
