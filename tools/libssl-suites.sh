@@ -188,3 +188,53 @@ ssleay_suite() { # SOURCES
     done
     compare "Net::SSLeay t/local" ssleay
 }
+
+# Python: the parts for TLS of test_asyncio and test_httplib.
+python_asyncio_suite() { # SOURCES
+    local sources=$1 side folder
+    for side in ${stock:+stock} tercel; do
+        folder=$(fresh python-asyncio "$side")
+        (cd "$folder" && PYTHONPATH=$sources/Lib on_side "$side" timeout 300 /usr/bin/python3 -m unittest -v \
+            test.test_asyncio.test_ssl test.test_asyncio.test_sslproto test.test_httplib.HTTPSTest) \
+            >"$folder/log" 2>&1 </dev/null || true
+        # The result may be on a later line than the name, after output of the test.
+        awk '
+            match($0, /^test_[A-Za-z0-9_]+ \([^)]*\)/) { name = substr($0, RSTART, RLENGTH) }
+            name && /\.\.\. (ok|FAIL|ERROR)$|^(ok|FAIL|ERROR)$|\.\.\. skipped/ {
+                result = /ok$/ ? "ok" : /skipped/ ? "skip" : "FAILED"
+                print name "\t" result; name = ""
+            }' "$folder/log" >"$folder/rows"
+    done
+    compare "python test_asyncio, test_httplib" python-asyncio
+}
+
+# stunnel: tests of the sources of the system's version; both sides of its connections are on the library.
+stunnel_suite() { # SOURCES
+    local sources=$1 side folder before
+    for side in ${stock:+stock} tercel; do
+        folder=$(fresh stunnel "$side")
+        cp -a "$sources/tests" "$folder/"
+        (cd "$folder/tests/certs" && sh maketestcert.sh) >"$folder/certificates.log" 2>&1
+        before=
+        [ "$side" = stock ] || before="LD_LIBRARY_PATH=$library "
+        # The tests refuse a program that was built with another version of OpenSSL than it runs with.
+        cat >"$folder/stunnel" <<EOF
+#!/bin/sh
+if [ "\$1" = -version ]; then
+    $before/usr/bin/stunnel4 -version 2>&1 | sed '/^Compiled with/d; s/^Running  *with/Compiled\/running with/' >&2
+    exit
+fi
+${before}exec /usr/bin/stunnel4 "\$@"
+EOF
+        chmod +x "$folder/stunnel"
+        mkdir "$folder/logs"
+        (cd "$folder/tests" && timeout 600 python3 maketest.py --program "$folder/stunnel" --certs "$folder/tests/certs" \
+            --logs "$folder/logs" --debug 20) >"$folder/log" 2>&1 </dev/null || true
+        awk '
+            /^[0-9][0-9][0-9]\. / { name = $0 }
+            /^\.\.\.+ (succeeded|failed|skipped)$/ {
+                print name "\t" ($2 == "succeeded" ? "ok" : $2 == "failed" ? "FAILED" : "skip")
+            }' "$folder/log" >"$folder/rows"
+    done
+    compare "stunnel tests" stunnel
+}

@@ -3,7 +3,7 @@
 # The suites are checkouts that the user names; a suite without one is absent. Nothing of them is copied.
 # usage: tools/libssl-tests.sh FOLDER [--nginx-tests DIR] [--nginx BINARY] [--haproxy DIR --vtest BINARY]
 #            [--python DIR] [--postgres DIR] [--redis DIR] [--memcached DIR] [--net-ssleay DIR]
-#            [--only PATTERN] [--skip-stock]
+#            [--stunnel DIR] [--only PATTERN] [--skip-stock]
 #
 # FOLDER has libssl.so.3. Each DIR has the sources of the suite: a checkout of nginx/nginx-tests, which needs perl with
 # IO::Socket::SSL, and the source packages of the programs that the system has. BINARY is an nginx with the modules for
@@ -17,7 +17,7 @@ library=$(realpath "$1")
 shift
 nginx_tests=
 nginx=$(command -v nginx || true)
-haproxy='' vtest='' python='' postgres='' redis='' memcached='' ssleay=''
+haproxy='' vtest='' python='' postgres='' redis='' memcached='' ssleay='' stunnel=''
 only=.
 stock=yes
 while [ $# -gt 0 ]; do
@@ -31,6 +31,7 @@ while [ $# -gt 0 ]; do
         --redis) redis=$(realpath "$2"); shift 2 ;;
         --memcached) memcached=$(realpath "$2"); shift 2 ;;
         --net-ssleay) ssleay=$(realpath "$2"); shift 2 ;;
+        --stunnel) stunnel=$(realpath "$2"); shift 2 ;;
         --only) only=$2; shift 2 ;;
         --skip-stock) stock=; shift ;;
         *) echo "unknown option: $1" >&2; exit 2 ;;
@@ -120,7 +121,9 @@ else
     echo "absent: haproxy"
 fi
 suite python python_suite "$python"
+suite python-asyncio python_asyncio_suite "$python"
 suite postgres postgres_suite "$postgres"
 suite redis redis_suite "$redis"
 suite memcached memcached_suite "$memcached"
 suite Net::SSLeay ssleay_suite "$ssleay"
+suite stunnel stunnel_suite "$stunnel"

@@ -36,7 +36,7 @@ static TABLE: [Row; 13] = [
     Row(S::RSA_PKCS1_SHA512, "rsa_pkcs1_sha512", "RSA+SHA512", SHA512, RSA),
 ];
 
-/// The schemes that are offered if the program selects none. They include those for RSASSA-PSS keys.
+/// The schemes that are offered if the program selects none, also those for RSASSA-PSS keys.
 pub(crate) const DEFAULT: [SignatureScheme; 13] = [
     S::ECDSA_SECP256R1_SHA256,
     S::ECDSA_SECP384R1_SHA384,

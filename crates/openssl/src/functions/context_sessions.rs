@@ -26,7 +26,7 @@ functions! {
             context.tickets.clear_store();
         }
     }
-    /// Data in tickets is not supported. A program may rely on it to tell sessions apart, such as
+    /// Data in tickets is not supported. A program may rely on it to distinguish sessions, such as
     /// those of clients that it did not accept, so its server resumes none.
     fn SSL_CTX_set_session_ticket_cb(context: &Context;
         generate: *const c_void, decrypt: *const c_void, _argument: *mut c_void) -> c_int = FAIL => {
