@@ -64,8 +64,8 @@ const MAX_UNSTABLE: usize = 3;
 const BUILT_PEERS: [&str; 6] =
     ["peer-rustls", "peer-rustls-plain", "peer-reqwest", "peer-boring", "peer-s2n", BUILT_OPENSSL];
 
-/// Programs that start slowly, or that use the same version of OpenSSL as `openssl`. Their cells of single
-/// suites and groups, of less common keys and of refusals run with `--full` only.
+/// Programs that start slowly, or that use the same version of OpenSSL as `openssl`. Their cells of
+/// single suites and groups, of less common keys and of refusals run with `--full` only.
 const SHORTENED: [&str; 6] = ["java", "node", "erlang", "ruby", "perl", "php"];
 
 /// Interoperability runs of Tercel against other TLS programs.

@@ -1,5 +1,6 @@
 //! The check of the fuzz target of Encrypted ClientHello: lists of configurations, the extension,
-//! the decoding of an inner ClientHello with any outer one, a client-facing server, and records of DNS.
+//! the decoding of an inner ClientHello with any outer one, a client-facing server, and records of
+//! DNS.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,4 +1,5 @@
-//! Names, numbers, character strings and lists in the text of a record. RFC 9460 2.1, A, RFC 1035 5.1
+//! Names, numbers, character strings and lists in the text of a record. RFC 9460 2.1, A,
+//! RFC 1035 5.1
 
 use core::fmt::Write as _;
 
