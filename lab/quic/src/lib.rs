@@ -1,4 +1,5 @@
-//! Rows over QUIC, for libraries that implement the crypto traits of quinn.
+//! Rows over QUIC, for libraries that implement the crypto traits of quinn, and for libraries that
+//! make handshakes only.
 //!
 //! The lab takes the place of quinn: it passes CRYPTO data from one side to the other, takes keys,
 //! and seals and opens packets, in the calls and the order of quinn. No packets of the handshake
@@ -9,6 +10,7 @@
 //! | adding a library | [`Provider`], [`QuicWorker`] |
 //! | one end of a connection | `endpoint.rs` |
 //! | the keys of a connection | `keys.rs` |
+//! | libraries without protection of packets | `handshake_only.rs` |
 //! | units of the transport between both ends | `units.rs` |
 //! | negotiated parameters | `messages.rs` |
 //! | packets | `packets.rs` |
@@ -16,12 +18,15 @@
 #![forbid(unsafe_code)]
 
 mod endpoint;
+mod handshake_only;
 mod keys;
 mod messages;
 mod packets;
 mod units;
 mod worker;
 
-pub use messages::Seen;
-pub use units::{Kind, Units, write as write_unit};
-pub use worker::{ALPN, EARLY_DATA_CONTEXT, EitherTransport, Provider, QuicWorker, Sides};
+pub use handshake_only::{HandshakeOnly, QuicHandshake, can};
+pub use units::Kind;
+pub use worker::{
+    ALPN, EARLY_DATA_CONTEXT, EitherTransport, FIRST_ID, PARAMETERS, Provider, QuicWorker, Sides,
+};

@@ -9,7 +9,7 @@ use crate::units::Kind;
 
 /// What the messages of a server have shown so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     suite: u16,
     group: u16,
     scheme: u16,
@@ -31,7 +31,7 @@ impl Seen {
     ///
     /// # Errors
     /// If it does not.
-    pub fn read(&mut self, kind: Kind, mut data: &[u8]) -> Result<()> {
+    pub(crate) fn read(&mut self, kind: Kind, mut data: &[u8]) -> Result<()> {
         if matches!(kind, Kind::EarlyPacket | Kind::Packet) {
             return Ok(());
         }
@@ -57,7 +57,7 @@ impl Seen {
     ///
     /// # Errors
     /// If the suite is unknown to the lab.
-    pub fn outcome(&self, early_data: usize) -> Result<Outcome> {
+    pub(crate) fn outcome(&self, early_data: usize) -> Result<Outcome> {
         Ok(Outcome {
             version: Version::Tls13,
             suite: Suite::of_number(self.suite).ok_or("an unknown suite")?,

@@ -27,7 +27,7 @@ const PREFIX: usize = 5;
 ///
 /// # Errors
 /// If the content is longer than 4 GiB.
-pub fn write(wire: &mut Vec<u8>, kind: Kind, content: &[u8]) -> Result<()> {
+pub(crate) fn write(wire: &mut Vec<u8>, kind: Kind, content: &[u8]) -> Result<()> {
     wire.push(kind as u8);
     wire.extend_from_slice(&u32::try_from(content.len())?.to_be_bytes());
     wire.extend_from_slice(content);
@@ -35,7 +35,7 @@ pub fn write(wire: &mut Vec<u8>, kind: Kind, content: &[u8]) -> Result<()> {
 }
 
 /// The units of received bytes.
-pub struct Units<'b>(pub &'b [u8]);
+pub(crate) struct Units<'b>(pub(crate) &'b [u8]);
 
 impl<'b> Iterator for Units<'b> {
     type Item = Result<(Kind, &'b [u8])>;

@@ -45,10 +45,11 @@ pub const EARLY_DATA_CONTEXT: &[u8] = b"lab";
 const VERSION: u32 = 1;
 
 /// The first destination connection ID of a client, which determines the keys of Initial packets.
-const FIRST_ID: [u8; 8] = [0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08];
+pub const FIRST_ID: [u8; 8] = [0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08];
 
-/// Transport parameters: limits for data and streams, and the source connection ID. RFC 9000 18.2
-const CLIENTS: &[u8] = &[
+/// Transport parameters of both sides: limits for data and streams, and the source connection ID.
+/// RFC 9000 18.2
+pub const PARAMETERS: &[u8] = &[
     0x04, 0x04, 0x80, 0x10, 0x00, 0x00, 0x05, 0x04, 0x80, 0x04, 0x00, 0x00, 0x08, 0x02, 0x40, 0x64,
     0x0f, 0x08, 1, 2, 3, 4, 5, 6, 7, 8,
 ];
@@ -74,7 +75,7 @@ impl<P: Provider> Library for Quic<P> {
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, PrepareError> {
         let sides = P::configure(row, files)?;
         // A server reads what clients send. Both sides send the same.
-        let parameters = TransportParameters::read(Side::Server, &mut Cursor::new(CLIENTS))
+        let parameters = TransportParameters::read(Side::Server, &mut Cursor::new(PARAMETERS))
             .map_err(|error| PrepareError::Failed(error.to_string().into()))?;
         let name = files.server_name().to_owned();
         Ok(Self { sides, name, parameters, provider: PhantomData })

@@ -9,6 +9,8 @@
 //! not timed. A TLS 1.3 server of BoringSSL sends its tickets with its first write; the worker
 //! makes an empty write for this, as BoringSSL's header documents.
 //!
+//! Handshakes over QUIC are in `quic`.
+//!
 //! In published accounting the worker follows openssl-bench (`published.rs`, `memory.rs`).
 
 #[path = "../../openssl/src/client_session.rs"]
@@ -23,6 +25,7 @@ mod loading;
 #[path = "../../openssl/src/memory.rs"]
 mod memory;
 mod published;
+mod quic;
 mod session;
 #[path = "../../openssl/src/transport.rs"]
 mod transport;
@@ -34,6 +37,7 @@ use boring::error::ErrorStack;
 use boring::ssl::SslContext;
 use boring_sys as ffi;
 use foreign_types::ForeignType;
+use lab_quic::EitherTransport;
 use lab_scenario::{
     About, Accounting, Endpoint, Files, Group, Library, LibraryWorker, LoadedObject, Material,
     Outcome, PrepareError, Program, Result, Resumption, Row, Scheme, Sink, TransportBuffers,
@@ -47,7 +51,8 @@ use connection::{Buffers, Connection};
 use boring as library;
 
 fn main() -> ExitCode {
-    serve(LibraryWorker::<BoringSsl>::new())
+    let (tcp, quic) = (LibraryWorker::<BoringSsl>::new(), LibraryWorker::<quic::Quic>::new());
+    serve(EitherTransport { tcp, quic })
 }
 
 struct BoringSsl {
@@ -76,7 +81,7 @@ impl Library for BoringSsl {
             library: "BoringSSL".to_owned(),
             version: format!("of boring-sys {}", locked_version(lock, "boring-sys")),
             crypto: "its own".to_owned(),
-            interface: "a BIO over fixed buffers, SSL_write, SSL_read".to_owned(),
+            interface: "a BIO over fixed buffers, SSL_write, SSL_read; SSL_QUIC_METHOD".to_owned(),
             build: "CMake's release build by boring-sys".to_owned(),
             ..About::default()
         }

@@ -44,16 +44,8 @@ impl Connection {
         published: bool,
     ) -> Result<Self> {
         let mut connection = Self::new(context, published)?;
-        if !published {
-            connection.ssl.param_mut().set_host(host)?;
-        }
-        let ssl = connection.ssl.as_ptr();
-        // SAFETY: the connection is valid, and the library copies the name.
-        let set = unsafe {
-            ffi::SSL_set_connect_state(ssl);
-            ffi::SSL_set_tlsext_host_name(ssl, name.as_ptr().cast_mut())
-        };
-        if set == 1 { Ok(connection) } else { Err(ErrorStack::get().into()) }
+        ask_for(&mut connection.ssl, host, name, !published)?;
+        Ok(connection)
     }
 
     /// A server connection.
@@ -66,16 +58,9 @@ impl Connection {
 
     fn new(context: &SslContext, published: bool) -> Result<Self> {
         let bio = if published { ptr::null_mut() } else { transport::new()? };
-        // SAFETY: the context is valid; a null result means failure.
-        let ssl = unsafe { ffi::SSL_new(context.as_ptr()) };
-        if ssl.is_null() {
-            return Err(ErrorStack::get().into());
-        }
+        let ssl = create(context)?;
         // SAFETY: both are valid, and the connection takes ownership of the BIO, if there is one.
-        let ssl = unsafe {
-            ffi::SSL_set_bio(ssl, bio, bio);
-            Ssl::from_ptr(ssl)
-        };
+        unsafe { ffi::SSL_set_bio(ssl.as_ptr(), bio, bio) };
         let memory = published.then(|| Memory::new(ssl.as_ptr())).transpose()?;
         Ok(Self { ssl, bio, memory })
     }
@@ -123,6 +108,28 @@ impl Connection {
         let suite = Suite::ALL.iter().find(|each| Some(each.name()) == suite);
         Ok((version, *suite.ok_or("an unknown suite")?))
     }
+}
+
+/// A connection without a transport, and without the data that the crate attaches.
+pub(crate) fn create(context: &SslContext) -> Result<Ssl> {
+    // SAFETY: the context is valid; a null result means failure.
+    unsafe {
+        let ssl = ffi::SSL_new(context.as_ptr());
+        if ssl.is_null() { Err(ErrorStack::get().into()) } else { Ok(Ssl::from_ptr(ssl)) }
+    }
+}
+
+/// Makes it the client of this server, whose name is verified or only sent.
+pub(crate) fn ask_for(ssl: &mut Ssl, host: &str, name: &CStr, verify: bool) -> Result<()> {
+    if verify {
+        ssl.param_mut().set_host(host)?;
+    }
+    // SAFETY: the connection is valid, and the library copies the name.
+    let set = unsafe {
+        ffi::SSL_set_connect_state(ssl.as_ptr());
+        ffi::SSL_set_tlsext_host_name(ssl.as_ptr(), name.as_ptr().cast_mut())
+    };
+    if set == 1 { Ok(()) } else { Err(ErrorStack::get().into()) }
 }
 
 /// The maximum number of bytes that one receiving call returns.

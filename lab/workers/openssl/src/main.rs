@@ -10,6 +10,8 @@
 //! TLS 1.2, OpenSSL renews a ticket only if that is configured. This worker configures it, because
 //! other libraries renew the ticket each time.
 //!
+//! Handshakes over QUIC are in `quic`.
+//!
 //! In published accounting the worker follows openssl-bench (`published.rs`, `memory.rs`).
 
 mod client_session;
@@ -19,6 +21,7 @@ mod context;
 mod loading;
 mod memory;
 mod published;
+mod quic;
 mod session;
 mod transport;
 
@@ -27,6 +30,7 @@ use std::process::ExitCode;
 use std::ptr;
 
 use foreign_types::ForeignType;
+use lab_quic::EitherTransport;
 use lab_scenario::{
     About, Accounting, Endpoint, Files, Group, Library, LibraryWorker, LoadedObject, Material,
     Outcome, PrepareError, Program, Result, Row, Scheme, Sink, TransportBuffers, Version, serve,
@@ -58,7 +62,8 @@ mod ffi {
 use openssl as library;
 
 fn main() -> ExitCode {
-    serve(LibraryWorker::<OpenSsl>::new())
+    let (tcp, quic) = (LibraryWorker::<OpenSsl>::new(), LibraryWorker::<quic::Quic>::new());
+    serve(EitherTransport { tcp, quic })
 }
 
 struct OpenSsl {
@@ -86,7 +91,8 @@ impl Library for OpenSsl {
             library: "OpenSSL".to_owned(),
             version: version.split(' ').nth(1).unwrap_or(version).to_owned(),
             crypto: "its own".to_owned(),
-            interface: "a BIO over fixed buffers, SSL_write_ex, SSL_read_ex".to_owned(),
+            interface: "a BIO over fixed buffers, SSL_write_ex, SSL_read_ex; SSL_set_quic_tls_cbs"
+                .to_owned(),
             build: format!("openssl-src, {}", openssl::version::c_flags()),
             ..About::default()
         }
