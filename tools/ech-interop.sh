@@ -2,8 +2,8 @@
 # usage: tools/ech-interop.sh TERCEL [--no-build] [--filter TEXT]
 # Runs other programs with Encrypted ClientHello against `tercel serve` and `tercel connect`, over loopback:
 # conformance/ech-interop/README.md. It builds the programs first, below the target folder, which takes some minutes:
-# OpenSSL 4.0, BoringSSL's `bssl`, curl on that OpenSSL, and drivers over Go and rustls; Chromium is that of the system. --no-build takes those that
-# are there. A program that is missing or cannot be built is reported as absent.
+# OpenSSL 4.0, BoringSSL's `bssl`, curl on that OpenSSL, and drivers over Go and rustls. Chromium is that of the system.
+# --no-build takes those that are there. A program that is missing or cannot be built is reported as absent.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 trap 'echo "tools/ech-interop.sh: stopped at line $LINENO" >&2' ERR
