@@ -101,13 +101,13 @@ impl<C> HttpsConnector<C> {
         self
     }
 
-    /// Sets what is offered of Encrypted ClientHello: `offer` is called with the name and port of
-    /// the server for each connection. With `None` the setting
+    /// Sets the function that returns the offer of Encrypted ClientHello for a connection. It is
+    /// called with the name and port of the server. If it returns `None`, the setting
     /// [`ech_grease`](tercel_tokio::tercel::client::ClientConfigBuilder::ech_grease) of the
     /// configuration applies. Default: `None` for all servers.
     ///
-    /// If a server rejects the configurations, the connection is tried once more over a clone of
-    /// the transport: see [`Connector::connect_with_ech`].
+    /// If a server rejects the configurations, a clone of the transport's connector opens another
+    /// connection for a second attempt: see [`Connector::connect_with_ech`].
     ///
     /// ```
     /// use std::collections::HashMap;

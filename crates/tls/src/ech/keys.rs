@@ -11,9 +11,9 @@ use crate::record::limits;
 /// The keys of a server for Encrypted ClientHello, which can be replaced at any time.
 ///
 /// All keys open ClientHellos. The configurations of keys with [`Retry::Send`] are sent to clients
-/// whose configuration is out of date. To rotate keys, add the new key first with
-/// [`Retry::AcceptOnly`] on all servers, then publish its configuration, then send it, and remove
-/// the old key after the published record has expired.
+/// whose configuration is out of date. To rotate keys, add the new key with [`Retry::AcceptOnly`]
+/// on all servers, then publish its configuration. Then give the new key [`Retry::Send`] and the
+/// old one [`Retry::AcceptOnly`], and remove the old key after the old record has expired.
 pub struct Keys {
     current: ArcSwap<KeySet>,
 }

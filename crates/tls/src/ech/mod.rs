@@ -37,10 +37,13 @@
 //! # let _ = handshake; Ok(()) }
 //! ```
 //!
-//! A client-facing server, which forwards inner ClientHellos to backends, uses [`Front`].
-//!
 //! If the server rejects the offer, the handshake ends with [`crate::Error::EchRejected`], and
 //! [`crate::Handshake::ech_retry_configs`] has the configurations for one further attempt.
+//!
+//! [`ServiceBinding`] reads and writes the DNS records in which configurations are published.
+//!
+//! In split mode, a client-facing server has the keys, and uses [`Front`] to forward inner
+//! ClientHellos to backend servers. RFC 9849 3.1
 
 mod base64;
 mod config_list;
@@ -68,7 +71,8 @@ pub(crate) use suite::MANDATORY;
 pub enum Offer {
     /// Offer ECH with the first usable configuration. If there is none, or if TLS 1.3 is not
     /// enabled, the effect is that of [`Self::Grease`] or [`Self::None`], according to
-    /// [`crate::client::ClientConfigBuilder::ech_grease`].
+    /// [`crate::client::ClientConfigBuilder::ech_grease`]: the server's name is not encrypted.
+    /// [`ConfigList::usable`] reports whether there is a usable configuration.
     Configs(ConfigList),
     /// Send an extension with random contents, which servers ignore. An observer cannot
     /// distinguish it from ECH. RFC 9849 6.2

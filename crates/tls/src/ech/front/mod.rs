@@ -1,10 +1,10 @@
 //! The client-facing server of split mode. RFC 9849 3.1, 7.1, 7.1.1
 //!
-//! The front decrypts the ClientHello, and the caller forwards the inner one to a backend server,
-//! which has the certificate, and which is configured with
-//! [`ech_backend`](crate::server::ServerConfigBuilder::ech_backend). It needs no keys for
+//! The front decrypts the ClientHello, and the caller forwards the inner one to a backend server.
+//! The backend server has the certificate, is configured with
+//! [`ech_backend`](crate::server::ServerConfigBuilder::ech_backend), and needs no keys for
 //! Encrypted ClientHello. Later messages are forwarded as they are, except a second ClientHello,
-//! which is encrypted, too.
+//! which is encrypted, too, and which the front decrypts.
 
 mod client_records;
 mod retry_detector;
@@ -50,8 +50,8 @@ use retry_detector::{Detected, RetryDetector};
 /// let mut out = inner.records().to_vec();
 /// front.receive_from_client(&received[inner.consumed()..], &mut out).map_err(Error::other)?;
 /// backend.write_all(&out)?;
-/// // Now bytes of the client pass through `receive_from_client` and bytes of the backend are shown
-/// // to `receive_from_backend`, until `is_transparent`.
+/// // Until `is_transparent`: the client's bytes pass through `receive_from_client`; the backend's
+/// // bytes are given to `receive_from_backend`, and forwarded unchanged.
 /// # Ok(()) }
 /// ```
 pub struct Front {
@@ -83,9 +83,9 @@ pub enum FrontStep {
     Receive,
     /// A key has opened the ClientHello, which is to be forwarded.
     Inner(InnerHello),
-    /// No key has opened the ClientHello, or it has no encrypted one, or the bytes are malformed.
-    /// They are to be passed to a [`Handshake`](crate::Handshake) that has the keys, too: it sends
-    /// retry configurations, and alerts.
+    /// No key has opened the ClientHello, or nothing in it is encrypted, or it is malformed. The
+    /// received bytes are to be passed to a [`Handshake`](crate::Handshake) that has the keys, too:
+    /// it sends retry configurations, and alerts.
     Outer,
 }
 

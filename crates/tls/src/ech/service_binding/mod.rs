@@ -11,10 +11,10 @@ use core::fmt;
 
 use super::{ConfigList, ConfigListError};
 
-/// The data of an HTTPS or SVCB record, which both have the same form. RFC 9460 2
+/// The data of an HTTPS or SVCB record; both types have the same form. RFC 9460 2
 ///
-/// A resolver that does not know these records returns their bytes, for [`Self::from_rdata`]. The
-/// text of a zone file, or of `dig`, is read by [`str::parse`], and written by
+/// [`Self::from_rdata`] reads the bytes of a record, which a resolver returns that does not know
+/// its type. The text of a zone file, or of `dig`, is read by [`str::parse`], and written by
 /// [`ToString::to_string`]:
 ///
 /// ```
@@ -50,7 +50,7 @@ pub enum ServiceBindingError {
     /// The target is not a domain name: it is too long, has an empty or too long label, or is
     /// compressed. RFC 9460 2.2
     Target,
-    /// A parameter does not have a greater key than the one before it, or text has it twice.
+    /// The keys of the parameters do not increase, or the text has a parameter twice.
     /// RFC 9460 2.1, 2.2
     Order(ServiceParameter),
     /// A parameter's value does not have the form that its key requires. RFC 9460 2.2
@@ -84,7 +84,7 @@ impl ServiceParameter {
     pub const MANDATORY: Self = Self(0);
     /// Application protocols. RFC 9460 7.1
     pub const ALPN: Self = Self(1);
-    /// The protocols of `alpn` are all. RFC 9460 7.1
+    /// The server has only the protocols of `alpn`, not the default one. RFC 9460 7.1
     pub const NO_DEFAULT_ALPN: Self = Self(2);
     /// The port. RFC 9460 7.2
     pub const PORT: Self = Self(3);
@@ -169,8 +169,8 @@ impl ServiceBinding {
         Self { priority: 1, target: Vec::new(), parameters }.checked()
     }
 
-    /// Sets the target, a name in the form of zone files. A record whose owner has a port in its
-    /// name, such as `_8443._https.example.com`, needs a target. RFC 9460 9.1
+    /// Sets the target, a name in the form of zone files. It is needed if the owner of the record
+    /// has a port in its name, such as `_8443._https.example.com`. RFC 9460 9.1
     ///
     /// # Errors
     /// If the text is not a domain name, or the record becomes too long.
@@ -190,14 +190,15 @@ impl ServiceBinding {
         self.priority == 0
     }
 
-    /// Returns the target in the form of zone files. `.` is the owner of the record, or nothing if
-    /// the record is an alias. RFC 9460 2.5
+    /// Returns the target in the form of zone files. `.` is the owner of the record; in an alias it
+    /// means that the service does not exist. RFC 9460 2.5
     #[must_use]
     pub fn target(&self) -> String {
         text::domain_name(&self.target)
     }
 
-    /// Returns the configurations for Encrypted ClientHello. `None` for an alias. RFC 9848 3
+    /// Returns the configurations for Encrypted ClientHello. `None` if there are none, and for an
+    /// alias. RFC 9848 3
     #[must_use]
     pub fn ech(&self) -> Option<ConfigList> {
         ConfigList::parse(self.value(ServiceParameter::ECH)?).ok()
@@ -209,7 +210,7 @@ impl ServiceBinding {
         self.value(ServiceParameter::ALPN).and_then(value::names).unwrap_or_default()
     }
 
-    /// Returns the port, if it is not that of the service. RFC 9460 7.2
+    /// Returns the port. `None` for the port that the service has by default. RFC 9460 7.2
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         let value = self.value(ServiceParameter::PORT)?;
@@ -224,7 +225,7 @@ impl ServiceBinding {
         keys.all(|key| key.name().is_some())
     }
 
-    /// Returns the parameters and their bytes, in the order of their keys. None for an alias.
+    /// Returns the parameters and their bytes, in the order of their keys. An alias has none.
     pub fn parameters(&self) -> impl Iterator<Item = (ServiceParameter, &[u8])> {
         // Those of an alias are ignored. RFC 9460 2.4.2
         let all = self.parameters.iter().filter(|_| !self.is_alias());
