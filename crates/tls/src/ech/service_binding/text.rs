@@ -20,7 +20,7 @@ impl fmt::Display for ServiceBinding {
 }
 
 /// Reads the data of a record, or a whole record of type HTTPS or SVCB with its owner. The form for
-/// unknown types is read as well: `\# 4 00010000`. RFC 9460 2.1, RFC 3597 5
+/// unknown types is read as well: `\# 3 000100`. RFC 9460 2.1, RFC 3597 5
 impl FromStr for ServiceBinding {
     type Err = Error;
 
