@@ -48,7 +48,7 @@ impl Library for Quic {
         let client = configuration::client(row, files)?;
         let server = configuration::server(row, files)?;
         let protocols = [&[u8::try_from(ALPN.len())?], ALPN.as_bytes()].concat();
-        // SAFETY: nobody else uses the contexts yet. The methods live as long as the process, and
+        // SAFETY: no other code uses the contexts yet. The methods live as long as the process, and
         // the list has the given length.
         let set = unsafe {
             ffi::SSL_CTX_set_alpn_select_cb(server.as_ptr(), Some(select), ptr::null_mut());

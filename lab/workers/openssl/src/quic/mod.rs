@@ -52,7 +52,7 @@ impl Library for Quic {
         let server = configuration::server(row, files)?;
         let protocols = [&[u8::try_from(ALPN.len())?], ALPN.as_bytes()].concat();
         let length = u32::try_from(protocols.len())?;
-        // SAFETY: nobody else uses the contexts yet, and the list has the given length.
+        // SAFETY: no other code uses the contexts yet, and the list has the given length.
         let failed = unsafe {
             ffi::SSL_CTX_set_alpn_select_cb__fixed_rust(
                 server.as_ptr(),
