@@ -29,6 +29,7 @@ pub(crate) struct Quic {
     host: &'static str,
     name: CString,
     suite: Suite,
+    resumes: bool,
 }
 
 impl Library for Quic {
@@ -43,10 +44,6 @@ impl Library for Quic {
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, PrepareError> {
         lab_quic::can(row)?;
-        // A client that is given a session here makes a full handshake.
-        if row.resumption.is_some() {
-            return Err(PrepareError::unsupported("the worker does not resume sessions over QUIC"));
-        }
         client_session::keep(None);
         let client = configuration::client(row, files)?;
         let server = configuration::server(row, files)?;
@@ -64,14 +61,18 @@ impl Library for Quic {
         if failed != 0 {
             return Err(ErrorStack::get().into());
         }
-        let (host, suite) = (files.server_name(), row.suite);
-        Ok(Self { client, server, host, name: CString::new(host)?, suite })
+        let (host, suite, resumes) = (files.server_name(), row.suite, row.resumption.is_some());
+        Ok(Self { client, server, host, name: CString::new(host)?, suite, resumes })
     }
 
     fn client(&self) -> Result<Self::Client> {
         client_session::reset_received();
         let mut ssl = create(&self.client)?;
         ask_for(&mut ssl, self.host, &self.name, true)?;
+        if let Some(session) = client_session::take().filter(|_| self.resumes) {
+            // SAFETY: the session is from a connection of the same context.
+            unsafe { ssl.set_session(&session)? };
+        }
         Ok(HandshakeOnly::new(Handshake::new(ssl, self.suite)?))
     }
 
@@ -218,6 +219,14 @@ struct Dispatch {
 
 // SAFETY: the pointers are those of functions.
 unsafe impl Sync for Functions {}
+
+impl<const CLIENT: bool> Drop for Handshake<CLIENT> {
+    fn drop(&mut self) {
+        // QUIC has no close_notify. Without this, OpenSSL makes the session unusable.
+        // SAFETY: the connection is valid.
+        unsafe { ffi::SSL_set_shutdown(self.ssl.as_ptr(), ffi::SSL_SENT_SHUTDOWN) };
+    }
+}
 
 static FUNCTIONS: Functions = {
     // The numbers are those of <openssl/core_dispatch.h>.
