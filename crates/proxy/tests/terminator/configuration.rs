@@ -446,6 +446,7 @@ fn manual_documents_every_key() {
     for text in [
         format!("? = 1\n{GOOD}"),
         format!("[admin]\n? = 1\n{GOOD}"),
+        format!("[ech]\n? = 1\n{GOOD}"),
         format!("[log]\n? = 1\n{GOOD}"),
         format!("[limits]\n? = 1\n{GOOD}"),
         format!("[timeouts]\n? = 1\n{GOOD}"),
