@@ -532,6 +532,14 @@ pub(crate) fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
         client_option("require_secure_renegotiation", false, same, |b| {
             b.require_secure_renegotiation(false)
         }),
+    ]);
+    entries.extend(client_session_entries());
+    entries
+}
+
+/// Options of the storage and the use of sessions.
+fn client_session_entries() -> Vec<Entry<ClientConfigBuilder>> {
+    vec![
         client_option("session_store", true, same, |b| {
             b.session_store(Arc::new(ClientMemoryStore::default()))
         }),
@@ -548,8 +556,7 @@ pub(crate) fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
             |b| b.session_context(b"one"),
             |b| b.session_context(b"two"),
         ),
-    ]);
-    entries
+    ]
 }
 
 /// The versions of an entry: both for the option `versions`.
