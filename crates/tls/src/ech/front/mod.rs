@@ -70,6 +70,8 @@ enum Stage {
 
 struct Forwarded {
     opening: Opening,
+    /// The server_name extension of the inner ClientHello.
+    server_name: Option<Vec<u8>>,
     detector: RetryDetector,
     is_retried: bool,
     from_client: ClientRecords,
@@ -166,6 +168,7 @@ impl Front {
         let [server_name, outer_server_name] = [&inner, &hello].map(server_name);
         self.stage = Stage::Forwarded(Box::new(Forwarded {
             opening,
+            server_name: name_extension(&inner)?,
             detector: RetryDetector::default(),
             is_retried: false,
             from_client: ClientRecords::default(),
@@ -175,8 +178,8 @@ impl Front {
     }
 
     /// Examines bytes that were received from the client after the first ClientHello, and appends
-    /// to `out` the bytes to forward to the backend server. A second ClientHello is decrypted.
-    /// RFC 9849 7.1.1
+    /// to `out` the bytes to forward to the backend server. A second ClientHello is decrypted. It
+    /// must have the same server name as the first. RFC 9849 7.1.1, RFC 9846 4.2.2
     ///
     /// # Errors
     /// The client breaks a rule. The connections are to be closed, after sending the
@@ -198,6 +201,11 @@ impl Front {
                 Part::Message(second) => {
                     second.require(HandshakeType::CLIENT_HELLO)?;
                     let inner = forwarded.opening.second(find(&second)?, &second)?;
+                    // The caller has selected the backend server by the first name, and backend
+                    // servers exist that use the second one. RFC 9846 4.2.2
+                    if name_extension(&inner)? != forwarded.server_name {
+                        return Err(PeerError::SecondHelloChanged.into());
+                    }
                     write_records(inner.bytes(), [3, 3], out);
                     out.extend_from_slice(rest);
                     self.stage = Stage::Transparent;
@@ -272,6 +280,14 @@ fn server_name(hello: &Message) -> Option<String> {
     let hello = ClientHello::parse(hello.body()).ok()?;
     let name = hello.extensions.server_name?.host_name()?;
     (!name.is_ip_address()).then(|| name.as_str().to_owned())
+}
+
+/// Returns the body of the server_name extension.
+fn name_extension(hello: &Message) -> Result<Option<Vec<u8>>, Error> {
+    let hello = ClientHello::parse(hello.body())?;
+    let mut received = hello.extensions.received.iter();
+    let found = received.find(|(kind, _)| *kind == ExtensionType::SERVER_NAME);
+    Ok(found.map(|(_, body)| body.to_vec()))
 }
 
 /// Writes a message in records.

@@ -209,8 +209,13 @@ fn front_error(retried: bool, change: impl Fn(&mut Parts)) -> Option<Error> {
 
 /// Replaces bytes by others of the same length.
 fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
-    let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
+    let at = place(bytes, from);
     bytes[at..at + from.len()].copy_from_slice(to);
+}
+
+/// The place of a part.
+fn place(bytes: &[u8], part: &[u8]) -> usize {
+    bytes.windows(part.len()).position(|window| window == part).unwrap()
 }
 
 /// The supported_versions of an inner ClientHello, and its mark.
@@ -293,6 +298,25 @@ fn the_second_hello_must_continue_the_encryption() {
     let corrupt = error_of_both(true, |parts| parts.corrupt = true);
     assert_eq!(corrupt, Some(PeerError::UndecryptableHello.into()));
     assert_eq!(corrupt.and_then(Error::alert), Some(AlertDescription::DECRYPT_ERROR));
+}
+
+/// A front selects the backend server by the name in the first ClientHello. Another name in the
+/// second one must not reach the backend server. RFC 9846 4.2.2
+#[test]
+fn the_second_hello_must_have_the_name_of_the_first() {
+    let other = error_of_both(true, |parts| {
+        replace(&mut parts.encoded, SECRET.as_bytes(), b"public.example");
+    });
+    // The extension becomes an unknown one.
+    let none = error_of_both(true, |parts| {
+        let at = place(&parts.encoded, SECRET.as_bytes()) - 9;
+        assert_eq!(parts.encoded[at..at + 2], [0, 0]);
+        parts.encoded[at] = 0x77;
+    });
+    let changed = [other, none];
+    assert_eq!(changed, [Some(PeerError::SecondHelloChanged.into()); 2]);
+    let alert = changed[0].and_then(Error::alert);
+    assert_eq!(alert, Some(AlertDescription::ILLEGAL_PARAMETER));
 }
 
 /// RFC 9849 7.1
