@@ -131,7 +131,7 @@ impl AcceptedConnection {
     }
 }
 
-/// Relays until all further bytes can be relayed unchanged, or until one side has ended.
+/// Relays until all further bytes can be relayed unchanged, or until the client has ended.
 async fn exchange(
     front: &mut Front,
     client: &mut TcpStream,
@@ -157,8 +157,9 @@ async fn exchange(
             }
             read = backend.read(&mut from_backend) => {
                 let count = read.map_err(Failure::Backend)?;
+                // A second ClientHello would be relayed encrypted.
                 if count == 0 {
-                    break;
+                    return Err(Failure::Backend(io::ErrorKind::UnexpectedEof.into()));
                 }
                 let received = from_backend.get(..count).unwrap_or_default();
                 front.receive_from_backend(received);

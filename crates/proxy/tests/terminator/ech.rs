@@ -22,11 +22,11 @@ use crate::support::{
     recording_backend, start, unused_address, wait_until,
 };
 
-const PUBLIC: &str = "cover.example";
-const SECRET: &str = "secret.example";
+pub(crate) const PUBLIC: &str = "cover.example";
+pub(crate) const SECRET: &str = "secret.example";
 
 /// Certificates for the public name and the other names, and an empty folder for keys.
-fn folder(names: &[&str]) -> Folder {
+pub(crate) fn folder(names: &[&str]) -> Folder {
     let folder = Folder::new(&[names, &[PUBLIC]].concat());
     fs::create_dir(folder.path("ech")).unwrap();
     folder
@@ -40,7 +40,7 @@ fn write_pem(path: &PathBuf, pem: &str) {
 }
 
 /// Writes a key file, and returns the configuration of the key.
-fn add_key(folder: &Folder, name: &str, public_name: &str) -> ConfigList {
+pub(crate) fn add_key(folder: &Folder, name: &str, public_name: &str) -> ConfigList {
     let key = Key::generate(public_name, 32).unwrap();
     write_pem(&folder.path(&format!("ech/{name}.ech")), &key.to_pem().unwrap());
     key.config()
@@ -344,7 +344,7 @@ async fn split_backend(
 }
 
 /// A front: terminates TLS for the public name, and forwards the secret one.
-fn front(folder: &Folder, to: impl std::fmt::Display, more: &str) -> Proxy {
+pub(crate) fn front(folder: &Folder, to: impl std::fmt::Display, more: &str) -> Proxy {
     let text = settings(folder, "");
     let text = text.replace("[[listener]]", "[[listener]]\nto = \"127.0.0.1:1\"");
     start(&format!(
