@@ -5,6 +5,7 @@
 //! fails as a whole. State that outlives a reload (ticket keys, the replay guard, certificates of
 //! an unchanged source) is taken over from the previous configuration.
 
+mod own_address;
 pub(crate) mod replay_guard;
 mod resumption;
 pub(crate) mod server_names;
@@ -101,8 +102,10 @@ impl ActiveConfig {
             resumption,
             previous_guard_admits_for,
         };
-        for listener in &config.listeners {
-            let listener = active.listener(listener, previous)?;
+        let addresses: Vec<_> = config.listeners.iter().map(|each| each.address).collect();
+        for settings in &config.listeners {
+            let listener = active.listener(settings, previous)?;
+            own_address::refuse_loops(settings, &listener, &addresses)?;
             active.listeners.push(listener);
         }
         if let (Some(ech), Some(settings)) = (&active.ech, &config.ech) {

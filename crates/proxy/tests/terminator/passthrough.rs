@@ -1,7 +1,7 @@
 //! Routes that relay connections by server name without terminating TLS.
 
 use std::io;
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -14,8 +14,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::support::{
-    Folder, VERSIONS, backend, client, client_hello, connect, connect_with, echo, echoed, metric,
-    parse, recording_backend, start, tls_backend, unused_address, wait_until,
+    Folder, VERSIONS, backend, client, client_hello, config, connect, connect_with, echo, echoed,
+    metric, parse, recording_backend, start, tls_backend, unused_address, wait_until,
 };
 
 const LISTENER: &str = "workers = 1\n[[listener]]\naddress = \"127.0.0.1:0\"\n";
@@ -422,4 +422,64 @@ fn settings_of_tls_are_refused_on_passthrough_routes() {
     }
     assert!(error(&format!("{LISTENER}passthrough = true\n")).contains("to: is missing"));
     assert!(error(&format!("{LISTENER}passthrough = 1\n")).contains("must be true or false"));
+}
+
+/// A listener with a known port, whose default route relays to this backend.
+fn relay_at(address: SocketAddr, to: impl std::fmt::Display, more: &str) -> String {
+    let text = LISTENER.replace("127.0.0.1:0", &address.to_string());
+    format!("{text}passthrough = true\nto = \"{to}\"\n{more}")
+}
+
+/// Two proxies cannot know that they relay connections to each other. The limits end the chain, and
+/// the end of the client ends each connection of it.
+#[tokio::test]
+async fn limits_end_a_loop_of_two_proxies() {
+    for (limits, reason, most) in [
+        ("[limits]\nconnections = 60", "connection_limit", 60),
+        ("[limits]\nper_client = 20", "address_limit", 20),
+    ] {
+        let address = unused_address().await;
+        let first = relay_to(address, limits);
+        let second = start(&relay_at(address, first.addresses()[0], limits));
+        let mut stream = connect_raw(&first).await;
+        stream.write_all(&client_hello("a.example")).await.unwrap();
+        let ended = timeout(Duration::from_secs(5), stream.read(&mut [0])).await.unwrap();
+        assert!(!matches!(ended, Ok(1..)), "{ended:?}");
+        drop(stream);
+        let open = || first.connections() + second.connections();
+        wait_until("connections are closed", || open() == 0).await;
+        let refused = format!("tercel_connections_refused_total{{reason=\"{reason}\"}}");
+        assert_eq!(metric(&first, &refused) + metric(&second, &refused), 1);
+        let relayed = metric(&first, "tercel_passthrough_connections_total");
+        assert!((most - 1..=most).contains(&relayed), "{relayed}");
+    }
+}
+
+/// A client's connection would be relayed to the same listener until no more are possible.
+#[tokio::test]
+async fn a_listener_must_not_relay_to_itself() {
+    let address = unused_address().await;
+    let (port, other) = (address.port(), unused_address().await);
+    let any = SocketAddr::from(([0, 0, 0, 0], port));
+    for (own, to) in [
+        (address, format!("\"{address}\"")),
+        (address, format!("[\"{other}\", \"localhost:{port}\"]")),
+        (any, format!("\"{address}\"")),
+        (any, format!("\"0.0.0.0:{port}\"")),
+    ] {
+        let text = relay_at(own, "TO", "").replace("\"TO\"", &to);
+        let error = tercel_proxy::check(&config(&text)).unwrap_err().to_string();
+        let expected = "is this listener, which would relay to itself in a loop";
+        assert!(error.starts_with("test.toml: listener[0].to: "), "{error}");
+        assert!(error.contains(expected), "{error}");
+    }
+    // A terminated connection is not relayed as TLS, and another listener is not this one.
+    let folder = Folder::new(&["a.example"]);
+    let certificates = folder.path("certs").display().to_string();
+    let terminated = relay_at(address, address, "")
+        .replace("passthrough = true", &format!("certificates = \"{certificates}\""));
+    assert_eq!(tercel_proxy::check(&config(&terminated)), Ok(()));
+    let exact = terminated.replace(LISTENER.lines().next().unwrap(), "");
+    let both = format!("{}{exact}", relay_at(any, address, ""));
+    assert_eq!(tercel_proxy::check(&config(&both)), Ok(()));
 }
