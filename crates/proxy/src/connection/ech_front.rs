@@ -2,11 +2,11 @@
 //! RFC 9849 3.1, 7.1
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tercel::Error;
 use tercel::ech::{Front, FrontStep, InnerHello};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::client_hello::{PassthroughHello, alert_record, failure};
@@ -43,6 +43,9 @@ enum Failure {
 
 /// The number of bytes that are read at once. A ClientHello fits.
 const READ_SIZE: usize = 4096;
+
+/// How long to wait for a client to accept an alert.
+const ALERT_TIME: Duration = Duration::from_secs(2);
 
 impl AcceptedConnection {
     /// Decrypts the ClientHello. If the inner one breaks a rule, the client gets an alert.
@@ -124,11 +127,16 @@ impl AcceptedConnection {
     /// Sends an alert and counts the failure.
     async fn refuse(&self, error: Error, transport: &mut TcpStream) {
         if let Some(alert) = error.alert() {
-            // The error is reported whether or not the alert could be sent.
-            let _ = transport.write_all(&alert_record(alert)).await;
+            send_alert(&alert_record(alert), transport).await;
         }
         self.fail_handshake(&failure(error));
     }
+}
+
+/// Sends an alert. A client may not read what the backend has sent before.
+async fn send_alert(record: &[u8], transport: &mut (impl AsyncWrite + Unpin)) {
+    // The error is reported whether or not the alert could be sent.
+    let _ = tokio::time::timeout(ALERT_TIME, transport.write_all(record)).await;
 }
 
 /// Relays until all further bytes can be relayed unchanged, or until the client has ended.
@@ -169,4 +177,19 @@ async fn exchange(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_its_alert_is_closed() {
+        let (mut client, mut transport) = tokio::io::duplex(3);
+        send_alert(&[7; 7], &mut transport).await;
+        drop(transport);
+        let mut received = Vec::new();
+        client.read_to_end(&mut received).await.unwrap();
+        assert_eq!(received, [7; 3]);
+    }
 }
