@@ -4,6 +4,7 @@
 use core::ffi::c_long;
 use core::time::Duration;
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tercel::pki_types::UnixTime;
@@ -12,7 +13,10 @@ use tercel::session::{
 };
 use zeroize::Zeroizing;
 
+use crate::connection::resumption::{self, Added};
+use crate::connection::{Ssl, tap};
 use crate::objects::digest::{fill_random, sha256};
+use crate::session::Session;
 
 /// The length of the ticket keys as programs know them: a name of 16 bytes, and two secrets of 32.
 const KEYS: usize = 80;
@@ -53,7 +57,8 @@ impl ContextTickets {
 
     /// Removes all sessions from the cache.
     pub(crate) fn clear_store(&self) {
-        if let Some(store) = &*locked(&self.store) {
+        let store = locked(&self.store).clone();
+        if let Some(store) = store {
             store.clear();
         }
     }
@@ -63,6 +68,15 @@ impl ContextTickets {
         let store = locked(&self.store).clone();
         if let Some(store) = store {
             store.remove(id);
+        }
+    }
+
+    /// Keeps a session that is in the cache with its object.
+    pub(crate) fn keep(&self, session: &Arc<Session>) {
+        let store = locked(&self.store).clone();
+        if let Some(store) = store {
+            let id = session.fields().id.clone();
+            store.keep(&id, session);
         }
     }
 
@@ -154,20 +168,63 @@ pub(crate) fn set_found(result: i64) {
     RESULTS.set(Results { own: result, found: Some(result) });
 }
 
-/// A session with the result of the verification before it.
+/// A session after what the program knows of it: the result of the verification, the version, and
+/// what the program has added.
+///
+/// ```text
+/// result 8 | version 2 | limited 1 | time 8 | timeout 8 | length 4 | data | session
+/// ```
 pub(crate) fn with_result(session: &[u8]) -> Zeroizing<Vec<u8>> {
-    let mut content = Zeroizing::new(Vec::with_capacity(session.len().saturating_add(8)));
+    let added = resumption::added();
+    let version = tap::with_current(Ssl::negotiated_version).flatten();
+    let (time, timeout) = added.limit.unwrap_or_default();
+    let length = session.len().saturating_add(added.data.len()).saturating_add(31);
+    let mut content = Zeroizing::new(Vec::with_capacity(length));
     content.extend_from_slice(&RESULTS.get().own.to_be_bytes());
+    content.extend_from_slice(&version.map_or(0, |version| version.0).to_be_bytes());
+    content.push(added.limit.is_some().into());
+    content.extend_from_slice(&time.to_be_bytes());
+    content.extend_from_slice(&timeout.to_be_bytes());
+    let data = u32::try_from(added.data.len()).unwrap_or(u32::MAX);
+    content.extend_from_slice(&data.to_be_bytes());
+    content.extend_from_slice(&added.data);
     content.extend_from_slice(session);
     content
 }
 
-/// Takes the result of the verification from the beginning of a session.
-pub(crate) fn without_result(content: Vec<u8>) -> Option<Vec<u8>> {
+/// A session that was found, and its version.
+struct Found {
+    session: Vec<u8>,
+    version: u16,
+}
+
+/// Takes what the program knows from the beginning of a session. `None` if the session may not be
+/// resumed any more.
+fn without_result(content: Vec<u8>) -> Option<Found> {
     let content = Zeroizing::new(content);
-    let (result, session) = content.split_first_chunk()?;
+    let (result, rest) = content.split_first_chunk()?;
+    let (version, rest) = rest.split_first_chunk()?;
+    let (is_limited, rest) = rest.split_first()?;
+    let (time, rest) = rest.split_first_chunk()?;
+    let (timeout, rest) = rest.split_first_chunk()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+    let (data, session) = rest.split_at_checked(length)?;
+    let limit = (i64::from_be_bytes(*time), i64::from_be_bytes(*timeout));
+    let limit = (*is_limited != 0).then_some(limit);
+    if !resumption::may_use(Added { limit, data: data.to_vec() }) {
+        return None;
+    }
     set_found(i64::from_be_bytes(*result));
-    Some(session.to_vec())
+    Some(Found { session: session.to_vec(), version: u16::from_be_bytes(*version) })
+}
+
+/// Takes the session from the content of a ticket, if the program lets it be used. `None` as the
+/// content: the ticket could not be opened.
+pub(crate) fn from_ticket(ticket: &[u8], content: Option<Vec<u8>>) -> Option<Vec<u8>> {
+    let found = content.and_then(without_result);
+    let is_used = resumption::may_use_ticket(ticket, found.as_ref().map(|found| found.version));
+    found.filter(|_| is_used).map(|found| found.session)
 }
 
 /// Tickets that contain the result of the verification.
@@ -175,11 +232,14 @@ struct SealedWithResult(SharedTickets);
 
 impl TicketSealer for SealedWithResult {
     fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        if !resumption::may_issue(true) {
+            return None;
+        }
         self.0.seal(&with_result(session), now)
     }
 
     fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        without_result(self.0.open(ticket, now)?)
+        from_ticket(ticket, self.0.open(ticket, now))
     }
 
     fn lifetime(&self) -> Duration {
@@ -188,21 +248,59 @@ impl TicketSealer for SealedWithResult {
 }
 
 /// The store of a context, whose sessions contain the result of the verification.
-struct ContextStore(Mutex<Arc<ServerMemoryStore>>);
+struct ContextStore {
+    sessions: Mutex<Arc<ServerMemoryStore>>,
+    /// The sessions to which the program has added something, by their names.
+    kept: Mutex<HashMap<Vec<u8>, Arc<Session>>>,
+}
 
 impl Default for ContextStore {
     fn default() -> Self {
-        Self(Mutex::new(Arc::new(ServerMemoryStore::new(CACHED_SESSIONS))))
+        let sessions = Arc::new(ServerMemoryStore::new(CACHED_SESSIONS));
+        Self { sessions: Mutex::new(sessions), kept: Mutex::default() }
     }
 }
 
 impl ContextStore {
     fn current(&self) -> Arc<ServerMemoryStore> {
-        Arc::clone(&locked(&self.0))
+        Arc::clone(&locked(&self.sessions))
     }
 
     fn clear(&self) {
-        *locked(&self.0) = Arc::new(ServerMemoryStore::new(CACHED_SESSIONS));
+        *locked(&self.sessions) = Arc::new(ServerMemoryStore::new(CACHED_SESSIONS));
+        // Freeing sessions can call functions of the program, so nothing is locked, here and below.
+        let old = core::mem::take(&mut *locked(&self.kept));
+        drop(old);
+    }
+
+    /// Keeps a session of the store with its object. If there are too many, the session is removed.
+    fn keep(&self, id: &[u8], session: &Arc<Session>) {
+        let (store, now) = (self.current(), UnixTime::now());
+        if store.get(id, now).map(Zeroizing::new).is_none() {
+            return;
+        }
+        let mut ended = Vec::new();
+        let mut kept = locked(&self.kept);
+        if kept.len() >= CACHED_SESSIONS {
+            let is_ended = |id: &Vec<u8>| store.get(id, now).map(Zeroizing::new).is_none();
+            let names: Vec<_> = kept.keys().filter(|id| is_ended(id)).cloned().collect();
+            ended.extend(names.iter().filter_map(|id| kept.remove(id)));
+        }
+        if kept.len() < CACHED_SESSIONS {
+            let old = kept.insert(id.to_vec(), Arc::clone(session));
+            ended.extend(old);
+        } else {
+            store.remove(id);
+        }
+        drop(kept);
+        drop(ended);
+    }
+
+    /// Takes the session from the content of an entry, if it may be resumed.
+    fn usable(content: Option<Vec<u8>>, kept: Option<Arc<Session>>) -> Option<Vec<u8>> {
+        let found = without_result(content?)?;
+        let is_usable = kept.is_none_or(|session| resumption::may_use_whole(&session));
+        is_usable.then_some(found.session)
     }
 }
 
@@ -210,18 +308,25 @@ impl ServerSessionStore for ContextStore {
     fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
         let session = Zeroizing::new(session);
         self.current().put(id, with_result(&session).to_vec(), expires);
+        if let Some(begun) = tap::with_current(Ssl::touched_session).flatten() {
+            self.keep(id, &begun);
+        }
     }
 
     fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        without_result(self.current().take(id, now)?)
+        let kept = locked(&self.kept).remove(id);
+        Self::usable(self.current().take(id, now), kept)
     }
 
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        without_result(self.current().get(id, now)?)
+        let kept = locked(&self.kept).get(id).cloned();
+        Self::usable(self.current().get(id, now), kept)
     }
 
     fn remove(&self, id: &[u8]) {
         self.current().remove(id);
+        let old = locked(&self.kept).remove(id);
+        drop(old);
     }
 }
 

@@ -193,13 +193,7 @@ impl Ssl {
                 settings.max_early_data.into(),
                 settings.status_type.into(),
             ],
-            flags: [
-                log,
-                second,
-                settings.post_handshake_auth,
-                may_authenticate(settings),
-                of_context.adds_ticket_data,
-            ],
+            flags: [log, second, settings.post_handshake_auth, may_authenticate(settings)],
             credentials: Vec::new(),
             authorities: Arc::clone(&settings.client_authorities),
         }
@@ -254,9 +248,6 @@ impl Ssl {
     ) -> Option<ServerConfigBuilder> {
         let context = &self.session_context;
         let callbacks = context.settings().callbacks;
-        if callbacks.adds_ticket_data {
-            return Some(builder.without_tickets().without_session_ids());
-        }
         let stores = context.cache_mode.load(Relaxed) & crate::context::SESS_CACHE_SERVER != 0;
         let cache = || Arc::new(Cache(context.tickets.store()));
         // A session that allows early data is resumed once, which only the cache ensures.

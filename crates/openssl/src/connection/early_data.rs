@@ -212,7 +212,7 @@ impl Ssl {
     pub(crate) fn answer_admission(&self, question: &AdmitEarlyDataQuestion) -> Answer {
         let callback = self.settings().callbacks.allow_early_data;
         let allowed = match callback.function {
-            _ if !self.early.reads.get() => false,
+            _ if !self.early.reads.get() || !self.found_allows_early_data() => false,
             Some(function) => {
                 // SAFETY: the program set this function for these arguments. No cell is borrowed.
                 self.outside(|| unsafe { function(self.address(), callback.argument) }) > 0

@@ -1,24 +1,22 @@
 //! `SSL_do_handshake` and `SSL_shutdown`.
 
 use core::ffi::c_int;
-use std::sync::Arc;
 
 use tercel::error::Error;
 use tercel::pki_types::ServerName;
-use tercel::wire::ProtocolVersion;
-use tercel::{Connection, ConnectionInfo, Handshake, Next};
+use tercel::wire::AlertDescription;
+use tercel::{Handshake, Next};
 
 use super::Ssl;
+use super::alerts::INTERNAL_ERROR;
 use super::early_data::{self, Call};
 use super::pump::Moved;
 use super::state::{Side, Stage, Want};
 use super::steps::Unanswered;
 use super::writing::Transfer;
 use crate::errors::{self, reasons};
-use crate::objects::certificate::Certificate;
-use crate::session::{Session, parse_chain};
 use crate::settings::options::{RECEIVED_SHUTDOWN, SENT_SHUTDOWN};
-use crate::sys::x509::{V_ERR_UNSPECIFIED, V_OK};
+use crate::sys::x509::V_ERR_UNSPECIFIED;
 
 /// The name of a server whose name is unknown. Addresses are never sent.
 const UNNAMED: &str = "0.0.0.0";
@@ -65,6 +63,7 @@ impl Ssl {
         let counters = &self.session_context.counters;
         self.found_result.set(None);
         self.received_session.set(false);
+        self.resumption.clear();
         let mut handshake = match side {
             Side::Client => {
                 if let Some(session) = &*self.session.borrow() {
@@ -191,6 +190,10 @@ impl Ssl {
             }
             self.deliver(tapped);
         }
+        if self.resumption.take_failure() {
+            self.callback_failed(step);
+            return Err(());
+        }
         match step {
             Some(Ok(Next::Connected(connection))) => {
                 // A client's result is that of the session that it offered.
@@ -219,6 +222,26 @@ impl Ssl {
         }
     }
 
+    /// Ends a handshake in which a function of the program failed inside of the step.
+    fn callback_failed(&self, step: Option<Result<Next, Error>>) {
+        errors::push(reasons::CALLBACK_FAILED);
+        let Some(Ok(Next::Connected(mut connection))) = step else {
+            // The client has seen no key.
+            self.unsent.take();
+            return self.abort(INTERNAL_ERROR);
+        };
+        let mut unsent = self.unsent.take();
+        let alert = AlertDescription(INTERNAL_ERROR);
+        // Without memory for the alert, the connection ends without one.
+        let _ = connection.sender.abort(alert, unsent.buffer());
+        self.unsent.replace(unsent);
+        self.stage.replace(Stage::Failed);
+        self.report_alert(false, super::alerts::FATAL, INTERNAL_ERROR);
+        self.remove_session();
+        self.send(true);
+        self.want.set(Want::Nothing);
+    }
+
     fn failed(&self, error: Error) {
         self.stage.replace(Stage::Failed);
         self.report_received(error);
@@ -226,85 +249,6 @@ impl Ssl {
         // The alert is sent if the transport accepts it.
         self.send(true);
         self.fail(error);
-    }
-
-    fn connected(&self, connection: Box<Connection>) {
-        let info = &connection.info;
-        let context = &self.session_context;
-        let counters = &context.counters;
-        if info.resumed {
-            counters.hits.count();
-        }
-        match self.side.get() {
-            Some(Side::Server) => counters.accept_good.count(),
-            _ => counters.connect_good.count(),
-        }
-        self.take_peer(info);
-        if self.status_response.borrow().is_none() {
-            self.status_response.replace(info.ocsp_response.clone());
-        }
-        // A pointer that the program has received with early data remains valid.
-        let protocol = info.alpn.clone().unwrap_or_default();
-        if *self.lent.protocol.borrow() != protocol {
-            self.lent.protocol.replace(protocol);
-        }
-        let settings = self.settings();
-        let mut fields = Session::of(info, settings.session_timeout);
-        fields.verify_result = self.verify_result.get();
-        fields.context.clone_from(&settings.session_context);
-        if self.side.get() == Some(Side::Server) && info.version == ProtocolVersion::TLS1_3 {
-            fields.max_early_data = settings.max_early_data;
-        }
-        let name = self.host_name.borrow().as_ref().map(|name| name.as_bytes_with_nul().to_vec());
-        fields.host_name = name;
-        let made_with = fields.clone();
-        // A client's TLS 1.2 session was received during the handshake, and is kept.
-        let received = self.session.borrow().clone().filter(|_| self.received_session.get());
-        match received.filter(|known| !info.resumed && known.fields().is_resumable()) {
-            Some(known) => {
-                let mut own = known.fields();
-                fields.core = own.core.clone();
-                fields.keep_parts_of(&mut own);
-                (fields.has_ticket, fields.lifetime_hint) = (own.has_ticket, own.lifetime_hint);
-                fields.max_early_data = own.max_early_data;
-                *own = fields;
-            }
-            None if info.resumed && self.side.get() == Some(Side::Client) => {}
-            None => {
-                fields.id = random_id();
-                // A server's session may have data of the program, which was set in a callback.
-                let begun = self.session.borrow().clone();
-                match begun.filter(|_| !info.resumed && self.received_session.get()) {
-                    Some(begun) => *begun.fields() = fields,
-                    None => _ = self.session.replace(Some(Session::new(fields))),
-                }
-            }
-        }
-        if self.early.writes.get() {
-            // A blocked write of early data is not continued by other data, which arrives also if
-            // the server refuses early data.
-            self.unsent.borrow_mut().forget_write();
-        }
-        self.stage.replace(Stage::Connected(connection));
-        self.report_done();
-        self.deliver_made(&made_with);
-    }
-
-    /// Takes the peer's certificates of the connection. Those of a session that was refused after
-    /// its verification are removed.
-    fn take_peer(&self, info: &ConnectionInfo) {
-        let verified = self.peer_chain.borrow().first().and_then(Certificate::to_der);
-        if verified.as_deref() == info.peer_chain().first().map(AsRef::as_ref) {
-            return;
-        }
-        self.peer_chain.replace(parse_chain(info.peer_chain()).unwrap_or_default());
-        self.verified_chain.take();
-        self.lent.peer_chain.take();
-        self.lent.verified_chain.take();
-        // A client without a certificate has the result that OpenSSL reports for it.
-        if self.side.get() == Some(Side::Server) && !info.resumed {
-            self.verify_result.set(V_OK);
-        }
     }
 
     /// Sends close_notify, then reads that of the peer. 1 when both are done, 0 after the first.
@@ -348,25 +292,4 @@ impl Ssl {
         let both = SENT_SHUTDOWN | RECEIVED_SHUTDOWN;
         c_int::from(self.shutdown.get() & both == both)
     }
-
-    /// The session of the connection, or the one that a client offers. On a server it exists from
-    /// the ClientHello on, and is complete after the handshake.
-    pub(crate) fn current_session(&self) -> Option<Arc<Session>> {
-        let begins = self.side.get() == Some(Side::Server)
-            && self.is_in_handshake()
-            && self.hello.borrow().is_some();
-        if begins && !self.received_session.replace(true) {
-            let old = self.session.replace(Some(Session::new(crate::session::Fields::default())));
-            drop(old);
-        }
-        self.session.borrow().clone()
-    }
-}
-
-/// A name for a session that has none: a server's, whose client holds the ticket.
-fn random_id() -> Vec<u8> {
-    let mut id = vec![0; 32];
-    // Without randomness the name stays zero, which only programs with a cache would notice.
-    let _ = crate::objects::digest::fill_random(&mut id);
-    id
 }

@@ -106,6 +106,11 @@ impl Ssl {
             if let Some(values) = &mut *self.values.borrow_mut() {
                 values.see(direction, content_type, content);
             }
+            let kind = content.first().map(|kind| T(*kind));
+            let is_certificate = matches!(kind, Some(T::CERTIFICATE | T::COMPRESSED_CERTIFICATE));
+            if is_certificate && direction == Direction::Sent {
+                self.resumption.is_full.set(true);
+            }
         }
         if self.sees_messages() {
             let version = self.version_of_messages();

@@ -6,6 +6,7 @@
 //! read inside of a read, and a second write inside of a write.
 
 pub(crate) mod alerts;
+pub(crate) mod completion;
 pub(crate) mod configuration;
 pub(crate) mod credentials;
 pub(crate) mod early_data;
@@ -15,6 +16,7 @@ pub(crate) mod messages;
 pub(crate) mod post_handshake;
 pub(crate) mod pump;
 pub(crate) mod reading;
+pub(crate) mod resumption;
 pub(crate) mod server_sessions;
 pub(crate) mod state;
 pub(crate) mod steps;
@@ -95,6 +97,7 @@ pub(crate) struct Ssl {
     pub(crate) values: RefCell<Option<Box<HandshakeValues>>>,
     /// The state after the last message, if the program sees messages.
     pub(crate) message_state: Cell<Option<messages::MessageState>>,
+    pub(crate) resumption: resumption::Resumption,
     /// The index of the identity that a server selected.
     pub(crate) selected: Cell<Option<usize>>,
     /// The certificate status that a server sends, or that a client received.
@@ -157,6 +160,7 @@ impl Ssl {
             early: early_data::Early::default(),
             values: RefCell::default(),
             message_state: Cell::default(),
+            resumption: resumption::Resumption::default(),
             selected: Cell::default(),
             status_response: RefCell::default(),
             requested_authorities: RefCell::default(),
@@ -256,6 +260,7 @@ impl Ssl {
         self.early.clear();
         self.values.take();
         self.message_state.take();
+        self.resumption.clear();
         self.status_response.take();
         self.requested_authorities.take();
     }

@@ -14,7 +14,7 @@ use tercel::session::{ServerSessionStore, TicketSealer};
 use zeroize::Zeroizing;
 
 use super::Ssl;
-use super::tap;
+use super::{resumption, tap};
 use crate::errors;
 use crate::objects::ticket_cipher::TicketCipher;
 use crate::session::{self, Session};
@@ -89,6 +89,9 @@ impl Cache {
                 let context = &ssl.session_context;
                 ssl.outside(|| context.remove_from_program(&session));
             }
+            if !resumption::may_use_whole(&session) {
+                return None;
+            }
             let fields = session.fields();
             tickets::set_found(fields.verify_result);
             Some(fields.core.clone())
@@ -100,6 +103,9 @@ impl Cache {
 impl ServerSessionStore for Cache {
     fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
         let session = Zeroizing::new(session);
+        if !resumption::may_issue(false) {
+            return;
+        }
         tap::add_server_session(id, &session);
         if !Self::has_mode(NO_INTERNAL_STORE) {
             self.0.put(id, session.to_vec(), expires);
@@ -170,6 +176,9 @@ impl ProgramTickets {
 
 impl TicketSealer for ProgramTickets {
     fn seal(&self, session: &[u8], _: UnixTime) -> Option<Vec<u8>> {
+        if !resumption::may_issue(true) {
+            return None;
+        }
         errors::without_errors(|| {
             let (mut name, mut iv) = ([0; 16], [0; 16]);
             let cipher = self.set_up(&mut name, &mut iv, true)?;
@@ -178,14 +187,15 @@ impl TicketSealer for ProgramTickets {
     }
 
     fn open(&self, ticket: &[u8], _: UnixTime) -> Option<Vec<u8>> {
-        errors::without_errors(|| {
+        let content = errors::without_errors(|| {
             let (mut name, rest) = ticket.split_first_chunk().map(|(name, rest)| (*name, rest))?;
             let mut iv = [0; 16];
             let length = rest.len().min(iv.len());
             iv.get_mut(..length)?.copy_from_slice(rest.get(..length)?);
             let cipher = self.set_up(&mut name, &mut iv, false)?;
-            tickets::without_result(cipher.open(ticket)?)
-        })
+            cipher.open(ticket)
+        });
+        tickets::from_ticket(ticket, content)
     }
 
     fn lifetime(&self) -> Duration {
@@ -207,8 +217,9 @@ mod tests {
     ) -> *mut core::ffi::c_void {
         // SAFETY: the caller passes a variable.
         unsafe { copy.write(0) };
-        let core = vec![1].into();
-        crate::entry::give(Session::new(session::Fields { core, ..Default::default() })).cast()
+        let (core, time) = (vec![1].into(), session::now());
+        let fields = session::Fields { core, time, timeout: 60, ..Default::default() };
+        crate::entry::give(Session::new(fields)).cast()
     }
 
     unsafe extern "C" fn keep(_: *mut core::ffi::c_void, _: *mut core::ffi::c_void) {}

@@ -197,6 +197,10 @@ impl Ssl {
     /// After a fatal alert of either side: the session is not resumed any more, and the program
     /// removes it from its cache. RFC 5246 7.2.2
     pub(crate) fn remove_session(&self) {
+        // A session that the client has not proved to have is not removed.
+        if self.has_found() {
+            return;
+        }
         let resumable = self.current_session().filter(|own| own.fields().is_resumable());
         if let Some(session) = resumable {
             self.remove_from_caches(&session);
@@ -244,18 +248,22 @@ impl Ssl {
     }
 
     /// Passes the sessions that a server made for its cache to the program, after the handshake.
-    pub(crate) fn deliver_made(&self, fields: &session::Fields) {
+    pub(crate) fn deliver_made(&self, fields: &session::Fields, resumed: bool) {
         let made = self.made.take();
-        for (id, core) in made {
+        for (index, (id, core)) in made.into_iter().enumerate() {
             // The first one is that of the connection, with the data of the program.
-            let own = self.session.borrow().clone().filter(|own| !own.fields().is_resumable());
+            let own = self.session.borrow().clone();
             let session = match own {
-                Some(own) => {
+                Some(own) if index == 0 && !resumed && !own.fields().is_resumable() => {
                     own.fields().complete(id, core);
                     own
                 }
-                None => Session::new(session::Fields { id, core, ..fields.clone() }),
+                own => {
+                    let fields = session::Fields { id, core, ..fields.clone() };
+                    Session::copied(fields, own.as_deref())
+                }
             };
+            session.set_context(&self.session_context);
             self.session.replace(Some(Arc::clone(&session)));
             self.offer_new_session(session);
         }

@@ -103,7 +103,9 @@ impl Context {
         let id = session.fields().id.clone();
         self.tickets.remove_stored(&id);
         self.remove_from_program(session);
-        session.fields().core = zeroize::Zeroizing::default();
+        let mut fields = session.fields();
+        fields.core = zeroize::Zeroizing::default();
+        fields.is_removed = true;
     }
 
     pub(crate) fn store(&self) -> Store {

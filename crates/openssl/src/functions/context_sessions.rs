@@ -6,6 +6,7 @@ use super::{FAIL, OK};
 use crate::context::Context;
 use crate::entry::{functions, give};
 use crate::session::Session;
+use crate::settings::callbacks::{self as cb, Callback};
 
 functions! {
     /// Sessions enter the cache in handshakes only.
@@ -26,13 +27,18 @@ functions! {
             context.tickets.clear_store();
         }
     }
-    /// Data in tickets is not supported. A program may rely on it to distinguish sessions, such as
-    /// those of clients that it did not accept, so its server resumes none.
     fn SSL_CTX_set_session_ticket_cb(context: &Context;
-        generate: *const c_void, decrypt: *const c_void, _argument: *mut c_void) -> c_int = FAIL => {
-        let adds = !generate.is_null() || !decrypt.is_null();
-        context.change(|settings| settings.callbacks.adds_ticket_data = adds);
+        generate: cb::GenerateTicket, decrypt: cb::DecryptTicket, argument: *mut c_void)
+        -> c_int = FAIL => {
+        context.change(|settings| {
+            settings.callbacks.generate_ticket = Callback { function: generate, argument };
+            settings.callbacks.decrypt_ticket = Callback { function: decrypt, argument };
+        });
         OK
+    }
+    fn SSL_CTX_set_not_resumable_session_callback(context: &Context; callback: cb::NotResumable)
+        -> () = () => {
+        context.change(|settings| settings.callbacks.not_resumable = callback);
     }
     fn SSL_CTX_sessions(_context: &Context;) -> *mut c_void = core::ptr::null_mut() => {
         core::ptr::null_mut()

@@ -23,7 +23,7 @@ functions! {
     }
     fn SSL_SESSION_dup(session: &Session;) -> *mut Session = ptr::null_mut() => {
         let fields = session.fields().clone();
-        give(Session::new(fields))
+        give(Session::copied(fields, Some(session)))
     }
     fn SSL_SESSION_get_id(session: &Session; length: *mut c_uint) -> *const c_uchar = ptr::null() => {
         let fields = session.fields();
@@ -57,20 +57,27 @@ functions! {
             return FAIL;
         }
         session.fields().context = id.to_vec();
+        session.touch();
         OK
     }
     fn SSL_SESSION_get_time(session: &Session;) -> c_long = 0 => {
         session.fields().time
     }
     fn SSL_SESSION_set_time(session: &Session; time: c_long) -> c_long = 0 => {
-        session.fields().time = time;
+        let mut fields = session.fields();
+        (fields.time, fields.is_limited) = (time, true);
+        drop(fields);
+        session.touch();
         time
     }
     fn SSL_SESSION_get_timeout(session: &Session;) -> c_long = 0 => {
         session.fields().timeout
     }
     fn SSL_SESSION_set_timeout(session: &Session; timeout: c_long) -> c_long = 0 => {
-        session.fields().timeout = timeout;
+        let mut fields = session.fields();
+        (fields.timeout, fields.is_limited) = (timeout, true);
+        drop(fields);
+        session.touch();
         1
     }
     fn SSL_SESSION_get_protocol_version(session: &Session;) -> c_int = 0 => {
@@ -122,6 +129,7 @@ functions! {
     }
     fn SSL_SESSION_set_max_early_data(session: &Session; bytes: u32) -> c_int = FAIL => {
         session.fields().max_early_data = bytes;
+        session.touch();
         OK
     }
     fn SSL_SESSION_has_ticket(session: &Session;) -> c_int = 0 => {
@@ -138,6 +146,25 @@ functions! {
             store(data, ptr::null());
             store(length, 0);
         }
+    }
+    fn SSL_SESSION_set1_ticket_appdata(session: &Session; data: *const c_void, length: usize)
+        -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let data = unsafe { bytes(data.cast(), length) }.to_vec();
+        session.fields().data = data;
+        session.touch();
+        OK
+    }
+    fn SSL_SESSION_get0_ticket_appdata(session: &Session; data: *mut *mut c_void, length: *mut usize)
+        -> c_int = FAIL => {
+        let fields = session.fields();
+        let start = if fields.data.is_empty() { ptr::null() } else { fields.data.as_ptr() };
+        // SAFETY: as in `SSL_SESSION_get_id`.
+        unsafe {
+            store(data, start.cast_mut().cast());
+            store(length, fields.data.len());
+        }
+        OK
     }
     fn SSL_SESSION_get_max_fragment_length(_session: &Session;) -> u8 = 0 => {
         0
@@ -156,9 +183,12 @@ functions! {
         0
     }
     fn SSL_SESSION_set_ex_data(session: &Session; index: c_int, value: *mut c_void) -> c_int = FAIL => {
+        session.touch();
         session.ex_data.set(index, value)
     }
     fn SSL_SESSION_get_ex_data(session: &Session; index: c_int) -> *mut c_void = ptr::null_mut() => {
+        // The program may change what it points to.
+        session.touch();
         session.ex_data.get(index)
     }
     fn SSL_copy_session_id(to: &Ssl; from: *const Ssl) -> c_int = FAIL => {

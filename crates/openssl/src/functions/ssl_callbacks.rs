@@ -20,6 +20,9 @@ functions! {
     fn SSL_set_cert_cb(ssl: &Ssl; function: cb::Certificate, argument: *mut c_void) -> () = () => {
         ssl.change(|settings| settings.callbacks.certificate = Callback { function, argument });
     }
+    fn SSL_set_not_resumable_session_callback(ssl: &Ssl; callback: cb::NotResumable) -> () = () => {
+        ssl.change(|settings| settings.callbacks.not_resumable = callback);
+    }
     fn SSL_callback_ctrl(ssl: &Ssl; command: c_int, function: AnyFunction) -> c_long = 0 => {
         const SET_MSG_CALLBACK: c_int = 15;
         match command {

@@ -8,7 +8,7 @@ use tercel::message_tap::Direction;
 use super::{FAIL, OK, bytes, room, store};
 use crate::ciphers::suite::Cipher;
 use crate::connection::Ssl;
-use crate::connection::state::Stage;
+use crate::connection::state::{Side, Stage};
 use crate::entry::functions;
 use crate::errors;
 use crate::session::Session;
@@ -111,6 +111,10 @@ functions! {
         let session = unsafe { crate::entry::object(session) };
         if let Some(session) = &session {
             ssl.verify_result.set(session.fields().verify_result);
+        }
+        // A server's session is its own.
+        if ssl.side.get() == Some(Side::Server) {
+            ssl.received_session.set(false);
         }
         let old = ssl.session.replace(session);
         drop(old);

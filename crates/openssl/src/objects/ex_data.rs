@@ -5,7 +5,8 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 
 use crate::sys::crypto::{
-    CRYPTO_free_ex_data, CRYPTO_get_ex_data, CRYPTO_new_ex_data, CRYPTO_set_ex_data, CryptoExData,
+    CRYPTO_dup_ex_data, CRYPTO_free_ex_data, CRYPTO_get_ex_data, CRYPTO_new_ex_data,
+    CRYPTO_set_ex_data, CryptoExData,
 };
 
 /// The data of an object. Its owner calls [`Self::attach`] after the object has its address, and
@@ -37,6 +38,13 @@ impl ExData {
     pub(crate) fn detach(&self, object: *mut c_void) {
         // SAFETY: the data exist. libcrypto empties them, so a second call has no effect.
         unsafe { CRYPTO_free_ex_data(self.class, object, self.data.get()) };
+    }
+
+    /// Copies the data of another object, after [`Self::attach`], by the program's functions for
+    /// copies.
+    pub(crate) fn copy_from(&self, other: &Self) {
+        // SAFETY: the data of both exist.
+        unsafe { CRYPTO_dup_ex_data(self.class, self.data.get(), other.data.get()) };
     }
 
     pub(crate) fn get(&self, index: c_int) -> *mut c_void {

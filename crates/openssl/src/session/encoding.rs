@@ -6,7 +6,8 @@
 //! ```text
 //! format 1 | version 2 | suite 2 | time 8 | timeout 8 | verify_result 8
 //! max_early_data 4 | hint 8 | flags 1
-//! id 4.. | context 4.. | host name 4.. | protocol 4.. | chain 4.. of certificate 4.. | core 4..
+//! id 4.. | context 4.. | host name 4.. | protocol 4.. | data 4..
+//! chain 4.. of certificate 4.. | core 4..
 //! ```
 //!
 //! The number after a field is its length in bytes, and with `..` the length of its length prefix.
@@ -15,7 +16,7 @@ use zeroize::Zeroizing;
 
 use super::Fields;
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 /// The length of the fields before the parts of variable length.
 const FIXED: usize = 42;
 const HAS_NAME: u8 = 1;
@@ -25,7 +26,7 @@ const HAS_TICKET: u8 = 2;
 /// of the secret.
 pub(crate) fn encode(fields: &Fields) -> Zeroizing<Vec<u8>> {
     let host_name = fields.host_name.as_deref().unwrap_or_default();
-    let parts = [&fields.id[..], &fields.context, host_name, &fields.protocol];
+    let parts = [&fields.id[..], &fields.context, host_name, &fields.protocol, &fields.data];
     let prefixed = |part: &[u8]| part.len().saturating_add(4);
     let chain = fields.peer_chain.iter().map(|each| prefixed(each)).sum::<usize>();
     let lengths = parts.iter().map(|part| prefixed(part)).sum::<usize>();
@@ -83,6 +84,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(Fields, usize)> {
     let host_name = reader.part()?.to_vec();
     fields.host_name = (flags & HAS_NAME != 0).then_some(host_name);
     fields.protocol = reader.part()?.to_vec();
+    fields.data = reader.part()?.to_vec();
     let mut chain = Reader(reader.part()?);
     while !chain.0.is_empty() {
         fields.peer_chain.push(chain.part()?.to_vec());
@@ -168,6 +170,8 @@ mod tests {
             lifetime_hint: 9,
             has_ticket: true,
             peer_chain: vec![vec![2; 1000], vec![3; 10]],
+            data: b"data".to_vec(),
+            ..Fields::default()
         }
     }
 

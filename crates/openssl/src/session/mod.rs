@@ -3,7 +3,9 @@
 pub(crate) mod encoding;
 
 use core::ffi::{c_long, c_void};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tercel::ConnectionInfo;
@@ -11,6 +13,7 @@ use tercel::pki_types::CertificateDer;
 use tercel::wire::CipherSuite;
 use zeroize::Zeroizing;
 
+use crate::context::Context;
 use crate::entry::Object;
 use crate::objects::certificate::Certificate;
 use crate::objects::ex_data::ExData;
@@ -22,7 +25,11 @@ pub(crate) struct Session {
     fields: Mutex<Fields>,
     pub(crate) ex_data: ExData,
     /// The peer's certificate, if the program asked for it.
-    peer: OnceLock<Option<Certificate>>,
+    peer: OnceLock<Certificate>,
+    /// Whether the program has added something to the session, or may have done so.
+    touched: AtomicBool,
+    /// The context in whose cache the session is.
+    context: OnceLock<Weak<Context>>,
 }
 
 impl Object for Session {}
@@ -49,14 +56,63 @@ pub(crate) struct Fields {
     pub(crate) has_ticket: bool,
     /// The peer's certificates (DER), the leaf first.
     pub(crate) peer_chain: Vec<Vec<u8>>,
+    /// The program's data in the ticket.
+    pub(crate) data: Vec<u8>,
+    /// Whether the program has set the time or the lifetime.
+    pub(crate) is_limited: bool,
+    /// Whether the program has removed the session, so that it is not resumed.
+    pub(crate) is_removed: bool,
 }
 
 impl Session {
     pub(crate) fn new(fields: Fields) -> Arc<Self> {
         let ex_data = ExData::new(EX_INDEX_SSL_SESSION);
-        let session = Arc::new(Self { fields: Mutex::new(fields), ex_data, peer: OnceLock::new() });
+        let session = Arc::new(Self {
+            fields: Mutex::new(fields),
+            ex_data,
+            peer: OnceLock::new(),
+            touched: AtomicBool::new(false),
+            context: OnceLock::new(),
+        });
         session.ex_data.attach(Arc::as_ptr(&session).cast_mut().cast());
         session
+    }
+
+    /// A session with the program's data of another one.
+    pub(crate) fn copied(fields: Fields, from: Option<&Self>) -> Arc<Self> {
+        let session = Self::new(fields);
+        if let Some(from) = from {
+            session.ex_data.copy_from(&from.ex_data);
+            session.touched.store(from.is_touched(), Relaxed);
+        }
+        session
+    }
+
+    /// Whether the program has added something to the session, or may have done so.
+    pub(crate) fn is_touched(&self) -> bool {
+        self.touched.load(Relaxed)
+    }
+
+    /// The program adds something to the session. If it is in the cache of a context, it remains
+    /// there with its object, so that a connection that resumes it has what was added.
+    pub(crate) fn touch(self: &Arc<Self>) {
+        if !self.touched.swap(true, Relaxed) {
+            self.keep();
+        }
+    }
+
+    /// Sets the context in whose cache the session is.
+    pub(crate) fn set_context(self: &Arc<Self>, context: &Arc<Context>) {
+        let _ = self.context.set(Arc::downgrade(context));
+        if self.is_touched() {
+            self.keep();
+        }
+    }
+
+    fn keep(self: &Arc<Self>) {
+        if let Some(context) = self.context.get().and_then(Weak::upgrade) {
+            context.tickets.keep(self);
+        }
     }
 
     /// The fields, which no function of the program uses meanwhile.
@@ -79,11 +135,14 @@ impl Session {
 
     /// The leaf of the peer's chain, which exists as long as the session. NULL if there is none.
     pub(crate) fn lent_peer(&self) -> *mut X509 {
-        let peer = self.peer.get_or_init(|| {
-            let leaf = self.fields().peer_chain.first().cloned()?;
-            Certificate::from_der(&leaf)
-        });
-        peer.as_ref().map_or(core::ptr::null_mut(), Certificate::as_ptr)
+        if self.peer.get().is_none() {
+            // A session of a server may get its chain later, in the handshake.
+            let leaf = self.fields().peer_chain.first().cloned();
+            let parsed = leaf.and_then(|leaf| Certificate::from_der(&leaf));
+            // Another thread may have set it meanwhile.
+            parsed.map(|certificate| self.peer.set(certificate));
+        }
+        self.peer.get().map_or(core::ptr::null_mut(), Certificate::as_ptr)
     }
 }
 
@@ -100,10 +159,32 @@ impl Fields {
         crate::ciphers::suite::find(CipherSuite(self.suite))
     }
 
+    /// Takes what the program has added to another session.
+    pub(crate) fn keep_added(&mut self, from: &Self) {
+        self.data.clone_from(&from.data);
+        self.is_removed = from.is_removed;
+        if from.is_limited {
+            (self.time, self.timeout, self.is_limited) = (from.time, from.timeout, true);
+        }
+    }
+
+    /// Becomes `new`, except for what the program has added. It may have pointers to that and to
+    /// other parts, which remain valid if the parts are equal.
+    pub(crate) fn renew(&mut self, mut new: Self) {
+        new.keep_added(self);
+        core::mem::swap(&mut new.data, &mut self.data);
+        new.keep_equal_parts_of(self);
+        *self = new;
+    }
+
     /// Takes the name of `old`, and other parts that are equal. The program may have pointers to
     /// them, which remain valid.
     pub(crate) fn keep_parts_of(&mut self, old: &mut Self) {
         self.id = core::mem::take(&mut old.id);
+        self.keep_equal_parts_of(old);
+    }
+
+    fn keep_equal_parts_of(&mut self, old: &mut Self) {
         let parts =
             [(&mut self.context, &mut old.context), (&mut self.protocol, &mut old.protocol)];
         for (part, old) in parts {

@@ -72,6 +72,19 @@ pub(crate) type TicketKey = Option<
     ) -> c_int,
 >;
 
+pub(crate) type GenerateTicket = Option<unsafe extern "C" fn(SslPointer, *mut c_void) -> c_int>;
+pub(crate) type DecryptTicket = Option<
+    unsafe extern "C" fn(
+        SslPointer,
+        *mut c_void,
+        *const c_uchar,
+        usize,
+        c_int,
+        *mut c_void,
+    ) -> c_int,
+>;
+pub(crate) type NotResumable = Option<unsafe extern "C" fn(SslPointer, c_int) -> c_int>;
+
 /// All functions that a program can set.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Callbacks {
@@ -95,6 +108,7 @@ pub(crate) struct Callbacks {
     pub(crate) ticket_key: TicketKey,
     /// With EVP_MAC_CTX.
     pub(crate) ticket_key_evp: TicketKey,
-    /// Whether the program adds data to tickets, which is not supported.
-    pub(crate) adds_ticket_data: bool,
+    pub(crate) generate_ticket: Callback<GenerateTicket>,
+    pub(crate) decrypt_ticket: Callback<DecryptTicket>,
+    pub(crate) not_resumable: NotResumable,
 }

@@ -31,7 +31,7 @@ pub(crate) struct Inputs {
     pub(crate) ticket_callback: (usize, bool),
     /// Other settings, as numbers.
     pub(crate) numbers: [i64; 6],
-    pub(crate) flags: [bool; 5],
+    pub(crate) flags: [bool; 4],
     /// The credentials of a server.
     pub(crate) credentials: Vec<Arc<Credential>>,
     pub(crate) authorities: Arc<Vec<Name>>,

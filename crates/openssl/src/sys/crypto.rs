@@ -28,6 +28,11 @@ unsafe extern "C" {
         index: c_int,
         value: *mut c_void,
     ) -> c_int;
+    pub(crate) fn CRYPTO_dup_ex_data(
+        class: c_int,
+        to: *mut CryptoExData,
+        from: *const CryptoExData,
+    ) -> c_int;
     pub(crate) fn CRYPTO_get_ex_new_index(
         class: c_int,
         long_argument: c_long,

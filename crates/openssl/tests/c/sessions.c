@@ -230,46 +230,7 @@ static void marked_session(int version) {
     ERR_clear_error();
 }
 
-static int add_data(SSL *ssl, void *argument) {
-    (void)ssl, (void)argument;
-    return 1;
-}
-
-static SSL_TICKET_RETURN use_data(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t length,
-                                  SSL_TICKET_STATUS status, void *argument) {
-    (void)ssl, (void)session, (void)name, (void)length, (void)status, (void)argument;
-    return SSL_TICKET_RETURN_USE;
-}
-
-/* A program that adds data to its tickets would not find it after a resumption: sessions are not resumed. */
-static void data_in_tickets(int version) {
-    SSL_CTX *server_ctx = server_context(version), *client_ctx = client_context(version);
-    char text[4];
-    SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4);
-    CHECK(SSL_CTX_set_session_ticket_cb(server_ctx, add_data, use_data, NULL) == 1);
-    SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
-    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
-    newest = NULL;
-    for (int turn = 0; turn < 2; turn++) {
-        SSL_CTX_up_ref(server_ctx);
-        SSL_CTX_up_ref(client_ctx);
-        struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
-        if (newest != NULL)
-            CHECK(SSL_set_session(pair.client, newest) == 1);
-        CHECK(shake(&pair) && SSL_session_reused(pair.server) == 0);
-        CHECK(SSL_write(pair.server, "data", 4) == 4);
-        read_exactly(pair.client, text, 4);
-        free_pair(&pair);
-    }
-    SSL_SESSION_free(newest);
-    newest = NULL;
-    SSL_CTX_free(server_ctx);
-    SSL_CTX_free(client_ctx);
-}
-
 void test_sessions(void) {
-    data_in_tickets(TLS1_2_VERSION);
-    data_in_tickets(TLS1_3_VERSION);
     marked_session(TLS1_2_VERSION);
     marked_session(TLS1_3_VERSION);
     use_while_changing();

@@ -103,6 +103,7 @@ int main(void) {
     test_keys();
     test_early_data();
     test_sessions();
+    test_resumption();
     test_alerts();
     test_threads();
     CHECK(ERR_peek_error() == 0);

@@ -52,6 +52,7 @@ void test_messages(void);
 void test_keys(void);
 void test_early_data(void);
 void test_sessions(void);
+void test_resumption(void);
 void test_alerts(void);
 void test_threads(void);
 void test_strings(void);

@@ -1,0 +1,147 @@
+//! The end of a handshake, and the session of the connection.
+
+use std::sync::Arc;
+
+use tercel::wire::ProtocolVersion;
+use tercel::{Connection, ConnectionInfo};
+
+use super::Ssl;
+use super::state::{Side, Stage};
+use crate::objects::certificate::Certificate;
+use crate::session::{Fields, Session, parse_chain};
+use crate::sys::x509::V_OK;
+
+impl Ssl {
+    /// Takes the parameters of the connection, and passes its sessions to the program.
+    pub(super) fn connected(&self, connection: Box<Connection>) {
+        let info = &connection.info;
+        let context = &self.session_context;
+        let counters = &context.counters;
+        if info.resumed {
+            counters.hits.count();
+        }
+        match self.side.get() {
+            Some(Side::Server) => counters.accept_good.count(),
+            _ => counters.connect_good.count(),
+        }
+        self.take_peer(info);
+        if self.status_response.borrow().is_none() {
+            self.status_response.replace(info.ocsp_response.clone());
+        }
+        // A pointer that the program has received with early data remains valid.
+        let protocol = info.alpn.clone().unwrap_or_default();
+        if *self.lent.protocol.borrow() != protocol {
+            self.lent.protocol.replace(protocol);
+        }
+        let settings = self.settings();
+        let mut fields = Session::of(info, settings.session_timeout);
+        fields.verify_result = self.verify_result.get();
+        fields.context.clone_from(&settings.session_context);
+        if self.side.get() == Some(Side::Server) && info.version == ProtocolVersion::TLS1_3 {
+            fields.max_early_data = settings.max_early_data;
+        }
+        let name = self.host_name.borrow().as_ref().map(|name| name.as_bytes_with_nul().to_vec());
+        fields.host_name = name;
+        let is_server = self.side.get() == Some(Side::Server);
+        let resumes = is_server && info.resumed;
+        // A server's session may have data of the program, which was set in a callback.
+        let begun = self.session.borrow().clone();
+        let begun = begun.filter(|_| is_server && !resumes && self.received_session.get());
+        if let Some(begun) = &begun {
+            fields.keep_added(&begun.fields());
+        }
+        let found = resumes.then(|| self.take_found(fields.clone()));
+        if let Some(found) = &found {
+            fields.keep_added(&found.fields());
+        }
+        let mut made_with = fields.clone();
+        made_with.is_removed = false;
+        if resumes {
+            made_with.time = crate::session::now();
+        }
+        // A client's TLS 1.2 session was received during the handshake, and is kept.
+        let received = self.session.borrow().clone().filter(|_| self.received_session.get());
+        match received.filter(|known| !info.resumed && known.fields().is_resumable()) {
+            Some(known) => {
+                let mut own = known.fields();
+                fields.core = own.core.clone();
+                fields.keep_parts_of(&mut own);
+                (fields.has_ticket, fields.lifetime_hint) = (own.has_ticket, own.lifetime_hint);
+                fields.max_early_data = own.max_early_data;
+                *own = fields;
+            }
+            None if info.resumed && self.side.get() == Some(Side::Client) => {}
+            None => {
+                fields.id = random_id();
+                match (begun, found) {
+                    (Some(begun), _) => begun.fields().renew(fields),
+                    (None, Some(found)) => {
+                        if found.fields().id.is_empty() {
+                            found.fields().id = fields.id;
+                        }
+                        drop(self.session.replace(Some(found)));
+                    }
+                    (None, None) => drop(self.session.replace(Some(Session::new(fields)))),
+                }
+            }
+        }
+        if self.early.writes.get() {
+            // A blocked write of early data is not continued by other data, which arrives also if
+            // the server refuses early data.
+            self.unsent.borrow_mut().forget_write();
+        }
+        self.stage.replace(Stage::Connected(connection));
+        self.report_done();
+        self.deliver_made(&made_with, resumes);
+    }
+
+    /// Takes the peer's certificates of the connection. Those of a session that was refused after
+    /// its verification are removed.
+    fn take_peer(&self, info: &ConnectionInfo) {
+        let verified = self.peer_chain.borrow().first().and_then(Certificate::to_der);
+        if verified.as_deref() == info.peer_chain().first().map(AsRef::as_ref) {
+            return;
+        }
+        self.peer_chain.replace(parse_chain(info.peer_chain()).unwrap_or_default());
+        self.verified_chain.take();
+        self.lent.peer_chain.take();
+        self.lent.verified_chain.take();
+        // A client without a certificate has the result that OpenSSL reports for it.
+        if self.side.get() == Some(Side::Server) && !info.resumed {
+            self.verify_result.set(V_OK);
+        }
+    }
+
+    /// The session of the connection, or the one that a client offers. On a server it exists from
+    /// the ClientHello on, and is complete after the handshake.
+    pub(crate) fn current_session(&self) -> Option<Arc<Session>> {
+        let begins = self.side.get() == Some(Side::Server)
+            && self.is_in_handshake()
+            && self.hello.borrow().is_some();
+        if begins {
+            if let Some(found) = self.session_found() {
+                return Some(found);
+            }
+        }
+        if begins && !self.received_session.replace(true) {
+            let settings = self.settings();
+            let fields = Fields {
+                time: crate::session::now(),
+                timeout: settings.session_timeout,
+                context: settings.session_context.clone(),
+                ..Fields::default()
+            };
+            let old = self.session.replace(Some(Session::new(fields)));
+            drop(old);
+        }
+        self.session.borrow().clone()
+    }
+}
+
+/// A name for a session that has none: a server's, whose client holds the ticket.
+fn random_id() -> Vec<u8> {
+    let mut id = vec![0; 32];
+    // Without randomness the name stays zero, which only programs with a cache would notice.
+    let _ = crate::objects::digest::fill_random(&mut id);
+    id
+}
