@@ -51,8 +51,30 @@ impl ContextTickets {
 
     /// The cache, for sessions without a ticket.
     pub(crate) fn store(&self) -> Arc<dyn ServerSessionStore> {
+        self.own_store()
+    }
+
+    fn own_store(&self) -> Arc<ContextStore> {
         let new = || Arc::new(ContextStore::default());
-        Arc::clone(locked(&self.store).get_or_insert_with(new)) as Arc<_>
+        Arc::clone(locked(&self.store).get_or_insert_with(new))
+    }
+
+    /// Adds a session of a server to the cache, with its object. One that cannot be resumed, such
+    /// as that of a ticket, is not added.
+    pub(crate) fn add(&self, session: &Arc<Session>) {
+        let (id, content, expires) = {
+            let fields = session.fields();
+            if !fields.is_resumable() || fields.is_removed {
+                return;
+            }
+            let (result, version) = (fields.verify_result, fields.version);
+            let content = content(&fields.core, result, version, &Added::of(&fields));
+            (fields.id.clone(), content, fields.time.saturating_add(fields.timeout))
+        };
+        let expires = Duration::from_secs(u64::try_from(expires).unwrap_or(0));
+        let store = self.own_store();
+        store.current().put(&id, content.to_vec(), UnixTime::since_unix_epoch(expires));
+        store.keep(&id, session);
     }
 
     /// Removes all sessions from the cache.
@@ -175,13 +197,17 @@ pub(crate) fn set_found(result: i64) {
 /// result 8 | version 2 | limited 1 | time 8 | timeout 8 | length 4 | data | session
 /// ```
 pub(crate) fn with_result(session: &[u8]) -> Zeroizing<Vec<u8>> {
-    let added = resumption::added();
     let version = tap::with_current(Ssl::negotiated_version).flatten();
+    let version = version.map_or(0, |version| version.0);
+    content(session, RESULTS.get().own, version, &resumption::added())
+}
+
+fn content(session: &[u8], result: i64, version: u16, added: &Added) -> Zeroizing<Vec<u8>> {
     let (time, timeout) = added.limit.unwrap_or_default();
     let length = session.len().saturating_add(added.data.len()).saturating_add(31);
     let mut content = Zeroizing::new(Vec::with_capacity(length));
-    content.extend_from_slice(&RESULTS.get().own.to_be_bytes());
-    content.extend_from_slice(&version.map_or(0, |version| version.0).to_be_bytes());
+    content.extend_from_slice(&result.to_be_bytes());
+    content.extend_from_slice(&version.to_be_bytes());
     content.push(added.limit.is_some().into());
     content.extend_from_slice(&time.to_be_bytes());
     content.extend_from_slice(&timeout.to_be_bytes());

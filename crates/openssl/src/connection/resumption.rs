@@ -26,7 +26,7 @@ pub(crate) struct Added {
 }
 
 impl Added {
-    fn of(fields: &Fields) -> Self {
+    pub(crate) fn of(fields: &Fields) -> Self {
         let limit = fields.is_limited.then_some((fields.time, fields.timeout));
         Self { limit, data: fields.data.clone() }
     }

@@ -9,9 +9,12 @@ use crate::session::Session;
 use crate::settings::callbacks::{self as cb, Callback};
 
 functions! {
-    /// Sessions enter the cache in handshakes only.
-    fn SSL_CTX_add_session(_context: &Context; session: *mut Session) -> c_int = FAIL => {
-        c_int::from(!session.is_null())
+    fn SSL_CTX_add_session(context: &Context; session: *mut Session) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let Some(session) = (unsafe { crate::entry::object(session) }) else { return FAIL };
+        context.tickets.add(&session);
+        session.set_context(context);
+        OK
     }
     fn SSL_CTX_remove_session(context: &Context; session: *mut Session) -> c_int = FAIL => {
         // SAFETY: the caller's duty.

@@ -263,6 +263,24 @@ static void marked_in_cache(int version) {
     end(&sides);
 }
 
+/* The program itself adds the session to the cache, with what it has added to the session. */
+static void added_to_cache(int version, int accepted) {
+    struct sides sides;
+    begin(&sides, version);
+    SSL_CTX_set_options(sides.server_ctx, SSL_OP_NO_TICKET);
+    SSL_CTX_set_session_cache_mode(sides.server_ctx, SSL_SESS_CACHE_SERVER | SSL_SESS_CACHE_NO_INTERNAL_STORE);
+    CHECK(connect_with(&sides, NULL) == 1);
+    SSL_SESSION *own = SSL_get_session(sides.pair.server);
+    CHECK(SSL_SESSION_set_ex_data(own, index_of_mark, "mark") == 1);
+    if (accepted)
+        CHECK(SSL_CTX_add_session(sides.server_ctx, own) == 1);
+    disconnect(&sides);
+    CHECK(connect_with(&sides, newest) == 1 + accepted);
+    CHECK(has_mark(SSL_get_session(sides.pair.server)) == accepted);
+    disconnect(&sides);
+    end(&sides);
+}
+
 /* A session of the cache ends when the program says so. */
 static void limited_in_cache(int version, int how) {
     struct sides sides;
@@ -419,6 +437,8 @@ void test_resumption(void) {
         not_resumable(versions[i], 0);
         not_resumable(versions[i], 1);
         marked_in_cache(versions[i]);
+        added_to_cache(versions[i], 0);
+        added_to_cache(versions[i], 1);
         for (int how = 0; how < 4; how++)
             limited_in_cache(versions[i], how);
         marked_by_program(versions[i]);
