@@ -16,7 +16,7 @@
 //! | `ciphers` | cipher suites, groups, signature schemes, and the strings that select them |
 //! | `objects` | objects of libcrypto as owned values |
 //! | `method`, `settings` | SSL_METHOD; settings of contexts and connections |
-//! | `tickets`, `session` | ticket keys and cache of a server; SSL_SESSION |
+//! | `session`, `tickets` | SSL_SESSION; ticket keys and cache of a server |
 //! | `context`, `connection` | SSL_CTX, SSL |
 //! | `functions` | the exported functions, by subject |
 //!

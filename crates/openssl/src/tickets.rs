@@ -5,18 +5,17 @@ use core::ffi::c_long;
 use core::time::Duration;
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tercel::pki_types::UnixTime;
 use tercel::session::{
     ServerMemoryStore, ServerSessionStore, SharedTickets, TicketKey, TicketKeySet, TicketSealer,
 };
+use tercel::wire::ProtocolVersion;
 use zeroize::Zeroizing;
 
-use crate::connection::resumption::{self, Added};
-use crate::connection::{Ssl, tap};
 use crate::objects::digest::{fill_random, sha256};
-use crate::session::Session;
+use crate::session::{Added, Session};
 
 /// The length of the ticket keys as programs know them: a name of 16 bytes, and two secrets of 32.
 const KEYS: usize = 80;
@@ -190,6 +189,48 @@ pub(crate) fn set_found(result: i64) {
     RESULTS.set(Results { own: result, found: Some(result) });
 }
 
+/// What tickets and caches ask the connection whose step the thread runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Questions {
+    /// The negotiated version.
+    pub(crate) version: fn() -> Option<ProtocolVersion>,
+    /// What the program has added to the session that is issued now.
+    pub(crate) added: fn() -> Added,
+    /// The session of the handshake, if the program has added something to it.
+    pub(crate) touched: fn() -> Option<Arc<Session>>,
+    /// Whether a session may be issued now: in a ticket, or in a cache.
+    pub(crate) may_issue: fn(bool) -> bool,
+    /// Whether a session may be resumed that was found, with what the program has added to it.
+    pub(crate) may_use: fn(Added) -> bool,
+    /// Whether this session of a cache may be resumed.
+    pub(crate) may_use_whole: fn(&Arc<Session>) -> bool,
+    /// Whether a ticket may be used. `None` as the version: it could not be opened.
+    pub(crate) may_use_ticket: fn(&[u8], Option<u16>) -> bool,
+}
+
+/// The answers of connections, which are above this module.
+static QUESTIONS: OnceLock<Questions> = OnceLock::new();
+
+/// The answers while there is no connection.
+const WITHOUT_CONNECTION: Questions = Questions {
+    version: || None,
+    added: Added::default,
+    touched: || None,
+    may_issue: |_| true,
+    may_use: |_| true,
+    may_use_whole: |_| true,
+    may_use_ticket: |_, _| true,
+};
+
+/// Sets the functions of connections.
+pub(crate) fn set_questions(questions: Questions) {
+    let _ = QUESTIONS.set(questions);
+}
+
+fn questions() -> Questions {
+    QUESTIONS.get().copied().unwrap_or(WITHOUT_CONNECTION)
+}
+
 /// A session after what the program knows of it: the result of the verification, the version, and
 /// what the program has added.
 ///
@@ -197,9 +238,8 @@ pub(crate) fn set_found(result: i64) {
 /// result 8 | version 2 | limited 1 | time 8 | timeout 8 | length 4 | data | session
 /// ```
 pub(crate) fn with_result(session: &[u8]) -> Zeroizing<Vec<u8>> {
-    let version = tap::with_current(Ssl::negotiated_version).flatten();
-    let version = version.map_or(0, |version| version.0);
-    content(session, RESULTS.get().own, version, &resumption::added())
+    let version = (questions().version)().map_or(0, |version| version.0);
+    content(session, RESULTS.get().own, version, &(questions().added)())
 }
 
 fn content(session: &[u8], result: i64, version: u16, added: &Added) -> Zeroizing<Vec<u8>> {
@@ -238,7 +278,7 @@ fn without_result(content: Vec<u8>) -> Option<Found> {
     let (data, session) = rest.split_at_checked(length)?;
     let limit = (i64::from_be_bytes(*time), i64::from_be_bytes(*timeout));
     let limit = (*is_limited != 0).then_some(limit);
-    if !resumption::may_use(Added { limit, data: data.to_vec() }) {
+    if !(questions().may_use)(Added { limit, data: data.to_vec() }) {
         return None;
     }
     set_found(i64::from_be_bytes(*result));
@@ -249,7 +289,8 @@ fn without_result(content: Vec<u8>) -> Option<Found> {
 /// content: the ticket could not be opened.
 pub(crate) fn from_ticket(ticket: &[u8], content: Option<Vec<u8>>) -> Option<Vec<u8>> {
     let found = content.and_then(without_result);
-    let is_used = resumption::may_use_ticket(ticket, found.as_ref().map(|found| found.version));
+    let version = found.as_ref().map(|found| found.version);
+    let is_used = (questions().may_use_ticket)(ticket, version);
     found.filter(|_| is_used).map(|found| found.session)
 }
 
@@ -258,7 +299,7 @@ struct SealedWithResult(SharedTickets);
 
 impl TicketSealer for SealedWithResult {
     fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        if !resumption::may_issue(true) {
+        if !(questions().may_issue)(true) {
             return None;
         }
         self.0.seal(&with_result(session), now)
@@ -325,7 +366,7 @@ impl ContextStore {
     /// Takes the session from the content of an entry, if it may be resumed.
     fn usable(content: Option<Vec<u8>>, kept: Option<Arc<Session>>) -> Option<Vec<u8>> {
         let found = without_result(content?)?;
-        let is_usable = kept.is_none_or(|session| resumption::may_use_whole(&session));
+        let is_usable = kept.is_none_or(|session| (questions().may_use_whole)(&session));
         is_usable.then_some(found.session)
     }
 }
@@ -334,7 +375,7 @@ impl ServerSessionStore for ContextStore {
     fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
         let session = Zeroizing::new(session);
         self.current().put(id, with_result(&session).to_vec(), expires);
-        if let Some(begun) = tap::with_current(Ssl::touched_session).flatten() {
+        if let Some(begun) = (questions().touched)() {
             self.keep(id, &begun);
         }
     }

@@ -42,6 +42,7 @@ use crate::objects::store::Parameters;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::sys::crypto::EX_INDEX_SSL;
+use crate::tickets;
 use state::{Side, Stage, Want};
 use writing::Unsent;
 
@@ -118,6 +119,7 @@ impl Object for Ssl {
 
 impl Ssl {
     pub(crate) fn new(context: &Arc<Context>) -> Option<Arc<Self>> {
+        tickets::set_questions(resumption::QUESTIONS);
         let settings = context.settings();
         // One thread at a time uses the object, but a program may pass it to another thread, so the
         // references are counted atomically.

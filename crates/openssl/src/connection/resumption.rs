@@ -13,32 +13,9 @@ use tercel::wire::ProtocolVersion;
 use super::Ssl;
 use super::state::Side;
 use super::tap;
-use crate::session::{self, Fields, Session};
+use crate::session::{self, Added, Fields, Session, is_expired};
 use crate::settings::options::NO_TICKET;
-
-/// What a program has added to a session.
-#[derive(Clone, Default)]
-pub(crate) struct Added {
-    /// The time and the lifetime of the session, if the program has set one of them.
-    pub(crate) limit: Option<(i64, i64)>,
-    /// The data in the ticket.
-    pub(crate) data: Vec<u8>,
-}
-
-impl Added {
-    pub(crate) fn of(fields: &Fields) -> Self {
-        let limit = fields.is_limited.then_some((fields.time, fields.timeout));
-        Self { limit, data: fields.data.clone() }
-    }
-
-    fn is_expired(&self) -> bool {
-        self.limit.is_some_and(|(time, timeout)| is_expired(time, timeout))
-    }
-}
-
-fn is_expired(time: i64, timeout: i64) -> bool {
-    session::now() > time.saturating_add(timeout)
-}
+use crate::tickets::Questions;
 
 /// The state of a server's resumption.
 #[derive(Default)]
@@ -91,29 +68,40 @@ const IGNORE_RENEW: c_int = 2;
 const USE: c_int = 3;
 const USE_RENEW: c_int = 4;
 
+/// The answers to what tickets and caches ask, for the connection whose step the thread runs.
+pub(super) const QUESTIONS: Questions = Questions {
+    version: || tap::with_current(Ssl::negotiated_version).flatten(),
+    added,
+    touched: || tap::with_current(Ssl::touched_session).flatten(),
+    may_issue,
+    may_use,
+    may_use_whole,
+    may_use_ticket,
+};
+
 /// Whether a session may be issued now. `in_ticket`: the client keeps it.
-pub(crate) fn may_issue(in_ticket: bool) -> bool {
+pub(super) fn may_issue(in_ticket: bool) -> bool {
     tap::with_current(|ssl| ssl.may_issue(in_ticket)).unwrap_or(true)
 }
 
 /// What the program has added to the session that is issued now.
-pub(crate) fn added() -> Added {
+fn added() -> Added {
     tap::with_current(Ssl::added_to_session).unwrap_or_default()
 }
 
 /// Notes that a session was found, with what the program has added to it. Returns whether it may
 /// be resumed.
-pub(crate) fn may_use(added: Added) -> bool {
+fn may_use(added: Added) -> bool {
     tap::with_current(|ssl| ssl.may_use(added)).unwrap_or(true)
 }
 
 /// Notes the session of a cache that was found. Returns whether it may be resumed.
-pub(crate) fn may_use_whole(session: &Arc<Session>) -> bool {
+pub(super) fn may_use_whole(session: &Arc<Session>) -> bool {
     tap::with_current(|ssl| ssl.may_use_whole(session)).unwrap_or(true)
 }
 
 /// Asks the program about a ticket, which was opened or not. Returns whether it may be used.
-pub(crate) fn may_use_ticket(ticket: &[u8], version: Option<u16>) -> bool {
+fn may_use_ticket(ticket: &[u8], version: Option<u16>) -> bool {
     let asked = |ssl: &Ssl| {
         let status = match version {
             None => NO_DECRYPT,
@@ -127,7 +115,7 @@ pub(crate) fn may_use_ticket(ticket: &[u8], version: Option<u16>) -> bool {
 }
 
 impl Ssl {
-    pub(crate) fn negotiated_version(&self) -> Option<ProtocolVersion> {
+    fn negotiated_version(&self) -> Option<ProtocolVersion> {
         self.values.borrow().as_ref().and_then(|values| values.version())
     }
 

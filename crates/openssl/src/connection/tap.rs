@@ -263,7 +263,7 @@ impl Ssl {
                     Session::copied(fields, own.as_deref())
                 }
             };
-            session.set_context(&self.session_context);
+            session.set_cache(self.session_context.cache());
             self.session.replace(Some(Arc::clone(&session)));
             self.offer_new_session(session);
         }

@@ -5,7 +5,7 @@ pub(crate) mod files;
 pub(crate) mod used;
 
 use core::ffi::c_void;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use crate::entry::Object;
 use crate::method::Method;
@@ -13,7 +13,7 @@ use crate::objects::cipher_list::LentCiphers;
 use crate::objects::ex_data::ExData;
 use crate::objects::list::{LentCertificates, LentNames};
 use crate::objects::store::{Parameters, Store};
-use crate::session::Session;
+use crate::session::{Session, SessionCache};
 use crate::settings::Settings;
 use crate::settings::remembered::Configurations;
 use crate::sys::crypto::EX_INDEX_SSL_CTX;
@@ -42,7 +42,19 @@ pub(crate) struct Context {
 
 impl Object for Context {}
 
+impl SessionCache for Context {
+    fn keep(&self, session: &Arc<Session>) {
+        self.tickets.keep(session);
+    }
+}
+
 impl Context {
+    /// The cache of sessions, as sessions know it.
+    pub(crate) fn cache(self: &Arc<Self>) -> Weak<dyn SessionCache> {
+        let own: Weak<Self> = Arc::downgrade(self);
+        own
+    }
+
     /// A new context. `None` if memory is short.
     pub(crate) fn new(method: &'static Method) -> Option<Arc<Self>> {
         let context = Arc::new(Self {

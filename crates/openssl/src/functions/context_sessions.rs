@@ -13,7 +13,7 @@ functions! {
         // SAFETY: the caller's duty.
         let Some(session) = (unsafe { crate::entry::object(session) }) else { return FAIL };
         context.tickets.add(&session);
-        session.set_context(context);
+        session.set_cache(context.cache());
         OK
     }
     fn SSL_CTX_remove_session(context: &Context; session: *mut Session) -> c_int = FAIL => {

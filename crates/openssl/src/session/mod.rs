@@ -13,7 +13,6 @@ use tercel::pki_types::CertificateDer;
 use tercel::wire::CipherSuite;
 use zeroize::Zeroizing;
 
-use crate::context::Context;
 use crate::entry::Object;
 use crate::objects::certificate::Certificate;
 use crate::objects::ex_data::ExData;
@@ -28,8 +27,14 @@ pub(crate) struct Session {
     peer: OnceLock<Certificate>,
     /// Whether the program has added something to the session, or may have done so.
     touched: AtomicBool,
-    /// The context in whose cache the session is.
-    context: OnceLock<Weak<Context>>,
+    /// The cache that the session is in.
+    cache: OnceLock<Weak<dyn SessionCache>>,
+}
+
+/// A cache of sessions, that of a context.
+pub(crate) trait SessionCache: Send + Sync {
+    /// Keeps a session of the cache with its object.
+    fn keep(&self, session: &Arc<Session>);
 }
 
 impl Object for Session {}
@@ -72,7 +77,7 @@ impl Session {
             ex_data,
             peer: OnceLock::new(),
             touched: AtomicBool::new(false),
-            context: OnceLock::new(),
+            cache: OnceLock::new(),
         });
         session.ex_data.attach(Arc::as_ptr(&session).cast_mut().cast());
         session
@@ -93,7 +98,7 @@ impl Session {
         self.touched.load(Relaxed)
     }
 
-    /// The program adds something to the session. If it is in the cache of a context, it remains
+    /// The program adds something to the session. If it is in a cache, it remains
     /// there with its object, so that a connection that resumes it has what was added.
     pub(crate) fn touch(self: &Arc<Self>) {
         if !self.touched.swap(true, Relaxed) {
@@ -101,17 +106,17 @@ impl Session {
         }
     }
 
-    /// Sets the context in whose cache the session is.
-    pub(crate) fn set_context(self: &Arc<Self>, context: &Arc<Context>) {
-        let _ = self.context.set(Arc::downgrade(context));
+    /// Sets the cache that the session is in.
+    pub(crate) fn set_cache(self: &Arc<Self>, cache: Weak<dyn SessionCache>) {
+        let _ = self.cache.set(cache);
         if self.is_touched() {
             self.keep();
         }
     }
 
     fn keep(self: &Arc<Self>) {
-        if let Some(context) = self.context.get().and_then(Weak::upgrade) {
-            context.tickets.keep(self);
+        if let Some(cache) = self.cache.get().and_then(Weak::upgrade) {
+            cache.keep(self);
         }
     }
 
@@ -152,6 +157,31 @@ impl Drop for Session {
         let address: *mut Self = self;
         self.ex_data.detach(address.cast::<c_void>());
     }
+}
+
+/// What a program has added to a session.
+#[derive(Clone, Default)]
+pub(crate) struct Added {
+    /// The time and the lifetime of the session, if the program has set one of them.
+    pub(crate) limit: Option<(i64, i64)>,
+    /// The data in the ticket.
+    pub(crate) data: Vec<u8>,
+}
+
+impl Added {
+    pub(crate) fn of(fields: &Fields) -> Self {
+        let limit = fields.is_limited.then_some((fields.time, fields.timeout));
+        Self { limit, data: fields.data.clone() }
+    }
+
+    pub(crate) fn is_expired(&self) -> bool {
+        self.limit.is_some_and(|(time, timeout)| is_expired(time, timeout))
+    }
+}
+
+/// Whether this lifetime has ended.
+pub(crate) fn is_expired(time: i64, timeout: i64) -> bool {
+    now() > time.saturating_add(timeout)
 }
 
 impl Fields {
