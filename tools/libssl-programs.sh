@@ -506,7 +506,7 @@ mosquitto_message() { # MESSAGE FLAGS...
 try_node() {
     is_wanted node node || return 0
     # Other builds have an OpenSSL of their own.
-    if ! ldd "$(command -v node)" | grep -q 'libnode\|libssl\.so\.3'; then
+    if ! grep -q 'libnode\|libssl\.so\.3' <<<"$(ldd "$(command -v node)")"; then
         printf '%-12s %-58s absent\n' node "this node has an OpenSSL of its own"
         return 0
     fi

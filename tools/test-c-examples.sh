@@ -173,11 +173,11 @@ for compiler in gcc clang; do
     command -v "$compiler" >/dev/null || { echo "absent: $compiler"; continue; }
     step "examples by $compiler, with the shared library: $connections connections"
     build "$work/$compiler-shared" "$compiler" $(shared_flags)
-    ldd "$work/$compiler-shared/client" | grep -q "libtercel.so.*$libdir" || fail "the shared library is not used"
+    grep -q "libtercel.so.*$libdir" <<<"$(ldd "$work/$compiler-shared/client")" || fail "the shared library is not used"
     check_all "$work/$compiler-shared" "$connections"
     step "examples by $compiler, with the static library"
     build "$work/$compiler-static" "$compiler" $(static_flags)
-    ! ldd "$work/$compiler-static/client" | grep -q libtercel || fail "the shared library is used"
+    ! grep -q libtercel <<<"$(ldd "$work/$compiler-static/client")" || fail "the shared library is used"
     check_all "$work/$compiler-static" 100
 done
 
