@@ -37,6 +37,35 @@ pub(crate) enum RelayError {
     Write(io::Error),
 }
 
+/// What the results of both directions mean for their connection.
+pub(crate) enum RelayStatus {
+    Open,
+    /// One direction has ended.
+    HalfClosed,
+    Finished,
+    ClientFailed(io::Error),
+    BackendFailed(io::Error),
+}
+
+impl RelayStatus {
+    /// The status after [`poll_both`], whose `write_error` is passed, too.
+    pub(crate) fn of(results: (FlowStatus, FlowStatus), write_error: Option<&io::Error>) -> Self {
+        match results {
+            (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Self::Finished,
+            (Poll::Ready(Err(RelayError::Read(error))), _)
+            | (_, Poll::Ready(Err(RelayError::Write(error)))) => Self::ClientFailed(error),
+            (Poll::Ready(Err(RelayError::Write(error))), _)
+            | (_, Poll::Ready(Err(RelayError::Read(error)))) => Self::BackendFailed(error),
+            (upward, downward)
+                if upward.is_ready() || downward.is_ready() || write_error.is_some() =>
+            {
+                Self::HalfClosed
+            }
+            _ => Self::Open,
+        }
+    }
+}
+
 /// Relays both directions. When writing to the backend fails, the backend's answer is still relayed
 /// until it ends, because a backend may answer and then stop reading. Until then `write_error`
 /// holds the error of the write, which is returned at the end.

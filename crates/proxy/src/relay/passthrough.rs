@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use crate::backend::endpoint::BackendStream;
 use crate::observability::metrics::labels::BackendFailure;
 use crate::relay::buffer::READ_SIZE;
-use crate::relay::flow::{Flow, RelayError, poll_both};
+use crate::relay::flow::{Flow, RelayStatus, poll_both};
 use crate::worker::WorkerContext;
 use crate::worker::connection_limits::Permit;
 use crate::worker::idle_timer::{IdleTimer, TimerEvent};
@@ -87,7 +87,7 @@ impl PassthroughConnection {
         }
         let (mut received, mut sent) = (0, 0);
         let Self { client, backend, up, down, write_error, .. } = self;
-        let (upward, downward) = poll_both(
+        let results = poll_both(
             (up, client, &mut received),
             (down, backend, &mut sent),
             write_error,
@@ -97,24 +97,15 @@ impl PassthroughConnection {
             self.worker.shard.relayed_through(received, sent);
             self.idle_timer.record_activity();
         }
-        match (upward, downward) {
-            (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => return Poll::Ready(Ok(())),
-            (Poll::Ready(Err(RelayError::Read(error))), _)
-            | (_, Poll::Ready(Err(RelayError::Write(error)))) => {
-                return Poll::Ready(Err(Failure::Client(error)));
+        match RelayStatus::of(results, self.write_error.as_ref()) {
+            RelayStatus::Finished => return Poll::Ready(Ok(())),
+            RelayStatus::ClientFailed(error) => return Poll::Ready(Err(Failure::Client(error))),
+            RelayStatus::BackendFailed(error) => return Poll::Ready(Err(Failure::Backend(error))),
+            RelayStatus::HalfClosed if !self.is_half_closed => {
+                self.is_half_closed = true;
+                self.idle_timer.set_limit(self.worker.timeouts().half_closed);
             }
-            (Poll::Ready(Err(RelayError::Write(error))), _)
-            | (_, Poll::Ready(Err(RelayError::Read(error)))) => {
-                return Poll::Ready(Err(Failure::Backend(error)));
-            }
-            (upward, downward) => {
-                let is_half_closed =
-                    upward.is_ready() || downward.is_ready() || self.write_error.is_some();
-                if is_half_closed && !self.is_half_closed {
-                    self.is_half_closed = true;
-                    self.idle_timer.set_limit(self.worker.timeouts().half_closed);
-                }
-            }
+            RelayStatus::HalfClosed | RelayStatus::Open => {}
         }
         self.idle_timer.set_waker(context.waker());
         Poll::Pending

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use crate::backend::endpoint::BackendStream;
 use crate::relay::buffer::{BUFFER_SIZE, READ_SIZE, with_buffer};
 use crate::relay::coalesce::{self, Coalescer};
-use crate::relay::flow::{Flow, RelayError, poll_both};
+use crate::relay::flow::{Flow, RelayStatus, poll_both};
 use crate::worker::WorkerContext;
 use crate::worker::connection_limits::Permit;
 use crate::worker::idle_timer::{IdleTimer, TimerEvent};
@@ -221,7 +221,7 @@ impl ProxiedConnection {
             return Poll::Ready(CloseReason::Finished);
         };
         let (mut received, mut sent) = (0, 0);
-        let (upward, downward) = poll_both(
+        let results = poll_both(
             (up, client, &mut received),
             (down, backend, &mut sent),
             write_error,
@@ -238,26 +238,19 @@ impl ProxiedConnection {
             self.worker.shard.sent(sent);
             self.idle_timer.record_activity();
         }
-        match (upward, downward) {
-            (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => {
-                return Poll::Ready(CloseReason::Finished);
-            }
-            (Poll::Ready(Err(RelayError::Read(error))), _)
-            | (_, Poll::Ready(Err(RelayError::Write(error)))) => {
+        match RelayStatus::of(results, self.write_error.as_ref()) {
+            RelayStatus::Finished => return Poll::Ready(CloseReason::Finished),
+            RelayStatus::ClientFailed(error) => {
                 return Poll::Ready(CloseReason::ClientError(error));
             }
-            (Poll::Ready(Err(RelayError::Write(error))), _)
-            | (_, Poll::Ready(Err(RelayError::Read(error)))) => {
+            RelayStatus::BackendFailed(error) => {
                 return Poll::Ready(CloseReason::BackendError(error));
             }
-            (upward, downward) => {
-                let is_half_closed =
-                    upward.is_ready() || downward.is_ready() || self.write_error.is_some();
-                if is_half_closed && !self.half_closed {
-                    self.half_closed = true;
-                    self.idle_timer.set_limit(self.worker.timeouts().half_closed);
-                }
+            RelayStatus::HalfClosed if !self.half_closed => {
+                self.half_closed = true;
+                self.idle_timer.set_limit(self.worker.timeouts().half_closed);
             }
+            RelayStatus::HalfClosed | RelayStatus::Open => {}
         }
         self.idle_timer.set_waker(context.waker());
         Poll::Pending
