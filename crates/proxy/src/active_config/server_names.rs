@@ -47,14 +47,6 @@ impl ServerNames {
     }
 }
 
-/// The server name that a ClientHello requests.
-pub(crate) fn requested_name<'a>(hello: &ClientHello<'a>) -> Option<&'a str> {
-    let name = hello.extensions.server_name?.host_name()?;
-    // IP addresses are ignored, because `ConnectionInfo::server_name`, from which the route is
-    // determined again after the handshake, has none.
-    if name.is_ip_address() { None } else { Some(name.as_str()) }
-}
-
 /// Selects a route's server configuration from the ClientHello.
 pub(crate) struct RouteSelector {
     pub(crate) names: Arc<ServerNames>,
@@ -63,7 +55,7 @@ pub(crate) struct RouteSelector {
 
 impl ChooseConfig for RouteSelector {
     fn choose_config(&self, hello: &ClientHello<'_>) -> Option<Arc<ServerConfig>> {
-        let route = self.names.find(requested_name(hello))?;
+        let route = self.names.find(hello.host_name())?;
         self.configs.get(route).cloned()
     }
 }

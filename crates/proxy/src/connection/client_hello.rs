@@ -13,7 +13,7 @@ use tercel::{Answer, Error, Handshake, Next, Question, ReceiveBuffer};
 use tercel_tokio::HandshakeError;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::active_config::server_names::{HelloSelector, RouteKind, requested_name};
+use crate::active_config::server_names::{HelloSelector, RouteKind};
 
 /// The maximum number of bytes received up to the end of a ClientHello, record headers included.
 pub(crate) const MAX_RECEIVED: usize = 16 * 1024;
@@ -77,7 +77,7 @@ impl<'a> HelloReader<'a> {
         match self.handshake.advance(&mut self.unprocessed, &mut self.out)? {
             Next::Answer(Question::ChooseConfig(question)) => {
                 let hello = question.client_hello();
-                let name = requested_name(&hello);
+                let name = hello.host_name();
                 match self.selector.select(name) {
                     Some((_, RouteKind::Terminate(config))) => {
                         self.terminate(question.answer(Some(config))).map(Some)

@@ -62,7 +62,7 @@ pub use keys::{Keys, KeysError, Retry};
 pub use service_binding::{ServiceBinding, ServiceBindingError, ServiceParameter};
 
 pub(crate) use config_list::Selected;
-pub(crate) use opening::Opening;
+pub(crate) use opening::{Opening, extension};
 pub(crate) use suite::MANDATORY;
 
 /// The offer of Encrypted ClientHello on one connection.

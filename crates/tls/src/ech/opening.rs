@@ -2,12 +2,21 @@
 //! client-facing server. RFC 9849 7.1, 7.1.1
 
 use tercel_crypto::HpkeRecipient;
-use tercel_wire::{EncryptedClientHello, HpkeSymmetricCipherSuite, OuterEncryptedClientHello};
+use tercel_wire::{
+    ClientHello, EncryptedClientHello, HpkeSymmetricCipherSuite, OuterEncryptedClientHello,
+};
 
 use super::inner_hello;
 use super::keys::KeySet;
 use crate::error::{Error, PeerError};
 use crate::record::joiner::Message;
+
+/// Returns the extension of a ClientHello.
+pub(crate) fn extension<'a>(
+    hello: &ClientHello<'a>,
+) -> Result<Option<EncryptedClientHello<'a>>, Error> {
+    Ok(hello.extensions.encrypted_client_hello.map(EncryptedClientHello::parse).transpose()?)
+}
 
 /// The state that is kept for a second ClientHello.
 pub(crate) struct Opening {

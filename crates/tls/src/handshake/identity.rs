@@ -81,7 +81,7 @@ impl<'h> CredentialForHello<'h> {
         let Some(original) = session.credential else { return false };
         let has_server_name = session.server_name.is_some();
         let Self { config, hello, version, chosen } = self;
-        let name = negotiate::server_name(hello);
+        let name = hello.host_name();
         // A server with a single certificate uses that certificate, whatever the client can verify.
         let takes_certificates = hello.extensions.server_certificate_type.is_none();
         if takes_certificates

@@ -7,7 +7,7 @@ use tercel_wire::{
     SignatureScheme,
 };
 
-use super::{certificate_type_negotiation, negotiate};
+use super::certificate_type_negotiation;
 use crate::auth::certificate_types::TypeSet;
 use crate::auth::credential::{CredentialRequest, PeerLists};
 use crate::config::common::Common;
@@ -204,13 +204,6 @@ pub(crate) fn accept_alpn(
     Ok(Some(name.to_vec()))
 }
 
-/// Returns the host name that a client sent. An IP address is ignored, since it is not a host name.
-/// RFC 6066 3
-pub(crate) fn server_name<'a>(hello: &ClientHello<'a>) -> Option<&'a str> {
-    let name = hello.extensions.server_name?.host_name()?;
-    if name.is_ip_address() { None } else { Some(name.as_str()) }
-}
-
 /// Returns the requirements on a server's credential, or `None` without `signature_algorithms`.
 pub(crate) fn credential_request<'a>(
     hello: &ClientHello<'a>,
@@ -258,7 +251,7 @@ fn request_for<'a>(
     CredentialRequest {
         side: Side::Server,
         version,
-        server_name: server_name(hello),
+        server_name: hello.host_name(),
         known,
         signature_schemes,
         certificate_signature_schemes,
@@ -273,7 +266,7 @@ fn request_for<'a>(
 /// Returns the error for a server that has no suitable credential.
 pub(crate) fn no_credential(hello: &ClientHello<'_>, config: &ServerConfig) -> Error {
     let unknown =
-        |known: &crate::auth::credential::Credentials| known.refuses_name(server_name(hello));
+        |known: &crate::auth::credential::Credentials| known.refuses_name(hello.host_name());
     if config.credential_set.as_deref().is_some_and(unknown) {
         return PeerError::UnrecognizedName.into();
     }
@@ -329,7 +322,7 @@ pub(crate) fn pre_shared_key_request<'a>(
     let offered = hello.extensions.pre_shared_key;
     PreSharedKeyRequest {
         hashes,
-        server_name: negotiate::server_name(hello),
+        server_name: hello.host_name(),
         signature_schemes: hello.extensions.signature_algorithms,
         identities: offered.map_or(List::new(&[]), |offered| offered.identities),
     }

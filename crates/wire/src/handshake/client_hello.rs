@@ -112,6 +112,14 @@ impl ClientHello<'_> {
 }
 
 impl<'a> ClientHello<'a> {
+    /// The host name that the client sent. An IP address is ignored, since it is not a host name.
+    /// RFC 6066 3
+    #[must_use]
+    pub fn host_name(&self) -> Option<&'a str> {
+        let name = self.extensions.server_name?.host_name()?;
+        if name.is_ip_address() { None } else { Some(name.as_str()) }
+    }
+
     /// Reads only the version fields of this message body. The rest is not checked and may be
     /// malformed.
     pub fn versions(body: &'a [u8]) -> Result<ClientVersions<'a>, DecodeError> {

@@ -15,7 +15,7 @@ use tercel_wire::{
     ClientHello, ContentType, EncryptedClientHello, ExtensionType, HandshakeMessage, HandshakeType,
 };
 
-use super::{Keys, Opening};
+use super::{Keys, Opening, extension};
 use crate::error::{Error, PeerError};
 use crate::record::frame::{self, RecordVersion};
 use crate::record::joiner::{Joiner, Message};
@@ -152,7 +152,8 @@ impl Front {
             Err(_) => return Ok(FrontStep::Outer),
         };
         let consumed = *examined;
-        let Ok(Some(EncryptedClientHello::Outer(outer))) = find(&hello) else {
+        let Ok(parsed) = ClientHello::parse(hello.body()) else { return Ok(FrontStep::Outer) };
+        let Ok(Some(EncryptedClientHello::Outer(outer))) = extension(&parsed) else {
             return Ok(FrontStep::Outer);
         };
         let Some((opening, inner)) = Opening::first(&self.keys.current(), &outer, &hello)? else {
@@ -165,10 +166,12 @@ impl Front {
         let mut records = Vec::new();
         // The record of a first ClientHello has version 3.1, for old servers. RFC 9846 5.1
         write_records(inner.bytes(), [3, 1], &mut records);
-        let [server_name, outer_server_name] = [&inner, &hello].map(server_name);
+        let inner = ClientHello::parse(inner.body())?;
+        let [server_name, outer_server_name] =
+            [&inner, &parsed].map(|hello| hello.host_name().map(str::to_owned));
         self.stage = Stage::Forwarded(Box::new(Forwarded {
             opening,
-            server_name: name_extension(&inner)?,
+            server_name: name_extension(&inner).map(<[u8]>::to_vec),
             detector: RetryDetector::default(),
             is_retried: false,
             from_client: ClientRecords::default(),
@@ -200,10 +203,12 @@ impl Front {
                 Part::HandshakeBegins => {}
                 Part::Message(second) => {
                     second.require(HandshakeType::CLIENT_HELLO)?;
-                    let inner = forwarded.opening.second(find(&second)?, &second)?;
+                    let parsed = ClientHello::parse(second.body())?;
+                    let inner = forwarded.opening.second(extension(&parsed)?, &second)?;
                     // The caller has selected the backend server by the first name, and backend
                     // servers exist that use the second one. RFC 9846 4.2.2
-                    if name_extension(&inner)? != forwarded.server_name {
+                    let parsed = ClientHello::parse(inner.body())?;
+                    if name_extension(&parsed) != forwarded.server_name.as_deref() {
                         return Err(PeerError::SecondHelloChanged.into());
                     }
                     write_records(inner.bytes(), [3, 3], out);
@@ -265,29 +270,11 @@ fn read_hello(
     }
 }
 
-/// Returns the extension of a ClientHello.
-fn find(hello: &Message) -> Result<Option<EncryptedClientHello<'_>>, Error> {
-    let block = ClientHello::extension_block(hello.body())?;
-    let parsed = ClientHello::parse(hello.body())?;
-    if !block.contains(ExtensionType::ENCRYPTED_CLIENT_HELLO) {
-        return Ok(None);
-    }
-    let extension = parsed.extensions.encrypted_client_hello;
-    Ok(extension.map(EncryptedClientHello::parse).transpose()?)
-}
-
-fn server_name(hello: &Message) -> Option<String> {
-    let hello = ClientHello::parse(hello.body()).ok()?;
-    let name = hello.extensions.server_name?.host_name()?;
-    (!name.is_ip_address()).then(|| name.as_str().to_owned())
-}
-
 /// Returns the body of the server_name extension.
-fn name_extension(hello: &Message) -> Result<Option<Vec<u8>>, Error> {
-    let hello = ClientHello::parse(hello.body())?;
+fn name_extension<'a>(hello: &ClientHello<'a>) -> Option<&'a [u8]> {
     let mut received = hello.extensions.received.iter();
     let found = received.find(|(kind, _)| *kind == ExtensionType::SERVER_NAME);
-    Ok(found.map(|(_, body)| body.to_vec()))
+    found.map(|(_, body)| body)
 }
 
 /// Writes a message in records.

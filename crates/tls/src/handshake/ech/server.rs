@@ -12,9 +12,9 @@ use tercel_wire::{
 use super::confirmation;
 use crate::config::server::ServerConfig;
 use crate::connection::info::{ConnectionInfo, Ech};
-use crate::ech::{ConfigList, Keys, Opening};
+use crate::ech::{ConfigList, Keys, Opening, extension};
 use crate::error::{Error, PeerError};
-use crate::handshake::negotiate::{self, parse_hello};
+use crate::handshake::negotiate::parse_hello;
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::transcript::Transcript;
 use crate::keys::tls13::EchConfirmation;
@@ -69,9 +69,7 @@ fn find(hello: &Message) -> Result<Option<EncryptedClientHello<'_>>, Error> {
     if !block.contains(ExtensionType::ENCRYPTED_CLIENT_HELLO) {
         return Ok(None);
     }
-    let parsed = parse_hello(hello)?;
-    let extension = parsed.extensions.encrypted_client_hello;
-    Ok(extension.map(EncryptedClientHello::parse).transpose()?)
+    extension(&parse_hello(hello)?)
 }
 
 /// Tries the keys with the identifier that the client sent.
@@ -84,7 +82,7 @@ fn open_outer(
     let Some((opening, inner)) = Opening::first(&keys, outer, hello)? else {
         return Ok((None, State::Rejected(keys.retry_configs.clone())));
     };
-    let outer_server_name = negotiate::server_name(&parse_hello(hello)?).map(str::to_owned);
+    let outer_server_name = parse_hello(hello)?.host_name().map(str::to_owned);
     Ok((Some(inner), State::Accepted(Accepted { opening, outer_server_name })))
 }
 

@@ -8,9 +8,9 @@ use crate::config::server::ServerConfig;
 use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, PeerError};
 use crate::handshake::identity::CredentialForHello;
+use crate::handshake::resumption_rules;
 use crate::handshake::resumption_rules::{FoundSession, SessionId};
 use crate::handshake::runtime::flow::Flow;
-use crate::handshake::{negotiate, resumption_rules};
 use crate::policy::Policy;
 use crate::record::limits;
 use crate::resumption::session::Session;
@@ -30,7 +30,7 @@ pub(super) async fn find(
         return Ok(None);
     };
     let session = &found.session;
-    let server_name = negotiate::server_name(hello);
+    let server_name = hello.host_name();
     let version = ProtocolVersion::TLS1_2;
     let credential = &mut CredentialForHello::new(config, hello, version);
     if !resumption_rules::is_resumable(session, config, version, server_name, credential, found.now)

@@ -158,7 +158,7 @@ impl<'a> Server<'a> {
         let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_2, suite.code);
         info.group = Some(group);
         info.alpn = alpn.map(<[u8]>::to_vec);
-        info.server_name = negotiate::server_name(hello).map(str::to_owned);
+        info.server_name = hello.host_name().map(str::to_owned);
         info.extended_main_secret = hello.extensions.extended_master_secret.is_some();
         info.secure_renegotiation = secure_renegotiation;
         ech::server::report_tls12(config, hello, &mut info);

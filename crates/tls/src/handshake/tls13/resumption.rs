@@ -68,7 +68,7 @@ pub(crate) async fn accept(
         tries = left;
         let found = resumption_rules::find(flow, config, identity.identity, true).await?;
         let Some(FoundSession { session, is_stored, now, .. }) = found else { continue };
-        let name = negotiate::server_name(hello);
+        let name = hello.host_name();
         let version = ProtocolVersion::TLS1_3;
         // The hash of the key must be that of the cipher suite. RFC 9846 4.3.11
         if session.suite.hash != suite.hash

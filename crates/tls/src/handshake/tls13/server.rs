@@ -186,7 +186,7 @@ impl<'a> FirstFlight<'a> {
         let suite = parameters.suite;
         let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_3, suite.code);
         info.group = Some(parameters.group);
-        info.server_name = negotiate::server_name(hello).map(str::to_owned);
+        info.server_name = hello.host_name().map(str::to_owned);
         info.alpn = negotiate::alpn(hello, config)?.map(<[u8]>::to_vec);
         config.common.check_protocol(info.alpn.as_deref())?;
         // Post-handshake authentication requires this extension. RFC 9846 4.3.6
